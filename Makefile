@@ -1,0 +1,51 @@
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+CONFIG ?=
+BIN := .venv/bin
+
+help: ## print the tasks
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+.venv/installed: requirements.lock pyproject.toml
+	sh deploy/make-venv $(PYTHON)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+setup: .venv/installed ## install everything into .venv
+
+run: .venv/installed ## watch a live demo log; CONFIG=path watches your own
+	$(BIN)/recsys-monitor $(if $(CONFIG),run --config $(CONFIG),demo)
+
+test: .venv/installed ## install the servers that the tests use, run every test
+	sh deploy/install-test-services
+	$(BIN)/python -m pytest -q -rs -n 2 --dist loadfile
+
+lint: .venv/installed ## formatter, linter, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fix: .venv/installed ## format, and mend what the linter can mend
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+docs: .venv/installed ## generate the pages and dashboards that are made from the code
+	$(BIN)/python -m monitor.metrics.describe > docs/metrics/README.md
+	$(BIN)/python -m monitor.service.families > docs/gauges.md
+	$(BIN)/python -m monitor.config.reference > docs/config.md
+	$(BIN)/python -m monitor.cli_reference > docs/cli.md
+	$(BIN)/python -m grafana.generate
+
+bench: .venv/installed ## what every rule and metric costs on ten million exposures
+	$(BIN)/python -m benchmarks.run
+
+bench-rest: .venv/installed ## does the daemon's memory grow over two thousand windows?
+	$(BIN)/python -m benchmarks.rest
+
+lock: ## choose the newest versions that fit and lock them with hashes
+	$(BIN)/uv pip compile pyproject.toml --extra dev --generate-hashes --no-emit-index-url --no-emit-find-links \
+		--python-version 3.11 --custom-compile-command "make lock" --quiet --output-file requirements.lock
+
+.PHONY: help setup run test lint fix docs bench bench-rest lock

@@ -1,0 +1,1 @@
+"""What the monitor costs, measured on this machine: `make bench`."""

@@ -1,0 +1,1 @@
+"""The dashboards, as code: see generate.py."""

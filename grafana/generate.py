@@ -1,0 +1,83 @@
+"""Write grafana/dashboards/*.json: python -m grafana.generate
+
+The dashboards are code, so that a change of a name is one line and a test can hold every expression
+against what is exported. Edit here, run, commit both.
+"""
+
+from __future__ import annotations
+
+import sys
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+from grafana_foundation_sdk.builders import dashboard
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.models import dashboard as shapes
+
+from grafana.health import reach, scores, variety
+from grafana.inside import itself, logs
+from grafana.panels import DATASOURCE
+from grafana.states import rules, states
+
+FOLDER: Final = Path(__file__).resolve().parent / "dashboards"
+
+
+def overview() -> dashboard.Dashboard:
+    """All recommenders: their states, rules against thresholds, health with intervals, the monitor itself."""
+    board = (
+        dashboard.Dashboard("Recommenders: overview")
+        .uid("recsys-overview")
+        .description("States of the recommenders, rules against thresholds, health metrics with intervals.")
+        .tags(["recsys-monitor", "generated"])
+        .timezone("browser")
+        .refresh("30s")
+        .time("now-6h", "now")
+        .editable()
+        .tooltip(shapes.DashboardCursorSync.CROSSHAIR)
+        .with_variable(dashboard.DatasourceVariable("datasource").label("Data source").type("prometheus"))
+        .with_variable(
+            dashboard.QueryVariable("recommender")
+            .label("Recommender")
+            .datasource(DATASOURCE)
+            .query("label_values(recsys_recommender_error, recommender)")
+            .refresh(shapes.VariableRefresh.ON_TIME_RANGE_CHANGED)
+            .sort(shapes.VariableSort.ALPHABETICAL_ASC)
+            .multi(True)
+            .include_all(True)
+            .all_value(".*")
+            .current(shapes.VariableOption(text="All", value="$__all", selected=True))
+        )
+    )
+    number = count(1)
+    for title, panels in (
+        ("States", states()),
+        ("Rules against thresholds", rules()),
+        ("Reach", reach()),
+        ("Variety and concentration", variety()),
+        ("Scores and propensities", scores()),
+        ("Logs and windows", logs()),
+        ("The monitor itself", itself()),
+    ):
+        board = board.with_row(dashboard.Row(title).id(next(number)))
+        for panel in panels:
+            board = board.with_panel(panel.id(next(number)))
+    return board
+
+
+def dashboards() -> dict[str, str]:
+    """The text of every dashboard by the name of its file."""
+    encoded = JSONEncoder(sort_keys=True, indent=2).encode(overview().build())
+    return {"overview.json": encoded + "\n"}
+
+
+def main() -> int:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name, text in dashboards().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+        sys.stdout.write(f"grafana/dashboards/{name}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,144 @@
+"""Rows of the overview: the health metrics, with their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from grafana.panels import OURS, Panel, graph, metric
+
+
+def reach() -> Sequence[Panel]:
+    return (
+        metric(
+            "Coverage",
+            "Share of requests, users and catalog items that recommendations reach.",
+            "coverage",
+            "ratio",
+            by=True,
+        ),
+        metric("Failure", "Share of requests, or of users, that got nothing.", "failure", "ratio", by=True),
+        metric(
+            "Update rate",
+            "Share of a list that is new against the list before it.",
+            "update_rate",
+            "ratio",
+            by=True,
+        ),
+        metric(
+            "Novelty",
+            "Share of what users are shown that they were not shown before.",
+            "novelty",
+            "ratio",
+            by=True,
+        ),
+        graph(
+            "Requests, users and items measured",
+            "What coverage rests on in the last window. Fewer samples make wider intervals.",
+            [(f"recsys_coverage_samples{OURS}", "{{recommender}} {{by}}")],
+            unit="short",
+        ),
+        graph(
+            "Items that the catalog lacks",
+            "Distinct items shown that the catalog does not hold; exposures whose item has no category.",
+            [
+                (f"recsys_coverage_unknown_items{OURS}", "{{recommender}} unknown items"),
+                (f"100 * recsys_unknown_category_ratio{OURS}", "{{recommender}} % without category"),
+            ],
+            unit="short",
+        ),
+    )
+
+
+def variety() -> Sequence[Panel]:
+    return (
+        graph(
+            "Concentration on few items",
+            "Gini index of exposures, over all catalog items and over those shown; the Matthew effect is how "
+            "much more concentrated exposures are than the users' own actions.",
+            [
+                (f"recsys_gini{OURS}", "{{recommender}} gini"),
+                (f"recsys_gini_exposed{OURS}", "{{recommender}} gini, shown items"),
+                (f"recsys_matthew_effect{OURS}", "{{recommender}} Matthew effect"),
+            ],
+            unit="none",
+        ),
+        graph(
+            "Share of the most shown items",
+            "Share of all exposures that the single top item and the top 1 % and 10 % of items take.",
+            [(f"recsys_popularity_share_ratio{OURS}", "{{recommender}} {{by}}")],
+            unit="percentunit",
+        ),
+        metric(
+            "Category entropy",
+            "How evenly what is shown spreads over the categories: 0 one category, 1 all alike.",
+            "category_entropy",
+            "",
+            by=True,
+        ),
+        metric(
+            "Diversity within a list",
+            "How unlike the items of one list are, on average.",
+            "intra_list_diversity",
+            "",
+        ),
+        graph(
+            "Personalization",
+            "How unlike the items of two users are: 0 all see the same, 1 nothing in common.",
+            [(f"recsys_personalization{OURS}", "{{recommender}}")],
+            unit="none",
+        ),
+        metric(
+            "Self-information",
+            "How surprising what is shown is: one bit more is half as many users who knew it.",
+            "self_information",
+            "bits",
+        ),
+        metric(
+            "Serendipity",
+            "How unlike a user's earlier actions the items are that they now act on.",
+            "serendipity",
+            "",
+        ),
+        graph(
+            "Average popularity",
+            "How often the items now shown were shown (or acted on) in the history, on average.",
+            [(f"recsys_average_popularity{OURS}", "{{recommender}}")],
+            unit="short",
+        ),
+    )
+
+
+def scores() -> Sequence[Panel]:
+    return (
+        metric(
+            "Broken or suspicious scores",
+            "Share of scores (or lists) by what is wrong with them; `distinct` is "
+            "distinct scores over scores.",
+            "score_health",
+            "ratio",
+            by=True,
+        ),
+        graph(
+            "Importance weights",
+            "The smallest and the largest weight 1 / propensity. Huge weights make estimates a lottery.",
+            [(f"recsys_importance_weight{OURS}", "{{recommender}} {{by}}")],
+            unit="short",
+            logarithmic=True,
+        ),
+        graph(
+            "Effective sample size",
+            "How many equally weighted exposures the weighted ones are worth.",
+            [
+                (f"recsys_effective_sample_size{OURS}", "{{recommender}}"),
+                (f"recsys_effective_sample_size_samples{OURS}", "{{recommender}} exposures"),
+            ],
+            unit="short",
+            dashed=("B",),
+        ),
+        graph(
+            "Low propensities",
+            "Share of propensities below `min_propensity`.",
+            [(f"recsys_low_propensity_ratio{OURS}", "{{recommender}}")],
+            unit="percentunit",
+        ),
+    )

@@ -1,0 +1,133 @@
+"""Rows of the overview: the logs, and the monitor itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from grafana.panels import OURS, Panel, graph, number, ours
+
+NOT_OK = ours('status!="ok"')
+
+
+def logs() -> Sequence[Panel]:
+    return (
+        graph(
+            "Age of the logs",
+            "Time since the latest row seen in each log. A line that climbs for long is a log that stopped.",
+            [(f"time() - recsys_log_watermark_timestamp_seconds{OURS}", "{{recommender}} {{log}}")],
+            unit="s",
+        ),
+        graph(
+            "Skipped files",
+            "Files that could not be read; each is tried again.",
+            [(f"recsys_log_skipped_files{OURS}", "{{recommender}} {{log}}")],
+            unit="short",
+        ),
+        graph(
+            "Files",
+            "Files of each log that are known and readable.",
+            [(f"recsys_log_files{OURS}", "{{recommender}} {{log}}")],
+            unit="short",
+        ),
+        graph(
+            "Windows judged",
+            "Windows by the worst status in them, between two points of the graph; corrections by late data.",
+            [
+                (f"increase(recsys_windows_total{OURS}[$__rate_interval])", "{{recommender}} {{status}}"),
+                (f"increase(recsys_corrections_total{OURS}[$__rate_interval])", "{{recommender}} corrected"),
+            ],
+            unit="short",
+            bars=True,
+        ),
+        graph(
+            "Pending windows",
+            "Windows that are due and not judged yet. It should return to 0.",
+            [(f"recsys_pending_windows{OURS}", "{{recommender}}")],
+            unit="short",
+        ),
+        graph(
+            "Results without a value",
+            "Results that had data, but a formula without a value on it, such as a denominator of 0.",
+            [(f"increase(recsys_undefined_total{OURS}[$__rate_interval])", "{{recommender}} {{metric}}")],
+            unit="short",
+            bars=True,
+        ),
+    )
+
+
+def itself() -> Sequence[Panel]:
+    return (
+        graph(
+            "Duration of the checks",
+            "How long each check took in its last window; past the recommender's deadline it is interrupted.",
+            [(f"recsys_check_duration_seconds{OURS}", "{{recommender}} {{check}}")],
+            unit="s",
+        ),
+        graph(
+            "Checks that did not end well",
+            "Runs that ended in an error or were interrupted at the deadline.",
+            [
+                (
+                    f"increase(recsys_check_runs_total{NOT_OK}[$__rate_interval])",
+                    "{{recommender}} {{check}} {{status}}",
+                )
+            ],
+            unit="short",
+            bars=True,
+        ),
+        graph(
+            "Scheduled runs",
+            "Runs by outcome: ok, failed, missed (not started in time), overrun (the one before still ran).",
+            [
+                (
+                    f"increase(recsys_scheduler_runs_total{OURS}[$__rate_interval])",
+                    "{{recommender}} {{outcome}}",
+                )
+            ],
+            unit="short",
+            bars=True,
+        ),
+        graph(
+            "Time since the last run",
+            "Time since each recommender was last run.",
+            [(f"time() - recsys_last_run_timestamp_seconds{OURS}", "{{recommender}}")],
+            unit="s",
+        ),
+        graph(
+            "Series",
+            "Series of a scrape, their limit, and those that were left out to keep to it.",
+            [
+                ("recsys_series", "{{instance}}"),
+                ("recsys_series_limit", "{{instance}} limit"),
+                ("recsys_series_dropped", "{{instance}} left out"),
+            ],
+            unit="short",
+            dashed=("B",),
+        ),
+        graph(
+            "Errors of the history",
+            "Reads and writes of the history that failed, by what was at fault.",
+            [("increase(recsys_store_errors_total[$__rate_interval])", "{{instance}} {{fault}}")],
+            unit="short",
+            bars=True,
+        ),
+        number(
+            "Configuration refused",
+            "1 where the configuration on disk was refused and the older one runs on.",
+            "1 - min(recsys_config_reload_success)",
+            bad_from=1,
+        ),
+        number(
+            "Age of the configuration",
+            "Time since the configuration that is running was read.",
+            "time() - min(recsys_config_reload_timestamp_seconds)",
+            unit="s",
+        ),
+        number(
+            "Version",
+            "Version of the monitor.",
+            "recsys_build_info",
+            legend="{{version}}",
+            show_name=True,
+        ),
+    )

@@ -1,0 +1,5 @@
+"""`python -m monitor` is `recsys-monitor`."""
+
+from monitor.cli import main
+
+main()

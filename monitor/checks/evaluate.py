@@ -1,0 +1,150 @@
+"""One window through every check."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import duckdb
+
+from monitor.checks import exposure, logs, rules
+from monitor.checks.judge import apply_objectives, mark_late, worst
+from monitor.checks.runtime import Runtime
+from monitor.checks.settings import RecommenderSettings
+from monitor.checks.tables import WindowTables, prepare
+from monitor.expectations.suites import LoadedRule
+from monitor.history.errors import StoreError
+from monitor.history.kept import KeptPairs
+from monitor.history.record import CheckRun
+from monitor.logs.engine import DeadlineExceeded, deadline
+from monitor.logs.index import readable
+from monitor.logs.source import Source
+from monitor.logs.windows import Due
+from monitor.results import Result, Status
+
+log = logging.getLogger(__name__)
+
+CHECKS = (logs.NAME, rules.NAME, exposure.NAME)
+
+
+@dataclass(slots=True)
+class Evaluation:
+    """What all checks found in a window; `costs` are the seconds of each part."""
+
+    due: Due
+    runs: list[CheckRun] = field(default_factory=list)
+    costs: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def results(self) -> list[Result]:
+        return [result for run in self.runs for result in run.results]
+
+
+class Evaluator:
+    """Judges the windows of one recommender. Belongs to the thread that owns the runtime."""
+
+    def __init__(
+        self, settings: RecommenderSettings, rules_of: Sequence[LoadedRule], kept: KeptPairs, salt: str
+    ) -> None:
+        self.settings = settings
+        self.rules = tuple(rules_of)
+        self.source = Source(settings.logs, settings)
+        self.kept = kept
+        self.salt = salt
+        self._tables: WindowTables | None = None
+
+    def evaluate(self, runtime: Runtime, due: Due) -> Evaluation:
+        """Run every check on one window. A check that fails or takes too long does not stop the others.
+
+        Raises duckdb.InterruptException where the runtime was interrupted from outside, and StoreError where
+        what later windows need of this one cannot be kept; then the window is not judged.
+        """
+        evaluation = Evaluation(due)
+        runtime.judged += 1
+        self._tables = None
+        try:
+            for name, work, failed in self._checks(runtime, evaluation):
+                evaluation.runs.append(self._run(runtime, name, work, failed, due))
+            self._remember(runtime, due)
+        finally:
+            self._release(runtime)
+        return evaluation
+
+    def _checks(
+        self, runtime: Runtime, evaluation: Evaluation
+    ) -> list[tuple[str, Callable[[], list[Result]], Callable[[str], list[Result]]]]:
+        """Each check: its name, its work, and what it says when the work could not be done."""
+        settings, due = self.settings, evaluation.due
+
+        def check_rules() -> list[Result]:
+            return rules.check_rules(
+                runtime.rules, runtime.engine, self.rules, self._prepared(runtime, due),
+                rows=settings.evidence.rows, salt=self.salt if settings.evidence.hash_users else None,
+                seconds=evaluation.costs,
+            )  # fmt: skip
+
+        metrics = exposure.ExposureCheck(settings.metrics, evaluation.costs)
+
+        def check_exposure() -> list[Result]:
+            return apply_objectives(metrics.run(self._prepared(runtime, due)), settings.objectives)
+
+        return [
+            (logs.NAME, lambda: logs.check_logs(self.source, due.window), logs.failed),
+            (rules.NAME, check_rules, lambda why: rules.failed(self.rules, why)),
+            (exposure.NAME, check_exposure, metrics.failed),
+        ]
+
+    def _run(
+        self,
+        runtime: Runtime,
+        name: str,
+        work: Callable[[], list[Result]],
+        failed: Callable[[str], list[Result]],
+        due: Due,
+    ) -> CheckRun:
+        started = time.perf_counter()
+        outcome = "ok"
+        try:
+            with deadline(self.settings.deadline.total_seconds(), runtime.interrupt):
+                results = work()
+        except DeadlineExceeded as exc:
+            log.warning("%s: check %s of %s %s", self.settings.name, name, due.window.start, exc)
+            outcome, results = "interrupted", failed(str(exc))
+            runtime.renew()
+            self._tables = None
+        except (duckdb.InterruptException, StoreError):
+            raise  # stopped from outside, or nothing can be kept: the window is judged again later
+        except Exception as exc:
+            log.exception("%s: check %s of %s failed", self.settings.name, name, due.window.start)
+            outcome, results = "error", failed(readable(exc))
+        if due.late and name != logs.NAME:
+            results = mark_late(results, due.late)
+        status = worst(results)
+        if outcome != "ok" and status is not Status.VIOLATED:
+            status = Status.ERROR  # however much of it was done
+        return CheckRun(
+            check=name,
+            results=results,
+            status=status,
+            seconds=time.perf_counter() - started,
+            outcome=outcome,
+        )
+
+    def _prepared(self, runtime: Runtime, due: Due) -> WindowTables:
+        if self._tables is None:
+            self._tables = prepare(runtime.engine, self.source, due.window, self.settings, self.kept)
+        return self._tables
+
+    def _remember(self, runtime: Runtime, due: Due) -> None:
+        """Keep who was shown what, for the windows to come."""
+        if due.rows and self._tables is not None:
+            shown = self._tables.shared.user_items()
+            self.kept.keep(due.window, shown, runtime.engine.cursor, distinct=True)
+
+    def _release(self, runtime: Runtime) -> None:
+        if self._tables is not None:
+            runtime.engine.drop(*self._tables.made)
+        self.source.release(runtime.engine)
+        self._tables = None

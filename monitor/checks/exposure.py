@@ -1,0 +1,51 @@
+"""The check of exposure health: every metric of the catalogue, overall and by slice."""
+
+from __future__ import annotations
+
+from monitor.checks.tables import WindowTables
+from monitor.metrics.catalogue import FAMILIES
+from monitor.metrics.measure import measure_all
+from monitor.metrics.settings import MetricSettings
+from monitor.results import Result, Status
+
+NAME = "exposure"
+
+
+class ExposureCheck:
+    """Measures one window; what was measured before a failure is kept.
+
+    Args:
+        settings: the recommender's metric settings.
+        seconds: is filled with what each family of metrics took.
+    """
+
+    def __init__(self, settings: MetricSettings, seconds: dict[str, float]) -> None:
+        self._settings = settings
+        self._seconds = seconds
+        self._found: list[Result] = []
+        self._tables: WindowTables | None = None
+
+    def run(self, tables: WindowTables) -> list[Result]:
+        """The metrics that the logs at hand can give, in the catalogue's order."""
+        self._tables = tables
+        for measured in measure_all(tables.shared, self._settings, tables.dimensions):
+            self._found += sorted(measured.results, key=_slice)  # a GROUP BY gives them in any order
+            self._seconds[measured.family] = measured.seconds
+        return self._found
+
+    def failed(self, why: str) -> list[Result]:
+        """What was measured so far, and an error for each metric that the logs could have given."""
+        if self._tables is None:
+            return []
+        left = [
+            family
+            for family in FAMILIES
+            if family.name not in self._seconds
+            and family.reason_not(self._tables.shared, self._settings) is None
+        ]
+        errors = [one for family in left for one in family.without_rows(self._settings, Status.ERROR, why)]
+        return self._found + errors
+
+
+def _slice(result: Result) -> tuple[str, str]:
+    return result.labels.get("dimension", ""), result.labels.get("value", "")

@@ -1,0 +1,94 @@
+"""From measured to judged: objectives on metrics, and what an incomplete window may still say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from monitor.checks.settings import Objective
+from monitor.results import Result, Status
+
+RULE = "rule"
+MIN, MAX = "min", "max"
+
+
+def apply_objectives(results: Iterable[Result], objectives: Sequence[Objective]) -> list[Result]:
+    """Give each result that has objectives its bound and its verdict.
+
+    A bound is broken only where the whole interval lies beyond it (where there is no interval, the
+    value itself). Of several objectives on one series the broken one is shown, else the one whose bound
+    the value itself is beyond, else the first.
+    """
+    judged = []
+    for result in results:
+        mine = [one for one in objectives if one.metric == result.metric and one.labels == result.labels]
+        verdicts = [_judge(result, one) for one in mine]
+        judged.append(max(verdicts, key=_trouble) if verdicts else result)
+    return judged
+
+
+def _trouble(result: Result) -> int:
+    if result.status is Status.VIOLATED:
+        return 2
+    if result.status is not Status.OK or result.value is None or result.threshold is None:
+        return 0
+    beyond = result.value < result.threshold if result.bound == MIN else result.value > result.threshold
+    return int(beyond)
+
+
+def _judge(result: Result, objective: Objective) -> Result:
+    bound, side = (objective.max, MAX) if objective.min is None else (objective.min, MIN)
+    held = replace(result, threshold=bound, bound=side)
+    if result.status is Status.UNDEFINED:  # a verdict knows no undefined: there was nothing to judge
+        return replace(held, status=Status.NO_DATA)
+    if result.status is not Status.OK or result.value is None or bound is None:
+        return held
+    if side == MIN:
+        edge = result.upper if result.upper is not None else result.value
+        broken, words = edge < bound, "below the least"
+    else:
+        edge = result.lower if result.lower is not None else result.value
+        broken, words = edge > bound, "above the most"
+    if not broken:
+        return held
+    detail = f"{result.value:.6g} (interval edge {edge:.6g}) is {words} that the objective allows, {bound:g}"
+    return replace(held, status=Status.VIOLATED, detail=detail)
+
+
+def mark_late(results: Iterable[Result], why: str) -> list[Result]:
+    """What the results of a window say whose data is not known to be complete.
+
+    A violation of a rule that allows none was seen and has happened, however much is missing; so it stays.
+    Everything else rests on the missing rows too and is `late`, with the value that was measured so far.
+    """
+    return [_late(result, why) for result in results]
+
+
+def _late(result: Result, why: str) -> Result:
+    if result.status is Status.ERROR:
+        return result
+    if result.status is Status.VIOLATED and result.metric == RULE and not result.threshold:
+        return replace(result, detail=f"{result.detail}; the window is not complete: {why}".lstrip("; "))
+    return replace(result, status=Status.LATE, detail=why)
+
+
+_WORST_FIRST = (Status.VIOLATED, Status.ERROR, Status.LATE, Status.NO_DATA, Status.OK)
+
+
+def worst(results: Iterable[Result]) -> Status:
+    """The verdict on a whole window: of what somebody asked to be judged, the worst.
+
+    A metric without an objective is judged by nobody: that it has no value today (no history yet,
+    one user only) says nothing about the recommender. That it failed to run does.
+    """
+    judged = {
+        result.status
+        for result in results
+        if "dimension" not in result.labels and (is_judged(result) or result.status is Status.ERROR)
+    }
+    return next((status for status in _WORST_FIRST if status in judged), Status.OK)
+
+
+def is_judged(result: Result) -> bool:
+    """Whether somebody asked for a verdict: a rule, an objective, or the log itself."""
+    return result.metric == RULE or result.threshold is not None or result.metric.startswith("log_")

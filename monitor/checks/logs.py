@@ -1,0 +1,81 @@
+"""The check of the logs themselves: did rows arrive, and what could not be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from monitor.logs.columns import EXPOSURES
+from monitor.logs.log import Log
+from monitor.logs.source import Source
+from monitor.results import Result, Status, Window
+
+NAME = "logs"
+DEFINITION = "1"
+
+
+def check_logs(source: Source, window: Window) -> list[Result]:
+    """Rows, skipped files and bad values of each log in a window.
+
+    - `log_rows`: rows of the window; `no_data` where there is none (exposures only: feedback may be
+      rare, and a catalog has no windows).
+    - `log_skipped_files`: files that could not be read and were written since the window began;
+      `error` where there is one, since what they hold is not judged. The same rows delivered twice
+      are counted and are no error.
+    - `log_bad_values`: values of the window that could not be read as their type, and rows without
+      a usable time or request.
+    """
+    return [result for log in source.logs.values() for result in _of(log, window)]
+
+
+def _of(log: Log, window: Window) -> Iterator[Result]:
+    labels = {"log": log.name}
+    if log.error is not None:
+        for metric in ("log_rows", "log_skipped_files"):
+            yield Result(
+                metric=metric, labels=labels, status=Status.ERROR, definition=DEFINITION, detail=log.error
+            )
+        return
+    if log.has_windows:
+        rows = log.rows(window)
+        empty = rows == 0 and log.is_required
+        yield Result(
+            metric="log_rows",
+            labels=labels,
+            status=Status.NO_DATA if empty else Status.OK,
+            definition=DEFINITION,
+            value=float(rows),
+            samples=rows,
+            detail="the log holds no row of this window" if empty else "",
+        )
+        yield Result(
+            metric="log_bad_values",
+            labels=labels,
+            status=Status.OK,
+            definition=DEFINITION,
+            value=float(log.bad_values(window)),
+            samples=rows,
+        )
+    skipped = [one for one in log.skipped if one.file.modified >= window.start]
+    faults = [one for one in skipped if not one.is_duplicate]
+    yield Result(
+        metric="log_skipped_files",
+        labels=labels,
+        status=Status.ERROR if faults else Status.OK,
+        definition=DEFINITION,
+        value=float(len(skipped)),
+        samples=len(log.entries),
+        detail="; ".join(f"{one.file.path}: {one.reason}" for one in faults[:3]),
+    )
+
+
+def failed(why: str) -> list[Result]:
+    """The one result of a check that could not be done."""
+    return [
+        Result(
+            metric="log_rows",
+            labels={"log": EXPOSURES},
+            status=Status.ERROR,
+            definition=DEFINITION,
+            detail=why,
+        )
+    ]

@@ -1,0 +1,57 @@
+"""The engines that one worker thread owns: the rules' GX context and the metrics' Ibis, on one database."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from pathlib import Path
+
+import pyarrow as pa
+
+from monitor.expectations.engine import RuleEngine
+from monitor.logs.engine import Engine
+
+_numbers = itertools.count(1)
+
+
+class Runtime:
+    """Both engines see the same tables. After an interrupt, `renew` gives clean ones.
+
+    Args:
+        spill: a folder for what does not fit into `memory`.
+        memory: the engine's own limit, such as `1GiB`.
+        threads: default: one per core.
+    """
+
+    def __init__(self, spill: Path, *, memory: str = "1GiB", threads: int | None = None) -> None:
+        self._settings = {
+            "memory_limit": memory,
+            "threads": threads or os.cpu_count() or 1,
+            "temp_directory": str(spill),
+            "enable_progress_bar": False,  # it would write over the monitor's own output
+            # A window's files are read once; remembering their content would only grow.
+            "enable_external_file_cache": False,
+        }
+        spill.mkdir(parents=True, exist_ok=True)
+        self.judged = 0  # windows, since the engines were made
+        self._open()
+
+    def _open(self) -> None:
+        pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool keeps what it once had
+        self.rules = RuleEngine(f"monitor_{os.getpid()}_{next(_numbers)}")
+        for name, value in self._settings.items():
+            self.rules.connection.execute(f"SET {name} = ?", [value])
+        self.engine = Engine(self.rules.cursor())
+        self.judged = 0
+
+    def interrupt(self) -> None:
+        """Stop what runs; from any thread. The work in hand ends with an exception."""
+        self.rules.interrupt()
+
+    def renew(self) -> None:
+        """Throw both engines away, with every table, and make new ones."""
+        self.rules.close()
+        self._open()
+
+    def close(self) -> None:
+        self.rules.close()

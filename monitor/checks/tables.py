@@ -1,0 +1,197 @@
+"""A window's tables: the logs as they were in it, the slices, and what is remembered from before."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import duckdb
+import ibis
+import ibis.expr.types as ir
+
+from monitor.checks.settings import RecommenderSettings, SliceSettings
+from monitor.history.kept import KeptPairs
+from monitor.history.sums import Sums
+from monitor.logs import columns as c
+from monitor.logs.canonical import TIMESTAMP
+from monitor.logs.engine import Engine
+from monitor.logs.index import readable
+from monitor.logs.source import Source
+from monitor.metrics.shared import EXPOSURES, Shared
+from monitor.results import Window
+
+log = logging.getLogger(__name__)
+
+OTHER = "other"
+_NONE = "(none)"
+_DAY = timedelta(days=1)
+_EMPTY: dict[str, str | ibis.DataType] = {
+    "id": "string",
+    "time": TIMESTAMP,
+    "integer": "int64",
+    "number": "float64",
+    "text": "string",
+}
+
+
+@dataclass(slots=True)
+class WindowTables:
+    """What the checks of a window read. `made` are the names to drop afterwards."""
+
+    shared: Shared
+    dimensions: dict[str, str]
+    user_items_day: ir.Table
+    feedback: ir.Table | None = None
+    catalog: ir.Table | None = None
+    future: ir.Table | None = None
+    made: list[str] = field(default_factory=list)
+
+
+def prepare(
+    engine: Engine, source: Source, window: Window, settings: RecommenderSettings, kept: KeptPairs
+) -> WindowTables:
+    """Make the tables of a window. The expensive ones are made only when somebody asks for them."""
+    made = ["window_exposures", "exposures", "feedback", "future_exposures", "earlier_actions"]
+
+    def materialise(name: str, expression: ir.Table) -> ir.Table:
+        made.append(name)
+        return engine.create(name, expression)
+
+    loaded = source.load(engine, c.EXPOSURES, window, table="window_exposures")
+    if loaded is None:
+        loaded = empty_exposures(engine, "window_exposures", settings.slices.by)
+    exposures, dimensions = with_slices(loaded, settings.slices)
+    exposures = engine.view("exposures", exposures)
+    feedback = _feedback(engine, source, window, "feedback")
+    catalog = source.load_catalog(engine, table="catalog")
+    history = Window(window.start - settings.metrics.history, window.start)
+    actions = _feedback(engine, source, history, "earlier_actions")
+    day = Window.of(window.start, _DAY)
+    keep_missing(engine, source, kept, Window(min(history.start, day.start - _DAY), window.start))
+    shared = Shared(
+        exposures,
+        catalog=catalog,
+        feedback=feedback,
+        history_user_items=remembered(engine, source, kept, history, made, view="history_user_items"),
+        history_actions=actions,
+        previous_day_user_items=remembered(
+            engine, source, kept, Window(day.start - _DAY, day.start), made, view="previous_day"
+        ),
+        slices=tuple(dimensions.values()),
+        materialise=materialise,
+    )
+    today = shared.user_items()
+    if day.start < window.start:
+        earlier = remembered(
+            engine, source, kept, Window(day.start, window.start), made, view="earlier_today"
+        )
+        if earlier is not None:
+            today = _added(today, earlier)
+    shared.today_user_items = today
+    return WindowTables(
+        shared=shared,
+        dimensions=dimensions,
+        user_items_day=today,
+        feedback=feedback,
+        catalog=catalog,
+        future=source.load_future(engine, window, table="future_exposures"),
+        made=made,
+    )
+
+
+def empty_exposures(engine: Engine, name: str, further: Sequence[str] = ()) -> ir.Table:
+    """A log without rows that has every column, so that a rule finds its column and says `no_data`."""
+    schema: dict[str, str | ibis.DataType] = dict.fromkeys(further, "string")
+    schema |= {column: _EMPTY[kind] for column, kind in c.TYPES[c.EXPOSURES].items()}
+    return _empty(engine, name, schema)
+
+
+def _empty(engine: Engine, name: str, schema: dict[str, str | ibis.DataType]) -> ir.Table:
+    engine.drop(name)
+    return engine.backend.create_table(name, schema=ibis.schema(schema))
+
+
+def with_slices(exposures: ir.Table, settings: SliceSettings) -> tuple[ir.Table, dict[str, str]]:
+    """The exposures with one text column a slice, and which column belongs to which slice.
+
+    The values with most rows keep their name, up to the budget; the rest is `other`.
+    """
+    dimensions = {}
+    for name in settings.by:
+        if name not in exposures.columns:
+            continue
+        text = exposures[name].cast("string").fill_null(_NONE)
+        counts = exposures.select(value=text).group_by("value").aggregate(n=lambda t: t.count())
+        ordered = counts.order_by(ibis.desc("n"), "value").limit(settings.budget + 1)
+        largest = ordered.execute()["value"].tolist()
+        if len(largest) > settings.budget:
+            text = text.isin(largest[: settings.budget]).ifelse(text, OTHER)
+        dimensions[name] = f"slice__{name}"
+        exposures = exposures.mutate(**{dimensions[name]: text})
+    return exposures, dimensions
+
+
+def keep_missing(engine: Engine, source: Source, kept: KeptPairs, span: Window) -> None:
+    """Remember the pairs of windows that were never judged, so that no order of judging matters."""
+    present = kept.paths(span.start, span.end, source.time.window)
+    held = {one for one in source.exposures.windows() if span.start <= one.start and one.end <= span.end}
+    for window in sorted(held - present.keys()):
+        try:
+            rows = source.load(engine, c.EXPOSURES, window, table="kept_source")
+            if rows is not None:
+                kept.keep(window, engine.create("kept_pairs", pairs(rows)), engine.cursor)
+        except duckdb.IOException as exc:  # a file went away: it is no reason not to judge another window
+            log.warning("the pairs of %s cannot be read: %s", window.start, readable(exc))
+    engine.drop("kept_source", "kept_pairs")
+
+
+def pairs(exposures: ir.Table) -> ir.Table:
+    """What is remembered of a window: who was shown what, how often."""
+    shown = exposures.filter(exposures[c.USER_ID].notnull(), exposures[c.ITEM_ID].notnull())
+    return shown.group_by([c.USER_ID, c.ITEM_ID]).aggregate(**{EXPOSURES: shown.count()})
+
+
+def remembered(
+    engine: Engine, source: Source, kept: KeptPairs, span: Window, made: list[str], *, view: str
+) -> ir.Table | None:
+    """The remembered pairs of a span, added up; None where nothing was shown in it."""
+    paths = Sums(kept).files(span, source.time.window, engine.cursor)
+    if not paths:
+        return None
+    made += [view]
+    table = engine.reader(view, "read_parquet", [str(path) for path in paths], union_by_name=True)
+    types = source.id_types()  # they may have become text since, or numbers again
+    ids = {name: table[name].try_cast(types[name]) for name in (c.USER_ID, c.ITEM_ID) if name in types}
+    table = table.select(**ids, **{EXPOSURES: table[EXPOSURES]})
+    return _summed(table) if len(paths) > 1 else table
+
+
+def _added(one: ir.Table, other: ir.Table) -> ir.Table:
+    """The sum of two tables of distinct pairs; joining them takes half the time of grouping both."""
+    keys = [c.USER_ID, c.ITEM_ID]
+    both = one.outer_join(other, keys, rname="{name}_other")
+    counts = both[EXPOSURES].fill_null(0) + both[f"{EXPOSURES}_other"].fill_null(0)
+    ids = {key: ibis.coalesce(both[key], both[f"{key}_other"]) for key in keys}
+    return both.select(**ids, **{EXPOSURES: counts})
+
+
+def _summed(table: ir.Table) -> ir.Table:
+    return table.group_by([c.USER_ID, c.ITEM_ID]).aggregate(**{EXPOSURES: table[EXPOSURES].sum()})
+
+
+def _feedback(engine: Engine, source: Source, span: Window, table: str) -> ir.Table | None:
+    """The feedback of a span; an empty table where the log is there but holds nothing of the span."""
+    if c.FEEDBACK not in source.logs:
+        return None
+    found = source.load(engine, c.FEEDBACK, span, table=table)
+    if found is not None:
+        return found
+    types = source.id_types()
+    schema = {
+        name: types.get(name, "string") if kind == "id" else _EMPTY[kind]
+        for name, kind in c.TYPES[c.FEEDBACK].items()
+        if name in c.REQUIRED[c.FEEDBACK]
+    }
+    return _empty(engine, table, schema)

@@ -1,0 +1,235 @@
+"""The command line: thin, each command one call into the layers below."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from monitor import __version__
+from monitor.terminal import OK, USAGE, fail, guarded, note, out, printing, progress, say, span
+
+EXIT_CODES = (
+    "Exit codes: 0 all is well, 1 something is violated, 2 a wrong config or usage, "
+    "3 something could not be judged (no data, late, error)."
+)
+
+app = typer.Typer(
+    name="recsys-monitor",
+    help="Watch a recommender's logs: rules, health metrics, alerts with their evidence.",
+    epilog="Begin with: recsys-monitor demo\n\nThen, on a log of yours: recsys-monitor init LOG",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+history_app = typer.Typer(help="What was judged so far.", no_args_is_help=True)
+app.add_typer(history_app, name="history")
+
+ConfigPath = Annotated[
+    Path, typer.Option("--config", "-c", help="The config file.", metavar="FILE", show_default=False)
+]
+From = Annotated[
+    str | None,
+    typer.Option("--from", metavar="TIME", help="From this time on, as 2026-01-31 or 2026-01-31T10:00:00Z."),
+]
+To = Annotated[str | None, typer.Option("--to", metavar="TIME", help="Up to this time (not included).")]
+Only = Annotated[
+    str | None, typer.Option("--recommender", "-r", metavar="NAME", help="Only this recommender.")
+]
+
+
+class Format(StrEnum):
+    """How `check` prints what it found."""
+
+    TABLE = "table"
+    JSON = "json"
+    JUNIT = "junit"
+
+
+def main() -> None:
+    """Run a command; a failure ends in a sentence and an exit code, never in a traceback."""
+    with guarded():
+        app(prog_name="recsys-monitor")
+
+
+@app.callback(invoke_without_command=True)
+def version(
+    show: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    """Watch a recommender's logs: rules, health metrics, alerts with their evidence."""
+    if show:
+        out.print(__version__)
+        raise typer.Exit(OK)
+
+
+@app.command(
+    epilog="Example: recsys-monitor run --config shop.yaml\n\n"
+    "Stops within 10 s on SIGTERM. SIGHUP, or a POST to /-/reload, reads the config again. "
+    "Exit codes: 0 stopped, 2 a wrong config, an address in use, or a history that cannot be opened."
+)
+def run(config: ConfigPath) -> None:
+    """Start the daemon: judge every window as it closes, serve the status page and /metrics."""
+    sys.exit(_serve(config))
+
+
+def _serve(path: Path) -> int:
+    # The imports take seconds; a stop in that time is a clean one too, as process 1 of a container as well.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    from monitor.config.load import load_config
+    from monitor.service.daemon import Daemon
+    from monitor.service.logging import configure
+
+    logging = load_config(path).log
+    configure(logging.format, logging.level)
+    return Daemon(path).run(announce=say)
+
+
+@app.command(epilog=f"Example: recsys-monitor check --config shop.yaml --format json\n\n{EXIT_CODES}")
+def check(
+    config: ConfigPath,
+    start: From = None,
+    end: To = None,
+    only: Only = None,
+    output: Annotated[Format, typer.Option("--format", "-f", help="How to print it.")] = Format.TABLE,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Show in the table also what is measured and judged by nobody.")
+    ] = False,
+) -> None:
+    """Judge windows once and exit with the verdict: for cron, Airflow and CI.
+
+    Without --from and --to, every window from the first to the last row of the log. Nothing is written
+    to the history, and a running daemon is not touched.
+    """
+    first, last = span(start, end)
+    from monitor import commands
+    from monitor.report import judged as report
+    from monitor.report.table import print_table
+
+    found, code = commands.judge(config, first, last, only)
+    with printing():
+        match output:
+            case Format.JSON:
+                typer.echo(report.as_json(found))
+            case Format.JUNIT:
+                typer.echo(report.as_junit(found))
+            case Format.TABLE:
+                print_table(found, out, everything=everything)
+    sys.exit(code)
+
+
+@app.command(
+    epilog="Example: recsys-monitor validate --config shop.yaml\n\n"
+    "Exit codes: 0 the config is good, 2 it is not. It does not look at the logs; `check` does."
+)
+def validate(config: ConfigPath) -> None:
+    """Read the config and every rule of it, and print all mistakes with their places."""
+    from monitor import commands
+
+    say(commands.validate(config))
+
+
+@app.command(
+    epilog="Example: recsys-monitor init 'logs/exposures/*.parquet' --output shop.yaml\n\n"
+    "Exit codes: 0 the config works, 2 a column that it needs was not found (it is marked TODO in the file), "
+    "the log cannot be read, or the file is there already."
+)
+def init(
+    log: Annotated[
+        list[str],
+        typer.Argument(metavar="LOG...", help="The exposures: files, a folder, or a quoted glob."),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write it; - prints it.")
+    ] = Path("recsys-monitor.yaml"),
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file if it is there.")] = False,
+) -> None:
+    """Look at a log and write a config for it, with a comment on every guess."""
+    from monitor.config.init import write_config
+
+    printed = str(output) == "-"
+    if output.exists() and not force and not printed:
+        fail(f"{output} is there already; --force overwrites it, --output names another file")
+    with progress(0, "looking at the log"):
+        written = write_config(log, output.parent)
+    if printed:
+        with printing():
+            typer.echo(written.text, nl=False)
+    else:
+        output.write_text(written.text, "utf-8")
+    for sentence in written.notes:
+        note(f"skipped {sentence}")
+    for sentence in written.missing:
+        note(f"TODO: {sentence}")
+    if not printed:
+        say(f"wrote {output}; look through its comments, then: recsys-monitor check --config {output}")
+    sys.exit(USAGE if written.missing else OK)
+
+
+@app.command(
+    epilog="Example: recsys-monitor demo --folder /tmp/demo\n\n"
+    "Exit codes: 0 stopped, 2 the folder cannot be written, or the address is in use."
+)
+def demo(
+    folder: Annotated[
+        Path, typer.Option("--folder", metavar="FOLDER", help="Where the demo keeps its logs and its state.")
+    ] = Path("demo"),
+) -> None:
+    """Watch a small live log that the demo itself writes, with a blacklisted item shown now and then."""
+    from monitor.simulate.demo import live, prepare
+
+    path = prepare(folder, datetime.now(UTC))
+    say(f"config       {path}")
+    stop = threading.Event()
+    writer = threading.Thread(target=live, args=(folder, stop), name="demo", daemon=True)
+    writer.start()
+    try:
+        code = _serve(path)
+    finally:
+        stop.set()
+        writer.join(5)
+    sys.exit(code)
+
+
+@app.command(
+    epilog="Example: recsys-monitor backfill --config shop.yaml --from 2026-01-01 --to 2026-02-01\n\n"
+    "Exit codes: 0 it is in the history, whatever the verdicts; 2 a wrong config or usage, or a history that "
+    "cannot be written; 3 the log holds no such window."
+)
+def backfill(
+    config: ConfigPath,
+    start: Annotated[str, typer.Option("--from", metavar="TIME", help="From this time on.")],
+    end: Annotated[str, typer.Option("--to", metavar="TIME", help="Up to this time (not included).")],
+    only: Only = None,
+) -> None:
+    """Judge the windows of a span into the history. Doing it twice changes nothing."""
+    first, last = span(start, end)
+    from monitor import commands
+
+    sys.exit(commands.backfill(config, first, last, only))
+
+
+@history_app.command(
+    "export",
+    epilog="Example: recsys-monitor history export --config shop.yaml --from 2026-01-31 | jq .status\n\n"
+    "Exit codes: 0 printed, 2 a wrong config or usage, or no history that can be read.",
+)
+def history_export(
+    config: ConfigPath,
+    start: From = None,
+    end: To = None,
+    only: Only = None,
+) -> None:
+    """Print every kept result, one JSON object a line, in the shape of `check --format json`."""
+    first, last = span(start, end)
+    from monitor.exporting import export
+
+    with printing():
+        for line in export(config, first, last, only):
+            typer.echo(line)

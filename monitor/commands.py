@@ -1,0 +1,126 @@
+"""The work of the commands that judge, apart from how it is asked for and printed."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import UTC, datetime
+from pathlib import Path
+
+from monitor.checks.judge import worst
+from monitor.config.check import Checked, check_config
+from monitor.config.load import ConfigError, load_config
+from monitor.config.models import Config
+from monitor.exporting import check_name
+from monitor.history.store import Store
+from monitor.logs.log import Log
+from monitor.report.judged import Judged
+from monitor.results import Status, Window
+from monitor.service.once import OneOff, one_off
+from monitor.service.salt import install_salt
+from monitor.service.web_config import load_web_config
+from monitor.terminal import NOT_JUDGED, OK, VIOLATED, note, progress, say
+
+MANY_WINDOWS = 1000
+Moment = datetime | None
+
+
+def load(path: Path, only: str | None = None) -> tuple[Config, list[Checked]]:
+    """The config and its recommenders with their rules; any problem ends the command."""
+    config = load_config(path)
+    checked = check_config(config, path.parent.absolute())
+    problems = [problem for one in checked for problem in one.problems]
+    if problems:
+        raise ConfigError(path, problems)
+    if only is not None:
+        check_name(only, config)
+        checked = [one for one in checked if one.settings.name == only]
+    return config, checked
+
+
+def validate(path: Path) -> str:
+    """What can be said of a good config; a wrong one ends the command."""
+    config, checked = load(path)
+    if config.server.web_config is not None:
+        load_web_config(config.server.web_config)
+    rules = sum(len(one.rules) for one in checked)
+    return f"{path}: good; {len(config.recommenders)} recommender(s), {rules} rule(s)"
+
+
+def judge(path: Path, first: Moment, last: Moment, only: str | None) -> tuple[list[Judged], int]:
+    """Every result of the windows that are asked for, and the exit code that they make."""
+    config, checked = load(path, only)
+    found: list[Judged] = []
+    statuses: set[Status] = set()
+    now = datetime.now(UTC)
+    for one in checked:
+        name = one.settings.name
+        with one_off(config, one, _salt(config.state)) as judging:
+            windows = _windows(judging, now, first, last)
+            if not windows:
+                statuses.add(Status.NO_DATA)
+            with progress(len(windows), f"{name}: judging") as step:
+                for evaluation in judging.judge(windows, now):
+                    window = evaluation.due.window
+                    step(f"{name} {window.start:%Y-%m-%d %H:%M}")
+                    for run in evaluation.runs:
+                        found += [Judged(name, run.check, window, result) for result in run.results]
+                        statuses.add(run.status or worst(run.results))
+    if Status.VIOLATED in statuses:
+        return found, VIOLATED
+    return found, OK if statuses <= {Status.OK} else NOT_JUDGED
+
+
+def backfill(path: Path, first: Moment, last: Moment, only: str | None) -> int:
+    """Judge the windows of a span into the history; the exit code."""
+    config, checked = load(path, only)
+    salt = install_salt(config.state)
+    now = datetime.now(UTC)
+    code = OK
+    with Store.open(config.history.location(config.state)) as store:
+        for one in checked:
+            name, changed = one.settings.name, 0
+            with one_off(config, one, salt, config.state) as judging:
+                windows = _windows(judging, now, first, last)
+                code = code if windows else NOT_JUDGED
+                with progress(len(windows), f"{name}: judging") as step:
+                    for evaluation in judging.judge(windows, now, for_history=True):
+                        due = evaluation.due
+                        step(f"{name} {due.window.start:%Y-%m-%d %H:%M}")
+                        recorded = store.record_window(
+                            name, due.window, evaluation.runs,
+                            fingerprint=due.fingerprint, rows=due.rows, evaluated_at=now,
+                        )  # fmt: skip
+                        changed += recorded.changed
+            say(f"{name}: judged {len(windows)} window(s), {changed} new or changed")
+    return code
+
+
+def _windows(judging: OneOff, now: datetime, first: Moment, last: Moment) -> list[Window]:
+    """The windows to judge, with a word where there are none, or very many."""
+    name = judging.evaluator.settings.name
+    with progress(0, f"{name}: reading the logs") as step:
+        judging.look(now, step)
+    windows = judging.windows(first, last)
+    log = judging.evaluator.source.exposures
+    if len(windows) > MANY_WINDOWS:
+        note(f"{name}: {len(windows):,} windows to judge; --from and --to judge fewer")
+    elif not windows and log.watermark is not None:
+        note(f"{name}: no window lies there; the log reaches to {log.watermark:%Y-%m-%dT%H:%M:%SZ}")
+    elif not windows:
+        note(f"{name}: the log holds no row{_why_empty(log)}")
+    return windows
+
+
+def _why_empty(log: Log) -> str:
+    if log.error:
+        return f": {log.error}"
+    if log.skipped:
+        one = log.skipped[0]
+        return f": {len(log.skipped)} file(s) could not be read, such as {one.file.path}: {one.reason}"
+    return "" if log.entries else f": no file matches {', '.join(log.settings.paths)}"
+
+
+def _salt(state: Path) -> str:
+    """The salt of the daemon's evidence where there is one, so that a user has one hash everywhere."""
+    path = state / "salt"
+    return path.read_text("ascii") if path.is_file() else secrets.token_hex(16)

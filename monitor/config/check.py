@@ -1,0 +1,149 @@
+"""Does a well-formed config make sense? Everything that one layer alone cannot see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from monitor.checks.settings import RecommenderSettings
+from monitor.config.check_objectives import check_objectives
+from monitor.config.models import Config
+from monitor.config.problems import Problem, nearest, show_duration
+from monitor.expectations.suites import LoadedRule, SuiteErrors, load_rules
+from monitor.logs.columns import (
+    CATALOG,
+    FEEDBACK,
+    ITEM_ID,
+    POSITION,
+    PROPENSITY,
+    REQUEST_ID,
+    REQUIRED,
+    SCORE,
+    TS,
+    USER_ID,
+)
+
+_MOST_CATCH_UP = 10_000
+_LONGEST_CATCH_UP = timedelta(days=3650)
+_NO_SLICE = (REQUEST_ID, USER_ID, ITEM_ID, TS, POSITION, SCORE, PROPENSITY)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A recommender with its rules, or with the problems that keep it from running."""
+
+    settings: RecommenderSettings
+    rules: tuple[LoadedRule, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def check_config(config: Config, folder: Path) -> list[Checked]:
+    """Each recommender of the config with its rules loaded, or with every problem found."""
+    return [_check(config, place, folder) for place in range(len(config.recommenders))]
+
+
+def _check(config: Config, place: int, folder: Path) -> Checked:
+    settings = config.recommenders[place]
+    where = f"recommenders[{place}]"
+    problems = [
+        *_names(where, place, [one.name for one in config.recommenders]),
+        *_times(where, settings, config.history.retention),
+        *_logs(where, settings),
+        *_metrics(where, settings),
+        *_slices(where, settings),
+        *check_objectives(f"{where}.objectives", settings),
+    ]
+    rules: tuple[LoadedRule, ...] = ()
+    try:
+        rules = load_rules(settings.rules, folder, f"{where}.rules")
+    except SuiteErrors as exc:
+        problems += [
+            Problem(one.source or f"{where}.rules", one.message if one.place == one.source else str(one))
+            for one in exc.problems
+        ]
+    return Checked(settings, rules, tuple(dict.fromkeys(problems)))
+
+
+def _names(where: str, place: int, names: Sequence[str]) -> Iterator[Problem]:
+    name = names[place]
+    if name in names[:place]:
+        first = names.index(name)
+        yield Problem(
+            f"{where}.name",
+            f"{name!r} is the name of recommenders[{first}] too; a name is the key of its history",
+        )
+
+
+def _times(where: str, settings: RecommenderSettings, retention: timedelta) -> Iterator[Problem]:
+    if settings.window < timedelta(seconds=1):
+        yield Problem(f"{where}.window", "must be at least 1s")
+        return
+    if settings.every < timedelta(seconds=1):
+        yield Problem(f"{where}.every", "must be at least 1s")
+    if settings.deadline < timedelta(seconds=1):
+        yield Problem(f"{where}.deadline", "must be at least 1s")
+    if settings.max_wait < settings.lateness:
+        yield Problem(
+            f"{where}.max_wait",
+            f"is shorter than lateness ({show_duration(settings.lateness)}), so every window would be late",
+        )
+    if settings.window > retention:
+        yield Problem(
+            f"{where}.window",
+            f"is longer than the history is kept (history.retention, {show_duration(retention)})",
+        )
+    if settings.catch_up > _MOST_CATCH_UP:
+        yield Problem(f"{where}.catch_up", f"must be at most {_MOST_CATCH_UP}; `backfill` does longer spans")
+    elif settings.catch_up * settings.window > _LONGEST_CATCH_UP:
+        yield Problem(
+            f"{where}.catch_up",
+            f"reaches back {show_duration(settings.catch_up * settings.window)}; 10 years at most",
+        )
+    if settings.metrics.history < settings.window:
+        yield Problem(
+            f"{where}.metrics.history",
+            f"is shorter than the window ({show_duration(settings.window)}); it remembers whole windows",
+        )
+
+
+def _logs(where: str, settings: RecommenderSettings) -> Iterator[Problem]:
+    """A required column that was probably meant, and misspelt; any other name is a further column."""
+    for name, log in settings.logs.named().items():
+        for ours in log.columns:
+            meant = nearest(ours, REQUIRED[name], cutoff=0.8)
+            if meant is not None and meant != ours and meant not in log.columns:
+                place = f"{where}.logs.{name}.columns.{ours}"
+                yield Problem(place, f"is no column of ours; did you mean {meant}?")
+
+
+def _metrics(where: str, settings: RecommenderSettings) -> Iterator[Problem]:
+    metrics, logs = settings.metrics, settings.logs.named()
+    if metrics.similarity is not None and CATALOG not in logs:
+        yield Problem(f"{where}.metrics.similarity", "needs logs.catalog, which is not given")
+    if metrics.popularity == "actions" and FEEDBACK not in logs:
+        yield Problem(f"{where}.metrics.popularity", "by actions needs logs.feedback, which is not given")
+    if metrics.action_events is not None and FEEDBACK not in logs:
+        yield Problem(f"{where}.metrics.action_events", "needs logs.feedback, which is not given")
+    if metrics.action_events == ():
+        yield Problem(f"{where}.metrics.action_events", "names no event; leave it out to count every event")
+
+
+def _slices(where: str, settings: RecommenderSettings) -> Iterator[Problem]:
+    by = settings.slices.by
+    renamed = {theirs: ours for ours, theirs in settings.logs.exposures.columns.items()}
+    for number, name in enumerate(by):
+        place = f"{where}.slices.by[{number}]"
+        if not name:
+            yield Problem(place, "names no column")
+        elif name in by[:number]:
+            yield Problem(place, f"{name!r} is named twice")
+        elif name in _NO_SLICE:
+            yield Problem(
+                place, f"{name} has too many values to slice by; slice by what has few, such as scene"
+            )
+        elif name in renamed and name not in settings.logs.exposures.columns:
+            yield Problem(
+                place, f"logs.exposures.columns gives this column the name {renamed[name]!r}; use that"
+            )

@@ -1,0 +1,83 @@
+"""Can an objective ever be judged? Its metric, its labels, its bound, and the logs that it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from monitor.checks.settings import Objective, RecommenderSettings
+from monitor.config.problems import Problem, nearest
+from monitor.logs.columns import CATALOG, CATEGORY, FEEDBACK, TAGS
+from monitor.metrics.catalogue import SPECS
+from monitor.metrics.family import MetricSpec
+
+_BY, _DIMENSION, _VALUE = "by", "dimension", "value"
+
+
+def check_objectives(where: str, settings: RecommenderSettings) -> Iterator[Problem]:
+    """Every objective that could never say anything, with the reason."""
+    seen: dict[tuple[object, ...], int] = {}
+    for number, one in enumerate(settings.objectives):
+        place = f"{where}[{number}]"
+        spec = SPECS.get(one.metric)
+        if spec is None:
+            close = nearest(one.metric, SPECS)
+            hint = f"did you mean {close}?" if close else f"there are: {', '.join(SPECS)}"
+            yield Problem(f"{place}.metric", f"no metric is called {one.metric[:80]!r}; {hint}")
+            continue
+        if one.metric in settings.metrics.disable:
+            yield Problem(f"{place}.metric", f"{one.metric} is not measured: metrics.disable names it")
+        yield from _labels(f"{place}.labels", spec, one.labels, settings)
+        yield from _bound(place, spec, one)
+        yield from _needs(f"{place}.metric", spec, one, settings)
+        side = "min" if one.min is not None else "max"
+        key = (one.metric, tuple(sorted(one.labels.items())), side)
+        if key in seen:
+            yield Problem(place, f"objectives[{seen[key]}] bounds the same series on the same side")
+        seen.setdefault(key, number)
+
+
+def _labels(
+    place: str, spec: MetricSpec, labels: Mapping[str, str], settings: RecommenderSettings
+) -> Iterator[Problem]:
+    allowed = [_BY, _DIMENSION, _VALUE] if spec.by or spec.by_help else [_DIMENSION, _VALUE]
+    for name in labels:
+        if name not in allowed:
+            if allowed[0] == _BY:
+                yield Problem(place, f"{name[:80]!r} is no label of {spec.name}; it has by")
+            else:
+                yield Problem(place, f"{spec.name} has no label {name[:80]!r}")
+    by = labels.get(_BY)
+    further = [one for one in settings.metrics.novelty if one not in (CATEGORY, TAGS)] if spec.by_help else []
+    known = [*spec.by, *further]
+    if known and by is None:
+        yield Problem(
+            place, f"{spec.name} is measured by {', '.join(known)}: name one, as {{by: {known[0]}}}"
+        )
+    elif known and by not in known:
+        close = nearest(str(by), known)
+        hint = f"did you mean {close}?" if close else f"there are {', '.join(known)}"
+        yield Problem(place, f"{spec.name} is not measured by {str(by)[:80]!r}; {hint}")
+    if (_DIMENSION in labels) != (_VALUE in labels):
+        yield Problem(place, "a slice is named by dimension and value together")
+    elif _DIMENSION in labels and labels[_DIMENSION] not in settings.slices.by:
+        yield Problem(place, f"slices.by does not name {labels[_DIMENSION][:80]!r}")
+
+
+def _bound(place: str, spec: MetricSpec, one: Objective) -> Iterator[Problem]:
+    side, bound = ("min", one.min) if one.min is not None else ("max", one.max)
+    if bound is not None and spec.unit == "ratio" and not 0 <= bound <= 1:
+        percent = f"; for {bound:g} % write {bound / 100:g}" if 1 < bound <= 100 else ""
+        yield Problem(
+            f"{place}.{side}", f"{spec.name} is a ratio from 0 to 1, so {bound:g} says nothing{percent}"
+        )
+
+
+def _needs(place: str, spec: MetricSpec, one: Objective, settings: RecommenderSettings) -> Iterator[Problem]:
+    present = settings.logs.named()
+    for log in (CATALOG, FEEDBACK):
+        for need in spec.requires:
+            name, _, only_by = need.partition(" (")  # "catalog (item)": for that value of by alone
+            for_this = not only_by or one.labels.get(_BY, "") in only_by.rstrip(")").split(", ")
+            if name.split(".")[0] == log and for_this and log not in present:
+                yield Problem(place, f"{spec.name} needs logs.{log}, which is not given")
+                return

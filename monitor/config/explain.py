@@ -1,0 +1,273 @@
+"""What pydantic says of a config, in words for who wrote it: clean places, one sentence each, a hint.
+
+A value is shown back only where it cannot be a secret.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic import BaseModel, Secret, SecretStr, ValidationError
+from pydantic_core import ErrorDetails
+
+from monitor.config.problems import Place, Problem, nearest, show_place
+
+_SHOWN_LENGTH = 60
+_SECRET_WORDS = re.compile(r"pass|secret|token|credential|auth|key|url", re.IGNORECASE)
+_USER_INFO = re.compile(r"[^/@\s]+@")
+_OUTER = re.compile(r"^(Value error|Assertion failed), ")
+
+_KINDS: Mapping[str, str] = {
+    "model_type": "must be a mapping",
+    "model_attributes_type": "must be a mapping",
+    "dict_type": "must be a mapping",
+    "tuple_type": "must be a list",
+    "list_type": "must be a list",
+    "string_type": "must be text",
+    "path_type": "must be a path",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "int_parsing_size": "must be a whole number of a sensible size",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "finite_number": "must be a finite number",
+}
+_BOUNDS: Mapping[str, tuple[str, str]] = {
+    "greater_than_equal": ("at least", "ge"),
+    "greater_than": ("more than", "gt"),
+    "less_than_equal": ("at most", "le"),
+    "less_than": ("less than", "lt"),
+}
+_NESTED = ("model_type", "model_attributes_type", "dict_type", "tuple_type", "list_type")
+
+
+@dataclass(frozen=True, slots=True)
+class _Spot:
+    """A place in the config with the types on the way; `branch` names the part of a union."""
+
+    place: Place
+    owner: type[BaseModel] | None  # the model that the last key belongs to
+    annotation: Any
+    branch: str = ""
+    outer: Place = ()  # the place of the union
+
+
+def explain(
+    error: ValidationError,
+    root: type[BaseModel],
+    *,
+    hide: Callable[[str, Place], str],
+    is_filled: Callable[[Place], bool],
+) -> list[Problem]:
+    """Every mistake of a config.
+
+    Args:
+        error: what `root.model_validate` raised.
+        root: the model of the whole config.
+        hide: takes out of a message what was filled in at a place.
+        is_filled: whether a place's value came from elsewhere, and is not to be shown.
+    """
+    found = error.errors(include_url=False)
+    problems = []
+    for spot, one in _merged([(_walk(root, item["loc"]), item) for item in found]):
+        message = one if isinstance(one, str) else _message(root, spot, one, is_filled(spot.place))
+        problems.append(Problem(show_place(spot.place), hide(message, spot.place)))
+    return list(dict.fromkeys(problems))
+
+
+def _merged(
+    found: Sequence[tuple[_Spot, ErrorDetails]],
+) -> Iterable[tuple[_Spot, ErrorDetails | str]]:
+    """Of the complaints of a union's branches the one that goes deepest, else one sentence for all."""
+    told: set[Place] = set()
+    for spot, one in found:
+        if one["type"] == "too_short" and len(one["input"]) >= one["ctx"]["min_length"]:
+            continue  # it is long enough; pydantic counts the sound entries only
+        if not spot.branch:
+            yield spot, one
+            continue
+        mine = [(other, item) for other, item in found if other.branch and other.outer == spot.outer]
+        if any(len(other.place) > len(spot.outer) for other, _ in mine):
+            if len(spot.place) > len(spot.outer):
+                yield spot, one
+        elif spot.outer not in told:
+            told.add(spot.outer)
+            kinds = [_KINDS.get(item["type"], item["msg"]).removeprefix("must be ") for _, item in mine]
+            yield spot, f"must be {' or '.join(dict.fromkeys(kinds))}" + _got(spot, one, hidden=True)
+
+
+def _message(root: type[BaseModel], spot: _Spot, error: ErrorDetails, filled: bool) -> str:
+    context = error.get("ctx") or {}
+    hint = ""
+    hidden = filled or _is_secret(spot)
+    match error["type"]:
+        case "extra_forbidden":
+            return "unknown key" + _meant(root, spot)
+        case "missing":
+            return "is required" + _purpose(spot)
+        case _ if error["input"] is None:
+            return "has no value; give one, or leave the key out"
+        case "string_pattern_mismatch":
+            text = f"must be like this: {_purpose(spot).removeprefix(': ') or context['pattern']}"
+        case "literal_error":
+            text = f"must be {context['expected']}"
+            hint = _suggest(str(error["input"]), re.findall(r"'([^']*)'", str(context["expected"])))
+        case kind if kind in _BOUNDS:
+            words, key = _BOUNDS[kind]
+            text = f"must be {words} {context[key]:g}"
+        case "too_short" | "too_long":
+            return _length(context)
+        case "string_too_short":
+            return "must not be empty"
+        case "value_error" | "assertion_error":
+            text = _OUTER.sub("", error["msg"])
+            return _without_user(text[:1].lower() + text[1:], error["input"])
+        case kind:
+            text = _KINDS.get(kind) or error["msg"].replace("Input should", "must")
+    return text + _got(spot, error, hidden) + hint
+
+
+def _length(context: Mapping[str, Any]) -> str:
+    least, most, actual = context.get("min_length"), context.get("max_length"), context.get("actual_length")
+    if least is not None and least == most:
+        return f"must have {least} entries, it has {actual}"
+    if least is not None:
+        return f"must have at least {least} entr{'y' if least == 1 else 'ies'}, it has {actual}"
+    return f"must have {most} entries, not more"
+
+
+def _got(spot: _Spot, error: ErrorDetails, hidden: bool) -> str:
+    value = error["input"]
+    if isinstance(value, Mapping):
+        return ", not a mapping"
+    if isinstance(value, list | tuple):
+        return ", not a list"
+    if error["type"] in _NESTED:
+        listed = error["type"] in ("tuple_type", "list_type")
+        return f", not {_a_kind(value)}" + ("; write it as [one, two]" if listed else "")
+    if hidden or _is_secret(spot):
+        return ""
+    if isinstance(value, bool) and error["type"] == "string_type":
+        return f", not {str(value).lower()} (as YAML reads yes, no, on and off too); put it in quotes"
+    shown = _without_user(repr(value), value) if isinstance(value, str) else str(value)
+    shown = shown if len(shown) <= _SHOWN_LENGTH else shown[:_SHOWN_LENGTH] + "..."
+    return f", not {shown}" + ("; put it in quotes" if error["type"] == "string_type" else "")
+
+
+def _without_user(message: str, value: Any) -> str:
+    """The message with `user:password@` taken out of the value that it quotes."""
+    if not isinstance(value, str) or "@" not in value:
+        return message
+    return message.replace(value, _USER_INFO.sub("***@", value))
+
+
+def _a_kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true or false"
+    return "text" if isinstance(value, str) else "a number" if isinstance(value, int | float) else "this"
+
+
+def _purpose(spot: _Spot) -> str:
+    """What the key is for, from the model."""
+    field = spot.owner.model_fields.get(str(spot.place[-1])) if spot.owner and spot.place else None
+    text = field.description if field is not None else None
+    return f": {text}" if text else ""
+
+
+def _meant(root: type[BaseModel], spot: _Spot) -> str:
+    word = str(spot.place[-1])
+    known = list(spot.owner.model_fields) if spot.owner is not None else []
+    close = nearest(word, known)
+    if close is not None:
+        return f"; did you mean {close}?"
+    elsewhere = [place for place in _homes(root, word, "") if place]
+    if elsewhere:
+        return f"; it belongs in {' or '.join(elsewhere[:3])}"
+    return f"; known are {', '.join(known)}" if known else ""
+
+
+def _suggest(word: str, known: Iterable[str]) -> str:
+    close = nearest(word, known)
+    return f"; did you mean {close}?" if close is not None else ""
+
+
+def _homes(model: type[BaseModel], word: str, place: str) -> Iterable[str]:
+    """The places of the whole config at which a key is known."""
+    if word in model.model_fields:
+        yield place
+    for name, field in model.model_fields.items():
+        inner, many = model_within(field.annotation)
+        if inner is not None:
+            yield from _homes(inner, word, f"{place}.{name}".lstrip(".") + ("[]" if many else ""))
+
+
+def _walk(root: type[BaseModel], location: Sequence[str | int]) -> _Spot:
+    """Follow pydantic's place through the types; parts that are no step in them name union branches."""
+    place: list[str | int] = []
+    annotation: Any = root
+    owner: type[BaseModel] | None = None
+    branch = ""
+    outer: Place = ()
+    for part in location:
+        kind, many = model_within(annotation)
+        if isinstance(part, int):
+            place.append(part)
+            annotation = _entry_of(annotation)
+        elif kind is not None and not many:
+            place.append(part)
+            owner = kind
+            annotation = kind.model_fields[part].annotation if part in kind.model_fields else Any
+        elif _is_mapping(annotation) and part != "[key]":
+            place.append(part)
+            owner, annotation = None, _entry_of(annotation)
+        elif part != "[key]" and not branch and len(members(annotation)) > 1:
+            branch, outer = part, tuple(place)
+    return _Spot(tuple(place), owner, annotation, branch, outer)
+
+
+def members(annotation: Any) -> list[Any]:
+    """The types that an annotation allows, None left out."""
+    if get_origin(annotation) is Annotated:
+        return members(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, UnionType):
+        return [inner for one in get_args(annotation) for inner in members(one)]
+    return [] if annotation is NoneType else [annotation]
+
+
+def model_within(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
+    """The model that an annotation holds, and whether in a list of them."""
+    for one in members(annotation):
+        if isinstance(one, type) and issubclass(one, BaseModel):
+            return one, False
+        if get_origin(one) is tuple and get_args(one):
+            inner, _ = model_within(get_args(one)[0])
+            if inner is not None:
+                return inner, True
+    return None, False
+
+
+def _entry_of(annotation: Any) -> Any:
+    for one in members(annotation):
+        if get_origin(one) is tuple:
+            return get_args(one)[0]
+        if get_origin(one) is dict:
+            return get_args(one)[1]
+    return Any
+
+
+def _is_mapping(annotation: Any) -> bool:
+    return any(one is dict or get_origin(one) is dict for one in members(annotation))
+
+
+def _is_secret(spot: _Spot) -> bool:
+    """Whether the value may be a secret: by its type, or by the name of any key on the way."""
+    if any(one is SecretStr or get_origin(one) is Secret for one in members(spot.annotation)):
+        return True
+    return any(isinstance(part, str) and _SECRET_WORDS.search(part) for part in spot.place)

@@ -1,0 +1,135 @@
+"""Environment variables and secret files in values: `${NAME}`, `${NAME:-default}`, `${file:path}`.
+
+They are filled into values only, after the YAML was read, so that nothing from the environment can
+change the structure. `$${` stands for a literal `${`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from monitor.config.problems import Place, Problem, show_place
+
+_REFERENCE = re.compile(
+    r"\$\$\{"
+    r"|\$\{file:(?P<path>[^}]+)\}"
+    r"|\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}"
+    r"|(?P<broken>\$\{)"
+)
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,15})?")
+_MAX_FILE_BYTES = 64 << 10
+_UNTYPED = "parameters"
+
+
+@dataclass(slots=True)
+class Filler:
+    """Fills the references of one config, and remembers what came from where.
+
+    `secrets` maps a place to (what the file says, what was filled in), so that no message ever shows
+    a value that came from the environment or from a file.
+    """
+
+    folder: Path
+    environment: Mapping[str, str]
+    problems: list[Problem] = field(default_factory=list)
+    secrets: dict[Place, list[tuple[str, str]]] = field(default_factory=dict)
+
+    def fill(self, value: Any, place: Place = ()) -> Any:
+        """The value with every reference in its texts filled in; keys stay as they are."""
+        if isinstance(value, dict):
+            return {key: self._entry(key, one, place) for key, one in value.items()}
+        if isinstance(value, list):
+            return [self.fill(one, (*place, number)) for number, one in enumerate(value)]
+        if not isinstance(value, str):
+            return value
+        filled = _REFERENCE.sub(lambda match: self._one(match, place), value) if "${" in value else value
+        if "\0" in filled or not _encodable(filled):
+            self._wrong(place, "holds a character that no path, name or address can have")
+        if place in self.secrets and _UNTYPED in place:  # no model says what type is wanted here
+            return _as_number(filled)
+        return filled
+
+    def hide(self, message: str, place: Place) -> str:
+        """The message with what was filled in at or below a place put back to its reference."""
+        for where, pairs in self.secrets.items():
+            if where[: len(place)] == place or place[: len(where)] == where:
+                for reference, filled in pairs:
+                    if filled:
+                        message = message.replace(filled, reference)
+        return message
+
+    def is_filled(self, place: Place) -> bool:
+        """Whether something at, above or below the place came from the environment or from a file."""
+        return any(one[: len(place)] == place or place[: len(one)] == one for one in self.secrets)
+
+    def _entry(self, key: Any, value: Any, place: Place) -> Any:
+        if isinstance(key, str):
+            return self.fill(value, (*place, key))
+        if isinstance(key, bool):
+            why = f"YAML reads this key as {str(key).lower()} (as it does yes, no, on and off); quote it"
+        else:
+            why = "a key is text; put it in quotes"
+        self._wrong((*place, str(key)), why)
+        return value
+
+    def _one(self, match: re.Match[str], place: Place) -> str:
+        if match[0] == "$${":
+            return "${"
+        if match["broken"]:
+            self._wrong(
+                place,
+                "has a ${ that is no ${NAME}, ${NAME:-default} or ${file:path}; write $${ for a plain ${",
+            )
+            return ""
+        text = self._file(match["path"], place) if match["path"] else self._variable(match, place)
+        self.secrets.setdefault(place, []).append((match[0], text))
+        return text
+
+    def _variable(self, match: re.Match[str], place: Place) -> str:
+        name = match["name"]
+        found = self.environment.get(name, match["default"])
+        if found is None:
+            hint = f"set it, or give a default as ${{{name}:-...}}"
+            self._wrong(place, f"the environment variable {name} is not set; {hint}")
+            return ""
+        return found
+
+    def _file(self, name: str, place: Place) -> str:
+        try:
+            with (self.folder / name).open("rb") as stream:
+                content = stream.read(_MAX_FILE_BYTES + 1)
+            if len(content) > _MAX_FILE_BYTES:
+                self._wrong(place, f"the file {name!r} is larger than {_MAX_FILE_BYTES >> 10} KiB")
+                return ""
+            return content.decode("utf-8").rstrip("\r\n")
+        except OSError as exc:
+            self._wrong(place, f"the file {name!r} cannot be read: {exc.strerror}")
+        except UnicodeDecodeError:
+            self._wrong(place, f"the file {name!r} is not UTF-8 text")
+        except ValueError:
+            self._wrong(place, f"{name!r} cannot be the name of a file")
+        return ""
+
+    def _wrong(self, place: Place, message: str) -> None:
+        self.problems.append(Problem(show_place(place), message))
+
+
+def _as_number(text: str) -> Any:
+    """A number or a truth value where the text is exactly how one is written, else the text."""
+    if text in ("true", "false"):
+        return text == "true"
+    if _NUMBER.fullmatch(text) is None:
+        return text
+    return float(text) if "." in text else int(text)
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

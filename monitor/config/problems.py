@@ -1,0 +1,80 @@
+"""A mistake in a config: where it is, what it is, and how it is shown."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+Place = tuple[str | int, ...]
+
+_SHOWN_KEY_LENGTH = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One mistake: where it is, what it is."""
+
+    place: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.message}" if self.place else self.message
+
+
+class ConfigError(Exception):
+    """A config that cannot be used, with all of its problems."""
+
+    def __init__(self, path: Path, problems: Iterable[Problem]) -> None:
+        self.path = path
+        self.problems = tuple(problems)
+        count = len(self.problems)
+        lines = "\n".join(f"  {problem}" for problem in self.problems)
+        super().__init__(f"{path}: {count} problem{'' if count == 1 else 's'}\n{lines}")
+
+
+def show_place(place: Place) -> str:
+    """A place as people write it; a key that is no plain word is quoted.
+
+    >>> show_place(("recommenders", 0, "logs", "exposures", "path"))
+    'recommenders[0].logs.exposures.path'
+    >>> show_place(("columns", "a\\nb"))
+    "columns.'a\\\\nb'"
+    """
+    text = ""
+    for part in place:
+        if isinstance(part, int):
+            text += f"[{part}]"
+            continue
+        word = part if part.isprintable() and part.strip() == part != "" else repr(part)
+        word = word if len(word) <= _SHOWN_KEY_LENGTH else word[:_SHOWN_KEY_LENGTH] + "..."
+        text += f".{word}" if text else word
+    return text
+
+
+def show_duration(length: timedelta) -> str:
+    """A duration as a config says it.
+
+    >>> show_duration(timedelta(hours=25)), show_duration(timedelta(seconds=90))
+    ('1d1h', '1m30s')
+    """
+    left = int(length.total_seconds())
+    text = ""
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
+        count, left = divmod(left, size)
+        text += f"{count}{unit}" if count else ""
+    return text or "0s"
+
+
+def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The known word that was probably meant; case, `-` and `_` do not count.
+
+    >>> nearest("Max-Wait", ["max_wait", "lateness"])
+    'max_wait'
+    """
+    plain = {one.lower().replace("_", "").replace("-", ""): one for one in known}
+    asked = word[:_SHOWN_KEY_LENGTH].lower().replace("_", "").replace("-", "")
+    close = difflib.get_close_matches(asked, plain, n=1, cutoff=cutoff)
+    return plain[close[0]] if close else None

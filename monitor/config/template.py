@@ -1,0 +1,117 @@
+"""Writes a config for people: every line that was guessed says how sure it is and why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import yaml
+
+from monitor.report.numbers import visible
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
+_COMMENT_LENGTH = 160
+
+
+@dataclass(slots=True)
+class Draft:
+    """What goes into a config. Comments are given raw and made harmless here."""
+
+    name: str
+    logs: dict[str, LogDraft] = field(default_factory=dict)
+    window: str = "1h"
+    window_comment: str = ""
+    rules: list[str] = field(default_factory=list)
+    metrics: list[str] = field(default_factory=list)
+    slices: list[str] = field(default_factory=list)
+    slices_comment: str = ""
+    objectives: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class LogDraft:
+    """One log: its paths, its columns as (ours, theirs, comment), further keys as lines."""
+
+    paths: tuple[str, ...]
+    path_comment: str = ""
+    columns: list[tuple[str, str, str]] = field(default_factory=list)
+    settings: list[tuple[str, str, str]] = field(default_factory=list)  # key, value, comment
+    todo: list[str] = field(default_factory=list)
+
+
+def scalar(text: str) -> str:
+    """A text as a YAML value that reads back as this very text, references switched off.
+
+    >>> scalar("item_id"), scalar("no"), scalar('a"b'), scalar("${HOME}")
+    ('item_id', '"no"', '"a\\\\"b"', '"$${HOME}"')
+    """
+    text = text.replace("${", "$${")
+    if _PLAIN.fullmatch(text) and isinstance(yaml.safe_load(text), str):
+        return text
+    shown = text.isprintable()  # what cannot be seen, or turns text around, is escaped
+    dumped: str = yaml.safe_dump(text, default_style='"', allow_unicode=shown, width=10**9)
+    return dumped.strip()
+
+
+def flow(values: Sequence[str]) -> str:
+    """A list on one line.
+
+    >>> flow(["scene", "a b"])
+    '[scene, "a b"]'
+    """
+    return f"[{', '.join(map(scalar, values))}]"
+
+
+def comment(text: str) -> str:
+    """Text, that may quote a log, as the end of one line."""
+    return f" # {visible(text, _COMMENT_LENGTH)}" if text else ""
+
+
+def render(draft: Draft) -> str:
+    """The YAML text."""
+    return "\n".join(_lines(draft)) + "\n"
+
+
+def _lines(draft: Draft) -> Iterable[str]:
+    yield "# Written by `recsys-monitor init` from what the log looks like: look through every guess."
+    yield "# Check it with `recsys-monitor validate`, try it with `recsys-monitor check`, then `run` it."
+    yield "# Values may use the environment (${NAME}, ${NAME:-default}) and secret files (${file:path})."
+    yield "state: ./state # the monitor's own folder, relative to this file; the history is kept in it"
+    yield "# history: {url: postgresql://me:${PASSWORD}@db/history, retention: 90d} # else SQLite in `state`"
+    yield "# server: {listen: 127.0.0.1:9108, external_url: https://monitor.example.org} # links in alerts"
+    yield "recommenders:"
+    yield f"  - name: {scalar(draft.name)} # a label of every series; keep it once there is a history"
+    yield "    logs:"
+    for name, log in draft.logs.items():
+        yield from _log(name, log)
+    if "feedback" not in draft.logs:
+        yield "      # feedback: {path: ...} # what users did: user_id, item_id, ts, event"
+    if "catalog" not in draft.logs:
+        yield "      # catalog: {path: ...} # every item: item_id, category, ...; for gini, diversity"
+    yield f"    window: {draft.window}{comment(draft.window_comment)}"
+    yield "    every: 1m # how often the log is looked at"
+    yield "    lateness: 5m # a window is judged when the log is this far past its end"
+    yield "    max_wait: 1h # or, as late, when the clock is"
+    yield "    rules: # more in rules/business, and your own with `suite: file.yaml`"
+    yield from (f"      {line}" for line in draft.rules)
+    yield from (f"    {line}" for line in draft.metrics)
+    if draft.slices:
+        by = flow(draft.slices)
+        yield f"    slices: {{by: {by}, budget: 10}}{comment(draft.slices_comment)}"
+    else:
+        yield "    # slices: {by: [scene], budget: 10} # no column with few values was found"
+    yield "    # objectives: # bounds on metrics, violated where the whole interval is beyond"
+    yield from (f"    #   {line}" for line in draft.objectives)
+
+
+def _log(name: str, log: LogDraft) -> Iterable[str]:
+    yield f"      {name}:"
+    paths = scalar(log.paths[0]) if len(log.paths) == 1 else flow(log.paths)
+    yield f"        path: {paths}{comment(log.path_comment)}"
+    yield from (f"        {key}: {value}{comment(why)}" for key, value, why in log.settings)
+    yield "        columns: # ours: the log's"
+    for line in log.todo:
+        yield f"          # TODO{comment(line).removeprefix(' #')}"
+    for ours, theirs, why in log.columns:
+        yield f"          {scalar(ours)}: {scalar(theirs)}{comment(why)}"

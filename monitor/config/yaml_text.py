@@ -1,0 +1,148 @@
+"""YAML that can come from anywhere: plain values only, no key twice, no bombs, errors with their line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from monitor.config.problems import Problem
+
+MAX_BYTES = 1 << 20
+MAX_VALUES = 100_000
+MAX_DEPTH = 100
+_STANDARD = "tag:yaml.org,2002:"
+_KINDS = {_STANDARD + "int": "number", _STANDARD + "float": "number", _STANDARD + "timestamp": "date"}
+
+
+class YamlProblem(ValueError):
+    """A text that is not usable YAML; `problem` has the line and the column."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
+def parse_yaml(text: str) -> Any:
+    """The value of a YAML document: mappings, lists, texts, numbers, truth values, dates, nulls.
+
+    Anchors, aliases and merge keys work, but a document that they make grow beyond a hundred thousand
+    values is refused, and so is one that holds itself.
+
+    >>> parse_yaml("a: &x {b: 1}\\nc: *x")
+    {'a': {'b': 1}, 'c': {'b': 1}}
+
+    Raises:
+        YamlProblem: with the place of the first mistake.
+    """
+    if len(text) > MAX_BYTES:
+        raise YamlProblem(Problem("", f"is larger than {MAX_BYTES >> 20} MiB, which no config is"))
+    try:
+        loader = _Loader(text)
+        try:
+            node = loader.get_single_node()
+            if node is None:
+                return None
+            _Structure().check(node)
+            return loader.construct_document(node)
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as exc:
+        mark = exc.problem_mark or exc.context_mark
+        raise YamlProblem(Problem(_place(mark) if mark else "", _sentence(exc))) from None
+    except yaml.reader.ReaderError as exc:
+        line, column = _line_of(text, exc.position)
+        place = f"line {line}, column {column}"
+        raise YamlProblem(Problem(place, f"holds the control character U+{_code(exc):04X}")) from None
+    except RecursionError:
+        raise YamlProblem(Problem("", "is nested far too deep")) from None
+
+
+class _Loader(yaml.SafeLoader):
+    """The safe loader, with a place for each value that it cannot make."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, OverflowError):  # no such day, or a number of five thousand digits
+            kind = _KINDS.get(node.tag, "value of its tag")
+            raise _error(f"looks like a {kind} and is none; if it is text, put it in quotes", node) from None
+
+
+class _Structure:
+    """Walks a document before anything is made of it: its size without aliases, and its keys.
+
+    Before, since merge keys change the nodes while values are made.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, int] = {}
+        self._open: set[int] = set()
+
+    def check(self, node: yaml.Node, depth: int = 1) -> int:
+        """How many values the node stands for; raises where it may not be used."""
+        if id(node) in self._known:
+            return self._known[id(node)]
+        if id(node) in self._open:
+            raise _error("an alias inside what it stands for", node)
+        if depth > MAX_DEPTH:
+            raise _error("is nested far too deep", node)
+        self._open.add(id(node))
+        children: list[yaml.Node] = []
+        if isinstance(node, yaml.MappingNode):
+            _check_keys(node)
+            children = [one for pair in node.value for one in pair]
+        elif isinstance(node, yaml.SequenceNode):
+            children = node.value
+        size = 1 + sum(self.check(one, depth + 1) for one in children)
+        if size > MAX_VALUES:
+            raise _error(f"holds more than {MAX_VALUES:,} values once its aliases are filled in", node)
+        self._open.discard(id(node))
+        self._known[id(node)] = size
+        return size
+
+
+def _check_keys(node: yaml.MappingNode) -> None:
+    """Plain YAML would silently take the last of two equal keys."""
+    seen: set[tuple[str, str]] = set()
+    for key, _ in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            raise _error("a key is a word, not a list or a mapping", key)
+        if (key.tag, key.value) in seen:
+            raise _error(f"the key {key.value[:80]!r} is given twice", key)
+        seen.add((key.tag, key.value))
+
+
+def _error(message: str, node: yaml.Node) -> yaml.constructor.ConstructorError:
+    return yaml.constructor.ConstructorError(None, None, message, node.start_mark)
+
+
+def _sentence(exc: yaml.MarkedYAMLError) -> str:
+    problem = (exc.problem or "is not YAML").strip()
+    if "could not determine a constructor for the tag" in problem:
+        tag = problem.rsplit("tag ", 1)[-1].strip("'")
+        return f"the tag {tag[:80]!r} is not allowed; a config holds plain values only"
+    if problem == "found character '\\t' that cannot start any token":
+        return "is not YAML: a tab; indent with spaces"
+    if problem == "found character '%' that cannot start any token":
+        return "is not YAML: a value that starts with % needs quotes"
+    if problem == "mapping values are not allowed here":
+        return (
+            "is not YAML: a colon where none is expected; check the indentation, or put the value in quotes"
+        )
+    if isinstance(exc, yaml.constructor.ConstructorError):
+        return problem
+    return f"is not YAML: {problem}" + (f" ({exc.context.strip()})" if exc.context else "")
+
+
+def _place(mark: yaml.Mark) -> str:
+    return f"line {mark.line + 1}, column {mark.column + 1}"
+
+
+def _line_of(text: str, position: int) -> tuple[int, int]:
+    before = text[:position]
+    return before.count("\n") + 1, position - (before.rfind("\n") + 1) + 1
+
+
+def _code(exc: yaml.reader.ReaderError) -> int:
+    return exc.character if isinstance(exc.character, int) else ord(str(exc.character)[:1] or "\0")

@@ -1,0 +1,274 @@
+"""The rule engine: one GX context on one DuckDB database, used by one thread.
+
+engine = RuleEngine("shop")
+engine.connection                      # make the window's tables here, or on engine.cursor()
+engine.judge("exposures", rules)       # counts of every rule of one table, in bundled queries
+engine.evidence("exposures", rule, columns, limit=20)
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, cast
+
+os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")  # read once, when GX is imported
+
+import duckdb
+import great_expectations as gx
+import sqlalchemy as sa
+from great_expectations.core import ExpectationSuite
+from great_expectations.datasource.fluent.interfaces import Batch
+from great_expectations.expectations.expectation import Expectation
+from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
+from great_expectations.expectations.registry import get_metric_kwargs
+from great_expectations.validator.metric_configuration import MetricConfiguration
+from great_expectations.validator.metrics_calculator import MetricsCalculator
+
+from monitor.expectations import custom, fast_metrics  # noqa: F401 - importing them registers them
+from monitor.expectations.datasource import DuckDBDatasource, DuckDBExecutionEngine, Stopped
+from monitor.expectations.messages import short_message
+
+_BASIC = {"result_format": "BASIC", "partial_unexpected_count": 0}
+
+# GX writes each failed query to its log before it hands the failure back; the failure is reported by us.
+for _name in ("great_expectations.execution_engine", "great_expectations.validator"):
+    logging.getLogger(_name).setLevel(logging.CRITICAL)
+# It sets its own level, and tells of a docs site that is never built.
+logging.getLogger("great_expectations.data_context.types.base").setLevel(logging.WARNING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What GX counted for one expectation.
+
+    `samples` are the rows judged (for a column: those with a value), `violations` those that failed.
+    An expectation about a table as a whole has no rows to count: one sample, and 0 or 1 violations.
+    `whole` marks those. Where `error` is set, it says in a sentence why nothing could be counted.
+    """
+
+    samples: int = 0
+    violations: int = 0
+    whole: bool = False
+    error: str | None = None
+
+
+class RuleEngine:
+    """A GX context, its DuckDB database, and the connections to it.
+
+    It belongs to one thread; only `interrupt` may be called from another. Two engines in two threads are
+    fine, one engine in two threads gives wrong results silently.
+
+    Args:
+        database: the name of the in-memory database; `duckdb.connect(":memory:NAME")` and
+            `ibis.duckdb.from_connection(engine.cursor())` see the same ordinary tables. Temporary tables
+            belong to one connection and are not seen by GX.
+
+    After an interrupt: call `recover()`; where it returns False, `close()` the engine and make a new one
+    (its tables are gone then).
+    """
+
+    def __init__(self, database: str) -> None:
+        self.database = database
+        self._cursors: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()
+        self._cursors_lock = threading.Lock()
+        self.connection: duckdb.DuckDBPyConnection = duckdb.connect(f":memory:{database}")
+        self.connection.execute("SET TimeZone = 'UTC'")
+        context = gx.get_context(mode="ephemeral")
+        context.variables.progress_bars = {"globally": False}  # type: ignore[assignment]
+        self._datasource = cast(
+            DuckDBDatasource,
+            context.data_sources.add_duckdb("monitor", connection_string=f"duckdb:///:memory:{database}"),
+        )
+        self._context = context  # GX finds it through a weak reference
+        self._gx.raw.execute("SET TimeZone = 'UTC'")
+
+    @property
+    def _gx(self) -> DuckDBExecutionEngine:
+        return cast(DuckDBExecutionEngine, self._datasource.get_execution_engine())
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """A further connection to the same database, which `interrupt` reaches as well."""
+        cursor = self.connection.cursor()
+        with self._cursors_lock:
+            self._cursors.add(cursor)
+        return cursor
+
+    def columns(self, table: str) -> dict[str, str]:
+        """The columns of a table and their DuckDB types; empty where there is no such table."""
+        rows = self.connection.execute(
+            "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ? "
+            "AND schema_name = 'main' ORDER BY column_index",
+            [table],
+        ).fetchall()
+        return dict(rows)
+
+    def judge(self, table: str, expectations: Sequence[Expectation]) -> list[Outcome]:
+        """Count the violations of each expectation on one table, in the order given.
+
+        All are validated together, so GX puts the counts of one domain into one query. An expectation
+        that cannot be evaluated gets an `error`, and the others their counts.
+
+        Raises:
+            duckdb.InterruptException: `interrupt` was called.
+        """
+        marked = [_marked(expectation, place) for place, expectation in enumerate(expectations)]
+        outcomes = [Outcome(error="Great Expectations gave no result") for _ in marked]
+        with self._interruptible():
+            batch = self._batch(table)
+            for place, outcome in self._validate(batch, marked):
+                outcomes[place] = outcome
+            failed = [one for place, one in enumerate(marked) if outcomes[place].error is not None]
+            if len(marked) > 1:
+                # Of several failures in one query GX gives the last message to all: ask for each alone.
+                for one in failed:
+                    for place, outcome in self._validate(batch, [one]):
+                        outcomes[place] = outcome
+        return outcomes
+
+    def _validate(self, batch: Batch, marked: list[Expectation]) -> Iterator[tuple[int, Outcome]]:
+        suite = ExpectationSuite(name="window", expectations=marked)
+        for result in batch.validate(suite, result_format=_BASIC).results:
+            meta = result.expectation_config.meta or {}  # type: ignore[union-attr]
+            yield int(meta["place"]), _outcome(result, lambda: self._count(batch.data_asset.name))
+
+    def evidence(
+        self,
+        table: str,
+        expectation: Expectation,
+        columns: Sequence[str],
+        order: Sequence[str],
+        limit: int,
+    ) -> list[dict[str, Any]]:
+        """At most `limit` rows that break the expectation, in the order of the columns named.
+
+        An expectation about a table as a whole has no such rows.
+
+        Raises:
+            duckdb.InterruptException: `interrupt` was called.
+        """
+        with self._interruptible():
+            batch = self._batch(table)
+            query = self._violating_rows(batch, expectation, columns, order)
+            if query is None or limit < 1:
+                return []
+            return [dict(row) for row in self._gx.execute_query(query.limit(limit)).mappings()]
+
+    def interrupt(self) -> None:
+        """Stop whatever runs, on GX's connection and on every cursor. May be called from any thread.
+
+        The call in hand raises duckdb.InterruptException, and so does every later one until `recover`.
+        """
+        self._gx.stop.set()
+        with self._cursors_lock:
+            cursors = list(self._cursors)
+        for connection in (self._gx.raw, self.connection, *cursors):
+            with suppress(duckdb.Error):  # one of them may be closed by now
+                connection.interrupt()
+
+    def recover(self) -> bool:
+        """Make the engine usable after an interrupt; True where it is."""
+        self._gx.stop.clear()
+        try:
+            for connection in (self._gx.raw, self.connection):
+                with suppress(duckdb.TransactionException):
+                    connection.rollback()
+                connection.execute("SELECT 1").fetchall()
+            return bool(self._gx.execute_query(sa.select(sa.literal(1))).scalar() == 1)
+        except (duckdb.Error, sa.exc.SQLAlchemyError):
+            return False
+
+    def close(self) -> None:
+        """Close every connection, which frees the database."""
+        with self._cursors_lock:
+            cursors = list(self._cursors)
+        self._gx.close()
+        for connection in (*cursors, self.connection):
+            with suppress(duckdb.Error):
+                connection.close()
+
+    def _batch(self, table: str) -> Batch:
+        # One asset a table name for good: a new one a window would pile up in GX's context. The asset
+        # names the table, and the table's content is looked at anew each time.
+        if table not in self._datasource.get_asset_names():
+            self._datasource.add_table_asset(name=table, table_name=table)
+        asset = self._datasource.get_asset(table)
+        return asset.get_batch(asset.build_batch_request())  # type: ignore[no-any-return]
+
+    def _count(self, table: str) -> int:
+        query = sa.select(sa.func.count()).select_from(sa.table(table))
+        return int(self._gx.execute_query(query).scalar())
+
+    def _violating_rows(
+        self, batch: Batch, expectation: Expectation, columns: Sequence[str], order: Sequence[str]
+    ) -> sa.Select[Any] | None:
+        query = getattr(expectation, "unexpected_rows_query", None)
+        if isinstance(query, str):
+            return self._own_query(batch, query)
+        metric = getattr(expectation, "map_metric", None)
+        if not metric:
+            return None
+        name = f"{metric}.condition"
+        kwargs = get_metric_kwargs(name, configuration=expectation.configuration)
+        domain = {**kwargs["metric_domain_kwargs"], "batch_id": batch.id}
+        condition, compute, accessor = MetricsCalculator(self._gx, show_progress_bars=False).get_metric(
+            MetricConfiguration(name, domain, kwargs["metric_value_kwargs"])
+        )
+        source = self._gx.get_domain_records({**compute, **accessor})
+        if isinstance(source, sa.Select):
+            source = source.subquery()
+        shown: list[Any] = [sa.column(name) for name in columns]
+        sorted_by: list[Any] = [sa.column(name) for name in order]
+        return sa.select(*shown).select_from(source).where(condition).order_by(*sorted_by)
+
+    def _own_query(self, batch: Batch, query: str) -> sa.Select[Any]:
+        """The rows of an `unexpected_rows_expectation`, which says them in SQL."""
+        source = self._gx.get_domain_records({"batch_id": batch.id})
+        rows = source if isinstance(source, sa.Select) else sa.select(sa.text("*")).select_from(source)
+        dialect, literally = self._gx.engine.dialect, {"literal_binds": True}
+        given = query.format(batch=f"({rows.compile(dialect=dialect, compile_kwargs=literally)}) AS batch")
+        return sa.select(sa.text("*")).select_from(sa.text(f"({given}) AS broken".replace(":", "\\:")))
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        try:
+            yield
+        except Stopped as stopped:
+            raise duckdb.InterruptException("the rules were interrupted") from stopped
+
+
+def _marked(expectation: Expectation, place: int) -> Expectation:
+    copy = expectation.copy()
+    copy.meta = {**(expectation.meta or {}), "place": place}
+    copy.id = None
+    return copy
+
+
+def build(config: dict[str, Any]) -> Expectation:
+    """An expectation from GX's serialised form: `type`, `kwargs`, and optionally `meta`, `severity`.
+
+    Raises what GX raises: its registry's error for an unknown type, pydantic's for wrong arguments.
+    """
+    return ExpectationConfiguration(**config).to_domain_obj()
+
+
+def _outcome(result: Any, count_rows: Callable[[], int]) -> Outcome:
+    error = short_message(result.exception_info)
+    if error is not None:
+        return Outcome(error=error)
+    found: dict[str, Any] = result.result or {}
+    violations = found.get("unexpected_count")
+    if violations is not None:
+        judged = int(found.get("element_count") or 0) - int(found.get("missing_count") or 0)
+        return Outcome(samples=judged, violations=int(violations))
+    if "element_count" in found:  # counted over no rows at all, where a sum is NULL
+        return Outcome()
+    rows = count_rows()
+    if result.expectation_config.type == "unexpected_rows_expectation":
+        return Outcome(samples=rows, violations=min(int(found.get("observed_value") or 0), rows))
+    return Outcome(samples=min(rows, 1), violations=0 if result.success or not rows else 1, whole=True)

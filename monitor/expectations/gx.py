@@ -1,0 +1,62 @@
+"""What is used of Great Expectations beyond its public names, in one place, because the version is pinned.
+
+Whoever moves the pin looks here first.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from great_expectations.compatibility import pydantic
+from great_expectations.core.metric_domain_types import MetricDomainTypes
+from great_expectations.execution_engine.pandas_execution_engine import PandasExecutionEngine
+from great_expectations.execution_engine.sqlalchemy_execution_engine import SqlAlchemyExecutionEngine
+from great_expectations.expectations.metrics.column_map_metrics.column_values_between import (
+    ColumnValuesBetween,
+)
+from great_expectations.expectations.metrics.map_metric_provider.column_condition_partial import (
+    column_condition_partial,
+)
+from great_expectations.expectations.metrics.map_metric_provider.column_map_metric_provider import (
+    ColumnMapMetricProvider,
+)
+from great_expectations.expectations.metrics.map_metric_provider.multicolumn_condition_partial import (
+    multicolumn_condition_partial,
+)
+from great_expectations.expectations.metrics.map_metric_provider.multicolumn_map_metric_provider import (
+    MulticolumnMapMetricProvider,
+)
+from great_expectations.expectations.metrics.metric_provider import MetricProvider, metric_value
+
+__all__ = [
+    "ColumnMapMetricProvider",
+    "ColumnValuesBetween",
+    "MetricDomainTypes",
+    "MetricProvider",
+    "MulticolumnMapMetricProvider",
+    "PandasExecutionEngine",
+    "SqlAlchemyExecutionEngine",
+    "column_condition",
+    "columns_condition",
+    "metric_value",
+    "pydantic",
+]
+
+# For each condition GX registers a generic count, and warns where one of ours takes its place.
+logging.getLogger("great_expectations.expectations.registry").addFilter(
+    lambda record: "overwriting metric_provider" not in record.getMessage()
+)
+
+_Condition = TypeVar("_Condition", bound=Callable[..., Any])
+
+
+def column_condition(engine: type[Any]) -> Callable[[_Condition], _Condition]:
+    """GX's `column_condition_partial`: the condition that each value of a column meets."""
+    return column_condition_partial(engine=engine)
+
+
+def columns_condition(engine: type[Any]) -> Callable[[_Condition], _Condition]:
+    """GX's `multicolumn_condition_partial`: the condition that each row meets on some columns."""
+    return cast(Callable[[_Condition], _Condition], multicolumn_condition_partial(engine=engine))

@@ -1,0 +1,107 @@
+"""Counters that survive restarts: each is counted in the same transaction as the thing it counts."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from sqlalchemy import Connection, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from monitor.history import schema
+from monitor.history.snapshot import CounterKey
+from monitor.results import VERDICTS, Result, Status
+
+WINDOWS: Final = "recsys_windows_total"
+CHECK_RUNS: Final = "recsys_check_runs_total"
+RULE_VIOLATIONS: Final = "recsys_rule_violations_total"
+CORRECTIONS: Final = "recsys_corrections_total"
+UNDEFINED: Final = "recsys_undefined_total"
+OUTCOMES: Final = ("ok", "error", "interrupted")
+
+
+def key(name: str, labels: Mapping[str, str]) -> CounterKey:
+    """The key of a counter in a snapshot.
+
+    >>> key("recsys_x_total", {"b": "2", "a": "1"})
+    ('recsys_x_total', (('a', '1'), ('b', '2')))
+    """
+    return name, tuple(sorted(labels.items()))
+
+
+def add(connection: Connection, increments: Mapping[CounterKey, float]) -> None:
+    """Add to the counters; an increment of 0 makes a counter known, so that its first rise is seen."""
+    if not increments:
+        return
+    if any(not math.isfinite(by) or by < 0 for by in increments.values()):
+        raise ValueError("a counter only rises, by a finite number")
+    rows = [
+        {"name": name, "labels": dict(labels), "value": float(by)}
+        for (name, labels), by in sorted(increments.items())
+    ]
+    insert = (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(schema.counters)
+    columns = schema.counters.c
+    connection.execute(
+        insert.on_conflict_do_update(
+            index_elements=[columns.name, columns.labels],
+            set_={"value": columns.value + insert.excluded.value},
+        ),
+        rows,
+    )
+
+
+def read(connection: Connection) -> dict[CounterKey, float]:
+    """Every counter."""
+    columns = schema.counters.c
+    rows = connection.execute(select(columns.name, columns.labels, columns.value))
+    return {key(name, labels): value for name, labels, value in rows}
+
+
+def of_results(
+    recommender: str, results: Iterable[Result], before: Iterable[Result]
+) -> dict[CounterKey, float]:
+    """What the results of a window add, given those that the window had before: only what has risen.
+
+    A rule that was violated in this window already adds nothing more: alerts watch the counter, and a
+    correction must not wake anybody a second time for the same window. Slices are left out: they count
+    the same violations once more.
+    """
+    before = list(before)
+    old = _counted(recommender, before)
+    told = set(_counted(recommender, [one for one in before if one.status is Status.VIOLATED]))
+    return {
+        name: 0 if name in told else max(0, count - old.get(name, 0))
+        for name, count in _counted(recommender, results).items()
+    }
+
+
+def _counted(recommender: str, results: Iterable[Result]) -> Counter[CounterKey]:
+    counted: Counter[CounterKey] = Counter()
+    for result in results:
+        if "dimension" in result.labels:
+            continue
+        if result.metric == "rule":
+            labels = {name: result.labels.get(name, "") for name in ("rule", "kind")}
+            counted[key(RULE_VIOLATIONS, {"recommender": recommender, **labels})] += result.violations or 0
+        elif result.status is Status.UNDEFINED:
+            counted[key(UNDEFINED, {"recommender": recommender, "metric": result.metric})] += 1
+    return counted
+
+
+def of_run(recommender: str, check: str, outcome: str) -> dict[CounterKey, float]:
+    """One more run of a check."""
+    return {
+        key(CHECK_RUNS, {"recommender": recommender, "check": check, "status": one}): float(one == outcome)
+        for one in OUTCOMES
+    }
+
+
+def of_window(recommender: str, status: Status | None, corrected: bool) -> dict[CounterKey, float]:
+    """One more window with this status (None: nothing new to count), and one more correction."""
+    added = {
+        key(WINDOWS, {"recommender": recommender, "status": one.value}): float(one is status)
+        for one in VERDICTS
+    }
+    return added | {key(CORRECTIONS, {"recommender": recommender}): float(corrected)}

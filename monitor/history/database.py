@@ -1,0 +1,99 @@
+"""Opening the database and its two kinds of transactions: one consistent reading, one writer at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, func, select
+
+from monitor.history.errors import Fault, StoreError, shown, translated
+from monitor.history.migrate import migrate
+
+_WAIT_SECONDS: Final = 10.0
+_LOCK: Final = 7_305_142_811  # the advisory lock that makes PostgreSQL write one at a time, as SQLite does
+_WRITE: Final = "history_write"
+
+
+class Database:
+    """A database whose schema is that of this version. Raises StoreError where it cannot be had."""
+
+    def __init__(self, url: URL, *, wait_seconds: float = _WAIT_SECONDS) -> None:
+        self.url = url
+        self.is_sqlite = url.get_backend_name() == "sqlite"
+        if self.is_sqlite:
+            _make_folder(url)
+        # hide_parameters: an error's text must not carry what a log held.
+        self._engine = create_engine(
+            url, hide_parameters=True, connect_args=self._connect_args(wait_seconds), pool_pre_ping=True
+        )
+        self._writer: Engine = self._engine
+        self._reader: Engine = self._engine
+        if self.is_sqlite:
+            event.listen(self._engine, "connect", _configure_sqlite)
+            event.listen(self._engine, "begin", _begin_sqlite)
+            self._writer = self._engine.execution_options(**{_WRITE: True})
+        else:
+            self._reader = self._engine.execution_options(isolation_level="REPEATABLE READ")
+        try:
+            with self.writing() as connection:
+                migrate(connection)
+        except BaseException:
+            self.close()
+            raise
+
+    def _connect_args(self, wait_seconds: float) -> dict[str, Any]:
+        if self.is_sqlite:
+            return {"timeout": wait_seconds}
+        wait = int(wait_seconds * 1000)
+        return {
+            "connect_timeout": int(max(wait_seconds, 1)),
+            "options": f"-c lock_timeout={wait} -c timezone=UTC",
+        }
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """One transaction, alone among writers; committed at the end, rolled back on any exception."""
+        with translated(self.url), self._writer.begin() as connection:
+            if not self.is_sqlite:
+                connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """One transaction that sees one state of the store throughout."""
+        with translated(self.url), self._reader.begin() as connection:
+            yield connection
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    def __repr__(self) -> str:
+        return f"Database({shown(self.url)!r})"
+
+
+def _make_folder(url: URL) -> None:
+    try:
+        Path(str(url.database)).parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"the folder of the history store cannot be made: {error}", Fault.UNREACHABLE
+        ) from error
+
+
+def _configure_sqlite(connection: Any, _: Any) -> None:
+    # The driver's own handling would open a transaction only at the first write: too late to see one state.
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA journal_mode = WAL")
+    cursor.execute("PRAGMA synchronous = FULL")
+    cursor.execute("PRAGMA foreign_keys = ON")
+    cursor.close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # IMMEDIATE: a reader that turns writer later would fail with "locked" at once and not wait its turn.
+    write = connection.get_execution_options().get(_WRITE, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")

@@ -1,0 +1,171 @@
+"""Which items each user was shown, kept by window, so that a long history is never read again from raw logs.
+
+One Parquet file a window: user_id, item_id, scene where the log has one, exposures. A file is written beside
+its place, flushed to the disk and renamed: it is there as a whole, or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from pathlib import Path
+from typing import Final, Protocol
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from monitor.history.errors import Fault, StoreError
+from monitor.logs.columns import ITEM_ID, SCENE, USER_ID
+from monitor.results import Window
+from monitor.settings import NAME_PATTERN
+
+EXPOSURES: Final = "exposures"
+STAMP: Final = "%Y%m%dT%H%M%SZ"
+_NAME: Final = re.compile(r"(\d{8}T\d{6}Z)_(\d{8}T\d{6}Z)\.parquet")
+_UNFINISHED: Final = ".part"
+
+
+class Table(Protocol):
+    """An Ibis table, as far as it matters here; the store itself needs no Ibis."""
+
+    def get_name(self) -> str: ...
+
+
+class KeptPairs:
+    """The kept user-item pairs of one recommender, in `kept/NAME` of the state folder."""
+
+    def __init__(self, state: Path, recommender: str) -> None:
+        if not re.fullmatch(NAME_PATTERN, recommender):
+            raise ValueError("a recommender's name becomes a folder; this one is not a valid name")
+        self.folder = state / "kept" / recommender
+        self._whole: dict[str, tuple[int, int]] = {}  # file name -> time of change and size when it was whole
+
+    def keep(
+        self,
+        window: Window,
+        table: str | Table | duckdb.DuckDBPyRelation,
+        connection: duckdb.DuckDBPyConnection,
+        *,
+        distinct: bool = False,
+    ) -> Path:
+        """Write the pairs of a window, in place of those that were kept before.
+
+        `table` is a table or view of the connection's database by name, an Ibis table of that name, or a
+        relation of the connection; its columns are user_id, item_id, exposures and perhaps scene, others are
+        summed away, unless the rows are known to be `distinct` pairs (adding up ten million of them costs
+        seconds). Rows without an item are left out. Raises StoreError when the file cannot be written; the
+        old file is then still there.
+        """
+        if not isinstance(table, duckdb.DuckDBPyRelation):
+            table = connection.table(table if isinstance(table, str) else table.get_name())
+        pairs = table.filter(f"{ITEM_ID} IS NOT NULL")
+        place = self._path(window)
+        write_pairs(pairs if distinct else added_up(pairs), place)
+        return place
+
+    def paths(self, start: datetime, end: datetime, length: timedelta) -> dict[Window, Path]:
+        """The kept windows of this length that lie in [start, end), oldest first, each with its file.
+
+        A file that a crash has cut short counts as missing. The folder is listed once, however long the span:
+        asking for each window of a week of short windows by name would take seconds.
+        """
+        return {
+            window: path
+            for window, path in self._files()
+            if start <= window.start and window.end <= end and window.length == length and self._holds(path)
+        }
+
+    def drop_before(self, moment: datetime) -> int:
+        """Delete the files of windows that ended before this time, and what a crash left half written."""
+        dropped = 0
+        for window, path in self._files():
+            if window.end < moment:
+                path.unlink(missing_ok=True)
+                self._whole.pop(path.name, None)
+                dropped += 1
+        for part in self.folder.glob(f"*{_UNFINISHED}"):
+            if datetime.fromtimestamp(part.stat().st_mtime, UTC) < moment:
+                part.unlink(missing_ok=True)
+        return dropped
+
+    def _files(self) -> Iterator[tuple[Window, Path]]:
+        for path in sorted(self.folder.glob("*.parquet")):
+            if match := _NAME.fullmatch(path.name):
+                yield Window(_time(match[1]), _time(match[2])), path
+
+    def _holds(self, path: Path) -> bool:
+        """Whether the file is whole; looked into once for each state of the file."""
+        try:
+            found = path.stat()
+        except OSError:
+            return False
+        state = (found.st_mtime_ns, found.st_size)
+        if self._whole.get(path.name) != state:
+            if not is_whole(path):
+                return False
+            self._whole[path.name] = state
+        return True
+
+    def _path(self, window: Window) -> Path:
+        return self.folder / f"{window.start.strftime(STAMP)}_{window.end.strftime(STAMP)}.parquet"
+
+
+def added_up(pairs: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """One row for each pair (and scene, where there is one), its exposures added up."""
+    keys = ", ".join(key for key in (USER_ID, ITEM_ID, SCENE) if key in pairs.columns)
+    return pairs.aggregate(f"{keys}, CAST(SUM({EXPOSURES}) AS BIGINT) AS {EXPOSURES}", keys)
+
+
+def write_pairs(pairs: duckdb.DuckDBPyRelation, place: Path) -> None:
+    """Write the pairs to their place, as a whole or not at all; StoreError when they cannot be written."""
+    part = place.with_name(f"{place.name}.{os.getpid()}{_UNFINISHED}")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        pairs.write_parquet(str(part), compression="zstd")
+        _flush(part)
+        part.replace(place)
+        _flush(place.parent)
+    except (OSError, duckdb.IOException) as error:
+        _remove(part)
+        message = f"the user-item pairs of a window cannot be kept: {error}"
+        raise StoreError(message, _fault(error)) from error
+    except BaseException:  # an interrupt at the deadline, too, leaves nothing behind
+        _remove(part)
+        raise
+
+
+@lru_cache(maxsize=100_000)  # the same names are read at every window
+def _time(stamp: str) -> datetime:
+    return datetime.strptime(stamp, STAMP).replace(tzinfo=UTC)
+
+
+def is_whole(path: Path) -> bool:
+    """Whether the file is there and has its footer, which Parquet writes last: a file cut short has none."""
+    try:
+        pq.read_metadata(path)
+    except (OSError, pa.ArrowException):
+        return False
+    return True
+
+
+def _flush(path: Path) -> None:
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def _remove(part: Path) -> None:
+    with suppress(OSError):  # what went wrong before is what matters
+        part.unlink()
+
+
+def _fault(error: Exception) -> Fault:
+    full = getattr(error, "errno", None) == 28 or "No space left" in str(error)
+    return Fault.FULL if full else Fault.UNREACHABLE

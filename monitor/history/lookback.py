@@ -1,0 +1,81 @@
+"""The standing of many series at once, by a few seeks into an index for each: their past is not read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import Connection, func, select
+
+from monitor.history import schema
+from monitor.history.rows import batches
+from monitor.history.standing import Question, Signal, from_last
+from monitor.results import Status
+
+_SIGNALS: Final = tuple(Signal)
+_ASKED_AT_ONCE: Final = 1000
+_LONG_AGO: Final = schema.EPOCH.replace(year=1)
+_FIRST_AFTER: Final = """
+WITH asked (series_id, signal, after, place) AS (VALUES QUESTIONS)
+SELECT asked.place, (
+    SELECT MIN(results.window_end) FROM results
+    WHERE results.series_id = asked.series_id AND results.signal = asked.signal
+        AND results.window_end > asked.after
+)
+FROM asked
+"""
+
+
+def last_of_each_signal(connection: Connection, series: Sequence[int]) -> dict[int, dict[Signal, datetime]]:
+    """Series id -> signal -> the end of the newest window that left it."""
+    results = schema.results.alias()
+    newest = [
+        select(func.max(results.c.window_end))
+        .where(results.c.series_id == schema.series.c.id, results.c.signal == int(signal))
+        .scalar_subquery()
+        .label(signal.name)
+        for signal in _SIGNALS
+    ]
+    found: dict[int, dict[Signal, datetime]] = {}
+    for part in batches(series):
+        query = select(schema.series.c.id, *newest).where(schema.series.c.id.in_(part))
+        for number, *ends in connection.execute(query):
+            found[number] = {
+                signal: end for signal, end in zip(_SIGNALS, ends, strict=True) if end is not None
+            }
+    return found
+
+
+def standings(
+    connection: Connection, last: Mapping[int, Mapping[Signal, datetime]]
+) -> dict[int, tuple[Status, datetime]]:
+    """Series id -> the standing, and the end of the window in which it began."""
+    status: dict[int, Status] = {}
+    asked: list[tuple[int, Question]] = []
+    for number, signals in last.items():
+        if not signals:
+            continue
+        status[number], questions = from_last(signals)
+        asked += [(number, question) for question in questions]
+    began: dict[int, datetime] = {}
+    for number, end in _answers(connection, asked):
+        began[number] = max(end, began.get(number, end))
+    return {number: (status[number], began[number]) for number in began}
+
+
+def _answers(connection: Connection, asked: Sequence[tuple[int, Question]]) -> list[tuple[int, datetime]]:
+    """(series id, end of the window) for every question."""
+    rows = [
+        (number, int(signal), schema.microseconds(question.after or _LONG_AGO), place)
+        for place, (number, question) in enumerate(asked)
+        for signal in question.signals
+    ]
+    first: dict[int, int] = {}
+    for part in batches(rows, _ASKED_AT_ONCE):
+        # Whole numbers only; thousands of bound parameters would take longer to build than the seeks take.
+        questions = ",".join(f"({series},{signal},{after},{place})" for series, signal, after, place in part)
+        for place, end in connection.exec_driver_sql(_FIRST_AFTER.replace("QUESTIONS", questions)):
+            if end is not None:
+                first[place] = min(end, first.get(place, end))
+    return [(asked[place][0], schema.from_microseconds(end)) for place, end in first.items()]

@@ -1,0 +1,107 @@
+"""Questions to the history: which windows were evaluated, and what came out of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, select, tuple_
+
+from monitor.history import schema
+from monitor.history.rows import results_of_windows
+from monitor.results import Result, Status, Window
+
+_PAGE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """The marker of one window that a check has evaluated."""
+
+    recommender: str
+    check: str
+    window: Window
+    definition: str
+    status: Status
+    fingerprint: str
+    rows: int
+    evaluated_at: datetime
+    seconds: float
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One kept result, with where it belongs."""
+
+    recommender: str
+    check: str
+    window: Window
+    result: Result
+
+
+def evaluated(
+    connection: Connection,
+    recommender: str,
+    check: str | None = None,
+    start: datetime | None = None,
+    end: datetime | None = None,
+) -> list[Evaluated]:
+    """The windows that lie in [start, end), oldest first, each under the definition that judged it last."""
+    columns = schema.windows.c
+    query = select(schema.windows).where(columns.recommender == recommender, columns.current)
+    if check is not None:
+        query = query.where(columns.check_name == check)
+    if start is not None:
+        query = query.where(columns.window_start >= start)
+    if end is not None:
+        query = query.where(columns.window_end <= end)
+    rows = connection.execute(query.order_by(columns.window_end, columns.window_start, columns.check_name))
+    return [
+        Evaluated(
+            recommender=row.recommender,
+            check=row.check_name,
+            window=Window(row.window_start, row.window_end),
+            definition=row.definition,
+            status=Status(row.status),
+            fingerprint=row.fingerprint,
+            rows=row.rows,
+            evaluated_at=row.evaluated_at,
+            seconds=row.seconds,
+            revision=row.revision,
+        )
+        for row in rows
+    ]
+
+
+def kept_page(
+    connection: Connection,
+    recommenders: Sequence[str] | None,
+    start: datetime | None,
+    end: datetime | None,
+    after: tuple[str, datetime, datetime, str, int] | None,
+) -> tuple[list[Kept], tuple[str, datetime, datetime, str, int] | None]:
+    """One page of results by recommender and time, and where the next page starts (None: that was all)."""
+    table = schema.windows
+    order = (table.c.recommender, table.c.window_end, table.c.window_start, table.c.check_name, table.c.id)
+    query = select(table).where(table.c.current).order_by(*order).limit(_PAGE)
+    if recommenders is not None:
+        query = query.where(table.c.recommender.in_(recommenders))
+    if start is not None:
+        query = query.where(table.c.window_start >= start)
+    if end is not None:
+        query = query.where(table.c.window_end <= end)
+    if after is not None:
+        query = query.where(tuple_(*order) > tuple_(*after, types=[column.type for column in order]))
+    windows = connection.execute(query).all()
+    found = results_of_windows(connection, [row.id for row in windows])
+    kept = [
+        Kept(row.recommender, row.check_name, Window(row.window_start, row.window_end), result)
+        for row in windows
+        for result in found[row.id].values()
+    ]
+    if len(windows) < _PAGE:
+        return kept, None
+    last = windows[-1]
+    return kept, (last.recommender, last.window_end, last.window_start, last.check_name, last.id)

@@ -1,0 +1,263 @@
+"""Writing one evaluated window: all of it in one transaction, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from monitor.history import counters, schema
+from monitor.history.rows import batches, by_series, results_of_windows
+from monitor.history.snapshot import CounterKey
+from monitor.history.standing import is_worse, signal_of, worst
+from monitor.results import Result, Status, Window
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckRun:
+    """One check's results of one window.
+
+    `status` is the window's verdict by this check; by default the worst of its results, those that are
+    undefined left out. `outcome` says how the run itself went (`ok`, `error`, `interrupted`); by default
+    `error` where there is no result other than errors. `definition` is the version of the check: the same
+    window judged under another definition is kept beside the old one and takes its place in everything
+    that is shown.
+    """
+
+    check: str
+    results: Sequence[Result]
+    status: Status | None = None
+    definition: str = "1"
+    seconds: float = 0.0
+    outcome: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a recording did: `first` for a window new to a check, `corrected` where its data had changed."""
+
+    first: bool
+    corrected: bool
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    id: int
+    definition: str
+    status: Status
+    fingerprint: str
+    revision: int
+    current: bool
+
+
+def record(
+    connection: Connection,
+    recommender: str,
+    window: Window,
+    runs: Sequence[CheckRun],
+    *,
+    fingerprint: str,
+    rows: int,
+    evaluated_at: datetime,
+) -> Recorded:
+    """Write what the checks found in a window, with the counters that follow from it."""
+    held = _held(connection, recommender, window)
+    before = _verdict(held)
+    added: dict[CounterKey, float] = {}
+    first = changed = False
+    for run in runs:
+        known = held.get(run.check, [])
+        now = next((row for row in known if row.current), None)
+        target = next((row for row in known if row.definition == run.definition), None)
+        fresh = by_series(run.results)
+        stored = results_of_windows(connection, [now.id])[now.id] if now else {}
+        same_data = now is not None and now.fingerprint == fingerprint
+        status = _status(run, fresh)
+        if same_data and now is target and stored == fresh and now is not None and now.status is status:
+            continue
+        changed = True
+        first = first or now is None
+        for name, by in counters.of_results(recommender, fresh.values(), stored.values()).items():
+            added[name] = added.get(name, 0) + by
+        if now is None:
+            added |= counters.of_run(recommender, run.check, _outcome(run, fresh))
+        values = {
+            "status": status.value,
+            "fingerprint": fingerprint,
+            "rows": rows,
+            "evaluated_at": evaluated_at,
+            "seconds": run.seconds,
+            "revision": 0 if now is None else now.revision + (not same_data),
+            "current": True,
+        }
+        _supersede(connection, [row for row in known if row.current and row is not target])
+        window_id = _put_window(connection, recommender, run, window, target, values)
+        _put_results(connection, recommender, run.check, window, window_id, fresh)
+    if not changed:
+        return Recorded(first=False, corrected=False, changed=False)
+    held_now = _held(connection, recommender, window)
+    corrected = before is not None and _revision(held_now) > _revision(held)
+    after = _verdict(held_now)
+    rose = after if after is not None and (before is None or is_worse(after, before)) else None
+    counters.add(connection, added | counters.of_window(recommender, rose, corrected))
+    return Recorded(first=first, corrected=corrected, changed=True)
+
+
+def _held(connection: Connection, recommender: str, window: Window) -> dict[str, list[_Held]]:
+    columns = schema.windows.c
+    query = select(
+        columns.check_name,
+        columns.id,
+        columns.definition,
+        columns.status,
+        columns.fingerprint,
+        columns.revision,
+        columns.current,
+    ).where(
+        columns.recommender == recommender,
+        columns.window_start == window.start,
+        columns.window_end == window.end,
+    )
+    held: dict[str, list[_Held]] = {}
+    for check, number, definition, status, fingerprint, revision, current in connection.execute(query):
+        row = _Held(number, definition, Status(status), fingerprint, revision, current)
+        held.setdefault(check, []).append(row)
+    return held
+
+
+def _current(held: Mapping[str, list[_Held]]) -> list[_Held]:
+    return [row for rows in held.values() for row in rows if row.current]
+
+
+def _verdict(held: Mapping[str, list[_Held]]) -> Status | None:
+    """The worst verdict over the checks of a window; None before the first."""
+    rows = _current(held)
+    return worst(row.status for row in rows) if rows else None
+
+
+def _revision(held: Mapping[str, list[_Held]]) -> int:
+    # The checks of one window share its data: three of them evaluated anew are one correction.
+    return max((row.revision for row in _current(held)), default=0)
+
+
+def _status(run: CheckRun, fresh: Mapping[str, Result]) -> Status:
+    judged = worst(result.status for result in fresh.values() if result.status is not Status.UNDEFINED)
+    if run.status is None:
+        return judged
+    # A result that turned out to be no number makes the window an error, whatever the check believed.
+    found = {result.status for result in fresh.values()} - {result.status for result in run.results}
+    return worst([run.status, *found])
+
+
+def _outcome(run: CheckRun, fresh: Mapping[str, Result]) -> str:
+    if run.outcome is not None:
+        return run.outcome
+    return "error" if all(result.status is Status.ERROR for result in fresh.values()) else "ok"
+
+
+def _supersede(connection: Connection, rows: Sequence[_Held]) -> None:
+    for row in rows:
+        connection.execute(update(schema.windows).where(schema.windows.c.id == row.id).values(current=False))
+        table = schema.results
+        connection.execute(update(table).where(table.c.window_id == row.id).values(signal=None))
+
+
+def _put_window(
+    connection: Connection,
+    recommender: str,
+    run: CheckRun,
+    window: Window,
+    target: _Held | None,
+    values: Mapping[str, object],
+) -> int:
+    table = schema.windows
+    if target is not None:
+        connection.execute(update(table).where(table.c.id == target.id).values(**values))
+        connection.execute(delete(schema.results).where(schema.results.c.window_id == target.id))
+        return target.id
+    key = {
+        "recommender": recommender,
+        "check_name": run.check,
+        "window_start": window.start,
+        "window_end": window.end,
+        "definition": run.definition,
+    }
+    made = connection.execute(insert(table).values(**key, **values).returning(table.c.id))
+    return int(made.scalar_one())
+
+
+def _put_results(
+    connection: Connection,
+    recommender: str,
+    check: str,
+    window: Window,
+    window_id: int,
+    fresh: Mapping[str, Result],
+) -> None:
+    ids = _series_ids(connection, recommender, check, fresh)
+    rows = [
+        {
+            "window_id": window_id,
+            "series_id": ids[name],
+            "window_end": window.end,
+            "signal": int(signal_of(result)),
+            "definition": result.definition,
+            "status": result.status.value,
+            "value": result.value,
+            "samples": result.samples,
+            "lower": result.lower,
+            "upper": result.upper,
+            "detail": result.detail,
+            "violations": result.violations,
+            "threshold": result.threshold,
+            "bound": result.bound,
+            "severity": result.severity,
+        }
+        for name, result in fresh.items()
+    ]
+    evidence = [
+        {"window_id": window_id, "series_id": ids[name], "place": place, "content": content}
+        for name, result in fresh.items()
+        for place, content in enumerate(result.evidence)
+    ]
+    if rows:
+        connection.execute(insert(schema.results), rows)
+    if evidence:
+        connection.execute(insert(schema.evidence), evidence)
+
+
+def _series_ids(
+    connection: Connection, recommender: str, check: str, fresh: Mapping[str, Result]
+) -> dict[str, int]:
+    columns = schema.series.c
+
+    def known() -> dict[str, int]:
+        return {
+            name: number
+            for part in batches(list(fresh))
+            for name, number in connection.execute(
+                select(columns.digest, columns.id).where(
+                    columns.recommender == recommender, columns.check_name == check, columns.digest.in_(part)
+                )
+            )
+        }
+
+    ids = known()
+    new = [
+        {
+            "recommender": recommender,
+            "check_name": check,
+            "metric": result.metric,
+            "labels": dict(result.labels),
+            "digest": name,
+        }
+        for name, result in fresh.items()
+        if name not in ids
+    ]
+    if not new:
+        return ids
+    connection.execute(insert(schema.series), new)
+    return known()

@@ -1,0 +1,46 @@
+"""Letting go of what is older than the retention, in steps short enough not to hold up the daemon."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import Connection, delete, exists, or_, select
+
+from monitor.history import schema
+
+WINDOWS_AT_ONCE: Final = 50
+SERIES_AT_ONCE: Final = 5000
+
+
+def drop_windows(connection: Connection, before: datetime) -> int:
+    """Drop one batch of windows that ended before this time, with all that hangs on them; how many went."""
+    table = schema.windows
+    old = select(table.c.id).where(table.c.window_end < before).order_by(table.c.window_end)
+    ids = list(connection.scalars(old.limit(WINDOWS_AT_ONCE)))
+    if ids:
+        connection.execute(delete(table).where(table.c.id.in_(ids)))
+    return len(ids)
+
+
+def drop_leftovers(connection: Connection, before: datetime) -> None:
+    """Drop series without a result, and the log state of recommenders that have no window left.
+
+    The index of a log that is still read is never touched: the reader keeps it to the files that exist.
+    """
+    series, results, windows = schema.series, schema.results, schema.windows
+    unused = (
+        select(series.c.id).where(~exists().where(results.c.series_id == series.c.id)).limit(SERIES_AT_ONCE)
+    )
+    connection.execute(delete(series).where(series.c.id.in_(list(connection.scalars(unused)))))
+    files, marks = schema.log_files, schema.watermarks
+    stale = or_(files.c.max_ts < before, files.c.max_ts.is_(None))
+    living = exists().where(windows.c.recommender == files.c.recommender)
+    aged = exists().where(
+        (marks.c.recommender == files.c.recommender)
+        & (marks.c.log == files.c.log)
+        & (marks.c.reached < before)
+    )
+    connection.execute(delete(files).where(~living, stale, aged))
+    living = exists().where(windows.c.recommender == marks.c.recommender)
+    connection.execute(delete(marks).where(~living, marks.c.reached < before))

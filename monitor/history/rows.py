@@ -1,0 +1,173 @@
+"""Results as rows of the store, and back."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from sqlalchemy import Connection, Row, select
+
+from monitor.history import schema
+from monitor.history.plain import plain
+from monitor.results import Result, Status
+
+log = logging.getLogger(__name__)
+
+MOST_EVIDENCE: Final = 100  # rows of one result, whatever the config asks for
+_LONGEST_DETAIL: Final = 2000
+_NUMBERS: Final = ("value", "lower", "upper", "threshold")
+BATCH: Final = 500  # ids in one IN (...)
+
+RESULT_COLUMNS: Final = (
+    schema.results.c.window_id,
+    schema.results.c.series_id,
+    schema.results.c.definition,
+    schema.results.c.status,
+    schema.results.c.value,
+    schema.results.c.samples,
+    schema.results.c.lower,
+    schema.results.c.upper,
+    schema.results.c.detail,
+    schema.results.c.violations,
+    schema.results.c.threshold,
+    schema.results.c.bound,
+    schema.results.c.severity,
+)
+
+
+def sound(result: Result) -> Result:
+    """The result as it is kept: finite numbers, plain bounded evidence.
+
+    A value, interval or threshold that is NaN or infinite is a mistake of the check that gave it: the result
+    becomes an `error` that says so, and the rest of the window is kept.
+    """
+    wrong = [f"{name} {getattr(result, name)}" for name in _NUMBERS if not _finite(getattr(result, name))]
+    if wrong:
+        log.warning("%s %s gave %s", result.metric, dict(result.labels), ", ".join(wrong))
+        detail = f"the check gave {', '.join(wrong)}, which is no number that can be judged or kept"
+        threshold = result.threshold if _finite(result.threshold) else None
+        result = replace(
+            result,
+            status=Status.ERROR,
+            value=None,
+            lower=None,
+            upper=None,
+            threshold=threshold,
+            detail=detail,
+        )
+    return replace(
+        result,
+        labels={str(name): str(value) for name, value in result.labels.items()},
+        value=_float(result.value),
+        lower=_float(result.lower),
+        upper=_float(result.upper),
+        threshold=_float(result.threshold),
+        samples=None if result.samples is None else int(result.samples),
+        violations=None if result.violations is None else int(result.violations),
+        detail=schema.safe_text(result.detail)[:_LONGEST_DETAIL],
+        evidence=tuple(plain(row) for row in result.evidence[:MOST_EVIDENCE]),
+    )
+
+
+def _finite(value: float | None) -> bool:
+    return value is None or math.isfinite(value)
+
+
+def _float(value: float | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def series_digest(result: Result) -> str:
+    """What tells the series of one check apart."""
+    return schema.digest([result.metric, dict(result.labels)])
+
+
+def by_series(results: Iterable[Result]) -> dict[str, Result]:
+    """Sound results by series. One series given twice is an error: nobody could say which of them holds."""
+    kept: dict[str, Result] = {}
+    for result in map(sound, results):
+        name = series_digest(result)
+        if name in kept:
+            log.warning("%s %s was given twice", result.metric, dict(result.labels))
+        kept[name] = result if name not in kept else _twice(result)
+    return kept
+
+
+def _twice(result: Result) -> Result:
+    return Result(
+        metric=result.metric,
+        labels=result.labels,
+        definition=result.definition,
+        status=Status.ERROR,
+        detail="the check gave this result twice",
+    )
+
+
+def result_of(
+    row: Row[*tuple[Any, ...]], metric: str, labels: Mapping[str, str], evidence: Sequence[Any] = ()
+) -> Result:
+    """A row of RESULT_COLUMNS as a result again."""
+    return Result(
+        metric=metric,
+        labels=labels,
+        definition=row.definition,
+        status=Status(row.status),
+        value=row.value,
+        samples=row.samples,
+        lower=row.lower,
+        upper=row.upper,
+        detail=row.detail,
+        violations=row.violations,
+        threshold=row.threshold,
+        bound=row.bound,
+        severity=row.severity,
+        evidence=tuple(evidence),
+    )
+
+
+def results_of_windows(connection: Connection, ids: Sequence[int]) -> dict[int, dict[str, Result]]:
+    """Window id -> series digest -> result with its evidence, in the order of metric and labels."""
+    table, series = schema.results, schema.series
+    found: dict[int, dict[str, Result]] = {window: {} for window in ids}
+    for part in batches(ids):
+        shown = evidence_of(connection, table.c.window_id.in_(part))
+        query = (
+            select(*RESULT_COLUMNS, series.c.metric, series.c.labels, series.c.digest)
+            .join_from(table, series, table.c.series_id == series.c.id)
+            .where(table.c.window_id.in_(part))
+        )
+        rows = sorted(connection.execute(query), key=lambda row: (row.metric, schema.canonical(row.labels)))
+        for row in rows:
+            evidence = shown.get((row.window_id, row.series_id), ())
+            found[row.window_id][row.digest] = result_of(row, row.metric, row.labels, evidence)
+    return found
+
+
+def evidence_of(connection: Connection, where: Any) -> dict[tuple[int, int], list[Any]]:
+    """(window id, series id) -> rows of evidence, for the results that match."""
+    table, held = schema.results, schema.evidence
+    query = (
+        select(held.c.window_id, held.c.series_id, held.c.content)
+        .join_from(
+            table, held, (held.c.window_id == table.c.window_id) & (held.c.series_id == table.c.series_id)
+        )
+        .where(where)
+        .order_by(held.c.window_id, held.c.series_id, held.c.place)
+    )
+    found: dict[tuple[int, int], list[Any]] = {}
+    for window, series, content in connection.execute(query):
+        found.setdefault((window, series), []).append(content)
+    return found
+
+
+def batches(ids: Sequence[Any], size: int = BATCH) -> Iterable[Sequence[Any]]:
+    """The ids in parts that fit one statement.
+
+    >>> list(batches([1, 2, 3], 2))
+    [[1, 2], [3]]
+    """
+    for start in range(0, len(ids), size):
+        yield ids[start : start + size]

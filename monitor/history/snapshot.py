@@ -1,0 +1,101 @@
+"""One immutable picture of everything that is shown: the exporter and the page read nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from monitor.results import Kind, Result, Status, Window
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One past window of a series, for the sparkline."""
+
+    window: Window
+    value: float | None
+    status: Status
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A window in which a series was violated, with the evidence that was kept of it."""
+
+    window: Window
+    result: Result
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A result's newest window and its recent past.
+
+    `standing` is what the alert goes by: a soft rule fires where its interval says so and stands
+    until the rate itself is back at the threshold. `since` is the start of the first window of
+    the present standing. `violation` is the newest window that was violated: the one at hand, or an
+    older one of the recent past or that still stands, so that its evidence outlives the next window.
+    """
+
+    recommender: str
+    check: str
+    window: Window
+    result: Result
+    evaluated_at: datetime
+    standing: Status
+    since: datetime
+    past: tuple[Point, ...] = ()  # oldest first, the newest window last
+    violation: Violation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedFile:
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogState:
+    """How far a log has come, and what of it could not be read."""
+
+    log: str
+    watermark: datetime | None = None
+    files: int = 0
+    skipped: tuple[SkippedFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RuleInfo:
+    """What a rule says of itself. Known from the config, so it is there before any window is judged."""
+
+    rule: str
+    kind: Kind
+    description: str = ""
+    owner: str = ""
+    runbook: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RecommenderState:
+    """`error` is set when the recommender itself cannot be run (then it shows nothing else new)."""
+
+    name: str
+    series: tuple[Series, ...] = ()
+    logs: tuple[LogState, ...] = ()
+    last_run: datetime | None = None
+    last_window: Window | None = None
+    pending_windows: int = 0
+    check_seconds: Mapping[str, float] = field(default_factory=dict)  # check -> its last duration
+    error: str | None = None
+    rules: tuple[RuleInfo, ...] = ()  # every rule of the config, in its order
+
+
+CounterKey = tuple[str, tuple[tuple[str, str], ...]]  # family name, sorted (label, value) pairs
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    taken_at: datetime
+    recommenders: tuple[RecommenderState, ...] = ()
+    counters: Mapping[CounterKey, float] = field(default_factory=dict)
+    config_loaded_at: datetime | None = None
+    config_error: str | None = None  # why the last reload was refused; the older config runs on

@@ -1,0 +1,190 @@
+"""The history store: what was measured and judged, in SQLite or PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from sqlalchemy import Connection
+
+from monitor.history import counters, logstate, reads, record, retention
+from monitor.history.database import Database
+from monitor.history.logstate import IndexedFile
+from monitor.history.reads import Evaluated, Kept
+from monitor.history.record import CheckRun, Recorded
+from monitor.history.settings import parse_url
+from monitor.history.snapshot import CounterKey
+from monitor.results import Result, Status, Window
+
+
+class Store:
+    """Every method is one transaction, and may be called from any thread.
+
+    All of them raise StoreError (`.fault` says which kind) when the database cannot do it, and then nothing
+    of the call has been written.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @classmethod
+    def open(cls, where: str | Path, *, wait_seconds: float = 10.0) -> Self:
+        """Open, and where needed create or upgrade, the store at a database URL or in an SQLite file.
+
+        `wait_seconds` is how long a call waits for another writer before it gives up.
+        """
+        text = f"sqlite:///{where.absolute()}" if isinstance(where, Path) else where
+        return cls(Database(parse_url(text), wait_seconds=wait_seconds))
+
+    def close(self) -> None:
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Store({self._database!r})"
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """A transaction that sees one state of the store, for readers beside this file."""
+        return self._database.reading()
+
+    def record(
+        self,
+        recommender: str,
+        check: str,
+        window: Window,
+        results: Sequence[Result],
+        *,
+        fingerprint: str,
+        rows: int,
+        seconds: float,
+        evaluated_at: datetime,
+        status: Status | None = None,
+        definition: str = "1",
+        outcome: str | None = None,
+    ) -> Recorded:
+        """Write one check's window; see `record_window`, which writes all checks of a window together."""
+        run = CheckRun(
+            check=check,
+            results=results,
+            status=status,
+            definition=definition,
+            seconds=seconds,
+            outcome=outcome,
+        )
+        return self.record_window(
+            recommender, window, [run], fingerprint=fingerprint, rows=rows, evaluated_at=evaluated_at
+        )
+
+    def record_window(
+        self,
+        recommender: str,
+        window: Window,
+        runs: Sequence[CheckRun],
+        *,
+        fingerprint: str,
+        rows: int,
+        evaluated_at: datetime,
+    ) -> Recorded:
+        """Write what the checks found in a window: results, evidence, marker and counters, or nothing.
+
+        Writing the same again changes nothing. Other results take the place of the old ones; those that are
+        no longer given are gone. Only another `fingerprint` of the data makes it a correction.
+        `recsys_windows_total` counts a window under its worst status over the checks when that status is
+        first reached, so give all checks in one call where they are at hand.
+        """
+        with self._database.writing() as connection:
+            return record.record(
+                connection,
+                recommender,
+                window,
+                runs,
+                fingerprint=fingerprint,
+                rows=rows,
+                evaluated_at=evaluated_at,
+            )
+
+    def evaluated(
+        self,
+        recommender: str,
+        check: str | None = None,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+    ) -> list[Evaluated]:
+        """The windows in [start, end) that were evaluated, oldest first, with their fingerprints."""
+        with self._database.reading() as connection:
+            return reads.evaluated(connection, recommender, check, start, end)
+
+    def results(
+        self,
+        *,
+        recommenders: Sequence[str] | None = None,
+        start: datetime | None = None,
+        end: datetime | None = None,
+    ) -> Iterator[Kept]:
+        """Every kept result by recommender and time, read page by page however many there are."""
+        after = None
+        while True:
+            with self._database.reading() as connection:
+                page, after = reads.kept_page(connection, recommenders, start, end, after)
+            yield from page
+            if after is None:
+                return
+
+    def bump(self, counter: str, labels: Mapping[str, str], by: float = 1) -> None:
+        """Add to a counter; `by=0` makes it known, so that Prometheus sees its first rise."""
+        with self._database.writing() as connection:
+            counters.add(connection, {counters.key(counter, labels): by})
+
+    def counters(self) -> dict[CounterKey, float]:
+        """Every counter."""
+        with self._database.reading() as connection:
+            return counters.read(connection)
+
+    def watermarks(self, recommender: str) -> dict[str, datetime]:
+        """Log -> the watermark that was set last."""
+        with self._database.reading() as connection:
+            return logstate.watermarks(connection, recommender)
+
+    def set_watermark(self, recommender: str, log: str, reached: datetime) -> None:
+        """Remember how far a log has come."""
+        with self._database.writing() as connection:
+            logstate.set_watermark(connection, recommender, log, reached)
+
+    def files(self, recommender: str, log: str) -> dict[str, IndexedFile]:
+        """The index of a log's files by path."""
+        with self._database.reading() as connection:
+            return logstate.files(connection, recommender, log)
+
+    def replace_files(
+        self, recommender: str, log: str, files: Iterable[IndexedFile], *, watermark: datetime | None = None
+    ) -> None:
+        """Make the index of a log say exactly this, and in the same transaction set its watermark."""
+        with self._database.writing() as connection:
+            logstate.replace_files(connection, recommender, log, files)
+            if watermark is not None:
+                logstate.set_watermark(connection, recommender, log, watermark)
+
+    def drop_before(self, moment: datetime) -> int:
+        """Drop the windows that ended before this time, in short transactions; how many windows went."""
+        dropped = 0
+        while True:
+            with self._database.writing() as connection:
+                count = retention.drop_windows(connection, moment)
+            dropped += count
+            if count < retention.WINDOWS_AT_ONCE:
+                break
+        with self._database.writing() as connection:
+            retention.drop_leftovers(connection, moment)
+        return dropped

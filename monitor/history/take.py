@@ -1,0 +1,273 @@
+"""One picture of the store: what the exporter and the page show until the next one is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, or_, select
+
+from monitor.history import counters, schema
+from monitor.history.logstate import log_states
+from monitor.history.lookback import last_of_each_signal, standings
+from monitor.history.rows import RESULT_COLUMNS, batches, evidence_of, result_of
+from monitor.history.snapshot import (
+    LogState,
+    Point,
+    RecommenderState,
+    Series,
+    Snapshot,
+    Violation,
+)
+from monitor.history.standing import Signal, Standing, fold, signal_of
+from monitor.history.store import Store
+from monitor.results import Result, Status, Window
+
+
+@dataclass(slots=True)
+class _Evaluated:
+    id: int
+    window: Window
+    status: Status
+    evaluated_at: datetime
+    seconds: float
+
+
+@dataclass(slots=True)
+class _Check:
+    """A check of a recommender: its newest windows, newest first, and the results of the newest with any."""
+
+    recommender: str
+    check: str
+    windows: list[_Evaluated]
+    points: dict[int, list[Point]] = field(default_factory=dict)
+    results: dict[int, Result] = field(default_factory=dict)
+    shown: int = 0  # place in `windows` of the one that the results are from
+
+    @property
+    def blank(self) -> list[_Evaluated]:
+        """The windows since then, oldest first: they could not be judged and gave no result at all."""
+        return self.windows[: self.shown][::-1]
+
+
+def take_snapshot(store: Store, names: Sequence[str], now: datetime, past: int = 48) -> Snapshot:
+    """The newest result of every series of these recommenders, its recent past, standing, logs and counters.
+
+    A series that the newest window of its check does not have is gone. Only a window that could not be
+    judged and so gave no result at all (a run that failed or was interrupted) does not make its series
+    disappear: they take on the status of that window. What the store cannot know (pending windows, errors
+    of the config) is for the caller to add. Raises StoreError.
+    """
+    with store.reading() as connection:
+        checks = [check for name in names for check in _checks(connection, name, past)]
+        _read_points(connection, checks)
+        _read_results(connection, checks)
+        last = last_of_each_signal(connection, [number for check in checks for number in check.results])
+        stands = standings(connection, last)
+        began = _windows_by_end(connection, checks, stands)
+        violations = _violations(connection, checks, stands, last)
+        states = []
+        for name in names:
+            mine = [check for check in checks if check.recommender == name]
+            series = [one for check in mine for one in _series(check, stands, began, violations)]
+            states.append(_state(name, mine, series, log_states(connection, name)))
+        return Snapshot(taken_at=now, recommenders=tuple(states), counters=counters.read(connection))
+
+
+def _checks(connection: Connection, recommender: str, past: int) -> list[_Check]:
+    columns = schema.windows.c
+    names = select(columns.check_name).where(columns.recommender == recommender).distinct()
+    found = []
+    for check in sorted(connection.scalars(names)):
+        query = (
+            select(
+                columns.id,
+                columns.window_start,
+                columns.window_end,
+                columns.status,
+                columns.evaluated_at,
+                columns.seconds,
+            )
+            .where(columns.recommender == recommender, columns.check_name == check, columns.current)
+            .order_by(columns.window_end.desc(), columns.window_start.desc())
+            .limit(max(past, 1))
+        )
+        windows = [
+            _Evaluated(number, Window(start, end), Status(status), evaluated_at, seconds)
+            for number, start, end, status, evaluated_at, seconds in connection.execute(query)
+        ]
+        if windows:
+            found.append(_Check(recommender, check, windows))
+    return found
+
+
+def _read_points(connection: Connection, checks: Iterable[_Check]) -> None:
+    """The newest values of each series, oldest first; and which window the results are shown from."""
+    columns = schema.results.c
+    query = select(columns.window_id, columns.series_id, columns.value, columns.status)
+    named = {status.value: status for status in Status}
+    for check in checks:
+        rows: dict[int, list[Any]] = {}
+        for part in batches([one.id for one in check.windows]):
+            for row in connection.execute(query.where(columns.window_id.in_(part))).all():
+                rows.setdefault(row[0], []).append(row)
+        check.shown = _shown(check.windows, rows)
+        points: dict[int, list[Point]] = {row[1]: [] for row in rows.get(check.windows[check.shown].id, ())}
+        for one in reversed(check.windows):
+            for _, series, value, status in rows.get(one.id, ()):
+                if series in points:
+                    points[series].append(Point(one.window, value, named[status]))
+        check.points = points
+
+
+def _shown(windows: Sequence[_Evaluated], rows: Mapping[int, Any]) -> int:
+    unjudged = {Status.NO_DATA, Status.LATE, Status.ERROR}
+    for place, one in enumerate(windows):
+        if one.id in rows or one.status not in unjudged:
+            return place
+    return 0
+
+
+def _read_results(connection: Connection, checks: Sequence[_Check]) -> None:
+    by_window = {check.windows[check.shown].id: check for check in checks}
+    where = schema.results.c.window_id.in_(by_window)
+    evidence = evidence_of(connection, where)
+    for row in connection.execute(_results().where(where)):
+        result = result_of(row, row.metric, row.labels, evidence.get((row.window_id, row.series_id), ()))
+        by_window[row.window_id].results[row.series_id] = result
+
+
+def _results() -> Any:
+    table, series = schema.results, schema.series
+    return select(*RESULT_COLUMNS, table.c.window_end, series.c.metric, series.c.labels).join_from(
+        table, series, table.c.series_id == series.c.id
+    )
+
+
+_End = tuple[str, str, datetime]  # recommender, check, end of a window
+
+
+def _windows_by_end(
+    connection: Connection, checks: Iterable[_Check], stands: Mapping[int, tuple[Status, datetime]]
+) -> dict[_End, Window]:
+    """The windows that standings began in, or that hold a violation worth showing."""
+    found: dict[_End, Window] = {}
+    for check in checks:
+        known = {one.window.end: one.window for one in reversed(check.windows)}
+        wanted = {stands[number][1] for number in check.results if number in stands} - set(known)
+        columns = schema.windows.c
+        for part in batches(sorted(wanted)):
+            query = select(columns.window_start, columns.window_end).where(
+                columns.recommender == check.recommender,
+                columns.check_name == check.check,
+                columns.current,
+                columns.window_end.in_(part),
+            )
+            known |= {end: Window(start, end) for start, end in connection.execute(query)}
+        found |= {(check.recommender, check.check, end): window for end, window in known.items()}
+    return found
+
+
+def _violations(
+    connection: Connection,
+    checks: Iterable[_Check],
+    stands: Mapping[int, tuple[Status, datetime]],
+    last: Mapping[int, Mapping[Signal, datetime]],
+) -> dict[int, Violation]:
+    """Series id -> its newest violated window, where that is not the newest window itself."""
+    columns, windows = schema.results.c, schema.windows.c
+    wanted: list[tuple[int, datetime]] = []
+    for check in checks:
+        oldest = check.windows[-1].window.end
+        for number, result in check.results.items():
+            fired = last.get(number, {}).get(Signal.FIRE)
+            if result.status is Status.VIOLATED or fired is None:
+                continue
+            if fired >= oldest or stands[number][0] is Status.VIOLATED:
+                wanted.append((number, fired))
+    found: dict[int, Violation] = {}
+    for part in batches(wanted, 200):
+        where = or_(
+            *(
+                (columns.series_id == number)
+                & (columns.signal == int(Signal.FIRE))
+                & (columns.window_end == end)
+                for number, end in part
+            )
+        )
+        evidence = evidence_of(connection, where)
+        query = (
+            _results().add_columns(windows.window_start).join(schema.windows, windows.id == columns.window_id)
+        )
+        for row in connection.execute(query.where(where)):
+            kept = result_of(row, row.metric, row.labels, evidence.get((row.window_id, row.series_id), ()))
+            found[row.series_id] = Violation(Window(row.window_start, row.window_end), kept)
+    return found
+
+
+def _series(
+    check: _Check,
+    stands: Mapping[int, tuple[Status, datetime]],
+    began: Mapping[_End, Window],
+    violations: Mapping[int, Violation],
+) -> list[Series]:
+    newest, source = check.windows[0], check.windows[check.shown]
+    blanks = [
+        (one.window, signal_of(Result(metric="", status=one.status, definition=""))) for one in check.blank
+    ]
+    shown = []
+    for number, result in sorted(check.results.items(), key=lambda item: _order(item[1])):
+        status, end = stands[number]
+        standing = fold(blanks, Standing(status, began[check.recommender, check.check, end]))
+        violation = violations.get(number)
+        if result.status is Status.VIOLATED:
+            violation = Violation(source.window, result)
+        past = check.points[number] + [Point(one.window, None, one.status) for one in check.blank]
+        shown.append(
+            Series(
+                recommender=check.recommender,
+                check=check.check,
+                window=newest.window,
+                result=result if not blanks else _unjudged(result, newest.status),
+                evaluated_at=newest.evaluated_at,
+                standing=standing.status,
+                since=standing.since.start,
+                past=tuple(past),
+                violation=violation,
+            )
+        )
+    return shown
+
+
+def _order(result: Result) -> tuple[str, str]:
+    return result.metric, schema.canonical(dict(result.labels))
+
+
+def _unjudged(result: Result, status: Status) -> Result:
+    return replace(
+        result,
+        status=status,
+        value=None,
+        samples=None,
+        lower=None,
+        upper=None,
+        violations=None,
+        evidence=(),
+        detail="the newest window could not be judged by this check at all",
+    )
+
+
+def _state(
+    name: str, checks: Sequence[_Check], series: Sequence[Series], logs: tuple[LogState, ...]
+) -> RecommenderState:
+    newest = [check.windows[0] for check in checks]
+    return RecommenderState(
+        name=name,
+        series=tuple(series),
+        logs=logs,
+        last_run=max((one.evaluated_at for one in newest), default=None),
+        last_window=max((one.window for one in newest), key=lambda window: window.end, default=None),
+        check_seconds={check.check: check.windows[0].seconds for check in checks},
+    )

@@ -1,0 +1,66 @@
+"""The one place where the logs and their columns are named, with the type that each column is read as."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+EXPOSURES: Final = "exposures"
+FEEDBACK: Final = "feedback"
+CATALOG: Final = "catalog"
+LOGS: Final = (EXPOSURES, FEEDBACK, CATALOG)
+
+REQUEST_ID: Final = "request_id"
+USER_ID: Final = "user_id"
+TS: Final = "ts"
+ITEM_ID: Final = "item_id"
+POSITION: Final = "position"
+SCORE: Final = "score"
+SCENE: Final = "scene"
+MODEL: Final = "model"
+ARM: Final = "arm"
+PROPENSITY: Final = "propensity"
+EVENT: Final = "event"
+VALUE: Final = "value"
+CATEGORY: Final = "category"
+TAGS: Final = "tags"
+CREATED_AT: Final = "created_at"
+VECTOR: Final = "vector"
+
+ColumnType = Literal["id", "time", "integer", "number", "text", "texts", "numbers"]
+
+TYPES: Final[dict[str, dict[str, ColumnType]]] = {
+    EXPOSURES: {
+        REQUEST_ID: "id",
+        USER_ID: "id",
+        TS: "time",
+        ITEM_ID: "id",
+        POSITION: "integer",
+        SCORE: "number",
+        SCENE: "text",
+        MODEL: "text",
+        ARM: "text",
+        PROPENSITY: "number",
+    },
+    FEEDBACK: {
+        USER_ID: "id",
+        ITEM_ID: "id",
+        TS: "time",
+        EVENT: "text",
+        REQUEST_ID: "id",
+        VALUE: "number",
+    },
+    CATALOG: {ITEM_ID: "id", CATEGORY: "texts", TAGS: "texts", CREATED_AT: "time", VECTOR: "numbers"},
+}
+
+REQUIRED: Final[dict[str, tuple[str, ...]]] = {
+    EXPOSURES: (REQUEST_ID, USER_ID, TS, ITEM_ID),
+    FEEDBACK: (USER_ID, ITEM_ID, TS, EVENT),
+    CATALOG: (ITEM_ID,),
+}
+
+# Without these a row belongs to no request, no item or no time, and cannot be used at all.
+INDISPENSABLE: Final[dict[str, tuple[str, ...]]] = {
+    EXPOSURES: (REQUEST_ID, TS),
+    FEEDBACK: (TS,),
+    CATALOG: (ITEM_ID,),
+}

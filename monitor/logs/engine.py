@@ -1,0 +1,137 @@
+"""The embedded engine: one DuckDB cursor, seen through Ibis, that a run can be interrupted on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import fsspec
+import ibis
+import sqlglot.expressions as sge
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+_POKE_SECONDS = 0.2
+
+
+class DeadlineExceeded(Exception):
+    """A run was interrupted because it took longer than it may."""
+
+
+class Engine:
+    """Owned by one thread. Tables made here are seen by every connection of the same database.
+
+    >>> engine = Engine(duckdb.connect())
+    >>> int(engine.create("numbers", ibis.memtable({"n": [1, 2]})).count().execute())
+    2
+    """
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        self.cursor = cursor
+        self.cursor.execute("SET TimeZone = 'UTC'")
+        self.cursor.execute("SET preserve_insertion_order = false")
+        self.backend = ibis.duckdb.from_connection(self.cursor)
+
+    def create(self, name: str, expression: ir.Table) -> ir.Table:
+        """Store what an expression gives as a table, in place of the older table or view of that name."""
+        self.drop(name)
+        self.backend.create_table(name, expression)
+        return self.backend.table(name)
+
+    def view(self, name: str, expression: ir.Table) -> ir.Table:
+        """Give an expression a name without computing it."""
+        self.drop(name)
+        self.backend.create_view(name, expression)
+        return self.backend.table(name)
+
+    def reader(self, name: str, function: str, paths: list[str], **options: Any) -> ir.Table:
+        """A view over files: `read_parquet`, `read_csv` or `read_json`, all values quoted by sqlglot."""
+        call = sge.Anonymous(
+            this=function,
+            expressions=[_literal(paths)]
+            + [sge.EQ(this=sge.to_identifier(k), expression=_literal(v)) for k, v in options.items()],
+        )
+        query = sge.Select(expressions=[sge.Star()]).from_(call)
+        self.drop(name)
+        quoted = sge.to_identifier(name, quoted=True).sql("duckdb")
+        self.cursor.execute(f"CREATE VIEW {quoted} AS {query.sql('duckdb')}")
+        return self.backend.table(name)
+
+    def drop(self, *names: str) -> None:
+        """Remove tables or views, whichever they are, if they are there."""
+        for name in names:
+            quoted = sge.to_identifier(name, quoted=True).sql("duckdb")
+            try:
+                self.cursor.execute(f"DROP VIEW IF EXISTS {quoted}")
+            except duckdb.CatalogException:  # it is a table
+                self.cursor.execute(f"DROP TABLE IF EXISTS {quoted}")
+
+    def register(self, filesystem: fsspec.AbstractFileSystem) -> None:
+        """Let the engine open URLs of this filesystem's protocol."""
+        protocols = filesystem.protocol
+        wanted = {protocols} if isinstance(protocols, str) else set(protocols)
+        if present := wanted & set(self.cursor.list_filesystems()):
+            for protocol in present:
+                self.cursor.unregister_filesystem(protocol)
+        self.cursor.register_filesystem(filesystem)
+
+    def interrupt(self) -> None:
+        """Stop the running statement; callable from any thread."""
+        self.cursor.interrupt()
+
+
+@contextmanager
+def deadline(seconds: float, *interrupts: Callable[[], None]) -> Iterator[threading.Event]:
+    """Call the interrupts again and again once the time is over, until the block is left.
+
+    Once is not enough: an interrupt between two statements is lost, and the next would run on.
+    Whatever the block then raises becomes DeadlineExceeded; so does a block that comes to its end too late:
+    the interrupts may have hit anything, so its engine is not to be used again.
+    """
+    done, over = threading.Event(), threading.Event()
+    why = f"took longer than its deadline of {seconds:g} s"
+
+    def watch() -> None:
+        if done.wait(seconds):
+            return
+        over.set()
+        while True:
+            for interrupt in interrupts:
+                interrupt()
+            if done.wait(_POKE_SECONDS):
+                return
+
+    watcher = threading.Thread(target=watch, name="deadline", daemon=True)
+    watcher.start()
+    try:
+        yield over
+    except Exception as exc:
+        if over.is_set():
+            raise DeadlineExceeded(why) from exc
+        raise
+    finally:
+        done.set()
+        watcher.join()
+    if over.is_set():
+        raise DeadlineExceeded(why)
+
+
+def _literal(value: Any) -> sge.Expression:
+    if isinstance(value, dict):
+        return sge.Struct(
+            expressions=[
+                sge.PropertyEQ(this=sge.Literal.string(key), expression=_literal(one))
+                for key, one in value.items()
+            ]
+        )
+    if isinstance(value, list | tuple):
+        return sge.Array(expressions=[_literal(one) for one in value])
+    if isinstance(value, bool):
+        return sge.Boolean(this=value)
+    if isinstance(value, int | float):
+        return sge.Literal.number(str(value))
+    return sge.Literal.string(str(value))

@@ -1,0 +1,96 @@
+"""Where the logs lie and what their columns are called."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, available_timezones
+
+from pydantic import AfterValidator, Field, Secret, field_validator
+
+from monitor.logs.columns import LOGS
+from monitor.settings import Duration, Settings
+
+_CREDENTIAL = re.compile(r"key|secret|token|password", re.IGNORECASE)
+
+
+def _credentials_are_text(options: dict[str, Any]) -> dict[str, Any]:
+    """Refuse a key or secret that YAML took for a number: 0123 would have become 83 unseen."""
+    for name, value in options.items():
+        if isinstance(value, dict):
+            _credentials_are_text(value)
+        elif _CREDENTIAL.search(name) and isinstance(value, int | float) and not isinstance(value, bool):
+            raise ValueError(f"{name} was read as a number; put it in quotes")
+    return options
+
+
+class LogSettings(Settings):
+    """One log: a glob of files, local or by URL, and how to read them."""
+
+    path: Annotated[str | tuple[str, ...], Field(description="a glob or a list of globs, local or s3://...")]
+    format: Literal["auto", "parquet", "csv", "json"] = "auto"
+    columns: dict[str, str] = Field(default_factory=dict, description="our name: the name in the file")
+    only: dict[str, str | tuple[str, ...]] = Field(
+        default_factory=dict,
+        description="our column: the value, or values, of the rows that belong to this recommender; "
+        "* stands for anything",
+    )
+    timezone: str = Field("UTC", description="the zone of times that carry no offset")
+    timestamp_unit: Literal["auto", "s", "ms", "us", "ns"] = "auto"
+    list_separator: str | None = Field(
+        None, min_length=1, max_length=3, description="splits lists that a CSV file holds in one field"
+    )
+    storage_options: Secret[Annotated[dict[str, Any], AfterValidator(_credentials_are_text)]] = Field(
+        Secret({}), description="passed to fsspec: key, secret, endpoint_url, ...; never shown"
+    )
+
+    @field_validator("timezone")
+    @classmethod
+    def _zone_exists(cls, value: str) -> str:
+        if value not in available_timezones():
+            raise ValueError(f"{value!r} is not a known time zone; write it as Europe/Berlin or UTC")
+        return ZoneInfo(value).key
+
+    @field_validator("path")
+    @classmethod
+    def _path_has_no_password(cls, value: str | tuple[str, ...]) -> str | tuple[str, ...]:
+        paths = (value,) if isinstance(value, str) else value
+        if not paths or not all(paths):
+            raise ValueError("must name at least one file or glob, and none may be empty")
+        if any("://" in one and urlsplit(one).password is not None for one in paths):
+            raise ValueError("a password in a path would be shown in messages; put it into storage_options")
+        return value
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The globs, always as a tuple."""
+        return (self.path,) if isinstance(self.path, str) else self.path
+
+
+class LogsSettings(Settings):
+    """The logs of one recommender; only the exposures are required."""
+
+    exposures: LogSettings
+    feedback: LogSettings | None = None
+    catalog: LogSettings | None = None
+
+    def named(self) -> dict[str, LogSettings]:
+        """The logs that are configured, by name.
+
+        >>> list(LogsSettings(exposures={"path": "*.parquet"}).named())
+        ['exposures']
+        """
+        return {name: log for name in LOGS if (log := getattr(self, name)) is not None}
+
+
+class TimeSettings(Settings):
+    """When a window is judged."""
+
+    window: Annotated[Duration, Field(description="length of a window, aligned to 1970-01-01 UTC")] = Field(
+        default="1h"  # type: ignore[assignment]
+    )
+    lateness: Duration = Field("5m", description="a window waits until the log is this far past its end")  # type: ignore[assignment]
+    max_wait: Duration = Field("1h", description="and is judged as late when the clock is this far past it")  # type: ignore[assignment]
+    catch_up: int = Field(48, ge=1, description="how many missed windows are made up for, newest first")
+    future_tolerance: Duration = Field("5m", description="how far a time may be ahead of its file")  # type: ignore[assignment]

@@ -1,0 +1,127 @@
+"""The logs of one recommender: which files there are, what they hold by window, and their tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+import ibis
+import ibis.expr.types as ir
+
+from monitor.logs import columns as c
+from monitor.logs.canonical import IdType, usable
+from monitor.logs.engine import Engine
+from monitor.logs.index import FileEntry
+from monitor.logs.log import Log
+from monitor.logs.reading import id_types, open_filesystems, read, union
+from monitor.logs.settings import LogsSettings, TimeSettings
+from monitor.results import Window
+
+
+class Source:
+    """The logs of one recommender, read into the engine window by window."""
+
+    def __init__(self, logs: LogsSettings, time: TimeSettings) -> None:
+        self.time = time
+        self.logs = {name: Log(name, settings, time) for name, settings in logs.named().items()}
+        self._views: list[str] = []
+
+    @property
+    def exposures(self) -> Log:
+        return self.logs[c.EXPOSURES]
+
+    def fingerprint(self, window: Window) -> str:
+        """Changes when the rows of the window change, in whichever log."""
+        return "".join(log.fingerprint(window) for log in self.logs.values() if log.has_windows)
+
+    def id_types(self) -> dict[str, IdType]:
+        """Whole numbers where every log has them as such in Parquet; text everywhere else.
+
+        Ids of different logs are compared, so that one type must hold for all of them.
+        """
+        types: dict[str, IdType] = {}
+        for log in self.logs.values():
+            for shape in {one.shape for one in log.read_entries if one.shape is not None}:
+                for name, kind in id_types(log.name, log.settings, shape).items():
+                    types[name] = kind if types.get(name, kind) == kind else "string"
+        return types
+
+    def load(self, engine: Engine, log: str, span: Window, *, table: str) -> ir.Table | None:
+        """Make the rows of a log in a span of whole windows a table; None where no file holds any.
+
+        A view over local Parquet files is enough, since scanning them again is cheaper than a copy;
+        anything else is copied once.
+        """
+        entries = [one for one in self.logs[log].read_entries if one.holds(span)]
+        if not entries:
+            return None
+        parts = [self._in_window(engine, log, group, span) for group in self._groups(entries)]
+        whole = union(parts)
+        cheap = all(one.file.is_local and one.shape is not None and one.shape.scans_fast for one in entries)
+        return engine.view(table, whole) if cheap else engine.create(table, whole)
+
+    def load_catalog(self, engine: Engine, *, table: str) -> ir.Table | None:
+        """The catalog, one row an item (of several rows of an item, one is taken)."""
+        log = self.logs.get(c.CATALOG)
+        if log is None or not log.read_entries:
+            return None
+        parts = [
+            usable(self._read(engine, c.CATALOG, group), c.CATALOG)
+            for group in self._groups(log.read_entries)
+        ]
+        whole = union(parts)
+        once = whole.group_by(c.ITEM_ID).aggregate(
+            **{name: whole[name].arbitrary() for name in whole.columns if name != c.ITEM_ID}
+        )
+        return engine.create(table, once)
+
+    def load_future(self, engine: Engine, window: Window, *, table: str) -> ir.Table | None:
+        """Rows whose time is later than their file was written, for the window that answers for them."""
+        length = self.time.window
+        ahead = [one for one in self.exposures.read_entries if one.future]
+        entries = [one for one in ahead if one.newest_window(length) == window]
+        if not entries:
+            return None
+        parts = []
+        for one in entries:
+            rows = usable(self._read(engine, c.EXPOSURES, [one]), c.EXPOSURES)
+            written = _moment(one.file.modified)
+            parts.append(rows.filter(rows[c.TS] > self._limit(one)).mutate(written_at=written))
+        return engine.create(table, union(parts))
+
+    def release(self, engine: Engine) -> None:
+        """Drop the views over files."""
+        engine.drop(*self._views)
+        self._views.clear()
+
+    def _groups(self, entries: Iterable[FileEntry]) -> list[list[FileEntry]]:
+        groups: dict[object, list[FileEntry]] = {}
+        for one in entries:
+            groups.setdefault((one.shape, one.file.path if one.future else ""), []).append(one)
+        return list(groups.values())
+
+    def _read(self, engine: Engine, log: str, group: list[FileEntry]) -> ir.Table:
+        shape = group[0].shape
+        assert shape is not None  # an entry without a reason has a shape
+        open_filesystems(engine, self.logs[log].settings)  # the engine may be a new one since the last look
+        view = f"files_{log}_{len(self._views)}"
+        self._views.append(view)
+        paths = [one.file.path for one in group]
+        return read(engine, view, log, self.logs[log].settings, shape, paths, self.id_types())
+
+    def _in_window(self, engine: Engine, log: str, group: list[FileEntry], window: Window) -> ir.Table:
+        rows = usable(self._read(engine, log, group), log)
+        start, end = (
+            ibis.literal(edge.replace(tzinfo=None)).cast("timestamp(6)")
+            for edge in (window.start, window.end)
+        )
+        rows = rows.filter(rows[c.TS] >= start, rows[c.TS] < end)
+        return rows.filter(rows[c.TS] <= self._limit(group[0])) if group[0].future else rows
+
+    def _limit(self, entry: FileEntry) -> ir.Value:
+        return _moment(entry.file.modified + self.time.future_tolerance)
+
+
+def _moment(moment: datetime) -> ir.Value:
+    """A UTC time as the engine's own type without a zone, which is what our time columns hold."""
+    return ibis.literal(moment.replace(tzinfo=None)).cast("timestamp(6)")

@@ -1,0 +1,199 @@
+"""What a metric is, and what a family of metrics that share their scans must offer."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Literal
+
+import ibis.expr.types as ir
+
+from monitor.metrics.settings import MetricSettings
+from monitor.metrics.shared import Shared
+from monitor.results import Result, Status
+from monitor.statistics.intervals import Interval, normal_mean, wilson
+
+Row = Mapping[str, Any]
+
+NOTHING_SHOWN = "the window holds no exposures"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricSpec:
+    """One metric of the catalogue: its name, its meaning, and how to read it.
+
+    `unit` is the suffix of the exported gauge (`ratio`, `bits`, or nothing for an index). `by`
+    are the values of its only own label, empty where it has none; a metric whose `by` come from
+    the settings says so in `by_help`. `parameters` are the settings that change what is measured.
+    """
+
+    name: str
+    help: str
+    formula: str
+    answers: str
+    misleads: str
+    unit: Literal["", "ratio", "bits"] = ""
+    by: tuple[str, ...] = ()
+    by_help: str = ""
+    interval: Literal["", "Wilson", "normal"] = ""
+    requires: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
+    samples: str = ""
+    no_data: str = ""
+    undefined: str = ""
+    version: str = "1"
+
+    def definition(self, settings: MetricSettings) -> str:
+        """The version, and whatever the settings change about the definition.
+
+        Results of different definitions are never put into one series.
+        """
+        parts = [self.version]
+        for name in self.parameters:
+            value = getattr(settings, name)
+            if value != MetricSettings.model_fields[name].default:
+                parts.append(f"{name}={_written(value)}")
+        return ";".join(parts)
+
+
+def _written(value: object) -> str:
+    if isinstance(value, timedelta):
+        return f"{value.total_seconds():.0f}s"
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+class Family(ABC):
+    """Metrics that come out of one query.
+
+    `measure` is pure: Ibis tables in, one Ibis table out, with one row a group (one row in all
+    where there is no key) that holds the sums and counts. `outcomes` turns such a row into
+    results. `sliced` is False where a slice makes no sense or the data to slice is missing.
+    """
+
+    name: str
+    outputs: tuple[tuple[MetricSpec, tuple[str, ...]], ...]  # each spec with the `by` values given here
+    needs: tuple[str, ...] = ()  # logs, or columns as `catalog.category`, without which nothing can be said
+    sliced: bool = True
+
+    def reason_not(self, shared: Shared, settings: MetricSettings) -> str | None:  # noqa: ARG002
+        """Why the logs at hand cannot give this family at all, or None where they can."""
+        return next(filter(None, map(shared.lack, self.needs)), None)
+
+    @abstractmethod
+    def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
+        """One row a group with the aggregates that `outcomes` reads; the group in the column `key`."""
+
+    @abstractmethod
+    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+        """The results of one group."""
+
+    def results(
+        self,
+        rows: Sequence[Row],
+        settings: MetricSettings,
+        dimension: str | None = None,
+        key: str | None = None,
+    ) -> list[Result]:
+        """The results of all groups, those of a slice labelled with `dimension` and `value`."""
+        found = []
+        for row in rows:
+            slice_labels = (
+                {} if dimension is None else {"dimension": dimension, "value": str(row[key or dimension])}
+            )
+            for result in self.outcomes(row, settings):
+                if result.metric not in settings.disable:
+                    found.append(replace(result, labels={**result.labels, **slice_labels}))
+        return found
+
+    def without_rows(self, settings: MetricSettings, status: Status, detail: str) -> list[Result]:
+        """One result of this status for every metric of the family, overall."""
+        return [
+            Result(
+                metric=spec.name,
+                status=status,
+                definition=spec.definition(settings),
+                labels={"by": by} if by else {},
+                detail=detail,
+            )
+            for spec, values in self.outputs
+            if spec.name not in settings.disable
+            for by in (values or ("",))
+        ]
+
+
+def steady(value: float) -> float:
+    """The number to 12 digits: threads add up in any order, and a window run twice must not differ.
+
+    >>> steady(0.1 + 0.2)
+    0.3
+    """
+    return float(f"{value:.12g}")
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """Makes the results of one metric, so that no family forgets a state or an interval.
+
+    `nothing` and `undefined` are the sentences for a sample of 0 and for a formula without a value.
+    """
+
+    spec: MetricSpec
+    definition: str
+    by: str = ""
+
+    def _result(self, status: Status, **fields: Any) -> Result:
+        labels = {"by": self.by} if self.by else {}
+        return Result(
+            metric=self.spec.name, status=status, definition=self.definition, labels=labels, **fields
+        )
+
+    def no_data(self, detail: str, samples: int = 0) -> Result:
+        return self._result(Status.NO_DATA, samples=samples, detail=detail)
+
+    def undefined(self, detail: str, samples: int) -> Result:
+        return self._result(Status.UNDEFINED, samples=samples, detail=detail)
+
+    def value(
+        self, value: float | None, samples: int, interval: Interval | None = None, *, detail: str = ""
+    ) -> Result:
+        """A measured number; one that is not finite is `undefined`, never shown."""
+        if value is None or not math.isfinite(value):
+            return self.undefined(detail or "the sums ran out of the range of float64", samples)
+        lower, upper = (None, None) if interval is None else map(steady, interval)
+        return self._result(
+            Status.OK, value=steady(value), samples=samples, lower=lower, upper=upper, detail=detail
+        )
+
+    def share(self, hits: int | None, n: int | None, nothing: str, *, detail: str = "") -> Result:
+        """hits / n with Wilson's interval, if the metric has one; `no_data` where n is 0."""
+        hits, n = int(hits or 0), int(n or 0)
+        if n == 0:
+            return self.no_data(nothing)
+        return self.value(
+            hits / n, n, wilson(hits, n) if self.spec.interval == "Wilson" else None, detail=detail
+        )
+
+    def mean(
+        self,
+        n: int | None,
+        total: float | None,
+        total_of_squares: float | None,
+        nothing: str,
+        *,
+        detail: str = "",
+    ) -> Result:
+        """The mean of n values with its normal interval; `no_data` where n is 0."""
+        n, total = int(n or 0), float(total or 0.0)
+        if n == 0:
+            return self.no_data(nothing)
+        squares = float(total_of_squares or 0.0)
+        interval = normal_mean(n, total, squares) if self.spec.interval == "normal" else None
+        return self.value(total / n, n, interval, detail=detail)
+
+
+def make(spec: MetricSpec, settings: MetricSettings, by: str = "") -> Maker:
+    """The maker of one metric's results under these settings."""
+    return Maker(spec, spec.definition(settings), by)

@@ -1,0 +1,102 @@
+"""Runs every family of the catalogue over one window."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+import duckdb
+
+from monitor.metrics.catalogue import FAMILIES
+from monitor.metrics.family import Family
+from monitor.metrics.settings import MetricSettings
+from monitor.metrics.shared import Shared
+from monitor.metrics.similarity import similarity_of
+from monitor.results import Result, Status
+
+_LONGEST_MESSAGE = 300
+
+
+class Measured(NamedTuple):
+    """What one family gave, and what it cost."""
+
+    family: str
+    results: list[Result]
+    seconds: float
+
+
+def measure_all(
+    shared: Shared, settings: MetricSettings, dimensions: Mapping[str, str] | None = None
+) -> Iterator[Measured]:
+    """Every metric that the logs at hand can give, a family at a time, overall and by slice.
+
+    A family is computed when the iterator is asked for it, so the caller can stop in between. One
+    that fails gives results of status `error` for its metrics, and the rest goes on; an interrupt
+    of the engine is not a failure of the family and is raised.
+
+    Args:
+        shared: the window's logs.
+        settings: the recommender's metric settings.
+        dimensions: name of a slice -> the column of exposures that holds its (few) values. Results
+            of a slice carry the labels `dimension` (that name) and `value`.
+    """
+    settings = resolved(settings, shared)
+    for family in FAMILIES:
+        if _wanted(family, settings) and family.reason_not(shared, settings) is None:
+            started = time.perf_counter()
+            results = _measure(family, shared, settings, dimensions or {})
+            yield Measured(family.name, results, time.perf_counter() - started)
+
+
+def resolved(settings: MetricSettings, shared: Shared) -> MetricSettings:
+    """The settings with what they leave to the logs made explicit, so that it is in the definitions."""
+    return settings.model_copy(update={"similarity": similarity_of(shared, settings)})
+
+
+def not_measured(shared: Shared, settings: MetricSettings) -> dict[str, str]:
+    """Family name -> why it is not measured: switched off, or a log or column is missing."""
+    reasons = {}
+    for family in FAMILIES:
+        reason = family.reason_not(shared, settings) if _wanted(family, settings) else "switched off"
+        if reason is not None:
+            reasons[family.name] = reason
+    return reasons
+
+
+def _wanted(family: Family, settings: MetricSettings) -> bool:
+    return any(spec.name not in settings.disable for spec, _ in family.outputs)
+
+
+def _measure(
+    family: Family, shared: Shared, settings: MetricSettings, dimensions: Mapping[str, str]
+) -> list[Result]:
+    try:
+        rows = family.measure(shared, settings).to_pyarrow().to_pylist()
+        results = family.results(rows, settings)
+    except duckdb.InterruptException:
+        raise
+    except Exception as error:
+        return family.without_rows(settings, Status.ERROR, explain(error))
+    for dimension, column in dimensions.items() if family.sliced else ():
+        try:
+            rows = family.measure(shared, settings, column).to_pyarrow().to_pylist()
+            results += family.results(rows, settings, dimension, column)
+        except duckdb.InterruptException:
+            raise
+        except Exception as error:
+            for failed in family.without_rows(settings, Status.ERROR, explain(error)):
+                results.append(replace(failed, labels={**failed.labels, "dimension": dimension, "value": ""}))
+    return results
+
+
+def explain(error: Exception) -> str:
+    """One line that names the error; what comes after the first line, and control characters, are cut.
+
+    >>> explain(ValueError("no column x\\nLINE 1: ..."))
+    'ValueError: no column x'
+    """
+    first = next(iter(str(error).splitlines()), "")
+    printable = "".join(c if c.isprintable() else " " for c in first)
+    return f"{type(error).__name__}: {printable}"[:_LONGEST_MESSAGE].removesuffix(": ")

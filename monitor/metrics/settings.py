@@ -1,0 +1,72 @@
+"""What a team can set about the metrics of one recommender."""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+
+from monitor.logs.columns import CATEGORY, TAGS
+from monitor.settings import Duration, Settings
+
+
+class MetricSettings(Settings):
+    """The parameters of exposure health; every default is the definition in docs/metrics/README.md."""
+
+    valid_list_length: Annotated[int, Field(ge=1)] = Field(
+        1, description="a list counts as valid from this many items on (coverage)"
+    )
+    score_range: tuple[float, float] | None = Field(
+        None, description="the lowest and the highest score that is right, both included (score_health)"
+    )
+    history: Duration = Field(
+        timedelta(days=7), description="how far back shown items are remembered (novelty and its kin)"
+    )
+    min_propensity: float = Field(
+        0.01, gt=0, le=1, description="propensities below this are counted (low_propensity)"
+    )
+    similarity: Literal["category", "vector"] | None = Field(
+        None,
+        description="how alike two items are (intra_list_diversity, serendipity); unless set: by vector "
+        "where the catalog has the column, else by category",
+    )
+    popularity: Literal["exposures", "actions"] = Field(
+        "exposures", description="what an item's popularity is counted in (average_popularity)"
+    )
+    novelty: tuple[str, ...] = Field(
+        (CATEGORY, TAGS), description="catalog columns of which novelty is measured, beside the item itself"
+    )
+    action_events: tuple[str, ...] | None = Field(
+        None,
+        description="the feedback events that count as a user's own action (matthew_effect, serendipity); "
+        "unless set: every event",
+    )
+    disable: tuple[str, ...] = Field((), description="names of metrics that are not measured")
+
+    @field_validator("score_range")
+    @classmethod
+    def _a_range_runs_upwards(cls, value: tuple[float, float] | None) -> tuple[float, float] | None:
+        if value is not None and not (all(map(math.isfinite, value)) and value[0] < value[1]):
+            raise ValueError(f"two finite numbers, the lower one first, got {list(value)}")
+        return value
+
+    @field_validator("history")
+    @classmethod
+    def _history_is_not_empty(cls, value: timedelta) -> timedelta:
+        if value <= timedelta(0):
+            raise ValueError("a history is longer than 0")
+        return value
+
+    @field_validator("disable")
+    @classmethod
+    def _disabled_metrics_exist(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        from monitor.metrics.catalogue import SPECS  # imports this module
+
+        unknown = [name for name in value if name not in SPECS]
+        if unknown:
+            raise ValueError(
+                f"no metric is called {', '.join(map(repr, unknown))}; there are: {', '.join(SPECS)}"
+            )
+        return value

@@ -1,0 +1,210 @@
+"""The tables that several metrics of a window need, each computed once.
+
+Who calls `Shared` gives it the window's logs and a way to store an intermediate; the metrics ask
+for what they need by name, with or without the key of a slice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import ibis
+import ibis.expr.types as ir
+
+from monitor.logs.columns import (
+    ARM,
+    ITEM_ID,
+    MODEL,
+    POSITION,
+    REQUEST_ID,
+    SCENE,
+    SCORE,
+    TS,
+    USER_ID,
+)
+
+LENGTH = "length"
+EXPOSURES = "exposures"
+NO_SLICE = "unknown"
+
+Materialise = Callable[[str, ir.Table], ir.Table]
+
+
+def keep_lazy(_name: str, expression: ir.Table) -> ir.Table:
+    """The `materialise` that stores nothing: right for tests and for a single metric."""
+    return expression
+
+
+class Shared:
+    """A window's logs and the intermediates that were asked for so far.
+
+    Args:
+        exposures: one row an item shown (item_id null: the request returned nothing).
+        catalog: one row an item.
+        feedback: the window's actions.
+        history_user_items: user_id, item_id, exposures: what was shown before the window.
+        history_actions: user_id, item_id: what the users acted on before the window.
+        previous_day_user_items, today_user_items: user_id, item_id of two whole days.
+        slices: the columns of exposures that `requests` keeps beside its own.
+        materialise: stores an expression under a name and gives the stored table.
+
+    A user id that is null (or NaN) belongs to no user: such rows count in everything by request
+    and by item, and in nothing by user. A row without a request id belongs to no list.
+    """
+
+    def __init__(
+        self,
+        exposures: ir.Table,
+        *,
+        catalog: ir.Table | None = None,
+        feedback: ir.Table | None = None,
+        history_user_items: ir.Table | None = None,
+        history_actions: ir.Table | None = None,
+        previous_day_user_items: ir.Table | None = None,
+        today_user_items: ir.Table | None = None,
+        slices: Sequence[str] = (),
+        materialise: Materialise = keep_lazy,
+    ) -> None:
+        self.exposures = _without_nan_ids(exposures)
+        self.catalog = catalog
+        self.feedback = feedback
+        self.history_user_items = history_user_items
+        self.history_actions = history_actions
+        self.previous_day_user_items = previous_day_user_items
+        self.today_user_items = today_user_items
+        self._slices = tuple(slices)
+        self._materialise = materialise
+        self._made: dict[str, ir.Table] = {}
+        self._scalars: dict[str, Any] = {}
+
+    def lack(self, need: str) -> str | None:
+        """What is missing of `log` or `log.column`, as half a sentence; None where it is there.
+
+        >>> shared = Shared(ibis.table({"item_id": "string"}, name="exposures"))
+        >>> shared.lack("exposures.score"), shared.lack("catalog"), shared.lack("exposures.item_id")
+        ('needs the column score of the log exposures', 'needs the log catalog', None)
+        """
+        log, _, column = need.partition(".")
+        table: ir.Table | None = getattr(self, log)
+        if table is None:
+            return f"needs the log {log}"
+        if column and column not in table.columns:
+            return f"needs the column {column} of the log {log}"
+        return None
+
+    def once(
+        self, name: str, key: str | None, build: Callable[[], ir.Table], *, store: bool = True
+    ) -> ir.Table:
+        """What `build` gives, built (and stored) at the first call only."""
+        full = name if key is None else f"{name}_by_{key}"
+        if full not in self._made:
+            expression = build()
+            self._made[full] = self._materialise(full, expression) if store else expression
+        return self._made[full]
+
+    def scalar(self, name: str, expression: ir.Scalar) -> Any:
+        """The value of an expression that has one, computed at the first call only."""
+        if name not in self._scalars:
+            self._scalars[name] = expression.as_table().to_pyarrow().column(0)[0].as_py()
+        return self._scalars[name]
+
+    def nothing(self) -> ir.Table:
+        """A table of users and items without rows, with ids of this log's types."""
+        return self.exposures.select(USER_ID, ITEM_ID).limit(0)
+
+    def groups(self, key: str) -> ir.Table:
+        """The values of a slice's key, one row each."""
+        return self.once("groups", key, lambda: self.rows(key).select(key).distinct())
+
+    def side_by_side(self, key: str | None, *tables: ir.Table) -> ir.Table:
+        """Aggregates of the same groups in one row each.
+
+        Without a key every table has one row. With one there is a row for every group of the
+        window; a group that is missing from a table gets nulls there.
+        """
+        if key is None:
+            joined = tables[0]
+            for other in tables[1:]:
+                joined = joined.cross_join(other)
+            return joined
+        joined = self.groups(key)
+        for other in tables:
+            renamed = other.rename({"other_group": key})
+            joined = joined.left_join(renamed, joined[key] == renamed["other_group"]).drop("other_group")
+        return joined
+
+    def rows(self, key: str | None = None) -> ir.Table:
+        """The exposures, with the key of a slice as text that is never null."""
+        if key is None:
+            return self.exposures
+        column = self.exposures[key]
+        text = column if column.type().is_string() else column.cast("string")
+        return self.exposures.mutate(**{key: text.fill_null(NO_SLICE)})
+
+    def shown(self, key: str | None = None) -> ir.Table:
+        """The exposures that show an item."""
+        rows = self.rows(key)
+        return rows.filter(rows[ITEM_ID].notnull())
+
+    def requests(self, key: str | None = None) -> ir.Table:
+        """One row a request (and group): its user, time, scene, length and the bounds of its scores."""
+        return self.once("requests", key, lambda: self._requests(key))
+
+    def _requests(self, key: str | None) -> ir.Table:
+        rows = self.rows(key)
+        rows = rows.filter(rows[REQUEST_ID].notnull())
+        kept = dict.fromkeys(c for c in (SCENE, MODEL, ARM, *self._slices) if c in rows.columns and c != key)
+        item = rows[ITEM_ID]
+        sums: dict[str, Any] = {
+            # The smallest, not any: a broken log with two users in a request gives the same twice.
+            USER_ID: rows[USER_ID].min(),
+            TS: rows[TS].min(),
+            **{column: rows[column].min() for column in kept},
+            LENGTH: item.count(),
+        }
+        if POSITION in rows.columns:
+            sums |= {"position_min": rows[POSITION].min(), "position_max": rows[POSITION].max()}
+        if SCORE in rows.columns:
+            score = rows[SCORE]
+            sums |= {"scored": score.count(), "score_min": score.min(), "score_max": score.max()}
+        return rows.aggregate(by=[REQUEST_ID, *listed(key)], **sums)
+
+    def user_items(self, key: str | None = None) -> ir.Table:
+        """The distinct pairs of a user and an item shown to them, with `exposures` = how often."""
+        return self.once("user_items", key, lambda: self._counted([USER_ID, ITEM_ID], key))
+
+    def item_counts(self, key: str | None = None) -> ir.Table:
+        """The items shown, with `exposures` = how often, users without an id included."""
+        return self.once("item_counts", key, lambda: self._counted([ITEM_ID], key))
+
+    def _counted(self, by: list[str], key: str | None) -> ir.Table:
+        rows = self.rows(key)
+        rows = rows.filter([rows[column].notnull() for column in by])
+        return rows.aggregate(by=[*by, *listed(key)], **{EXPOSURES: rows.count()})
+
+    @cached_property
+    def catalog_items(self) -> ir.Table:
+        """The distinct item ids of the catalog."""
+        if self.catalog is None:
+            raise ValueError("there is no catalog")
+        items = self.catalog.select(ITEM_ID)
+        return items.filter(items[ITEM_ID].notnull()).distinct()
+
+
+def listed(key: str | None) -> list[str]:
+    """The key as the list of columns to group by, empty without one."""
+    return [] if key is None else [key]
+
+
+def _without_nan_ids(table: ir.Table) -> ir.Table:
+    """Ids read as floating numbers (a pandas export with gaps) hold NaN where others hold null."""
+    floating = [
+        c for c in (USER_ID, ITEM_ID, REQUEST_ID) if c in table.columns and table[c].type().is_floating()
+    ]
+    if not floating:
+        return table
+    return table.mutate(
+        **{c: ibis.ifelse(table[c].isnan(), ibis.null(table[c].type()), table[c]) for c in floating}
+    )

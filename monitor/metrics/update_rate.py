@@ -1,0 +1,141 @@
+"""Update rate: how much of a list is new against the list before it."""
+
+# ruff: noqa: ARG002 - not every family needs every argument of the interface
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import ibis
+import ibis.expr.types as ir
+
+from monitor.logs.columns import ITEM_ID, REQUEST_ID, SCENE, TS, USER_ID
+from monitor.metrics.family import Family, MetricSpec, Row, make
+from monitor.metrics.settings import MetricSettings
+from monitor.metrics.shared import EXPOSURES, LENGTH, Shared, listed
+from monitor.results import Result
+
+UPDATE_RATE = MetricSpec(
+    name="update_rate",
+    help="New items of a list against the list before it, divided by the length of that older list.",
+    unit="ratio",
+    by=("refresh", "day"),
+    interval="normal",
+    formula="for two consecutive lists of the same user in the same scene: items of the newer list that "
+    "are not in the older / length of the older; mean over pairs. refresh: each request against the "
+    "user's previous one in the window (by ts, then request_id). day: a user's set of the day against "
+    "the day before's.",
+    answers="Do people who come back see something new?",
+    misleads="Above 1 where the newer list is longer. A pair whose older list is empty has no value and "
+    "is left out. The first request of every user in a window has no older one. Pairs of one user are "
+    "not independent, so the interval is somewhat too narrow.",
+    requires=("exposures", "the pairs of two days (day)"),
+    samples="pairs of lists; users seen on both days",
+    no_data="no user with two lists; no user seen on both days",
+    undefined="the older list of every pair is empty",
+)
+
+
+class RefreshRate(Family):
+    """Each request against the same user's previous one in the same scene."""
+
+    name = "update_rate"
+    outputs = ((UPDATE_RATE, ("refresh",)),)
+
+    def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
+        pairs = shared.once("list_pairs", key, lambda: self._pairs(shared, key))
+        kept = pairs.left_join(self._kept(shared, pairs, key), [REQUEST_ID, *listed(key)])
+        kept = kept.select(
+            *listed(key),
+            "older_length",
+            rate=(kept[LENGTH] - kept.kept.fill_null(0)).cast("float64")
+            / kept.older_length.cast("float64").nullif(0.0),
+        )
+        sums = kept.aggregate(
+            by=listed(key),
+            pairs=kept.rate.count(),
+            empty=(kept.older_length == 0).sum(),
+            total=kept.rate.sum(),
+            squares=(kept.rate * kept.rate).sum(),
+        )
+        return shared.side_by_side(key, sums)
+
+    @staticmethod
+    def _pairs(shared: Shared, key: str | None) -> ir.Table:
+        """The requests that have an older one of the same user and scene, with its id and length."""
+        requests = shared.requests(key)
+        requests = requests.filter(requests[USER_ID].notnull())
+        scene = [SCENE] if SCENE in requests.columns else []
+        course = ibis.window(
+            group_by=[USER_ID, *scene, *(c for c in listed(key) if c not in scene)], order_by=[TS, REQUEST_ID]
+        )
+        pairs = requests.select(
+            REQUEST_ID,
+            LENGTH,
+            *listed(key),
+            older=requests[REQUEST_ID].lag().over(course),
+            older_length=requests[LENGTH].lag().over(course),
+        )
+        return pairs.filter(pairs.older.notnull())
+
+    @staticmethod
+    def _kept(shared: Shared, pairs: ir.Table, key: str | None) -> ir.Table:
+        """By request, how many of its items the older list holds.
+
+        Only an item that a user was shown twice can be in two of their lists, so only those rows
+        are matched with each other.
+        """
+        by = listed(key)
+        repeated = shared.user_items(key)
+        repeated = repeated.filter(repeated[EXPOSURES] >= 2)
+        again = shared.shown(key).semi_join(repeated, [USER_ID, ITEM_ID, *by])
+        rows = shared.once("repeated_rows", key, lambda: again.select(REQUEST_ID, ITEM_ID, *by))
+        newer = rows.join(pairs.select(REQUEST_ID, "older", *by), [REQUEST_ID, *by])
+        older = rows.distinct().rename(older=REQUEST_ID)
+        both = newer.semi_join(older, ["older", ITEM_ID, *by])
+        return both.aggregate(by=[REQUEST_ID, *by], kept=both.count())
+
+    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+        maker = make(UPDATE_RATE, settings, "refresh")
+        pairs, empty = row["pairs"] or 0, row["empty"] or 0
+        if pairs == 0 and empty:
+            yield maker.undefined(f"the older list of all {empty} pairs is empty", 0)
+            return
+        left_out = f"{empty} pairs whose older list is empty are left out" if empty else ""
+        nothing = "no user has two lists in the window"
+        yield maker.mean(pairs, row["total"], row["squares"], nothing, detail=left_out)
+
+
+class DayRate(Family):
+    """What a user saw on a day against what they saw on the day before."""
+
+    name = "update_rate_day"
+    outputs = ((UPDATE_RATE, ("day",)),)
+    needs = ("previous_day_user_items", "today_user_items")
+    sliced = False
+
+    def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
+        before, now = shared.previous_day_user_items, shared.today_user_items
+        assert before is not None
+        assert now is not None
+        scene = [SCENE] if SCENE in before.columns and SCENE in now.columns else []
+        owner = [USER_ID, *scene]
+        before, now = (_distinct_pairs(table, [*owner, ITEM_ID]) for table in (before, now))
+        older = before.aggregate(by=owner, older_length=before.count().cast("float64"))
+        seen = now.select(*owner).distinct()
+        new = now.anti_join(before, [*owner, ITEM_ID])
+        new = new.aggregate(by=owner, new=new.count().cast("float64"))
+        pairs = older.semi_join(seen, owner).left_join(new, owner)
+        pairs = pairs.select(rate=pairs.new.fill_null(0.0) / pairs.older_length)
+        return pairs.aggregate(
+            pairs=pairs.count(), total=pairs.rate.sum(), squares=(pairs.rate * pairs.rate).sum()
+        )
+
+    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+        nothing = "no user was shown an item on both days"
+        yield make(UPDATE_RATE, settings, "day").mean(row["pairs"], row["total"], row["squares"], nothing)
+
+
+def _distinct_pairs(table: ir.Table, columns: list[str]) -> ir.Table:
+    table = table.select(*columns)
+    return table.filter([table[USER_ID].notnull(), table[ITEM_ID].notnull()]).distinct()

@@ -1,0 +1,156 @@
+"""Numbers, times and foreign text as people read them."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from monitor.results import Window
+
+_DIGITS = 4
+_TEXT_LENGTH = 300
+_UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # controls, formats, surrogates, separators
+_CONTROLS = {"\n": "LF", "\r": "CR", "\t": "TAB", "\0": "NUL"}
+
+
+def number(value: float) -> str:
+    """Four significant digits, no digit before the point lost, and never 0 for a tiny number.
+
+    >>> [number(x) for x in (0.0, 12345.678, 2, 0.6180339, 1.2e-7, -0.05)]
+    ['0', '12,346', '2', '0.618', '1.2e-07', '-0.05']
+    """
+    if not math.isfinite(value):
+        return "not a number" if math.isnan(value) else ("infinite" if value > 0 else "-infinite")
+    if value == 0:
+        return "0"
+    magnitude = math.floor(math.log10(abs(value)))
+    if magnitude < -4:
+        mantissa, _, exponent = f"{value:.{_DIGITS - 1}e}".partition("e")
+        return f"{_trim(mantissa)}e{exponent}"
+    return _trim(f"{value:,.{max(0, _DIGITS - 1 - magnitude)}f}")
+
+
+def share(value: float) -> str:
+    """A share as a percentage (with a no-break space); one that is not whole is never shown as 100 %.
+
+    >>> [share(x).replace("\xa0", " ") for x in (0.0, 1.0, 0.000123, 0.5, 0.999999, 1e-9)]
+    ['0 %', '100 %', '0.0123 %', '50 %', '99.9999 %', '1e-07 %']
+    """
+    percent = 100 * value
+    if not 99.99 < percent < 100:
+        return f"{number(percent)}\xa0%"
+    for digits in range(3, 13):
+        text = f"{percent:.{digits}f}"
+        if not text.startswith("100"):
+            return f"{text}\xa0%"
+    return "just under 100\xa0%"
+
+
+def count(value: float) -> str:
+    """A whole number with its thousands apart.
+
+    >>> count(40000)
+    '40,000'
+    """
+    return f"{value:,.0f}"
+
+
+def seconds(value: float) -> str:
+    """A duration that was measured.
+
+    >>> [seconds(x) for x in (0.0123, 3.456, 75)]
+    ['12 ms', '3.5 s', '1 min 15 s']
+    """
+    if value < 1:
+        return f"{value * 1000:.0f} ms" if value >= 0.001 else "under 1 ms"
+    return f"{value:.1f} s" if value < 60 else span(timedelta(seconds=value))
+
+
+def span(length: timedelta) -> str:
+    """A length of time in its two largest units.
+
+    >>> span(timedelta(days=1, hours=2, minutes=5)), span(timedelta(minutes=3)), span(timedelta(0))
+    ('1 d 2 h', '3 min', '0 s')
+    """
+    left = int(length.total_seconds())
+    parts = []
+    for size, name in ((86400, "d"), (3600, "h"), (60, "min"), (1, "s")):
+        if left >= size:
+            parts.append(f"{left // size} {name}")
+            left %= size
+    return " ".join(parts[:2]) or "0 s"
+
+
+def age(moment: datetime, now: datetime) -> str:
+    """How long ago, coarse enough to be read at a glance.
+
+    >>> noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    >>> [age(noon - timedelta(seconds=s), noon) for s in (5, 200, 8000, 300000, -600)]
+    ['just now', '3 min ago', '2 h 13 min ago', '3 d ago', 'in 10 min']
+    """
+    past = now - moment
+    if abs(past) < timedelta(seconds=30):
+        return "just now"
+    if past < timedelta(0):
+        return f"in {span(-past)}"
+    if past < timedelta(minutes=1):
+        return f"{past.seconds} s ago"
+    if past < timedelta(days=2):
+        return f"{span(timedelta(minutes=past // timedelta(minutes=1)))} ago"
+    return f"{past.days:,} d ago"
+
+
+def moment(time: datetime) -> str:
+    """A time in UTC, to the second only where there are seconds.
+
+    >>> moment(datetime(2026, 1, 1, 12, tzinfo=UTC))
+    '2026-01-01 12:00 UTC'
+    """
+    time = time.astimezone(UTC)
+    return f"{time:%Y-%m-%d %H:%M:%S} UTC" if time.second else f"{time:%Y-%m-%d %H:%M} UTC"
+
+
+def window(span_of_time: Window) -> str:
+    """A window, its day once where it is within one.
+
+    >>> window(Window(datetime(2026, 1, 1, 10, tzinfo=UTC), datetime(2026, 1, 1, 11, tzinfo=UTC)))
+    '2026-01-01 10:00 to 11:00 UTC'
+    """
+    start, end = moment(span_of_time.start).removesuffix(" UTC"), moment(span_of_time.end)
+    return f"{start} to {end[11:] if start[:10] == end[:10] else end}"
+
+
+def visible(value: Any, limit: int = _TEXT_LENGTH) -> str:
+    """Foreign text as one harmless line: what cannot be seen, or turns text around, is named.
+
+    This is about what a reader sees; escaping for HTML is the template's part.
+
+    >>> visible("a\\nb\\u202ec"), visible(None), visible("x" * 9, limit=4)
+    ('a[LF]b[U+202E]c', '', 'xxxx… (9 characters)')
+    """
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else str(value)
+    shown = "".join(_visible_character(c) for c in text[:limit])
+    return shown if len(text) <= limit else f"{shown}… ({len(text):,} characters)"
+
+
+def visible_lines(text: str, limit: int = 40) -> str:
+    """Our own message that may quote foreign text: its lines stay lines.
+
+    >>> visible_lines("a: wrong\\nb: \\u202e")
+    'a: wrong\\nb: [U+202E]'
+    """
+    return "\n".join(visible(line) for line in text.splitlines()[:limit])
+
+
+def _visible_character(character: str) -> str:
+    if unicodedata.category(character) in _UNSEEN:
+        return f"[{_CONTROLS.get(character) or f'U+{ord(character):04X}'}]"
+    return character
+
+
+def _trim(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text else text

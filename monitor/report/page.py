@@ -1,0 +1,211 @@
+"""From a snapshot to what the pages show: all that is decided about the pages' content is decided here.
+
+Templates only lay these views out. Nothing else is read: no store, and no clock (`now` is given).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Final
+
+from monitor.history.snapshot import LogState, RecommenderState, Series, Snapshot
+from monitor.history.standing import is_worse, worst
+from monitor.metrics.catalogue import SPECS
+from monitor.report import numbers, rows
+from monitor.report.views import (
+    Frame,
+    Group,
+    LogView,
+    OverviewPage,
+    RecommenderPage,
+    RecommenderView,
+)
+from monitor.results import Status
+
+_STALE: Final = timedelta(minutes=15)
+_SLICE_ROWS: Final = 200  # of one dimension on a page; /metrics has them all
+_COUNTERS: Final = {
+    "recsys_windows_total": "windows judged",
+    "recsys_corrections_total": "windows corrected by late data",
+    "recsys_check_runs_total": "runs of a check",
+    "recsys_scheduler_runs_total": "scheduled runs",
+    "recsys_undefined_total": "results without a value",
+}
+
+
+def overview(snapshot: Snapshot, now: datetime) -> OverviewPage:
+    """The first page: every recommender, the one in the worst state first."""
+    views = [recommender(state, snapshot, now) for state in snapshot.recommenders]
+    views.sort(key=lambda view: _rank(Status(view.verdict.key)))
+    return OverviewPage(
+        frame=frame(snapshot, now),
+        summary=_headline(views),
+        verdict=rows.verdict(worst(Status(view.verdict.key) for view in views)),
+        recommenders=tuple(views),
+    )
+
+
+def _headline(views: list[RecommenderView]) -> str:
+    if not views:
+        return "No recommender is configured"
+    if all(view.empty and not view.error for view in views):
+        return "Nothing has been judged yet"
+    bad = sum(view.verdict.key != Status.OK for view in views)
+    if len(views) == 1:
+        well = f"All is well {'again ' if views[0].lately else ''}with {views[0].name}"
+        return f"{views[0].name} needs attention" if bad else well
+    if not bad:
+        return f"All is well with {len(views):,} recommenders"
+    return f"{bad} of {len(views):,} recommenders {'needs' if bad == 1 else 'need'} attention"
+
+
+def recommender_page(snapshot: Snapshot, name: str, now: datetime) -> RecommenderPage | None:
+    """One recommender's page, None where there is no such recommender."""
+    for state in snapshot.recommenders:
+        if state.name == name:
+            return RecommenderPage(frame(snapshot, now), recommender(state, snapshot, now))
+    return None
+
+
+def frame(snapshot: Snapshot, now: datetime) -> Frame:
+    stale = ""
+    if now - snapshot.taken_at > _STALE:
+        stale = (
+            f"This picture was taken {numbers.age(snapshot.taken_at, now)}: "
+            "the monitor may be stuck, and what is shown may no longer be so."
+        )
+    return Frame(
+        taken=rows.moment(snapshot.taken_at, now),
+        stale=stale,
+        config_error=numbers.visible_lines(snapshot.config_error or ""),
+        config_loaded=None
+        if snapshot.config_loaded_at is None
+        else rows.moment(snapshot.config_loaded_at, now),
+    )
+
+
+def recommender(state: RecommenderState, snapshot: Snapshot, now: datetime) -> RecommenderView:
+    """Everything about one recommender."""
+    rules = [series for series in state.series if rows.is_rule(series.result)]
+    objectives = [series for series in state.series if rows.has_objective(series.result)]
+    metrics = [s for s in state.series if not rows.is_rule(s.result) and not rows.is_slice(s.result)]
+    slices = [s for s in state.series if not rows.is_rule(s.result) and rows.is_slice(s.result)]
+    judged = {series.result.labels.get("rule") for series in rules}
+    pending = [rows.pending_row(state.name, info) for info in state.rules if info.rule not in judged]
+    rule_rows = [rows.rule_row(series, now) for series in _worst_first(rules)] + pending
+    objective_rows = [rows.objective_row(series, now) for series in _worst_first(objectives)]
+    statuses = [series.standing for series in (*rules, *objectives)]
+    statuses += [Status.ERROR for series in metrics if series.result.status is Status.ERROR]
+    statuses += [Status.ERROR] if state.error is not None else []
+    failed = [s for s in metrics if s.result.status is Status.ERROR and not rows.has_objective(s.result)]
+    failed_rows = [rows.objective_row(series, now) for series in failed]
+    shown = (*rule_rows, *objective_rows, *failed_rows)
+    attention = [row for row in shown if row.verdict.key != "ok" and row.since]
+    return RecommenderView(
+        name=numbers.visible(state.name),
+        href=rows.recommender_href(state.name),
+        verdict=rows.verdict(worst(statuses)),
+        summary=_summary([series.standing for series in rules], objectives, len(pending)),
+        error=numbers.visible_lines(state.error or ""),
+        last_window="" if state.last_window is None else numbers.window(state.last_window),
+        last_run=None if state.last_run is None else rows.moment(state.last_run, now),
+        pending=numbers.count(state.pending_windows),
+        logs=tuple(_log(log, now) for log in state.logs),
+        attention=tuple(sorted(attention, key=lambda row: _rank(Status(row.verdict.key)))),
+        lately=tuple(rows.lately(series, now) for series in rules if rows.is_over(series)),
+        rules=tuple(rule_rows),
+        objectives=tuple(objective_rows),
+        metrics=_metric_groups(metrics, now),
+        slices=_slice_groups(slices, now),
+        slice_count=len(slices),
+        durations=tuple((name, numbers.seconds(took)) for name, took in sorted(state.check_seconds.items())),
+        counters=tuple(_counter_rows(snapshot, state.name)),
+        empty=_empty(state),
+    )
+
+
+def _empty(state: RecommenderState) -> str:
+    if state.series:
+        return ""
+    text = "No window has been judged yet: "
+    if state.error is not None:
+        return text + "the recommender cannot be run, see above."
+    if all(log.watermark is None for log in state.logs):
+        return text + "no readable rows have been found in its logs so far."
+    return text + "a window is judged once the log has moved past its end by the configured lateness."
+
+
+def _summary(rules: list[Status], objectives: list[Series], pending: int) -> str:
+    counts = Counter(rules)
+    violated, ok = counts[Status.VIOLATED], counts[Status.OK]
+    unjudged = len(rules) - violated - ok
+    parts = [f"{violated} of {_plural(len(rules) + pending, 'rule')} violated"] if violated else []
+    parts += [f"{unjudged} could not be judged"] if unjudged else []
+    parts += [f"{ok} ok" if parts else f"{_plural(ok, 'rule')} ok"] if ok else []
+    parts += [f"{pending} not judged yet"] if pending else []
+    missed = sum(series.standing is Status.VIOLATED for series in objectives)
+    parts += [f"{_plural(missed, 'objective')} missed"] if missed else []
+    return " · ".join(parts) or "no rules"
+
+
+def _metric_groups(series: Iterable[Series], now: datetime) -> tuple[Group, ...]:
+    grouped: dict[str, list[Series]] = {name: [] for name in SPECS}
+    for each in series:
+        grouped.setdefault(each.result.metric, []).append(each)
+    return tuple(
+        Group(
+            name=numbers.visible(name),
+            help=SPECS[name].help if name in SPECS else "",
+            rows=tuple(rows.metric_row(each, now) for each in members),
+        )
+        for name, members in grouped.items()
+        if members
+    )
+
+
+def _slice_groups(series: Iterable[Series], now: datetime) -> tuple[Group, ...]:
+    grouped: dict[str, list[Series]] = {}
+    for each in series:
+        grouped.setdefault(each.result.labels["dimension"], []).append(each)
+    groups = []
+    for dimension, members in sorted(grouped.items()):
+        shown = tuple(rows.slice_row(each, now) for each in members[:_SLICE_ROWS])
+        left_out = max(0, len(members) - _SLICE_ROWS)
+        groups.append(Group(numbers.visible(dimension), "", shown, left_out))
+    return tuple(groups)
+
+
+def _log(log: LogState, now: datetime) -> LogView:
+    return LogView(
+        name=numbers.visible(log.log),
+        watermark=None if log.watermark is None else rows.moment(log.watermark, now),
+        files=numbers.count(log.files),
+        skipped=tuple((numbers.visible(f.path), numbers.visible(f.reason)) for f in log.skipped),
+    )
+
+
+def _counter_rows(snapshot: Snapshot, name: str) -> Iterable[tuple[str, str]]:
+    for (family, pairs), value in sorted(snapshot.counters.items()):
+        labels = dict(pairs)
+        if family not in _COUNTERS or labels.pop("recommender", None) != name or value == 0:
+            continue
+        rest = ", ".join(numbers.visible(text) for text in labels.values())
+        yield f"{_COUNTERS[family]}{': ' if rest else ''}{rest}", numbers.count(value)
+
+
+def _worst_first(series: list[Series]) -> list[Series]:
+    """Those that need somebody first, the newest trouble on top; those that are ok in their own order."""
+    return sorted(
+        series,
+        key=lambda s: (_rank(s.standing), 0 if s.standing is Status.OK else -s.since.timestamp()),
+    )
+
+
+def _rank(status: Status) -> int:
+    return -sum(is_worse(status, other) for other in Status)
+
+
+def _plural(n: int, word: str) -> str:
+    return f"{n:,} {word}" if n == 1 else f"{n:,} {word}s"

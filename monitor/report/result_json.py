@@ -1,0 +1,47 @@
+"""A result as JSON: the one shape of `check --format json` and `history export`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from monitor.history.plain import iso, plain
+from monitor.results import Result, Window
+
+
+def result_as_json(recommender: str, check: str, window: Window, result: Result) -> dict[str, Any]:
+    """The result as plain JSON values: times in ISO 8601 with Z, no value that JSON cannot say.
+
+    A rule has `violations`, `threshold` and `evidence` besides, and its `value` is the violation ratio.
+
+    >>> from datetime import UTC, datetime, timedelta
+    >>> from monitor.results import Status
+    >>> hour = Window.of(datetime(2026, 1, 1, 10, tzinfo=UTC), timedelta(hours=1))
+    >>> gini = Result(metric="gini", status=Status.NO_DATA, definition="1")
+    >>> shown = result_as_json("shop", "exposure", hour, gini)
+    >>> shown["window_start"], shown["metric"], shown["value"], "evidence" in shown
+    ('2026-01-01T10:00:00Z', 'gini', None, False)
+    """
+    shown: dict[str, Any] = {
+        "recommender": recommender,
+        "check": check,
+        "window_start": iso(window.start),
+        "window_end": iso(window.end),
+        "metric": result.metric,
+        "labels": dict(result.labels),
+        "value": _number(result.value),
+        "samples": result.samples,
+        "lower": _number(result.lower),
+        "upper": _number(result.upper),
+        "status": result.status.value,
+        "definition": result.definition,
+    }
+    if result.metric == "rule":
+        shown["violations"] = result.violations
+        shown["threshold"] = _number(result.threshold)
+        shown["evidence"] = [plain(row) for row in result.evidence]
+    return shown
+
+
+def _number(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

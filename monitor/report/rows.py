@@ -1,0 +1,164 @@
+"""One series as one row of a table: a rule, an objective, a metric, or a slice of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Final
+from urllib.parse import quote
+
+from monitor.history.snapshot import RuleInfo, Series
+from monitor.metrics.catalogue import SPECS
+from monitor.report import numbers
+from monitor.report.sparkline import sparkline
+from monitor.report.views import Lately, Moment, Row, Verdict
+from monitor.results import Result, Status
+
+_WORDS: Final = {status: status.value.replace("_", " ") for status in Status}
+_OWN_LABELS: Final = ("dimension", "value")
+
+
+def verdict(status: Status) -> Verdict:
+    return Verdict(status.value, _WORDS[status])
+
+
+def moment(time: datetime, now: datetime) -> Moment:
+    utc = time.astimezone(UTC)
+    return Moment(f"{utc:%Y-%m-%dT%H:%M:%SZ}", numbers.moment(utc), numbers.age(utc, now))
+
+
+def recommender_href(name: str) -> str:
+    return f"recommenders/{quote(name, safe='')}"
+
+
+def rule_href(recommender: str, rule: str) -> str:
+    """The address of a rule's evidence.
+
+    >>> rule_href("shop", "no <b>/ items")
+    'recommenders/shop/rules/no%20%3Cb%3E%2F%20items'
+    """
+    return f"{recommender_href(recommender)}/rules/{quote(rule, safe='', errors='replace')}"
+
+
+def is_rule(result: Result) -> bool:
+    return result.metric == "rule"
+
+
+def is_slice(result: Result) -> bool:
+    return "dimension" in result.labels
+
+
+def has_objective(result: Result) -> bool:
+    return not is_rule(result) and not is_slice(result) and result.threshold is not None
+
+
+def shower(metric: str) -> Callable[[float], str]:
+    """How values of this metric are written: shares as percentages, the rest as plain numbers."""
+    if metric == "rule":
+        return numbers.share
+    spec = SPECS.get(metric)
+    if spec is None or not spec.unit:
+        return numbers.number
+    return numbers.share if spec.unit == "ratio" else lambda value: f"{numbers.number(value)} {spec.unit}"
+
+
+def rule_row(series: Series, now: datetime) -> Row:
+    labels = series.result.labels
+    rule = labels.get("rule", "")
+    parts = [labels.get("kind", ""), series.result.severity or ""]
+    parts += [f"{labels['dimension']} = {labels.get('value', '')}"] if is_slice(series.result) else []
+    return _row(
+        series,
+        now,
+        name=rule,
+        note=", ".join(part for part in parts if part),
+        href=rule_href(series.recommender, rule),
+    )
+
+
+def pending_row(recommender: str, info: RuleInfo) -> Row:
+    """A rule of the config that no window has been judged by yet."""
+    return Row(
+        name=numbers.visible(info.rule),
+        note=info.kind.value,
+        verdict=verdict(Status.NO_DATA),
+        last=None,
+        value="",
+        bound="",
+        counted="",
+        interval="",
+        samples="",
+        since=None,
+        spark=None,
+        detail="not judged yet",
+        href=rule_href(recommender, info.rule),
+    )
+
+
+def objective_row(series: Series, now: datetime) -> Row:
+    by = series.result.labels.get("by", series.result.labels.get("log", ""))
+    return _row(series, now, name=series.result.metric, note=f"by {by}" if by else "", href="")
+
+
+def metric_row(series: Series, now: datetime) -> Row:
+    """A row within its metric's group: it is named by what tells it from the group's other rows."""
+    own = {key: text for key, text in series.result.labels.items() if key not in _OWN_LABELS}
+    return _row(series, now, name=", ".join(own.values()), note="", href="")
+
+
+def slice_row(series: Series, now: datetime) -> Row:
+    result = series.result
+    own = " ".join(text for key, text in result.labels.items() if key not in _OWN_LABELS)
+    name = f"{result.metric} {own}".strip()
+    return _row(series, now, name=result.labels.get("value", ""), note=name, href="")
+
+
+def is_over(series: Series) -> bool:
+    """Whether a rule is well again after a violation in one of the recent windows."""
+    return series.standing is Status.OK and series.violation is not None
+
+
+def lately(series: Series, now: datetime) -> Lately:
+    """What is told of a violation that is over."""
+    assert series.violation is not None
+    found = series.violation.result
+    row = rule_row(series, now)
+    counted = f"{numbers.count(found.violations or 0)} of {numbers.count(found.samples or 0)}"
+    return Lately(row.name, row.href, counted, moment(series.violation.window.start, now))
+
+
+def _row(series: Series, now: datetime, *, name: str, note: str, href: str) -> Row:
+    result = series.result
+    show = shower(result.metric)
+    counted = ""
+    if result.violations is not None:
+        counted = numbers.count(result.violations)
+        counted += f" of {numbers.count(result.samples)}" if result.samples is not None else ""
+    interval = ""
+    if result.lower is not None and result.upper is not None:
+        interval = f"{show(result.lower)} to {show(result.upper)}"
+    standing = series.standing
+    return Row(
+        name=numbers.visible(name),
+        note=numbers.visible(note),
+        verdict=verdict(standing),
+        last=None if result.status is standing else verdict(result.status),
+        value="" if result.value is None else show(result.value),
+        bound=_bound(result, show),
+        counted=counted,
+        interval=interval,
+        samples="" if result.samples is None else numbers.count(result.samples),
+        since=moment(series.since, now),
+        spark=sparkline(series.past, show, result.threshold),
+        detail=numbers.visible(result.detail),
+        href=href,
+        evidence=len(result.evidence) or len(series.violation.result.evidence if series.violation else ()),
+    )
+
+
+def _bound(result: Result, show: Callable[[float], str]) -> str:
+    if result.threshold is None:
+        return ""
+    if is_rule(result) and result.threshold == 0:
+        return "none allowed"
+    return f"{'at least' if result.bound == 'min' else 'at most'} {show(result.threshold)}"

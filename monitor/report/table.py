@@ -1,0 +1,137 @@
+"""What `check` prints for people: a few lines a window, readable at 80 columns."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.text import Text
+
+from monitor.report.judged import Judged, title
+from monitor.report.numbers import number, visible, window
+from monitor.results import VERDICTS, Result, Status, Window
+
+MARKS = {
+    Status.OK: ("✓", "green"),
+    Status.VIOLATED: ("✗", "bold red"),
+    Status.NO_DATA: ("∅", "yellow"),
+    Status.LATE: ("…", "yellow"),
+    Status.ERROR: ("!", "bold magenta"),
+    Status.UNDEFINED: ("–", "dim"),
+}
+_NAME_AT = 12
+_NUMBERS = (("value", 9), ("interval", 16), ("bound", 10), ("samples", 9))
+_WIDEST = 160
+
+
+def print_table(judged: Sequence[Judged], console: Console, *, everything: bool = False) -> None:
+    """A block for each window, then one line that counts the verdicts.
+
+    Without `everything` a block shows what is judged, and whatever is violated or an error; what is
+    only measured is counted.
+    """
+    width = max(72, min(console.width, _WIDEST))
+    for (name, span), results in _by_window(judged):
+        _print(console, Text(f"{name}  {window(span)}", style="bold"))
+        _print(console, Text(_heading(width), style="dim"))
+        shown = [one for one in results if everything or _worth_a_line(one)]
+        for one in shown:
+            for line in _lines(one, width):
+                _print(console, line)
+        _print(console, Text(_hidden(results, shown), style="dim"))
+    _print(console, Text(summary(judged), style="bold"))
+
+
+def summary(judged: Sequence[Judged]) -> str:
+    """How many verdicts of each kind there are, on how many windows."""
+    windows = len({(one.recommender, one.window) for one in judged})
+    counts = Counter(one.result.status for one in judged if _is_judged(one.result))
+    counts[Status.ERROR] += sum(
+        one.result.status is Status.ERROR and not _is_judged(one.result) for one in judged
+    )
+    parts = ", ".join(f"{counts[status]:,} {status}" for status in VERDICTS if counts[status])
+    return f"{windows:,} window{'' if windows == 1 else 's'}: {parts or 'nothing was judged'}"
+
+
+def _by_window(judged: Iterable[Judged]) -> Iterator[tuple[tuple[str, Window], list[Result]]]:
+    blocks: dict[tuple[str, Window], list[Result]] = {}
+    for one in judged:
+        blocks.setdefault((one.recommender, one.window), []).append(one.result)
+    yield from blocks.items()
+
+
+def _heading(width: int) -> str:
+    numbers = "".join(name.rjust(size) for name, size in _NUMBERS)
+    return " " * _NAME_AT + " " * (width - _NAME_AT - len(numbers)) + numbers
+
+
+def _lines(result: Result, width: int) -> Iterator[Text]:
+    mark, style = MARKS[result.status]
+    numbers = (
+        "" if result.value is None else number(result.value),
+        "" if result.lower is None or result.upper is None else _interval(result.lower, result.upper),
+        "" if result.threshold is None else _bound(result),
+        "" if result.samples is None else f"{result.samples:,}",
+    )
+    right = "".join(text.rjust(size) for text, (_, size) in zip(numbers, _NUMBERS, strict=True))
+    room = width - _NAME_AT - len(right)
+    name = visible(_name(result))
+    fitted = name if cell_len(name) <= room else set_cell_size(name, room)
+    fitted += " " * (room - cell_len(fitted))
+    yield Text.assemble((f"{mark} {result.status}".ljust(_NAME_AT), style), fitted, right)
+    if cell_len(name) > room:
+        yield from _indented(name, width)
+    if result.detail and result.status is not Status.OK:
+        yield from _indented(visible(result.detail), width)
+
+
+def _name(result: Result) -> str:
+    if result.metric == "rule":
+        return f"{result.labels['rule']} ({result.labels['kind']})"
+    return title(result)
+
+
+def _indented(text: str, width: int) -> Iterator[Text]:
+    for line in textwrap.wrap(text, width - _NAME_AT - 2, break_on_hyphens=False):
+        yield Text(" " * (_NAME_AT + 2) + line, style="dim")
+
+
+def _interval(lower: float, upper: float) -> str:
+    return f"{_short(lower)} - {_short(upper)}"
+
+
+def _short(value: float) -> str:
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.2g}"
+
+
+def _bound(result: Result) -> str:
+    below = result.metric != "rule" and result.bound == "min"
+    return f"{'>=' if below else '<='} {result.threshold:.3g}"
+
+
+def _hidden(results: Sequence[Result], shown: Sequence[Result]) -> str:
+    left = [one for one in results if one not in shown]
+    if not left:
+        return ""
+    without = sum(one.value is None for one in left)
+    also = f", {without:,} without a value" if without else ""
+    return f"{' ' * _NAME_AT}{len(left):,} more only measured{also}; --all shows them\n"
+
+
+def _worth_a_line(result: Result) -> bool:
+    return _is_judged(result) or result.status in (Status.VIOLATED, Status.ERROR)
+
+
+def _is_judged(result: Result) -> bool:
+    if "dimension" in result.labels and result.threshold is None:
+        return False
+    if result.metric.startswith("log_"):  # the log itself: worth a word only where something is wrong
+        return result.status is not Status.OK
+    return result.metric == "rule" or result.threshold is not None
+
+
+def _print(console: Console, line: Text) -> None:
+    console.print(line, soft_wrap=True)

@@ -1,0 +1,146 @@
+"""What the pages show, as plain data: every text is ready to be read, nothing is escaped yet.
+
+Addresses (`href`) are relative to the root of the site and without a leading slash.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from monitor.report.sparkline import Sparkline
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    key: str  # one of the statuses: names the symbol and the colours
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    iso: str
+    text: str
+    age: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A rule, an objective, a metric or a slice of one. A text that does not apply is empty.
+
+    `verdict` is what stands, `last` the last window's own state where it differs.
+    """
+
+    name: str
+    note: str
+    verdict: Verdict
+    last: Verdict | None
+    value: str
+    bound: str
+    counted: str
+    interval: str
+    samples: str
+    since: Moment | None
+    spark: Sparkline | None
+    detail: str
+    href: str = ""
+    evidence: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The rows of one metric, or the slices of one dimension. `left_out` rows are not shown."""
+
+    name: str
+    help: str
+    rows: tuple[Row, ...]
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LogView:
+    name: str
+    watermark: Moment | None
+    files: str
+    skipped: tuple[tuple[str, str], ...]  # (path, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Lately:
+    """A violation that is over."""
+
+    name: str
+    href: str
+    counted: str
+    when: Moment
+
+
+@dataclass(frozen=True, slots=True)
+class RecommenderView:
+    name: str
+    href: str
+    verdict: Verdict
+    summary: str
+    error: str
+    last_window: str
+    last_run: Moment | None
+    pending: str
+    logs: tuple[LogView, ...]
+    attention: tuple[Row, ...]
+    lately: tuple[Lately, ...]  # what is well again, and was violated in one of the recent windows
+    rules: tuple[Row, ...]
+    objectives: tuple[Row, ...]
+    metrics: tuple[Group, ...]
+    slices: tuple[Group, ...]
+    slice_count: int
+    durations: tuple[tuple[str, str], ...]
+    counters: tuple[tuple[str, str], ...]
+    empty: str  # why there is nothing to show yet; empty text where there is
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What every page has around its subject."""
+
+    taken: Moment
+    stale: str  # why the picture may be out of date
+    config_error: str
+    config_loaded: Moment | None
+
+
+@dataclass(frozen=True, slots=True)
+class OverviewPage:
+    frame: Frame
+    summary: str
+    verdict: Verdict
+    recommenders: tuple[RecommenderView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RecommenderPage:
+    frame: Frame
+    recommender: RecommenderView
+
+
+@dataclass(frozen=True, slots=True)
+class RulePage:
+    """One rule and the evidence of its last window: cells are texts, None where the log has nothing."""
+
+    frame: Frame
+    recommender: str
+    recommender_href: str
+    row: Row
+    kind: str
+    severity: str
+    description: str
+    owner: str
+    runbook: str  # an http(s) address or empty
+    runbook_path: str  # anything else that the rule names as its runbook
+    window: str
+    evaluated: Moment | None
+    definition: str
+    evidence_window: str  # the window that the rows are from
+    evidence_is_older: bool  # a window before the last one
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str | None, ...], ...]
+    total: str  # violations in all judged windows
+    empty: str  # why there is no evidence

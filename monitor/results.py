@@ -1,0 +1,98 @@
+"""The words that every layer shares: window, status, evidence, result.
+
+A result is one judged or measured number of one window. Rules and metrics give the same kind of
+object, so the store, the gauges, the page and the command line have one thing to show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+
+class Status(StrEnum):
+    """What a result says. Never mix these up: an empty window is not a healthy one.
+
+    The five verdicts are `ok`, `violated`, `no_data`, `late` and `error`. A measurement that is
+    judged by nobody can also be `undefined`: there was data, but the formula has no value on it
+    (a denominator of 0, one class only).
+    """
+
+    OK = "ok"
+    VIOLATED = "violated"
+    NO_DATA = "no_data"
+    LATE = "late"
+    ERROR = "error"
+    UNDEFINED = "undefined"
+
+
+VERDICTS = (Status.OK, Status.VIOLATED, Status.NO_DATA, Status.LATE, Status.ERROR)
+
+
+class Kind(StrEnum):
+    """How a rule is judged: see docs/rules.md."""
+
+    HARD = "hard"
+    SOFT = "soft"
+    NUMERIC = "numeric"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Window:
+    """A half-open span of time [start, end), both in UTC.
+
+    >>> Window.of(datetime(2026, 1, 1, 10, 25, tzinfo=UTC), timedelta(hours=1)).start.isoformat()
+    '2026-01-01T10:00:00+00:00'
+    """
+
+    start: datetime
+    end: datetime
+
+    def __post_init__(self) -> None:
+        for edge in (self.start, self.end):
+            if edge.utcoffset() != timedelta(0):
+                raise ValueError(f"a window's edges are UTC times, got {edge!r}")
+        if self.start >= self.end:
+            raise ValueError(f"a window ends after it starts, got {self.start} to {self.end}")
+
+    @classmethod
+    def of(cls, moment: datetime, length: timedelta) -> Window:
+        """The window of this length that holds the moment, aligned to 1970-01-01 UTC."""
+        epoch = datetime(1970, 1, 1, tzinfo=UTC)
+        start = epoch + ((moment - epoch) // length) * length
+        return cls(start, start + length)
+
+    @property
+    def length(self) -> timedelta:
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """One number of one window, with what it rests on.
+
+    `metric` is a name of the metric catalogue, or `rule` (then `labels` hold `rule` and `kind`,
+    `value` is the violation ratio, and the last four fields are set). `samples` is the count that
+    the value rests on (the denominator of a ratio). `value` is None unless the status is `ok`,
+    `violated` or `late` with something measured. `detail` says in one sentence why a status is
+    not `ok`. `threshold` is a rule's, or that of a metric's objective; `bound` says on which side of it
+    the trouble lies for an objective: `max` above, `min` below (a rule's trouble is always above).
+    """
+
+    metric: str
+    status: Status
+    definition: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    value: float | None = None
+    samples: int | None = None
+    lower: float | None = None
+    upper: float | None = None
+    detail: str = ""
+    violations: int | None = None
+    threshold: float | None = None
+    bound: str | None = None
+    severity: str | None = None
+    evidence: tuple[Mapping[str, Any], ...] = ()

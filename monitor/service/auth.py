@@ -1,0 +1,127 @@
+"""Basic auth in front of the whole web side, as Prometheus does it: every path, no exception.
+
+A bcrypt check is slow on purpose (50-100 ms). So a check that succeeded is remembered, under a
+keyed hash that is worth nothing outside this process, and an unknown user costs as much time as
+a known one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable, Mapping
+
+import bcrypt
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+_CACHED = 100
+_BCRYPT_BYTES = 72  # bcrypt looks at no more, and the library refuses what is longer
+_CHALLENGE = {"WWW-Authenticate": 'Basic realm="recsys-monitor"', "Cache-Control": "no-store"}
+
+
+class Passwords:
+    """Checks names and passwords against bcrypt hashes.
+
+    >>> hashed = bcrypt.hashpw(b"secret", bcrypt.gensalt(4)).decode()
+    >>> passwords = Passwords(lambda: {"alice": hashed})
+    >>> [passwords.check(*who) for who in [("alice", "secret"), ("alice", "guess"), ("bob", "secret")]]
+    [True, False, False]
+    >>> passwords.remembered("alice", "secret"), passwords.remembered("alice", "guess")
+    (True, False)
+    """
+
+    def __init__(self, users: Callable[[], Mapping[str, str]]) -> None:
+        self._users = users
+        self._key = secrets.token_bytes(32)
+        self._known: dict[bytes, None] = {}
+        self._decoys: dict[int, str] = {}
+
+    @property
+    def needed(self) -> bool:
+        """Whether there are any users; without one, everybody may read."""
+        return bool(self._users())
+
+    def remembered(self, name: str, password: str) -> bool:
+        """Whether this very name, password and hash passed before. Fast."""
+        hashed = self._users().get(name)
+        return hashed is not None and self._digest(name, hashed, password) in self._known
+
+    def check(self, name: str, password: str) -> bool:
+        """Whether the password is right. Slow; the same time for an unknown name."""
+        users = self._users()
+        hashed = users.get(name)
+        try:
+            # Never skip the work for an unknown name: the time would tell which names exist.
+            matches = bcrypt.checkpw(_cut(password), (hashed or self._decoy(users)).encode())
+        except ValueError:
+            matches = False
+        if hashed is None or not matches:
+            return False
+        while len(self._known) >= _CACHED:
+            self._known.pop(next(iter(self._known)))
+        self._known[self._digest(name, hashed, password)] = None
+        return True
+
+    def _digest(self, name: str, hashed: str, password: str) -> bytes:
+        # The hash is part of the key: a changed password makes the old entry worthless.
+        parts = [part.encode("utf-8", "surrogatepass") for part in (name, hashed, password)]
+        text = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
+        return hmac.new(self._key, text, hashlib.sha256).digest()
+
+    def _decoy(self, users: Mapping[str, str]) -> str:
+        cost = max((int(hashed[4:6]) for hashed in users.values()), default=10)
+        if cost not in self._decoys:
+            self._decoys[cost] = bcrypt.hashpw(secrets.token_bytes(16), bcrypt.gensalt(cost)).decode()
+        return self._decoys[cost]
+
+
+def _cut(password: str) -> bytes:
+    return password.encode("utf-8", "surrogatepass")[:_BCRYPT_BYTES]
+
+
+def read_credentials(header: str) -> tuple[str, str] | None:
+    """Name and password of an Authorization header, None where it holds none.
+
+    >>> read_credentials("Basic YWxpY2U6c2VjcmV0")
+    ('alice', 'secret')
+    """
+    scheme, _, encoded = header.partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    try:
+        text = base64.b64decode(encoded.strip(), validate=True).decode("utf-8")
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+    name, colon, password = text.partition(":")
+    return (name, password) if colon else None
+
+
+class BasicAuth:
+    """ASGI middleware: 401 for whoever does not show a right name and password."""
+
+    def __init__(self, app: ASGIApp, passwords: Passwords) -> None:
+        self._app = app
+        self._passwords = passwords
+        self._one_at_a_time = asyncio.Lock()  # guesses may not take all cores from the checks
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and self._passwords.needed and not await self._passes(scope):
+            await PlainTextResponse("Unauthorized\n", 401, _CHALLENGE)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    async def _passes(self, scope: Scope) -> bool:
+        header = next((value for key, value in scope["headers"] if key == b"authorization"), b"")
+        found = read_credentials(header.decode("latin-1"))
+        if found is None:
+            return False
+        if self._passwords.remembered(*found):
+            return True
+        async with self._one_at_a_time:
+            return await run_in_threadpool(self._passwords.check, *found)

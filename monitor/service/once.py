@@ -1,0 +1,69 @@
+"""Judging windows without a daemon: for `check` and `backfill`."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+from monitor.checks.evaluate import Evaluation, Evaluator
+from monitor.checks.runtime import Runtime
+from monitor.config.check import Checked
+from monitor.config.models import Config
+from monitor.history.kept import KeptPairs
+from monitor.logs.windows import Due, completeness, windows_between
+from monitor.results import Window
+
+Progress = Callable[[str], None]
+
+
+@contextmanager
+def one_off(config: Config, checked: Checked, salt: str, state: Path | None = None) -> Iterator[OneOff]:
+    """A recommender's evaluator with engines of its own; without `state` it leaves nothing behind."""
+    with tempfile.TemporaryDirectory(prefix="recsys-monitor-") as scratch:
+        folder = Path(scratch)
+        runtime = Runtime(folder / "spill", memory=config.engine.memory, threads=config.engine.threads)
+        try:
+            kept = KeptPairs(state or folder, checked.settings.name)
+            yield OneOff(runtime, Evaluator(checked.settings, checked.rules, kept, salt))
+        finally:
+            runtime.close()
+
+
+class OneOff:
+    """Judges any window that is asked for, once."""
+
+    def __init__(self, runtime: Runtime, evaluator: Evaluator) -> None:
+        self.runtime = runtime
+        self.evaluator = evaluator
+
+    def look(self, now: datetime, progress: Progress = lambda _: None) -> None:
+        """Index the files of every log."""
+        for log in self.evaluator.source.logs.values():
+            log.refresh(self.runtime.engine, now, progress)
+
+    def windows(self, start: datetime | None, end: datetime | None) -> list[Window]:
+        """The windows from `start` to `end`, by default from the first to the last row of the log."""
+        settings = self.evaluator.settings
+        return windows_between(self.evaluator.source.exposures, start, end, settings.window)
+
+    def judge(
+        self, windows: Sequence[Window], now: datetime, *, for_history: bool = False
+    ) -> Iterator[Evaluation]:
+        """Every window through every check, in the order given.
+
+        Who asks for a window after `max_wait` gets it judged as the log is: nothing more is awaited.
+        Before, a window that the log has not passed is `late`, as it is for the daemon. What goes to the
+        history is judged as the daemon judges it, or the two would correct each other for ever.
+        """
+        source, settings = self.evaluator.source, self.evaluator.settings
+        for window in windows:
+            _, late = completeness(source.exposures, window, now, settings)
+            waited = now >= window.end + settings.max_wait
+            if waited and not for_history and not source.exposures.unread(window):
+                late = None
+            fingerprint = source.fingerprint(window) + ("-late" if late else "")
+            due = Due(window, fingerprint, source.exposures.rows(window), late)
+            yield self.evaluator.evaluate(self.runtime, due)

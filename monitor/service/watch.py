@@ -1,0 +1,148 @@
+"""One recommender under watch: look at its logs, judge what is due, write it down."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from monitor.checks import logs
+from monitor.checks.evaluate import Evaluation, Evaluator
+from monitor.checks.runtime import Runtime
+from monitor.checks.settings import RecommenderSettings
+from monitor.expectations.suites import LoadedRule
+from monitor.history.kept import KeptPairs
+from monitor.history.store import Store
+from monitor.history.sums import Sums
+from monitor.logs.windows import Due, candidate_windows, due_windows
+from monitor.service.file_index import from_history, to_history
+
+log = logging.getLogger(__name__)
+
+WATCHING = "watching_since"
+WINDOWS_A_TURN = 10
+
+
+class Watch:
+    """Belongs to the worker thread, but for its plain attributes, which anyone may read."""
+
+    def __init__(
+        self,
+        settings: RecommenderSettings,
+        rules: Sequence[LoadedRule],
+        store: Store,
+        state: Path,
+        salt: str,
+    ) -> None:
+        self.settings = settings
+        self.rules = tuple(rules)
+        self.store = store
+        self.last_run: datetime | None = None
+        self.pending = 0
+        self.error: str | None = None
+        self.evaluator = Evaluator(settings, rules, KeptPairs(state, settings.name), salt)
+        self._restored = False
+        self._unsaved: set[str] = set()  # logs whose index the history does not have yet
+        self._said: dict[str, str | None] = {}
+
+    @property
+    def name(self) -> str:
+        return self.settings.name
+
+    def turn(
+        self,
+        runtime: Runtime,
+        now: datetime,
+        stopping: Callable[[], bool] = lambda: False,
+        recorded: Callable[[], None] = lambda: None,
+    ) -> bool:
+        """Look at the logs and judge the newest windows that are due; True where more are left.
+
+        Raises StoreError where the history cannot be written: then nothing is lost, the window stays due.
+        """
+        self._restore(now)
+        self.look(runtime, now)
+        due = self.due(now)
+        self.pending = len(due)
+        for one in due[:WINDOWS_A_TURN]:
+            if stopping():
+                return True
+            evaluation = self.evaluator.evaluate(runtime, one)
+            self.record(evaluation, now)
+            self.pending -= 1
+            recorded()
+        self.last_run = now
+        self.error = self._blind()
+        return self.pending > 0
+
+    def look(self, runtime: Runtime, now: datetime) -> None:
+        """Bring the index of every log's files up to date, and keep it."""
+        for one in self.evaluator.source.logs.values():
+            scan = one.refresh(runtime.engine, now)
+            if scan.error and scan.error != self._said.get(one.name):
+                log.warning("%s: %s", self.name, scan.error)
+            self._said[one.name] = scan.error
+            for entry in scan.changed:
+                if entry.reason:
+                    log.warning("%s: skipped %s: %s", self.name, entry.file.path, entry.reason)
+            if scan.changed or scan.gone:
+                self._unsaved.add(one.name)
+            if one.name in self._unsaved:
+                entries = [to_history(entry) for entry in one.entries.values()]
+                self.store.replace_files(self.name, one.name, entries, watermark=one.watermark)
+                self._unsaved.discard(one.name)
+
+    def due(self, now: datetime) -> list[Due]:
+        """The windows to judge, newest first."""
+        source = self.evaluator.source
+        candidates = candidate_windows(source, now, self.store.watermarks(self.name)[WATCHING])
+        if not candidates:
+            return []
+        evaluated = self.store.evaluated(
+            self.name, logs.NAME, start=candidates[-1].start, end=candidates[0].end
+        )
+        judged = {one.window: one.fingerprint for one in evaluated}
+        due = due_windows(source, now, candidates, judged)
+        # At its old end a log loses files for their age. What the history says of that window rests on all of
+        # its rows, and must not give way to what a part of them says.
+        rows = {one.window: one.rows for one in evaluated}
+        oldest = min(source.exposures.windows(), default=None)
+        return [one for one in due if one.window != oldest or one.rows >= rows.get(one.window, 0)]
+
+    def record(self, evaluation: Evaluation, now: datetime) -> None:
+        """Write a judged window down, all of it or nothing."""
+        due = evaluation.due
+        recorded = self.store.record_window(
+            self.name, due.window, evaluation.runs,
+            fingerprint=due.fingerprint, rows=due.rows, evaluated_at=now,
+        )  # fmt: skip
+        log.info(
+            "%s: judged %s to %s, %d rows%s%s", self.name, due.window.start, due.window.end, due.rows,
+            ", late" if due.late else "", ", corrected" if recorded.corrected else "",
+        )  # fmt: skip
+
+    def forget(self, now: datetime) -> None:
+        """Drop the remembered pairs that no window will ask for again."""
+        span = max(self.settings.metrics.history, timedelta(days=2))
+        reached = self.evaluator.source.exposures.watermark
+        if reached is not None:
+            oldest = min(now, reached) - span - self.settings.catch_up * self.settings.window
+            self.evaluator.kept.drop_before(oldest)
+            Sums(self.evaluator.kept).drop_before(oldest)
+
+    def _blind(self) -> str | None:
+        """Why there is nothing to look at, if so: then no window is judged, and no rule can be violated."""
+        exposures = self.evaluator.source.exposures
+        if exposures.error is None and not exposures.entries:
+            return f"no file matches {', '.join(exposures.settings.paths)}"
+        return exposures.error
+
+    def _restore(self, now: datetime) -> None:
+        if self._restored:
+            return
+        for one in self.evaluator.source.logs.values():
+            one.restore(from_history(kept) for kept in self.store.files(self.name, one.name).values())
+        if WATCHING not in self.store.watermarks(self.name):
+            self.store.set_watermark(self.name, WATCHING, now)
+        self._restored = True

@@ -1,0 +1,192 @@
+"""The demo: a folder of logs that grows while you watch, with a blacklisted item leaked now and then."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from monitor.simulate.traffic import Simulator, Traffic
+
+SEED: Final = 20260101
+RATE: Final = 20.0  # requests a second
+EVERY: Final = 2.0  # seconds between two batches
+FIRST_LEAK: Final = 8.0  # seconds after the start: on the page within a minute, with windows of 10 s
+LEAK_EVERY: Final = 180.0  # seconds between two later leaks, on average
+KEEP: Final = timedelta(minutes=30)  # older batches are removed, or a demo left running fills the disk
+
+_CONFIG = """\
+# The demo's own configuration. Copy it as a start for your own; `recsys-monitor init LOGFILE` writes
+# one that fits a log of yours.
+state: {state}
+history: {{retention: 1d}}
+server:
+  listen: "${{RECSYS_LISTEN:-127.0.0.1:9108}}"
+  external_url: "${{RECSYS_EXTERNAL_URL:-http://127.0.0.1:9108}}"
+recommenders:
+  - name: demo
+    logs:
+      exposures: {{path: {exposures}}}
+      feedback: {{path: {feedback}}}
+      catalog: {{path: {catalog}}}
+    window: 10s
+    every: 2s
+    lateness: 3s
+    max_wait: 1m
+    catch_up: 24
+    deadline: 30s
+    rules:
+      - pack: blacklist
+        parameters: {{blacklist: {blacklist}}}
+      - pack: catalog
+        parameters: {{available_from: available_from, available_until: available_until}}
+      - pack: lists
+      - pack: order
+      - pack: scores
+      - pack: time
+    metrics: {{score_range: [0, 1], history: 10m}}
+    slices: {{by: [scene], budget: 5}}
+    objectives:
+      - {{metric: coverage, labels: {{by: pv}}, min: 0.98}}
+"""
+
+
+def demo_config(folder: Path | str) -> str:
+    """The YAML text of a configuration that watches the demo's folder; paths in it are absolute.
+
+    >>> "window: 10s" in demo_config("/tmp/demo")
+    True
+    """
+    base = Path(folder).resolve()
+    places = {
+        "state": base / "state",
+        "exposures": base / "exposures" / "*.parquet",
+        "feedback": base / "feedback" / "*.parquet",
+        "catalog": base / "catalog.parquet",
+        "blacklist": base / "blacklist.csv",
+    }
+    return _CONFIG.format(**{name: _quoted(str(path)) for name, path in places.items()})
+
+
+def write_batch(
+    folder: Path | str,
+    start: datetime,
+    end: datetime,
+    *,
+    rate: float = RATE,
+    rng: np.random.Generator,
+    simulator: Simulator,
+    blacklisted: bool = False,
+) -> Path:
+    """Write the traffic of [start, end) as one file of exposures and one of feedback.
+
+    Readers never see half a file: it is written under a name that starts with a dot, then renamed.
+    Returns the path of the exposures.
+    """
+    batch = simulator.batch(start, end, rate, rng, blacklisted=blacklisted)
+    name = f"{start.astimezone(UTC):%Y%m%dT%H%M%S.%f}.parquet"
+    base = Path(folder)
+    _write(batch.feedback, base / "feedback" / name)
+    _write(batch.exposures, base / "exposures" / name)
+    return base / "exposures" / name
+
+
+def prepare(
+    folder: Path | str,
+    now: datetime,
+    *,
+    history: timedelta = timedelta(minutes=3),
+    rate: float = RATE,
+    seed: int = SEED,
+    traffic: Traffic | None = None,
+) -> Path:
+    """Write catalog, blacklist, the traffic of the `history` before `now`, and the configuration.
+
+    Batches of an earlier demo in the same folder are removed. Returns the path of the configuration.
+    """
+    base = Path(folder)
+    for log in ("exposures", "feedback"):
+        (base / log).mkdir(parents=True, exist_ok=True)
+        for old in (base / log).glob("*.parquet"):
+            old.unlink()
+    simulator = Simulator(traffic or Traffic(), seed)
+    _write(simulator.catalog(), base / "catalog.parquet")
+    _write_text("\n".join(["item_id", *simulator.blacklist, ""]), base / "blacklist.csv")
+    rng = np.random.default_rng(seed)
+    step = timedelta(seconds=30)
+    start = now - history
+    while start < now:
+        end = min(start + step, now)
+        write_batch(base, start, end, rate=rate, rng=rng, simulator=simulator)
+        start = end
+    config = base / "recsys-monitor.yaml"
+    _write_text(demo_config(base), config)
+    return config
+
+
+def live(
+    folder: Path | str,
+    stop_event: threading.Event,
+    *,
+    start: datetime | None = None,
+    rate: float = RATE,
+    seed: int = SEED,
+    traffic: Traffic | None = None,
+    every: float = EVERY,
+    first_leak: float = FIRST_LEAK,
+    leak_every: float = LEAK_EVERY,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> None:
+    """Append a batch every `every` seconds until `stop_event` is set, leaking a blacklisted item at times.
+
+    Each batch starts where the last one ended (the first at `start`, by default now), so no second is
+    missing after a pause. The first leak comes `first_leak` seconds after the start, later ones
+    `leak_every` seconds apart on average (between half and one and a half of it).
+    """
+    simulator = Simulator(traffic or Traffic(), seed)
+    begun = last = start or clock()
+    rng = np.random.default_rng([seed, int(begun.timestamp())])
+    leak = begun + timedelta(seconds=first_leak)
+    while not stop_event.wait(every):
+        now = clock()
+        if now <= last:  # the clock was set back: wait until it has caught up
+            continue
+        last = max(last, now - KEEP)  # after a long sleep, older traffic would be removed at once
+        write_batch(folder, last, now, rate=rate, rng=rng, simulator=simulator, blacklisted=now >= leak)
+        if now >= leak:
+            leak = now + timedelta(seconds=leak_every * (0.5 + rng.random()))
+        last = now
+        _remove_older(Path(folder), now - KEEP)
+
+
+def _remove_older(base: Path, than: datetime) -> None:
+    oldest = f"{than.astimezone(UTC):%Y%m%dT%H%M%S.%f}.parquet"
+    for log in ("exposures", "feedback"):
+        for path in (base / log).glob("*.parquet"):
+            if path.name < oldest:
+                path.unlink(missing_ok=True)
+
+
+def _write(table: pa.Table, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.partial")
+    pq.write_table(table, partial)
+    os.replace(partial, path)
+
+
+def _write_text(text: str, path: Path) -> None:
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(text, encoding="utf-8")
+    os.replace(partial, path)
+
+
+def _quoted(text: str) -> str:
+    """The text as a single-quoted YAML scalar."""
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from monitor.service.families import all_families
+from tests.promql import families_in, mistakes
+
+ROOT = Path(__file__).resolve().parents[2]
+RULES = sorted((ROOT / "rules" / "alerts").glob("*.yaml"))
+TESTS = sorted((ROOT / "rules" / "alerts" / "tests").glob("*.yaml"))
+RUNBOOKS = ROOT / "docs" / "runbooks"
+ALERTS: dict[str, dict[str, Any]] = {
+    rule["alert"]: rule
+    for path in RULES
+    for group in yaml.safe_load(path.read_text(encoding="utf-8"))["groups"]
+    for rule in group["rules"]
+}
+ABOUT_RULES = {
+    "RecsysHardRuleViolated",
+    "RecsysSoftRuleViolated",
+    "RecsysNumericRuleViolated",
+    "RecsysRuleError",
+}
+
+
+def promtool(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    if shutil.which("promtool") is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("promtool is missing; deploy/install-test-services installs it")
+        pytest.skip("promtool is missing; deploy/install-test-services installs it")
+    return subprocess.run(["promtool", *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("path", RULES, ids=lambda path: path.name)
+def test_prometheus_accepts_the_rules(path: Path) -> None:
+    answer = promtool("check", "rules", path)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert "SUCCESS" in answer.stdout
+
+
+@pytest.mark.parametrize("path", RULES, ids=lambda path: path.name)
+def test_every_file_of_rules_has_unit_tests_that_pass(path: Path) -> None:
+    answer = promtool("test", "rules", path.parent / "tests" / path.name)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+def test_a_unit_test_with_a_wrong_expectation_is_noticed(tmp_path: Path) -> None:
+    text = (ROOT / "rules" / "alerts" / "tests" / "monitor.yaml").read_text(encoding="utf-8")
+    wrong = text.replace("12 series of", "13 series of").replace(
+        "../monitor.yaml", str(RULES[0].parent / "monitor.yaml")
+    )
+    (tmp_path / "wrong.yaml").write_text(wrong, encoding="utf-8")
+    answer = promtool("test", "rules", tmp_path / "wrong.yaml")
+    assert answer.returncode != 0
+    assert "RecsysSeriesBudgetReached" in answer.stdout + answer.stderr
+
+
+def test_every_alert_is_tested_while_it_fires_and_while_it_is_silent() -> None:
+    firing, silent = set(), set()
+    for path in TESTS:
+        for test in yaml.safe_load(path.read_text(encoding="utf-8"))["tests"]:
+            for case in test["alert_rule_test"]:
+                (firing if case.get("exp_alerts") else silent).add(case["alertname"])
+    assert firing == set(ALERTS)
+    assert silent == set(ALERTS)
+
+
+def test_every_alert_has_a_runbook_and_every_runbook_an_alert() -> None:
+    pages = {path.stem for path in RUNBOOKS.glob("*.md")} - {"README"}
+    assert pages == set(ALERTS)
+
+
+@pytest.mark.parametrize("name", sorted(ALERTS))
+def test_a_runbook_says_what_it_means_how_to_see_what_to_do_and_how_to_silence(name: str) -> None:
+    page = (RUNBOOKS / f"{name}.md").read_text(encoding="utf-8")
+    assert page.startswith(f"# {name}\n")
+    assert re.findall(r"^## (.+)$", page, re.MULTILINE) == [
+        "What it means",
+        "How to see it",
+        "What to do",
+        "How to silence it",
+    ]
+    words = {"page": "**Page.**", "ticket": "**Ticket.**", "none": "**For a machine.**"}
+    assert words[ALERTS[name]["labels"]["severity"]] in page
+    assert f"amtool silence add alertname={name}" in page
+    assert len(page.splitlines()) < 60, "too long for 3 a.m."
+
+
+@pytest.mark.parametrize("name", sorted(ALERTS))
+def test_a_runbook_names_only_families_and_pages_that_exist(name: str) -> None:
+    page = (RUNBOOKS / f"{name}.md").read_text(encoding="utf-8")
+    for family in re.findall(r"\brecsys_[a-z_]+[a-z]\b", page):
+        assert family in all_families(), family
+    for link in re.findall(r"\]\(([^)]+\.md)\)", page):
+        if "metrics/README.md" not in link:  # written with the metrics
+            assert (RUNBOOKS / link).is_file(), link
+
+
+def test_the_list_of_runbooks_has_every_alert_with_where_it_goes() -> None:
+    page = (RUNBOOKS / "README.md").read_text(encoding="utf-8")
+    listed = dict(re.findall(r"^\| \[(\w+)\]\(\1\.md\) \| ([a-z-]+) \|", page, re.MULTILINE))
+    goes = {"page": "page", "ticket": "ticket", "none": "dead-man"}
+    assert listed == {name: goes[alert["labels"]["severity"]] for name, alert in ALERTS.items()}
+
+
+@pytest.mark.parametrize("name", sorted(ALERTS))
+def test_an_alert_reads_only_families_and_labels_that_are_exported(name: str) -> None:
+    assert mistakes(ALERTS[name]["expr"], all_families()) == []
+    assert families_in(ALERTS[name]["expr"])
+
+
+@pytest.mark.parametrize(
+    ("expression", "mistake"),
+    [
+        ("recsys_no_such_thing > 0", "'recsys_no_such_thing' is no exported family"),
+        ('recsys_pending_windows{rule="x"}', "recsys_pending_windows has no label rule"),
+        ("max by (rule) (recsys_pending_windows)", "rule is no label of recsys_pending_windows"),
+        (
+            "max by (rule) (max by (recommender) (recsys_rule_window_violations))",
+            "rule is no label of max by",
+        ),
+        (
+            "recsys_rule_window_violations and on (log) recsys_log_files",
+            "log is no label of recsys_rule_window_violations",
+        ),
+        ("increase(recsys_no_such_total[5m])", "'recsys_no_such_total' is no exported family"),
+    ],
+)
+def test_a_family_or_label_that_is_not_exported_is_found(expression: str, mistake: str) -> None:
+    assert any(mistake in found for found in mistakes(expression, all_families()))
+
+
+@pytest.mark.parametrize("name", sorted(ALERTS))
+def test_the_texts_of_an_alert_use_only_labels_that_the_alert_has(name: str) -> None:
+    alert = ALERTS[name]
+    labels = {label for rule in (alert["expr"],) for group in re.findall(r"by \(([^)]*)\)", rule)
+              for label in re.split(r",\s*", group)}  # fmt: skip
+    if "up{" in alert["expr"]:
+        labels |= {"job", "instance"}
+    for text in alert["annotations"].values():
+        used = set(re.findall(r"\$labels\.(\w+)", text))
+        assert used <= labels, f"{used - labels} would be empty"
+        for family in re.findall(r"\brecsys_[a-z_]+[a-z]\b", text):
+            assert family == "recsys_docs" or family in all_families()
+
+
+@pytest.mark.parametrize("name", sorted(ALERTS))
+def test_an_alert_carries_a_severity_a_summary_a_description_and_a_runbook(name: str) -> None:
+    alert = ALERTS[name]
+    assert re.fullmatch(r"Recsys([A-Z][a-z]+)+", name)
+    assert set(alert["labels"]) == {"severity"}
+    assert alert["labels"]["severity"] in ("page", "ticket", "none")
+    expected = {"summary", "description", "runbook_url"} | ({"evidence"} if name in ABOUT_RULES else set())
+    assert set(alert["annotations"]) == expected
+    assert alert["annotations"]["runbook_url"].endswith(f"docs/runbooks/{name}.md")
+
+
+def test_all_links_to_evidence_are_built_in_the_same_way() -> None:
+    links = {alert["annotations"]["evidence"] for name, alert in ALERTS.items() if name in ABOUT_RULES}
+    assert len(links) == 1
+    assert 'query "recsys_web_info"' in links.pop()
+
+
+def test_only_the_watchdog_is_neither_page_nor_ticket() -> None:
+    assert [name for name, alert in ALERTS.items() if alert["labels"]["severity"] == "none"] == [
+        "RecsysWatchdog"
+    ]

@@ -1,0 +1,115 @@
+"""`check` as cron, Airflow and a CI gate see it: exit codes, what is printed, and where."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from xml.etree import ElementTree
+
+import pytest
+
+KEYS = [
+    "recommender", "check", "window_start", "window_end", "metric", "labels", "value", "samples", "lower",
+    "upper", "status", "definition",
+]  # fmt: skip
+OF_RULES = ["violations", "threshold", "evidence"]
+MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+
+
+CODES = {"ok": 0, "violated": 1, "wrong": 2, "error": 3, "late": 3, "empty": 3}
+FORMS = [(config, "table") for config in CODES] + [("violated", "json"), ("error", "junit")]
+
+
+@pytest.mark.parametrize(("config", "form"), FORMS)
+def test_the_exit_code_is_the_verdict(monitor, config, form):
+    ran = monitor("check", "--config", f"{config}.yaml", "--format", form)
+    assert ran.code == CODES[config], ran
+    assert "Traceback" not in ran.out + ran.err
+
+
+def test_a_span_without_rows_is_no_data_and_not_ok(monitor):
+    ran = monitor(
+        "check", "--config", "ok.yaml", "--from", "2026-01-05T20:00:00Z", "--to", "2026-01-05T21:00:00Z"
+    )
+    assert ran.code == 3
+    assert "no_data" in ran.out
+
+
+def test_nothing_is_on_standard_error_when_piped(monitor):
+    for config in ("violated", "error"):
+        assert monitor("check", "--config", f"{config}.yaml", "--format", "json").err == ""
+
+
+def test_json_has_the_promised_keys_and_times(monitor):
+    results = json.loads(monitor("check", "--config", "violated.yaml", "--format", "json").out)
+    assert len({(one["window_start"], one["window_end"]) for one in results}) == 2
+    for one in results:
+        assert list(one) == (KEYS + OF_RULES if one["metric"] == "rule" else KEYS)
+        assert MOMENT.fullmatch(one["window_start"])
+        assert MOMENT.fullmatch(one["window_end"])
+        assert one["status"] in ("ok", "violated", "no_data", "late", "error", "undefined")
+    rule = next(one for one in results if one["metric"] == "rule")
+    assert rule["labels"] == {"rule": "blacklist", "kind": "hard"}
+    assert rule["status"] == "violated"
+    assert rule["value"] == rule["violations"] / rule["samples"]
+    assert {row["item_id"] for row in rule["evidence"]} == {"i3"}
+    assert not {row["user_id"] for row in rule["evidence"]} & {f"u{n}" for n in range(50)}
+
+
+def test_junit_parses_and_its_counts_agree_with_the_json(monitor):
+    for config in ("violated", "error"):
+        root = ElementTree.fromstring(monitor("check", "--config", f"{config}.yaml", "--format", "junit").out)
+        suite = root.find("testsuite")
+        cases = suite.findall("testcase")
+        counted = Counter(child.tag for case in cases for child in case)
+        assert int(suite.get("tests")) == len(cases)
+        assert int(suite.get("failures")) == counted["failure"]
+        assert int(suite.get("errors")) == counted["error"]
+        assert int(suite.get("skipped")) == counted["skipped"]
+        results = json.loads(monitor("check", "--config", f"{config}.yaml", "--format", "json").out)
+        statuses = Counter(one["status"] for one in results)
+        assert len(results) == len(cases)
+        assert counted["failure"] == statuses["violated"]
+        assert counted["error"] >= statuses["error"]
+        assert (counted["failure"] + counted["error"] > 0) == (config in ("violated", "error"))
+
+
+def test_a_hostile_item_steers_neither_the_terminal_nor_the_xml(monitor):
+    table = monitor("check", "--config", "hostile.yaml", "--format", "table")
+    assert table.code == 1
+    for text in (table.out, monitor("check", "--config", "hostile.yaml", "--format", "junit").out):
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+    results = json.loads(monitor("check", "--config", "hostile.yaml", "--format", "json").out)
+    shown = [row["item_id"] for one in results for row in one.get("evidence", [])]
+    assert any("<b>" in str(item) for item in shown)
+
+
+def test_the_table_fits_80_columns_and_ends_with_the_verdicts(monitor):
+    for config in ("ok", "violated", "hostile", "error", "late"):
+        lines = monitor("check", "--config", f"{config}.yaml", "--format", "table").out.splitlines()
+        assert max(map(len, lines)) <= 80
+        assert re.fullmatch(r"\d+ windows?: \d+ (ok|violated|no_data|late|error)(, \d+ \w+)*", lines[-1])
+    assert (
+        "violated" in monitor("check", "--config", "violated.yaml", "--format", "table").out.splitlines()[-1]
+    )
+
+
+def test_the_table_shows_everything_only_when_asked(monitor):
+    few = monitor("check", "--config", "ok.yaml", "--format", "table").out
+    every = monitor("check", "--config", "ok.yaml", "--all").out
+    assert "personalization" not in few
+    assert "--all shows them" in few
+    assert "personalization" in every
+
+
+def test_a_span_chooses_the_windows(monitor):
+    ran = monitor("check", "--config", "ok.yaml", "-f", "json", "--from", "2026-01-05T11:00:00+00:00")
+    assert {one["window_start"] for one in json.loads(ran.out)} == {"2026-01-05T11:00:00Z"}
+
+
+def test_check_leaves_nothing_behind(monitor, world):
+    before = sorted(path.name for path in world.iterdir())
+    assert monitor("check", "--config", "ok.yaml", again=True).code == 0
+    assert sorted(path.name for path in world.iterdir()) == before

@@ -1,0 +1,275 @@
+"""Every command as a process: what it says, when it fails, and that it never shows a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+import yaml
+
+from monitor import __version__
+from monitor.cli_reference import commands, reference
+
+from .conftest import ROOT, clean_environment, run_monitor
+
+COMMANDS = dict(commands())
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_the_help_of_a_command_teaches_by_an_example_and_names_its_exit_codes(monitor, path):
+    words = path.split()[1:]
+    ran = monitor(*words, "--help", COLUMNS="200")
+    assert ran.code == 0
+    assert ran.err == ""
+    assert f"Example: recsys-monitor {' '.join(words)}" in ran.out
+    assert "Exit codes: 0 " in ran.out
+    for option in COMMANDS[path].params:
+        assert max(option.opts, key=len).lstrip("-") in ran.out.replace("LOG...", "log")
+        assert option.help
+
+
+def test_the_page_of_the_command_line_is_the_generated_one():
+    page = (ROOT / "docs" / "cli.md").read_text("utf-8")
+    assert page == reference(), "run: make docs"
+    for path in COMMANDS:
+        assert f"\n## {path.removeprefix('recsys-monitor ')}\n" in page
+
+
+def test_help_needs_no_heavy_import(world):
+    code = (
+        "import sys; sys.argv = ['x', 'check', '--help']\n"
+        "from monitor.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'great_expectations', 'duckdb', 'ibis', 'pandas', 'sqlalchemy'} & set(sys.modules)\n"
+        "sys.exit(f'imported {heavy}' if heavy else 0)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=world, env=clean_environment(), capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr.decode()
+
+
+def test_the_version_is_printed(monitor):
+    ran = monitor("--version")
+    assert (ran.code, ran.out, ran.err) == (0, f"{__version__}\n", "")
+
+
+USAGE = {
+    "no such command": (["chek"], "chek"),
+    "no such option": (["check", "--conifg", "ok.yaml"], "--conifg"),
+    "no config": (["check"], "--config"),
+    "no such format": (["check", "-c", "ok.yaml", "--format", "xml"], "xml"),
+    "no time": (["check", "-c", "ok.yaml", "--from", "yesterday"], "2026-01-31T10:00:00Z"),
+    "a time of no log": (["check", "-c", "ok.yaml", "--from", "0001-01-01T00:00:00+14:00"], "not a time"),
+    "an empty span": (["check", "-c", "ok.yaml", "--from", "2026-01-02", "--to", "2026-01-02"], "not later"),
+    "no such recommender": (["check", "-c", "ok.yaml", "-r", "shopp"], "there are: shop"),
+    "no such recommender to export": (["history", "export", "-c", "ok.yaml", "-r", "x"], "there are: shop"),
+    "a span without an end": (["backfill", "-c", "ok.yaml", "--from", "2026-01-01"], "--to"),
+    "no log to look at": (["init"], "LOG"),
+    "no such log": (["init", "nothing-*.csv", "-o", "new.yaml"], "no file matches"),
+    "no config file": (["check", "-c", "nowhere.yaml"], "No such file"),
+    "a folder as config": (["validate", "-c", "."], "Is a directory"),
+    "a wrong config": (["validate", "-c", "wrong.yaml"], "did you mean name?"),
+    "a wrong config to run": (["run", "-c", "wrong.yaml"], "stat: unknown key; did you mean state?"),
+    "no history": (["history", "export", "-c", "ok.yaml"], "there is no history yet"),
+}
+
+
+@pytest.mark.parametrize("case", USAGE)
+def test_a_mistake_ends_with_2_and_a_sentence_that_helps(monitor, case):
+    arguments, hint = USAGE[case]
+    ran = monitor(*arguments, again=True, COLUMNS="200")
+    assert ran.code == 2, ran
+    assert hint in re.sub(r"\s+", " ", ran.err)
+    assert ran.out == ""
+    assert "Traceback" not in ran.err
+
+
+def test_every_mistake_of_a_config_is_printed_at_once(monitor):
+    err = monitor("validate", "--config", "wrong.yaml").err
+    assert "wrong.yaml: 4 problems" in err
+    for place in ("recommenders[0].name:", "recommenders[0].logs:", "recommenders[0].nam:", "stat:"):
+        assert place in err
+
+
+def test_a_good_config_is_called_good(monitor):
+    ran = monitor("validate", "--config", "ok.yaml")
+    assert ran.code == 0
+    assert "good; 1 recommender(s)" in ran.out
+
+
+def test_a_wrong_web_config_is_found_by_validate(world, monitor):
+    text = (world / "ok.yaml").read_text()
+    (world / "web.yaml").write_text("basic_auth_user: {}\n")
+    (world / "with_web.yaml").write_text(text + "server: {web_config: web.yaml}\n")
+    ran = monitor("validate", "--config", "with_web.yaml")
+    assert ran.code == 2
+    assert "basic_auth_user" in ran.err
+
+
+def _own(world, tmp_path, name="violated"):
+    """A copy of the folder, to write into."""
+    folder = tmp_path / "own"
+    shutil.copytree(world, folder, ignore=shutil.ignore_patterns("state"))
+    return folder
+
+
+SPAN = ("--from", "2026-01-05T10:00:00Z", "--to", "2026-01-05T12:00:00Z")
+
+
+def test_a_backfill_done_twice_changes_nothing_and_the_export_is_json_lines(world, tmp_path):
+    folder = _own(world, tmp_path)
+    first = run_monitor("backfill", "-c", "violated.yaml", *SPAN, cwd=folder)
+    assert (first.code, first.out) == (0, "shop: judged 2 window(s), 2 new or changed\n")
+    exported = run_monitor("history", "export", "-c", "violated.yaml", cwd=folder)
+    assert exported.code == 0
+    results = [json.loads(line) for line in exported.out.splitlines()]
+    assert {one["window_start"] for one in results} == {"2026-01-05T10:00:00Z", "2026-01-05T11:00:00Z"}
+    assert any(one["metric"] == "rule" and one["evidence"] for one in results)
+    again = run_monitor("backfill", "-c", "violated.yaml", *SPAN, cwd=folder)
+    assert again.out == "shop: judged 2 window(s), 0 new or changed\n"
+    assert run_monitor("history", "export", "-c", "violated.yaml", cwd=folder).out == exported.out
+    later = run_monitor("history", "export", "-c", "violated.yaml", "--from", "2026-01-05T11:00", cwd=folder)
+    assert {json.loads(line)["window_start"] for line in later.out.splitlines()} == {"2026-01-05T11:00:00Z"}
+    done = _piped("MONITOR history export -c violated.yaml | head -n 1", folder)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert json.loads(done.stdout)["recommender"] == "shop"
+
+
+def test_a_history_that_is_no_database_is_said_and_kept(world, tmp_path):
+    folder = _own(world, tmp_path)
+    (folder / "state").mkdir()
+    (folder / "state" / "history.sqlite").write_bytes(b"this is no database, it is a letter" * 100)
+    for arguments in (["history", "export"], ["backfill", *SPAN], ["run"]):
+        ran = run_monitor(*arguments, "-c", "ok.yaml", cwd=folder)
+        assert ran.code == 2, ran
+        assert "damaged, or is not a database" in ran.err
+        assert "Traceback" not in ran.err
+    assert (folder / "state" / "history.sqlite").read_bytes().startswith(b"this is no database")
+
+
+def test_a_folder_that_cannot_be_written_is_said(world, tmp_path):
+    folder = _own(world, tmp_path)
+    (folder / "state").write_text("a file where the folder should be")
+    for arguments in (
+        ["backfill", "-c", "ok.yaml", *SPAN],
+        ["run", "-c", "ok.yaml"],
+        ["demo", "--folder", "state"],
+    ):
+        ran = run_monitor(*arguments, cwd=folder)
+        assert ran.code == 2, ran
+        assert "state" in ran.err
+        assert "Traceback" not in ran.err
+
+
+def test_an_address_in_use_is_said(world, tmp_path):
+    folder = _own(world, tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with (folder / "ok.yaml").open("a") as stream:
+            stream.write(f'server: {{listen: "127.0.0.1:{port}"}}\n')
+        ran = run_monitor("run", "--config", "ok.yaml", cwd=folder)
+    assert ran.code == 2
+    assert f"127.0.0.1:{port}" in ran.err
+    assert "server.listen" in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_init_writes_a_config_that_check_accepts(world, tmp_path):
+    folder = _own(world, tmp_path)
+    ran = run_monitor("init", "log.parquet", "--output", "new.yaml", cwd=folder)
+    assert (ran.code, ran.err) == (0, "")
+    assert "wrote new.yaml" in ran.out
+    assert run_monitor("validate", "--config", "new.yaml", cwd=folder).code == 0
+    assert run_monitor("check", "--config", "new.yaml", cwd=folder).code in (0, 1)
+    refused = run_monitor("init", "log.parquet", "--output", "new.yaml", cwd=folder)
+    assert refused.code == 2
+    assert "--force" in refused.err
+    (folder / "new.yaml").write_text("mine")
+    assert run_monitor("init", "log.parquet", "-o", "new.yaml", "--force", cwd=folder).code == 0
+    assert yaml.safe_load((folder / "new.yaml").read_text())["recommenders"]
+    printed = run_monitor("init", "log.parquet", "--output", "-", cwd=folder)
+    assert printed.out == (folder / "new.yaml").read_text()
+
+
+def test_init_says_what_it_could_not_find(world, tmp_path):
+    (tmp_path / "log.csv").write_text("user_id,ts,item_id\n" + "u1,2026-01-05T10:00:00Z,a\n" * 5)
+    ran = run_monitor("init", "log.csv", cwd=tmp_path)
+    assert ran.code == 2
+    assert "TODO: no column was found that says which rows were shown together" in ran.err
+    assert "request_id: TODO" in (tmp_path / "recsys-monitor.yaml").read_text()
+
+
+def _piped(command: str, cwd) -> subprocess.CompletedProcess[bytes]:
+    script = f"set -o pipefail; {command.replace('MONITOR', f'{sys.executable} -m monitor')}"
+    return subprocess.run(
+        ["bash", "-c", script], cwd=cwd, env=clean_environment(), capture_output=True, timeout=90, check=False
+    )
+
+
+@pytest.mark.parametrize(("form", "code"), [("table", 1), ("json", 1), ("junit", 1)])
+def test_a_reader_that_goes_away_changes_neither_exit_code_nor_manners(world, form, code):
+    done = _piped(f"MONITOR check -c violated.yaml --format {form} --all | true", world)
+    assert done.stderr == b""
+    assert done.returncode == code
+
+
+def _on_a_terminal(arguments: list[str], cwd) -> tuple[str, int]:
+    """What a command prints where standard error is a terminal and standard output a pipe."""
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "monitor", *arguments],
+        cwd=cwd, env=clean_environment(TERM="xterm", COLUMNS="100"),
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=follower,
+    )  # fmt: skip
+    os.close(follower)
+    seen = b""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        ready, _, _ = select.select([leader], [], [], 0.2)
+        if ready:
+            try:
+                data = os.read(leader, 65536)
+            except OSError:  # the other end was closed
+                break
+            seen += data
+            if not data:
+                break
+        elif process.poll() is not None:
+            break
+    code = process.wait(10)
+    os.close(leader)
+    return seen.decode("utf-8", "replace"), code
+
+
+def test_progress_is_shown_on_a_terminal_and_only_there(world):
+    shown, code = _on_a_terminal(["check", "--config", "ok.yaml"], world)
+    assert code == 0
+    assert "shop" in shown
+    assert "\x1b[" in shown
+    forced = run_monitor("check", "--config", "ok.yaml", cwd=world, FORCE_COLOR="1", TTY_COMPATIBLE="1")
+    assert forced.err == ""
+
+
+def test_very_many_windows_are_announced_and_an_interrupt_ends_without_a_traceback(world):
+    span = ["--from", "2020-01-01", "--to", "2021-01-01"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "monitor", "check", "--config", "ok.yaml", *span],
+        cwd=world, env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stderr is not None
+    assert b"8,784 windows to judge; --from and --to judge fewer" in process.stderr.readline()
+    process.send_signal(2)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert b"Traceback" not in err

@@ -1,0 +1,168 @@
+"""What a good config becomes: defaults, paths, references; and that its secrets stay its own."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from monitor.config.check import check_config
+from monitor.config.load import ConfigError, load_config
+from monitor.config.reference import reference
+from monitor.history.settings import HistorySettings
+from monitor.logs.index import settings_digest
+from monitor.logs.settings import LogSettings
+
+MINIMAL = "recommenders: [{name: shop, logs: {exposures: {path: log/*.csv}}}]\n"
+
+
+@pytest.fixture
+def load(tmp_path):
+    def load(text: str, **environment: str):
+        path = tmp_path / "config.yaml"
+        path.write_text(text, "utf-8")
+        return load_config(path, environment)
+
+    return load
+
+
+def test_a_config_needs_only_a_name_and_a_path(load, tmp_path):
+    config = load(MINIMAL)
+    one = config.recommenders[0]
+    assert one.window == timedelta(hours=1)
+    assert one.logs.exposures.paths == (str(tmp_path / "log/*.csv"),)
+    assert config.state == tmp_path / "state"
+    assert check_config(config, tmp_path)[0].problems == ()
+
+
+def test_paths_do_not_depend_on_where_the_process_was_started(load, tmp_path):
+    config = load(
+        "state: kept\nserver: {web_config: web.yaml}\nhistory: {url: 'sqlite:///kept/h.sqlite?timeout=5'}\n"
+        "recommenders: [{name: a, logs: {exposures: {path: [/abs/*.csv, 's3://b/*.csv', rel.csv]}}}]"
+    )
+    assert config.server.web_config == tmp_path / "web.yaml"
+    assert config.history.location(config.state) == f"sqlite+pysqlite:///{tmp_path}/kept/h.sqlite?timeout=5"
+    assert config.recommenders[0].logs.exposures.paths == (
+        "/abs/*.csv",
+        "s3://b/*.csv",
+        f"{tmp_path}/rel.csv",
+    )
+
+
+def test_the_folder_of_a_config_is_no_pattern(tmp_path):
+    folder = tmp_path / "logs [new]*"
+    folder.mkdir()
+    (folder / "config.yaml").write_text(MINIMAL)
+    (folder / "log").mkdir()
+    (folder / "log" / "one.csv").write_text("a\n")
+    from monitor.logs.files import list_files
+
+    found = list_files(load_config(folder / "config.yaml").recommenders[0].logs.exposures)
+    assert [Path(one.path).name for one in found] == ["one.csv"]
+
+
+def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(load):
+    assert load("\ufeff" + MINIMAL.replace("\n", "\r\n")).recommenders[0].name == "shop"
+
+
+def test_anchors_and_merge_keys_save_repetition(load):
+    config = load(
+        "recommenders:\n"
+        "  - &base {name: one, window: 1d, logs: {exposures: &log {path: a.csv, format: csv}}}\n"
+        "  - {<<: *base, name: two, logs: {exposures: {<<: *log, path: b.csv}}}\n"
+    )
+    one, two = config.recommenders
+    assert (two.name, two.window, two.logs.exposures.format) == ("two", one.window, "csv")
+
+
+def test_references_are_filled_into_values(load, tmp_path):
+    (tmp_path / "password").write_text("p@ss:word\n")
+    config = load(
+        "state: ${BASE}/${SUB:-state}\n"
+        "history: {url: 'postgresql://me:${PASSWORD}@db/${DB:-}history'}\n"
+        "server: {series_limit: '${LIMIT}'}\n"
+        "recommenders:\n"
+        "  - name: shop\n"
+        "    logs: {exposures: {path: x.csv, columns: {item_id: '$${sku}'}, "
+        "storage_options: {secret: '${file:password}', key: '${KEY}'}}}\n"
+        "    rules: [{pack: lists, parameters: {max_length: '${MOST}', min_length: '0${MOST}'}}]\n",
+        BASE="/srv", PASSWORD="a b", LIMIT="5000", KEY="0123", MOST="50",
+    )  # fmt: skip
+    shop = config.recommenders[0]
+    assert config.state == Path("/srv/state")
+    assert config.history.location(config.state) == "postgresql://me:a b@db/history"
+    assert config.server.series_limit == 5000
+    assert shop.logs.exposures.columns == {"item_id": "${sku}"}
+    options = shop.logs.exposures.storage_options.get_secret_value()
+    assert options == {"secret": "p@ss:word", "key": "0123"}
+    assert shop.rules[0].parameters == {"max_length": 50, "min_length": "050"}
+
+
+def test_what_is_filled_in_is_a_value_and_never_structure(load):
+    hostile = "x.csv, format: csv}\nrecommenders: []"
+    config = load(MINIMAL.replace("log/*.csv", "'${P}'"), P=hostile)
+    assert config.recommenders[0].logs.exposures.paths[0].endswith(hostile)
+    nested = load(MINIMAL.replace("log/*.csv", "'${P}'"), P="${Q}", Q="no")
+    assert nested.recommenders[0].logs.exposures.paths[0].endswith("${Q}")
+
+
+def test_a_reference_in_a_key_stays_what_it_is(load):
+    text = MINIMAL.replace("path: log/*.csv", "path: x, columns: {'${A}': sku}")
+    assert load(text, A="item_id").recommenders[0].logs.exposures.columns == {"${A}": "sku"}
+
+
+def test_a_secret_file_that_is_huge_or_no_file_is_a_problem_with_its_place(load, tmp_path):
+    (tmp_path / "huge").write_bytes(b"x" * 100_000)
+    with pytest.raises(ConfigError) as caught:
+        load("state: '${file:huge}'\nlog: {level: '${file:/dev/zero}'}\n" + MINIMAL)
+    assert [one.place for one in caught.value.problems] == ["state", "log.level"]
+    assert "larger than 64 KiB" in str(caught.value)
+
+
+def test_a_folder_or_a_missing_file_is_no_config(tmp_path):
+    with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
+        load_config(tmp_path)
+    with pytest.raises(ConfigError, match="cannot be read: No such file"):
+        load_config(tmp_path / "nowhere.yaml")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_config(tmp_path / "a\0b")
+
+
+def test_a_file_without_end_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match="larger than 1 MiB"):
+        load_config(Path("/dev/zero"))
+
+
+def test_a_bomb_of_aliases_is_refused_at_once():
+    started = time.perf_counter()
+    with pytest.raises(ConfigError, match="more than 100,000 values"):
+        load_config(Path(__file__).parent / "bad" / "billion_laughs.yaml")
+    assert time.perf_counter() - started < 2
+
+
+def test_no_repr_dump_or_digest_of_the_settings_shows_a_secret():
+    log = LogSettings(path="s3://b/*", storage_options={"key": "AKIA", "client_kwargs": {"token": "hunter2"}})
+    history = HistorySettings(url="postgresql://me:hunter2@db/history")
+    for shown in (
+        repr(log), str(log), str(log.model_dump()), log.model_dump_json(),
+        repr(history), str(history.model_dump()), history.model_dump_json(),
+    ):  # fmt: skip
+        assert "hunter2" not in shown
+        assert "AKIA" not in shown
+    hour = timedelta(hours=1)
+    other = log.model_copy(update={"storage_options": LogSettings(path="x").storage_options})
+    assert settings_digest(log, hour, hour) == settings_digest(other, hour, hour)
+    assert log != other
+
+
+def test_the_page_of_the_config_is_the_generated_one():
+    page = (Path(__file__).resolve().parents[2] / "docs" / "config.md").read_text("utf-8")
+    assert page == reference(), "run: make docs"
+
+
+def test_durations_far_beyond_a_calendar_are_refused(load):
+    for wrong in ("9" * 30 + "w", "36501d", "1h" * 20, "", "h", "1 h"):
+        with pytest.raises(ConfigError, match=r"recommenders\[0\].window: "):
+            load(MINIMAL.replace("name: shop", f"name: shop, window: '{wrong}'"))

@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import copy
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from monitor.config.load import load_config
+from monitor.simulate.demo import demo_config
+
+ROOT = Path(__file__).resolve().parents[2]
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
+LOGS: dict[str, Any] = yaml.safe_load((ROOT / "deploy" / "compose.logs.yml").read_text(encoding="utf-8"))
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+names = pytest.mark.parametrize("name", sorted(SERVICES))
+
+STRINGS = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+DURATION = {"type": "string", "pattern": r"^(\d+(\.\d+)?(us|ms|s|m|h))+$"}
+SERVICE = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "build": {"type": "string"},
+        "image": {"type": "string"},
+        "command": {"type": "array", "items": {"type": "string"}},
+        "user": {"type": "string"},
+        "read_only": {"type": "boolean"},
+        "cap_drop": STRINGS,
+        "security_opt": STRINGS,
+        "restart": {"type": "string", "pattern": r"^(no|always|unless-stopped|on-failure(:\d+)?)$"},
+        "stop_grace_period": DURATION,
+        "environment": {
+            "type": "object",
+            "patternProperties": {"^[A-Z][A-Z0-9_]*$": {"type": "string"}},
+            "additionalProperties": False,
+        },
+        "ports": STRINGS,
+        "volumes": STRINGS,
+        "tmpfs": STRINGS,
+        "depends_on": {
+            "type": "object",
+            "additionalProperties": {
+                "type": "object",
+                "required": ["condition"],
+                "additionalProperties": False,
+                "properties": {"condition": {"enum": ["service_started", "service_healthy"]}},
+            },
+        },
+        "healthcheck": {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["test"],
+            "properties": {
+                "test": {
+                    "type": "array",
+                    "minItems": 2,
+                    "prefixItems": [{"enum": ["CMD", "CMD-SHELL"]}],
+                    "items": {"type": "string"},
+                },
+                "interval": DURATION,
+                "timeout": DURATION,
+                "start_period": DURATION,
+                "retries": {"type": "integer", "minimum": 1},
+            },
+        },
+    },
+}
+SCHEMA = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["services"],
+    "properties": {
+        "name": {"type": "string", "pattern": "^[a-z0-9][a-z0-9_-]*$"},
+        "services": {"type": "object", "additionalProperties": SERVICE},
+        "volumes": {"type": "object", "additionalProperties": {"type": ["object", "null"]}},
+    },
+}
+
+
+@pytest.mark.parametrize("config", [COMPOSE, LOGS], ids=["docker-compose.yml", "compose.logs.yml"])
+def test_the_file_has_the_form_of_the_compose_specification(config: dict[str, Any]) -> None:
+    jsonschema.validate(config, SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("port", ["9108:9108"]),
+        ("restart", "sometimes"),
+        ("depends_on", {"x": {}}),
+        ("healthcheck", {"test": ["true"]}),
+    ],
+)
+def test_a_mistake_of_form_is_noticed(field: str, value: object) -> None:
+    wrong = copy.deepcopy(COMPOSE)
+    wrong["services"]["monitor"][field] = value
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(wrong, SCHEMA)
+
+
+def test_compose_itself_accepts_the_files() -> None:
+    if (
+        shutil.which("docker") is None
+        or subprocess.run(["docker", "compose", "version"], capture_output=True, check=False).returncode
+    ):
+        pytest.skip("docker compose is not installed; the form is checked by schema alone")
+    for files in (["docker-compose.yml"], ["docker-compose.yml", "deploy/compose.logs.yml"]):
+        command = [
+            "docker",
+            "compose",
+            *(word for file in files for word in ("-f", file)),
+            "config",
+            "--quiet",
+        ]
+        subprocess.run(command, cwd=ROOT, check=True, env={"PATH": "/usr/local/bin:/usr/bin:/bin",
+                       "RECSYS_CONFIG": "/tmp", "RECSYS_LOGS": "/tmp"})  # fmt: skip
+
+
+@names
+def test_an_image_is_pinned_to_one_version(name: str) -> None:
+    tag = SERVICES[name]["image"].rpartition(":")[2]
+    assert re.fullmatch(r"v?\d+\.\d+\.\d+", tag)
+
+
+@names
+def test_a_service_runs_without_root_and_without_capabilities(name: str) -> None:
+    service = SERVICES[name]
+    assert int(service["user"].split(":")[0]) > 0
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert "privileged" not in service
+
+
+@names
+def test_ports_are_published_on_this_machine_only(name: str) -> None:
+    for port in SERVICES[name]["ports"]:
+        assert re.fullmatch(r"127\.0\.0\.1:(\d+):\1", port)
+
+
+@names
+def test_every_mount_of_a_file_exists_and_is_read_only(name: str) -> None:
+    for volume in SERVICES[name]["volumes"]:
+        source, target, *mode = volume.split(":")
+        assert target.startswith("/")
+        if source.startswith("."):
+            assert (ROOT / source).exists(), source
+            assert mode == ["ro"]
+        else:
+            assert source in COMPOSE["volumes"]
+
+
+def test_every_volume_is_used() -> None:
+    used = {volume.split(":")[0] for service in SERVICES.values() for volume in service["volumes"]}
+    assert set(COMPOSE["volumes"]) <= used
+
+
+@names
+def test_a_service_waits_for_services_that_exist_and_say_when_they_are_healthy(name: str) -> None:
+    service = SERVICES[name]
+    assert "healthcheck" in service
+    for other in service.get("depends_on", {}):
+        assert "healthcheck" in SERVICES[other]
+
+
+def test_what_listens_in_the_container_is_what_is_published_asked_and_scraped() -> None:
+    assert SERVICES["monitor"]["environment"]["RECSYS_LISTEN"] == "0.0.0.0:9108"
+    prometheus = yaml.safe_load((ROOT / "deploy" / "prometheus.yml").read_text(encoding="utf-8"))
+    targets = {job["job_name"]: job["static_configs"][0]["targets"] for job in prometheus["scrape_configs"]}
+    targets["alerting"] = prometheus["alerting"]["alertmanagers"][0]["static_configs"][0]["targets"]
+    for target in (target for group in targets.values() for target in group):
+        host, port = target.split(":")
+        host = "prometheus" if host == "127.0.0.1" else host
+        assert f"127.0.0.1:{port}:{port}" in SERVICES[host]["ports"]
+
+
+def test_the_demo_listens_where_the_environment_says(tmp_path: Path) -> None:
+    (tmp_path / "demo.yaml").write_text(demo_config(tmp_path), encoding="utf-8")
+    environment = SERVICES["monitor"]["environment"]
+    assert load_config(tmp_path / "demo.yaml", environment).server.listen == environment["RECSYS_LISTEN"]
+    assert load_config(tmp_path / "demo.yaml", {}).server.listen == "127.0.0.1:9108"
+
+
+def test_the_service_for_own_logs_changes_the_monitor_alone() -> None:
+    assert set(LOGS["services"]) == {"monitor"}
+    assert all(volume.endswith(":ro") for volume in LOGS["services"]["monitor"]["volumes"])
+
+
+def test_grafana_is_given_the_dashboard_that_it_opens_with() -> None:
+    grafana = SERVICES["grafana"]
+    home = grafana["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
+    assert "./grafana/dashboards:/etc/grafana/dashboards:ro" in grafana["volumes"]
+    assert (ROOT / "grafana" / "dashboards" / Path(home).name).is_file()
+
+
+DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+
+
+def instructions(word: str) -> list[str]:
+    joined = re.sub(r"\\\n\s*", " ", DOCKERFILE)
+    return re.findall(rf"^{word} (.+)$", joined, re.MULTILINE)
+
+
+def test_the_image_is_built_on_one_full_version_of_python() -> None:
+    bases = {base.split(" AS ")[0] for base in instructions("FROM")}
+    assert len(bases) == 1
+    assert re.fullmatch(r"python:3\.11\.\d+-slim-[a-z]+(@sha256:[0-9a-f]{64})?", bases.pop())
+
+
+def test_the_image_installs_only_what_the_lock_has_with_its_hashes() -> None:
+    for command in " && ".join(instructions("RUN")).split("&&"):
+        if re.search(r"\bpip (download|install|wheel)\b", command):
+            assert "--require-hashes" in command or "--no-index" in command
+
+
+def test_the_image_runs_as_the_user_of_the_compose_file_and_asks_for_its_health() -> None:
+    assert instructions("USER") == [SERVICES["monitor"]["user"]]
+    assert "--uid 10001" in DOCKERFILE
+    assert "RECSYS_HEALTH_URL=http://127.0.0.1:9108/-/healthy" in DOCKERFILE
+    check = instructions("HEALTHCHECK")[0]
+    code = SERVICES["monitor"]["healthcheck"]["test"][3]
+    assert code in check
+    compile(code, "healthcheck", "exec")
+
+
+def test_what_the_image_copies_is_there_and_not_kept_out() -> None:
+    kept = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    for copied in instructions("COPY"):
+        if "--from=" not in copied:
+            for source in copied.split()[:-1]:
+                assert source in kept
+                assert (ROOT / source).exists(), source

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+DEPLOY = ROOT / "deploy"
+ALERTS = [
+    (rule["alert"], rule["labels"]["severity"])
+    for path in sorted((ROOT / "rules" / "alerts").glob("*.yaml"))
+    for group in yaml.safe_load(path.read_text(encoding="utf-8"))["groups"]
+    for rule in group["rules"]
+]
+INHIBITIONS = yaml.safe_load((DEPLOY / "alertmanager.yml").read_text(encoding="utf-8"))["inhibit_rules"]
+
+
+def tool(name: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    if shutil.which(name) is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"{name} is missing; deploy/install-test-services installs it")
+        pytest.skip(f"{name} is missing; deploy/install-test-services installs it")
+    return subprocess.run([name, *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+def test_prometheus_accepts_its_configuration_and_finds_all_files_of_rules() -> None:
+    answer = tool("promtool", "check", "config", DEPLOY / "prometheus.yml")
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    files = len(list((ROOT / "rules" / "alerts").glob("*.yaml")))
+    assert f"{files} rule files found" in answer.stdout
+
+
+def test_the_rules_are_found_in_the_container_as_in_the_repository(tmp_path: Path) -> None:
+    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
+    for volume in compose["services"]["prometheus"]["volumes"]:
+        source, target = volume.split(":")[:2]
+        if source.startswith("./"):
+            place = tmp_path / target.lstrip("/")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            (shutil.copytree if (ROOT / source).is_dir() else shutil.copy)(ROOT / source, place)
+    command = compose["services"]["prometheus"]["command"]
+    config = next(word for word in command if word.startswith("--config.file=")).partition("=")[2]
+    answer = tool("promtool", "check", "config", tmp_path / config.lstrip("/"))
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert "rule files found" in answer.stdout
+
+
+def test_the_label_for_links_never_reaches_an_alert() -> None:
+    config = yaml.safe_load((DEPLOY / "prometheus.yml").read_text(encoding="utf-8"))
+    drop = {"action": "labeldrop", "regex": "recsys_docs"}
+    assert drop in config["alerting"]["alert_relabel_configs"]
+
+
+def test_the_job_that_the_alerts_ask_for_is_scraped() -> None:
+    config = yaml.safe_load((DEPLOY / "prometheus.yml").read_text(encoding="utf-8"))
+    assert "recsys-monitor" in {job["job_name"] for job in config["scrape_configs"]}
+    assert 'up{job="recsys-monitor"}' in (ROOT / "rules" / "alerts" / "monitor.yaml").read_text(
+        encoding="utf-8"
+    )
+
+
+def test_alertmanager_accepts_its_configuration() -> None:
+    answer = tool("amtool", "check-config", DEPLOY / "alertmanager.yml")
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert "SUCCESS" in answer.stdout
+
+
+@pytest.mark.parametrize(("alert", "severity"), ALERTS)
+def test_every_alert_reaches_the_receiver_of_its_severity(alert: str, severity: str) -> None:
+    receiver = {"page": "page", "ticket": "ticket", "none": "dead-man"}[severity]
+    answer = tool(
+        "amtool", "config", "routes", "test", f"--config.file={DEPLOY / 'alertmanager.yml'}",
+        f"--verify.receivers={receiver}", f"alertname={alert}", f"severity={severity}", "recommender=shop",
+    )  # fmt: skip
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+def test_an_alert_that_nobody_thought_of_becomes_a_ticket_and_does_not_get_lost() -> None:
+    answer = tool(
+        "amtool", "config", "routes", "test", f"--config.file={DEPLOY / 'alertmanager.yml'}",
+        "--verify.receivers=ticket", "alertname=SomethingElse",
+    )  # fmt: skip
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+def test_a_wrong_receiver_is_noticed() -> None:
+    answer = tool(
+        "amtool", "config", "routes", "test", f"--config.file={DEPLOY / 'alertmanager.yml'}",
+        "--verify.receivers=ticket", "alertname=RecsysHardRuleViolated", "severity=page",
+    )  # fmt: skip
+    assert answer.returncode != 0
+
+
+@pytest.mark.parametrize("rule", INHIBITIONS, ids=lambda rule: rule["source_matchers"][0])
+def test_an_inhibition_names_alerts_that_exist_and_never_holds_back_a_violated_rule(
+    rule: dict[str, list[str]],
+) -> None:
+    known = {name for name, _ in ALERTS}
+    source = rule["source_matchers"][0].split('"')[1]
+    assert source in known
+    name = rule["target_matchers"][0].split('"')[1]
+    only_tickets = 'severity = "ticket"' in rule["target_matchers"]
+    if name != "Recsys.+":
+        assert set(name.split("|")) <= known
+        assert "RecsysHardRuleViolated" not in name
+    else:
+        assert only_tickets
+    if any(severity == "page" and alert in name.split("|") for alert, severity in ALERTS):
+        assert rule["equal"] == ["recommender"], "a page is held back only by one of the same recommender"
+
+
+def test_the_addresses_in_the_repository_deliver_nothing_to_anybody() -> None:
+    config = yaml.safe_load((DEPLOY / "alertmanager.yml").read_text(encoding="utf-8"))
+    urls = [hook["url"] for receiver in config["receivers"] for hook in receiver["webhook_configs"]]
+    assert urls == ["http://page.invalid/", "http://ticket.invalid/", "http://dead-man.invalid/"]

@@ -1,0 +1,122 @@
+"""The real Prometheus and Alertmanager, with the repository's own files but for addresses and durations."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import urllib.parse
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.conftest import need
+from tests.processes import ROOT, Running, free_port, get
+
+DOCS = "https://docs.example.org/recsys-monitor"
+
+
+class Alertmanager:
+    """deploy/alertmanager.yml with every receiver at the webhook and no patience."""
+
+    def __init__(self, folder: Path, webhook: str) -> None:
+        program = shutil.which("alertmanager") or need("prometheus-alertmanager", "prometheus-alertmanager")
+        config = yaml.safe_load((ROOT / "deploy/alertmanager.yml").read_text("utf-8"))
+        for receiver in config["receivers"]:
+            for one in receiver["webhook_configs"]:
+                one["url"] = f"{webhook}/{receiver['name']}"
+        for route in (config["route"], *config["route"]["routes"]):
+            # Durations of the copy: messages leave at once, and the watchdog comes every two seconds.
+            route["group_wait"], route["group_interval"] = "0s", "1s"
+            if route.get("receiver") == "dead-man":
+                route["repeat_interval"] = "2s"
+        port = free_port()
+        self.target = f"127.0.0.1:{port}"
+        path = folder / "alertmanager.yml"
+        path.write_text(yaml.safe_dump(config), "utf-8")
+        command = [
+            program, f"--config.file={path}", f"--storage.path={folder / 'alertmanager'}",
+            f"--web.listen-address={self.target}", "--cluster.listen-address=", "--log.level=warn",
+        ]  # fmt: skip
+        self.running = Running(command, folder, "alertmanager")
+
+    def up(self) -> None:
+        self.running.up(f"http://{self.target}/-/ready")
+
+    def stop(self) -> None:
+        self.running.stop()
+
+
+class Prometheus:
+    """deploy/prometheus.yml and rules/alerts, looking every second at one monitor.
+
+    `durations` are the `for` of alerts that a test cannot wait for, in the copy of the rules.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        monitor: str,
+        alertmanager: str | None = None,
+        durations: dict[str, str] | None = None,
+    ) -> None:
+        config = yaml.safe_load((ROOT / "deploy/prometheus.yml").read_text("utf-8"))
+        config["global"] = {
+            "scrape_interval": "1s",
+            "evaluation_interval": "1s",
+            "external_labels": {"recsys_docs": DOCS},
+        }
+        config["rule_files"] = [str(path) for path in copied_rules(folder / "rules", durations or {})]
+        (job,) = [one for one in config["scrape_configs"] if one["job_name"] == "recsys-monitor"]
+        job["static_configs"] = [{"targets": [monitor]}]
+        config["scrape_configs"] = [job]
+        if alertmanager is None:
+            del config["alerting"]
+        else:
+            config["alerting"]["alertmanagers"] = [{"static_configs": [{"targets": [alertmanager]}]}]
+        path = folder / "prometheus.yml"
+        path.write_text(yaml.safe_dump(config), "utf-8")
+        target = f"127.0.0.1:{free_port()}"
+        self.url = f"http://{target}"
+        command = [
+            need("prometheus", "prometheus"), f"--config.file={path}",
+            f"--storage.tsdb.path={folder / 'prometheus'}", f"--web.listen-address={target}",
+            "--log.level=warn",
+        ]  # fmt: skip
+        self.running = Running(command, folder, "prometheus")
+
+    def up(self) -> None:
+        self.running.up(f"{self.url}/-/ready")
+
+    def stop(self) -> None:
+        self.running.stop()
+
+    def ask(self, expression: str) -> list[dict[str, Any]]:
+        """The result of an instant query; an AssertionError where Prometheus does not understand it."""
+        query = urllib.parse.urlencode({"query": expression})
+        status, body = get(f"{self.url}/api/v1/query?{query}")
+        assert status == 200, f"{expression}: {body}"
+        found: list[dict[str, Any]] = json.loads(body)["data"]["result"]
+        return found
+
+    def alerts(self) -> dict[str, str]:
+        """The active alerts by name, with their state."""
+        _, body = get(f"{self.url}/api/v1/alerts")
+        return {one["labels"]["alertname"]: one["state"] for one in json.loads(body)["data"]["alerts"]}
+
+
+def copied_rules(folder: Path, durations: dict[str, str]) -> list[Path]:
+    """The rules of the repository, with the `for` of some alerts changed."""
+    folder.mkdir(parents=True)
+    left, paths = dict(durations), []
+    for path in sorted((ROOT / "rules/alerts").glob("*.yaml")):
+        rules = yaml.safe_load(path.read_text("utf-8"))
+        for group in rules["groups"]:
+            for rule in group["rules"]:
+                if rule["alert"] in left:
+                    assert "for" in rule
+                    rule["for"] = left.pop(rule["alert"])
+        paths.append(folder / path.name)
+        paths[-1].write_text(yaml.safe_dump(rules), "utf-8")
+    assert not left, f"no alert is called {left}"
+    return paths

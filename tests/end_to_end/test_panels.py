@@ -1,0 +1,94 @@
+"""Every panel of every dashboard, asked of a real Prometheus that scraped the real daemon."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from monitor.simulate.traffic import Simulator, Traffic
+from tests.end_to_end.servers import Prometheus
+from tests.processes import ROOT, land, monitor, wait_for
+
+MINUTE = timedelta(minutes=1)
+VARIABLES = {"$__rate_interval": "1m", "$__range": "1h", "$__interval": "1s", "$recommender": ".*"}
+
+
+def queries() -> Iterator[Any]:
+    """Each query of each panel, those of closed rows too."""
+    for path in sorted((ROOT / "grafana/dashboards").glob("*.json")):
+        board = json.loads(path.read_text("utf-8"))
+        for panel in flat(board["panels"]):
+            for number, target in enumerate(panel.get("targets", [])):
+                yield pytest.param(target["expr"], id=f"{path.stem}: {panel['title']} {number + 1}")
+
+
+def flat(panels: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for panel in panels:
+        yield panel
+        yield from flat(panel.get("panels", []))
+
+
+@pytest.fixture(scope="module")
+def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    """A Prometheus that has watched a monitor judge a window of a shop with every log and column."""
+    folder = tmp_path_factory.mktemp("panels")
+    simulator = Simulator(Traffic(users=60, items=80, length=5), 7)
+    now = datetime.now(UTC).replace(second=0, microsecond=0)
+    write(folder, simulator, now - timedelta(days=1), MINUTE)  # what was shown the day before
+    for back in (3, 2, 1):
+        write(folder, simulator, now - back * MINUTE, MINUTE)
+    write(folder, simulator, now, timedelta(seconds=10))
+    pq.write_table(simulator.catalog(), folder / "catalog.parquet")
+    (folder / "blacklist.csv").write_text("\n".join(["item_id", *simulator.blacklist, ""]))
+    recommender = {
+        "name": "shop",
+        "logs": {
+            "exposures": {"path": "exposures/*.parquet"},
+            "feedback": {"path": "feedback/*.parquet"},
+            "catalog": {"path": "catalog.parquet"},
+        },
+        "window": "1m",
+        "every": "1s",
+        "lateness": "1s",
+        "catch_up": 2,
+        "rules": [{"pack": "blacklist", "parameters": {"blacklist": "blacklist.csv"}}],
+        "metrics": {"score_range": [0, 1]},
+        "slices": {"by": ["scene"]},
+        "objectives": [{"metric": "coverage", "labels": {"by": "pv"}, "min": 0.5}],
+    }
+    with monitor(folder, {"recommenders": [recommender]}) as made:
+        server = Prometheus(folder, made.url.removeprefix("http://"))
+        try:
+            server.up()
+            wait_for("the window to be scraped", lambda: server.ask("recsys_coverage_ratio"), 60)
+            # A rate needs two scrapes; so does what is counted at the end of a run.
+            wait_for("rates", lambda: server.ask("increase(recsys_windows_total[1m])"), 30)
+            yield server
+        finally:
+            server.stop()
+
+
+def write(folder: Path, simulator: Simulator, start: datetime, length: timedelta) -> None:
+    rng = np.random.default_rng(int(start.timestamp()))
+    batch = simulator.batch(start, start + length, 3.0, rng)
+    shown: pd.DataFrame = batch.exposures.to_pandas()
+    shown["propensity"] = rng.uniform(0.005, 0.5, len(shown))
+    name = f"{start:%Y%m%dT%H%M}.parquet"
+    land(folder / "exposures" / name, shown)
+    land(folder / "feedback" / name, batch.feedback.to_pandas())
+
+
+@pytest.mark.parametrize("expression", list(queries()))
+def test_a_panel_has_data(expression: str, prometheus: Prometheus) -> None:
+    for variable, value in VARIABLES.items():
+        expression = expression.replace(variable, value)
+    assert "$" not in expression
+    wait_for(f"data for {expression}", lambda: prometheus.ask(expression), 5)

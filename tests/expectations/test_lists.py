@@ -1,0 +1,97 @@
+"""List files: their forms, their versions, and what is wrong with them."""
+
+from __future__ import annotations
+
+import os
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from monitor.expectations.lists import ListFileError, ListFiles
+
+
+@pytest.fixture
+def files():
+    return ListFiles()
+
+
+def test_csv_txt_and_parquet_hold_the_same_ids(files, tmp_path):
+    (tmp_path / "a.csv").write_text('note,item_id\nx,"a,1"\ny,b\nz,b\nw,\n')
+    (tmp_path / "a.txt").write_text("a,1\r\nb\r\n\r\nb\r\n")
+    pq.write_table(pa.table({"item_id": ["a,1", "b", None, "b"]}), tmp_path / "a.parquet")
+    assert {files.read(tmp_path / f"a.{form}").values for form in ("csv", "txt", "parquet")} == {("a,1", "b")}
+
+
+def test_a_quoted_id_may_hold_a_line_break_in_a_csv(files, tmp_path):
+    (tmp_path / "a.csv").write_text('item_id\n"line\nbreak"\n')
+    assert files.read(tmp_path / "a.csv").values == ("line\nbreak",)
+
+
+def test_the_column_can_be_named_and_a_byte_order_mark_is_no_part_of_it(files, tmp_path):
+    (tmp_path / "a.csv").write_text("sku,why\n7,x\n", encoding="utf-8-sig")
+    assert files.read(tmp_path / "a.csv", "sku").values == ("7",)
+
+
+def test_a_parquet_with_one_column_needs_no_name(files, tmp_path):
+    pq.write_table(pa.table({"x": [7, 8]}), tmp_path / "a.parquet")
+    assert files.read(tmp_path / "a.parquet").integers == (7, 8)
+
+
+def test_a_replaced_file_is_read_again_and_has_another_version(files, tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("a\n")
+    first = files.read(path)
+    stat = path.stat()
+    fresh = tmp_path / "new"
+    fresh.write_text("b\n")
+    os.utime(fresh, ns=(stat.st_atime_ns, stat.st_mtime_ns))  # same time, same size, other file
+    fresh.replace(path)
+    second = files.read(path)
+    assert (first.values, second.values) == (("a",), ("b",))
+    assert first.version != second.version
+    assert files.get(path, version=first.version) is first
+
+
+def test_an_unchanged_file_is_not_read_again(files, tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("a\n")
+    assert files.read(path) is files.read(path)
+
+
+def test_the_same_content_has_the_same_version_wherever_it_lies(files, tmp_path):
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("a\n")
+    assert files.read(tmp_path / "a.txt").version == files.read(tmp_path / "b.txt").version
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("empty.csv", b"", "no column 'item_id'"),
+        ("headerless.csv", b"13\n14\n", "no column 'item_id'.*13"),
+        ("other_header.csv", b"sku,why\n13,x\n", "no column 'item_id'.*sku, why"),
+        ("empty.txt", b"", "is empty"),
+        ("blank.txt", b"\n\n", "is empty"),
+        ("not_utf8.txt", b"caf\xe9\n", "not UTF-8 text"),
+        ("unfinished_quote.csv", b'item_id\n"abc', "cannot be read as csv"),
+        ("truncated.parquet", b"PAR1xxxx", "cannot be read as parquet"),
+        ("list.xlsx", b"PK", "none of .csv, .txt, .parquet"),
+    ],
+)
+def test_a_list_that_cannot_be_understood_says_why(files, tmp_path, name, content, says):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ListFileError, match=says):
+        files.read(tmp_path / name)
+
+
+def test_a_missing_list_and_a_folder_say_so(files, tmp_path):
+    with pytest.raises(ListFileError, match="cannot be read: No such file"):
+        files.read(tmp_path / "no.txt")
+    with pytest.raises(ListFileError, match="cannot be read: Is a directory"):
+        files.read(tmp_path)
+
+
+def test_a_csv_with_a_header_alone_is_an_empty_list(files, tmp_path):
+    (tmp_path / "a.csv").write_text("item_id\n")
+    assert files.read(tmp_path / "a.csv").values == ()

@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from grafana.generate import dashboards
+from monitor.metrics.catalogue import SPECS
+from monitor.results import Status
+from monitor.service.families import MONITOR, RULES, STATUSES, all_families, metric_family_name
+from tests.promql import families_in, mistakes
+
+ROOT = Path(__file__).resolve().parents[2]
+GRAFANA = ROOT / "grafana"
+BOARDS: dict[str, dict[str, Any]] = {
+    path.name: json.loads(path.read_text(encoding="utf-8"))
+    for path in sorted((GRAFANA / "dashboards").glob("*.json"))
+}
+PANELS = [
+    pytest.param(panel, id=panel["title"])
+    for board in BOARDS.values()
+    for panel in board["panels"]
+    if panel["type"] != "row"
+]
+VARIABLES = {"$recommender": "shop", "$__rate_interval": "1m", "$__range": "1h"}
+
+
+def expressions(panel: dict[str, Any]) -> Iterator[str]:
+    """The queries of a panel, with the variables of Grafana filled in."""
+    for target in panel["targets"]:
+        expression = target["expr"]
+        for variable, value in VARIABLES.items():
+            expression = expression.replace(variable, value)
+        yield expression
+
+
+def every_expression() -> Iterator[str]:
+    for parameter in PANELS:
+        yield from expressions(parameter.values[0])  # type: ignore[arg-type]
+
+
+def test_the_dashboards_in_the_repository_are_those_that_the_code_writes() -> None:
+    assert set(dashboards()) == set(BOARDS)
+    for name, text in dashboards().items():
+        kept = (GRAFANA / "dashboards" / name).read_text(encoding="utf-8")
+        assert kept == text, "run: python -m grafana.generate"
+
+
+def test_the_code_writes_the_same_text_in_another_process() -> None:
+    code = "import sys; from grafana.generate import dashboards as d; sys.stdout.write(''.join(d().values()))"
+    command = [sys.executable, "-c", code]
+    again = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert again == "".join(dashboards().values())
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_a_panel_has_a_title_a_description_and_a_unit(panel: dict[str, Any]) -> None:
+    assert panel["title"]
+    assert panel["description"].endswith(".")
+    assert panel["fieldConfig"]["defaults"]["unit"]
+    assert panel["targets"]
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_a_panel_asks_only_for_families_and_labels_that_are_exported(panel: dict[str, Any]) -> None:
+    for expression in expressions(panel):
+        assert "$" not in expression, "a variable that the dashboard lacks"
+        assert mistakes(expression, all_families()) == []
+        assert families_in(expression)
+
+
+def test_prometheus_itself_understands_every_expression(tmp_path: Path) -> None:
+    if shutil.which("promtool") is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("promtool is missing; deploy/install-test-services installs it")
+        pytest.skip("promtool is missing; deploy/install-test-services installs it")
+    rules = [{"record": f"panel:{n}", "expr": expression} for n, expression in enumerate(every_expression())]
+    path = tmp_path / "panels.yaml"
+    path.write_text(yaml.safe_dump({"groups": [{"name": "panels", "rules": rules}]}), encoding="utf-8")
+    answer = subprocess.run(["promtool", "check", "rules", path], capture_output=True, text=True, check=False)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert f"{len(rules)} rules found" in answer.stdout
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_a_ratio_is_shown_in_percent_and_a_time_in_seconds(panel: dict[str, Any]) -> None:
+    unit = panel["fieldConfig"]["defaults"]["unit"]
+    names = {name for expression in expressions(panel) for name in families_in(expression)}
+    units = {all_families()[name].unit for name in names if name in all_families()}
+    if units == {"ratio"}:
+        assert unit == "percentunit"
+    if units == {"seconds"}:
+        assert unit == "s"
+    if units == {"bits"}:
+        assert unit == "suffix: bit"
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_a_legend_names_labels_that_the_query_keeps(panel: dict[str, Any]) -> None:
+    for target, expression in zip(panel["targets"], expressions(panel), strict=True):
+        for label in re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]):
+            known = {label for name in families_in(expression) for label in all_families()[name].labels}
+            assert label in known | {"instance"}, label
+
+
+@pytest.mark.parametrize("name", sorted(SPECS))
+def test_every_metric_of_the_catalogue_has_a_panel_and_its_interval_with_it(name: str) -> None:
+    shown = {family for expression in every_expression() for family in families_in(expression)}
+    spec = SPECS[name]
+    assert metric_family_name(spec) in shown
+    if spec.interval:
+        assert metric_family_name(spec, "lower") in shown
+        assert metric_family_name(spec, "upper") in shown
+
+
+def test_every_family_of_rules_and_of_the_monitor_is_shown_or_left_out_on_purpose() -> None:
+    shown = {family for expression in every_expression() for family in families_in(expression)}
+    on_the_status_page = {
+        "recsys_web_info",
+        "recsys_metric_status",
+        "recsys_rule_window_violations",
+        "recsys_rule_since_timestamp_seconds",
+    }
+    declared = {family.name for family in (*STATUSES, *RULES, *MONITOR)}
+    assert declared - shown == on_the_status_page
+
+
+def test_the_states_have_the_words_of_the_monitor() -> None:
+    timelines = [p.values[0] for p in PANELS if p.values[0]["type"] == "state-timeline"]
+    assert len(timelines) == 2
+    for panel in timelines:
+        options = panel["fieldConfig"]["defaults"]["mappings"][0]["options"]
+        assert {value["text"].replace(" ", "_") for value in options.values()} == {s.value for s in Status}
+        for code, value in options.items():
+            state = value["text"].replace(" ", "_")
+            assert f"{code} * (recsys_" in panel["targets"][0]["expr"]
+            assert f'status="{state}"' in panel["targets"][0]["expr"].split(f"{code} * (")[1].split(")")[0]
+
+
+@pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS)
+def test_panels_have_ids_of_their_own_and_do_not_overlap(board: dict[str, Any]) -> None:
+    ids = [panel["id"] for panel in board["panels"]]
+    assert len(set(ids)) == len(ids)
+    assert 0 not in ids
+    taken: set[tuple[int, int]] = set()
+    for panel in board["panels"]:
+        place = panel["gridPos"]
+        assert place["x"] + place["w"] <= 24
+        cells = {(x, y) for x in range(place["x"], place["x"] + place["w"])
+                 for y in range(place["y"], place["y"] + place["h"])}  # fmt: skip
+        assert not taken & cells, panel["title"]
+        taken |= cells
+
+
+@pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS)
+def test_a_dashboard_lets_one_choose_the_recommender_and_the_data_source(board: dict[str, Any]) -> None:
+    variables = {variable["name"]: variable for variable in board["templating"]["list"]}
+    assert set(variables) == {"datasource", "recommender"}
+    assert variables["recommender"]["query"] == "label_values(recsys_recommender_error, recommender)"
+    assert "recsys_recommender_error" in all_families()
+
+
+def test_the_data_source_and_the_folder_of_dashboards_are_provisioned_as_composed() -> None:
+    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))["services"]
+    sources = yaml.safe_load((GRAFANA / "provisioning" / "datasources" / "prometheus.yaml").read_text())
+    (source,) = sources["datasources"]
+    assert source["type"] == "prometheus"
+    assert source["url"] == "http://prometheus:9090"
+    assert "prometheus" in compose
+    providers = yaml.safe_load((GRAFANA / "provisioning" / "dashboards" / "recsys.yaml").read_text())[
+        "providers"
+    ]
+    assert f"./grafana/dashboards:{providers[0]['options']['path']}:ro" in compose["grafana"]["volumes"]

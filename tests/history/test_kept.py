@@ -1,0 +1,155 @@
+"""The kept user-item pairs of each window."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import duckdb
+import ibis
+import pytest
+
+from monitor.history.errors import StoreError
+from monitor.history.kept import KeptPairs
+from monitor.results import Window
+
+LENGTH = timedelta(hours=1)
+ROWS = [
+    ("u1", "a", "home", 2),
+    ("u1", "a", "search", 1),
+    ("u2", 'it\'s "<x>"\n', "home", 1),
+    ("u2", None, "home", 1),
+]
+
+
+def hour(number: int) -> Window:
+    return Window.of(datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=number), LENGTH)
+
+
+@pytest.fixture
+def connection() -> duckdb.DuckDBPyConnection:
+    made = duckdb.connect()
+    made.execute(
+        "CREATE TEMP TABLE user_items (user_id VARCHAR, item_id VARCHAR, scene VARCHAR, exposures BIGINT)"
+    )
+    made.executemany("INSERT INTO user_items VALUES (?, ?, ?, ?)", ROWS)
+    return made
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> KeptPairs:
+    return KeptPairs(tmp_path / "it's the state", "shop")
+
+
+def read(paths: tuple[Path, ...]) -> list[tuple[object, ...]]:
+    return duckdb.connect().read_parquet([str(path) for path in paths]).order("ALL").fetchall()
+
+
+def test_the_pairs_of_a_window_come_back_with_their_counts(
+    kept: KeptPairs, connection: duckdb.DuckDBPyConnection
+) -> None:
+    path = kept.keep(hour(0), "user_items", connection)
+    assert path.name == "20260101T000000Z_20260101T010000Z.parquet"
+    assert read((path,)) == sorted(row for row in ROWS if row[1] is not None)
+
+
+def test_a_log_without_scenes_and_with_further_columns_is_summed_over_them(
+    kept: KeptPairs, connection: duckdb.DuckDBPyConnection
+) -> None:
+    relation = connection.sql("SELECT user_id, item_id, scene AS model, exposures FROM user_items")
+    assert read((kept.keep(hour(0), relation, connection),)) == [("u1", "a", 3), ("u2", ROWS[2][1], 1)]
+
+
+def test_an_ibis_table_of_the_same_database_can_be_kept(kept: KeptPairs) -> None:
+    made = duckdb.connect(":memory:kept_pairs")
+    backend = ibis.duckdb.from_connection(made.cursor())
+    table = backend.create_table(
+        "user_items", ibis.memtable({"user_id": [1, 1], "item_id": [7, 7], "exposures": [2, 3]})
+    )
+    assert read((kept.keep(hour(0), table, made),)) == [(1, 7, 5)]
+
+
+def test_a_window_that_is_kept_again_replaces_its_file(
+    kept: KeptPairs, connection: duckdb.DuckDBPyConnection
+) -> None:
+    kept.keep(hour(0), "user_items", connection)
+    connection.execute("DELETE FROM user_items WHERE user_id = 'u1'")
+    path = kept.keep(hour(0), "user_items", connection)
+    assert [row[0] for row in read((path,))] == ["u2"]
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_span_gives_its_kept_windows_oldest_first(
+    kept: KeptPairs, connection: duckdb.DuckDBPyConnection
+) -> None:
+    for number in (1, 2, 4):
+        kept.keep(hour(number), "user_items", connection)
+    span = kept.paths(hour(0).start, hour(4).end, LENGTH)
+    assert list(span) == [hour(1), hour(2), hour(4)]
+    assert len(read(tuple(span.values()))) == 9
+    inside = kept.paths(hour(0).start + timedelta(minutes=5), hour(3).start, LENGTH)
+    assert list(inside) == [hour(1), hour(2)]
+    assert kept.paths(hour(0).start, hour(4).end, 2 * LENGTH) == {}
+    assert kept.paths(hour(0).start, hour(0).start, LENGTH) == {}
+
+
+@pytest.mark.parametrize("left", [0, 3, 100, -1])
+def test_a_file_that_a_crash_cut_short_counts_as_missing(
+    kept: KeptPairs, connection: duckdb.DuckDBPyConnection, left: int
+) -> None:
+    path = kept.keep(hour(0), "user_items", connection)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:left])
+    assert kept.paths(hour(0).start, hour(0).end, LENGTH) == {}
+    path.write_bytes(whole)
+    assert kept.paths(hour(0).start, hour(0).end, LENGTH) == {hour(0): path}
+
+
+def test_old_windows_and_old_leftovers_are_dropped(
+    kept: KeptPairs, connection: duckdb.DuckDBPyConnection
+) -> None:
+    folder = kept.keep(hour(0), "user_items", connection).parent
+    for number in (1, 2):
+        kept.keep(hour(number), "user_items", connection)
+    (folder / "of somebody else.parquet").touch()
+    for name, time in (("old.part", hour(0).start), ("new.part", hour(9).start)):
+        (folder / name).touch()
+        os.utime(folder / name, (time.timestamp(), time.timestamp()))
+    assert kept.drop_before(hour(1).end) == 1
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "20260101T010000Z_20260101T020000Z.parquet",
+        "20260101T020000Z_20260101T030000Z.parquet",
+        "new.part",
+        "of somebody else.parquet",
+    ]
+
+
+def test_a_window_that_cannot_be_written_leaves_the_old_file(
+    tmp_path: Path, connection: duckdb.DuckDBPyConnection
+) -> None:
+    kept = KeptPairs(tmp_path, "shop")
+    path = kept.keep(hour(0), "user_items", connection)
+    before = path.read_bytes()
+    with pytest.raises(duckdb.Error):
+        kept.keep(
+            hour(0),
+            connection.sql("SELECT error('no') AS user_id, 'a' AS item_id, 1 AS exposures"),
+            connection,
+        )
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_folder_that_cannot_be_made_is_a_store_error(
+    tmp_path: Path, connection: duckdb.DuckDBPyConnection
+) -> None:
+    (tmp_path / "kept").touch()
+    with pytest.raises(StoreError, match="cannot be kept"):
+        KeptPairs(tmp_path, "shop").keep(hour(0), "user_items", connection)
+
+
+@pytest.mark.parametrize("name", ["../shop", "", "a/b", "Shop", "a" * 64, "shop\n"])
+def test_a_name_that_could_leave_the_folder_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ValueError, match="not a valid name"):
+        KeptPairs(tmp_path, name)

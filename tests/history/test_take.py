@@ -1,0 +1,224 @@
+"""The picture of the store that the exporter and the page show."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import event
+
+from monitor.history.logstate import IndexedFile
+from monitor.history.snapshot import RecommenderState, SkippedFile
+from monitor.history.store import Store
+from monitor.history.take import take_snapshot
+from monitor.results import Result, Status, Window
+
+NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
+GINI = Result(metric="gini", status=Status.OK, definition="1", value=0.4, samples=10)
+RULE = Result(
+    metric="rule",
+    status=Status.OK,
+    definition="1",
+    labels={"rule": "blacklist", "kind": "hard"},
+    value=0.0,
+    samples=10,
+    violations=0,
+    threshold=0.0,
+)
+BROKEN = replace(RULE, status=Status.VIOLATED, value=0.1, violations=1, evidence=({"item_id": "<b>"},))
+
+
+def hour(number: int) -> Window:
+    return Window.of(datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=number), timedelta(hours=1))
+
+
+def put(
+    store: Store, number: int, *results: Result, check: str = "rules", status: Status | None = None
+) -> None:
+    store.record(
+        "shop",
+        check,
+        hour(number),
+        results,
+        fingerprint=f"{results}",
+        rows=1,
+        seconds=number / 10,
+        evaluated_at=NOON + timedelta(hours=number),
+        status=status,
+    )
+
+
+def state(store: Store, past: int = 48) -> RecommenderState:
+    (found,) = take_snapshot(store, ["shop"], NOON, past).recommenders
+    return found
+
+
+def test_an_empty_store_gives_a_recommender_without_anything(store: Store) -> None:
+    snapshot = take_snapshot(store, ["shop", "news"], NOON)
+    assert snapshot.recommenders == (RecommenderState("shop"), RecommenderState("news"))
+    assert (snapshot.taken_at, snapshot.counters) == (NOON, {})
+
+
+def test_the_newest_result_of_each_series_with_its_past(store: Store) -> None:
+    for number in (2, 0, 1):
+        put(store, number, replace(GINI, value=number / 10), RULE)
+    put(store, 5, GINI, check="exposure")
+    found = state(store)
+    assert [(one.check, one.result.metric) for one in found.series] == [
+        ("exposure", "gini"),
+        ("rules", "gini"),
+        ("rules", "rule"),
+    ]
+    gini = found.series[1]
+    assert (gini.window, gini.result, gini.evaluated_at) == (
+        hour(2),
+        replace(GINI, value=0.2),
+        NOON + timedelta(hours=2),
+    )
+    assert [(point.window, point.value, point.status) for point in gini.past] == [
+        (hour(number), number / 10, Status.OK) for number in range(3)
+    ]
+    assert (gini.standing, gini.since) == (Status.OK, hour(0).start)
+    assert found.last_window == hour(5)
+    assert found.last_run == NOON + timedelta(hours=5)
+    assert found.check_seconds == {"rules": 0.2, "exposure": 0.5}
+
+
+def test_a_series_that_the_newest_window_does_not_have_is_gone(store: Store) -> None:
+    put(store, 0, GINI, RULE)
+    put(store, 1, RULE)
+    assert [one.result.metric for one in state(store).series] == ["rule"]
+    put(store, 2, GINI)
+    (gini,) = state(store).series
+    assert [point.window for point in gini.past] == [hour(0), hour(2)]
+
+
+def test_a_window_that_was_judged_and_has_no_results_shows_none(store: Store) -> None:
+    put(store, 0, RULE)
+    put(store, 1, status=Status.OK)
+    assert state(store).series == ()
+
+
+def test_a_run_that_failed_as_a_whole_does_not_end_a_violation_nor_leave_ok_standing(store: Store) -> None:
+    put(store, 0, GINI, BROKEN)
+    put(store, 1, status=Status.NO_DATA)
+    put(store, 2, status=Status.ERROR)
+    put(store, 3, status=Status.ERROR)
+    gini, rule = state(store).series
+    assert (gini.window, gini.result.status, gini.result.value) == (hour(3), Status.ERROR, None)
+    assert (gini.standing, gini.since) == (Status.ERROR, hour(2).start)
+    assert [point.status for point in gini.past] == [Status.OK, Status.NO_DATA, Status.ERROR, Status.ERROR]
+    assert (rule.standing, rule.since) == (Status.VIOLATED, hour(0).start)
+    assert (rule.result.status, rule.result.violations, rule.result.evidence) == (Status.ERROR, None, ())
+    assert rule.violation is not None
+    assert rule.violation.result == BROKEN
+
+
+def test_the_evidence_of_a_violation_outlives_the_window_that_cleared_it(store: Store) -> None:
+    put(store, 0, BROKEN)
+    put(store, 1, RULE)
+    (rule,) = state(store).series
+    assert (rule.standing, rule.since, rule.result) == (Status.OK, hour(1).start, RULE)
+    assert rule.violation is not None
+    assert (rule.violation.window, rule.violation.result) == (hour(0), BROKEN)
+    for number in range(2, 6):
+        put(store, number, RULE)
+    (rule,) = state(store, past=3).series
+    assert rule.violation is None
+
+
+def test_a_violation_that_stands_keeps_its_evidence_however_old_it_is(store: Store) -> None:
+    put(store, 0, BROKEN)
+    for number in range(1, 9):
+        put(store, number, replace(RULE, status=Status.NO_DATA, value=None))
+    (rule,) = state(store, past=3).series
+    assert (rule.standing, rule.since) == (Status.VIOLATED, hour(0).start)
+    assert rule.violation is not None
+    assert rule.violation.result.evidence == BROKEN.evidence
+    assert len(rule.past) == 3
+
+
+def test_a_correction_of_a_past_window_changes_the_standing_at_once(store: Store) -> None:
+    put(store, 0, RULE)
+    put(store, 1, BROKEN)
+    put(store, 2, RULE)
+    put(store, 2, BROKEN)
+    put(store, 1, RULE)
+    (rule,) = state(store).series
+    assert (rule.standing, rule.since) == (Status.VIOLATED, hour(2).start)
+
+
+def test_a_window_judged_by_a_newer_definition_counts_once(store: Store) -> None:
+    put(store, 0, RULE)
+    put(store, 1, BROKEN)
+    store.record("shop", "rules", hour(1), [RULE], fingerprint="a", rows=1, seconds=1, evaluated_at=NOON,
+                 definition="2")  # fmt: skip
+    (rule,) = state(store).series
+    assert (rule.standing, rule.since, rule.violation) == (Status.OK, hour(0).start, None)
+    assert len(rule.past) == 2
+
+
+def test_the_longer_windows_of_a_changed_config_follow_the_shorter_ones(store: Store) -> None:
+    put(store, 22, BROKEN)
+    put(store, 23, RULE)
+    day = Window(hour(0).start, hour(23).end)
+    store.record("shop", "rules", day, [RULE], fingerprint="a", rows=1, seconds=1, evaluated_at=NOON)
+    following = Window(day.end, day.end + timedelta(days=1))
+    store.record("shop", "rules", following, [BROKEN], fingerprint="a", rows=1, seconds=1, evaluated_at=NOON)
+    (rule,) = state(store).series
+    assert (rule.window, rule.standing, rule.since) == (following, Status.VIOLATED, following.start)
+
+
+def test_logs_show_their_watermark_their_files_and_what_was_skipped(store: Store) -> None:
+    read = IndexedFile(path="a.parquet", size=1, modified="x")
+    bad = [
+        IndexedFile(path=f"{n}.csv", size=1, modified="x", status="skipped", reason=f"cut {n}")
+        for n in (2, 1)
+    ]
+    store.replace_files("shop", "exposures", [read, *bad], watermark=NOON)
+    store.set_watermark("shop", "feedback", NOON)
+    exposures, feedback = state(store).logs
+    assert (exposures.log, exposures.watermark, exposures.files) == ("exposures", NOON, 3)
+    assert exposures.skipped == (SkippedFile("1.csv", "cut 1"), SkippedFile("2.csv", "cut 2"))
+    assert (feedback.log, feedback.files, feedback.skipped) == ("feedback", 0, ())
+
+
+def test_the_counters_are_in_the_picture(store: Store) -> None:
+    put(store, 0, BROKEN)
+    counters = take_snapshot(store, ["shop"], NOON).counters
+    assert counters == store.counters()
+    labels = (("kind", "hard"), ("recommender", "shop"), ("rule", "blacklist"))
+    assert counters["recsys_rule_violations_total", labels] == 1
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_the_cost_of_a_picture_does_not_grow_with_the_history(tmp_path: Path, late: bool) -> None:
+    """Counted in steps of SQLite's virtual machine, so that no clock is needed."""
+    with Store.open(tmp_path / "history.sqlite") as store:
+        steps = 0
+
+        def count() -> int:
+            nonlocal steps
+            steps += 1
+            return 0
+
+        @event.listens_for(store._database._engine, "checkout")
+        def watch(connection: object, *_: object) -> None:
+            connection.set_progress_handler(count, 100)  # type: ignore[attr-defined]
+
+        def results(number: int) -> list[Result]:
+            flap = RULE if number % 10 else BROKEN
+            return [replace(GINI, metric=f"m{n}", value=number / 9) for n in range(20)] + [flap]
+
+        costs = []
+        for part in range(3):
+            for number in range(part * 100, part * 100 + 100):
+                put(store, number, *results(number))
+            if late:
+                put(store, part * 100 + 50, *[replace(one, status=Status.LATE) for one in results(1)])
+            before = steps
+            state(store)
+            costs.append(steps - before)
+        assert costs[2] < costs[0] * 1.3 + 10

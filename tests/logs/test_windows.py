@@ -1,0 +1,111 @@
+"""When a window is judged: on the log's own watermark, or late on the clock; again when its rows change."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from monitor.logs.windows import candidate_windows, due_windows, windows_between
+from monitor.results import Window
+
+DAY = datetime(2026, 3, 1, tzinfo=UTC)
+HEADER = "request_id,user_id,ts,item_id\n"
+
+
+def at(hour: float) -> datetime:
+    return DAY + timedelta(hours=hour)
+
+
+def window(hour: int) -> Window:
+    return Window(at(hour), at(hour + 1))
+
+
+@pytest.fixture
+def log_with(written, source_of, engine):
+    """A log with one row at each of the hours, as it is seen at a time."""
+
+    def make(hours, now, **time):
+        rows = "".join(f"r{i},u,{at(hour):%Y-%m-%d %H:%M:%S},a\n" for i, hour in enumerate(hours))
+        written("a.csv", HEADER + rows, now)
+        source = source_of(time={"window": "1h", "lateness": "5m", "max_wait": "2h", **time})
+        source.exposures.refresh(engine, now)
+        return source, source.time
+
+    return make
+
+
+def due(log, time, now, judged=None, since=DAY):
+    return due_windows(log, now, candidate_windows(log, now, since), judged or {})
+
+
+def test_a_window_waits_for_the_watermark_to_pass_its_end_plus_the_lateness(log_with):
+    log, time = log_with([0.5, 1.05], at(1.1))
+    assert due(log, time, at(1.1)) == []
+    log, time = log_with([0.5, 1 + 5 / 60], at(1.1))
+    (one,) = due(log, time, at(1.1))
+    assert (one.window, one.late, one.rows, one.correction) == (window(0), None, 1, False)
+
+
+def test_a_stalled_log_is_judged_late_once_the_clock_has_waited_long_enough(log_with):
+    log, time = log_with([0.5], at(0.6))
+    assert due(log, time, at(2.9)) == []
+    (one,) = due(log, time, at(3))
+    assert one.window == window(0)
+    assert "has reached 2026-03-01 00:30:00Z" in one.late
+
+
+def test_windows_without_rows_are_late_only_from_when_somebody_watched(log_with):
+    log, time = log_with([0.5], at(0.6))
+    assert [one.window for one in due(log, time, at(6), since=at(2))] == [window(3), window(2), window(0)]
+    assert all(one.late for one in due(log, time, at(6), since=at(2)))
+
+
+def test_an_old_log_is_judged_at_the_first_start_and_not_called_late_for_the_years_since(log_with):
+    log, time = log_with([0.5, 1.5, 2.5], at(3))
+    years_later = DAY + timedelta(days=2000)
+    judged = [(one.window, bool(one.late)) for one in due(log, time, years_later, since=years_later)]
+    assert judged == [(window(2), True), (window(1), False), (window(0), False)]
+
+
+def test_an_empty_window_between_rows_is_judged(log_with):
+    log, time = log_with([0.5, 2.5, 3.5], at(4))
+    empty = due(log, time, at(4))[1]
+    assert (empty.window, empty.rows, empty.late) == (window(1), 0, None)
+
+
+def test_missed_windows_are_made_up_for_newest_first_and_bounded(log_with):
+    log, time = log_with([hour + 0.5 for hour in range(20)], at(20), catch_up=4)
+    assert [one.window for one in due(log, time, at(20))] == [window(18), window(17), window(16)]
+
+
+def test_a_judged_window_is_due_again_only_when_its_rows_change(log_with):
+    log, time = log_with([0.5, 1.5], at(2))
+    (one,) = due(log, time, at(2))
+    judged = {one.window: one.fingerprint}
+    assert due(log, time, at(2), judged) == []
+    log, time = log_with([0.5, 0.6, 1.5], at(2.1))
+    (again,) = due(log, time, at(2.1), judged)
+    assert again.correction
+    assert again.rows == 2
+
+
+def test_a_window_that_was_judged_late_is_judged_again_once_it_is_complete(log_with):
+    log, time = log_with([0.5], at(0.6))
+    (late,) = due(log, time, at(3))
+    log, time = log_with([0.5, 1.5], at(3.1))
+    (one,) = [d for d in due(log, time, at(3.1), {late.window: late.fingerprint}) if d.window == late.window]
+    assert one.late is None
+    assert one.correction
+
+
+def test_a_clock_that_jumps_back_makes_nothing_due(log_with):
+    log, time = log_with([0.5], at(0.6))
+    assert due(log, time, DAY - timedelta(days=3)) == []
+
+
+def test_the_windows_of_a_span_cover_it(log_with):
+    log, time = log_with([0.5, 2.5], at(3))
+    assert windows_between(log.exposures, None, None, time.window) == [window(0), window(1), window(2)]
+    assert windows_between(log.exposures, at(1.5), at(2.5), time.window) == [window(1), window(2)]
+    assert windows_between(log.exposures, at(5), None, time.window) == []

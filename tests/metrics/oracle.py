@@ -1,0 +1,375 @@
+"""The metrics of section 1 once more, from the definitions, row by row and pair by pair.
+
+Nothing here is shared with the product: no closed form, no sums of squares, no counting in place
+of comparing. It is slow and meant to be read beside docs/metrics/README.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from itertools import combinations, pairwise
+
+import numpy as np
+from scipy.stats import binomtest, norm
+
+UNKNOWN = "no category"
+
+
+class Expected(dict):
+    """(metric, by) -> ("ok", value, samples, lower, upper), or the name of another state."""
+
+    def share(self, metric, by, hits, n):
+        if n == 0:
+            self[metric, by] = "no_data"
+        else:
+            ci = binomtest(hits, n).proportion_ci(0.95, "wilson")
+            self[metric, by] = ("ok", hits / n, n, ci.low, ci.high)
+
+    def mean(self, metric, by, values):
+        n = len(values)
+        if n == 0:
+            self[metric, by] = "no_data"
+            return
+        half = norm.ppf(0.975) * np.std(values, ddof=1) / math.sqrt(n) if n > 1 else None
+        mean = float(np.mean(values))
+        ends = (None, None) if half is None else (mean - half, mean + half)
+        self[metric, by] = ("ok", mean, n, *ends)
+
+    def bare(self, metric, by, value, samples):
+        self[metric, by] = ("ok", value, samples, None, None)
+
+
+def expected(world, settings) -> Expected:
+    found = Expected()
+    rows = world.exposures
+    shown = [r for r in rows if r["item_id"] is not None]
+    requests = defaultdict(list)
+    for r in rows:
+        requests[r["request_id"]].append(r)
+    shown_lists = {q: [r["item_id"] for r in rs if r["item_id"] is not None] for q, rs in requests.items()}
+    user_of = {q: rs[0]["user_id"] for q, rs in requests.items()}
+
+    _coverage(found, world, settings, shown_lists, user_of, shown)
+    _update_rate(found, world, requests, shown_lists, user_of)
+    _concentration(found, world, settings, shown)
+    if world.catalog is not None and "category" in world.catalog_columns:
+        _category_entropy(found, world, shown, shown_lists)
+    if world.catalog is not None:
+        like = Likeness(world, settings)
+        _diversity(found, shown_lists, like)
+        if world.feedback is not None:
+            _serendipity(found, world, settings, shown, like)
+    _personalization(found, shown)
+    _novelty(found, world, settings, shown)
+    if "score" in world.columns:
+        _score_health(found, settings, shown, requests)
+    if "propensity" in world.columns:
+        _importance(found, settings, shown)
+    return found
+
+
+def _coverage(found, world, settings, shown_lists, user_of, shown):
+    c = settings.valid_list_length
+    lengths = {q: len(items) for q, items in shown_lists.items()}
+    found.share("coverage", "pv", sum(n >= c for n in lengths.values()), len(lengths))
+    found.share("failure", "pv", sum(n == 0 for n in lengths.values()), len(lengths))
+    users = {u for u in user_of.values() if u is not None}
+    reached = {user_of[q] for q, n in lengths.items() if n >= c} - {None}
+    failed = {user_of[q] for q, n in lengths.items() if n == 0} - {None}
+    found.share("coverage", "uv", len(reached), len(users))
+    found.share("failure", "uv", len(failed), len(users))
+    if world.catalog is None:
+        return
+    known = {r["item_id"] for r in world.catalog}
+    items = {r["item_id"] for r in shown}
+    if not items:
+        found["coverage", "item"] = found["coverage_unknown_items", ""] = "no_data"
+        return
+    found.bare("coverage_unknown_items", "", len(items - known), len(items))
+    if known:
+        found.bare("coverage", "item", len(items & known) / len(known), len(known))
+    else:
+        found["coverage", "item"] = "undefined"
+
+
+def _update_rate(found, world, requests, shown_lists, user_of):
+    courses = defaultdict(list)
+    for q, rs in requests.items():
+        if user_of[q] is not None:
+            courses[user_of[q], rs[0].get("scene")].append((rs[0]["ts"], q))
+    rates, empty = [], 0
+    for course in courses.values():
+        course.sort()
+        for (_, older), (_, newer) in pairwise(course):
+            if shown_lists[older]:
+                new = [i for i in shown_lists[newer] if i not in shown_lists[older]]
+                rates.append(len(new) / len(shown_lists[older]))
+            else:
+                empty += 1
+    if not rates and empty:
+        found["update_rate", "refresh"] = "undefined"
+    else:
+        found.mean("update_rate", "refresh", rates)
+    if world.yesterday is not None and world.today is not None:
+        rates = []
+        for user in {u for u, _ in world.yesterday} & {u for u, _ in world.today}:
+            before = {i for u, i in world.yesterday if u == user}
+            now = {i for u, i in world.today if u == user}
+            rates.append(len(now - before) / len(before))
+        found.mean("update_rate", "day", rates)
+
+
+def gini(counts):
+    """By the mean absolute difference of all pairs: half of it over the mean, scaled to reach 1."""
+    n = len(counts)
+    differences = sum(abs(a - b) for a, b in combinations(counts, 2)) * 2
+    return differences / (2 * n * sum(counts)) * (n / (n - 1))
+
+
+def _concentration(found, world, settings, shown):
+    counts = Counter(r["item_id"] for r in shown)
+    if not counts:
+        found["gini_exposed", ""] = "no_data"
+    elif len(counts) == 1:
+        found["gini_exposed", ""] = "undefined"
+    else:
+        found.bare("gini_exposed", "", gini(list(counts.values())), len(counts))
+    best = sorted(counts.values(), reverse=True)
+    for by, top in (
+        ("top_1_percent", math.ceil(len(best) / 100)),
+        ("top_10_percent", math.ceil(len(best) / 10)),
+        ("top_item", 1),
+    ):
+        if best:
+            found.bare("popularity_share", by, sum(best[:top]) / len(shown), len(shown))
+        else:
+            found["popularity_share", by] = "no_data"
+    if world.catalog is None:
+        return
+    items = sorted({r["item_id"] for r in world.catalog})
+    of_catalog = [counts.get(i, 0) for i in items]
+    if not shown:
+        found["gini", ""] = "no_data"
+    elif len(items) < 2 or not sum(of_catalog):
+        found["gini", ""] = "undefined"
+    else:
+        found.bare("gini", "", gini(of_catalog), len(items))
+    if world.feedback is None:
+        return
+    acts = [f for f in world.feedback if f["item_id"] is not None and _counts(f, settings)]
+    actions = [sum(f["item_id"] == i for f in acts) for i in items]
+    if not shown or not acts:
+        found["matthew_effect", ""] = "no_data"
+    elif len(items) < 2 or not sum(of_catalog) or not sum(actions):
+        found["matthew_effect", ""] = "undefined"
+    else:
+        found.bare("matthew_effect", "", gini(of_catalog) - gini(actions), len(items))
+
+
+def _counts(action, settings):
+    return settings.action_events is None or action["event"] in settings.action_events
+
+
+def categories(world) -> dict[str, set[str]]:
+    """Item -> its categories; only items that have one."""
+    found = {}
+    for row in world.catalog:
+        value = row.get("category")
+        values = value if isinstance(value, list) else [value]
+        values = {v for v in values if v not in (None, "")}
+        if values:
+            found[row["item_id"]] = values
+    return found
+
+
+def _entropy(items, known):
+    weights = Counter()
+    for item in items:
+        own = known.get(item, {UNKNOWN})
+        for category in own:
+            weights[category] += 1 / len(own)
+    shares = np.array(list(weights.values())) / len(items)
+    return float(-(shares * np.log(shares)).sum())
+
+
+def _category_entropy(found, world, shown, shown_lists):
+    known = categories(world)
+    names = set().union(*known.values()) if known else set()
+    strangers = [r for r in shown if r["item_id"] not in known]
+    if strangers or any(r["item_id"] not in known for r in world.catalog):
+        names = names | {UNKNOWN}
+    m = len(names)
+    items = [r["item_id"] for r in shown]
+    of_users = defaultdict(list)
+    for r in shown:
+        if r["user_id"] is not None:
+            of_users[r["user_id"]].append(r["item_id"])
+    if not items:
+        found["category_entropy", "overall"] = found["unknown_category", ""] = "no_data"
+    else:
+        found.bare("unknown_category", "", len(strangers) / len(items), len(items))
+        if m < 2:
+            found["category_entropy", "overall"] = "undefined"
+        else:
+            found.bare("category_entropy", "overall", _entropy(items, known) / math.log(m), len(items))
+    for by, owners in (("pv", shown_lists), ("uv", of_users)):
+        valid = [x for x in owners.values() if len(x) >= 2]
+        if valid and m < 2:
+            found["category_entropy", by] = "undefined"
+        else:
+            found.mean("category_entropy", by, [_entropy(x, known) / math.log(min(m, len(x))) for x in valid])
+
+
+class Likeness:
+    """The similarity of two items, and which items can be compared."""
+
+    def __init__(self, world, settings):
+        self.by_vector = settings.similarity == "vector" or (
+            settings.similarity is None and "vector" in world.catalog_columns
+        )
+        if self.by_vector:
+            given = {r["item_id"]: r.get("vector") for r in world.catalog}
+            longest = max((len(v) for v in given.values() if v is not None), default=0)
+            self.vectors = {
+                i: np.array(v)
+                for i, v in given.items()
+                if v is not None
+                and len(v) == longest
+                and all(x is not None and math.isfinite(x) for x in v)
+                and any(v)
+            }
+        else:
+            self.known = categories(world)
+
+    def comparable(self, item):
+        return not self.by_vector or item in self.vectors
+
+    def of(self, a, b):
+        if self.by_vector:
+            x, y = self.vectors[a], self.vectors[b]
+            x, y = x / np.abs(x).max(), y / np.abs(y).max()
+            return float(x @ y / (np.linalg.norm(x) * np.linalg.norm(y)))
+        x, y = self.known.get(a, {UNKNOWN}), self.known.get(b, {UNKNOWN})
+        return len(x & y) / math.sqrt(len(x) * len(y))
+
+
+def _diversity(found, shown_lists, like):
+    values = []
+    for every in shown_lists.values():
+        items = [i for i in every if like.comparable(i)]
+        if len(items) >= 2:
+            values.append(np.mean([1 - like.of(a, b) for a, b in combinations(items, 2)]))
+    found.mean("intra_list_diversity", "", values)
+
+
+def _serendipity(found, world, settings, shown, like):
+    acts = [f for f in world.feedback if f["item_id"] is not None and _counts(f, settings)]
+
+    def acted(row):
+        for f in acts:
+            if f["item_id"] == row["item_id"]:
+                if f.get("request_id") is not None:
+                    if f["request_id"] == row["request_id"]:
+                        return True
+                elif f["user_id"] is not None and f["user_id"] == row["user_id"]:
+                    return True
+        return False
+
+    values = []
+    for row in shown:
+        if row["user_id"] is None or not acted(row):
+            continue
+        earlier = {i for u, i in world.history_actions or [] if u == row["user_id"] and like.comparable(i)}
+        if earlier and like.comparable(row["item_id"]):
+            values.append(1 - max(like.of(row["item_id"], i) for i in earlier))
+    found.mean("serendipity", "", values)
+
+
+def _personalization(found, shown):
+    items = sorted({r["item_id"] for r in shown})
+    users = sorted({r["user_id"] for r in shown if r["user_id"] is not None})
+    if len(users) < 2:
+        found["personalization", ""] = "undefined" if users else "no_data"
+        return
+    matrix = np.zeros((len(users), len(items)))
+    for r in shown:
+        if r["user_id"] is not None:
+            matrix[users.index(r["user_id"]), items.index(r["item_id"])] = 1
+    cosines = [a @ b / (np.linalg.norm(a) * np.linalg.norm(b)) for a, b in combinations(list(matrix), 2)]
+    found.bare("personalization", "", 1 - float(np.mean(cosines)), len(users))
+
+
+def _novelty(found, world, settings, shown):
+    bys = {"item": lambda item: {item}}
+    if world.catalog is not None and "category" in world.catalog_columns:
+        known = categories(world)
+        bys["category"] = lambda item: known.get(item, set())
+    history = world.history
+    for by, values in bys.items():
+        if not history:
+            found["novelty", by] = "no_data"
+            continue
+        now = {(r["user_id"], v) for r in shown if r["user_id"] is not None for v in values(r["item_id"])}
+        before = {(u, v) for u, item, _ in history for v in values(item)}
+        found.share("novelty", by, len(now - before), len(now))
+    if history:
+        everyone = {u for u, _, _ in history}
+        seen_by = {i: {u for u, item, _ in history if item == i} for i in {r["item_id"] for r in shown}}
+        bits = [-math.log2(max(1, len(seen_by[r["item_id"]])) / len(everyone)) for r in shown]
+        found.mean("self_information", "", bits)
+    else:
+        found["self_information", ""] = "no_data"
+    if settings.popularity == "actions":
+        past = [item for _, item in world.history_actions or []]
+    else:
+        past = [item for _, item, n in history or [] for _ in range(n)]
+    if past and shown:
+        counts = [past.count(r["item_id"]) for r in shown]
+        found.bare("average_popularity", "", float(np.mean(counts)), len(counts))
+    else:
+        found["average_popularity", ""] = "no_data"
+
+
+def _score_health(found, settings, shown, requests):
+    scores = [r["score"] for r in shown if r["score"] is not None]
+    finite = [s for s in scores if math.isfinite(s)]
+    found.share("score_health", "null", len(shown) - len(scores), len(shown))
+    found.share("score_health", "nan", sum(math.isnan(s) for s in scores), len(scores))
+    found.share("score_health", "infinite", sum(math.isinf(s) for s in scores), len(scores))
+    found.share("score_health", "zero", sum(s == 0 for s in scores), len(scores))
+    found.share("score_health", "one", sum(s == 1 for s in scores), len(scores))
+    tiny = np.finfo(np.float64).tiny
+    found.share("score_health", "denormal", sum(0 < abs(s) < tiny for s in scores), len(scores))
+    if settings.score_range is not None:
+        low, high = settings.score_range
+        found.share("score_health", "out_of_range", sum(s < low or s > high for s in scores), len(scores))
+    of_lists = [
+        ["nan" if math.isnan(r["score"]) else r["score"] for r in rs if r["score"] is not None]
+        for rs in requests.values()
+    ]
+    several = [x for x in of_lists if len(x) >= 2]
+    found.share("score_health", "all_equal_lists", sum(len(set(x)) == 1 for x in several), len(several))
+    if finite:
+        found.bare("score_health", "distinct", len(set(finite)) / len(finite), len(finite))
+    else:
+        found["score_health", "distinct"] = "no_data"
+
+
+def _importance(found, settings, shown):
+    logged = [r["propensity"] for r in shown if r["propensity"] is not None]
+    usable = [p for p in logged if 0 < p <= 1]
+    finite = [p for p in logged if math.isfinite(p)]
+    for key in (("importance_weight", "min"), ("importance_weight", "max"), ("effective_sample_size", "")):
+        found[key] = "undefined" if logged else "no_data"
+    if usable:
+        weights = [1 / p for p in usable]
+        found.bare("importance_weight", "min", min(weights), len(usable))
+        found.bare("importance_weight", "max", max(weights), len(usable))
+        size = math.fsum(weights) ** 2 / math.fsum(w * w for w in weights)
+        found.bare("effective_sample_size", "", size, len(usable))
+    if finite:
+        low = sum(p < settings.min_propensity for p in finite) / len(finite)
+        found.bare("low_propensity", "", low, len(finite))
+    else:
+        found["low_propensity", ""] = "no_data"

@@ -1,0 +1,253 @@
+"""Running all families: errors, interrupts, slices, switches, and what is shared between them."""
+
+from __future__ import annotations
+
+import duckdb
+import ibis
+import pytest
+from pydantic import ValidationError
+
+from monitor.metrics import measure
+from monitor.metrics.catalogue import FAMILIES, SPECS
+from monitor.metrics.describe import page
+from monitor.metrics.measure import measure_all, not_measured
+from monitor.metrics.settings import MetricSettings
+from monitor.results import Status
+from tests.conftest import ROOT
+from tests.metrics.worlds import World, by_name, catalog, lists, results_of, shared_of
+
+SHOWN = lists(("u1", "abc"), ("u1", "abd"), ("u2", "a"), score=0.5, propensity=0.5, scene="home", shelf="top")
+FULL = World(
+    SHOWN,
+    catalog(a="x", b="y", c="x", d="y"),
+    feedback=[{"user_id": "u1", "item_id": "a", "event": "click"}],
+    history=[("u1", "a", 1)],
+    history_actions=[("u1", "b")],
+    yesterday=[("u1", "a")],
+    today=[("u1", "b")],
+)
+
+
+class Broken:
+    """A table whose query fails when it runs, and not before."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def to_pyarrow(self):
+        raise self.error
+
+
+def test_a_full_set_of_logs_gives_every_metric_of_the_catalogue():
+    found = by_name(results_of(FULL, MetricSettings(score_range=(0, 1), novelty=("category",))))
+    declared = {(spec.name, by) for spec in SPECS.values() for by in (spec.by or ("",))}
+    assert found.keys() == declared - {("novelty", "tag")}
+    assert {r.status for r in found.values()} == {Status.OK}
+    assert not_measured(shared_of(FULL), MetricSettings()) == {}
+
+
+def test_only_declared_metrics_by_declared_labels_with_declared_intervals_come_out():
+    for result in results_of(FULL):
+        spec = SPECS[result.metric]
+        assert result.labels.get("by", "") in (spec.by or ("",))
+        if result.lower is not None:
+            assert spec.interval
+        if spec.unit == "ratio" and result.metric != "update_rate":
+            assert 0 <= result.value <= 1
+
+
+def test_every_family_gives_metrics_of_the_catalogue_and_every_metric_has_a_family():
+    given = {
+        (spec.name, by) for family in FAMILIES for spec, values in family.outputs for by in values or ("",)
+    }
+    assert {name for name, _ in given} == SPECS.keys()
+    assert all(SPECS[spec.name] is spec for family in FAMILIES for spec, _ in family.outputs)
+    assert len({family.name for family in FAMILIES}) == len(FAMILIES)
+
+
+def test_exposures_alone_give_what_needs_nothing_else_and_the_rest_has_a_reason():
+    world = World(SHOWN, columns=())
+    found = {result.metric for result in results_of(world)}
+    assert found == {
+        "coverage",
+        "failure",
+        "update_rate",
+        "gini_exposed",
+        "popularity_share",
+        "personalization",
+        "novelty",
+        "self_information",
+        "average_popularity",
+    }
+    reasons = not_measured(shared_of(world), MetricSettings(disable=("update_rate",)))
+    assert reasons["gini"] == "needs the log catalog"
+    assert reasons["score_health"] == "needs the column score of the log exposures"
+    assert reasons["update_rate"] == "switched off"
+
+
+def test_a_catalog_without_categories_leaves_out_what_needs_them():
+    world = World(SHOWN, [{"item_id": "a"}], FULL.feedback, columns=(), catalog_columns=())
+    reasons = not_measured(shared_of(world), MetricSettings())
+    for name in ("category_entropy", "intra_list_diversity", "serendipity"):
+        assert reasons[name] == "needs the column category of the log catalog"
+    assert "gini" not in reasons
+
+
+def test_an_error_of_one_family_is_the_error_of_its_metrics_alone(monkeypatch):
+    family = next(f for f in FAMILIES if f.name == "gini")
+    monkeypatch.setattr(
+        type(family), "measure", lambda *_: Broken(duckdb.OutOfMemoryException("no room\nLINE 1"))
+    )
+    found = by_name(results_of(FULL))
+    assert found["gini", ""].status is Status.ERROR
+    assert found["gini", ""].detail == "OutOfMemoryException: no room"
+    assert found["gini", ""].value is None
+    assert [key for key, r in found.items() if r.status is Status.ERROR] == [("gini", "")]
+
+
+def test_an_error_in_a_slice_leaves_the_overall_value_alone(monkeypatch):
+    family = next(f for f in FAMILIES if f.name == "personalization")
+    whole = type(family).measure
+
+    def fails_by_slice(self, shared, settings, key=None):
+        return whole(self, shared, settings) if key is None else Broken(RuntimeError("no"))
+
+    monkeypatch.setattr(type(family), "measure", fails_by_slice)
+    found = by_name(results_of(FULL, dimensions={"scene": "scene"}))
+    assert found["personalization", ""].status is Status.OK
+    assert found["personalization", "", "scene", ""].status is Status.ERROR
+
+
+def test_an_interrupt_is_not_an_error_of_the_family(monkeypatch):
+    family = next(f for f in FAMILIES if f.name == "gini")
+    monkeypatch.setattr(type(family), "measure", lambda *_: Broken(duckdb.InterruptException("interrupted")))
+    with pytest.raises(duckdb.InterruptException):
+        results_of(FULL)
+
+
+def test_an_interrupt_within_a_slice_is_raised_too(monkeypatch):
+    family = next(f for f in FAMILIES if f.name == "gini")
+    whole = type(family).measure
+
+    def stopped_by_slice(self, shared, settings, key=None):
+        return (
+            whole(self, shared, settings) if key is None else Broken(duckdb.InterruptException("interrupted"))
+        )
+
+    monkeypatch.setattr(type(family), "measure", stopped_by_slice)
+    with pytest.raises(duckdb.InterruptException):
+        results_of(FULL, dimensions={"scene": "scene"})
+
+
+def test_a_family_is_measured_when_it_is_asked_for():
+    seen = []
+    shared = shared_of(FULL)
+    whole = shared.once
+    shared.once = lambda name, *rest, **options: seen.append(name) or whole(name, *rest, **options)  # type: ignore[method-assign]
+    families = measure_all(shared, MetricSettings())
+    assert seen == []
+    first = next(families)
+    assert first.family == "coverage"
+    assert first.seconds > 0
+    assert set(seen) == {"requests"}
+
+
+def test_shared_tables_are_made_once_a_window():
+    made = []
+
+    def keep(name, expression):
+        made.append(name)
+        return ibis.memtable(expression.to_pyarrow())
+
+    shared = shared_of(FULL)
+    shared._materialise = keep
+    list(measure_all(shared, MetricSettings(), {"scene": "scene"}))
+    assert len(made) == len(set(made))
+    assert {"requests", "user_items", "item_counts", "requests_by_scene", "item_counts_by_scene"} <= set(made)
+
+
+def test_switched_off_metrics_give_no_results():
+    found = {r.metric for r in results_of(FULL, MetricSettings(disable=("coverage", "gini", "score_health")))}
+    assert not found & {"coverage", "gini", "score_health"}
+    assert {"failure", "coverage_unknown_items"} <= found
+
+
+def test_slices_carry_their_name_and_value_and_a_null_is_unknown():
+    rows = [{**r, "scene": None if r["user_id"] == "u2" else "<b>'"} for r in SHOWN]
+    results = results_of(World(rows), dimensions={"place": "scene"}, only=("coverage",))
+    found = by_name(results)
+    assert found["coverage", "pv", "place", "<b>'"].samples == 2
+    assert found["coverage", "pv", "place", "unknown"].samples == 1
+    assert found["coverage", "pv"].samples == 3
+
+
+def test_a_slice_of_numbers_has_its_values_as_text():
+    found = by_name(results_of(World(SHOWN), dimensions={"rank": "score"}, only=("coverage",)))
+    assert found["coverage", "pv", "rank", "0.5"].samples == 3
+
+
+def test_an_empty_window_gives_no_data_or_undefined_and_never_a_value():
+    from dataclasses import replace
+
+    world = replace(FULL, exposures=[], yesterday=[], today=[])
+    results = results_of(world, MetricSettings(score_range=(0, 1)), {"scene": "scene"})
+    assert {r.status for r in results} == {Status.NO_DATA}
+    assert all(r.value is None and r.detail for r in results)
+    assert not [r for r in results if "dimension" in r.labels]
+
+
+def test_items_that_are_all_null_are_requests_that_failed():
+    found = by_name(results_of(World(lists(("u1", ""), ("u2", "")), FULL.catalog, columns=("score",))))
+    assert found["failure", "pv"].value == 1.0
+    assert {r.status for k, r in found.items() if k[0] not in ("failure", "coverage", "update_rate")} == {
+        Status.NO_DATA
+    }
+
+
+def test_the_same_window_gives_the_same_numbers_twice():
+    first, second = (results_of(FULL, dimensions={"scene": "scene"}) for _ in range(2))
+    assert first == second
+
+
+def test_the_default_definition_is_the_version_and_a_setting_shows_in_it():
+    assert by_name(results_of(FULL))["novelty", "item"].definition == "1"
+    long = MetricSettings(history="14d")
+    assert by_name(results_of(FULL, long))["novelty", "item"].definition == "1;history=1209600s"
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"disable": ["covrage"]}, "no metric is called 'covrage'"),
+        ({"score_range": [1, 0]}, "the lower one first"),
+        ({"score_range": [0, "inf"]}, "finite"),
+        ({"history": "0d"}, "longer than 0"),
+        ({"valid_list_length": 0}, "greater than or equal to 1"),
+        ({"min_propensity": 0}, "greater than 0"),
+        ({"similarity": "colour"}, "category"),
+        ({"valid_lenght": 1}, "Extra inputs"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(values, message):
+    with pytest.raises(ValidationError, match=message):
+        MetricSettings(**values)
+
+
+def test_the_reference_page_is_the_one_that_the_catalogue_gives():
+    committed = (ROOT / "docs" / "metrics" / "README.md").read_text(encoding="utf-8")
+    assert committed == page(), "run: python -m monitor.metrics.describe > docs/metrics/README.md"
+
+
+def test_every_metric_says_what_it_answers_and_where_it_misleads():
+    for spec in SPECS.values():
+        for text in (spec.help, spec.formula, spec.answers, spec.misleads, spec.samples, spec.no_data):
+            assert text, spec.name
+        assert spec.requires
+        assert f"## {spec.name}\n" in page()
+
+
+def test_an_error_message_is_one_printable_line_of_bounded_length():
+    text = measure.explain(ValueError("x" * 1000 + "\x1b[31m"))
+    assert len(text) == 300
+    assert measure.explain(ValueError("a\x00b\nsecret")) == "ValueError: a b"
+    assert measure.explain(ValueError()) == "ValueError"

@@ -1,0 +1,152 @@
+"""Small windows written down as rows, and the way from them to results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+import duckdb
+import ibis
+import pyarrow as pa
+
+from monitor.metrics.catalogue import SPECS
+from monitor.metrics.measure import measure_all
+from monitor.metrics.settings import MetricSettings
+from monitor.metrics.shared import Shared
+
+START = datetime(2026, 1, 1)
+
+TYPES = {
+    "request_id": pa.string(),
+    "user_id": pa.string(),
+    "item_id": pa.string(),
+    "ts": pa.timestamp("us"),
+    "position": pa.int64(),
+    "score": pa.float64(),
+    "propensity": pa.float64(),
+    "scene": pa.string(),
+    "shelf": pa.string(),
+    "event": pa.string(),
+    "exposures": pa.int64(),
+    "vector": pa.list_(pa.float64()),
+}
+
+
+@dataclass(frozen=True)
+class World:
+    """The logs of one window; None stands for a log that is not there."""
+
+    exposures: list[dict]
+    catalog: list[dict] | None = None
+    feedback: list[dict] | None = None
+    history: list[tuple[str, str, int]] | None = None
+    history_actions: list[tuple[str, str]] | None = None
+    yesterday: list[tuple[str, str]] | None = None
+    today: list[tuple[str, str]] | None = None
+    columns: tuple[str, ...] = ("score", "propensity", "scene", "shelf")
+    category: pa.DataType = field(default_factory=pa.string)
+    user: pa.DataType = field(default_factory=pa.string)
+    catalog_columns: tuple[str, ...] = ("category",)
+    feedback_columns: tuple[str, ...] = ("request_id",)
+
+    def where(self, column: str, value: str) -> World:
+        """The same world with only the exposures of one slice."""
+        return replace(self, exposures=[r for r in self.exposures if (r.get(column) or "unknown") == value])
+
+
+def table(backend, name: str, rows: list[dict], columns: list[str], types: dict | None = None):
+    """A table of these columns, whether there are rows or not."""
+    types = TYPES | (types or {})
+    schema = pa.schema([(c, types[c]) for c in columns])
+    data = {c: [row.get(c) for row in rows] for c in columns}
+    return backend.create_table(name, pa.table(data, schema=schema))
+
+
+def shared_of(world: World, **options) -> Shared:
+    """The world's logs in a database of their own."""
+    connection = duckdb.connect()
+    connection.execute("SET threads = 1")
+    backend = ibis.duckdb.from_connection(connection)
+
+    def pairs(name, rows, columns=("user_id", "item_id")):
+        if rows is None:
+            return None
+        return table(backend, name, [dict(zip(columns, row, strict=True)) for row in rows], list(columns))
+
+    own = {"category": world.category, "tags": pa.list_(pa.string())}
+    users = {"user_id": world.user}
+    return Shared(
+        table(
+            backend,
+            "exposures",
+            world.exposures,
+            ["request_id", "user_id", "ts", "item_id", *world.columns],
+            users,
+        ),
+        catalog=None
+        if world.catalog is None
+        else table(backend, "catalog", world.catalog, ["item_id", *world.catalog_columns], own),
+        feedback=None
+        if world.feedback is None
+        else table(
+            backend,
+            "feedback",
+            world.feedback,
+            ["user_id", "item_id", "ts", "event", *world.feedback_columns],
+        ),
+        history_user_items=pairs("history", world.history, ("user_id", "item_id", "exposures")),
+        history_actions=pairs("history_actions", world.history_actions),
+        previous_day_user_items=pairs("yesterday", world.yesterday),
+        today_user_items=pairs("today", world.today),
+        materialise=lambda name, expression: backend.create_table(f"made {name}", expression),
+        **options,
+    )
+
+
+def results_of(
+    world: World, settings: MetricSettings | None = None, dimensions=None, only: tuple[str, ...] = ()
+) -> list:
+    """Every result of the world, or those of some metrics."""
+    settings = settings or MetricSettings()
+    if only:
+        settings = settings.model_copy(update={"disable": tuple(name for name in SPECS if name not in only)})
+    measured = measure_all(shared_of(world), settings, dimensions or {})
+    return [result for family in measured for result in family.results]
+
+
+def by_name(results: list) -> dict:
+    """Results as (metric, by) -> result, those of slices as (metric, by, dimension, value)."""
+    found = {}
+    for result in results:
+        labels = dict(result.labels)
+        key = (result.metric, labels.pop("by", ""), *labels.values())
+        assert key not in found, key
+        found[key] = result
+    return found
+
+
+def lists(*shown: tuple[str | None, str], **columns) -> list[dict]:
+    """Exposures of requests given as (user, items), the items one letter each, a minute apart.
+
+    >>> [(r["request_id"], r["user_id"], r["item_id"]) for r in lists(("u1", "ab"), ("u2", ""))]
+    [('r0', 'u1', 'a'), ('r0', 'u1', 'b'), ('r1', 'u2', None)]
+    """
+    rows = []
+    for number, (user, items) in enumerate(shown):
+        for position, item in enumerate(items or [None], start=1):
+            rows.append(
+                {
+                    "request_id": f"r{number}",
+                    "user_id": user,
+                    "ts": START + timedelta(minutes=number),
+                    "item_id": item,
+                    "position": position,
+                    **columns,
+                }
+            )
+    return rows
+
+
+def catalog(**categories) -> list[dict]:
+    """A catalog of item=category."""
+    return [{"item_id": item, "category": category} for item, category in categories.items()]

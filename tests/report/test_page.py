@@ -1,0 +1,223 @@
+"""What the pages say of a snapshot, before anything is laid out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from monitor.history.snapshot import RecommenderState, Snapshot, Violation
+from monitor.report.evidence import rule_page
+from monitor.report.page import overview, recommender_page
+from monitor.report.sparkline import sparkline
+from monitor.results import Status
+from tests.service import pictures
+
+
+def shop_view(snapshot: Snapshot | None = None):
+    found = recommender_page(snapshot or pictures.full(), "shop", pictures.NOW)
+    assert found is not None
+    return found.recommender
+
+
+def plain(text: str) -> str:
+    return text.replace("\xa0", " ")
+
+
+def test_the_worst_recommender_comes_first():
+    page = overview(pictures.full(), pictures.NOW)
+    assert [(v.name, v.verdict.key) for v in page.recommenders] == [
+        ("shop", "violated"),
+        ("video", "error"),
+        ("news", "ok"),
+    ]
+    assert page.summary == "2 of 3 recommenders need attention"
+    assert page.verdict.word == "violated"
+
+
+def test_all_is_well_only_where_everything_was_judged_ok():
+    well = replace(pictures.full(), recommenders=(pictures.news(),))
+    assert overview(well, pictures.NOW).summary == "All is well with news"
+    assert overview(pictures.empty(), pictures.NOW).summary == "Nothing has been judged yet"
+    assert overview(pictures.empty(), pictures.NOW).verdict.key == "no_data"
+    assert overview(Snapshot(pictures.NOW), pictures.NOW).summary == "No recommender is configured"
+
+
+def test_the_summary_counts_each_rule_once():
+    assert shop_view().summary == (
+        "2 of 8 rules violated · 3 could not be judged · 2 ok · 1 not judged yet · 1 objective missed"
+    )
+
+
+def test_what_needs_attention_is_the_worst_first_and_the_newest_of_it_on_top():
+    rows = [(row.name, row.verdict.key) for row in shop_view().attention]
+    assert rows == [
+        ("blacklist", "violated"),
+        ("duplicate_item", "violated"),
+        ("coverage", "violated"),
+        ("item_off_shelf", "error"),
+        ("future_timestamp", "late"),
+        ("capped_category", "no_data"),
+    ]
+
+
+def test_a_rule_row_says_how_much_since_when_and_how_sure():
+    row = shop_view().rules[0]
+    assert row.counted == "9 of 11,873"
+    assert plain(row.value) == "0.0758 %"
+    assert row.bound == "none allowed"
+    assert plain(row.interval) == "0.04 % to 0.143 %"
+    assert row.since is not None
+    assert (row.since.text, row.since.age) == ("2026-03-09 11:00 UTC", "3 h 7 min ago")
+    assert row.evidence == len(pictures.NASTY)
+
+
+def test_a_violation_that_is_over_is_still_told_with_its_evidence():
+    broken = next(one for one in pictures.shop().series if one.result.labels.get("rule") == "blacklist")
+    well = replace(
+        broken,
+        standing=Status.OK,
+        result=replace(broken.result, status=Status.OK, value=0.0, violations=0, evidence=()),
+        violation=Violation(broken.window, broken.result),
+    )
+    state = replace(pictures.news(), series=(well,))
+    page = overview(replace(pictures.full(), recommenders=(state,)), pictures.NOW)
+    assert page.summary == "All is well again with news"
+    (told,) = page.recommenders[0].lately
+    assert (told.name, told.href) == ("blacklist", "recommenders/shop/rules/blacklist")
+    assert plain(told.counted).startswith(f"{broken.result.violations} of ")
+    assert page.recommenders[0].attention == ()
+
+
+def test_a_tiny_rate_is_not_shown_as_zero():
+    rows = {row.name: row for row in shop_view().rules}
+    assert plain(rows["list_length"].value) == "1.3e-05 %"
+
+
+def test_a_rule_that_stands_violated_says_that_its_last_window_was_ok():
+    rows = {row.name: row for row in shop_view().rules}
+    last = rows["duplicate_item"].last
+    assert (rows["duplicate_item"].verdict.key, last and last.key) == ("violated", "ok")
+
+
+def test_metrics_are_grouped_in_the_order_of_the_catalogue():
+    groups = {group.name: group for group in shop_view().metrics}
+    assert next(iter(groups)) == "coverage"
+    assert [row.name for row in groups["coverage"].rows] == ["pv", "uv", "item"]
+    assert plain(groups["coverage"].rows[1].value) == "99.9999 %"
+    assert groups["category_entropy"].rows[0].verdict.word == "undefined"
+
+
+def test_slices_are_cut_off_and_the_rest_is_counted():
+    (group,) = shop_view(pictures.wide(1000)).slices
+    assert (len(group.rows), group.left_out) == (200, 804)
+
+
+def test_a_metric_in_error_makes_its_recommender_an_error_even_without_an_objective():
+    result = pictures.metric("gini", status=Status.ERROR, detail="interrupted after 5 min")
+    state = replace(pictures.news(), series=(*pictures.news().series, pictures.series(result)))
+    page = overview(Snapshot(pictures.NOW, (state,)), pictures.NOW)
+    assert page.verdict.key == "error"
+    (told,) = page.recommenders[0].attention
+    assert (told.name, told.detail) == ("gini", "interrupted after 5 min")
+
+
+def test_a_metric_with_nothing_to_measure_does_not_alarm():
+    result = pictures.metric("serendipity", status=Status.NO_DATA)
+    state = replace(pictures.news(), series=(*pictures.news().series, pictures.series(result)))
+    assert overview(Snapshot(pictures.NOW, (state,)), pictures.NOW).verdict.key == "ok"
+
+
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        (RecommenderState("a"), "no readable rows"),
+        (RecommenderState("a", error="no such file"), "cannot be run"),
+        (replace(pictures.news(), series=()), "lateness"),
+    ],
+)
+def test_an_empty_page_says_why(state, reason):
+    (view,) = overview(Snapshot(pictures.NOW, (state,)), pictures.NOW).recommenders
+    assert view.empty.startswith("No window has been judged yet: ")
+    assert reason in view.empty
+
+
+def test_an_old_picture_says_that_it_is_old():
+    fresh = overview(pictures.full(), pictures.NOW + timedelta(minutes=14))
+    old = overview(pictures.full(), pictures.NOW + timedelta(minutes=20))
+    assert fresh.frame.stale == ""
+    assert "20 min ago" in old.frame.stale
+
+
+def test_foreign_text_is_made_visible_in_every_place():
+    (log, *_) = [log for log in shop_view().logs if log.skipped]
+    assert log.skipped[1][0] == "logs/<b>odd</b>[LF]name.csv"
+    assert [row.name for row in shop_view().slices[0].rows][2] == 'we"ird\\ [LF]<scene>'
+
+
+def test_the_evidence_keeps_every_column_and_tells_null_from_empty():
+    page = rule_page(pictures.full(), "shop", "blacklist", pictures.NOW)
+    assert page is not None
+    assert page.columns == (
+        "request_id",
+        "user_id",
+        "ts",
+        "item_id",
+        "position",
+        "score",
+        "list_version",
+    )
+    assert page.rows[0][3] == pictures.HOSTILE
+    assert page.rows[3][5] is None
+    assert page.rows[3][3] == "safe[U+202E]gnp.exe"
+    assert page.rows[5][3] == "x" * 300 + "… (5,000 characters)"
+    assert page.total == "17"
+    assert (page.owner, page.runbook) == ("shop-oncall", "https://runbooks.example.org/blacklist")
+
+
+def test_a_runbook_that_is_no_web_address_is_no_link():
+    page = rule_page(pictures.full(), "shop", "brand_new", pictures.NOW)
+    assert page is not None
+    assert page.runbook == ""
+    assert page.runbook_path.startswith("javascript:")
+    assert page.empty == "No window has been judged by this rule yet."
+
+
+def test_the_evidence_of_an_older_window_is_shown_as_older():
+    state = pictures.shop()
+    newest, standing = state.series[0], state.series[1]
+    earlier = replace(newest.result, evidence=pictures.evidence()[:2])
+    window = standing.past[2].window
+    changed = replace(standing, violation=Violation(window, earlier))
+    snapshot = Snapshot(pictures.NOW, (replace(state, series=(changed,)),))
+    page = rule_page(snapshot, "shop", "duplicate_item", pictures.NOW)
+    assert page is not None
+    assert page.evidence_is_older
+    assert len(page.rows) == 2
+    assert page.evidence_window == "2026-03-09 10:00 to 11:00 UTC"
+
+
+@pytest.mark.parametrize(("recommender", "rule"), [("shop", "nope"), ("nope", "blacklist")])
+def test_an_unknown_rule_has_no_page(recommender, rule):
+    assert rule_page(pictures.full(), recommender, rule, pictures.NOW) is None
+
+
+def test_a_sparkline_breaks_where_a_value_is_missing_and_says_so_in_words():
+    drawn = sparkline(pictures.past([0.1, 0.2, None, 0.4], {3: Status.VIOLATED}), str, threshold=0.3)
+    assert drawn is not None
+    assert drawn.label == "last 4 windows: lowest 0.1, highest 0.4, 1 violated, 1 without a value"
+    assert len(drawn.lines) == 1
+    assert [dot.status for dot in drawn.dots] == ["violated"]
+    assert len(drawn.gaps) == 1
+    assert drawn.threshold is not None
+    top, bottom = drawn.dots[0].y, float(drawn.lines[0].split(" ")[0].split(",")[1])
+    assert top < drawn.threshold < bottom
+
+
+def test_a_flat_or_lonely_past_is_drawn_without_dividing_by_zero():
+    assert sparkline(pictures.past([0.5]), str) is None
+    assert sparkline(pictures.past([None, None]), str) is None
+    flat = sparkline(pictures.past([0.5, 0.5]), str)
+    assert flat is not None
+    assert {point.split(",")[1] for point in flat.lines[0].split(" ")} == {"14.0"}

@@ -1,0 +1,67 @@
+"""The JSON shape that `check --format json` and `history export` share."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+
+from monitor.report.result_json import result_as_json
+from monitor.results import Result, Status, Window
+
+HOUR = Window.of(datetime(2026, 1, 1, 10, tzinfo=UTC), timedelta(hours=1))
+
+
+def test_a_metric_has_exactly_the_promised_keys() -> None:
+    result = Result(
+        metric="coverage",
+        status=Status.OK,
+        definition="1",
+        labels={"by": "pv"},
+        value=0.5,
+        samples=4,
+        lower=0.1,
+    )
+    assert result_as_json("shop", "exposure", HOUR, result) == {
+        "recommender": "shop",
+        "check": "exposure",
+        "window_start": "2026-01-01T10:00:00Z",
+        "window_end": "2026-01-01T11:00:00Z",
+        "metric": "coverage",
+        "labels": {"by": "pv"},
+        "value": 0.5,
+        "samples": 4,
+        "lower": 0.1,
+        "upper": None,
+        "status": "ok",
+        "definition": "1",
+    }
+
+
+def test_a_rule_has_its_violations_threshold_and_evidence_as_well() -> None:
+    result = Result(
+        metric="rule",
+        status=Status.VIOLATED,
+        definition="1",
+        labels={"rule": "blacklist", "kind": "hard"},
+        value=0.25,
+        violations=1,
+        threshold=0.0,
+        evidence=({"item_id": "<b>\n\0", "ts": datetime(2026, 1, 1, 10, 5), "score": float("inf")},),
+    )
+    shown = result_as_json("shop", "rules", HOUR, result)
+    assert (shown["violations"], shown["threshold"]) == (1, 0.0)
+    assert shown["evidence"] == [{"item_id": "<b>\n\0", "ts": "2026-01-01T10:05:00Z", "score": "inf"}]
+
+
+def test_it_is_one_line_of_strict_json_whatever_a_log_held() -> None:
+    result = Result(
+        metric="gini",
+        status=Status.OK,
+        definition="1",
+        value=float("nan"),
+        labels={"value": "\udce9\n"},
+        evidence=({"x": float("nan")},),
+    )
+    line = json.dumps(result_as_json("shop", "exposure", HOUR, result), allow_nan=False)
+    assert "\n" not in line
+    assert json.loads(line)["value"] is None

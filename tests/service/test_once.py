@@ -1,0 +1,86 @@
+"""Windows judged without a daemon: as the log is, with nothing left behind, or as the daemon would."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from monitor.checks.runtime import Runtime
+from monitor.commands import backfill
+from monitor.config.check import Checked, check_config
+from monitor.config.load import load_config
+from monitor.config.models import Config
+from monitor.history.store import Store
+from monitor.results import Status, Window
+from monitor.service.once import one_off
+from monitor.service.salt import install_salt
+from monitor.service.watch import Watch
+from tests.processes import exposures, land
+
+CONFIG = """\
+recommenders:
+  - name: shop
+    logs: {exposures: {path: "logs/*.parquet"}}
+    window: 1h
+    rules: [{pack: blacklist, parameters: {blacklist: blacklist.csv}}]
+"""
+HOUR = timedelta(hours=1)
+
+
+def shop(folder: Path, newest: datetime) -> tuple[Config, Checked]:
+    """Three hours of a log, the last of which ends with its last row."""
+    last = Window.of(newest, HOUR)
+    for back in range(3):
+        start = last.start - back * HOUR
+        land(
+            folder / f"logs/{back}.parquet",
+            exposures(start, 3600 if back else 600, items=["forbidden"][:back]),
+        )
+    (folder / "blacklist.csv").write_text("item_id\nforbidden\n")
+    (folder / "config.yaml").write_text(CONFIG)
+    config = load_config(folder / "config.yaml")
+    return config, check_config(config, folder)[0]
+
+
+def judged(config: Config, checked: Checked, now: datetime) -> dict[Window, Status | None]:
+    with one_off(config, checked, "salt") as once:
+        once.look(now)
+        found = {e.due.window: e.runs[1].status for e in once.judge(once.windows(None, None), now)}
+    return found
+
+
+def test_after_max_wait_the_log_is_judged_as_it_is_and_before_it_is_late(tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    config, checked = shop(tmp_path, now)
+    last = Window.of(now, HOUR)
+    before, after = judged(config, checked, now), judged(config, checked, last.end + HOUR)
+    assert (
+        list(before)
+        == list(after)
+        == [Window(last.start - back * HOUR, last.end - back * HOUR) for back in (2, 1, 0)]
+    )
+    assert list(before.values()) == [Status.VIOLATED, Status.VIOLATED, Status.LATE]
+    assert list(after.values()) == [Status.VIOLATED, Status.VIOLATED, Status.OK]
+
+
+def test_judging_once_leaves_nothing_behind(tmp_path: Path) -> None:
+    config, checked = shop(tmp_path, datetime(2026, 3, 1, 12, tzinfo=UTC))
+    before = sorted(path.name for path in tmp_path.iterdir())
+    judged(config, checked, datetime.now(UTC))
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_what_was_backfilled_the_daemon_does_not_correct_and_the_other_way_round(tmp_path: Path) -> None:
+    config, checked = shop(tmp_path, datetime(2026, 3, 1, 12, tzinfo=UTC))
+    backfill(tmp_path / "config.yaml", None, None, None)
+    with Store.open(config.history.location(config.state)) as store:
+        results, counters = list(store.results()), store.counters()
+        assert counters["recsys_windows_total", (("recommender", "shop"), ("status", "violated"))] == 2
+        runtime = Runtime(tmp_path / "spill", threads=1)
+        watch = Watch(checked.settings, checked.rules, store, config.state, install_salt(config.state))
+        assert watch.turn(runtime, datetime.now(UTC)) is False
+        runtime.close()
+        assert (list(store.results()), store.counters()) == (results, counters)
+    backfill(tmp_path / "config.yaml", None, None, None)
+    with Store.open(config.history.location(config.state)) as store:
+        assert (list(store.results()), store.counters()) == (results, counters)

@@ -1,0 +1,176 @@
+"""One recommender under watch, without a daemon around it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from monitor.checks.runtime import Runtime
+from monitor.checks.settings import RecommenderSettings
+from monitor.history.errors import StoreError
+from monitor.history.store import Store
+from monitor.metrics.catalogue import SPECS
+from monitor.service.watch import WINDOWS_A_TURN, Watch
+from monitor.service.worker import Worker
+from tests.processes import exposures, land
+
+FIRST = datetime(2026, 3, 1, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+NOW = datetime.now(UTC)
+
+
+@pytest.fixture
+def runtime(tmp_path: Path) -> Iterator[Runtime]:
+    made = Runtime(tmp_path / "spill", threads=1)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "history.sqlite", wait_seconds=0.1) as opened:
+        yield opened
+
+
+def watch(folder: Path, store: Store, **settings: object) -> Watch:
+    given = {
+        "name": "shop",
+        "logs": {"exposures": {"path": str(folder / "logs/*.parquet")}},
+        "metrics": {"disable": [name for name in SPECS if name != "coverage"]},
+        **settings,
+    }
+    return Watch(RecommenderSettings.model_validate(given), (), store, folder / "state", "salt")
+
+
+def write_hours(folder: Path, count: int) -> None:
+    for number in range(count):
+        land(folder / f"logs/{number}.parquet", exposures(FIRST + number * HOUR, 3600, lists=4))
+
+
+def judged(store: Store) -> list[int]:
+    return [int((one.window.start - FIRST) / HOUR) for one in store.evaluated("shop", "exposure")]
+
+
+def test_windows_are_caught_up_newest_first_some_at_a_turn_and_no_more_than_asked_for(
+    tmp_path: Path, store: Store, runtime: Runtime
+) -> None:
+    write_hours(tmp_path, WINDOWS_A_TURN + 6)
+    shop = watch(tmp_path, store, catch_up=WINDOWS_A_TURN + 2)
+    assert shop.turn(runtime, NOW) is True
+    assert judged(store) == list(range(6, WINDOWS_A_TURN + 6))
+    assert shop.pending == 2
+    assert shop.turn(runtime, NOW) is False
+    assert judged(store) == list(range(4, WINDOWS_A_TURN + 6))
+    assert (shop.pending, shop.last_run, shop.error) == (0, NOW, None)
+
+
+def test_a_stop_leaves_the_rest_due_and_a_restart_goes_on_with_it(
+    tmp_path: Path, store: Store, runtime: Runtime
+) -> None:
+    write_hours(tmp_path, 5)
+    shop = watch(tmp_path, store)
+    assert shop.turn(runtime, NOW, stopping=lambda: len(judged(store)) == 2) is True
+    assert judged(store) == [3, 4]
+    assert watch(tmp_path, store).turn(runtime, NOW) is False
+    assert judged(store) == [0, 1, 2, 3, 4]
+    assert store.counters()["recsys_corrections_total", (("recommender", "shop"),)] == 0
+
+
+def test_a_restart_reads_no_file_again(tmp_path: Path, store: Store, runtime: Runtime) -> None:
+    write_hours(tmp_path, 3)
+    watch(tmp_path, store).turn(runtime, NOW)
+    again = watch(tmp_path, store)
+    again.turn(runtime, NOW)
+    scan = again.evaluator.source.exposures.refresh(runtime.engine, NOW)
+    assert (scan.changed, len(again.evaluator.source.exposures.entries)) == ((), 3)
+    assert judged(store) == [0, 1, 2]
+
+
+def test_an_index_that_could_not_be_kept_is_kept_at_the_next_turn(
+    tmp_path: Path, store: Store, runtime: Runtime
+) -> None:
+    write_hours(tmp_path, 1)
+    shop = watch(tmp_path, store)
+    shop.turn(runtime, NOW)
+    write_hours(tmp_path, 2)
+    with closing(sqlite3.connect(tmp_path / "history.sqlite", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError):
+            shop.turn(runtime, NOW)
+        other.execute("ROLLBACK")
+    assert len(store.files("shop", "exposures")) == 1
+    shop.turn(runtime, NOW)
+    assert len(store.files("shop", "exposures")) == 2
+    assert judged(store) == [0, 1]
+
+
+def test_files_that_are_removed_for_their_age_change_no_verdict(
+    tmp_path: Path, store: Store, runtime: Runtime
+) -> None:
+    for number in range(3):
+        for half in (0, 1):
+            start = FIRST + number * HOUR + half * HOUR / 2
+            land(tmp_path / f"logs/{number}{half}.parquet", exposures(start, 1800, lists=4))
+    shop = watch(tmp_path, store)
+    shop.turn(runtime, NOW)
+    before = list(store.results())
+    for gone in ("00", "01", "10"):
+        (tmp_path / f"logs/{gone}.parquet").unlink()
+        shop.turn(runtime, NOW)
+        assert (list(store.results()), shop.pending) == (before, 0), gone
+    land(tmp_path / "logs/late.parquet", exposures(FIRST + 2 * HOUR, 900, lists=2))
+    shop.turn(runtime, NOW)
+    assert store.counters()["recsys_corrections_total", (("recommender", "shop"),)] == 1
+
+
+def test_a_log_without_any_file_is_an_error_until_one_comes(
+    tmp_path: Path, store: Store, runtime: Runtime, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop = watch(tmp_path, store)
+    shop.turn(runtime, NOW)
+    assert shop.error == f"no file matches {tmp_path / 'logs/*.parquet'}"
+    write_hours(tmp_path, 1)
+    shop.turn(runtime, NOW)
+    assert shop.error is None
+    unreachable = watch(tmp_path, store, logs={"exposures": {"path": "nosuchprotocol://x/*.parquet"}})
+    for _ in range(2):
+        unreachable.turn(runtime, NOW)
+        assert "nosuchprotocol" in (unreachable.error or "")
+    assert caplog.text.count("nosuchprotocol://x") <= 1, "the same words at every turn bury the rest"
+
+
+def test_what_no_window_needs_any_more_is_forgotten(tmp_path: Path, store: Store, runtime: Runtime) -> None:
+    write_hours(tmp_path, 2)
+    shop = watch(tmp_path, store, catch_up=1, metrics={"history": "1h"})
+    shop.turn(runtime, NOW)
+    kept = tmp_path / "state/kept/shop"
+    assert len(list(kept.glob("*.parquet"))) == 2
+    shop.forget(NOW)
+    assert len(list(kept.glob("*.parquet"))) == 2  # by the log's time they are new, whatever the clock says
+    land(tmp_path / "logs/new.parquet", exposures(FIRST + 72 * HOUR, 3600, lists=4))
+    shop.turn(runtime, NOW)
+    shop.forget(NOW)
+    assert [path.name[:11] for path in kept.glob("*.parquet")] == ["20260304T00"]
+
+
+def test_engines_are_made_anew_after_many_windows(tmp_path):
+    made = []
+
+    def make():
+        made.append(Runtime(tmp_path / "spill"))
+        return made[-1]
+
+    worker = Worker(make)
+    first = worker.runtime()
+    first.judged = 99
+    assert worker.runtime() is first
+    first.judged = 100
+    assert worker.runtime() is not first
+    assert worker.runtime().judged == 0
+    worker.drop_runtime()
+    assert len(made) == 2

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import yaml
+
+from monitor.simulate import demo
+from monitor.simulate.traffic import Simulator, Traffic
+
+NOW = datetime(2026, 3, 1, 12, 0, 7, tzinfo=UTC)
+SMALL = Traffic(users=40, items=60)
+
+
+def exposures(folder: Path) -> pd.DataFrame:
+    files = sorted((folder / "exposures").glob("*.parquet"))
+    return pd.concat([pq.read_table(f).to_pandas() for f in files], ignore_index=True)
+
+
+class Clock:
+    """Each look moves the time on by `step`; after `looks` the demo is told to stop."""
+
+    def __init__(self, stop: threading.Event, steps: list[float]) -> None:
+        self.now, self.stop, self.steps = NOW, stop, list(steps)
+
+    def __call__(self) -> datetime:
+        self.now += timedelta(seconds=self.steps.pop(0))
+        if not self.steps:
+            self.stop.set()
+        return self.now
+
+
+def run_live(folder: Path, steps: list[float]) -> None:
+    stop = threading.Event()
+    demo.live(folder, stop, start=NOW, traffic=SMALL, every=0.0, clock=Clock(stop, steps))
+
+
+def test_prepare_writes_a_history_without_violations_that_ends_now(tmp_path: Path) -> None:
+    config = demo.prepare(tmp_path, NOW, traffic=SMALL)
+    frame = exposures(tmp_path)
+    assert frame.ts.min() < pd.Timestamp("2026-03-01 11:57:10")
+    assert pd.Timestamp("2026-03-01 12:00:06") < frame.ts.max() < pd.Timestamp("2026-03-01 12:00:07")
+    blacklist = (tmp_path / "blacklist.csv").read_text().splitlines()
+    assert blacklist[0] == "item_id"
+    assert len(blacklist) == 6
+    catalog = set(pq.read_table(tmp_path / "catalog.parquet")["item_id"].to_pylist())
+    assert set(blacklist[1:]) < catalog
+    assert not frame.item_id.isin(blacklist).any()
+    assert config == tmp_path / "recsys-monitor.yaml"
+
+
+def test_the_configuration_names_the_files_that_exist_even_in_an_awkward_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "it's: a #folder {x}"
+    parsed = yaml.safe_load(demo.prepare(folder, NOW, traffic=SMALL).read_text(encoding="utf-8"))
+    recommender = parsed["recommenders"][0]
+    assert Path(recommender["logs"]["exposures"]["path"]) == folder / "exposures" / "*.parquet"
+    assert Path(recommender["logs"]["catalog"]["path"]).is_file()
+    assert Path(recommender["rules"][0]["parameters"]["blacklist"]).is_file()
+    assert (recommender["window"], recommender["every"], recommender["lateness"]) == ("10s", "2s", "3s")
+
+
+def test_live_leaks_one_blacklisted_item_within_the_first_half_minute(tmp_path: Path) -> None:
+    demo.prepare(tmp_path, NOW, history=timedelta(seconds=10), traffic=SMALL)
+    run_live(tmp_path, [2.0] * 16)
+    frame = exposures(tmp_path)
+    leaked = frame[frame.item_id.isin(Simulator(SMALL, demo.SEED).blacklist)]
+    assert len(leaked) == 1
+    assert pd.Timestamp("2026-03-01 12:00:07") <= leaked.ts.iloc[0] < pd.Timestamp("2026-03-01 12:00:37")
+
+
+def test_live_goes_on_leaking_now_and_then(tmp_path: Path) -> None:
+    demo.prepare(tmp_path, NOW, history=timedelta(seconds=10), traffic=SMALL)
+    run_live(tmp_path, [2.0] * 450)
+    leaked = exposures(tmp_path).item_id.isin(Simulator(SMALL, demo.SEED).blacklist).sum()
+    assert 3 <= leaked <= 11  # 900 s, between 90 and 270 s apart
+
+
+def test_batches_join_without_gap_or_overlap_when_the_clock_jumps(tmp_path: Path) -> None:
+    demo.prepare(tmp_path, NOW, history=timedelta(seconds=10), traffic=SMALL)
+    run_live(tmp_path, [2.0, -5.0, 2.0, 2.0, 4.0, 2.0])
+    names = sorted(f.name for f in (tmp_path / "exposures").glob("*.parquet"))
+    assert names[1:] == ["20260301T120007.000000.parquet", "20260301T120009.000000.parquet",
+                         "20260301T120012.000000.parquet"]  # fmt: skip
+    assert exposures(tmp_path).duplicated(["request_id", "position"]).sum() == 0
+
+
+def test_old_batches_are_removed_so_that_a_demo_left_running_stays_small(tmp_path: Path) -> None:
+    demo.prepare(tmp_path, NOW, history=timedelta(seconds=10), traffic=SMALL)
+    run_live(tmp_path, [600.0] * 6)
+    assert len(list((tmp_path / "exposures").glob("*.parquet"))) == 3
+    assert len(list((tmp_path / "feedback").glob("*.parquet"))) == 3
+
+
+def test_a_reader_never_sees_half_a_file(tmp_path: Path) -> None:
+    stop = threading.Event()
+    broken: list[str] = []
+
+    def read() -> None:
+        while not stop.is_set():
+            for path in (tmp_path / "exposures").glob("*.parquet"):
+                try:
+                    pq.read_metadata(path)
+                except Exception as error:
+                    broken.append(f"{path}: {error}")
+
+    (tmp_path / "exposures").mkdir()
+    reader = threading.Thread(target=read)
+    reader.start()
+    simulator = Simulator(Traffic(), 1)
+    rng = np.random.default_rng(1)
+    for n in range(25):
+        start = NOW + timedelta(seconds=n)
+        demo.write_batch(
+            tmp_path, start, start + timedelta(seconds=1), rate=300, rng=rng, simulator=simulator
+        )
+    stop.set()
+    reader.join()
+    assert broken == []
+    assert list((tmp_path / "exposures").glob(".*")) == []
+
+
+def test_live_stops_at_once_when_told_to(tmp_path: Path) -> None:
+    demo.prepare(tmp_path, datetime.now(UTC), history=timedelta(seconds=1), traffic=SMALL)
+    stop = threading.Event()
+    thread = threading.Thread(target=demo.live, args=(tmp_path, stop), kwargs={"traffic": SMALL})
+    thread.start()
+    began = time.monotonic()
+    stop.set()
+    thread.join(timeout=5)
+    assert not thread.is_alive()
+    assert time.monotonic() - began < 1
