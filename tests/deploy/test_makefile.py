@@ -13,8 +13,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def make(*arguments: str) -> list[str]:
-    """What a make of one's own prints: the one that runs these tests would have its child announce folders."""
-    own = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    """What a make of one's own prints; a child of the one that runs these tests would announce folders."""
+    own = {
+        name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
+    }
     done = subprocess.run(["make", *arguments], cwd=ROOT, env=own, capture_output=True, text=True, check=True)
     return done.stdout.splitlines()
 
