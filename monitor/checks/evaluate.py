@@ -88,12 +88,20 @@ class Evaluator:
         metrics = exposure.ExposureCheck(settings.metrics, evaluation.costs)
 
         def check_exposure() -> list[Result]:
-            return apply_objectives(metrics.run(self._prepared(runtime, due)), settings.objectives)
+            found = metrics.run(self._prepared(runtime, due))
+            return apply_objectives(found, settings.objectives, settings.metrics)
+
+        def exposure_failed(why: str) -> list[Result]:
+            # What was measured before the failure is judged too: unjudged, it would end a violation. Where
+            # nothing was, no result at all leaves every series its place, with the status of the window.
+            found = metrics.failed(why)
+            failure = Status.ERROR, why
+            return found and apply_objectives(found, settings.objectives, settings.metrics, otherwise=failure)
 
         return [
             (logs.NAME, lambda: logs.check_logs(self.source, due.window), logs.failed),
             (rules.NAME, check_rules, lambda why: rules.failed(self.rules, why)),
-            (exposure.NAME, check_exposure, metrics.failed),
+            (exposure.NAME, check_exposure, exposure_failed),
         ]
 
     def _run(

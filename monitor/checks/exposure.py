@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from monitor.checks.tables import WindowTables
 from monitor.metrics.catalogue import FAMILIES
-from monitor.metrics.measure import measure_all
+from monitor.metrics.measure import measure_all, resolved
 from monitor.metrics.settings import MetricSettings
 from monitor.results import Result, Status
 
@@ -37,13 +37,14 @@ class ExposureCheck:
         """What was measured so far, and an error for each metric that the logs could have given."""
         if self._tables is None:
             return []
+        shared = self._tables.shared
+        settings = resolved(self._settings, shared)
         left = [
             family
             for family in FAMILIES
-            if family.name not in self._seconds
-            and family.reason_not(self._tables.shared, self._settings) is None
+            if family.name not in self._seconds and family.reason_not(shared, settings) is None
         ]
-        errors = [one for family in left for one in family.without_rows(self._settings, Status.ERROR, why)]
+        errors = [one for family in left for one in family.without_rows(settings, Status.ERROR, why)]
         return self._found + errors
 
 

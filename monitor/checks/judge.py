@@ -6,25 +6,57 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from monitor.checks.settings import Objective
+from monitor.metrics.catalogue import SPECS
+from monitor.metrics.settings import MetricSettings
 from monitor.results import Result, Status
 
 RULE = "rule"
 MIN, MAX = "min", "max"
+NOT_MEASURED = (
+    "nothing in this window gives this value: a log or a column is missing, or the slice has no rows"
+)
 
 
-def apply_objectives(results: Iterable[Result], objectives: Sequence[Objective]) -> list[Result]:
+def apply_objectives(
+    results: Iterable[Result],
+    objectives: Sequence[Objective],
+    settings: MetricSettings,
+    *,
+    otherwise: tuple[Status, str] = (Status.NO_DATA, NOT_MEASURED),
+) -> list[Result]:
     """Give each result that has objectives its bound and its verdict.
 
     A bound is broken only where the whole interval lies beyond it (where there is no interval, the
     value itself). Of several objectives on one series the broken one is shown, else the one whose bound
     the value itself is beyond, else the first.
+
+    An objective whose series has no result gets one that says `otherwise`, a status and why: what somebody
+    asked to be judged is never passed over in silence.
     """
+    results, (status, why) = list(results), otherwise
+    measured = {_series(result) for result in results}
+    for one in objectives:
+        if _series(one) not in measured:
+            measured.add(_series(one))
+            results.append(
+                Result(
+                    metric=one.metric,
+                    labels=one.labels,
+                    status=status,
+                    definition=SPECS[one.metric].definition(settings),
+                    detail=why,
+                )
+            )
     judged = []
     for result in results:
-        mine = [one for one in objectives if one.metric == result.metric and one.labels == result.labels]
+        mine = [one for one in objectives if _series(one) == _series(result)]
         verdicts = [_judge(result, one) for one in mine]
         judged.append(max(verdicts, key=_trouble) if verdicts else result)
     return judged
+
+
+def _series(one: Result | Objective) -> tuple[str, tuple[tuple[str, str], ...]]:
+    return one.metric, tuple(sorted(one.labels.items()))
 
 
 def _trouble(result: Result) -> int:
@@ -79,12 +111,13 @@ def worst(results: Iterable[Result]) -> Status:
     """The verdict on a whole window: of what somebody asked to be judged, the worst.
 
     A metric without an objective is judged by nobody: that it has no value today (no history yet,
-    one user only) says nothing about the recommender. That it failed to run does.
+    one user only) says nothing about the recommender. That it failed to run does, of a slice only where
+    the slice has an objective.
     """
     judged = {
         result.status
         for result in results
-        if "dimension" not in result.labels and (is_judged(result) or result.status is Status.ERROR)
+        if is_judged(result) or (result.status is Status.ERROR and "dimension" not in result.labels)
     }
     return next((status for status in _WORST_FIRST if status in judged), Status.OK)
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import duckdb
 import pandas as pd
 import pytest
 
+from monitor.checks import exposure
 from monitor.checks.evaluate import Evaluation
 from monitor.history.errors import StoreError
+from monitor.metrics.measure import Measured, measure_all
 from monitor.results import Result, Status
 from tests.checks.conftest import DAY, HOUR, Shop, hour, one, rows, ruled
 
@@ -137,6 +140,52 @@ def test_pairs_that_cannot_be_kept_leave_the_window_to_be_judged_again(shop: Sho
             shop.judge(hour(number))
     (shop.folder / "state").unlink()
     assert one(shop.judge(hour(1)), "novelty", by="item").status is Status.OK
+
+
+def test_what_was_measured_before_a_check_failed_is_judged_all_the_same(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.config["objectives"] = [
+        {"metric": "coverage", "labels": {"by": "pv"}, "min": 0.5},
+        {"metric": "personalization", "min": 0.5},
+        {"metric": "novelty", "labels": {"by": "category"}, "min": 0.5},
+    ]
+    empty = rows(0).drop_duplicates("request_id").assign(item_id=None)
+    shop.write("logs/0.parquet", empty.astype({"item_id": "string"}))
+
+    def fails_after_the_first(*given: Any) -> Iterator[Measured]:
+        yield next(measure_all(*given))
+        raise MemoryError("no room left")
+
+    monkeypatch.setattr(exposure, "measure_all", fails_after_the_first)
+    evaluation = shop.judge(hour(0))
+    assert statuses(evaluation)["exposure"] == ("error", Status.VIOLATED)
+    # Unjudged, this result would be an ok that ends a standing violation.
+    coverage = one(evaluation, "coverage", by="pv")
+    assert (coverage.status, coverage.threshold, coverage.value) == (Status.VIOLATED, 0.5, 0.0)
+    for metric, labels in (("personalization", {}), ("novelty", {"by": "category"})):
+        failed = one(evaluation, metric, **labels)
+        assert (failed.status, failed.threshold) == (Status.ERROR, 0.5)
+        assert "no room left" in failed.detail
+
+
+def test_an_objective_that_the_logs_cannot_serve_leaves_the_window_unjudged(shop: Shop) -> None:
+    shop.config["logs"]["catalog"] = {"path": str(shop.folder / "nothing" / "*.csv")}
+    shop.config["objectives"] = [{"metric": "gini", "max": 0.5}]
+    shop.write("logs/0.parquet", rows(0))
+    evaluation = shop.judge(hour(0))
+    assert one(evaluation, "gini").status is Status.NO_DATA
+    assert statuses(evaluation)["exposure"] == ("ok", Status.NO_DATA)
+
+
+def test_an_objective_on_a_slice_counts_in_the_verdict_of_the_window(shop: Shop) -> None:
+    labels = {"by": "top_item", "dimension": "scene", "value": "home"}
+    shop.config["slices"] = {"by": ["scene"]}
+    shop.config["objectives"] = [{"metric": "popularity_share", "labels": labels, "max": 0.01}]
+    shop.write("logs/0.parquet", rows(0, scene="home"))
+    evaluation = shop.judge(hour(0))
+    assert one(evaluation, "popularity_share", **labels).status is Status.VIOLATED
+    assert statuses(evaluation)["exposure"] == ("ok", Status.VIOLATED)
 
 
 def test_an_interrupt_from_outside_leaves_the_window_unjudged(shop: Shop) -> None:

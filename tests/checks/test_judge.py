@@ -8,6 +8,7 @@ import pytest
 
 from monitor.checks.judge import apply_objectives, mark_late, worst
 from monitor.checks.settings import Objective
+from monitor.metrics.settings import MetricSettings
 from monitor.results import Result, Status
 
 
@@ -25,6 +26,10 @@ def objective(**given: Any) -> Objective:
     return Objective.model_validate({"metric": "coverage", "labels": {"by": "pv"}, **given})
 
 
+def judge(results: list[Result], objectives: list[Objective], **more: Any) -> list[Result]:
+    return apply_objectives(results, objectives, MetricSettings(valid_list_length=3), **more)
+
+
 @pytest.mark.parametrize(
     ("bounds", "value", "lower", "upper", "status"),
     [
@@ -40,7 +45,7 @@ def objective(**given: Any) -> Objective:
 def test_an_objective_is_violated_only_where_the_whole_interval_lies_beyond_its_bound(
     bounds: dict[str, float], value: float, lower: float | None, upper: float | None, status: Status
 ) -> None:
-    (judged,) = apply_objectives([measured(value, lower=lower, upper=upper)], [objective(**bounds)])
+    (judged,) = judge([measured(value, lower=lower, upper=upper)], [objective(**bounds)])
     assert judged.status is status
     assert (judged.bound, judged.threshold) == next(iter(bounds.items()))
     assert bool(judged.detail) == (status is Status.VIOLATED)
@@ -52,16 +57,32 @@ def test_an_objective_judges_its_own_series_and_no_slice_of_it() -> None:
         measured(0.1, labels={"by": "pv", "dimension": "scene", "value": "home"}),
         measured(0.1, metric="failure"),
     ]
-    assert apply_objectives(others, [objective(min=0.5)]) == others
+    mine = measured()
+    assert judge([*others, mine], [objective(min=0.5)])[:3] == others
+
+
+def test_an_objective_whose_series_has_no_result_is_no_data_and_never_passed_over() -> None:
+    band = [objective(min=0.2), objective(max=0.8)]
+    (missing,) = judge([], band)
+    assert (missing.metric, missing.labels, missing.definition) == (
+        "coverage",
+        {"by": "pv"},
+        "1;valid_list_length=3",
+    )
+    assert (missing.status, missing.value, missing.threshold) == (Status.NO_DATA, None, 0.2)
+    assert missing.detail
+    assert worst([missing]) is Status.NO_DATA
+    (failed,) = judge([], band, otherwise=(Status.ERROR, "took too long"))
+    assert (failed.status, failed.detail, failed.threshold) == (Status.ERROR, "took too long", 0.2)
 
 
 def test_of_a_band_the_broken_bound_is_shown_else_the_one_that_the_value_is_beyond() -> None:
     band = [objective(min=0.2), objective(max=0.8)]
-    (above,) = apply_objectives([measured(0.9, lower=0.85, upper=0.95)], band)
+    (above,) = judge([measured(0.9, lower=0.85, upper=0.95)], band)
     assert (above.status, above.bound, above.threshold) == (Status.VIOLATED, "max", 0.8)
-    (near,) = apply_objectives([measured(0.9, lower=0.75, upper=0.95)], band)
+    (near,) = judge([measured(0.9, lower=0.75, upper=0.95)], band)
     assert (near.status, near.bound) == (Status.OK, "max")  # so that a violation does not clear too soon
-    (within,) = apply_objectives([measured(0.5, lower=0.4, upper=0.6)], band)
+    (within,) = judge([measured(0.5, lower=0.4, upper=0.6)], band)
     assert (within.status, within.bound) == (Status.OK, "min")
 
 
@@ -75,7 +96,7 @@ def test_of_a_band_the_broken_bound_is_shown_else_the_one_that_the_value_is_beyo
     ],
 )
 def test_what_has_no_value_is_never_ok_for_an_objective(status: Status, judged: Status) -> None:
-    (found,) = apply_objectives([measured(None, status=status)], [objective(max=1.0)])
+    (found,) = judge([measured(None, status=status)], [objective(max=1.0)])
     assert (found.status, found.threshold) == (judged, 1.0)
 
 
@@ -121,3 +142,5 @@ def test_a_window_is_as_bad_as_the_worst_of_what_somebody_asked_to_be_judged() -
     assert worst([rule(Status.ERROR), rule(Status.VIOLATED), rule(Status.OK)]) is Status.VIOLATED
     by_slice = {"by": "pv", "dimension": "scene", "value": "home"}
     assert worst([measured(None, status=Status.ERROR, labels=by_slice)]) is Status.OK
+    asked = measured(0.1, labels=by_slice, status=Status.VIOLATED, threshold=0.5, bound="min")
+    assert worst([rule(Status.OK), asked]) is Status.VIOLATED
