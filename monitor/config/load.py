@@ -18,9 +18,9 @@ from monitor.config.explain import explain
 from monitor.config.fill import Filler
 from monitor.config.models import Config
 from monitor.config.problems import ConfigError, Problem, show_place
-from monitor.config.yaml_text import MAX_BYTES, YamlProblem, parse_yaml
 from monitor.history.settings import parse_url
 from monitor.logs.settings import LogSettings
+from monitor.yaml_text import YamlProblem, read_yaml
 
 __all__ = ["ConfigError", "Problem", "load_config", "show_place"]
 
@@ -51,19 +51,9 @@ def _read(path: Path) -> dict[Any, Any]:
         return ConfigError(path, [Problem(place, message)])
 
     try:
-        with path.open("rb") as stream:
-            content = stream.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as exc:
-        raise wrong(f"cannot be read: {getattr(exc, 'strerror', None) or exc}") from None
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as exc:
-        line = content[: exc.start].count(b"\n") + 1
-        raise wrong(f"is not UTF-8 text (the byte 0x{content[exc.start]:02x})", f"line {line}") from None
-    try:
-        raw = parse_yaml(text)
+        raw = read_yaml(path)
     except YamlProblem as exc:
-        raise ConfigError(path, [exc.problem]) from None
+        raise wrong(exc.message, exc.place) from None
     if raw is None:
         raise wrong(f"the file is empty; {_EXAMPLE}")
     if not isinstance(raw, dict):

@@ -8,7 +8,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import yaml
 from great_expectations.expectations.expectation import Expectation
 from great_expectations.expectations.registry import list_registered_expectation_implementations
 
@@ -21,6 +20,7 @@ from monitor.expectations.rule import TABLES, LoadedRule, Problem
 from monitor.expectations.settings import RuleSettings
 from monitor.results import Kind
 from monitor.settings import NAME_PATTERN
+from monitor.yaml_text import YamlProblem, read_yaml
 
 SEVERITIES = ("critical", "warning", "info")
 _ENTRY_KEYS = {"type", "kwargs", "severity", "meta", "id", "notes", "description", "rendered_content"}
@@ -75,19 +75,13 @@ class SuiteReader:
             self.problems.append(Problem(place, place, f"there is no pack {self.source.pack!r}{hint}"))
             return None
         try:
-            suite = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            self.wrong("", f"cannot be read: {error.strerror}")
-        except UnicodeDecodeError:
-            self.wrong("", "is not UTF-8 text")
-        except yaml.YAMLError as error:
-            mark = getattr(error, "problem_mark", None)
-            place = f"line {mark.line + 1}" if mark else ""
-            self.wrong(place, f"is not YAML: {getattr(error, 'problem', None) or error}")
-        else:
-            if isinstance(suite, dict):
-                return suite
-            self.wrong("", "must be a mapping with `name` and `expectations`")
+            suite = read_yaml(path)
+        except YamlProblem as problem:
+            self.wrong(problem.place, problem.message)
+            return None
+        if isinstance(suite, dict):
+            return suite
+        self.wrong("", "must be a mapping with `name` and `expectations`")
         return None
 
     def _check_disabled(self, entries: list[Any]) -> None:

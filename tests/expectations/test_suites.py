@@ -176,16 +176,27 @@ def test_a_parameter_or_disabled_rule_that_the_suite_does_not_have_is_a_mistake(
     ]
 
 
+BOMB = b"a0: &a0 [x, x]\n" + b"".join(
+    b"a%d: &a%d [%s]\n" % (n, n, b", ".join([b"*a%d" % (n - 1)] * 10)) for n in range(1, 9)
+)
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [
         (None, "ours.yaml: cannot be read: No such file or directory"),
-        (b"a: [1, 2", "ours.yaml: line 1: is not YAML"),
-        (b"\xff\xfe\x00", "ours.yaml: is not"),
+        (b"a: [1, 2", "ours.yaml: line 1, column 9: is not YAML"),
+        (b"\xff\xfe\x00", "ours.yaml: line 1: is not UTF-8 text"),
+        (
+            b"name: x\nexpectations: []\nexpectations: []\n",
+            "ours.yaml: line 3, column 1: the key 'expectations'",
+        ),
+        (BOMB, "values once its aliases are filled in"),
+        (b"", "ours.yaml: must be a mapping"),
         (b"- a\n- b\n", "ours.yaml: must be a mapping"),
         (b"name: x\n", "ours.yaml: expectations: must be a list"),
         (b"expectatons: []\nexpectations: []\n", "expectatons: unknown key; did you mean 'expectations'?"),
-        (b"!!python/object/apply:os.system ['true']", "ours.yaml: line 1: is not YAML"),
+        (b"!!python/object/apply:os.system ['true']", "ours.yaml: line 1, column 1: the tag"),
     ],
 )
 def test_a_file_that_is_no_suite_says_why(tmp_path, content, says):

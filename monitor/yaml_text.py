@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import yaml
-
-from monitor.config.problems import Problem
 
 MAX_BYTES = 1 << 20
 MAX_VALUES = 100_000
@@ -16,11 +15,32 @@ _KINDS = {_STANDARD + "int": "number", _STANDARD + "float": "number", _STANDARD 
 
 
 class YamlProblem(ValueError):
-    """A text that is not usable YAML; `problem` has the line and the column."""
+    """A text that is not usable YAML: `place` is the line, and the column where it is known, or empty."""
 
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(str(problem))
-        self.problem = problem
+    def __init__(self, place: str, message: str) -> None:
+        super().__init__(f"{place}: {message}" if place else message)
+        self.place = place
+        self.message = message
+
+
+def read_yaml(path: Path) -> Any:
+    """The value of a YAML file, as `parse_yaml` gives it; a file without any is None.
+
+    Raises:
+        YamlProblem: the file cannot be read, is not UTF-8 text, or holds no usable YAML.
+    """
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as exc:
+        raise YamlProblem("", f"cannot be read: {getattr(exc, 'strerror', None) or exc}") from None
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as exc:
+        line = content[: exc.start].count(b"\n") + 1
+        what = f"is not UTF-8 text (the byte 0x{content[exc.start]:02x})"
+        raise YamlProblem(f"line {line}", what) from None
+    return parse_yaml(text)
 
 
 def parse_yaml(text: str) -> Any:
@@ -36,7 +56,7 @@ def parse_yaml(text: str) -> Any:
         YamlProblem: with the place of the first mistake.
     """
     if len(text) > MAX_BYTES:
-        raise YamlProblem(Problem("", f"is larger than {MAX_BYTES >> 20} MiB, which no config is"))
+        raise YamlProblem("", f"is larger than {MAX_BYTES >> 20} MiB, which nothing written by hand is")
     try:
         loader = _Loader(text)
         try:
@@ -49,13 +69,13 @@ def parse_yaml(text: str) -> Any:
             loader.dispose()
     except yaml.MarkedYAMLError as exc:
         mark = exc.problem_mark or exc.context_mark
-        raise YamlProblem(Problem(_place(mark) if mark else "", _sentence(exc))) from None
+        raise YamlProblem(_place(mark) if mark else "", _sentence(exc)) from None
     except yaml.reader.ReaderError as exc:
         line, column = _line_of(text, exc.position)
         place = f"line {line}, column {column}"
-        raise YamlProblem(Problem(place, f"holds the control character U+{_code(exc):04X}")) from None
+        raise YamlProblem(place, f"holds the control character U+{_code(exc):04X}") from None
     except RecursionError:
-        raise YamlProblem(Problem("", "is nested far too deep")) from None
+        raise YamlProblem("", "is nested far too deep") from None
 
 
 class _Loader(yaml.SafeLoader):
@@ -121,7 +141,7 @@ def _sentence(exc: yaml.MarkedYAMLError) -> str:
     problem = (exc.problem or "is not YAML").strip()
     if "could not determine a constructor for the tag" in problem:
         tag = problem.rsplit("tag ", 1)[-1].strip("'")
-        return f"the tag {tag[:80]!r} is not allowed; a config holds plain values only"
+        return f"the tag {tag[:80]!r} is not allowed; only plain values are"
     if problem == "found character '\\t' that cannot start any token":
         return "is not YAML: a tab; indent with spaces"
     if problem == "found character '%' that cannot start any token":
