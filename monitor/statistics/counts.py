@@ -1,0 +1,45 @@
+"""What comes in: counts and values, looked at once before anything is computed from them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+
+def as_counts(values: ArrayLike, what: str = "counts", *, dimensions: int = 1, whole: bool = True) -> Floats:
+    """The counts as float64.
+
+    A count above 2^53 is rounded to the nearest float64.
+
+    >>> as_counts([1, 2]).tolist()
+    [1.0, 2.0]
+
+    Raises ValueError where one is negative, NaN or infinite, where one is not whole (unless that is allowed),
+    or where the shape has other dimensions.
+    """
+    counts = np.asarray(values, np.float64)
+    if counts.ndim != dimensions:
+        raise ValueError(f"{what} have {counts.ndim} dimension(s), not {dimensions}")
+    if not bool(np.all(np.isfinite(counts) & (counts >= 0))):
+        raise ValueError(f"{what} are finite and not negative")
+    if whole and not bool(np.all(counts == np.floor(counts))):
+        raise ValueError(f"{what} are whole numbers")
+    return counts
+
+
+def as_numbers(values: ArrayLike, what: str = "values") -> Floats:
+    """The values as a float64 vector. Infinities are kept: they have an order.
+
+    >>> as_numbers([1, float("inf")]).tolist()
+    [1.0, inf]
+
+    Raises ValueError where one is NaN, which has no order, or where it is not a vector.
+    """
+    numbers = np.asarray(values, np.float64)
+    if numbers.ndim != 1:
+        raise ValueError(f"{what} have {numbers.ndim} dimension(s), not 1")
+    if bool(np.isnan(numbers).any()):
+        raise ValueError(f"{what} hold NaN; count those apart and leave them out")
+    return numbers

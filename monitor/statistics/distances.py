@@ -1,0 +1,223 @@
+"""How far one distribution is from another: from counts over the same bins, or from two samples.
+
+Bins are fixed and come from the reference, so that a distance of today compares with one of yesterday. All
+take counts (weights too) and divide by their sums, so that the sizes of the samples do not matter. None where
+one side is empty: there is nothing to compare. ValueError where a count is negative, NaN or infinite, or
+where the sides do not have the same bins.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from monitor.statistics.counts import Floats, as_counts, as_numbers
+
+PSI_FLOOR = 1e-4
+"""The least share of a bin in the PSI, where an empty one would make it infinite."""
+
+
+def quantile_edges(reference: ArrayLike, bins: int = 10) -> Floats:
+    """Inner edges that part the reference into bins of equal numbers; fewer where values repeat.
+
+    The outer bins reach to infinity, so that nothing falls outside.
+
+    >>> quantile_edges(range(9), 4).tolist()
+    [2.0, 4.0, 6.0]
+
+    Raises ValueError where a value is NaN or infinite, or where there is none, or where bins < 1.
+    """
+    values = as_numbers(reference, "reference values")
+    if bins < 1 or values.size == 0 or not bool(np.isfinite(values).all()):
+        raise ValueError("edges need finite reference values, and at least one bin")
+    edges = np.unique(np.quantile(values, np.arange(bins + 1) / bins))
+    return np.asarray(edges[1:-1])
+
+
+def bin_counts(values: ArrayLike, edges: ArrayLike) -> NDArray[np.int64]:
+    """How many values lie in each of the len(edges) + 1 bins; a value on an edge lies in the bin below it.
+
+    >>> bin_counts([-5, 2.8, 3, 100], [2.8, 5.6]).tolist()
+    [2, 1, 1]
+
+    Raises ValueError where a value is NaN, or where the edges do not ascend.
+    """
+    inner = as_numbers(edges, "edges")
+    if bool(np.any(np.diff(inner) <= 0)):
+        raise ValueError("edges ascend")
+    at = np.searchsorted(inner, as_numbers(values), side="left")
+    return np.bincount(at, minlength=len(inner) + 1).astype(np.int64)
+
+
+def _shares(reference: ArrayLike, current: ArrayLike) -> tuple[Floats, Floats] | None:
+    p = as_counts(reference, "reference counts", whole=False)
+    q = as_counts(current, "current counts", whole=False)
+    if p.shape != q.shape:
+        raise ValueError(f"{len(p)} bins of the reference, but {len(q)} of the current")
+    if not (p.any() and q.any()):
+        return None
+    return _share(p), _share(q)
+
+
+def _share(counts: Floats) -> Floats:
+    scaled = counts / counts.max()  # a sum of very large weights would overflow
+    return np.asarray(scaled / scaled.sum())
+
+
+def psi(reference: ArrayLike, current: ArrayLike, floor: float = PSI_FLOOR) -> float | None:
+    """Population stability index: sum((q - p) ln(q / p)) over the bins, p of the reference, q the current.
+
+    A share below the floor counts as the floor, and nothing is scaled afterwards: without that an empty bin
+    would be infinitely far. So the PSI of an emptied bin depends on the floor. Rules of thumb: below 0.1
+    little, above 0.25 much; small samples give some PSI by chance, about (bins - 1)(1 / n + 1 / m).
+
+    >>> round(psi([50, 50], [25, 75]), 6)
+    0.274653
+
+    Raises ValueError as all here do, and unless 0 < floor < 1.
+    """
+    if not 0 < floor < 1:
+        raise ValueError(f"the floor lies between 0 and 1, got {floor!r}")
+    both = _shares(reference, current)
+    if both is None:
+        return None
+    p, q = (np.maximum(one, floor) for one in both)
+    return float(np.sum((q - p) * np.log(q / p)))
+
+
+def jensen_shannon(reference: ArrayLike, current: ArrayLike) -> float | None:
+    """Jensen-Shannon distance: root of the divergence, base 2; 0 where equal, 1 where nothing is shared.
+
+        sqrt((sum p log2(p / m) + sum q log2(q / m)) / 2),  m = (p + q) / 2
+
+    >>> round(jensen_shannon([50, 50], [100, 0]), 6)
+    0.557923
+    """
+    both = _shares(reference, current)
+    if both is None:
+        return None
+    from scipy import special
+
+    p, q = both
+    m = (p + q) / 2
+    divergence = float(np.sum(special.rel_entr(p, m) + special.rel_entr(q, m))) / (2 * math.log(2))
+    return math.sqrt(min(1.0, max(0.0, divergence)))
+
+
+def hellinger(reference: ArrayLike, current: ArrayLike) -> float | None:
+    """Hellinger distance: sqrt(sum((sqrt p - sqrt q)^2) / 2); 0 where equal, 1 where nothing is shared.
+
+    >>> round(hellinger([50, 50], [100, 0]), 6)
+    0.541196
+    """
+    both = _shares(reference, current)
+    if both is None:
+        return None
+    p, q = both
+    return math.sqrt(min(1.0, float(np.sum((np.sqrt(p) - np.sqrt(q)) ** 2)) / 2))
+
+
+def l_infinity(reference: ArrayLike, current: ArrayLike) -> float | None:
+    """The largest change of one bin's share: max |p - q|.
+
+    >>> l_infinity([50, 50, 0], [25, 25, 50])
+    0.5
+    """
+    both = _shares(reference, current)
+    return None if both is None else float(np.max(np.abs(both[0] - both[1])))
+
+
+def total_variation(reference: ArrayLike, current: ArrayLike) -> float | None:
+    """Total variation distance: sum |p - q| / 2, the share that would have to move to another bin.
+
+    >>> total_variation([50, 50, 0], [25, 25, 50])
+    0.5
+    """
+    both = _shares(reference, current)
+    return None if both is None else min(1.0, float(np.abs(both[0] - both[1]).sum()) / 2)
+
+
+def ks_of_counts(reference: ArrayLike, current: ArrayLike) -> float | None:
+    """The Kolmogorov-Smirnov statistic of binned data: the largest gap of the two cumulated shares.
+
+    Bins are in ascending order. Within a bin nothing is seen, so it is at most that of the values themselves.
+
+    >>> ks_of_counts([50, 50, 0], [25, 25, 50])
+    0.5
+    """
+    both = _shares(reference, current)
+    return None if both is None else min(1.0, float(np.max(np.abs(np.cumsum(both[0] - both[1])))))
+
+
+def wasserstein_of_counts(reference: ArrayLike, current: ArrayLike, positions: ArrayLike) -> float | None:
+    """Wasserstein-1 distance: how far a unit of mass moves on average, in the values' own unit.
+
+        sum |P_i - Q_i| (x_(i+1) - x_i), P and Q the cumulated shares, x the ascending positions of the bins
+
+    >>> wasserstein_of_counts([50, 50, 0], [0, 50, 50], [0, 1, 3])
+    1.5
+
+    Raises ValueError as all here do, and where the positions are not finite, ascending, one a bin.
+    """
+    at = as_numbers(positions, "positions")
+    both = _shares(reference, current)
+    if at.shape != np.shape(reference) or not bool(np.isfinite(at).all() and np.all(np.diff(at) > 0)):
+        raise ValueError("positions are finite and ascending, one a bin")
+    if both is None:
+        return None
+    return float(np.sum(np.abs(np.cumsum(both[0] - both[1])[:-1]) * np.diff(at)))
+
+
+def _on_one_axis(reference: ArrayLike, current: ArrayLike) -> tuple[Floats, Floats, Floats]:
+    """The distinct values of both samples, ascending, and how often each sample has them."""
+    x, y = as_numbers(reference, "reference values"), as_numbers(current, "current values")
+    axis, at = np.unique(np.concatenate([x, y]), return_inverse=True)
+    counts = [
+        np.bincount(one, minlength=len(axis)).astype(np.float64) for one in (at[: len(x)], at[len(x) :])
+    ]
+    return axis, counts[0], counts[1]
+
+
+def wasserstein(reference: ArrayLike, current: ArrayLike) -> float | None:
+    """Wasserstein-1 distance of two samples, in the values' own unit. None where one is empty.
+
+    >>> wasserstein([0, 1, 3], [5, 6, 8])
+    5.0
+
+    Raises ValueError where a value is NaN or infinite.
+    """
+    axis, p, q = _on_one_axis(reference, current)
+    return wasserstein_of_counts(p, q, axis)
+
+
+class KolmogorovSmirnov(NamedTuple):
+    """The largest gap of the two distribution functions, and how often chance alone gives as much."""
+
+    statistic: float
+    p: float
+
+
+def kolmogorov_smirnov(reference: ArrayLike, current: ArrayLike) -> KolmogorovSmirnov | None:
+    """The two-sample Kolmogorov-Smirnov test: statistic and two-sided p. None where a sample is empty.
+
+    The p is exact up to 10,000 values a sample and asymptotic above; with ties it is too large, never too
+    small. Among very many values any difference has a small p: judge the statistic. Infinities are in order.
+
+    >>> found = kolmogorov_smirnov([0.99, 1.99], [1, 2, 3])
+    >>> round(found.statistic, 6), round(found.p, 6)
+    (0.666667, 0.6)
+
+    Raises ValueError where a value is NaN.
+    """
+    _, p, q = _on_one_axis(reference, current)
+    statistic = ks_of_counts(p, q)
+    if statistic is None:
+        return None
+    from scipy import stats  # 55 MiB that only this p needs
+
+    return KolmogorovSmirnov(
+        statistic, float(stats.ks_2samp(np.asarray(reference), np.asarray(current)).pvalue)
+    )
