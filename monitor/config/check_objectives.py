@@ -21,7 +21,7 @@ def check_objectives(where: str, settings: RecommenderSettings) -> Iterator[Prob
         spec = SPECS.get(one.metric)
         if spec is None:
             close = nearest(one.metric, SPECS)
-            hint = f"did you mean {close}?" if close else f"there are: {', '.join(SPECS)}"
+            hint = f"did you mean {close}?" if close else "docs/metrics/README.md lists them"
             yield Problem(f"{place}.metric", f"no metric is called {one.metric[:80]!r}; {hint}")
             continue
         if one.metric in settings.metrics.disable:

@@ -164,8 +164,12 @@ class MatthewEffect(Family):
 def actions(shared: Shared, settings: MetricSettings) -> ir.Table:
     """The window's feedback on items, reduced to the events that count as a user's own action."""
     assert shared.feedback is not None
-    feedback = shared.feedback.filter(shared.feedback[ITEM_ID].notnull())
-    if settings.action_events is None:
+    return of_events(shared.feedback.filter(shared.feedback[ITEM_ID].notnull()), settings)
+
+
+def of_events(feedback: ir.Table, settings: MetricSettings) -> ir.Table:
+    """The rows of the events that count as a user's own action; rows that name no event all count."""
+    if settings.action_events is None or EVENT not in feedback.columns:
         return feedback
     return feedback.filter(feedback[EVENT].isin(settings.action_events))
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import reduce
 from operator import add
 
+import ibis
 import ibis.expr.types as ir
 
 from monitor.logs.columns import CATEGORY, ITEM_ID, REQUEST_ID
@@ -13,7 +14,7 @@ from monitor.metrics.categories import list_spread
 from monitor.metrics.family import Family, MetricSpec, Row, make
 from monitor.metrics.settings import MetricSettings
 from monitor.metrics.shared import Shared, listed
-from monitor.metrics.similarity import item_vectors, needed_column, similarity_of
+from monitor.metrics.similarity import item_vectors, no_similarity, similarity_of
 from monitor.results import Result
 
 INTRA_LIST_DIVERSITY = MetricSpec(
@@ -46,7 +47,7 @@ class IntraListDiversity(Family):
     needs = ("catalog",)
 
     def reason_not(self, shared: Shared, settings: MetricSettings) -> str | None:
-        return super().reason_not(shared, settings) or shared.lack(needed_column(shared, settings))
+        return super().reason_not(shared, settings) or no_similarity(shared, settings)
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
         if similarity_of(shared, settings) == "vector":
@@ -55,7 +56,9 @@ class IntraListDiversity(Family):
             lists = list_spread(shared, CATEGORY, key)
         lists = lists.filter(lists.length >= 2)
         length = lists.length.cast("float64")
-        valued = lists.mutate(diversity=1.0 - (lists.squares - length) / (length * (length - 1.0)))
+        alike = (lists.squares - length) / (length * (length - 1.0))
+        # The squares of several categories' shares round to just above those of one.
+        valued = lists.mutate(diversity=ibis.greatest(1.0 - alike, 0.0))
         sums = valued.aggregate(
             by=listed(key),
             lists=valued.count(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ import ibis.expr.types as ir
 from monitor.metrics.settings import MetricSettings
 from monitor.metrics.shared import Shared
 from monitor.results import Result, Status
+from monitor.settings import Settings
 from monitor.statistics.intervals import Interval, normal_mean, wilson
 
 Row = Mapping[str, Any]
@@ -26,8 +27,9 @@ class MetricSpec:
     """One metric of the catalogue: its name, its meaning, and how to read it.
 
     `unit` is the suffix of the exported gauge (`ratio`, `bits`, or nothing for an index). `by`
-    are the values of its only own label, empty where it has none; a metric whose `by` come from
-    the settings says so in `by_help`. `parameters` are the settings that change what is measured.
+    are the values of its label `by`, empty where it has none; a metric whose `by` come from
+    the settings says so in `by_help`. `labels` are its further own labels, such as `k` and `event`,
+    whose values come from the settings. `parameters` are the settings that change what is measured.
     """
 
     name: str
@@ -38,7 +40,8 @@ class MetricSpec:
     unit: Literal["", "ratio", "bits"] = ""
     by: tuple[str, ...] = ()
     by_help: str = ""
-    interval: Literal["", "Wilson", "normal"] = ""
+    labels: tuple[str, ...] = ()
+    interval: Literal["", "Wilson", "normal", "delta", "DeLong"] = ""
     requires: tuple[str, ...] = ()
     parameters: tuple[str, ...] = ()
     samples: str = ""
@@ -62,6 +65,10 @@ class MetricSpec:
 def _written(value: object) -> str:
     if isinstance(value, timedelta):
         return f"{value.total_seconds():.0f}s"
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{name}:{_written(one)}" for name, one in sorted(value.items())) + "}"
+    if isinstance(value, Settings):
+        return "(" + ",".join(f"{name}={_written(one)}" for name, one in value) + ")"
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
@@ -81,6 +88,12 @@ class Family(ABC):
     def reason_not(self, shared: Shared, settings: MetricSettings) -> str | None:  # noqa: ARG002
         """Why the logs at hand cannot give this family at all, or None where they can."""
         return next(filter(None, map(shared.lack, self.needs)), None)
+
+    def series(self, settings: MetricSettings) -> Iterator[tuple[MetricSpec, dict[str, str]]]:  # noqa: ARG002
+        """Every metric that the family gives overall, with its own labels."""
+        for spec, values in self.outputs:
+            for by in values or ("",):
+                yield spec, {"by": by} if by else {}
 
     @abstractmethod
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
@@ -115,12 +128,11 @@ class Family(ABC):
                 metric=spec.name,
                 status=status,
                 definition=spec.definition(settings),
-                labels={"by": by} if by else {},
+                labels=labels,
                 detail=detail,
             )
-            for spec, values in self.outputs
+            for spec, labels in self.series(settings)
             if spec.name not in settings.disable
-            for by in (values or ("",))
         ]
 
 
@@ -142,12 +154,11 @@ class Maker:
 
     spec: MetricSpec
     definition: str
-    by: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     def _result(self, status: Status, **fields: Any) -> Result:
-        labels = {"by": self.by} if self.by else {}
         return Result(
-            metric=self.spec.name, status=status, definition=self.definition, labels=labels, **fields
+            metric=self.spec.name, status=status, definition=self.definition, labels=self.labels, **fields
         )
 
     def no_data(self, detail: str, samples: int = 0) -> Result:
@@ -194,6 +205,7 @@ class Maker:
         return self.value(total / n, n, interval, detail=detail)
 
 
-def make(spec: MetricSpec, settings: MetricSettings, by: str = "") -> Maker:
-    """The maker of one metric's results under these settings."""
-    return Maker(spec, spec.definition(settings), by)
+def make(spec: MetricSpec, settings: MetricSettings, by: str = "", **labels: str) -> Maker:
+    """The maker of one metric's results under these settings, with its own labels."""
+    own = {"by": by, **labels} if by else labels
+    return Maker(spec, spec.definition(settings), own)

@@ -9,6 +9,7 @@ import ibis.expr.types as ir
 
 from monitor.logs.columns import CATEGORY, ITEM_ID, TAGS, USER_ID
 from monitor.metrics.categories import CODE, item_categories
+from monitor.metrics.concentration import of_events
 from monitor.metrics.family import NOTHING_SHOWN, Family, MetricSpec, Row, make
 from monitor.metrics.settings import MetricSettings
 from monitor.metrics.shared import EXPOSURES, Shared, listed
@@ -50,9 +51,9 @@ SELF_INFORMATION = MetricSpec(
 AVERAGE_POPULARITY = MetricSpec(
     name="average_popularity",
     help="How often the items now shown were shown (or acted on) in the history, on average.",
-    parameters=("history", "popularity"),
-    formula="mean over exposures of the item's count in the history: of exposures, or of actions with "
-    "`popularity: actions`; an item new to the history counts 0",
+    parameters=("history", "popularity", "action_events"),
+    formula="mean over exposures of the item's count in the history: of exposures, or of actions "
+    "(`action_events`) with `popularity: actions`; an item new to the history counts 0",
     answers="Is the recommender falling back to what is popular anyway?",
     misleads="It grows with traffic and with the history's length: compare equal spans. A few hits rule "
     "the mean.",
@@ -92,7 +93,7 @@ class Novelty(Family):
     def _columns(shared: Shared, settings: MetricSettings) -> list[str]:
         if shared.catalog is None:
             return []
-        return [column for column in settings.novelty if column in shared.catalog.columns]
+        return [column for column in dict.fromkeys(settings.novelty) if column in shared.catalog.columns]
 
     def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
         for name in [c.removesuffix("_pairs") for c in row if c.endswith("_pairs")]:
@@ -165,7 +166,9 @@ class Popularity(Family):
 
 
 def _popularity_source(shared: Shared, settings: MetricSettings) -> ir.Table | None:
-    return shared.history_actions if settings.popularity == "actions" else shared.history_user_items
+    if settings.popularity == "exposures":
+        return shared.history_user_items
+    return None if shared.history_actions is None else of_events(shared.history_actions, settings)
 
 
 def _rows_of(table: ir.Table | None) -> ir.Value:
@@ -194,7 +197,8 @@ def history_items(shared: Shared, settings: MetricSettings) -> ir.Table:
         by_item = users.aggregate(by=ITEM_ID, users=users.count(), popularity=shown)
         if settings.popularity == "exposures":
             return by_item
-        actions = shared.nothing() if shared.history_actions is None else shared.history_actions
+        actions = _popularity_source(shared, settings)
+        actions = shared.nothing() if actions is None else actions
         counts = actions.aggregate(by=ITEM_ID, popularity=actions.count()).rename(acted=ITEM_ID)
         shown_items = by_item.drop("popularity")
         joined = shown_items.outer_join(counts, shown_items[ITEM_ID] == counts.acted)

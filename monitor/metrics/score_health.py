@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 
-import ibis
 import ibis.expr.types as ir
 
 from monitor.logs.columns import SCORE
@@ -72,9 +71,10 @@ class ScoreHealth(Family):
         lists = several.aggregate(
             by=by, lists=several.count(), all_equal=(several.score_min == several.score_max).sum()
         )
-        finite = rows.filter(score.notnull() & number & ~score.isinf())
-        values = finite.mutate(score=ibis.ifelse(finite.score == 0.0, 0.0, finite.score)).distinct()
-        distinct = values.aggregate(by=by, distinct=values.count())
+        # Engines group -0.0 with 0.0. To leave out what is not finite after grouping costs less than before.
+        values = rows.distinct()
+        finite = values.score.notnull() & ~values.score.isnan() & ~values.score.isinf()
+        distinct = values.aggregate(by=by, distinct=values.count(where=finite))
         return shared.side_by_side(key, counts, lists, distinct)
 
     def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:

@@ -11,11 +11,11 @@ import ibis.expr.types as ir
 
 from monitor.logs.columns import CATEGORY, ITEM_ID, REQUEST_ID, USER_ID
 from monitor.metrics.categories import CODE, with_categories
-from monitor.metrics.concentration import actions
+from monitor.metrics.concentration import actions, of_events
 from monitor.metrics.family import Family, MetricSpec, Row, make
 from monitor.metrics.settings import MetricSettings
 from monitor.metrics.shared import Shared, listed
-from monitor.metrics.similarity import item_vectors, needed_column, similarity_of
+from monitor.metrics.similarity import item_vectors, no_similarity, similarity_of
 from monitor.results import Result
 
 SERENDIPITY = MetricSpec(
@@ -44,7 +44,7 @@ class Serendipity(Family):
     needs = ("catalog", "feedback")
 
     def reason_not(self, shared: Shared, settings: MetricSettings) -> str | None:
-        return super().reason_not(shared, settings) or shared.lack(needed_column(shared, settings))
+        return super().reason_not(shared, settings) or no_similarity(shared, settings)
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
         by = listed(key)
@@ -53,7 +53,7 @@ class Serendipity(Family):
         history = shared.history_actions
         if history is None:
             return shared.side_by_side(key, every).mutate(history=0, exposures=0, total=0.0, squares=0.0)
-        history = history.select(USER_ID, ITEM_ID)
+        history = of_events(history, settings).select(USER_ID, ITEM_ID)
         history = history.filter([history[USER_ID].notnull(), history[ITEM_ID].notnull()]).distinct()
         closest = _closest_by_vector if similarity_of(shared, settings) == "vector" else _closest_by_category
         valued = closest(shared, acted, history, key)

@@ -12,8 +12,22 @@ from monitor.logs.columns import CATEGORY, TAGS
 from monitor.settings import Duration, Settings
 
 
+class EventSettings(Settings):
+    """What one event of the feedback says about the item it is on."""
+
+    grade: float = Field(
+        1.0, ge=0, le=100, description="its relevance; 0: the item was judged, and found not relevant"
+    )
+    length: str | None = Field(
+        None, description="a catalog column of the item's whole length, in the unit of the event's value"
+    )
+    complete: float = Field(
+        0.9, gt=0, le=1, description="from this share of the length on the item counts as completed"
+    )
+
+
 class MetricSettings(Settings):
-    """The parameters of exposure health; every default is the definition in docs/metrics/README.md."""
+    """The parameters of the metrics; every default is the definition in docs/metrics/README.md."""
 
     valid_list_length: Annotated[int, Field(ge=1)] = Field(
         1, description="a list counts as valid from this many items on (coverage)"
@@ -43,6 +57,15 @@ class MetricSettings(Settings):
         description="the feedback events that count as a user's own action (matthew_effect, serendipity); "
         "unless set: every event",
     )
+    events: dict[Annotated[str, Field(min_length=1, max_length=60)], EventSettings] = Field(
+        {"click": EventSettings()},
+        min_length=1,
+        max_length=20,
+        description="the feedback events that are judged, each with what it says; others are counted only",
+    )
+    attribution: Duration = Field(
+        timedelta(minutes=30), description="an action counts for a list shown at most this long before it"
+    )
     disable: tuple[str, ...] = Field((), description="names of metrics that are not measured")
 
     @field_validator("score_range")
@@ -52,11 +75,11 @@ class MetricSettings(Settings):
             raise ValueError(f"two finite numbers, the lower one first, got {list(value)}")
         return value
 
-    @field_validator("history")
+    @field_validator("history", "attribution")
     @classmethod
-    def _history_is_not_empty(cls, value: timedelta) -> timedelta:
+    def _lasts_a_while(cls, value: timedelta) -> timedelta:
         if value <= timedelta(0):
-            raise ValueError("a history is longer than 0")
+            raise ValueError("must be longer than 0")
         return value
 
     @field_validator("disable")
@@ -67,6 +90,6 @@ class MetricSettings(Settings):
         unknown = [name for name in value if name not in SPECS]
         if unknown:
             raise ValueError(
-                f"no metric is called {', '.join(map(repr, unknown))}; there are: {', '.join(SPECS)}"
+                f"no metric is called {', '.join(map(repr, unknown))}; docs/metrics/README.md lists them"
             )
         return value

@@ -7,6 +7,7 @@ for what they need by name, with or without the key of a slice.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -47,6 +48,11 @@ class Shared:
         history_user_items: user_id, item_id, exposures: what was shown before the window.
         history_actions: user_id, item_id: what the users acted on before the window.
         previous_day_user_items, today_user_items: user_id, item_id of two whole days.
+        responses: the actions that may belong to the window's lists: of its own time and of the
+            attribution after it; unless given, `feedback`.
+        around: the exposures of the window and of the attribution before and after it: an action
+            belongs to one list only, and that may be one of another window; unless given, `exposures`.
+        window: the window's [start, end) as times without a zone; unless given, everything is in it.
         slices: the columns of exposures that `requests` keeps beside its own.
         materialise: stores an expression under a name and gives the stored table.
 
@@ -64,6 +70,9 @@ class Shared:
         history_actions: ir.Table | None = None,
         previous_day_user_items: ir.Table | None = None,
         today_user_items: ir.Table | None = None,
+        responses: ir.Table | None = None,
+        around: ir.Table | None = None,
+        window: tuple[datetime, datetime] | None = None,
         slices: Sequence[str] = (),
         materialise: Materialise = keep_lazy,
     ) -> None:
@@ -74,6 +83,9 @@ class Shared:
         self.history_actions = history_actions
         self.previous_day_user_items = previous_day_user_items
         self.today_user_items = today_user_items
+        self._responses = responses
+        self._around = around
+        self._window = window
         self._slices = tuple(slices)
         self._materialise = materialise
         self._made: dict[str, ir.Table] = {}
@@ -109,6 +121,26 @@ class Shared:
         if name not in self._scalars:
             self._scalars[name] = expression.as_table().to_pyarrow().column(0)[0].as_py()
         return self._scalars[name]
+
+    @property
+    def responses(self) -> ir.Table:
+        """The actions that may belong to the window's lists."""
+        found = self.feedback if self._responses is None else self._responses
+        if found is None:
+            raise ValueError("there is no feedback")
+        return found
+
+    @cached_property
+    def around(self) -> ir.Table:
+        """The exposures whose lists an action of `responses` may belong to."""
+        return self.exposures if self._around is None else _without_nan_ids(self._around)
+
+    def in_window(self, moment: ir.Column) -> ir.BooleanValue:
+        """Whether a time lies in the window."""
+        if self._window is None:
+            return ibis.literal(True)
+        start, end = (ibis.literal(edge).cast("timestamp(6)") for edge in self._window)
+        return (moment >= start) & (moment < end)
 
     def nothing(self) -> ir.Table:
         """A table of users and items without rows, with ids of this log's types."""
@@ -170,6 +202,15 @@ class Shared:
             score = rows[SCORE]
             sums |= {"scored": score.count(), "score_min": score.min(), "score_max": score.max()}
         return rows.aggregate(by=[REQUEST_ID, *listed(key)], **sums)
+
+    def list_items(self, key: str | None = None) -> ir.Table:
+        """One row a request (and group) that shows an item: its `items` as an array, repeats included."""
+        return self.once("list_items", key, lambda: self._list_items(key))
+
+    def _list_items(self, key: str | None) -> ir.Table:
+        rows = self.shown(key)
+        rows = rows.filter(rows[REQUEST_ID].notnull())
+        return rows.aggregate(by=[REQUEST_ID, *listed(key)], items=rows[ITEM_ID].collect())
 
     def user_items(self, key: str | None = None) -> ir.Table:
         """The distinct pairs of a user and an item shown to them, with `exposures` = how often."""

@@ -18,27 +18,50 @@ Similarity = Literal["category", "vector"]
 
 
 def similarity_of(shared: Shared, settings: MetricSettings) -> Similarity:
-    """What the settings say; unless they do, by vector where the catalog has the column."""
+    """What the settings say; unless they do, by vector where the catalog has vectors."""
     if settings.similarity is not None:
         return settings.similarity
-    return "vector" if shared.lack(f"catalog.{VECTOR}") is None else "category"
+    return "vector" if _no_vectors(shared) is None else "category"
 
 
-def needed_column(shared: Shared, settings: MetricSettings) -> str:
-    """The need that the chosen similarity has, as `Shared.lack` reads it."""
-    return f"catalog.{VECTOR if similarity_of(shared, settings) == 'vector' else CATEGORY}"
+def no_similarity(shared: Shared, settings: MetricSettings) -> str | None:
+    """What the chosen similarity lacks, as half a sentence; None where it can be had."""
+    if similarity_of(shared, settings) == "vector":
+        return _no_vectors(shared)
+    return shared.lack(f"catalog.{CATEGORY}")
+
+
+def _no_vectors(shared: Shared) -> str | None:
+    if missing := shared.lack(f"catalog.{VECTOR}"):
+        return missing
+    assert shared.catalog is not None
+    if shared.catalog[VECTOR].type().is_array():
+        return None
+    return f"needs lists of numbers in the column {VECTOR} of the log catalog (a CSV: list_separator)"
 
 
 def item_vectors(shared: Shared) -> tuple[ir.Table, list[str]]:
     """The items with a usable vector, scaled to length 1, one column a component; and these columns.
 
-    A vector is usable if it is as long as the catalog's longest, all of it is finite, and it is
+    A vector is usable if it is as long as most of the catalog's, all of it is finite, and it is
     not all 0 (it would have no direction).
     """
     assert shared.catalog is not None
-    width = shared.scalar("vector_width", shared.catalog[VECTOR].length().max()) or 0
+    width = shared.scalar("vector_width", _usual_length(shared.catalog)) or 0
     columns = [f"x{i}" for i in range(width)]
     return shared.once("item_vectors", None, lambda: _unit_vectors(shared.catalog, columns)), columns
+
+
+def _usual_length(catalog: ir.Table) -> ir.IntegerScalar:
+    """The length that most vectors have, of two such the longer; null without a vector.
+
+    Not the longest: one broken row would leave no other item comparable.
+    """
+    lengths = catalog.select(width=catalog[VECTOR].length())
+    lengths = lengths.filter(lengths.width > 0)
+    counts = lengths.aggregate(by="width", items=lengths.count())
+    usual = counts.order_by(counts["items"].desc(), counts.width.desc()).limit(1)
+    return usual.width.max()
 
 
 def _unit_vectors(catalog: ir.Table | None, columns: list[str]) -> ir.Table:

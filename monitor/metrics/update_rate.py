@@ -12,7 +12,7 @@ import ibis.expr.types as ir
 from monitor.logs.columns import ITEM_ID, REQUEST_ID, SCENE, TS, USER_ID
 from monitor.metrics.family import Family, MetricSpec, Row, make
 from monitor.metrics.settings import MetricSettings
-from monitor.metrics.shared import EXPOSURES, LENGTH, Shared, listed
+from monitor.metrics.shared import LENGTH, Shared, listed
 from monitor.results import Result
 
 UPDATE_RATE = MetricSpec(
@@ -28,12 +28,15 @@ UPDATE_RATE = MetricSpec(
     answers="Do people who come back see something new?",
     misleads="Above 1 where the newer list is longer. A pair whose older list is empty has no value and "
     "is left out. The first request of every user in a window has no older one. Pairs of one user are "
-    "not independent, so the interval is somewhat too narrow.",
+    "not independent, so the interval is somewhat too narrow. day compares the day so far with the whole "
+    "day before, so it grows through the day: compare the same hours, or the last window of each day.",
     requires=("exposures", "the pairs of two days (day)"),
     samples="pairs of lists; users seen on both days",
-    no_data="no user with two lists; no user seen on both days",
+    no_data="no user with two lists; nothing known of the day before; no user seen on both days",
     undefined="the older list of every pair is empty",
 )
+
+_SHORT = 32 * 32  # comparisons of a pair of lists, up to which comparing all with all is the cheapest
 
 
 class RefreshRate(Family):
@@ -44,12 +47,13 @@ class RefreshRate(Family):
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
         pairs = shared.once("list_pairs", key, lambda: self._pairs(shared, key))
-        kept = pairs.left_join(self._kept(shared, pairs, key), [REQUEST_ID, *listed(key)])
+        short = pairs[LENGTH] * pairs.older_length <= _SHORT
+        kept = self._kept_of_short_lists(shared, pairs.filter(short), key)
+        kept = kept.union(self._kept_of_long_lists(shared, pairs.filter(~short), key))
         kept = kept.select(
             *listed(key),
             "older_length",
-            rate=(kept[LENGTH] - kept.kept.fill_null(0)).cast("float64")
-            / kept.older_length.cast("float64").nullif(0.0),
+            rate=(kept[LENGTH] - kept.kept).cast("float64") / kept.older_length.cast("float64").nullif(0.0),
         )
         sums = kept.aggregate(
             by=listed(key),
@@ -79,21 +83,30 @@ class RefreshRate(Family):
         return pairs.filter(pairs.older.notnull())
 
     @staticmethod
-    def _kept(shared: Shared, pairs: ir.Table, key: str | None) -> ir.Table:
-        """By request, how many of its items the older list holds.
+    def _kept_of_short_lists(shared: Shared, pairs: ir.Table, key: str | None) -> ir.Table:
+        """The pairs, each with how many items of the newer list the older one holds, as `kept`.
 
-        Only an item that a user was shown twice can be in two of their lists, so only those rows
-        are matched with each other.
+        Every item is compared with every item of the older list: for short lists that is the cheapest way.
         """
         by = listed(key)
-        repeated = shared.user_items(key)
-        repeated = repeated.filter(repeated[EXPOSURES] >= 2)
-        again = shared.shown(key).semi_join(repeated, [USER_ID, ITEM_ID, *by])
-        rows = shared.once("repeated_rows", key, lambda: again.select(REQUEST_ID, ITEM_ID, *by))
-        newer = rows.join(pairs.select(REQUEST_ID, "older", *by), [REQUEST_ID, *by])
-        older = rows.distinct().rename(older=REQUEST_ID)
-        both = newer.semi_join(older, ["older", ITEM_ID, *by])
-        return both.aggregate(by=[REQUEST_ID, *by], kept=both.count())
+        lists = shared.list_items(key)
+        older = lists.select("items", *by, older=REQUEST_ID).rename(older_items="items")
+        both = pairs.join(lists, [REQUEST_ID, *by]).join(older, ["older", *by])
+        both = both.select(
+            REQUEST_ID, *by, kept=both["items"].filter(lambda one: both.older_items.contains(one)).length()
+        )
+        return _with_kept(pairs, both, by)
+
+    @staticmethod
+    def _kept_of_long_lists(shared: Shared, pairs: ir.Table, key: str | None) -> ir.Table:
+        """The same by matching rows, whose cost does not grow with the square of the length."""
+        by = listed(key)
+        lists = shared.list_items(key)
+        newer = pairs.select(REQUEST_ID, "older", *by).join(lists, [REQUEST_ID, *by]).unnest("items")
+        older = lists.semi_join(pairs, [lists[REQUEST_ID] == pairs.older, *by]).unnest("items")
+        older = older.select("items", *by, older=REQUEST_ID).distinct()
+        both = newer.semi_join(older, ["older", "items", *by])
+        return _with_kept(pairs, both.aggregate(by=[REQUEST_ID, *by], kept=both.count()), by)
 
     def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
         maker = make(UPDATE_RATE, settings, "refresh")
@@ -111,13 +124,16 @@ class DayRate(Family):
 
     name = "update_rate_day"
     outputs = ((UPDATE_RATE, ("day",)),)
-    needs = ("previous_day_user_items", "today_user_items")
+    needs = ("today_user_items",)
     sliced = False
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
         before, now = shared.previous_day_user_items, shared.today_user_items
-        assert before is not None
         assert now is not None
+        if before is None:
+            return (
+                shared.nothing().aggregate(pairs=ibis._.count()).mutate(known=False, total=0.0, squares=0.0)
+            )
         scene = [SCENE] if SCENE in before.columns and SCENE in now.columns else []
         owner = [USER_ID, *scene]
         before, now = (_distinct_pairs(table, [*owner, ITEM_ID]) for table in (before, now))
@@ -127,13 +143,21 @@ class DayRate(Family):
         new = new.aggregate(by=owner, new=new.count().cast("float64"))
         pairs = older.semi_join(seen, owner).left_join(new, owner)
         pairs = pairs.select(rate=pairs.new.fill_null(0.0) / pairs.older_length)
-        return pairs.aggregate(
+        sums = pairs.aggregate(
             pairs=pairs.count(), total=pairs.rate.sum(), squares=(pairs.rate * pairs.rate).sum()
         )
+        return sums.mutate(known=True)
 
     def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
         nothing = "no user was shown an item on both days"
+        if not row["known"]:
+            nothing = "nothing is known yet of what was shown the day before"
         yield make(UPDATE_RATE, settings, "day").mean(row["pairs"], row["total"], row["squares"], nothing)
+
+
+def _with_kept(pairs: ir.Table, kept: ir.Table, by: list[str]) -> ir.Table:
+    joined = pairs.left_join(kept, [REQUEST_ID, *by])
+    return joined.select(*by, LENGTH, "older_length", kept=joined.kept.fill_null(0))
 
 
 def _distinct_pairs(table: ir.Table, columns: list[str]) -> ir.Table:

@@ -230,12 +230,13 @@ class Likeness:
         )
         if self.by_vector:
             given = {r["item_id"]: r.get("vector") for r in world.catalog}
-            longest = max((len(v) for v in given.values() if v is not None), default=0)
+            lengths = Counter(len(r["vector"]) for r in world.catalog if r.get("vector"))
+            usual = max(lengths, key=lambda n: (lengths[n], n), default=0)
             self.vectors = {
                 i: np.array(v)
                 for i, v in given.items()
                 if v is not None
-                and len(v) == longest
+                and len(v) == usual
                 and all(x is not None and math.isfinite(x) for x in v)
                 and any(v)
             }

@@ -7,8 +7,10 @@ import math
 import pyarrow as pa
 import pytest
 
+from monitor.metrics.measure import not_measured
 from monitor.metrics.settings import MetricSettings
 from monitor.results import Status
+from tests.metrics import worlds
 from tests.metrics.worlds import World, by_name, catalog, lists, results_of
 
 
@@ -90,6 +92,33 @@ def test_long_vectors_are_added_up_in_parts():
 def test_a_column_of_vectors_without_any_is_no_data():
     for items in ([], vectors(a=None), vectors(a=[])):
         assert diversity(lists(("u1", "ab")), items, ("vector",)).status is Status.NO_DATA
+
+
+def test_one_vector_of_another_length_makes_no_other_item_unusable():
+    items = vectors(a=[1.0, 0.0], b=[0.0, 2.0], c=[1.0, 1.0, 1.0])
+    result = diversity(lists(("u1", "abc")), items, ("vector",))
+    assert (result.value, result.samples) == (1.0, 1)
+
+
+def test_of_two_lengths_alike_often_the_longer_counts():
+    items = vectors(a=[1.0], b=[2.0], c=[1.0, 1.0], d=[2.0, 2.0], e=[])
+    assert diversity(lists(("u1", "abcd")), items, ("vector",)).value == pytest.approx(0.0, abs=1e-9)
+
+
+def test_items_of_the_same_several_categories_are_exactly_alike():
+    several = ["x", "y", "z"]
+    result = diversity(lists(("u1", "abc"), ("u2", "bca")), catalog(a=several, b=several, c=several))
+    assert (result.value, result.samples) == (0.0, 2)
+
+
+def test_vectors_that_were_read_as_text_are_none(monkeypatch):
+    monkeypatch.setitem(worlds.TYPES, "vector", pa.string())
+    items = [{"item_id": item, "category": "x", "vector": "0.1 0.2"} for item in "ab"]
+    result = diversity(lists(("u1", "ab")), items, ("category", "vector"))
+    assert (result.value, result.definition) == (0.0, "1;similarity=category")
+    world = World(lists(("u1", "ab")), items, columns=(), catalog_columns=("category", "vector"))
+    reasons = not_measured(worlds.shared_of(world), MetricSettings(similarity="vector"))
+    assert "list_separator" in reasons["intra_list_diversity"]
 
 
 def test_the_settings_can_choose_the_category_over_the_vector():

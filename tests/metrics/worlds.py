@@ -27,6 +27,8 @@ TYPES = {
     "scene": pa.string(),
     "shelf": pa.string(),
     "event": pa.string(),
+    "value": pa.float64(),
+    "length": pa.float64(),
     "exposures": pa.int64(),
     "vector": pa.list_(pa.float64()),
 }
@@ -48,6 +50,9 @@ class World:
     user: pa.DataType = field(default_factory=pa.string)
     catalog_columns: tuple[str, ...] = ("category",)
     feedback_columns: tuple[str, ...] = ("request_id",)
+    around: list[dict] | None = None  # exposures of the windows beside this one, and its own
+    responses: list[dict] | None = None
+    window: tuple[datetime, datetime] | None = None
 
     def where(self, column: str, value: str) -> World:
         """The same world with only the exposures of one slice."""
@@ -62,11 +67,16 @@ def table(backend, name: str, rows: list[dict], columns: list[str], types: dict 
     return backend.create_table(name, pa.table(data, schema=schema))
 
 
-def shared_of(world: World, **options) -> Shared:
-    """The world's logs in a database of their own."""
+def embedded():
+    """A DuckDB of one's own."""
     connection = duckdb.connect()
     connection.execute("SET threads = 1")
-    backend = ibis.duckdb.from_connection(connection)
+    return ibis.duckdb.from_connection(connection)
+
+
+def shared_of(world: World, backend=None, **options) -> Shared:
+    """The world's logs in a database of their own, or in the backend that is given."""
+    backend = backend or embedded()
 
     def pairs(name, rows, columns=("user_id", "item_id")):
         if rows is None:
@@ -75,25 +85,17 @@ def shared_of(world: World, **options) -> Shared:
 
     own = {"category": world.category, "tags": pa.list_(pa.string())}
     users = {"user_id": world.user}
+    shown = ["request_id", "user_id", "ts", "item_id", *world.columns]
+    done = ["user_id", "item_id", "ts", "event", *world.feedback_columns]
     return Shared(
-        table(
-            backend,
-            "exposures",
-            world.exposures,
-            ["request_id", "user_id", "ts", "item_id", *world.columns],
-            users,
-        ),
+        table(backend, "exposures", world.exposures, shown, users),
+        around=None if world.around is None else table(backend, "around", world.around, shown, users),
+        responses=None if world.responses is None else table(backend, "responses", world.responses, done),
+        window=world.window,
         catalog=None
         if world.catalog is None
         else table(backend, "catalog", world.catalog, ["item_id", *world.catalog_columns], own),
-        feedback=None
-        if world.feedback is None
-        else table(
-            backend,
-            "feedback",
-            world.feedback,
-            ["user_id", "item_id", "ts", "event", *world.feedback_columns],
-        ),
+        feedback=None if world.feedback is None else table(backend, "feedback", world.feedback, done),
         history_user_items=pairs("history", world.history, ("user_id", "item_id", "exposures")),
         history_actions=pairs("history_actions", world.history_actions),
         previous_day_user_items=pairs("yesterday", world.yesterday),
