@@ -150,6 +150,8 @@ def test_what_was_measured_before_a_check_failed_is_judged_all_the_same(
         {"metric": "personalization", "min": 0.5},
         {"metric": "novelty", "labels": {"by": "category"}, "min": 0.5},
     ]
+    shop.config["logs"]["catalog"] = {"path": str(shop.folder / "catalog.csv")}
+    shop.write("catalog.csv", "item_id,category\ni0,x\n")
     empty = rows(0).drop_duplicates("request_id").assign(item_id=None)
     shop.write("logs/0.parquet", empty.astype({"item_id": "string"}))
 
@@ -167,6 +169,7 @@ def test_what_was_measured_before_a_check_failed_is_judged_all_the_same(
         failed = one(evaluation, metric, **labels)
         assert (failed.status, failed.threshold) == (Status.ERROR, 0.5)
         assert "no room left" in failed.detail
+    assert one(evaluation, "intra_list_diversity").definition == "1;similarity=category"  # as when measured
 
 
 def test_an_objective_that_the_logs_cannot_serve_leaves_the_window_unjudged(shop: Shop) -> None:
