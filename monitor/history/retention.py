@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
@@ -13,10 +14,15 @@ WINDOWS_AT_ONCE: Final = 50
 SERIES_AT_ONCE: Final = 5000
 
 
-def drop_windows(connection: Connection, before: datetime) -> int:
-    """Drop one batch of windows that ended before this time, with all that hangs on them; how many went."""
+def drop_windows(connection: Connection, before: datetime, keep: Mapping[str, datetime]) -> int:
+    """Drop one batch of windows that ended before this time, with all that hangs on them; how many went.
+
+    Those of a recommender in `keep` that reach beyond its time there stay, however old they are.
+    """
     table = schema.windows
-    old = select(table.c.id).where(table.c.window_end < before).order_by(table.c.window_end)
+    aged = table.c.window_end < before
+    free = [or_(table.c.recommender != name, table.c.window_end <= moment) for name, moment in keep.items()]
+    old = select(table.c.id).where(aged, *free).order_by(table.c.window_end)
     ids = list(connection.scalars(old.limit(WINDOWS_AT_ONCE)))
     if ids:
         connection.execute(delete(table).where(table.c.id.in_(ids)))

@@ -60,7 +60,8 @@ class HistorySettings(Settings):
         description="database URL, sqlite or postgresql; by default history.sqlite in the state folder",
     )
     retention: Annotated[Duration, AfterValidator(_checked_retention)] = Field(
-        timedelta(days=90), description="how long windows, results and evidence are kept"
+        timedelta(days=90),
+        description="how long windows, results and evidence are kept; those that `catch_up` reaches stay",
     )
 
     def location(self, state: Path) -> str:

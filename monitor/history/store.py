@@ -176,12 +176,15 @@ class Store:
             if watermark is not None:
                 logstate.set_watermark(connection, recommender, log, watermark)
 
-    def drop_before(self, moment: datetime) -> int:
-        """Drop the windows that ended before this time, in short transactions; how many windows went."""
+    def drop_before(self, moment: datetime, keep: Mapping[str, datetime] | None = None) -> int:
+        """Drop the windows that ended before this time, in short transactions; how many windows went.
+
+        `keep` says of a recommender from when on its windows stay, however old they are.
+        """
         dropped = 0
         while True:
             with self._database.writing() as connection:
-                count = retention.drop_windows(connection, moment)
+                count = retention.drop_windows(connection, moment, keep or {})
             dropped += count
             if count < retention.WINDOWS_AT_ONCE:
                 break

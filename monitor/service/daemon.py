@@ -217,7 +217,11 @@ class Daemon:
             if self._stop.is_set():
                 return
             try:
-                dropped = self.store.drop_before(self._clock() - self.config.history.retention)
+                now = self._clock()
+                # A recommender that cannot run may be mended: its windows would be due again as well.
+                keep = dict.fromkeys(self._broken, datetime.min.replace(tzinfo=UTC))
+                keep |= {name: watch.wanted_from(now) for name, watch in self._watches.items()}
+                dropped = self.store.drop_before(now - self.config.history.retention, keep)
                 for watch in self._watches.values():
                     watch.forget(self._clock())
                 log.debug("housekeeping dropped %d windows", dropped)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from monitor.checks import logs
@@ -121,6 +121,16 @@ class Watch:
             "%s: judged %s to %s, %d rows%s%s", self.name, due.window.start, due.window.end, due.rows,
             ", late" if due.late else "", ", corrected" if recorded.corrected else "",
         )  # fmt: skip
+
+    def wanted_from(self, now: datetime) -> datetime:
+        """From when on windows may still be judged or corrected, and must not leave the history.
+
+        One that left it would be due again, and its violations would be counted, and page, a second time.
+        """
+        if self.last_run is None:  # the logs have not been looked at yet
+            return datetime.min.replace(tzinfo=UTC)
+        candidates = candidate_windows(self.evaluator.source, now, self.store.watermarks(self.name)[WATCHING])
+        return candidates[-1].start if candidates else now
 
     def forget(self, now: datetime) -> None:
         """Drop the remembered pairs that no window will ask for again."""

@@ -309,6 +309,15 @@ def test_retention_drops_old_windows_with_all_that_hangs_on_them(store: Store, d
     assert store.drop_before(hour(120).end) == 0
 
 
+def test_retention_keeps_the_windows_that_may_be_judged_again_however_old_they_are(store: Store) -> None:
+    for name in ("shop", "news"):
+        for number in range(6):
+            put(store, [COVERAGE], number, recommender=name)
+    assert store.drop_before(hour(100).end, {"shop": hour(4).start, "gone": hour(0).start}) == 10
+    assert [one.window for one in store.evaluated("shop")] == [hour(4), hour(5)]
+    assert store.evaluated("news") == []
+
+
 def test_retention_forgets_the_log_state_of_a_recommender_that_is_gone_but_not_of_a_live_one(
     store: Store,
 ) -> None:

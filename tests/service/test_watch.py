@@ -69,6 +69,23 @@ def test_windows_are_caught_up_newest_first_some_at_a_turn_and_no_more_than_aske
     assert (shop.pending, shop.last_run, shop.error) == (0, NOW, None)
 
 
+def test_retention_makes_no_window_due_a_second_time(tmp_path: Path, store: Store, runtime: Runtime) -> None:
+    write_hours(tmp_path, 5)  # of a log that is older than the retention
+    shop = watch(tmp_path, store, catch_up=3)
+    retention = NOW - timedelta(days=1)
+    assert store.drop_before(retention, {"shop": shop.wanted_from(NOW)}) == 0
+    shop.turn(runtime, NOW)
+    counters = store.counters()
+    assert store.drop_before(retention, {"shop": shop.wanted_from(NOW)}) == 0
+    shop.turn(runtime, NOW)
+    assert judged(store) == [2, 3, 4]
+    assert store.counters() == counters
+    land(tmp_path / "logs/5.parquet", exposures(FIRST + 5 * HOUR, 3600, lists=4))
+    shop.turn(runtime, NOW)
+    assert store.drop_before(retention, {"shop": shop.wanted_from(NOW)}) > 0
+    assert judged(store) == [3, 4, 5]
+
+
 def test_a_stop_leaves_the_rest_due_and_a_restart_goes_on_with_it(
     tmp_path: Path, store: Store, runtime: Runtime
 ) -> None:
