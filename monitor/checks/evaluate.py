@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 import duckdb
 
-from monitor.checks import exposure, logs, rules
+from monitor.checks import exposure, feedback, logs, rules
+from monitor.checks.exposure import MetricsCheck
 from monitor.checks.judge import apply_objectives, mark_late, worst
 from monitor.checks.runtime import Runtime
 from monitor.checks.settings import RecommenderSettings
@@ -18,15 +19,18 @@ from monitor.expectations.suites import LoadedRule
 from monitor.history.errors import StoreError
 from monitor.history.kept import KeptPairs
 from monitor.history.record import CheckRun
+from monitor.logs.columns import EXPOSURES, FEEDBACK
 from monitor.logs.engine import DeadlineExceeded, deadline
 from monitor.logs.index import readable
 from monitor.logs.source import Source
-from monitor.logs.windows import Due
+from monitor.logs.windows import Due, Part, Parts
 from monitor.results import Result, Status
 
 log = logging.getLogger(__name__)
 
-CHECKS = (logs.NAME, rules.NAME, exposure.NAME)
+CHECKS = (logs.NAME, rules.NAME, exposure.NAME, feedback.NAME)
+MARKERS: dict[Part, str] = {EXPOSURES: logs.NAME, FEEDBACK: feedback.NAME}
+"""Of each part of a window's judgement the check whose record says that it was done."""
 
 
 @dataclass(slots=True)
@@ -51,6 +55,7 @@ class Evaluator:
         self.settings = settings
         self.rules = tuple(rules_of)
         self.source = Source(settings.logs, settings)
+        self.parts = Parts.of(self.source, settings.metrics.attribution)
         self.kept = kept
         self.salt = salt
         self._tables: WindowTables | None = None
@@ -85,23 +90,29 @@ class Evaluator:
                 seconds=evaluation.costs,
             )  # fmt: skip
 
-        metrics = exposure.ExposureCheck(settings.metrics, evaluation.costs)
+        measured = exposure if due.part == EXPOSURES else feedback
+        metrics = MetricsCheck(settings.metrics, measured.FAMILIES, evaluation.costs)
+        names = {spec.name for family in measured.FAMILIES for spec, _ in family.outputs}
+        objectives = [one for one in settings.objectives if one.metric in names]
 
-        def check_exposure() -> list[Result]:
+        def check_metrics() -> list[Result]:
             found = metrics.run(self._prepared(runtime, due))
-            return apply_objectives(found, settings.objectives, settings.metrics)
+            return apply_objectives(found, objectives, settings.metrics)
 
-        def exposure_failed(why: str) -> list[Result]:
+        def metrics_failed(why: str) -> list[Result]:
             # What was measured before the failure is judged too: unjudged, it would end a violation. Where
             # nothing was, no result at all leaves every series its place, with the status of the window.
             found = metrics.failed(why)
-            failure = Status.ERROR, why
-            return found and apply_objectives(found, settings.objectives, settings.metrics, otherwise=failure)
+            return found and apply_objectives(
+                found, objectives, settings.metrics, otherwise=(Status.ERROR, why)
+            )
 
+        if due.part == FEEDBACK:
+            return [(feedback.NAME, check_metrics, metrics_failed)]
         return [
             (logs.NAME, lambda: logs.check_logs(self.source, due.window), logs.failed),
             (rules.NAME, check_rules, lambda why: rules.failed(self.rules, why)),
-            (exposure.NAME, check_exposure, exposure_failed),
+            (exposure.NAME, check_metrics, metrics_failed),
         ]
 
     def _run(
@@ -142,12 +153,13 @@ class Evaluator:
 
     def _prepared(self, runtime: Runtime, due: Due) -> WindowTables:
         if self._tables is None:
-            self._tables = prepare(runtime.engine, self.source, due.window, self.settings, self.kept)
+            around = self.parts.span(due.window, due.part) if due.part == FEEDBACK else None
+            self._tables = prepare(runtime.engine, self.source, due.window, self.settings, self.kept, around)
         return self._tables
 
     def _remember(self, runtime: Runtime, due: Due) -> None:
         """Keep who was shown what, for the windows to come."""
-        if due.rows and self._tables is not None:
+        if due.part == EXPOSURES and due.rows and self._tables is not None:
             shown = self._tables.shared.user_items()
             self.kept.keep(due.window, shown, runtime.engine.cursor, distinct=True)
 

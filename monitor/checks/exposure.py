@@ -1,26 +1,34 @@
-"""The check of exposure health: every metric of the catalogue, overall and by slice."""
+"""The check of exposure health: every metric that needs no feedback, overall and by slice."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from monitor.checks.tables import WindowTables
-from monitor.metrics.catalogue import FAMILIES
+from monitor.metrics.catalogue import EXPOSURE_FAMILIES
+from monitor.metrics.family import Family
 from monitor.metrics.measure import measure_all, resolved
 from monitor.metrics.settings import MetricSettings
 from monitor.results import Result, Status
 
 NAME = "exposure"
+FAMILIES = EXPOSURE_FAMILIES
 
 
-class ExposureCheck:
+class MetricsCheck:
     """Measures one window; what was measured before a failure is kept.
 
     Args:
         settings: the recommender's metric settings.
+        families: the metrics of this check.
         seconds: is filled with what each family of metrics took.
     """
 
-    def __init__(self, settings: MetricSettings, seconds: dict[str, float]) -> None:
+    def __init__(
+        self, settings: MetricSettings, families: Sequence[Family], seconds: dict[str, float]
+    ) -> None:
         self._settings = settings
+        self._families = tuple(families)
         self._seconds = seconds
         self._found: list[Result] = []
         self._tables: WindowTables | None = None
@@ -28,7 +36,9 @@ class ExposureCheck:
     def run(self, tables: WindowTables) -> list[Result]:
         """The metrics that the logs at hand can give, in the catalogue's order."""
         self._tables = tables
-        for measured in measure_all(tables.shared, self._settings, tables.dimensions):
+        for measured in measure_all(
+            tables.shared, self._settings, tables.dimensions, families=self._families
+        ):
             self._found += sorted(measured.results, key=_slice)  # a GROUP BY gives them in any order
             self._seconds[measured.family] = measured.seconds
         return self._found
@@ -41,7 +51,7 @@ class ExposureCheck:
         settings = resolved(self._settings, shared)
         left = [
             family
-            for family in FAMILIES
+            for family in self._families
             if family.name not in self._seconds and family.reason_not(shared, settings) is None
         ]
         errors = [one for family in left for one in family.without_rows(settings, Status.ERROR, why)]

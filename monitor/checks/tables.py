@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -50,10 +50,20 @@ class WindowTables:
 
 
 def prepare(
-    engine: Engine, source: Source, window: Window, settings: RecommenderSettings, kept: KeptPairs
+    engine: Engine,
+    source: Source,
+    window: Window,
+    settings: RecommenderSettings,
+    kept: KeptPairs,
+    around: Window | None = None,
 ) -> WindowTables:
-    """Make the tables of a window. The expensive ones are made only when somebody asks for them."""
+    """Make the tables of a window. The expensive ones are made only when somebody asks for them.
+
+    `around` is the time in which an action may lie that belongs to a list of the window, or a list to which
+    an action of the window belongs; not given where no feedback is looked at.
+    """
     made = ["window_exposures", "exposures", "feedback", "future_exposures", "earlier_actions"]
+    made += ["responses", "exposures_around"]
 
     def materialise(name: str, expression: ir.Table) -> ir.Table:
         made.append(name)
@@ -61,10 +71,15 @@ def prepare(
 
     loaded = source.load(engine, c.EXPOSURES, window, table="window_exposures")
     if loaded is None:
-        loaded = empty_exposures(engine, "window_exposures", settings.slices.by)
+        known = source.schema(c.EXPOSURES)
+        loaded = empty_exposures(engine, "window_exposures", settings.slices.by, known)
     exposures, dimensions = with_slices(loaded, settings.slices)
     exposures = engine.view("exposures", exposures)
     feedback = _feedback(engine, source, window, "feedback")
+    responses = around_exposures = None
+    if around is not None:
+        responses = _feedback(engine, source, around, "responses")
+        around_exposures = source.load(engine, c.EXPOSURES, around, table="exposures_around")
     catalog = source.load_catalog(engine, table="catalog")
     history = Window(window.start - settings.metrics.history, window.start)
     actions = _feedback(engine, source, history, "earlier_actions")
@@ -74,6 +89,9 @@ def prepare(
         exposures,
         catalog=catalog,
         feedback=feedback,
+        responses=responses,
+        around=around_exposures,
+        window=(window.start.replace(tzinfo=None), window.end.replace(tzinfo=None)),
         history_user_items=remembered(engine, source, kept, history, made, view="history_user_items"),
         history_actions=actions,
         previous_day_user_items=remembered(
@@ -101,10 +119,16 @@ def prepare(
     )
 
 
-def empty_exposures(engine: Engine, name: str, further: Sequence[str] = ()) -> ir.Table:
-    """A log without rows that has every column, so that a rule finds its column and says `no_data`."""
+def empty_exposures(
+    engine: Engine, name: str, further: Sequence[str] = (), known: Mapping[str, ibis.DataType] | None = None
+) -> ir.Table:
+    """A log without rows that has every column, so that a rule finds its column and says `no_data`.
+
+    `known` are the log's own columns, of whose types the ids must be to be compared with other tables.
+    """
     schema: dict[str, str | ibis.DataType] = dict.fromkeys(further, "string")
     schema |= {column: _EMPTY[kind] for column, kind in c.TYPES[c.EXPOSURES].items()}
+    schema |= known or {}
     return _empty(engine, name, schema)
 
 

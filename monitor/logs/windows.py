@@ -2,25 +2,83 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Final, Literal
 
+from monitor.logs.columns import EXPOSURES, FEEDBACK
 from monitor.logs.log import Log
 from monitor.logs.settings import TimeSettings
 from monitor.logs.source import Source
 from monitor.results import Window
 
+_LONGEST_FINGERPRINT = 64
+Part = Literal["exposures", "feedback"]
+PARTS: Final[tuple[Part, ...]] = (EXPOSURES, FEEDBACK)
+
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A window to judge. `late` says why its data is not known to be complete, if so."""
+    """A window to judge. `late` says why its data is not known to be complete, if so.
+
+    A window is judged in two parts: what rests on the exposures alone as soon as they are complete, and what
+    rests on feedback once the actions that may belong to its lists have had time to come.
+    """
 
     window: Window
     fingerprint: str
     rows: int
     late: str | None = None
     correction: bool = False
+    part: Part = EXPOSURES
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Which parts the windows of a recommender have, and how far each looks beyond the window.
+
+    `reach` is a whole number of windows: an action may belong to a list of the window before it, and a list
+    may be acted on in the window after it.
+    """
+
+    source: Source
+    reach: timedelta
+
+    @classmethod
+    def of(cls, source: Source, attribution: timedelta) -> Parts:
+        length = source.time.window
+        return cls(source, -(-attribution // length) * length)
+
+    @property
+    def names(self) -> tuple[Part, ...]:
+        return PARTS if FEEDBACK in self.source.logs else PARTS[:1]
+
+    def span(self, window: Window, part: Part) -> Window:
+        """The time whose rows the part reads."""
+        if part == EXPOSURES:
+            return window
+        return Window(window.start - self.reach, window.end + self.reach)
+
+    def completeness(self, window: Window, part: Part, now: datetime) -> tuple[bool, str | None]:
+        """Whether the part may be judged, and why its data is not known to be complete, if so."""
+        source = self.source
+        if part == EXPOSURES:
+            return completeness(source.exposures, window, now, source.time)
+        awaited = Window(window.start, self.span(window, part).end)
+        states = [completeness(source.logs[name], awaited, now, source.time) for name in PARTS]
+        return all(ready for ready, _ in states), next((why for _, why in states if why), None)
+
+    def fingerprint(self, window: Window, part: Part, late: str | None) -> str:
+        """Changes when the rows that the part reads change, or when they become complete."""
+        span, length = self.span(window, part), self.source.time.window
+        windows = (Window.of(span.start + step * length, length) for step in range(span.length // length))
+        whole = "".join(map(self.source.fingerprint, windows))
+        if len(whole) > _LONGEST_FINGERPRINT:
+            whole = hashlib.sha256(whole.encode()).hexdigest()
+        # A window judged late is judged again once its data is complete, even if no row was added.
+        return whole + ("-late" if late else "")
 
 
 def completeness(log: Log, window: Window, now: datetime, time: TimeSettings) -> tuple[bool, str | None]:
@@ -36,44 +94,45 @@ def completeness(log: Log, window: Window, now: datetime, time: TimeSettings) ->
     return True, None
 
 
-def candidate_windows(source: Source, now: datetime, watching_since: datetime) -> list[Window]:
-    """The windows that may have to be judged or judged again, newest first.
+def candidate_windows(parts: Parts, part: Part, now: datetime, watching_since: datetime) -> list[Window]:
+    """The windows of which this part may have to be judged or judged again, newest first.
 
-    The newest `catch_up` windows of the log, and as many that are overdue on the clock. Windows without
-    any row count only between rows or from `watching_since` on: else, nobody was there to expect rows.
+    The newest `catch_up` windows of the log whose time has come, and as many that are overdue on the clock.
+    Windows without any row count only between rows or from `watching_since` on: else, nobody was there to
+    expect rows.
     """
-    log, time = source.exposures, source.time
+    log, time = parts.source.exposures, parts.source.time
+    waits = parts.reach if part == FEEDBACK else timedelta(0)
     held = log.windows()
     steps = [back * time.window for back in range(time.catch_up)]
     starts: set[datetime] = set()
     expected_from = watching_since
     if held:
         oldest, newest = min(held).start, max(held).start
-        starts = {newest - step for step in steps if newest - step >= oldest}
+        starts = {newest - waits - step for step in steps if newest - waits - step >= oldest}
         expected_from = max(watching_since, newest + time.window)
-    overdue = Window.of(now - time.max_wait, time.window).start - time.window
+    overdue = Window.of(now - time.max_wait - waits, time.window).start - time.window
     starts |= {overdue - step for step in steps if overdue - step >= expected_from}
     return [Window(start, start + time.window) for start in sorted(starts, reverse=True)]
 
 
 def due_windows(
-    source: Source, now: datetime, candidates: Iterable[Window], judged: Mapping[Window, str]
+    parts: Parts, part: Part, now: datetime, candidates: Iterable[Window], judged: Mapping[Window, str]
 ) -> list[Due]:
-    """Which candidates to judge now, in their order.
+    """Which candidates have this part to be judged now, in their order.
 
-    `judged` maps the windows judged so far to their fingerprints.
+    `judged` maps the windows whose part was judged so far to its fingerprints.
     """
     due = []
     for window in candidates:
-        ready, late = completeness(source.exposures, window, now, source.time)
+        ready, late = parts.completeness(window, part, now)
         if not ready:
             continue
-        # A window judged late is judged again once its data is complete, even if no row was added.
-        fingerprint = source.fingerprint(window) + ("-late" if late else "")
+        fingerprint = parts.fingerprint(window, part, late)
         known = judged.get(window)
         if known != fingerprint:
-            rows = source.exposures.rows(window)
-            due.append(Due(window, fingerprint, rows, late, correction=known is not None))
+            rows = parts.source.exposures.rows(window)
+            due.append(Due(window, fingerprint, rows, late, known is not None, part))
     return due
 
 

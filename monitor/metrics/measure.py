@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -28,9 +28,12 @@ class Measured(NamedTuple):
 
 
 def measure_all(
-    shared: Shared, settings: MetricSettings, dimensions: Mapping[str, str] | None = None
+    shared: Shared,
+    settings: MetricSettings,
+    dimensions: Mapping[str, str] | None = None,
+    families: Iterable[Family] = FAMILIES,
 ) -> Iterator[Measured]:
-    """Every metric that the logs at hand can give, a family at a time, overall and by slice.
+    """Every metric of the families that the logs at hand can give, a family at a time, overall and by slice.
 
     A family is computed when the iterator is asked for it, so the caller can stop in between. One
     that fails gives results of status `error` for its metrics, and the rest goes on; an interrupt
@@ -41,9 +44,10 @@ def measure_all(
         settings: the recommender's metric settings.
         dimensions: name of a slice -> the column of exposures that holds its (few) values. Results
             of a slice carry the labels `dimension` (that name) and `value`.
+        families: the metrics to measure, as the catalogue lists them.
     """
     settings = resolved(settings, shared)
-    for family in FAMILIES:
+    for family in families:
         if _wanted(family, settings) and family.reason_not(shared, settings) is None:
             started = time.perf_counter()
             results = _measure(family, shared, settings, dimensions or {})

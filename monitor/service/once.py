@@ -13,7 +13,7 @@ from monitor.checks.runtime import Runtime
 from monitor.config.check import Checked
 from monitor.config.models import Config
 from monitor.history.kept import KeptPairs
-from monitor.logs.windows import Due, completeness, windows_between
+from monitor.logs.windows import Due, windows_between
 from monitor.results import Window
 
 Progress = Callable[[str], None]
@@ -52,18 +52,20 @@ class OneOff:
     def judge(
         self, windows: Sequence[Window], now: datetime, *, for_history: bool = False
     ) -> Iterator[Evaluation]:
-        """Every window through every check, in the order given.
+        """Every window through every check, in the order given, a window's parts one after the other.
 
         Who asks for a window after `max_wait` gets it judged as the log is: nothing more is awaited.
         Before, a window that the log has not passed is `late`, as it is for the daemon. What goes to the
         history is judged as the daemon judges it, or the two would correct each other for ever.
         """
-        source, settings = self.evaluator.source, self.evaluator.settings
+        parts, settings = self.evaluator.parts, self.evaluator.settings
+        exposures = parts.source.exposures
         for window in windows:
-            _, late = completeness(source.exposures, window, now, settings)
-            waited = now >= window.end + settings.max_wait
-            if waited and not for_history and not source.exposures.unread(window):
-                late = None
-            fingerprint = source.fingerprint(window) + ("-late" if late else "")
-            due = Due(window, fingerprint, source.exposures.rows(window), late)
-            yield self.evaluator.evaluate(self.runtime, due)
+            for part in parts.names:
+                _, late = parts.completeness(window, part, now)
+                waited = now >= parts.span(window, part).end + settings.max_wait
+                if waited and not for_history and not exposures.unread(window):
+                    late = None
+                fingerprint = parts.fingerprint(window, part, late)
+                due = Due(window, fingerprint, exposures.rows(window), late, part=part)
+                yield self.evaluator.evaluate(self.runtime, due)

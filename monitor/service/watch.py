@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from monitor.checks import logs
-from monitor.checks.evaluate import Evaluation, Evaluator
+from monitor.checks.evaluate import MARKERS, Evaluation, Evaluator
 from monitor.checks.runtime import Runtime
 from monitor.checks.settings import RecommenderSettings
 from monitor.expectations.suites import LoadedRule
 from monitor.history.kept import KeptPairs
 from monitor.history.store import Store
 from monitor.history.sums import Sums
-from monitor.logs.windows import Due, candidate_windows, due_windows
+from monitor.logs.columns import EXPOSURES
+from monitor.logs.windows import Due, Part, candidate_windows, due_windows
 from monitor.service.file_index import from_history, to_history
 
 log = logging.getLogger(__name__)
@@ -94,21 +94,35 @@ class Watch:
                 self._unsaved.discard(one.name)
 
     def due(self, now: datetime) -> list[Due]:
-        """The windows to judge, newest first."""
-        source = self.evaluator.source
-        candidates = candidate_windows(source, now, self.store.watermarks(self.name)[WATCHING])
+        """The windows to judge, newest first; of one window the part that rests on exposures alone first."""
+        since = self.store.watermarks(self.name)[WATCHING]
+        parts = self.evaluator.parts
+        found = [one for part in parts.names for one in self._due(part, now, since)]
+        return sorted(found, key=lambda one: (one.window, one.part == EXPOSURES), reverse=True)
+
+    def _due(self, part: Part, now: datetime, since: datetime) -> list[Due]:
+        parts, source = self.evaluator.parts, self.evaluator.source
+        candidates = candidate_windows(parts, part, now, since)
         if not candidates:
             return []
-        evaluated = self.store.evaluated(
-            self.name, logs.NAME, start=candidates[-1].start, end=candidates[0].end
-        )
+        first = parts.span(candidates[-1], part).start
+        evaluated = self.store.evaluated(self.name, MARKERS[part], start=first, end=candidates[0].end)
         judged = {one.window: one.fingerprint for one in evaluated}
-        due = due_windows(source, now, candidates, judged)
+        due = due_windows(parts, part, now, candidates, judged)
         # At its old end a log loses files for their age. What the history says of that window rests on all of
         # its rows, and must not give way to what a part of them says.
         rows = {one.window: one.rows for one in evaluated}
         oldest = min(source.exposures.windows(), default=None)
-        return [one for one in due if one.window != oldest or one.rows >= rows.get(one.window, 0)]
+        lost = oldest is not None and any(window < oldest for window in rows)
+
+        def is_whole(one: Due) -> bool:
+            if oldest is None or one.window not in rows:
+                return True
+            reached = parts.span(one.window, part).start < oldest.start and part != EXPOSURES
+            kept = one.window != oldest or one.rows >= rows[one.window]
+            return kept and not (lost and reached)
+
+        return [one for one in due if is_whole(one)]
 
     def record(self, evaluation: Evaluation, now: datetime) -> None:
         """Write a judged window down, all of it or nothing."""
@@ -118,7 +132,8 @@ class Watch:
             fingerprint=due.fingerprint, rows=due.rows, evaluated_at=now,
         )  # fmt: skip
         log.info(
-            "%s: judged %s to %s, %d rows%s%s", self.name, due.window.start, due.window.end, due.rows,
+            "%s: judged %s of %s to %s, %d rows%s%s",
+            self.name, due.part, due.window.start, due.window.end, due.rows,
             ", late" if due.late else "", ", corrected" if recorded.corrected else "",
         )  # fmt: skip
 
@@ -129,8 +144,10 @@ class Watch:
         """
         if self.last_run is None:  # the logs have not been looked at yet
             return datetime.min.replace(tzinfo=UTC)
-        candidates = candidate_windows(self.evaluator.source, now, self.store.watermarks(self.name)[WATCHING])
-        return candidates[-1].start if candidates else now
+        since = self.store.watermarks(self.name)[WATCHING]
+        parts = self.evaluator.parts
+        found = [window for part in parts.names for window in candidate_windows(parts, part, now, since)]
+        return min((window.start for window in found), default=now)
 
     def forget(self, now: datetime) -> None:
         """Drop the remembered pairs that no window will ask for again."""

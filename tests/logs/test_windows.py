@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from monitor.logs.windows import candidate_windows, due_windows, windows_between
+from monitor.logs.windows import Parts, candidate_windows, due_windows, windows_between
 from monitor.results import Window
 
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
@@ -35,8 +35,9 @@ def log_with(written, source_of, engine):
     return make
 
 
-def due(log, time, now, judged=None, since=DAY):
-    return due_windows(log, now, candidate_windows(log, now, since), judged or {})
+def due(log, time, now, judged=None, since=DAY, part="exposures", attribution=timedelta(minutes=30)):
+    parts = Parts.of(log, attribution)
+    return due_windows(parts, part, now, candidate_windows(parts, part, now, since), judged or {})
 
 
 def test_a_window_waits_for_the_watermark_to_pass_its_end_plus_the_lateness(log_with):
