@@ -8,7 +8,6 @@ import ibis.expr.types as ir
 
 from monitor.logs.columns import PROPENSITY
 from monitor.metrics.family import Family, MetricSpec, Row, make
-from monitor.metrics.numbers import finite
 from monitor.metrics.settings import MetricSettings
 from monitor.metrics.shared import Shared, listed
 from monitor.results import Result
@@ -66,14 +65,14 @@ class Importance(Family):
         rows = shared.shown(key)
         rows = rows.select(*by, p=rows[PROPENSITY].cast("float64"))
         rows = rows.filter(rows.p.notnull())
-        sound = finite(rows.p)
+        finite = ~rows.p.isnan() & ~rows.p.isinf()
         every = rows.aggregate(
             by=by,
             logged=rows.count(),
-            finite=sound.sum(),
-            low=(sound & (rows.p < settings.min_propensity)).sum(),
+            finite=finite.sum(),
+            low=(finite & (rows.p < settings.min_propensity)).sum(),
         )
-        usable = rows.filter(sound & (rows.p > 0.0) & (rows.p <= 1.0))
+        usable = rows.filter(finite & (rows.p > 0.0) & (rows.p <= 1.0))
         edges = usable.aggregate(
             by=by, usable=usable.count(), smallest=usable.p.min(), largest=usable.p.max()
         )
