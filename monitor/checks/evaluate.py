@@ -159,9 +159,13 @@ class Evaluator:
 
     def _remember(self, runtime: Runtime, due: Due) -> None:
         """Keep who was shown what, for the windows to come."""
-        if due.part == EXPOSURES and due.rows and self._tables is not None:
+        if due.part != EXPOSURES:
+            return
+        if due.rows and self._tables is not None:
             shown = self._tables.shared.user_items()
             self.kept.keep(due.window, shown, runtime.engine.cursor, distinct=True)
+        else:  # what was kept of it may be of rows that are gone; who needs it makes it from the log
+            self.kept.forget(due.window)
 
     def _release(self, runtime: Runtime) -> None:
         if self._tables is not None:

@@ -80,6 +80,12 @@ class KeptPairs:
             if start <= window.start and window.end <= end and window.length == length and self._holds(path)
         }
 
+    def forget(self, window: Window) -> None:
+        """Delete what is kept of a window, if anything is: it holds rows no more, or others."""
+        path = self._path(window)
+        path.unlink(missing_ok=True)
+        self._whole.pop(path.name, None)
+
     def drop_before(self, moment: datetime) -> int:
         """Delete the files of windows that ended before this time, and what a crash left half written."""
         dropped = 0
@@ -88,9 +94,7 @@ class KeptPairs:
                 path.unlink(missing_ok=True)
                 self._whole.pop(path.name, None)
                 dropped += 1
-        for part in self.folder.glob(f"*{_UNFINISHED}"):
-            if datetime.fromtimestamp(part.stat().st_mtime, UTC) < moment:
-                part.unlink(missing_ok=True)
+        drop_unfinished(self.folder, moment)
         return dropped
 
     def _files(self) -> Iterator[tuple[Window, Path]]:
@@ -151,6 +155,14 @@ def is_whole(path: Path) -> bool:
     except (OSError, pa.ArrowException):
         return False
     return True
+
+
+def drop_unfinished(folder: Path, moment: datetime) -> None:
+    """Delete what a crash left half written in a folder before this time."""
+    for part in folder.glob(f"*{_UNFINISHED}"):
+        with suppress(FileNotFoundError):  # another process has just finished it
+            if datetime.fromtimestamp(part.stat().st_mtime, UTC) < moment:
+                part.unlink()
 
 
 def _flush(path: Path) -> None:

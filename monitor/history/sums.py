@@ -7,6 +7,7 @@ one of them has changed. A sum is only made from kept windows, so losing it lose
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -15,12 +16,12 @@ from typing import Final
 
 import duckdb
 
-from monitor.history.kept import STAMP, KeptPairs, added_up, is_whole, write_pairs
+from monitor.history.kept import STAMP, KeptPairs, added_up, drop_unfinished, is_whole, write_pairs
 from monitor.results import Window
 
 PERIODS: Final = (timedelta(days=1), timedelta(hours=1))
 _FEWEST: Final = 3  # fewer files than this are not worth one of their own
-_NAME: Final = re.compile(r"\d{8}T\d{6}Z_(\d{8}T\d{6}Z)_\d+\.parquet")
+_NAME: Final = re.compile(r"\d{8}T\d{6}Z_(\d{8}T\d{6}Z)_[0-9a-f]+\.parquet")
 
 
 class Sums:
@@ -51,18 +52,19 @@ class Sums:
         return found + list(left.values())
 
     def drop_before(self, moment: datetime) -> None:
-        """Delete the sums of periods that ended before this time."""
+        """Delete the sums of periods that ended before this time, and what a crash left half written."""
         for path in self._folder.glob("*.parquet"):
             match = _NAME.fullmatch(path.name)
             if match and datetime.strptime(match[1], STAMP).replace(tzinfo=UTC) < moment:
                 path.unlink(missing_ok=True)
+        drop_unfinished(self._folder, moment)
 
     def _sum(
         self, whole: Window, members: Mapping[Window, Path], connection: duckdb.DuckDBPyConnection
     ) -> Path:
         name = f"{whole.start.strftime(STAMP)}_{whole.end.strftime(STAMP)}"
-        place = self._folder / f"{name}_{len(members)}.parquet"
-        if not _is_current(place, members):
+        place = self._folder / f"{name}_{_state(members)}.parquet"
+        if not is_whole(place):
             paths = [str(path) for path in members.values()]
             write_pairs(added_up(connection.read_parquet(paths, union_by_name=True)), place)
             for older in self._folder.glob(f"{name}_*.parquet"):
@@ -71,10 +73,14 @@ class Sums:
         return place
 
 
-def _is_current(place: Path, members: Mapping[Window, Path]) -> bool:
-    """Whether a sum is there and none of its windows was kept again since."""
-    try:
-        made = place.stat().st_mtime_ns
-    except FileNotFoundError:
-        return False
-    return made > max(path.stat().st_mtime_ns for path in members.values()) and is_whole(place)
+def _state(members: Mapping[Window, Path]) -> str:
+    """A digest that changes when one of the windows is kept again, added or taken away.
+
+    Each file is told from its successor by its number on the disk too: a clock that was set back, or that
+    ticks slowly, would make a file that is new look older than the sum of those before it.
+    """
+    states = [
+        (path.name, (found := path.stat()).st_mtime_ns, found.st_size, found.st_ino)
+        for path in members.values()
+    ]
+    return hashlib.sha256(repr(states).encode()).hexdigest()[:16]

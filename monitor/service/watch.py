@@ -116,8 +116,10 @@ class Watch:
         lost = oldest is not None and any(window < oldest for window in rows)
 
         def is_whole(one: Due) -> bool:
-            if oldest is None or one.window not in rows:
+            if one.window not in rows:
                 return True
+            if oldest is None:  # all files have been moved away, as log rotation does at midnight
+                return rows[one.window] == 0
             reached = parts.span(one.window, part).start < oldest.start and part != EXPOSURES
             kept = one.window != oldest or one.rows >= rows[one.window]
             return kept and not (lost and reached)

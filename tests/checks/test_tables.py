@@ -109,6 +109,16 @@ def test_the_pairs_of_windows_that_were_never_judged_are_kept_for_those_that_nee
     assert list(kept) == [hour(0), hour(1), hour(3)]  # none for the hour without rows
 
 
+def test_what_is_kept_of_a_window_follows_its_log_when_rows_are_taken_back(shop: Shop) -> None:
+    withdrawn = shop.write("logs/0.parquet", rows(0))
+    shop.write("logs/1.parquet", rows(1))
+    shop.judge(hour(0))
+    withdrawn.unlink()
+    assert one(shop.judge(hour(0)), "coverage", by="pv").status is Status.NO_DATA
+    assert shop.evaluator.kept.paths(DAY, DAY + HOUR, HOUR) == {}
+    assert one(shop.judge(hour(1)), "novelty", by="item").status is Status.NO_DATA  # as if it had never been
+
+
 def test_an_unjudged_window_whose_file_has_gone_keeps_no_other_from_being_judged(shop: Shop) -> None:
     gone = shop.write("logs/0.parquet", rows(0))
     shop.write("logs/1.parquet", rows(1))

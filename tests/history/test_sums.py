@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -97,6 +98,39 @@ def test_windows_of_a_day_have_nothing_to_add_up(kept, connection):
     relation = connection.sql("SELECT 'u' AS user_id, 'a' AS item_id, 1 AS exposures")
     path = kept.keep(day, relation, connection)
     assert Sums(kept).files(day, day.length, connection) == [path]
+
+
+def test_a_clock_that_was_set_back_hides_no_window_that_was_kept_again(kept, connection):
+    for number in range(6):
+        keep(kept, connection, number, [("u", "a", 1)])
+    span = Window(DAY, DAY + timedelta(hours=1))
+    Sums(kept).files(span, MINUTES, connection)
+    keep(kept, connection, 3, [("u", "a", 5)])
+    path = kept.paths(window(3).start, window(3).end, MINUTES)[window(3)]
+    os.utime(path, (0, 0))
+    assert held(Sums(kept).files(span, MINUTES, connection), connection) == {("u", "a"): 10}
+
+
+def test_a_window_that_is_forgotten_leaves_its_sum(kept, connection):
+    for number in range(6):
+        keep(kept, connection, number, [("u", f"i{number}", 1)])
+    span = Window(DAY, DAY + timedelta(hours=1))
+    Sums(kept).files(span, MINUTES, connection)
+    kept.forget(window(2))
+    kept.forget(window(2))
+    assert ("u", "i2") not in held(Sums(kept).files(span, MINUTES, connection), connection)
+
+
+def test_a_sum_that_was_being_written_at_a_crash_is_dropped_once_it_is_old(kept, connection):
+    for number in range(6):
+        keep(kept, connection, number, [("u", "a", 1)])
+    (path,) = Sums(kept).files(Window(DAY, DAY + timedelta(hours=1)), MINUTES, connection)
+    old, new = path.with_name("x.parquet.7.part"), path.with_name("y.parquet.8.part")
+    for part in (old, new):
+        part.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    Sums(kept).drop_before(DAY)
+    assert (old.exists(), new.exists(), path.exists()) == (False, True, True)
 
 
 def test_old_sums_are_dropped(kept, connection):

@@ -145,6 +145,23 @@ def test_files_that_are_removed_for_their_age_change_no_verdict(
     assert store.counters()["recsys_corrections_total", (("recommender", "shop"),)] == 1
 
 
+def test_a_log_whose_files_are_all_moved_away_takes_nothing_back(
+    tmp_path: Path, store: Store, runtime: Runtime
+) -> None:
+    shop = watch(tmp_path, store)
+    shop.turn(runtime, FIRST)  # from now on, windows are expected
+    write_hours(tmp_path, 3)
+    shop.turn(runtime, FIRST + 5 * HOUR)
+    before = [(one.window, one.rows, one.status) for one in store.evaluated("shop", "exposure")]
+    assert [rows for _, rows, _ in before] == [8, 8, 8, 0]
+    for path in (tmp_path / "logs").iterdir():
+        path.unlink()
+    shop.turn(runtime, FIRST + 6 * HOUR)
+    after = [(one.window, one.rows, one.status) for one in store.evaluated("shop", "exposure")]
+    assert after[:4] == before
+    assert [rows for _, rows, _ in after[4:]] == [0]  # and what should have come since is missed
+
+
 def test_a_log_without_any_file_is_an_error_until_one_comes(
     tmp_path: Path, store: Store, runtime: Runtime, caplog: pytest.LogCaptureFixture
 ) -> None:
