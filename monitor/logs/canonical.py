@@ -76,6 +76,8 @@ def canonical(
     """
     names = source_names(log, settings, table.columns)
     table = table.select(**{ours: table[theirs] for ours, theirs in names.items()})
+    if log == c.EXPOSURES and settings.list_separator is not None and table[c.ITEM_ID].type().is_string():
+        table = table.mutate(**_split(table, settings.list_separator))
     if log == c.EXPOSURES and table[c.ITEM_ID].type().is_array():
         table = _flatten(table)
     read = {name: _read(table[name], name, log, settings, id_types) for name in table.columns}
@@ -120,6 +122,16 @@ def bad_values(table: ir.Table, log: str) -> ir.IntegerValue:
     return total
 
 
+def _split(table: ir.Table, separator: str) -> dict[str, ir.Value]:
+    """The columns that hold a list in one field, as lists: what belongs to an item, not to the request."""
+    of_an_item = (c.ITEM_ID, c.POSITION, c.SCORE, c.PROPENSITY)
+    return {
+        name: table[name].split(separator)
+        for name in of_an_item
+        if name in table.columns and table[name].type().is_string()
+    }
+
+
 def _flatten(table: ir.Table) -> ir.Table:
     """One row an item; an empty or missing list stays as one row without an item."""
     items = table[c.ITEM_ID]
@@ -143,7 +155,7 @@ def _read(
         case "time":
             return _time(column, settings)
         case "integer":
-            return _number(column).cast("int64") if column.type().is_floating() else column.try_cast("int64")
+            return _integer(column)
         case "number":
             return _number(column)
         case "text":
@@ -158,13 +170,24 @@ def _read(
 
 def _identifier(column: ir.Value, target: IdType) -> ir.Value:
     kind = column.type()
+    if kind.is_nested():  # a list or a record is no id
+        return ibis.null(target)
     if kind.is_floating():  # whole numbers with gaps, as pandas writes them; NaN is a gap
-        column = column.isnan().ifelse(ibis.null("float64"), column).cast("int64")
+        column = _integer(column)
     elif kind.is_string():
         column = column.nullif("").nullif("NaN").nullif("nan")
     if target == "int64":
         return column.try_cast("int64") if kind.is_string() else column.cast("int64")
     return column.cast("string")
+
+
+def _integer(column: ir.Value) -> ir.Value:
+    """A whole number; 1.5, NaN and what is beyond 64 bits are none, where a plain cast rounds or fails."""
+    if column.type().is_integer():
+        return column.try_cast("int64")
+    number = _number(column)
+    whole = number.try_cast("int64")
+    return (whole.cast("float64") == number).ifelse(whole, ibis.null("int64"))
 
 
 def _number(column: ir.Value) -> ir.Value:
@@ -208,7 +231,7 @@ def _epoch(column: ir.Value, settings: LogSettings) -> ir.Value:
 
 def _list(column: ir.Value, settings: LogSettings, element: str) -> ir.Value:
     if column.type().is_array():
-        return column.cast(f"array<{element}>")
+        return column.try_cast(f"array<{element}>")
     if settings.list_separator is None or not column.type().is_string():
         return column.cast("string") if element == "string" else column
     parts = column.split(settings.list_separator)
@@ -218,7 +241,7 @@ def _list(column: ir.Value, settings: LogSettings, element: str) -> ir.Value:
 def _further(column: ir.Value, settings: LogSettings) -> ir.Value:
     kind = column.type()
     if kind.is_integer():
-        return column.cast("int64")
+        return column if kind.is_uint64() else column.cast("int64")  # which cannot hold all of those
     if kind.is_numeric():
         return column.cast("float64")
     if kind.is_timestamp() or kind.is_date():

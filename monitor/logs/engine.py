@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 _POKE_SECONDS = 0.2
+_PATTERN = re.compile(r"([*?\[])")
 
 
 class DeadlineExceeded(Exception):
@@ -49,10 +51,13 @@ class Engine:
         return self.backend.table(name)
 
     def reader(self, name: str, function: str, paths: list[str], **options: Any) -> ir.Table:
-        """A view over files: `read_parquet`, `read_csv` or `read_json`, all values quoted by sqlglot."""
+        """A view over files: `read_parquet`, `read_csv` or `read_json`, all values quoted by sqlglot.
+
+        A path names one file, whatever is in it: `a[1].csv` is not a pattern that `a1.csv` meets.
+        """
         call = sge.Anonymous(
             this=function,
-            expressions=[_literal(paths)]
+            expressions=[_literal([_PATTERN.sub(r"[\1]", path) for path in paths])]
             + [sge.EQ(this=sge.to_identifier(k), expression=_literal(v)) for k, v in options.items()],
         )
         query = sge.Select(expressions=[sge.Star()]).from_(call)

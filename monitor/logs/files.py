@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import zlib
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import fsspec
+import pyarrow as pa
 from fsspec.core import url_to_fs
 
 from monitor.logs.settings import LogSettings
@@ -22,6 +26,7 @@ _FORMATS = {
     ".ndjson": "json",
     ".json": "json",
 }
+_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _CHUNK = 1 << 20
 
 
@@ -80,11 +85,28 @@ def list_files(settings: LogSettings) -> list[LogFile]:
             raise LogListingError(f"{pattern}: cannot be listed: {exc}") from exc
         for name, info in matches.items():
             base = name.rsplit("/", 1)[-1]
-            if info.get("type") != "file" or base[:1] in "._" or base.endswith((".tmp", ".part")):
+            if base[:1] in "._" or base.endswith((".tmp", ".part")):
                 continue
-            path = fs.unstrip_protocol(name) if "://" in pattern else name
-            found[path] = LogFile(path, int(info["size"]), _modified(fs, name, info))
+            if file := _local(name) if "://" not in pattern else _remote(fs, name, info):
+                found[file.path] = file
     return sorted(found.values())
+
+
+def _local(path: str) -> LogFile | None:
+    """The file, or what a link leads to; None where it is none, or has gone since it was listed."""
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    return LogFile(path, found.st_size, datetime.fromtimestamp(found.st_mtime, UTC))
+
+
+def _remote(fs: fsspec.AbstractFileSystem, name: str, info: Mapping[str, Any]) -> LogFile | None:
+    if info.get("type") != "file":
+        return None
+    return LogFile(fs.unstrip_protocol(name), int(info.get("size") or 0), _modified(fs, name, info))
 
 
 def _modified(fs: fsspec.AbstractFileSystem, name: str, info: Mapping[str, Any]) -> datetime:
@@ -99,8 +121,10 @@ def _modified(fs: fsspec.AbstractFileSystem, name: str, info: Mapping[str, Any])
 
 def first_line(settings: LogSettings, file: LogFile, limit: int = 1 << 20) -> str:
     """The header of a text file; raises ValueError when it is not UTF-8."""
-    with fsspec.open(file.path, "rb", compression="infer", **_options(settings, file)) as stream:
-        line: bytes = stream.readline(limit)
+    with _opened(settings, file) as raw:
+        kind = _COMPRESSIONS.get(Path(file.path).suffix.lower())
+        stream = pa.CompressedInputStream(pa.PythonFile(raw), kind) if kind else raw
+        line: bytes = stream.read(limit).split(b"\n", 1)[0]
     try:
         return line.decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError as exc:
@@ -110,21 +134,23 @@ def first_line(settings: LogSettings, file: LogFile, limit: int = 1 << 20) -> st
 def unfinished(settings: LogSettings, file: LogFile, now: datetime, settle_seconds: float = 60) -> str | None:
     """Why a text file seems to be still in the making, or None.
 
-    A gzip stream must reach its checksum (an engine reads a cut one without complaint). A plain
+    A compressed stream must reach its end (an engine reads a cut one without complaint). A plain
     file that was touched just now must end with a line break.
     """
-    if file.path.endswith(".gz"):
+    if file.path.lower().endswith(".gz"):
         return _cut_gzip(settings, file)
+    if file.path.lower().endswith(".zst"):
+        return _cut_zstd(settings, file)
     if (now - file.modified).total_seconds() > settle_seconds or file.size == 0:
         return None
-    with fsspec.open(file.path, "rb", **_options(settings, file)) as stream:
+    with _opened(settings, file) as stream:
         stream.seek(file.size - 1)
         last = stream.read(1)
     return None if last == b"\n" else "its last line has no end yet: still being written"
 
 
 def _cut_gzip(settings: LogSettings, file: LogFile) -> str | None:
-    with fsspec.open(file.path, "rb", **_options(settings, file)) as stream:
+    with _opened(settings, file) as stream:
         decoder = zlib.decompressobj(wbits=31)
         try:
             while data := stream.read(_CHUNK):
@@ -139,5 +165,19 @@ def _cut_gzip(settings: LogSettings, file: LogFile) -> str | None:
     return None if decoder.eof else "the gzip stream is cut short: truncated or still being written"
 
 
-def _options(settings: LogSettings, file: LogFile) -> dict[str, Any]:
-    return {} if file.is_local else dict(settings.storage_options.get_secret_value())
+def _cut_zstd(settings: LogSettings, file: LogFile) -> str | None:
+    with _opened(settings, file) as raw:
+        try:
+            stream = pa.CompressedInputStream(pa.PythonFile(raw), "zstd")
+            while stream.read(_CHUNK):
+                pass
+        except (OSError, pa.ArrowException) as exc:
+            return f"is not a sound zstd file, or is still being written: {exc}"
+    return None
+
+
+def _opened(settings: LogSettings, file: LogFile) -> AbstractContextManager[BinaryIO]:
+    if file.is_local:  # fsspec would take `::` in a name for a chain of URLs
+        return open(file.path, "rb")
+    options = settings.storage_options.get_secret_value()
+    return cast(AbstractContextManager[BinaryIO], fsspec.open(file.path, "rb", **options))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 
 import duckdb
 import ibis
-from ibis.common.exceptions import IbisError
 
 from monitor.logs import columns as c
 from monitor.logs.canonical import bad_values, missing_columns
@@ -23,6 +21,7 @@ from monitor.results import Window
 _SCAN = "scan_file"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _REASON_LENGTH = 400
+_EARLIEST = datetime(1000, 1, 1)  # an older time is a fault, and the calendar of Python ends soon before
 DUPLICATE = "duplicate: holds the same rows as "
 
 
@@ -111,7 +110,7 @@ def index_file(
         return _scan(engine, log, settings, file, shape, digest, window, future_tolerance)
     except duckdb.InterruptException:
         raise
-    except (duckdb.Error, IbisError, OSError, ValueError, csv.Error) as exc:
+    except Exception as exc:  # whatever a file can hold, or its server can say, the other files are read
         return FileEntry(file, digest, reason=readable(exc))
     finally:
         engine.drop(_SCAN)
@@ -151,7 +150,9 @@ def _scan(
     length = int(window.total_seconds())
     rows = rows.mutate(
         __future=(rows[c.TS] > ibis.literal(limit)).fill_null(False),
-        __usable=ibis.and_(*(rows[name].notnull() for name in c.INDISPENSABLE[log])),
+        __usable=ibis.and_(
+            rows[c.TS] >= ibis.literal(_EARLIEST), *(rows[name].notnull() for name in c.INDISPENSABLE[log])
+        ).fill_null(False),
         __bad=bad_values(rows, log),
         # Summed and not xor-ed, or two equal rows would vanish.
         __hash=ibis.struct({name: rows[name] for name in key}).hash() & 0x7FFFFFFF,

@@ -11,7 +11,7 @@ from typing import Final
 
 from monitor.logs import columns as c
 from monitor.logs.engine import Engine
-from monitor.logs.files import LogListingError, list_files
+from monitor.logs.files import LogFile, LogListingError, list_files
 from monitor.logs.index import DUPLICATE, Bucket, FileEntry, index_file, seconds, settings_digest
 from monitor.logs.reading import open_filesystems
 from monitor.logs.settings import LogSettings, TimeSettings
@@ -73,7 +73,7 @@ class Log:
         """Look at the files again; read those that are new, changed, or could not be read before."""
         try:
             open_filesystems(engine, self.settings)
-            files = {file.path: file for file in list_files(self.settings)}
+            files = {file.path: self._stamped(file, now) for file in list_files(self.settings)}
         except (LogListingError, OSError, ImportError, ValueError) as exc:
             self.error = f"{self.name}: {exc}"
             return Scan(error=self.error)
@@ -97,6 +97,19 @@ class Log:
         if changed or gone:
             self._contents = None
         return Scan(tuple(changed), gone)
+
+    def _stamped(self, file: LogFile, now: datetime) -> LogFile:
+        """The file, as of now where it claims to have been changed later.
+
+        Rows are held against the time of their file: a clock that ran ahead for a while would otherwise
+        leave a watermark in years to come, and no window between would be looked at.
+        """
+        if file.modified <= now + self.time.future_tolerance:
+            return file
+        known = self.entries.get(file.path)
+        if known is not None and known.file.size == file.size and known.file.modified <= now:
+            return known.file
+        return replace(file, modified=now)
 
     @property
     def contents(self) -> Contents:
@@ -154,7 +167,7 @@ def _without_copies(entries: Mapping[str, FileEntry]) -> Iterator[FileEntry]:
     first: dict[tuple[object, ...], str] = {}
     for path in sorted(entries):
         entry = entries[path]
-        if entry.reason is None and entry.rows:
+        if entry.reason is None and entry.buckets:  # what is in no window has no checksum to go by
             original = first.setdefault(entry.content, path)
             if original != path:
                 entry = replace(entry, reason=DUPLICATE + original, buckets={})

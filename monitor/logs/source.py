@@ -13,9 +13,11 @@ from monitor.logs.canonical import IdType, usable
 from monitor.logs.engine import Engine
 from monitor.logs.index import FileEntry
 from monitor.logs.log import Log
-from monitor.logs.reading import id_types, open_filesystems, read, union
+from monitor.logs.reading import id_types, open_filesystems, read, schema_of, union
 from monitor.logs.settings import LogsSettings, TimeSettings
 from monitor.results import Window
+
+_PATH, _RANK = "__path", "__rank"  # of the files of a catalog, while its rows are picked
 
 
 class Source:
@@ -60,20 +62,42 @@ class Source:
         cheap = all(one.file.is_local and one.shape is not None and one.shape.scans_fast for one in entries)
         return engine.view(table, whole) if cheap else engine.create(table, whole)
 
+    def schema(self, log: str) -> dict[str, ibis.DataType]:
+        """The columns of a log, with the types of its newest files where they differ."""
+        found: dict[str, ibis.DataType] = {}
+        types = self.id_types()
+        entries = sorted(self.logs[log].read_entries, key=lambda one: one.file.modified)
+        for shape in dict.fromkeys(one.shape for one in entries if one.shape is not None):
+            found |= schema_of(log, self.logs[log].settings, shape, types) if shape.columns else {}
+        return found
+
     def load_catalog(self, engine: Engine, *, table: str) -> ir.Table | None:
-        """The catalog, one row an item (of several rows of an item, one is taken)."""
+        """The catalog, one row an item: of several, the one of the newest file.
+
+        Where that file has several rows of an item, it is always the same one of them that is taken.
+        """
         log = self.logs.get(c.CATALOG)
-        if log is None or not log.read_entries:
+        entries = [one for one in log.read_entries if one.shape and one.shape.columns] if log else []
+        if not entries:
             return None
         parts = [
-            usable(self._read(engine, c.CATALOG, group), c.CATALOG)
-            for group in self._groups(log.read_entries)
+            usable(self._read(engine, c.CATALOG, group, path_column=_PATH), c.CATALOG)
+            for group in self._groups(entries)
         ]
         whole = union(parts)
-        once = whole.group_by(c.ITEM_ID).aggregate(
-            **{name: whole[name].arbitrary() for name in whole.columns if name != c.ITEM_ID}
+        columns = [name for name in whole.columns if name != _PATH]
+        ages = sorted(entries, key=lambda one: (one.file.modified, one.file.path))
+        ranks = engine.create(
+            f"{table}_files",
+            ibis.memtable({_PATH: [one.file.path for one in ages], _RANK: list(range(len(ages)))}),
         )
-        return engine.create(table, once)
+        rows = whole.left_join(ranks, _PATH)
+        newest_first = [rows[_RANK].desc(), ibis.struct({name: rows[name] for name in columns}).hash()]
+        place = ibis.row_number().over(ibis.window(group_by=rows[c.ITEM_ID], order_by=newest_first))
+        rows = rows.select(*columns, **{_RANK: place})
+        created = engine.create(table, rows.filter(rows[_RANK] == 0).drop(_RANK))
+        engine.drop(f"{table}_files")
+        return created
 
     def load_future(self, engine: Engine, window: Window, *, table: str) -> ir.Table | None:
         """Rows whose time is later than their file was written, for the window that answers for them."""
@@ -100,14 +124,18 @@ class Source:
             groups.setdefault((one.shape, one.file.path if one.future else ""), []).append(one)
         return list(groups.values())
 
-    def _read(self, engine: Engine, log: str, group: list[FileEntry]) -> ir.Table:
+    def _read(
+        self, engine: Engine, log: str, group: list[FileEntry], path_column: str | None = None
+    ) -> ir.Table:
         shape = group[0].shape
         assert shape is not None  # an entry without a reason has a shape
         open_filesystems(engine, self.logs[log].settings)  # the engine may be a new one since the last look
         view = f"files_{log}_{len(self._views)}"
         self._views.append(view)
         paths = [one.file.path for one in group]
-        return read(engine, view, log, self.logs[log].settings, shape, paths, self.id_types())
+        return read(
+            engine, view, log, self.logs[log].settings, shape, paths, self.id_types(), path_column=path_column
+        )
 
     def _in_window(self, engine: Engine, log: str, group: list[FileEntry], window: Window) -> ir.Table:
         rows = usable(self._read(engine, log, group), log)

@@ -152,9 +152,10 @@ def test_a_window_with_an_unreadable_file_of_its_time_is_not_complete(written, s
     written("a.csv", GOOD + "r2,u2,2026-03-01 13:30:00,b,0.1\n", datetime(2026, 3, 1, 14, tzinfo=UTC))
     bad = written("bad.csv", "request_id\n", datetime(2026, 3, 1, 10, 30, tzinfo=UTC))
     source = source_of()
-    source.exposures.refresh(engine, NOW)
-    ready, why = completeness(source.exposures, HOUR, NOW, source.time)
+    now = datetime(2026, 3, 1, 14, tzinfo=UTC)
+    source.exposures.refresh(engine, now)
+    ready, why = completeness(source.exposures, HOUR, now, source.time)
     assert ready
     assert str(bad) in why
     later = Window(HOUR.end + HOUR.length, HOUR.end + 2 * HOUR.length)
-    assert completeness(source.exposures, later, NOW, source.time) == (True, None)
+    assert completeness(source.exposures, later, now, source.time) == (True, None)

@@ -1,0 +1,157 @@
+"""Files that an engine alone reads wrongly or not at all: odd names, links, times of change, first lines."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pytest
+
+from monitor.results import Window
+
+from .conftest import NOW
+
+HEADER = "request_id,user_id,ts,item_id\n"
+ROW = {"request_id": "r", "user_id": "u", "ts": "2026-03-01 10:00:00", "item_id": "a"}
+HOUR = Window(datetime(2026, 3, 1, 10, tzinfo=UTC), datetime(2026, 3, 1, 11, tzinfo=UTC))
+
+
+def csv(item):
+    return f"{HEADER}r,u,2026-03-01 10:00:00,{item}\n"
+
+
+def lines(*rows):
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+@pytest.fixture
+def items(source_of, engine):
+    """Every item of the hour, of all files of the folder."""
+
+    def read(**log):
+        source = source_of(**log)
+        source.exposures.refresh(engine, NOW)
+        table = source.load(engine, "exposures", HOUR, table="exposures")
+        found = [] if table is None else table.execute()["item_id"].fillna("").tolist()
+        return sorted(found), source.exposures
+
+    return read
+
+
+@pytest.mark.parametrize("name", ["a[1].csv", "a*.csv", "a?.csv", "**.csv", "a::b.csv", "it's\n1.csv"])
+def test_a_file_name_is_never_a_pattern(name, written, items):
+    written(name, csv("odd"))
+    written("a1.csv", csv("one"))
+    written("axx.csv", csv("two"))
+    found, log = items()
+    assert found == ["odd", "one", "two"]
+    assert log.skipped == ()
+
+
+def test_a_link_to_a_file_is_read_and_a_dangling_one_is_none(written, tmp_path, source_of, engine):
+    target = written("elsewhere/today.csv", csv("a"))
+    (tmp_path / "current.csv").symlink_to(target)
+    (tmp_path / "gone.csv").symlink_to(tmp_path / "nothing.csv")
+    source = source_of("*.csv")
+    source.exposures.refresh(engine, NOW)
+    (entry,) = source.exposures.entries.values()
+    assert (entry.rows, entry.file.modified) == (1, NOW)
+
+
+def test_a_csv_without_a_first_line_is_no_empty_file(written, items):
+    written("a.csv", "\n" + csv("a"))
+    found, log = items()
+    assert found == []
+    assert "line 1 is blank" in log.skipped[0].reason
+
+
+@pytest.mark.parametrize("cut", [False, True])
+@pytest.mark.parametrize("name", ["a.csv.zst", "a.jsonl.zst"])
+def test_a_cut_zstd_file_is_not_taken_for_a_short_one(name, cut, written, items):
+    rows = [{**ROW, "item_id": f"{n * 7919 % 5000}"} for n in range(5000)]
+    text = lines(*rows) if "json" in name else HEADER + "".join(",".join(row.values()) + "\n" for row in rows)
+    packed = pa.compress(text.encode(), "zstd", asbytes=True)
+    written(name, packed[: len(packed) // 2] if cut else packed)
+    found, log = items()
+    assert len(found) == (0 if cut else 5000)
+    assert ("zstd" in log.skipped[0].reason) if cut else (log.skipped == ())
+
+
+def test_a_key_that_only_the_last_lines_have_is_a_column(written, items, engine):
+    written("a.jsonl", lines(*[{**ROW, "request_id": f"r{n}"} for n in range(25_000)], {**ROW, "score": 0.5}))
+    items()
+    assert engine.backend.table("exposures")["score"].sum().execute() == 0.5
+
+
+def test_lines_with_hundreds_of_different_keys_are_rows(written, items):
+    written("a.jsonl", lines(*[{**ROW, f"feature_{n}": n} for n in range(300)]))
+    assert items()[0] == ["a"] * 300
+
+
+@pytest.mark.parametrize("value", [{"a>b, c:": 1}, [{"a>b, c:": 1}], {"x": {"y ": [1]}}])
+def test_a_record_with_odd_keys_is_a_column_of_text(value, written, items, engine):
+    written("a.jsonl", lines({**ROW, "more": value}))
+    assert items()[0] == ["a"]
+    assert json.loads(engine.backend.table("exposures").execute()["more"].iloc[0]) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (lines({**ROW, "item_id": ["a", "b"]}, ROW), "a list in some lines and a single item in others"),
+        ("1\n2\n", "no JSON objects"),
+        ("{}\n", "no JSON objects"),
+    ],
+)
+def test_lines_that_make_no_rows_say_why(text, reason, written, items):
+    written("a.jsonl", text)
+    found, log = items()
+    assert found == []
+    assert reason in log.skipped[0].reason
+
+
+def test_a_log_whose_every_list_is_empty_is_read(written, items):
+    written("a.jsonl", lines({**ROW, "item_id": None}, {**ROW, "request_id": "q", "item_id": None}))
+    assert items()[0] == ["", ""]
+
+
+def test_a_csv_may_hold_lists_in_its_fields(written, items, engine):
+    head = HEADER.replace("\n", ",score,scene\n")
+    written("a.csv", head + "r,u,2026-03-01 10:00:00,a|b,0.5|0.25,x|y\nq,u,2026-03-01 10:00:00,,,x\n")
+    items(list_separator="|")
+    frame = engine.backend.table("exposures").execute().sort_values(["request_id", "position"])
+    assert frame["item_id"].fillna("").tolist() == ["", "a", "b"]
+    assert frame["score"].tolist()[1:] == [0.5, 0.25]
+    assert frame["position"].tolist() == [1, 1, 2]
+    assert frame["scene"].tolist() == ["x", "x|y", "x|y"]
+
+
+def test_a_file_from_the_future_does_not_hide_the_present(written, source_of, engine):
+    written("a.csv", csv("a"))
+    ahead = datetime(2099, 1, 1, tzinfo=UTC)
+    path = written("clock_jumped.csv", csv("b").replace("2026-03", "2098-03"), ahead)
+    source = source_of()
+    source.exposures.refresh(engine, NOW)
+    assert source.exposures.watermark == HOUR.start
+    assert source.exposures.windows() == {HOUR}
+    assert source.exposures.entries[str(path)].future == 1
+    again = source.exposures.refresh(engine, NOW + timedelta(hours=1))
+    assert again.changed == ()  # and it is not read again at each look
+    os.utime(path, (NOW.timestamp(),) * 2)
+    assert source.exposures.refresh(engine, NOW + timedelta(hours=1)).changed == ()
+
+
+def test_files_whose_rows_are_all_in_no_window_are_not_one_anothers_copies(written, source_of, engine):
+    written("a.csv", csv("a").replace("2026-03-01", "someday"))
+    written("b.csv", csv("b").replace("2026-03-01", "sometime"))
+    written("c.csv", csv("c").replace("2026-03-01", "2030-01-01"))
+    written("d.csv", csv("d").replace("2026-03-01", "2031-01-01"))
+    source = source_of()
+    source.exposures.refresh(engine, NOW)
+    assert source.exposures.skipped == ()
+    answers = Window.of(NOW, source.time.window)
+    assert source.exposures.bad_values(answers) == 2
+    future = source.load_future(engine, answers, table="future_exposures").execute()
+    assert sorted(future["item_id"]) == ["c", "d"]

@@ -1,0 +1,110 @@
+"""Values that fit no column: a bad value is null and counted, whatever its type, and the file is read."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from monitor.results import Window
+
+from .conftest import NOW
+
+HOUR = Window(datetime(2026, 3, 1, 10, tzinfo=UTC), datetime(2026, 3, 1, 11, tzinfo=UTC))
+HEADER = "request_id,user_id,ts,item_id\n"
+
+ODD = {
+    "truth": pa.array([True, False]),
+    "day": pa.array([datetime(2026, 3, 1).date()] * 2),
+    "clock": pa.array([datetime(2026, 3, 1, 10).time()] * 2),
+    "decimal": pa.array([Decimal("1.50"), None]),
+    "large decimal": pa.array([Decimal(10**30), None], pa.decimal128(38, 0)),
+    "bytes": pa.array([b"\xff\x00", b"a"]),
+    "record": pa.array([{"a b>": 1}, {"a b>": 2}]),
+    "map": pa.array([[("k", 1)], []], pa.map_(pa.string(), pa.int64())),
+    "numbers": pa.array([[1, 2], None]),
+    "texts": pa.array([["a", "1"], ["2"]]),
+    "records": pa.array([[{"x y": 1}], []]),
+    "lists": pa.array([[[1]], []]),
+    "odd numbers": pa.array([[float("inf"), float("nan"), 1.0], [2.5]]),
+    "nothing": pa.array([None, None]),
+    "length of time": pa.array([1, 2], pa.duration("s")),
+    "not a number": pa.array([1.0, np.nan], pa.float32()),
+    "infinity": pa.array([float("inf"), 1.5]),
+    "half": pa.array(np.array([1, 2], dtype=np.float16)),
+    "beyond 64 bits": pa.array([2**64 - 1, 3], pa.uint64()),
+    "before Christ": pa.array([-(10**17), 0], pa.timestamp("us")),
+    "words": pa.array(["x", "y"]).dictionary_encode(),
+}
+COLUMNS = ["request_id", "user_id", "ts", "item_id", "position", "score", "scene", "propensity", "further"]
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    def write(**columns):
+        plain = {
+            "request_id": pa.array(["r1", "r2"]),
+            "user_id": pa.array(["u", "v"]),
+            "ts": pa.array([datetime(2026, 3, 1, 10), datetime(2026, 3, 1, 10, 30)]),
+            "item_id": pa.array(["a", "b"]),
+        }
+        pq.write_table(pa.table({**plain, **columns}), tmp_path / "a.parquet")
+        os.utime(tmp_path / "a.parquet", (NOW.timestamp(),) * 2)
+
+    return write
+
+
+@pytest.mark.parametrize("kind", ODD)
+@pytest.mark.parametrize("column", COLUMNS)
+def test_no_type_of_a_column_keeps_a_file_from_being_read(column, kind, parquet, source_of, engine):
+    parquet(**{column: ODD[kind]})
+    source = source_of()
+    source.exposures.refresh(engine, NOW)
+    (entry,) = source.exposures.entries.values()
+    assert entry.reason is None
+    assert entry.rows >= 2
+    table = source.load(engine, "exposures", HOUR, table="exposures")
+    assert (0 if table is None else len(table.execute())) == source.exposures.rows(HOUR)
+
+
+@pytest.mark.parametrize("column", ["item_id", "user_id", "position"])
+def test_what_is_no_whole_number_is_a_bad_value_and_not_rounded(column, parquet, source_of, engine):
+    parquet(**{column: pa.array([1.5, 7.0])})
+    source = source_of()
+    source.exposures.refresh(engine, NOW)
+    rows = source.load(engine, "exposures", HOUR, table="exposures").execute().sort_values("request_id")
+    assert rows[column].isna().tolist() == [True, False]
+    assert rows[column].iloc[1] == 7
+    assert source.exposures.bad_values(HOUR) == 1
+
+
+def test_a_list_is_no_id_of_a_user(parquet, source_of, engine):
+    parquet(user_id=pa.array([["u"], ["v"]]))
+    source = source_of()
+    source.exposures.refresh(engine, NOW)
+    assert source.exposures.bad_values(HOUR) == 2
+
+
+@pytest.mark.parametrize(
+    "moment", ["0044-03-15 (BC) 10:00:00", "0001-01-01 00:00:00", "infinity", "-infinity"]
+)
+def test_a_time_beyond_any_calendar_is_in_no_window(moment, written, source_of, engine):
+    written("a.csv", f"{HEADER}r,u,2026-03-01 10:00:00,a\nr,u,{moment},b\n")
+    source = source_of()
+    source.exposures.refresh(engine, NOW)
+    assert source.exposures.windows() == {HOUR}
+    (entry,) = source.exposures.entries.values()
+    assert entry.unplaced + entry.future == 1
+    assert len(source.load(engine, "exposures", HOUR, table="exposures").execute()) == 1
+
+
+def test_a_time_just_before_a_windows_end_is_in_that_window(written, source_of, engine):
+    written("a.csv", f"{HEADER}r,u,2026-03-01 10:59:59.999999,a\n")
+    source = source_of()
+    source.exposures.refresh(engine, NOW)
+    assert source.exposures.windows() == {HOUR}
