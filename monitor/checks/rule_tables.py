@@ -24,6 +24,8 @@ CATEGORY_MAX: Final = "category_max"
 AHEAD_SECONDS: Final = "ahead_seconds"
 WRITTEN_AT: Final = "written_at"
 
+_SHORT = 32  # items
+
 LIST_COLUMNS: Final = {
     DUPLICATES: (),
     POSITION_GAPS: (f"exposures.{POSITION}",),
@@ -54,16 +56,14 @@ def with_list_columns(shared: Shared, wanted: Iterable[str]) -> ir.Table:
     """
     wanted = set(wanted)
     exposures, result = shared.exposures, shared.requests()
-    shown = exposures.filter(exposures[ITEM_ID].notnull(), exposures[REQUEST_ID].notnull())
     has_position, has_score = POSITION in exposures.columns, SCORE in exposures.columns
     steps = {POSITION_GAPS} if has_position else set()
     steps |= {SCORE_INVERSIONS} if has_position and has_score else set()
     if DUPLICATES in wanted:
-        result = _joined(result, _duplicates(shown), [DUPLICATES], 0)
-        result = result.mutate(**{DUPLICATES: (result["length"] > 0).ifelse(result[DUPLICATES], ibis.null())})
+        result = _joined(result, _duplicates(shared.list_items()), [DUPLICATES], None)
     if wanted & steps:
         made = sorted(wanted & steps)
-        result = _joined(result, _steps(shown, SCORE_INVERSIONS in made), made, 0)
+        result = _joined(result, _broken_steps(shared, SCORE_INVERSIONS in made), made, 0)
         if POSITION_GAPS in made:
             known = result["position_max"].notnull()
             result = result.mutate(**{POSITION_GAPS: known.ifelse(result[POSITION_GAPS], ibis.null())})
@@ -120,32 +120,84 @@ def _joined(requests: ir.Table, found: ir.Table, columns: list[str], otherwise: 
     return joined.mutate(**{name: joined[name].fill_null(otherwise) for name in columns})
 
 
-def _duplicates(shown: ir.Table) -> ir.Table:
-    """Requests with a repeated item. A list per request is twice as fast as grouping by the item."""
-    lists = shown.group_by(found_request=shown[REQUEST_ID]).aggregate(items=shown[ITEM_ID].collect())
-    counted = lists.select(
-        "found_request", **{DUPLICATES: lists["items"].length() - lists["items"].unique().length()}
+@ibis.udf.scalar.builtin(name="list_position")  # type: ignore[untyped-decorator]
+def _first_place(items, one) -> int:  # type: ignore[no-untyped-def, empty-body]
+    """Where a value is found first in a list, from 1 on."""
+
+
+@ibis.udf.scalar.builtin(name="list_unique")  # type: ignore[untyped-decorator]
+def _distinct(items) -> int:  # type: ignore[no-untyped-def, empty-body]
+    """How many different values a list holds."""
+
+
+def _duplicates(lists: ir.Table) -> ir.Table:
+    items = lists["items"]
+    length = items.length()
+    # A repeat has its like before it; in a short list, to look for that is faster than to make a set.
+    repeats = items.filter(lambda one, place: _first_place(items, one) <= place).length()
+    counted = (length <= _SHORT).ifelse(repeats, length - _distinct(items))
+    return lists.select(found_request=lists[REQUEST_ID], **{DUPLICATES: counted})
+
+
+def _broken_steps(shared: Shared, with_scores: bool) -> ir.Table:
+    """Requests whose positions do not go up by one, or whose scores go up."""
+    # Stored, for it is small, and the engine would copy all exposures to read them twice in one query.
+    lists = shared.once(f"list_steps_{with_scores}", None, lambda: _steps_as_read(shared, with_scores))
+    in_order = lists.filter(lists.loose == 1)
+    in_order = in_order.select(
+        "found_request",
+        **{POSITION_GAPS: ibis.literal(0, "int64"), SCORE_INVERSIONS: in_order.rises.cast("int64")},
     )
-    return counted.filter(counted[DUPLICATES] > 0)
+    others = _placed(shared, with_scores).semi_join(lists.filter(lists.loose > 1), "found_request")
+    return in_order.union(_broken_steps_sorted(others))
 
 
-def _steps(shown: ir.Table, with_scores: bool) -> ir.Table:
-    """Requests whose positions do not go up by one, or whose scores go up; one pass over the lists."""
-    placed = shown.filter(shown[POSITION].notnull())
-    order: list[ir.Value] = [placed[POSITION]]
+def _placed(shared: Shared, with_scores: bool) -> ir.Table:
+    exposures = shared.exposures
+    rows = exposures.filter([exposures[c].notnull() for c in (ITEM_ID, REQUEST_ID, POSITION)])
     score = ibis.null("float64")
     if with_scores:
-        number = placed[SCORE].cast("float64")
+        number = rows[SCORE].cast("float64")
         score = number.isnan().ifelse(ibis.null("float64"), number)
-        order.append(score.desc())
-    window = ibis.window(group_by=placed[REQUEST_ID], order_by=order)
-    steps = placed.select(
-        found_request=placed[REQUEST_ID],
-        step=placed[POSITION] - placed[POSITION].lag().over(window),
-        rises=(score > score.lag().over(window)).fill_null(False) if with_scores else ibis.literal(False),
+    return rows.select(found_request=rows[REQUEST_ID], position=rows[POSITION], score=score)
+
+
+def _steps_as_read(shared: Shared, with_scores: bool) -> ir.Table:
+    """The lists that are not in order (`loose` > 1), or in which scores rise.
+
+    Most logs hold a list's rows one after the other, by position, so each row is compared with the row
+    that happens to be read before it. A row has at most one such follower, so where all rows of a list
+    but one follow the position before their own, they are the whole list in its order, in whatever order
+    the engine reads. Only the other lists need sorting.
+    """
+    placed = _placed(shared, with_scores)
+    as_read = ibis.window()
+    together = placed.found_request == placed.found_request.lag().over(as_read)
+    # Positions of two lists are never compared: their difference may be too large for a number.
+    step = together.ifelse(placed.position - placed.position.lag().over(as_read), ibis.null())
+    read = placed.select(
+        "found_request",
+        follows=(step == 1).fill_null(False),
+        rises=(placed.score > placed.score.lag().over(as_read)).fill_null(False),
     )
-    broken = steps.filter((steps["step"] != 1) | steps["rises"])
-    gap = (broken["step"] == 0).ifelse(1, broken["step"] - 1)
-    return broken.group_by("found_request").aggregate(
-        **{POSITION_GAPS: gap.sum().fill_null(0), SCORE_INVERSIONS: broken["rises"].cast("int64").sum()}
+    lists = read.aggregate(
+        by="found_request",
+        loose=read.count() - read.follows.sum(),
+        rises=(read.follows & read.rises).sum(),
+    )
+    return lists.filter((lists.loose > 1) | (lists.rises > 0))
+
+
+def _broken_steps_sorted(placed: ir.Table) -> ir.Table:
+    window = ibis.window(group_by="found_request", order_by=[placed.position, placed.score.desc()])
+    steps = placed.select(
+        "found_request",
+        step=placed.position - placed.position.lag().over(window),
+        rises=(placed.score > placed.score.lag().over(window)).fill_null(False),
+    )
+    broken = steps.filter((steps.step != 1) | steps.rises)
+    gap = (broken.step == 0).ifelse(1, broken.step - 1)
+    return broken.aggregate(
+        by="found_request",
+        **{POSITION_GAPS: gap.sum().fill_null(0), SCORE_INVERSIONS: broken.rises.sum()},
     )

@@ -92,10 +92,9 @@ class RefreshRate(Family):
         lists = shared.list_items(key)
         older = lists.select("items", *by, older=REQUEST_ID).rename(older_items="items")
         both = pairs.join(lists, [REQUEST_ID, *by]).join(older, ["older", *by])
-        both = both.select(
-            REQUEST_ID, *by, kept=both["items"].filter(lambda one: both.older_items.contains(one)).length()
-        )
-        return _with_kept(pairs, both, by)
+        in_older = lambda one: both.older_items.contains(one)  # noqa: E731, PLW0108 - Ibis passes it by name
+        kept = both.select(REQUEST_ID, *by, kept=both["items"].filter(in_older).length())
+        return _with_kept(pairs, kept, by)
 
     @staticmethod
     def _kept_of_long_lists(shared: Shared, pairs: ir.Table, key: str | None) -> ir.Table:

@@ -87,6 +87,32 @@ def test_items_at_the_same_position_are_no_inversion_in_whatever_order_they_are_
         assert column(backend, rows, "score_inversions") == {"r": 0}
 
 
+def test_lists_whose_rows_are_mixed_count_like_lists_that_stand_in_order(backend):
+    placed = {
+        "a": [(1, 0.9), (2, 0.5), (3, 0.7)],
+        "b": [(4, 0.9), (5, 0.8), (7, 0.8)],
+        "c": [(1, 0.1), (2, 0.2)],
+    }
+    rows = [(name, f"i{n}", *one) for name, given in placed.items() for n, one in enumerate(given)]
+    wanted = {"a": (0, 1), "b": (1, 0), "c": (0, 1)}
+    for step in range(1, len(rows)):  # also each row after the same position of another list
+        mixed = sorted(rows, key=lambda row: (rows.index(row) * step) % len(rows))
+        found = lists(backend, mixed)
+        assert {r: (row["position_gaps"], row["score_inversions"]) for r, row in found.items()} == wanted
+
+
+def test_positions_far_apart_in_different_lists_are_no_error(backend):
+    rows = [("a", "i", -(2**63), 0.5), ("b", "i", 2**63 - 1, 0.5)]
+    assert column(backend, rows, "position_gaps") == {"a": 0, "b": 0}
+
+
+def test_repeats_are_counted_in_long_lists_too(backend):
+    rows = [("long", f"i{n % 40}", n, 0.5) for n in range(50)] + [
+        ("short", f"i{n % 4}", n, 0.5) for n in range(9)
+    ]
+    assert column(backend, rows, "duplicates") == {"long": 10, "short": 5}
+
+
 def test_scores_all_equal_needs_two_numbers(backend):
     scored = {"same": [0.5, 0.5], "different": [0.5, 0.4], "single": [0.5], "nan": [math.nan, math.nan]}
     rows = [(name, f"i{n}", n, s) for name, given in scored.items() for n, s in enumerate(given)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from datetime import timedelta
 
 import pytest
@@ -63,6 +64,16 @@ def test_an_item_twice_in_the_newer_list_counts_twice():
     # aab -> aac: of three slots only c is new. abc -> zza: two of three.
     assert refresh(lists(("u1", "aab"), ("u1", "aac"))).value == pytest.approx(1 / 3)
     assert refresh(lists(("u1", "abc"), ("u1", "zza"))).value == pytest.approx(2 / 3)
+
+
+def test_long_lists_are_compared_like_short_ones():
+    # 40 x 41 comparisons: ten letters are gone, ten items are new, one of the old ones is there twice.
+    letters = string.ascii_letters
+    older, newer = letters[:40], letters[10:50] + letters[10]
+    assert refresh(lists(("u1", older), ("u1", newer))).value == pytest.approx(10 / 40)
+    # A pair of short lists beside a pair of long ones: 1 / 2 and 10 / 40.
+    both = refresh(lists(("u1", older), ("u2", "ab"), ("u1", newer), ("u2", "ac")))
+    assert (both.value, both.samples) == (pytest.approx((1 / 2 + 10 / 40) / 2), 2)
 
 
 def test_only_the_list_right_before_counts():
