@@ -12,12 +12,16 @@ help: ## print the tasks
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
+.venv/spark: requirements-spark.lock .venv/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-spark.lock
+	@touch $@
+
 setup: .venv/installed ## install everything into .venv
 
 run: .venv/installed ## watch a live demo log; CONFIG=path watches your own
 	$(BIN)/recsys-monitor $(if $(CONFIG),run --config $(CONFIG),demo)
 
-test: .venv/installed ## install the servers that the tests use, run every test
+test: .venv/spark ## install the servers and the Spark that the tests use, run every test
 	sh deploy/install-test-services
 	$(BIN)/python -m pytest -q -rs -n 2 --dist loadfile
 
@@ -47,5 +51,8 @@ bench-rest: .venv/installed ## does the daemon's memory grow over two thousand w
 lock: ## choose the newest versions that fit and lock them with hashes
 	$(BIN)/uv pip compile pyproject.toml --extra dev --generate-hashes --no-emit-index-url --no-emit-find-links \
 		--python-version 3.11 --custom-compile-command "make lock" --quiet --output-file requirements.lock
+	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["spark"], sep="\n")' | \
+		$(BIN)/uv pip compile - --constraint requirements.lock --generate-hashes --no-emit-index-url --no-emit-find-links \
+		--python-version 3.11 --custom-compile-command "make lock" --quiet --output-file requirements-spark.lock
 
 .PHONY: help setup run test lint fix docs bench bench-rest lock

@@ -125,7 +125,16 @@ def test_install_says_what_is_missing_and_does_not_fail_where_it_may_not_install
 
 
 def test_install_is_quick_and_quiet_where_all_is_there(tmp_path: Path, bare: Path) -> None:
-    for name in ("prometheus", "promtool", "alertmanager", "amtool", "chromium", "chromedriver", "postgres"):
+    for name in (
+        "prometheus",
+        "promtool",
+        "alertmanager",
+        "amtool",
+        "chromium",
+        "chromedriver",
+        "postgres",
+        "java",
+    ):
         command(bare / name, "true")
     began = time.monotonic()
     answer = run(INSTALL, cwd=tmp_path, path=bare)
@@ -137,7 +146,7 @@ def test_one_package_that_cannot_be_had_does_not_stop_the_others(tmp_path: Path,
     if not Path("/usr/sbin/policy-rc.d").exists():
         pytest.skip("the script would write its guard against starting services on this machine")
     command(bare / "id", "echo 0")
-    for name in ("prometheus", "promtool", "alertmanager", "amtool", "postgres"):
+    for name in ("prometheus", "promtool", "alertmanager", "amtool", "postgres", "java"):
         command(bare / name, "true")
     body = (
         f'echo "$*" >>{tmp_path}/calls; case "$*" in update*) ;; *"chromium chromium-driver"*) exit 100 ;; '
