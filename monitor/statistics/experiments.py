@@ -24,7 +24,6 @@ against 49 % after 33,000, 50.5 % against 49.5 % after 144,000. With 10,000 inst
 and 128,000.
 """
 
-_SERIES = 1e-3
 _STIRLING = 16.0
 _HALVINGS = 64
 
@@ -158,17 +157,20 @@ def log_bayes_factors(counts: Floats, share: Floats, concentration: float = CONC
         raise ValueError(f"the concentration is above 0, got {concentration!r}")
     if counts.shape[-1:] != share.shape:
         raise ValueError(f"{counts.shape[-1]} counts, but {len(share)} intended shares")
+    from scipy import special
+
     prior = concentration * share
     total = counts.sum(axis=-1, keepdims=True)
     expected = (concentration + total) * share
     # counts - total * share, not x - expected: what is small must not come from what is large twice.
     deviation = (counts - total * share) / expected
+    excess = special.xlog1py(1 + deviation, deviation) - deviation
     return np.asarray(
         _remainder(np.float64(concentration))
         - _remainder(prior).sum()
         - _remainder(concentration + total[..., 0])
         + _remainder(prior + counts).sum(axis=-1)
-        + (expected * _excess(deviation)).sum(axis=-1)
+        + (expected * excess).sum(axis=-1)
     )
 
 
@@ -181,14 +183,6 @@ def _remainder(x: Floats | np.float64) -> Floats:
     stirling = 0.5 * np.log(2 * math.pi / far) + series
     near = np.minimum(x, _STIRLING)
     return np.where(x >= _STIRLING, stirling, special.gammaln(near) - (special.xlogy(near, near) - near))
-
-
-def _excess(d: Floats) -> Floats:
-    """(1 + d) ln(1 + d) - d for d >= -1: by its series where d is small, as there the difference is lost."""
-    from scipy import special
-
-    series = d * d * (1 / 2 - d * (1 / 6 - d * (1 / 12 - d * (1 / 20 - d / 30))))
-    return np.where(np.abs(d) < _SERIES, series, special.xlog1py(1 + d, d) - d)
 
 
 def anytime_shares(

@@ -170,6 +170,10 @@ def test_the_bayes_factor_keeps_its_digits_where_the_plain_formula_loses_them():
     found = sequential_split([users // 2, users // 2], [1, 1], concentration=2.0).log_bayes_factor
     exact = 0.5 * math.log(math.pi * users / 2) - math.log(users + 1)
     assert found == pytest.approx(exact, abs=1e-9)
+    # 10^8 users off the middle: C(N, N/2 + d) is C(N, N/2) exp(-2 d^2 / N) there.
+    counts = [users // 2 + 10**8, users // 2 - 10**8]
+    found = sequential_split(counts, [1, 1], concentration=2.0).log_bayes_factor
+    assert found == pytest.approx(exact + 20, abs=1e-6)
     assert abs(plain_log_bayes_factor([users // 2] * 2, [0.5, 0.5], 2.0) - exact) > 0.5
 
 
