@@ -11,6 +11,7 @@ from monitor.config.check import Checked, check_config
 from monitor.config.load import ConfigError, load_config
 from monitor.config.models import Config
 from monitor.exporting import check_name
+from monitor.history.plain import iso
 from monitor.history.store import Store
 from monitor.logs.log import Log
 from monitor.report.judged import Judged
@@ -55,8 +56,8 @@ def judge(path: Path, first: Moment, last: Moment, only: str | None) -> tuple[li
     for one in checked:
         name = one.settings.name
         with one_off(config, one, _salt(config.state)) as judging:
-            windows = _windows(judging, now, first, last)
-            if not windows:
+            windows, gaps = _windows(judging, now, first, last)
+            if gaps or not windows:
                 statuses.add(Status.NO_DATA)
             with progress(len(windows), f"{name}: judging") as step:
                 for evaluation in judging.judge(windows, now):
@@ -78,10 +79,9 @@ def backfill(path: Path, first: Moment, last: Moment, only: str | None) -> int:
     code = OK
     with Store.open(config.history.location(config.state)) as store:
         for one in checked:
-            name, changed = one.settings.name, 0
+            name, changed, judged = one.settings.name, 0, set[Window]()
             with one_off(config, one, salt, config.state) as judging:
-                windows = _windows(judging, now, first, last)
-                code = code if windows else NOT_JUDGED
+                windows, _ = _windows(judging, now, first, last)
                 with progress(len(windows), f"{name}: judging") as step:
                     for evaluation in judging.judge(windows, now, for_history=True):
                         due = evaluation.due
@@ -91,16 +91,22 @@ def backfill(path: Path, first: Moment, last: Moment, only: str | None) -> int:
                             fingerprint=due.fingerprint, rows=due.rows, evaluated_at=now,
                         )  # fmt: skip
                         changed += recorded.changed
-            say(f"{name}: judged {len(windows)} window(s), {changed} new or changed")
+                        judged.add(due.window)
+            code = code if judged else NOT_JUDGED
+            say(f"{name}: judged {len(judged)} window(s), {changed} new or changed")
+            if waiting := len(windows) - len(judged):
+                note(f"{name}: the rows of {waiting} window(s) are still awaited; the daemon will judge them")
     return code
 
 
-def _windows(judging: OneOff, now: datetime, first: Moment, last: Moment) -> list[Window]:
-    """The windows to judge, with a word where there are none, or very many."""
+def _windows(
+    judging: OneOff, now: datetime, first: Moment, last: Moment
+) -> tuple[list[Window], list[Window]]:
+    """The windows to judge, and the gaps left out, with a word where there are any, none, or very many."""
     name = judging.evaluator.settings.name
     with progress(0, f"{name}: reading the logs") as step:
         judging.look(now, step)
-    windows = judging.windows(first, last)
+    windows, gaps = judging.windows(first, last, now)
     log = judging.evaluator.source.exposures
     if len(windows) > MANY_WINDOWS:
         note(f"{name}: {len(windows):,} windows to judge; --from and --to judge fewer")
@@ -108,7 +114,14 @@ def _windows(judging: OneOff, now: datetime, first: Moment, last: Moment) -> lis
         note(f"{name}: no window lies there; the log reaches to {log.watermark:%Y-%m-%dT%H:%M:%SZ}")
     elif not windows:
         note(f"{name}: the log holds no row{_why_empty(log)}")
-    return windows
+    if gaps:
+        longest = max(gaps, key=lambda gap: gap.length)
+        others = f" (and {len(gaps) - 1} more such gap(s))" if len(gaps) > 1 else ""
+        note(
+            f"{name}: no row from {iso(longest.start)} to {iso(longest.end)}{others}: no data, "
+            "and not judged window by window; --from leaves out what lies before it"
+        )
+    return windows, gaps
 
 
 def _why_empty(log: Log) -> str:

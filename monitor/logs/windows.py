@@ -14,6 +14,7 @@ from monitor.logs.settings import TimeSettings
 from monitor.logs.source import Source
 from monitor.results import Window
 
+LONGEST_GAP: Final = 1000  # windows without a row between two with rows that are judged one by one
 _LONGEST_FINGERPRINT = 64
 Part = Literal["exposures", "feedback"]
 PARTS: Final[tuple[Part, ...]] = (EXPOSURES, FEEDBACK)
@@ -136,14 +137,32 @@ def due_windows(
     return due
 
 
-def windows_between(
-    log: Log, start: datetime | None, end: datetime | None, length: timedelta
-) -> list[Window]:
-    """Every window from the first to the last row of the log, or of the span that is asked for."""
-    held = log.windows()
-    first = Window.of(start, length).start if start else min((w.start for w in held), default=None)
-    last = end or max((w.end for w in held), default=None)
-    if first is None or last is None:
-        return []
+def windows_between(log: Log, start: datetime, end: datetime | None, length: timedelta) -> list[Window]:
+    """Every window of the span that is asked for, by default up to the last row of the log."""
+    last = end or max((one.end for one in log.windows()), default=start)
+    return _windows(Window.of(start, length).start, last, length)
+
+
+def windows_of_log(log: Log, end: datetime | None, length: timedelta) -> tuple[list[Window], list[Window]]:
+    """Every window from the first row of the log to the last, or to `end`; and the long gaps left out.
+
+    A gap of more than LONGEST_GAP windows without a row is given as one span, and none of its windows: one
+    stray row of 1970 would make half a million of them.
+    """
+    windows: list[Window] = []
+    gaps: list[Window] = []
+    held = sorted(one for one in log.windows() if end is None or one.start < end)
+    for one, after in zip(held, [*(other.start for other in held[1:]), end], strict=False):
+        windows.append(one)
+        if after is None or after <= one.end:
+            continue
+        if after - one.end > LONGEST_GAP * length:
+            gaps.append(Window(one.end, after))
+        else:
+            windows += _windows(one.end, after, length)
+    return windows, gaps
+
+
+def _windows(first: datetime, last: datetime, length: timedelta) -> list[Window]:
     count = max(0, -((first - last) // length))
     return [Window(first + i * length, first + (i + 1) * length) for i in range(count)]

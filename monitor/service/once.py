@@ -13,7 +13,7 @@ from monitor.checks.runtime import Runtime
 from monitor.config.check import Checked
 from monitor.config.models import Config
 from monitor.history.kept import KeptPairs
-from monitor.logs.windows import Due, windows_between
+from monitor.logs.windows import Due, windows_between, windows_of_log
 from monitor.results import Window
 
 Progress = Callable[[str], None]
@@ -44,10 +44,16 @@ class OneOff:
         for log in self.evaluator.source.logs.values():
             log.refresh(self.runtime.engine, now, progress)
 
-    def windows(self, start: datetime | None, end: datetime | None) -> list[Window]:
-        """The windows from `start` to `end`, by default from the first to the last row of the log."""
-        settings = self.evaluator.settings
-        return windows_between(self.evaluator.source.exposures, start, end, settings.window)
+    def windows(
+        self, start: datetime | None, end: datetime | None, now: datetime
+    ) -> tuple[list[Window], list[Window]]:
+        """The windows from `start` to `end`, by default from the first to the last row of the log; the long
+        gaps that are left out, where no start is given. Windows that have not begun are not among them."""
+        log, length = self.evaluator.source.exposures, self.evaluator.settings.window
+        last = None if end is None else min(end, now)
+        if start is None:
+            return windows_of_log(log, last, length)
+        return windows_between(log, start, last, length), []
 
     def judge(
         self, windows: Sequence[Window], now: datetime, *, for_history: bool = False
@@ -56,13 +62,16 @@ class OneOff:
 
         Who asks for a window after `max_wait` gets it judged as the log is: nothing more is awaited.
         Before, a window that the log has not passed is `late`, as it is for the daemon. What goes to the
-        history is judged as the daemon judges it, or the two would correct each other for ever.
+        history is judged as the daemon judges it, or the two would correct each other for ever; so what the
+        daemon would still wait for is left to it.
         """
         parts, settings = self.evaluator.parts, self.evaluator.settings
         exposures = parts.source.exposures
         for window in windows:
             for part in parts.names:
-                _, late = parts.completeness(window, part, now)
+                ready, late = parts.completeness(window, part, now)
+                if for_history and not ready:
+                    continue
                 waited = now >= parts.span(window, part).end + settings.max_wait
                 if waited and not for_history and not exposures.unread(window):
                     late = None

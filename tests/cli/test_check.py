@@ -7,7 +7,10 @@ import re
 from collections import Counter
 from xml.etree import ElementTree
 
+import pandas as pd
 import pytest
+
+from tests.cli.conftest import exposures
 
 KEYS = [
     "recommender", "check", "window_start", "window_end", "metric", "labels", "value", "samples", "lower",
@@ -107,6 +110,34 @@ def test_the_table_shows_everything_only_when_asked(monitor):
 def test_a_span_chooses_the_windows(monitor):
     ran = monitor("check", "--config", "ok.yaml", "-f", "json", "--from", "2026-01-05T11:00:00+00:00")
     assert {one["window_start"] for one in json.loads(ran.out)} == {"2026-01-05T11:00:00Z"}
+
+
+def test_a_stray_row_of_1970_is_judged_and_its_years_without_rows_are_one_line(monitor, world):
+    rows = exposures().replace("i3", "i99")
+    stray = rows[:1].assign(ts=pd.Timestamp(0, tz="UTC"), item_id="i3")
+    pd.concat([stray, rows]).to_parquet(world / "stray.parquet")
+    text = (world / "violated.yaml").read_text().replace("log.parquet", "stray.parquet")
+    (world / "stray.yaml").write_text(text)
+    ran = monitor("check", "--config", "stray.yaml", "--format", "json")
+    windows = {one["window_start"] for one in json.loads(ran.out)}
+    assert windows == {"1970-01-01T00:00:00Z", "2026-01-05T10:00:00Z", "2026-01-05T11:00:00Z"}
+    assert ran.code == 1  # the stray row shows a blacklisted item
+    assert ran.err.count("\n") == 1
+    assert "no row from 1970-01-01T01:00:00Z to 2026-01-05T10:00:00Z" in ran.err
+    # Without a violation the gap is still no data, and never ok.
+    ok = (world / "ok.yaml").read_text().replace("log.parquet", "stray.parquet")
+    (world / "stray_ok.yaml").write_text(ok)
+    assert monitor("check", "--config", "stray_ok.yaml").code == 3
+    since = monitor("check", "--config", "stray_ok.yaml", "--from", "2026-01-01")
+    assert (since.code, since.err) == (3, "")  # the hours of January before the first row hold nothing
+    assert monitor("check", "--config", "stray_ok.yaml", "--from", "2026-01-05T10:00:00Z").code == 0
+
+
+def test_windows_that_have_not_begun_are_not_judged(monitor):
+    ran = monitor(
+        "check", "--config", "late.yaml", "-f", "json", "--from", "2199-01-01", "--to", "2199-01-02"
+    )
+    assert (ran.code, json.loads(ran.out)) == (3, [])
 
 
 def test_check_leaves_nothing_behind(monitor, world):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+
 from monitor.checks.runtime import Runtime
 from monitor.commands import backfill
 from monitor.config.check import Checked, check_config
@@ -45,7 +47,9 @@ def shop(folder: Path, newest: datetime) -> tuple[Config, Checked]:
 def judged(config: Config, checked: Checked, now: datetime) -> dict[Window, Status | None]:
     with one_off(config, checked, "salt") as once:
         once.look(now)
-        found = {e.due.window: e.runs[1].status for e in once.judge(once.windows(None, None), now)}
+        windows, gaps = once.windows(None, None, now)
+        assert gaps == []
+        found = {e.due.window: e.runs[1].status for e in once.judge(windows, now)}
     return found
 
 
@@ -84,3 +88,20 @@ def test_what_was_backfilled_the_daemon_does_not_correct_and_the_other_way_round
     backfill(tmp_path / "config.yaml", None, None, None)
     with Store.open(config.history.location(config.state)) as store:
         assert (list(store.results()), store.counters()) == (results, counters)
+
+
+def test_a_backfill_leaves_to_the_daemon_what_it_would_still_wait_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = datetime.now(UTC)
+    config, _ = shop(tmp_path, now)
+    begun = Window.of(now, HOUR)
+    assert backfill(tmp_path / "config.yaml", begun.start - 2 * HOUR, begun.end + 1000 * HOUR, None) == 0
+    with Store.open(config.history.location(config.state)) as store:
+        kept = [one.window for one in store.evaluated("shop", "logs")]
+    assert kept in (
+        [Window(begun.start - 2 * HOUR, begun.start - HOUR)],
+        [Window(begun.start - 2 * HOUR, begun.start - HOUR), Window(begun.start - HOUR, begun.start)],
+    )
+    assert f"the rows of {3 - len(kept)} window(s) are still awaited" in capsys.readouterr().err
+    assert backfill(tmp_path / "config.yaml", begun.end + HOUR, begun.end + 9 * HOUR, None) == 3
