@@ -18,8 +18,9 @@ from monitor.checks.settings import RecommenderSettings
 from monitor.expectations.settings import RuleSettings
 from monitor.expectations.suites import load_rules
 from monitor.history.kept import KeptPairs
-from monitor.logs.windows import Due
+from monitor.logs.windows import Due, Part
 from monitor.results import Result, Window
+from tests.checks.world import World
 
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -90,11 +91,11 @@ class Shop:
             self._evaluator = Evaluator(settings, rules, KeptPairs(self.folder / "state", "shop"), "salt")
         return self._evaluator
 
-    def judge(self, window: Window, late: str | None = None) -> Evaluation:
+    def judge(self, window: Window, late: str | None = None, part: Part = "exposures") -> Evaluation:
         source = self.evaluator.source
         for log in source.logs.values():
             log.refresh(self.runtime.engine, DAY + 30 * HOUR)
-        due = Due(window, source.fingerprint(window), source.exposures.rows(window), late)
+        due = Due(window, source.fingerprint(window), source.exposures.rows(window), late, part=part)
         return self.evaluator.evaluate(self.runtime, due)
 
 
@@ -136,3 +137,10 @@ def ruled(results: Sequence[Result] | Evaluation, name: str) -> Result:
     found = results.results if isinstance(results, Evaluation) else results
     (result,) = [r for r in found if r.metric == "rule" and r.labels["rule"] == name]
     return result
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    yield made
+    made.rule_engine.close()

@@ -26,10 +26,9 @@ def test_only_the_events_of_the_settings_count_as_earlier_actions(shop: Shop) ->
     earlier = feedback(0, ("u", "a", "view"), ("u", "a", "view"), ("u", "b", "click"))
     shop.write("feedback/0.parquet", earlier)
     shop.write("feedback/1.parquet", feedback(1, ("u", "a", "click")))
-    results = shop.judge(hour(1)).results
     # The user has seen a, and clicked on b, of another category, alone.
-    assert one(results, "serendipity").value == 1.0
-    popularity = one(results, "average_popularity")
+    assert one(shop.judge(hour(1), part="feedback"), "serendipity").value == 1.0
+    popularity = one(shop.judge(hour(1)), "average_popularity")
     assert (popularity.value, popularity.definition) == (0.0, "1;popularity=actions;action_events=click")
 
 
