@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from monitor.checks.judge import worst
-from monitor.config.check import Checked, check_config
-from monitor.config.load import ConfigError, load_config
+from monitor.config.check import Checked
+from monitor.config.load import ConfigError, load_checked
 from monitor.config.models import Config
 from monitor.exporting import check_name
 from monitor.history.plain import iso
@@ -27,8 +27,7 @@ Moment = datetime | None
 
 def load(path: Path, only: str | None = None) -> tuple[Config, list[Checked]]:
     """The config and its recommenders with their rules; any problem ends the command."""
-    config = load_config(path)
-    checked = check_config(config, path.parent.absolute())
+    config, checked = load_checked(path)
     problems = [problem for one in checked for problem in one.problems]
     if problems:
         raise ConfigError(path, problems)

@@ -32,7 +32,7 @@ def check_objectives(where: str, settings: RecommenderSettings) -> Iterator[Prob
         side = "min" if one.min is not None else "max"
         key = (one.metric, tuple(sorted(one.labels.items())), side)
         if key in seen:
-            yield Problem(place, f"objectives[{seen[key]}] bounds the same series on the same side")
+            yield Problem(place, f"{where}[{seen[key]}] bounds the same series on the same side")
         seen.setdefault(key, number)
 
 

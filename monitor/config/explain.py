@@ -82,14 +82,29 @@ def explain(
     return list(dict.fromkeys(problems))
 
 
+def places_of(error: ValidationError, root: type[BaseModel]) -> list[tuple[Place, bool]]:
+    """The place of every mistake, and whether it is a key that is not known."""
+    found = error.errors(include_url=False)
+    return [
+        (_walk(root, one["loc"]).place, one["type"] == "extra_forbidden")
+        for one in found
+        if not _is_long_enough(one)
+    ]
+
+
+def _is_long_enough(one: ErrorDetails) -> bool:
+    """Whether pydantic only calls a list too short because it counts the sound entries alone."""
+    return one["type"] == "too_short" and len(one["input"]) >= one["ctx"]["min_length"]
+
+
 def _merged(
     found: Sequence[tuple[_Spot, ErrorDetails]],
 ) -> Iterable[tuple[_Spot, ErrorDetails | str]]:
     """Of the complaints of a union's branches the one that goes deepest, else one sentence for all."""
     told: set[Place] = set()
     for spot, one in found:
-        if one["type"] == "too_short" and len(one["input"]) >= one["ctx"]["min_length"]:
-            continue  # it is long enough; pydantic counts the sound entries only
+        if _is_long_enough(one):
+            continue
         if not spot.branch:
             yield spot, one
             continue

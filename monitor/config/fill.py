@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from monitor.config.problems import Place, Problem, show_place
+from monitor.config.problems import Place, Problem, is_within, show_place
 
 _REFERENCE = re.compile(
     r"\$\$\{"
@@ -36,12 +37,15 @@ class Filler:
     folder: Path
     environment: Mapping[str, str]
     problems: list[Problem] = field(default_factory=list)
+    wrong: set[Place] = field(default_factory=set)  # where they are
     secrets: dict[Place, list[tuple[str, str]]] = field(default_factory=dict)
 
     def fill(self, value: Any, place: Place = ()) -> Any:
-        """The value with every reference in its texts filled in; keys stay as they are."""
+        """The value with every reference in its texts filled in; keys stay, if they are text."""
         if isinstance(value, dict):
-            return {key: self._entry(key, one, place) for key, one in value.items()}
+            return {
+                key: self.fill(one, (*place, key)) for key, one in value.items() if self._is_text(key, place)
+            }
         if isinstance(value, list):
             return [self.fill(one, (*place, number)) for number, one in enumerate(value)]
         if not isinstance(value, str):
@@ -62,19 +66,24 @@ class Filler:
                         message = message.replace(filled, reference)
         return message
 
+    def hide_at(self, message: str, shown: str) -> str:
+        """As `hide`, for a place as people write it."""
+        places = [place for place in self.secrets if is_within(shown, show_place(place))]
+        return reduce(self.hide, places, message)
+
     def is_filled(self, place: Place) -> bool:
         """Whether something at, above or below the place came from the environment or from a file."""
         return any(one[: len(place)] == place or place[: len(one)] == one for one in self.secrets)
 
-    def _entry(self, key: Any, value: Any, place: Place) -> Any:
+    def _is_text(self, key: Any, place: Place) -> bool:
         if isinstance(key, str):
-            return self.fill(value, (*place, key))
+            return True
         if isinstance(key, bool):
             why = f"YAML reads this key as {str(key).lower()} (as it does yes, no, on and off); quote it"
         else:
             why = "a key is text; put it in quotes"
         self._wrong((*place, str(key)), why)
-        return value
+        return False
 
     def _one(self, match: re.Match[str], place: Place) -> str:
         if match[0] == "$${":
@@ -116,6 +125,7 @@ class Filler:
 
     def _wrong(self, place: Place, message: str) -> None:
         self.problems.append(Problem(show_place(place), message))
+        self.wrong.add(place)
 
 
 def _as_number(text: str) -> Any:

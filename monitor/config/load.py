@@ -1,28 +1,31 @@
 """Read a config file: YAML, then environment and secret files, then the models, then its paths.
 
-Every mistake of a stage is reported at once, each with its place and a hint. Whether a config that can
-be read makes sense is the part of `check`.
+Every mistake is reported at once, each with its place and a hint: those of form, and those of sense (see
+`check`) in whatever is well formed.
 """
 
 from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import SecretStr, ValidationError
 
-from monitor.config.explain import explain
+from monitor.config.explain import explain, places_of
 from monitor.config.fill import Filler
 from monitor.config.models import Config
-from monitor.config.problems import ConfigError, Problem, show_place
+from monitor.config.problems import ConfigError, Problem, is_within, show_place
 from monitor.history.settings import parse_url
 from monitor.logs.settings import LogSettings
 from monitor.yaml_text import YamlProblem, read_yaml
 
-__all__ = ["ConfigError", "Problem", "load_config", "show_place"]
+if TYPE_CHECKING:
+    from monitor.config.check import Checked
+
+__all__ = ["ConfigError", "Problem", "load_checked", "load_config", "show_place"]
 
 _EXAMPLE = "a config is a mapping that has at least `recommenders`; `recsys-monitor init LOGFILE` writes one"
 
@@ -33,17 +36,48 @@ def load_config(path: Path, environment: Mapping[str, str] = os.environ) -> Conf
     Raises:
         ConfigError: with every problem found.
     """
+    return _load(path, environment)[0]
+
+
+def load_checked(path: Path, environment: Mapping[str, str] = os.environ) -> tuple[Config, list[Checked]]:
+    """A well-formed config, and its recommenders with their rules or with what makes no sense in them.
+
+    Raises:
+        ConfigError: it is not well formed; with every problem found, of sense too.
+    """
+    from monitor.config.check import Checked, check_config  # seconds, for whoever needs the rules
+
+    config, filler = _load(path, environment)
+    return config, [
+        Checked(one.settings, one.rules, tuple(_hidden(one.problems, filler)))
+        for one in check_config(config, path.parent.absolute())
+    ]
+
+
+def _load(path: Path, environment: Mapping[str, str]) -> tuple[Config, Filler]:
     raw = _read(path)
     filler = Filler(path.parent, environment)
     values = filler.fill(raw)
-    if filler.problems:
-        raise ConfigError(path, dict.fromkeys(filler.problems))
+    mistakes = [(place, False) for place in filler.wrong]
+    problems = list(filler.problems)
     try:
         config = Config.model_validate(values)
     except ValidationError as exc:
-        problems = explain(exc, Config, hide=filler.hide, is_filled=filler.is_filled)
-        raise ConfigError(path, problems) from None
-    return _absolute(config, path.parent.absolute())
+        told = {show_place(place) for place in filler.wrong}
+        further = explain(exc, Config, hide=filler.hide, is_filled=filler.is_filled)
+        problems += [one for one in further if not any(is_within(one.place, place) for place in told)]
+        mistakes += places_of(exc, Config)
+    if mistakes:
+        from monitor.config.parts import Mistake, senseless_parts
+
+        found = senseless_parts(values, [Mistake(*one) for one in mistakes], path.parent.absolute())
+        raise ConfigError(path, dict.fromkeys([*problems, *_hidden(found, filler)]))
+    return _absolute(config, path.parent.absolute()), filler
+
+
+def _hidden(problems: Iterable[Problem], filler: Filler) -> Iterator[Problem]:
+    """The problems without what came from the environment or from a file."""
+    return (Problem(one.place, filler.hide_at(one.message, one.place)) for one in problems)
 
 
 def _read(path: Path) -> dict[Any, Any]:

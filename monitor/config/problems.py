@@ -54,6 +54,15 @@ def show_place(place: Place) -> str:
     return text
 
 
+def is_within(place: str, part: str) -> bool:
+    """Whether a shown place is this part of the config, or lies in it.
+
+    >>> is_within("rules[1].pack", "rules[1]"), is_within("rules[10]", "rules[1]")
+    (True, False)
+    """
+    return place == part or place.startswith((f"{part}.", f"{part}["))
+
+
 def show_duration(length: timedelta) -> str:
     """A duration as a config says it.
 

@@ -99,3 +99,4 @@ class Snapshot:
     counters: Mapping[CounterKey, float] = field(default_factory=dict)
     config_loaded_at: datetime | None = None
     config_error: str | None = None  # why the last reload was refused; the older config runs on
+    worked_at: datetime | None = None  # when the thread that judges last showed that it is alive

@@ -71,10 +71,11 @@ def recommender_page(snapshot: Snapshot, name: str, now: datetime) -> Recommende
 
 def frame(snapshot: Snapshot, now: datetime) -> Frame:
     stale = ""
-    if now - snapshot.taken_at > _STALE:
+    worked_at = snapshot.worked_at or snapshot.taken_at
+    if now - worked_at > _STALE:
         stale = (
-            f"This picture was taken {numbers.age(snapshot.taken_at, now)}: "
-            "the monitor may be stuck, and what is shown may no longer be so."
+            f"The monitor last showed that it works {numbers.age(worked_at, now)}: "
+            "it may be stuck, and what is shown may no longer be so."
         )
     return Frame(
         taken=rows.moment(snapshot.taken_at, now),
@@ -99,6 +100,8 @@ def recommender(state: RecommenderState, snapshot: Snapshot, now: datetime) -> R
     statuses = [series.standing for series in (*rules, *objectives)]
     statuses += [Status.ERROR for series in metrics if series.result.status is Status.ERROR]
     statuses += [Status.ERROR] if state.error is not None else []
+    if not (rules or objectives or pending):  # judged by nobody: then only whether the log itself is well
+        statuses += [series.standing for series in metrics if series.result.metric.startswith("log_")]
     failed = [s for s in metrics if s.result.status is Status.ERROR and not rows.has_objective(s.result)]
     failed_rows = [rows.objective_row(series, now) for series in failed]
     shown = (*rule_rows, *objective_rows, *failed_rows)

@@ -9,23 +9,20 @@ import signal
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import duckdb
-from apscheduler.events import EVENT_JOB_MAX_INSTANCES, EVENT_JOB_MISSED, JobEvent
-from apscheduler.executors.pool import ThreadPoolExecutor
-from apscheduler.schedulers.background import BackgroundScheduler
 
 from monitor.checks.runtime import Runtime
-from monitor.config.check import Checked, check_config
-from monitor.config.load import ConfigError, load_config
+from monitor.config.check import Checked
+from monitor.config.load import ConfigError, load_checked
+from monitor.config.models import Config
 from monitor.history.errors import StoreError
-from monitor.history.snapshot import RecommenderState, RuleInfo, Snapshot
 from monitor.history.store import Store
-from monitor.history.take import take_snapshot
-from monitor.logs.columns import LOGS
+from monitor.service.picture import Picture, Running
 from monitor.service.salt import install_salt
+from monitor.service.schedule import Schedule
 from monitor.service.server import WebServer, serve
 from monitor.service.signals import arriving
 from monitor.service.tally import OUTCOMES, Tally
@@ -40,9 +37,7 @@ log = logging.getLogger(__name__)
 FINISH_SECONDS = 5.0
 INTERRUPT_SECONDS = 1.5
 WEB_SECONDS = 2.5
-MISFIRE_GRACE_SECONDS = 60
-HOUSEKEEPING = "(housekeeping)"
-FIRST_HOUSEKEEPING = timedelta(minutes=1)
+LEAVE_SECONDS = 9.5  # whatever does not answer by then is left behind
 
 
 class Daemon:
@@ -51,7 +46,8 @@ class Daemon:
     def __init__(self, path: Path, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._path = path
         self._clock = clock
-        self.config = load_config(path)
+        self.config, checked = load_checked(path)
+        self._started_with = self.config
         self.store = Store.open(self.config.history.location(self.config.state))
         self._state = self.config.state  # another one takes effect with a restart
         self._salt = install_salt(self._state)
@@ -60,87 +56,81 @@ class Daemon:
         self._web: WebServer | None = None
         self._stop = threading.Event()
         self._swap = threading.Lock()
-        self._publishing = threading.Lock()
-        self._config_loaded_at, self._config_error = clock(), ""
-        self._watches: dict[str, Watch] = {}
-        self._broken: dict[str, str] = {}
-        self._scheduler = BackgroundScheduler(
-            timezone=UTC,
-            executors={"default": ThreadPoolExecutor(1)},
-            job_defaults={
-                "coalesce": True,
-                "max_instances": 1,
-                "misfire_grace_time": MISFIRE_GRACE_SECONDS,
-            },
+        self._running = Running((), {}, {}, clock())
+        self._schedule = Schedule(
+            turn=self._turn,
+            not_run=self._not_run,
+            housekeeping=self._housekeeping,
+            alive=self._alive,
+            clock=clock,
         )
-        self._scheduler.add_listener(self._not_run, EVENT_JOB_MISSED | EVENT_JOB_MAX_INSTANCES)
-        self._watch(check_config(self.config, path.parent.absolute()))
-        self._snapshot = self._take()
+        self._watch(checked)
+        self._picture = Picture(self.store, self._tally, self._running, clock)
 
     def run(self, announce: Callable[[str], None] = lambda _: None) -> int:
         """Serve and judge until SIGTERM or SIGINT; the exit code.
 
+        From the signal on the process has 10 seconds; what hangs then is left behind, and so is the caller.
         Raises ServeError or WebConfigError where the web server cannot start.
         """
         with arriving(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             self._web = web = serve(
                 self.config.server,
-                self.current,
+                self._picture.current,
                 reload=self.reload,
                 ready=lambda: True,  # the first snapshot is taken before anything listens
-                healthy=lambda: self._scheduler.running,
+                healthy=lambda: self._schedule.running,
             )
-            announce(f"status page  {web.url}/\nmetrics      {web.url}/metrics")
+            announce(f"status page  {web.address}/\nmetrics      {web.address}/metrics")
+            if web.url != web.address:
+                announce(f"links begin  {web.url}/")
             gc.collect()
             gc.freeze()  # what is loaded by now stays; a snapshot's many objects are then collected faster
-            self._scheduler.start()
+            self._schedule.start()
             for number in signals:
                 if number != signal.SIGHUP:
                     break
-                try:
-                    self.reload()
-                except Exception:
-                    log.exception("the reload failed")
+                # Not here: while a slow disk or history holds up the reload, this must see a SIGTERM.
+                threading.Thread(target=self._hung_up, name="reload", daemon=True).start()
             return self._shut(web)
 
-    def current(self) -> Snapshot:
-        """What is shown now."""
-        return self._snapshot
+    def _hung_up(self) -> None:
+        try:
+            self.reload()
+        except Exception:
+            log.exception("the reload failed")
 
     def reload(self) -> ReloadOutcome:
         """Read the config again. A bad one changes nothing, and is said in a gauge and on the page."""
         with self._swap:
             try:
-                config = load_config(self._path)
-                checked = check_config(config, self._path.parent.absolute())
+                config, checked = load_checked(self._path)
                 problems = [problem for one in checked for problem in one.problems]
                 if problems:
                     raise ConfigError(self._path, problems)
                 if self._web is not None:
                     self._web.reload_web_config()
             except (ConfigError, WebConfigError) as exc:
-                self._config_error = str(exc)
+                self._show(replace(self._running, refused=str(exc)))
                 log.error("the config was not reloaded, the older one runs on: %s", exc)
-                self._publish()
                 return ReloadOutcome(False, str(exc))
-            restart = [
-                name
-                for name in ("state", "history", "server", "log", "engine")
-                if getattr(config, name) != getattr(self.config, name)
-            ]
             self.config = config
-            self._config_loaded_at, self._config_error = self._clock(), ""
             self._watch(checked)
-            self._publish()
+            self._show(self._running)
+        restart = _only_at_start(self._started_with, config)
         message = "the config was reloaded"
         if restart:
             message += f"; these take effect only with a restart: {', '.join(restart)}"
         log.info(message)
         return ReloadOutcome(True, message)
 
+    def _show(self, running: Running) -> None:
+        self._running = self._picture.running = running
+        self._picture.publish()
+
     def _watch(self, checked: list[Checked]) -> None:
         """Make the scheduler run exactly these recommenders."""
-        before = self._watches
+        before = self._running.watches
         watches: dict[str, Watch] = {}
         broken: dict[str, str] = {}
         for one in checked:
@@ -155,41 +145,30 @@ class Daemon:
                 known = Watch(one.settings, one.rules, self.store, self._state, self._salt)
             watches[name] = known
             self._tally.declare(name, one.rules)
-        self._watches, self._broken = watches, broken
-        self._scheduler.remove_all_jobs()
-        for name, watch in watches.items():
-            self._scheduler.add_job(
-                self._turn,
-                "interval",
-                args=[name],
-                id=name,
-                seconds=watch.settings.every.total_seconds(),
-                next_run_time=self._clock(),
-            )
-        self._scheduler.add_job(
-            self._housekeeping, "interval", id=HOUSEKEEPING, hours=1,
-            next_run_time=self._clock() + FIRST_HOUSEKEEPING,
-        )  # fmt: skip
+        names = [one.settings.name for one in checked]
+        self._running = Running(names, watches, broken, self._clock())
+        self._schedule.set({name: watch.settings.every for name, watch in watches.items()})
 
     def _new_runtime(self) -> Runtime:
-        engine = self.config.engine
+        engine = self._started_with.engine
         return Runtime(self._state / "spill", memory=engine.memory, threads=engine.threads)
 
     def _turn(self, name: str) -> None:
         """One scheduled run of one recommender, in the worker thread."""
         with self._worker.at_work():
-            watch = self._watches.get(name)
+            watch = self._running.watches.get(name)
             if watch is not None and not self._stop.is_set():
                 self._run(name, watch)
 
     def _run(self, name: str, watch: Watch) -> None:
-        outcome = "failed"
+        outcome, history_works = "failed", True
         try:
-            more = watch.turn(self._worker.runtime(), self._clock(), self._stop.is_set, self._publish)
+            more = watch.turn(self._worker.runtime(), self._clock(), self._stop.is_set, self._worked)
             outcome = "ok"
             if more and not self._stop.is_set():
-                self._scheduler.add_job(self._turn, args=[name], id=f"({name}: more)", replace_existing=True)
+                self._schedule.soon(name)
         except StoreError as exc:
+            history_works = False  # the next run writes what was counted
             self._tally.store_failed(exc)
             log.error("%s: the history cannot be written, the window stays due: %s", name, exc)
         except duckdb.InterruptException:
@@ -206,10 +185,18 @@ class Daemon:
         finally:
             if outcome in OUTCOMES:  # a run that a stop cut short is nobody's failure
                 self._tally.ran(name, outcome)
-            if outcome != "failed":  # else the history may be what failed; the next run writes it
-                with self._publishing:  # or a picture could show what is written and waiting as well
-                    self._tally.write()
-            self._publish()
+            if history_works:
+                self._picture.write_counters()
+            self._worked()
+
+    def _worked(self) -> None:
+        self._picture.publish(worked=True)
+
+    def _alive(self) -> None:
+        """Show that the worker thread does its work, also where a recommender is run once a day."""
+        with self._worker.at_work():
+            if not self._stop.is_set():
+                self._worked()
 
     def _housekeeping(self) -> None:
         """Drop what is older than the retention."""
@@ -219,10 +206,10 @@ class Daemon:
             try:
                 now = self._clock()
                 # A recommender that cannot run may be mended: its windows would be due again as well.
-                keep = dict.fromkeys(self._broken, datetime.min.replace(tzinfo=UTC))
-                keep |= {name: watch.wanted_from(now) for name, watch in self._watches.items()}
+                keep = dict.fromkeys(self._running.broken, datetime.min.replace(tzinfo=UTC))
+                keep |= {name: watch.wanted_from(now) for name, watch in self._running.watches.items()}
                 dropped = self.store.drop_before(now - self.config.history.retention, keep)
-                for watch in self._watches.values():
+                for watch in self._running.watches.values():
                     watch.forget(self._clock())
                 log.debug("housekeeping dropped %d windows", dropped)
             except StoreError as exc:
@@ -231,65 +218,38 @@ class Daemon:
             except Exception:
                 log.exception("housekeeping failed")
 
-    def _publish(self) -> None:
-        with self._publishing:  # or an older picture could take the place of a newer one
-            try:
-                self._snapshot = self._take()
-            except StoreError as exc:
-                self._tally.store_failed(exc)
-                log.error("the history cannot be read, the page shows what it showed: %s", exc)
-                self._snapshot = replace(
-                    self._snapshot,
-                    taken_at=self._clock(),
-                    counters=self._tally.over(self._snapshot.counters),
-                    config_loaded_at=self._config_loaded_at,
-                    config_error=self._config_error or None,
-                )
-
-    def _take(self) -> Snapshot:
-        names = [one.name for one in self.config.recommenders]
-        snapshot = take_snapshot(self.store, names, self._clock())
-        return replace(
-            snapshot,
-            recommenders=tuple(self._completed(state) for state in snapshot.recommenders),
-            counters=self._tally.over(snapshot.counters),
-            config_loaded_at=self._config_loaded_at,
-            config_error=self._config_error or None,
-        )
-
-    def _completed(self, state: RecommenderState) -> RecommenderState:
-        """A recommender's state with what only the running daemon knows."""
-        watch = self._watches.get(state.name)
-        return replace(
-            state,
-            logs=tuple(one for one in state.logs if one.log in LOGS),
-            last_run=watch.last_run if watch and watch.last_run else state.last_run,
-            pending_windows=watch.pending if watch else 0,
-            error=self._broken.get(state.name) or (watch.error if watch else None),
-            rules=tuple(
-                RuleInfo(one.name, one.kind, one.description, one.owner, one.runbook)
-                for one in (watch.rules if watch else ())
-            ),
-        )
-
-    def _not_run(self, event: JobEvent) -> None:
-        outcome = "missed" if event.code == EVENT_JOB_MISSED else "overrun"
-        if event.job_id in self._watches:
-            self._tally.ran(event.job_id, outcome)
-            self._publish()  # the worker is busy, and may be for long
+    def _not_run(self, name: str, outcome: str) -> None:
+        if not self._stop.is_set():
+            self._tally.ran(name, outcome)
+            self._picture.publish()  # the worker is busy, and may be for long
 
     def _shut(self, web: WebServer) -> int:
         """Finish or interrupt the window in hand, and leave within 10 seconds."""
         log.info("stopping")
+        last_resort = threading.Timer(LEAVE_SECONDS, _leave)
+        last_resort.daemon = True  # it goes on while the interpreter waits for threads at its end
+        last_resort.start()
         self._stop.set()
-        self._scheduler.pause()
+        self._schedule.pause()
         clean = self._worker.finish(FINISH_SECONDS, INTERRUPT_SECONDS)
         web.stop(WEB_SECONDS)
         if not clean:
-            log.warning("the worker does not answer; leaving without it")
-            logging.shutdown()
-            os._exit(0)  # its thread would keep the process alive
-        self._scheduler.shutdown(wait=False)
+            _leave()  # its thread would keep the process alive
+        self._schedule.end()
+        self._picture.write_counters()
         self.store.close()
         log.info("stopped")
         return 0
+
+
+def _leave() -> None:
+    log.warning("something does not answer; leaving without it")
+    logging.shutdown()
+    os._exit(0)
+
+
+def _only_at_start(running: Config, config: Config) -> list[str]:
+    """The keys of a new config that take effect only with a restart."""
+    keys = ("state", "server", "log", "engine")
+    changed = [key for key in keys if getattr(config, key) != getattr(running, key)]
+    return changed + (["history.url"] if config.history.url != running.history.url else [])

@@ -244,7 +244,11 @@ def _has_left(labels: Mapping[str, str], states: Mapping[str, RecommenderState])
     state = states.get(labels["recommender"])
     if state is None:
         return True
-    return bool(state.rules) and "rule" in labels and labels["rule"] not in {i.rule for i in state.rules}
+    if "rule" not in labels or (
+        state.error is not None and not state.rules
+    ):  # broken: its rules are not known
+        return False
+    return (labels["rule"], labels.get("kind")) not in {(one.rule, one.kind.value) for one in state.rules}
 
 
 def _from_the_start(state: RecommenderState) -> Iterator[tuple[str, Labels]]:

@@ -221,3 +221,22 @@ def test_a_flat_or_lonely_past_is_drawn_without_dividing_by_zero():
     flat = sparkline(pictures.past([0.5, 0.5]), str)
     assert flat is not None
     assert {point.split(",")[1] for point in flat.lines[0].split(" ")} == {"14.0"}
+
+
+def test_a_picture_is_out_of_date_where_the_worker_shows_no_life_however_new_it_is():
+    quiet = replace(pictures.full(), worked_at=pictures.NOW - timedelta(minutes=16))
+    assert "may be stuck" in overview(quiet, pictures.NOW).frame.stale
+    works = replace(pictures.full(), worked_at=pictures.NOW - timedelta(minutes=14))
+    assert overview(works, pictures.NOW).frame.stale == ""
+
+
+def test_a_recommender_that_is_only_measured_needs_no_attention_while_its_log_is_there():
+    measured = [one for one in pictures.news().series if one.result.metric != "rule"]
+    rows = pictures.metric("log_rows", value=9.0, samples=9, labels={"log": "exposures"})
+    log = pictures.series(rows, recommender="news", check="logs")
+    state = replace(pictures.news(), series=(*measured, log))
+    page = overview(Snapshot(pictures.NOW, (state,)), pictures.NOW)
+    assert (page.verdict.key, page.summary) == ("ok", "All is well with news")
+    empty = replace(log, result=replace(rows, status=Status.NO_DATA), standing=Status.NO_DATA)
+    page = overview(Snapshot(pictures.NOW, (replace(state, series=(*measured, empty)),)), pictures.NOW)
+    assert (page.verdict.key, page.summary) == ("no_data", "news needs attention")

@@ -15,11 +15,11 @@ from tests.processes import Monitor, exposures, get, land, monitor, wait_for
 MINUTE = timedelta(minutes=1)
 
 
-def write_suite(path: Path, *rules: str) -> None:
+def write_suite(path: Path, *rules: str, column: str = "item_id") -> None:
     expectations = [
         {
             "type": "expect_column_values_to_not_be_null",
-            "kwargs": {"column": "item_id"},
+            "kwargs": {"column": column},
             "meta": {"rule": rule, "kind": "hard", "table": "exposures"},
         }
         for rule in rules
@@ -120,3 +120,40 @@ def test_what_takes_effect_only_with_a_restart_is_said(shop: Monitor) -> None:
     land(shop.folder / "logs/shop/c.parquet", exposures(start() + 2 * MINUTE, 30))
     wait_for("the next window", shop.has("recsys_windows_total", 2, recommender="shop", status="ok"))
     assert not (shop.folder / "elsewhere").exists()
+
+
+def test_what_is_taken_out_of_the_config_stops_alerting_before_the_next_window(shop: Monitor) -> None:
+    write_suite(shop.folder / "ours.yaml", "known", column="nowhere")  # so it is an error, which alerts too
+    shop.config["recommenders"][0]["objectives"] = [{"metric": "gini_exposed", "max": 0.001}]
+    assert shop.reload()[0] == 200
+    land(shop.folder / "logs/shop/c.parquet", exposures(start() + MINUTE, 90))
+    rule = {"recommender": "shop", "rule": "known"}
+    objective = {"recommender": "shop", "metric": "gini_exposed"}
+    wait_for("the trouble", shop.has("recsys_rule_status", status="error", **rule))
+    assert shop.value("recsys_objective_status", status="violated", **objective) == 1
+    value = shop.value("recsys_gini_exposed", recommender="shop")
+    assert value is not None
+    for one in shop.config["recommenders"]:
+        one["rules"] = []
+        one.pop("objectives", None)
+    assert shop.reload()[0] == 200
+    assert shop.value("recsys_rule_status", **rule) is None
+    assert shop.value("recsys_rule_violations_total", **rule) is None
+    assert shop.value("recsys_objective_status", **objective) is None
+    assert shop.value("recsys_gini_exposed", recommender="shop") == value
+    assert "All is well" in shop.page()
+
+
+def test_what_needs_a_restart_is_said_again_until_there_was_one(shop: Monitor) -> None:
+    shop.config["engine"] = {"threads": 2}
+    shop.config["history"] = {"retention": "30d"}  # this takes effect at once
+    for _ in range(2):
+        assert "only with a restart: engine\n" in shop.reload()[1]
+
+
+def test_a_name_given_twice_is_shown_once(tmp_path: Path) -> None:
+    recommenders = [{"name": "shop", "logs": {"exposures": {"path": path}}} for path in ("a/*", "b/*")]
+    with monitor(tmp_path, {"recommenders": recommenders}) as twice:
+        page = twice.page()
+        assert page.count('href="./recommenders/shop"') == 1
+        assert "is the name of recommenders[0] too" in page

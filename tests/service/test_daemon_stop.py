@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -19,9 +21,11 @@ SLOW_QUERY = "SELECT one.item_id FROM " + ", ".join(
     for name in ("one", "two", "three", "four", "five", "six")
 )
 SLOW_QUERY += " WHERE hash(one.ts, two.ts, three.ts, four.ts, five.ts, six.ts) = 1"
-# Runs that wait longer than a second for the worker are missed: else the test would take minutes.
+# Runs that wait longer than a second for the worker are missed, and a turn is two windows: else the tests
+# would take minutes.
 IMPATIENT = (
-    "import monitor.service.daemon as d; d.MISFIRE_GRACE_SECONDS = 1; from monitor.cli import main; main()"
+    "import monitor.service.schedule as s; s.MISFIRE_GRACE_SECONDS = 1; "
+    "import monitor.service.watch as w; w.WINDOWS_A_TURN = 2; from monitor.cli import main; main()"
 )
 
 
@@ -111,3 +115,36 @@ def test_a_stop_is_clean_before_anything_was_judged_and_however_often_it_is_aske
             made.running.send(number)  # one may come while another is being handled
         assert made.running.ended(10) == 0
         assert "Traceback" not in made.running.output
+
+
+@pytest.mark.parametrize("busy", ["2s"], indirect=True)
+def test_a_long_catch_up_of_one_recommender_does_not_starve_another(busy: Monitor) -> None:
+    first = datetime.now(UTC).replace(second=0, microsecond=0) - 20 * MINUTE
+    for number in range(8):
+        slow = exposures(first + number * MINUTE, 60, lists=150, items=["slow"] * 300)
+        land(busy.folder / f"slow/old{number}.parquet", slow)
+    wait_for("the backlog", lambda: (busy.value("recsys_pending_windows", recommender="slow") or 0) > 5)
+    runs = {"recommender": "quick", "outcome": "ok"}
+    before = busy.value("recsys_scheduler_runs_total", **runs) or 0
+    wait_for("a run of the other", lambda: (busy.value("recsys_scheduler_runs_total", **runs) or 0) > before)
+    assert (busy.value("recsys_pending_windows", recommender="slow") or 0) > 1
+
+
+def test_it_stops_in_time_while_reloads_hang(tmp_path: Path) -> None:
+    recommenders = [{"name": "shop", "logs": {"exposures": {"path": "logs/*.parquet"}}}]
+    with monitor(tmp_path, {"recommenders": recommenders}) as made:
+        assert made.running is not None
+        made.path.unlink()
+        os.mkfifo(made.path)  # whoever opens it waits for a writer, as on a dead network drive
+        hanging = threading.Thread(
+            target=lambda: get(f"{made.url}/-/reload", data=b"", timeout=30), daemon=True
+        )
+        threading.excepthook, hook = (lambda _: None), threading.excepthook  # it is cut off
+        hanging.start()
+        made.running.send(signal.SIGHUP)
+        time.sleep(0.5)
+        assert get(f"{made.url}/-/healthy")[0] == 200
+        made.running.send(signal.SIGTERM)
+        assert made.running.ended(10) == 0
+        hanging.join(5)
+        threading.excepthook = hook

@@ -172,6 +172,16 @@ def test_a_counter_of_a_rule_that_left_the_config_is_left_out_and_comes_back_wit
     assert find(scrape(back), "recsys_rule_violations_total", **labels) == 7
 
 
+def test_a_counter_of_a_rule_is_left_out_when_its_kind_changes_or_no_rule_is_left():
+    key = ("recsys_rule_violations_total", (("kind", "hard"), ("recommender", "shop"), ("rule", "old")))
+    for rules in ((RuleInfo("old", Kind.SOFT),), ()):
+        state = RecommenderState("shop", rules=rules)
+        text = scrape(Snapshot(pictures.NOW, (state,), counters={key: 7.0}))
+        assert "7.0" not in text
+    broken = RecommenderState("shop", error="its rules cannot be read")
+    assert "7.0" in scrape(Snapshot(pictures.NOW, (broken,), counters={key: 7.0}))
+
+
 def test_a_counter_that_this_version_does_not_know_is_left_out():
     assert "gone_in_this_version" not in scrape(pictures.full())
 

@@ -1,0 +1,140 @@
+"""What is shown: one immutable snapshot, made of the history and of what only the running daemon knows."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from monitor.checks.judge import RULE
+from monitor.history.errors import StoreError
+from monitor.history.snapshot import RecommenderState, RuleInfo, Series, Snapshot
+from monitor.history.store import Store
+from monitor.history.take import take_snapshot
+from monitor.logs.columns import LOGS
+from monitor.results import Status
+from monitor.service.tally import Tally
+from monitor.service.watch import Watch
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What the daemon runs. A reload replaces the whole of it, so no picture is half old and half new."""
+
+    names: Sequence[str]
+    watches: Mapping[str, Watch]
+    broken: Mapping[str, str]  # recommender -> why it cannot be run
+    loaded_at: datetime
+    refused: str = ""  # why a newer config was not taken
+
+
+class Picture:
+    """Takes snapshots, from any thread; `current` is the last one, and never waits.
+
+    Raises StoreError where the very first one cannot be taken.
+    """
+
+    def __init__(self, store: Store, tally: Tally, running: Running, clock: Callable[[], datetime]) -> None:
+        self._store = store
+        self._tally = tally
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._worked_at = clock()
+        self.running = running
+        self._shown = self._take()
+
+    def current(self) -> Snapshot:
+        """What is shown now."""
+        return self._shown
+
+    def publish(self, *, worked: bool = False) -> None:
+        """Show what is so now. `worked`: said by the thread that judges, which so shows that it is alive."""
+        with self._lock:  # or an older picture could take the place of a newer one
+            if worked:
+                self._worked_at = self._clock()
+            try:
+                self._shown = self._take()
+            except StoreError as exc:
+                self._tally.store_failed(exc)
+                log.error("the history cannot be read, the page shows what it showed: %s", exc)
+                self._shown = self._dressed(replace(self._shown, taken_at=self._clock()))
+
+    def write_counters(self) -> None:
+        """Write what was counted since: not while a picture is taken, or it could show a count twice."""
+        with self._lock:
+            self._tally.write()
+
+    def _take(self) -> Snapshot:
+        running = self.running
+        snapshot = take_snapshot(self._store, list(dict.fromkeys(running.names)), self._clock())
+        states = tuple(_completed(state, running) for state in snapshot.recommenders)
+        return self._dressed(replace(snapshot, recommenders=states))
+
+    def _dressed(self, snapshot: Snapshot) -> Snapshot:
+        return replace(
+            snapshot,
+            counters=self._tally.over(snapshot.counters),
+            config_loaded_at=self.running.loaded_at,
+            config_error=self.running.refused or None,
+            worked_at=self._worked_at,
+        )
+
+
+def _completed(state: RecommenderState, running: Running) -> RecommenderState:
+    """A recommender's state with what only the running daemon knows."""
+    watch = running.watches.get(state.name)
+    return replace(
+        state,
+        series=state.series if watch is None else tuple(_asked_for(state.series, watch)),
+        logs=tuple(one for one in state.logs if one.log in LOGS),
+        last_run=watch.last_run if watch and watch.last_run else state.last_run,
+        pending_windows=watch.pending if watch else 0,
+        error=running.broken.get(state.name) or (watch.error if watch else None),
+        rules=tuple(
+            RuleInfo(one.name, one.kind, one.description, one.owner, one.runbook)
+            for one in (watch.rules if watch else ())
+        ),
+    )
+
+
+def _asked_for(series: Sequence[Series], watch: Watch) -> Iterator[Series]:
+    """The series without verdicts that nobody asks for any more.
+
+    The last window was judged by the config of its time. Who takes out a rule or an objective that pages
+    must not wait for the next window, which may be a day away.
+    """
+    rules = {(one.name, one.kind.value) for one in watch.rules}
+    for one in series:
+        result = one.result
+        if result.metric == RULE:
+            if (result.labels.get("rule"), result.labels.get("kind")) in rules:
+                yield one
+        elif result.threshold is None or any(
+            each.metric == result.metric and each.labels == result.labels
+            for each in watch.settings.objectives
+        ):
+            yield one
+        else:
+            yield _unjudged(one)
+
+
+def _unjudged(series: Series) -> Series:
+    """The series of a metric whose objective is gone: what was measured stays."""
+
+    def well(status: Status) -> Status:
+        return Status.OK if status is Status.VIOLATED else status
+
+    result = series.result
+    held = result.status is Status.VIOLATED
+    bare = replace(
+        result,
+        status=well(result.status),
+        detail="" if held else result.detail,
+        threshold=None,
+        bound=None,
+    )
+    return replace(series, result=bare, standing=well(series.standing), violation=None)

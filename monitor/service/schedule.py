@@ -1,0 +1,97 @@
+"""When what runs: every recommender at its own pace, all of them one after another in one thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+
+from apscheduler.events import EVENT_JOB_MAX_INSTANCES, EVENT_JOB_MISSED, JobEvent
+from apscheduler.executors.pool import ThreadPoolExecutor
+from apscheduler.schedulers.background import BackgroundScheduler
+
+MISFIRE_GRACE_SECONDS = 60
+HOUSEKEEPING = "(housekeeping)"
+HOUSEKEEPING_EVERY = timedelta(hours=1)
+FIRST_HOUSEKEEPING = timedelta(minutes=1)
+SIGN_OF_LIFE = "(sign of life)"
+SIGN_OF_LIFE_EVERY = timedelta(minutes=5)
+
+Turn = Callable[[str], None]
+
+
+class Schedule:
+    """Calls, always in the same thread: `turn` with a recommender's name, `housekeeping`, `alive`.
+
+    `not_run` is told of each turn that was due and could not be had, with its outcome: `missed` (it waited
+    longer than the grace for the thread) or `overrun` (the one before still ran, or waited).
+    """
+
+    def __init__(
+        self,
+        *,
+        turn: Turn,
+        not_run: Callable[[str, str], None],
+        housekeeping: Callable[[], None],
+        alive: Callable[[], None],
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._turn, self._not_run, self._clock = turn, not_run, clock
+        self._housekeeping, self._alive = housekeeping, alive
+        self._names: frozenset[str] = frozenset()
+        self._scheduler = BackgroundScheduler(
+            timezone=UTC,
+            executors={"default": ThreadPoolExecutor(1)},
+            job_defaults={
+                "coalesce": True,
+                "max_instances": 1,
+                "misfire_grace_time": MISFIRE_GRACE_SECONDS,
+            },
+        )
+        self._scheduler.add_listener(self._missed, EVENT_JOB_MISSED | EVENT_JOB_MAX_INSTANCES)
+
+    @property
+    def running(self) -> bool:
+        return bool(self._scheduler.running)
+
+    def start(self) -> None:
+        self._scheduler.start()
+
+    def pause(self) -> None:
+        """Begin nothing more."""
+        self._scheduler.pause()
+
+    def end(self) -> None:
+        self._scheduler.shutdown(wait=False)
+
+    def set(self, every: Mapping[str, timedelta]) -> None:
+        """Run exactly these recommenders, each of them now and then in its own interval."""
+        self._names = frozenset(every)
+        self._scheduler.remove_all_jobs()
+        for name, interval in every.items():
+            self._scheduler.add_job(
+                self._turn, "interval", args=[name], id=name,
+                seconds=interval.total_seconds(), next_run_time=self._clock(),
+            )  # fmt: skip
+        self._scheduler.add_job(
+            self._housekeeping, "interval", id=HOUSEKEEPING,
+            seconds=HOUSEKEEPING_EVERY.total_seconds(), next_run_time=self._clock() + FIRST_HOUSEKEEPING,
+        )  # fmt: skip
+        self._scheduler.add_job(
+            self._alive, "interval", id=SIGN_OF_LIFE,
+            seconds=SIGN_OF_LIFE_EVERY.total_seconds(), misfire_grace_time=None,
+        )  # fmt: skip
+
+    def soon(self, name: str) -> None:
+        """One more turn as soon as the thread is free, after whatever waits for it already, however late."""
+        self._scheduler.add_job(
+            self._turn, args=[name], id=f"({name}: more)", replace_existing=True, misfire_grace_time=None
+        )
+
+    def _missed(self, event: JobEvent) -> None:
+        name = event.job_id
+        if name not in self._names:
+            return
+        missed = event.code == EVENT_JOB_MISSED
+        if missed:  # another one's long run took its place; if that goes on, its turn would never come
+            self.soon(name)
+        self._not_run(name, "missed" if missed else "overrun")
