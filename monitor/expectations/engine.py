@@ -32,6 +32,7 @@ from great_expectations.validator.metrics_calculator import MetricsCalculator
 
 from monitor.expectations import custom, fast_metrics  # noqa: F401 - importing them registers them
 from monitor.expectations.datasource import DuckDBDatasource, DuckDBExecutionEngine, Stopped
+from monitor.expectations.gx import condition_from_text
 from monitor.expectations.messages import short_message
 
 _BASIC = {"result_format": "BASIC", "partial_unexpected_count": 0}
@@ -252,9 +253,17 @@ def _marked(expectation: Expectation, place: int) -> Expectation:
 def build(config: dict[str, Any]) -> Expectation:
     """An expectation from GX's serialised form: `type`, `kwargs`, and optionally `meta`, `severity`.
 
+    A row condition as text becomes a condition object here, since GX means to drop the text form.
+
     Raises what GX raises: its registry's error for an unknown type, pydantic's for wrong arguments.
     """
-    return ExpectationConfiguration(**config).to_domain_obj()
+    kwargs = dict(config.get("kwargs") or {})
+    if isinstance(condition := kwargs.get("row_condition"), str):
+        parser = kwargs.pop("condition_parser", None)
+        if parser not in (None, "great_expectations", "great_expectations__experimental__"):
+            raise ValueError(f"a row condition for {parser} does not run here; write it as a mapping")
+        kwargs["row_condition"] = condition_from_text(condition)
+    return ExpectationConfiguration(**{**config, "kwargs": kwargs}).to_domain_obj()
 
 
 def _outcome(result: Any, count_rows: Callable[[], int]) -> Outcome:
@@ -268,6 +277,8 @@ def _outcome(result: Any, count_rows: Callable[[], int]) -> Outcome:
         return Outcome(samples=judged, violations=int(violations))
     if "element_count" in found:  # counted over no rows at all, where a sum is NULL
         return Outcome()
+    if "observed_value" in found and found["observed_value"] is None:
+        return Outcome(whole=True)  # such as the maximum of a column without a value
     rows = count_rows()
     if result.expectation_config.type == "unexpected_rows_expectation":
         return Outcome(samples=rows, violations=min(int(found.get("observed_value") or 0), rows))

@@ -13,6 +13,7 @@ from great_expectations.compatibility import pydantic
 from great_expectations.core.metric_domain_types import MetricDomainTypes
 from great_expectations.execution_engine.pandas_execution_engine import PandasExecutionEngine
 from great_expectations.execution_engine.sqlalchemy_execution_engine import SqlAlchemyExecutionEngine
+from great_expectations.expectations.expectation import _convert_string_to_condition as condition_from_text
 from great_expectations.expectations.metrics.column_map_metrics.column_values_between import (
     ColumnValuesBetween,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "SqlAlchemyExecutionEngine",
     "column_condition",
     "columns_condition",
+    "condition_from_text",
     "metric_value",
     "pydantic",
 ]

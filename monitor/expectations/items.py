@@ -33,6 +33,7 @@ _WHOLE = (
     "UINTEGER",
     "UBIGINT",
 )
+_FRACTIONS = ("DOUBLE", "FLOAT", "REAL", "DECIMAL")
 
 
 class _NotInListFile(ColumnMapMetricProvider):
@@ -52,9 +53,15 @@ class _NotInListFile(ColumnMapMetricProvider):
     ) -> Any:
         content = FILES.get(list_path, list_column or ITEM_ID, list_version)
         kind = column_type(_metrics, column.name)
-        whole = kind in _WHOLE
-        table = _execution_engine.list_table(content, as_integers=whole)
-        compared = column if whole or kind == "VARCHAR" else sa.cast(column, sa.String)
+        # Numbers with gaps are floating ones in many logs, where 7 is 7.0.
+        number = kind in _WHOLE or kind.startswith(_FRACTIONS)
+        if number and content.values and not content.integers:
+            # Such a list could never be broken: the rule would be ok whatever is shown.
+            raise ValueError(
+                f"no id of the list file {list_path} is a whole number, and column {column.name} holds {kind}"
+            )
+        table = _execution_engine.list_table(content, as_integers=number)
+        compared = column if number or kind == "VARCHAR" else sa.cast(column, sa.String)
         return sa.not_(compared.in_(sa.select(table.c.value)))
 
     @column_condition(engine=PandasExecutionEngine)
@@ -77,7 +84,8 @@ class ExpectColumnValuesToNotBeInListFile(ColumnMapExpectation):
 
     The file may be replaced while the monitor runs; the next window is judged by the new one, and the
     evidence names its version. Ids are compared exactly, in the column's type: in an integer column the
-    list's `7` and `007` are both 7, and an id that is no integer cannot occur.
+    list's `7`, `007` and `7.0` are all 7, and an id that is no integer cannot occur. Blanks around an id
+    do not count.
 
     Arguments:
         column: the column of ids.
@@ -86,7 +94,8 @@ class ExpectColumnValuesToNotBeInListFile(ColumnMapExpectation):
         list_column: the file's column that holds the ids (default `item_id`).
         mostly: the smallest share of values that must hold (soft rules).
 
-    Errors: a file that is missing, empty, or not understood makes the rule an error, never ok.
+    Errors: a file that is missing, empty, or not understood makes the rule an error, never ok; so does a
+    list without a single whole number for a column of numbers.
     """
 
     list_path: str
@@ -190,6 +199,15 @@ def _source(selectable: Any) -> Any:
     return selectable.subquery() if isinstance(selectable, sa.Select) else selectable
 
 
+_TRUTHS = ({"true", "1"}, {"false", "0"})
+
+
+def _words(value: Any) -> set[str]:
+    """How a status says this. A boolean is 1 or 0 in many exports, and to Python and GX True is 1 anyway."""
+    word = str(int(value) if isinstance(value, float) and value.is_integer() else value).lower()
+    return next((both for both in _TRUTHS if word in both), {word})
+
+
 def _off_shelf(exposures: Any, named: Mapping[str, Any]) -> tuple[Any, Any]:
     """The items that are off the shelf at some time that was shown, and the condition that a row is then.
 
@@ -207,8 +225,9 @@ def _off_shelf(exposures: Any, named: Mapping[str, Any]) -> tuple[Any, Any]:
     status = named.get("status_column")
     off: Any = sa.false()
     if status:
-        good = [str(value).lower() for value in named.get("on_shelf_values") or (True,)]
+        good = sorted({word for value in named.get("on_shelf_values") or (True,) for word in _words(value)})
         word = sa.func.lower(sa.cast(sa.column(status), sa.String))
+        word = sa.func.regexp_replace(word, r"^(-?\d+)\.0+$", r"\1")  # numbers with gaps are floating ones
         off = sa.and_(word.is_not(None), word.not_in(good))
     first, last = (
         sa.select(end(shown)).select_from(exposures).correlate(None).scalar_subquery()
@@ -243,7 +262,7 @@ class ExpectColumnValuesToBeOnShelf(ColumnMapExpectation):
         from_column, until_column: catalog columns with the first and the first no longer valid time.
         status_column: a catalog column, a boolean or a word; at least one of these three is given.
         on_shelf_values: what the status of an item on the shelf is (default `[true]`), compared as text
-            without regard to case; a missing status is not judged.
+            without regard to case, 1.0 as 1, true as 1 and false as 0; a missing status is not judged.
         time_column: when the item was shown (default `ts`).
         catalog_table, catalog_column: default `catalog` and `item_id`.
         mostly: the smallest share of values that must hold (soft rules).

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import math
 import os
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -36,7 +37,8 @@ class ListContent:
     """The ids of one version of a list file.
 
     `version` is the first 12 hexadecimal digits of the SHA-256 of the file's bytes and of the column's
-    name. `values` are distinct, in the file's order, and strings whatever the file held.
+    name. `values` are distinct, in the file's order, and strings whatever the file held; an id with blanks
+    around it is there with and without them.
     """
 
     path: str
@@ -79,6 +81,8 @@ class ListFiles:
             ListFileError: the file cannot be read, or not understood.
         """
         path = str(path)
+        if "\0" in path:
+            raise ListFileError(f"the list file {path!r} cannot be read: no file has such a name")
         try:
             stat = os.stat(path)
             stamp = (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino)
@@ -124,7 +128,7 @@ def _parse(path: str, column: str, data: bytes) -> tuple[str, ...]:
             values = _csv(path, column, data.decode("utf-8-sig"))
         elif suffix == ".txt":
             values = [line.rstrip("\r") for line in data.decode("utf-8-sig").split("\n")]
-            if not any(values):
+            if not any(map(str.strip, values)):
                 # A list that is being rewritten is empty for a moment: that must not lift every ban.
                 raise ListFileError(
                     f"the list file {path} is empty; an empty list is a .csv with a header only"
@@ -133,9 +137,11 @@ def _parse(path: str, column: str, data: bytes) -> tuple[str, ...]:
             raise ListFileError(f"the list file {path} is none of {', '.join(FORMATS)}")
     except UnicodeDecodeError as error:
         raise ListFileError(f"the list file {path} is not UTF-8 text (byte {error.start})") from error
-    except (pa.ArrowException, csv.Error) as error:
+    except (pa.ArrowException, OSError, csv.Error) as error:  # Arrow says OSError of a broken footer
         raise ListFileError(f"the list file {path} cannot be read as {suffix[1:]}: {error}") from error
-    return tuple(dict.fromkeys(value for value in values if value))
+    # Nobody sees a blank at a line's end, and it must not lift the ban.
+    forms = (form for value in values if value.strip() for form in (value, value.strip()))
+    return tuple(dict.fromkeys(forms))
 
 
 def _csv(path: str, column: str, text: str) -> list[str]:
@@ -157,12 +163,17 @@ def _parquet(path: str, column: str, data: bytes) -> list[str]:
         if table.num_columns != 1:
             raise ListFileError(f"the list file {path} has no column {column!r}; name it with list_column")
         column = table.column_names[0]
-    return [str(value) for value in table.column(column).drop_null().to_pylist()]
+    ids = table.column(column).drop_null()
+    if pa.types.is_floating(ids.type):  # whole numbers with gaps, as pandas writes them
+        known = [value for value in ids.to_pylist() if not math.isnan(value)]
+        return [f"{value:.0f}" if value.is_integer() else str(value) for value in known]
+    return [str(value) for value in ids.to_pylist()]
 
 
 def _integer(text: str) -> int | None:
+    whole, dot, fraction = text.partition(".")
     try:
-        number = int(text)
+        number = int(whole if dot and fraction and not fraction.strip("0") else text)
     except ValueError:
         return None
     return number if number in _BIGINT and text.strip() == text and "_" not in text else None

@@ -73,4 +73,6 @@ class LoadedRule:
 
     def mentions(self, column: str) -> bool:
         """Whether the arguments name this column anywhere, row conditions and queries included."""
-        return re.search(rf"\b{re.escape(column)}\b", json.dumps(self.kwargs, default=str)) is not None
+        name = re.escape(json.dumps(column, ensure_ascii=False)[1:-1])
+        arguments = json.dumps(self.kwargs, default=str, ensure_ascii=False)
+        return re.search(rf"(?<!\w){name}(?!\w)", arguments) is not None

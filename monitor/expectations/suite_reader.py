@@ -187,6 +187,8 @@ class SuiteReader:
         if mostly is not None and not 0 <= mostly <= 1:
             self.wrong(place, f"{mostly!r} is not between 0 and 1")
             return 0.0
+        if mostly == 0:
+            self.wrong(place, "0 asks for nothing: such a rule can never be violated")
         if kind is Kind.HARD and mostly not in (None, 1):
             self.wrong(place, "a hard rule allows no violation; leave `mostly` out, or make its kind soft")
         if kind is Kind.SOFT and mostly in (None, 1):

@@ -33,6 +33,19 @@ def test_the_column_can_be_named_and_a_byte_order_mark_is_no_part_of_it(files, t
     assert files.read(tmp_path / "a.csv", "sku").values == ("7",)
 
 
+def test_blanks_around_an_id_do_not_lift_its_ban(files, tmp_path):
+    (tmp_path / "a.txt").write_text("7 \n\tb\n \n")
+    assert files.read(tmp_path / "a.txt").values == ("7 ", "7", "\tb", "b")
+    assert files.read(tmp_path / "a.txt").integers == (7,)
+
+
+def test_whole_numbers_with_gaps_are_whole_numbers(files, tmp_path):
+    pq.write_table(pa.table({"item_id": [7.0, None, float("nan"), 2.5]}), tmp_path / "a.parquet")
+    (tmp_path / "a.csv").write_text("item_id\n7.0\n\n2.5\n")
+    assert files.read(tmp_path / "a.parquet").integers == (7,)
+    assert files.read(tmp_path / "a.csv").integers == (7,)
+
+
 def test_a_parquet_with_one_column_needs_no_name(files, tmp_path):
     pq.write_table(pa.table({"x": [7, 8]}), tmp_path / "a.parquet")
     assert files.read(tmp_path / "a.parquet").integers == (7, 8)
@@ -72,7 +85,7 @@ def test_the_same_content_has_the_same_version_wherever_it_lies(files, tmp_path)
         ("headerless.csv", b"13\n14\n", "no column 'item_id'.*13"),
         ("other_header.csv", b"sku,why\n13,x\n", "no column 'item_id'.*sku, why"),
         ("empty.txt", b"", "is empty"),
-        ("blank.txt", b"\n\n", "is empty"),
+        ("blank.txt", b"\n \n", "is empty"),
         ("not_utf8.txt", b"caf\xe9\n", "not UTF-8 text"),
         ("unfinished_quote.csv", b'item_id\n"abc', "cannot be read as csv"),
         ("truncated.parquet", b"PAR1xxxx", "cannot be read as parquet"),
@@ -83,6 +96,15 @@ def test_a_list_that_cannot_be_understood_says_why(files, tmp_path, name, conten
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ListFileError, match=says):
         files.read(tmp_path / name)
+
+
+def test_a_parquet_whose_footer_is_broken_says_so(files, tmp_path):
+    pq.write_table(pa.table({"item_id": ["a", "b"]}), tmp_path / "a.parquet")
+    content = bytearray((tmp_path / "a.parquet").read_bytes())
+    content[-60:-20] = bytes(byte ^ 0xFF for byte in content[-60:-20])
+    (tmp_path / "a.parquet").write_bytes(content)
+    with pytest.raises(ListFileError, match="cannot be read as parquet"):
+        files.read(tmp_path / "a.parquet")
 
 
 def test_a_missing_list_and_a_folder_say_so(files, tmp_path):

@@ -100,6 +100,15 @@ def test_an_expectation_about_the_whole_table_is_one_sample(engine):
     assert (broken.samples, broken.violations, broken.whole) == (1, 1, True)
 
 
+def test_a_column_without_a_value_has_no_maximum_to_judge(engine):
+    engine.connection.execute("CREATE TABLE t AS SELECT NULL::DOUBLE AS n FROM range(100)")
+    kinds = ("max", "min", "mean", "sum", "median", "stdev")
+    rules = [expectation(f"expect_column_{kind}_to_be_between", column="n", max_value=1) for kind in kinds]
+    assert [(one.samples, one.violations, one.error) for one in engine.judge("t", rules)] == [
+        (0, 0, None)
+    ] * 6
+
+
 def test_a_query_expectation_counts_its_rows_and_fetches_only_the_evidence(engine):
     engine.connection.execute("CREATE TABLE t AS SELECT range AS n FROM range(100000)")
     query = "SELECT * FROM {batch} WHERE n >= 10"
@@ -120,19 +129,39 @@ def test_a_query_expectation_may_hold_colons_and_doubled_braces(engine):
     assert sorted(row["n"] for row in engine.evidence("t", rule, ["n"], ["n"], 5)) == [18, 19]
 
 
-def test_evidence_is_ordered_limited_and_within_the_row_condition(engine):
+@pytest.mark.parametrize(
+    "condition",
+    [
+        {"row_condition": 'col("odd") == 1', "condition_parser": "great_expectations"},
+        {"row_condition": 'col("odd") == 1'},
+        {
+            "row_condition": {
+                "type": "comparison",
+                "column": {"name": "odd"},
+                "operator": "==",
+                "parameter": 1,
+            }
+        },
+    ],
+)
+@pytest.mark.filterwarnings("error::DeprecationWarning")
+def test_evidence_is_ordered_limited_and_within_the_row_condition(engine, condition):
     engine.connection.execute("CREATE TABLE t AS SELECT 99 - range AS n, range % 2 AS odd FROM range(100)")
     rule = expectation(
         *BETWEEN,
         column="n",
         max_value=90,
-        row_condition='col("odd") == 1',
-        condition_parser="great_expectations",
+        **condition,
     )
     (outcome,) = engine.judge("t", [rule])
     assert (outcome.samples, outcome.violations) == (50, 4)
     assert engine.evidence("t", rule, ["n"], ["n"], 3) == [{"n": 92}, {"n": 94}, {"n": 96}]
     assert engine.evidence("t", rule, ["n"], ["n"], 0) == []
+
+
+def test_a_row_condition_in_the_words_of_another_engine_is_refused():
+    with pytest.raises(ValueError, match="pandas"):
+        expectation(*BETWEEN, column="n", max_value=1, row_condition="odd == 1", condition_parser="pandas")
 
 
 def test_a_hundred_windows_stay_flat_and_each_sees_its_own_data(engine):

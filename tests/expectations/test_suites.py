@@ -206,6 +206,19 @@ def test_a_file_that_is_no_suite_says_why(tmp_path, content, says):
     assert any(says in text for text in found), found
 
 
+@pytest.mark.parametrize("kind", ["soft", "numeric"])
+def test_a_rule_that_could_never_be_violated_is_a_mistake(tmp_path, kind):
+    text = f"""
+expectations:
+  - type: expect_column_values_to_be_between
+    kwargs: {{column: price, min_value: 0, mostly: 0}}
+    meta: {{rule: price, kind: {kind}}}
+"""
+    (tmp_path / "ours.yaml").write_text(text)
+    (found,) = problems(RuleSettings(suite="ours.yaml"), base=tmp_path)
+    assert "mostly: 0 asks for nothing" in found
+
+
 def test_a_source_is_either_a_pack_or_a_suite():
     for wrong in ({}, {"pack": "blacklist", "suite": "x.yaml"}, {"pack": "blacklist", "wibble": 1}):
         with pytest.raises(ValidationError):
