@@ -66,7 +66,37 @@ class MetricSettings(Settings):
     attribution: Duration = Field(
         timedelta(minutes=30), description="an action counts for a list shown at most this long before it"
     )
+    k: tuple[Annotated[int, Field(ge=1, le=1000)], ...] = Field(
+        (5, 10),
+        min_length=1,
+        max_length=20,
+        description="at which places of a list the metrics of lists are taken; many give the curve over k",
+    )
+    beta: float = Field(
+        1.0, gt=0, le=100, description="how many times as much recall weighs as precision (f_score); 1: F1"
+    )
+    gain: Literal["exponential", "linear"] = Field(
+        "exponential", description="what an item of relevance rel is worth: 2^rel - 1, or rel (ndcg)"
+    )
+    unrated: Literal["as_negative", "ignore", "liked_only"] = Field(
+        "as_negative",
+        description="exposures that nobody acted on, in the metrics of lists: `as_negative`, a miss that "
+        "takes its place; `ignore`, they leave the list and the rest moves up; `liked_only`, what was "
+        "acted on with a grade of 0 leaves too",
+    )
+    seed_item: str | None = Field(
+        None,
+        description="a column of exposures with the item on whose page the list was shown "
+        "(item_to_item_recall)",
+    )
     disable: tuple[str, ...] = Field((), description="names of metrics that are not measured")
+
+    @field_validator("k")
+    @classmethod
+    def _each_k_once(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if len(set(value)) < len(value):
+            raise ValueError(f"each k once, got {list(value)}")
+        return value
 
     @field_validator("score_range")
     @classmethod
