@@ -4,4 +4,4 @@ from __future__ import annotations
 
 import importlib.util
 
-collect_ignore = [] if importlib.util.find_spec("pyspark") else ["monitor/logs/spark.py"]
+collect_ignore_glob = [] if importlib.util.find_spec("pyspark") else ["monitor/*/spark*.py"]

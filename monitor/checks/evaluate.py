@@ -162,7 +162,7 @@ class Evaluator:
         if due.part != EXPOSURES:
             return
         if due.rows and self._tables is not None:
-            shown = self._tables.shared.user_items()
+            shown = runtime.engine.relation(self._tables.shared.user_items())
             self.kept.keep(due.window, shown, runtime.engine.cursor, distinct=True)
         else:  # what was kept of it may be of rows that are gone; who needs it makes it from the log
             self.kept.forget(due.window)

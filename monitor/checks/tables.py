@@ -46,6 +46,7 @@ class WindowTables:
     feedback: ir.Table | None = None
     catalog: ir.Table | None = None
     future: ir.Table | None = None
+    known: frozenset[str] | None = None  # the columns of the exposures in any window, where it is known
     made: list[str] = field(default_factory=list)
 
 
@@ -115,6 +116,7 @@ def prepare(
         feedback=feedback,
         catalog=catalog,
         future=source.load_future(engine, window, table="future_exposures"),
+        known=source.known(c.EXPOSURES),
         made=made,
     )
 
@@ -133,8 +135,7 @@ def empty_exposures(
 
 
 def _empty(engine: Engine, name: str, schema: dict[str, str | ibis.DataType]) -> ir.Table:
-    engine.drop(name)
-    return engine.backend.create_table(name, schema=ibis.schema(schema))
+    return engine.empty(name, ibis.schema(schema))
 
 
 def with_slices(exposures: ir.Table, settings: SliceSettings) -> tuple[ir.Table, dict[str, str]]:
@@ -165,7 +166,8 @@ def keep_missing(engine: Engine, source: Source, kept: KeptPairs, span: Window) 
         try:
             rows = source.load(engine, c.EXPOSURES, window, table="kept_source")
             if rows is not None:
-                kept.keep(window, engine.create("kept_pairs", pairs(rows)), engine.cursor)
+                found = engine.create("kept_pairs", pairs(rows))
+                kept.keep(window, engine.relation(found), engine.cursor)
         except duckdb.IOException as exc:  # a file went away: it is no reason not to judge another window
             log.warning("the pairs of %s cannot be read: %s", window.start, readable(exc))
     engine.drop("kept_source", "kept_pairs")

@@ -66,6 +66,15 @@ class Engine:
         self.cursor.execute(f"CREATE VIEW {quoted} AS {query.sql('duckdb')}")
         return self.backend.table(name)
 
+    def empty(self, name: str, schema: ibis.Schema) -> ir.Table:
+        """A table without rows, in place of the older table or view of that name."""
+        self.drop(name)
+        return self.backend.create_table(name, schema=schema)
+
+    def relation(self, table: ir.Table) -> duckdb.DuckDBPyRelation:
+        """A table or view that was made here, for what writes rows to this machine's files."""
+        return self.cursor.table(table.get_name())
+
     def drop(self, *names: str) -> None:
         """Remove tables or views, whichever they are, if they are there."""
         for name in names:

@@ -9,7 +9,7 @@ import ibis
 import ibis.expr.types as ir
 
 from monitor.logs import columns as c
-from monitor.logs.canonical import IdType, usable
+from monitor.logs.canonical import IdType, source_names, usable
 from monitor.logs.engine import Engine
 from monitor.logs.index import FileEntry
 from monitor.logs.log import Log
@@ -71,6 +71,13 @@ class Source:
             found |= schema_of(log, self.logs[log].settings, shape, types) if shape.columns else {}
         return found
 
+    def known(self, log: str) -> frozenset[str]:
+        """Every column that some file of a log has, or that its settings say it has."""
+        settings = self.logs[log].settings
+        shapes = {one.shape for one in self.logs[log].read_entries if one.shape is not None}
+        found = {name for shape in shapes for name in source_names(log, settings, shape.names)}
+        return frozenset(found | settings.columns.keys())
+
     def load_catalog(self, engine: Engine, *, table: str) -> ir.Table | None:
         """The catalog, one row an item: of several, the one of the newest file.
 
@@ -92,7 +99,9 @@ class Source:
             ibis.memtable({_PATH: [one.file.path for one in ages], _RANK: list(range(len(ages)))}),
         )
         rows = whole.left_join(ranks, _PATH)
-        newest_first = [rows[_RANK].desc(), ibis.struct({name: rows[name] for name in columns}).hash()]
+        # By what the rows hold and not by a hash of it, which no two engines have alike.
+        content = [_comparable(rows[name]) for name in columns]
+        newest_first = [rows[_RANK].desc(), *content]
         place = ibis.row_number().over(ibis.window(group_by=rows[c.ITEM_ID], order_by=newest_first))
         rows = rows.select(*columns, **{_RANK: place})
         created = engine.create(table, rows.filter(rows[_RANK] == 0).drop(_RANK))
@@ -148,6 +157,13 @@ class Source:
 
     def _limit(self, entry: FileEntry) -> ir.Value:
         return _moment(entry.file.modified + self.time.future_tolerance)
+
+
+def _comparable(column: ir.Value) -> ir.Value:
+    kind = column.type()
+    if kind.is_array():
+        return column.map(lambda one: one.cast("string").fill_null("")).join("\x1f")
+    return column.cast("string") if kind.is_nested() else column
 
 
 def _moment(moment: datetime) -> ir.Value:

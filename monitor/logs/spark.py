@@ -16,22 +16,21 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import ibis
-import ibis.expr.operations as ops
 import pyarrow as pa
-import sqlglot.expressions as sge
-from ibis.backends.pyspark import Backend
-from ibis.backends.sql.compilers.pyspark import PySparkCompiler
-from ibis.formats.pyarrow import PyArrowData
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.storagelevel import StorageLevel
 
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
+from monitor.logs.engine import Engine
+from monitor.logs.spark_files import read_files
+from monitor.logs.spark_sql import SparkBackend
 
-ibis.pyspark.name  # noqa: B018 - registers the backend's options, without which nothing compiles
+if TYPE_CHECKING:
+    import fsspec
+    import ibis.expr.types as ir
 
 _numbers = itertools.count(1)
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
+_LOST_FILES = ("PATH_NOT_FOUND", "FILE_NOT_EXIST", "READ_FILE_ERROR.FILE")
 _LOCAL: Mapping[str, str] = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -67,19 +66,21 @@ def start_session(url: str, options: Mapping[str, str] | None = None) -> SparkSe
     return session
 
 
-class SparkEngine:
-    """Tables of one thread in a Spark session of its own; see `monitor.logs.engine.Engine`.
+class SparkEngine(Engine):
+    """The tables of one thread, in a Spark session of its own on the process's application.
 
+    The embedded cursor stays, for what is done on this machine: the sums of what is kept.
     An interrupt is for good: whatever is asked of the engine afterwards raises
     duckdb.InterruptException, the one sign of an interrupt that all the monitor knows.
     """
 
-    def __init__(self, session: SparkSession) -> None:
-        self.session = session.newSession()  # views of its own, on the same application
+    def __init__(self, session: SparkSession, cursor: duckdb.DuckDBPyConnection) -> None:
+        super().__init__(cursor)
+        self.session = session.newSession()
         for name, value in _OWN.items():
             self.session.conf.set(name, value)
         self.group = f"recsys-monitor-{os.getpid()}-{next(_numbers)}"
-        self.backend = InterruptibleBackend(self)
+        self.backend = SparkBackend(self.running)
         self.backend.do_connect(self.session)
         self._stop = threading.Event()
         self._stored: dict[str, DataFrame] = {}
@@ -90,29 +91,31 @@ class SparkEngine:
         It is computed when it is first read.
         """
         frame = self.frame(expression).persist(StorageLevel.MEMORY_AND_DISK)
-        self.drop(name)
-        frame.createOrReplaceTempView(view_name(name))
+        table = self._named(name, frame)
         self._stored[name] = frame
-        return self.table(name)
+        return table
 
     def view(self, name: str, expression: ir.Table) -> ir.Table:
-        """Give an expression a name without computing it."""
-        frame = self.frame(expression)
-        self.drop(name)
-        frame.createOrReplaceTempView(view_name(name))
-        return self.table(name)
+        return self._named(name, self.frame(expression))
+
+    def empty(self, name: str, schema: ibis.Schema) -> ir.Table:
+        return self.add(name, schema.to_pyarrow().empty_table())
 
     def add(self, name: str, data: pa.Table) -> ir.Table:
         """Make an Arrow table of this process a table of the engine."""
         with self.running():
             frame = self.session.createDataFrame(data)
-        self.drop(name)
-        frame.createOrReplaceTempView(view_name(name))
-        return self.table(name)
+        return self._named(name, frame)
 
-    def table(self, name: str) -> ir.Table:
-        """A table or view that was made here."""
-        return self.backend.table(view_name(name))
+    def reader(self, name: str, function: str, paths: list[str], **options: Any) -> ir.Table:
+        """A view over files; takes the embedded engine's options, see `monitor.logs.spark_files`."""
+        with self.running():
+            frame = read_files(self.session, function, paths, options)
+        return self._named(name, frame)
+
+    def relation(self, table: ir.Table) -> duckdb.DuckDBPyRelation:
+        """The rows of a table on this machine, where what is kept is written."""
+        return self.cursor.from_arrow(table.to_pyarrow())
 
     def frame(self, expression: ir.Table) -> DataFrame:
         """The expression as a Spark data frame, not yet computed."""
@@ -120,15 +123,20 @@ class SparkEngine:
             self.backend._run_pre_execute_hooks(expression)
             return self.session.sql(self.backend.compile(expression))
 
+    def stored(self, name: str) -> DataFrame:
+        """The data frame of a table or view that was made here."""
+        return self.session.table(view_name(name))
+
     def drop(self, *names: str) -> None:
-        """Remove tables or views, if they are there."""
         for name in names:
             self.session.catalog.dropTempView(view_name(name))
             if (frame := self._stored.pop(name, None)) is not None:
                 frame.unpersist()
 
+    def register(self, filesystem: fsspec.AbstractFileSystem) -> None:
+        """Nothing: Spark opens files by its own connectors; the config refuses what it cannot open."""
+
     def interrupt(self) -> None:
-        """Stop the running jobs; callable from any thread."""
         self._stop.set()
         with suppress(Exception):  # the application may be gone already
             self.session.sparkContext.cancelJobGroup(self.group)
@@ -138,9 +146,19 @@ class SparkEngine:
         with suppress(Exception):
             self.drop(*self._stored)
 
+    def _named(self, name: str, frame: DataFrame) -> ir.Table:
+        self.drop(name)
+        frame.createOrReplaceTempView(view_name(name))
+        return self.backend.table(view_name(name))
+
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Around whatever starts jobs: they belong to this engine's group, and an interrupt is named so."""
+        """Around whatever starts jobs: they belong to this engine's group, and its errors are named.
+
+        Raises:
+            duckdb.InterruptException: the engine was interrupted.
+            duckdb.IOException: a file is no longer there.
+        """
         if self._stop.is_set():
             raise duckdb.InterruptException("the engine was interrupted")
         self.session.sparkContext.setJobGroup(self.group, "recsys-monitor", interruptOnCancel=True)
@@ -149,49 +167,9 @@ class SparkEngine:
         except Exception as error:
             if self._stop.is_set():
                 raise duckdb.InterruptException("the engine was interrupted") from error
+            if any(word in str(error) for word in _LOST_FILES):
+                raise duckdb.IOException(str(error)) from error
             raise
-
-
-class SparkCompiler(PySparkCompiler):  # type: ignore[misc]
-    """Ibis' own compiler, with NaN and infinity told apart from null as on every other engine."""
-
-    def visit_IsNull(self, op: ops.IsNull, *, arg: sge.Expression) -> sge.Expression:  # noqa: ARG002, N802
-        """Ibis' own calls NaN null, whatever the option `treat_nan_as_null` says."""
-        return arg.is_(sge.null())
-
-    def visit_NotNull(self, op: ops.NotNull, *, arg: sge.Expression) -> sge.Expression:  # noqa: ARG002, N802
-        """See `visit_IsNull`."""
-        return arg.is_(sge.not_(sge.null()))
-
-    def visit_IsInf(self, op: ops.IsInf, *, arg: sge.Expression) -> Any:  # noqa: N802
-        """Ibis' own compares two Python objects, and is false for every number."""
-        if op.arg.dtype.is_floating():
-            return self.f.abs(arg).eq(self.POS_INF)
-        return sge.false()
-
-
-class InterruptibleBackend(Backend):  # type: ignore[misc]
-    """Ibis' own backend, with results by Arrow: by way of pandas, whole numbers beside nulls lose digits."""
-
-    compiler = SparkCompiler()
-
-    def __init__(self, engine: SparkEngine) -> None:
-        super().__init__()
-        self._engine = engine
-
-    def to_pyarrow(
-        self, expr: ir.Expr, /, *, params: Any = None, limit: Any = None, **kwargs: Any
-    ) -> pa.Table | pa.Array | pa.Scalar:
-        table = expr.as_table()
-        with self._engine.running():
-            self._run_pre_execute_hooks(table)
-            query = self.compile(table, params=params, limit=limit, **kwargs)
-            found = PyArrowData.convert_table(self._session.sql(query).toArrow(), table.schema())
-        return expr.__pyarrow_result__(found)
-
-    def execute(self, expr: ir.Expr, /, *, params: Any = None, limit: Any = None, **kwargs: Any) -> Any:
-        with self._engine.running():
-            return super().execute(expr, params=params, limit=limit, **kwargs)
 
 
 def view_name(name: str) -> str:

@@ -6,6 +6,7 @@ import importlib.util
 import os
 from collections.abc import Iterator
 
+import duckdb
 import pytest
 
 from tests.conftest import need
@@ -42,7 +43,7 @@ def spark(spark_session) -> Iterator:
     """A SparkEngine with no tables."""
     from monitor.logs.spark import SparkEngine
 
-    engine = SparkEngine(spark_session)
+    engine = SparkEngine(spark_session, duckdb.connect())
     for name, value in OPTIONS.items():
         if name.startswith("spark.sql."):
             engine.session.conf.set(name, value)

@@ -1,0 +1,137 @@
+"""The same files give the same canonical rows on Spark and on DuckDB."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from datetime import UTC, datetime, timedelta
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from monitor.logs.engine import Engine
+from monitor.logs.settings import LogsSettings, TimeSettings
+from monitor.logs.source import Source
+from monitor.results import Window
+
+START = datetime(2026, 1, 1, 10, tzinfo=UTC)
+HOUR = Window(START, START + timedelta(hours=1))
+NAIVE = START.replace(tzinfo=None)
+ROWS = [
+    {
+        "request_id": f"r{n // 3}", "user_id": n % 2 or None, "item_id": ["a,\n\"b\"", "é", None][n % 3],
+        "ts": NAIVE + timedelta(minutes=n, microseconds=n), "position": n % 3 + 1,
+        "score": [0.5, None, math.nan, math.inf, 1e-310][n % 5], "paid": n % 2 == 0,
+        "shelf": ["top", "<b>'\\", ""][n % 3],
+    }
+    for n in range(20)
+]  # fmt: skip
+ITEMS = [
+    {"item_id": "é", "category": ["x", "y"], "vector": [1.0, 2.0]},
+    {"item_id": "é", "category": ["z"], "vector": None},
+    {"item_id": "c", "category": [], "vector": [0.5, 0.5]},
+]
+
+
+def parquet(folder, **types):
+    table = pa.Table.from_pylist(ROWS)
+    for name, kind in types.items():
+        place = table.column_names.index(name)
+        table = table.set_column(place, name, table[name].cast(kind))
+    pq.write_table(table, folder / "one.parquet")
+    return {"path": str(folder / "*.parquet")}
+
+
+def nanoseconds(folder):
+    return parquet(folder, ts=pa.timestamp("ns"), position=pa.int8())
+
+
+def zone(folder):
+    return parquet(folder, ts=pa.timestamp("us", "Asia/Tokyo"), user_id=pa.float64())
+
+
+def nested(folder):
+    requests = [
+        {"request_id": f"r{n}", "user_id": "u", "ts": NAIVE, "item_id": items, "score": scores}
+        for n, (items, scores) in enumerate(
+            [(["a", "b"], [0.1, 0.2]), ([], []), (None, None), (["c", None], [0.3]), (["d"], [None])]
+        )
+    ]
+    pq.write_table(pa.Table.from_pylist(requests), folder / "one.parquet")
+    return {"path": str(folder / "*.parquet")}
+
+
+def folders(folder):
+    for day in ("2026-01-01", "2026-01-02"):
+        (folder / f"day={day}" / "shard=7").mkdir(parents=True)
+        rows = [{**row, "request_id": day + row["request_id"]} for row in ROWS]
+        pq.write_table(pa.Table.from_pylist(rows), folder / f"day={day}" / "shard=7" / f"{day}.parquet")
+    return {"path": str(folder / "*" / "*" / "*.parquet")}
+
+
+def text(value):
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "" if value is None else "nan"
+    quoted = str(value).replace('"', '""')
+    return f'"{quoted}"' if set(quoted) & set(',"\n') else quoted
+
+
+def csv(folder):
+    odd = [
+        "r9,7,a,2026-01-01T10:30:00Z,1.0,7d,top,true",
+        "r9,7,b,2026-01-01 12:30:00+02:00, 2 ,inf,top,false",
+        "r9,7,c,1767263400,x,1e400,top,",
+        "r9,7,d,2026-01,1.5,.5,top,",
+    ]
+    lines = [",".join(ROWS[0]), *(",".join(map(text, row.values())) for row in ROWS), *odd]
+    (folder / "a[1].csv").write_text("\ufeff" + "\r\n".join(lines) + "\r\n", encoding="utf-8")
+    return {"path": str(folder / "*.csv"), "format": "csv"}
+
+
+def json_lines(folder):
+    lines = [
+        *({**row, "ts": row["ts"].isoformat(), "score": None} for row in ROWS),
+        {"request_id": "r9", "user_id": 7, "item_id": "z", "ts": 1767263400000, "score": 1e-7, "more": 1},
+    ]
+    data = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    (folder / "one.jsonl.gz").write_bytes(gzip.compress(data))
+    return {"path": str(folder / "*.jsonl.gz")}
+
+
+def rows_of(table):
+    found = table.to_pyarrow()
+    names = sorted(found.column_names)
+    return names, sorted(repr([row[name] for name in names]) for row in found.to_pylist())
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(parquet, id="parquet"),
+        pytest.param(nanoseconds, id="nanoseconds"),
+        pytest.param(zone, id="zone"),
+        pytest.param(nested, id="nested"),
+        pytest.param(folders, id="folders"),
+        pytest.param(csv, id="csv"),
+        pytest.param(json_lines, id="json_lines"),
+    ],
+)
+def test_the_rows_of_a_window_are_the_same(spark, tmp_path, make):
+    (tmp_path / "log").mkdir()
+    pq.write_table(pa.Table.from_pylist(ITEMS), tmp_path / "items.parquet")
+    logs = LogsSettings(exposures=make(tmp_path / "log"), catalog={"path": str(tmp_path / "items.parquet")})
+    embedded = Engine(duckdb.connect())
+    source = Source(logs, TimeSettings())
+    for log in source.logs.values():
+        log.refresh(embedded, START + timedelta(days=300))
+    assert not source.exposures.skipped
+    for load in (
+        lambda engine: source.load(engine, "exposures", HOUR, table="window"),
+        lambda engine: source.load_catalog(engine, table="catalog"),
+    ):
+        wanted, found = rows_of(load(embedded)), rows_of(load(spark))
+        assert len(wanted[1]) > 1
+        assert found == wanted
