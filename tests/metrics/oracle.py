@@ -13,7 +13,14 @@ from itertools import combinations, pairwise
 import numpy as np
 from scipy.stats import binomtest, norm
 
-UNKNOWN = "no category"
+from tests.metrics.oracle_catalog import (
+    Likeness,
+    categories,
+    category_entropy,
+    diversity,
+    is_action,
+    serendipity,
+)
 
 
 class Expected(dict):
@@ -54,12 +61,12 @@ def expected(world, settings) -> Expected:
     _update_rate(found, world, requests, shown_lists, user_of)
     _concentration(found, world, settings, shown)
     if world.catalog is not None and "category" in world.catalog_columns:
-        _category_entropy(found, world, shown, shown_lists)
+        category_entropy(found, world, shown, shown_lists)
     if world.catalog is not None:
         like = Likeness(world, settings)
-        _diversity(found, shown_lists, like)
+        diversity(found, shown_lists, like)
         if world.feedback is not None:
-            _serendipity(found, world, settings, shown, like)
+            serendipity(found, world, settings, shown, like)
     _personalization(found, shown)
     _novelty(found, world, settings, shown)
     if "score" in world.columns:
@@ -111,9 +118,9 @@ def _update_rate(found, world, requests, shown_lists, user_of):
         found["update_rate", "refresh"] = "undefined"
     else:
         found.mean("update_rate", "refresh", rates)
-    if world.yesterday is not None and world.today is not None:
+    if world.today is not None:
         rates = []
-        for user in {u for u, _ in world.yesterday} & {u for u, _ in world.today}:
+        for user in {u for u, _ in world.yesterday or []} & {u for u, _ in world.today}:
             before = {i for u, i in world.yesterday if u == user}
             now = {i for u, i in world.today if u == user}
             rates.append(len(now - before) / len(before))
@@ -157,7 +164,7 @@ def _concentration(found, world, settings, shown):
         found.bare("gini", "", gini(of_catalog), len(items))
     if world.feedback is None:
         return
-    acts = [f for f in world.feedback if f["item_id"] is not None and _counts(f, settings)]
+    acts = [f for f in world.feedback if f["item_id"] is not None and is_action(f, settings)]
     actions = [sum(f["item_id"] == i for f in acts) for i in items]
     if not shown or not acts:
         found["matthew_effect", ""] = "no_data"
@@ -165,126 +172,6 @@ def _concentration(found, world, settings, shown):
         found["matthew_effect", ""] = "undefined"
     else:
         found.bare("matthew_effect", "", gini(of_catalog) - gini(actions), len(items))
-
-
-def _counts(action, settings):
-    return settings.action_events is None or action["event"] in settings.action_events
-
-
-def categories(world) -> dict[str, set[str]]:
-    """Item -> its categories; only items that have one."""
-    found = {}
-    for row in world.catalog:
-        value = row.get("category")
-        values = value if isinstance(value, list) else [value]
-        values = {v for v in values if v not in (None, "")}
-        if values:
-            found[row["item_id"]] = values
-    return found
-
-
-def _entropy(items, known):
-    weights = Counter()
-    for item in items:
-        own = known.get(item, {UNKNOWN})
-        for category in own:
-            weights[category] += 1 / len(own)
-    shares = np.array(list(weights.values())) / len(items)
-    return float(-(shares * np.log(shares)).sum())
-
-
-def _category_entropy(found, world, shown, shown_lists):
-    known = categories(world)
-    names = set().union(*known.values()) if known else set()
-    strangers = [r for r in shown if r["item_id"] not in known]
-    if strangers or any(r["item_id"] not in known for r in world.catalog):
-        names = names | {UNKNOWN}
-    m = len(names)
-    items = [r["item_id"] for r in shown]
-    of_users = defaultdict(list)
-    for r in shown:
-        if r["user_id"] is not None:
-            of_users[r["user_id"]].append(r["item_id"])
-    if not items:
-        found["category_entropy", "overall"] = found["unknown_category", ""] = "no_data"
-    else:
-        found.bare("unknown_category", "", len(strangers) / len(items), len(items))
-        if m < 2:
-            found["category_entropy", "overall"] = "undefined"
-        else:
-            found.bare("category_entropy", "overall", _entropy(items, known) / math.log(m), len(items))
-    for by, owners in (("pv", shown_lists), ("uv", of_users)):
-        valid = [x for x in owners.values() if len(x) >= 2]
-        if valid and m < 2:
-            found["category_entropy", by] = "undefined"
-        else:
-            found.mean("category_entropy", by, [_entropy(x, known) / math.log(min(m, len(x))) for x in valid])
-
-
-class Likeness:
-    """The similarity of two items, and which items can be compared."""
-
-    def __init__(self, world, settings):
-        self.by_vector = settings.similarity == "vector" or (
-            settings.similarity is None and "vector" in world.catalog_columns
-        )
-        if self.by_vector:
-            given = {r["item_id"]: r.get("vector") for r in world.catalog}
-            lengths = Counter(len(r["vector"]) for r in world.catalog if r.get("vector"))
-            usual = max(lengths, key=lambda n: (lengths[n], n), default=0)
-            self.vectors = {
-                i: np.array(v)
-                for i, v in given.items()
-                if v is not None
-                and len(v) == usual
-                and all(x is not None and math.isfinite(x) for x in v)
-                and any(v)
-            }
-        else:
-            self.known = categories(world)
-
-    def comparable(self, item):
-        return not self.by_vector or item in self.vectors
-
-    def of(self, a, b):
-        if self.by_vector:
-            x, y = self.vectors[a], self.vectors[b]
-            x, y = x / np.abs(x).max(), y / np.abs(y).max()
-            return float(x @ y / (np.linalg.norm(x) * np.linalg.norm(y)))
-        x, y = self.known.get(a, {UNKNOWN}), self.known.get(b, {UNKNOWN})
-        return len(x & y) / math.sqrt(len(x) * len(y))
-
-
-def _diversity(found, shown_lists, like):
-    values = []
-    for every in shown_lists.values():
-        items = [i for i in every if like.comparable(i)]
-        if len(items) >= 2:
-            values.append(np.mean([1 - like.of(a, b) for a, b in combinations(items, 2)]))
-    found.mean("intra_list_diversity", "", values)
-
-
-def _serendipity(found, world, settings, shown, like):
-    acts = [f for f in world.feedback if f["item_id"] is not None and _counts(f, settings)]
-
-    def acted(row):
-        for f in acts:
-            if f["item_id"] == row["item_id"]:
-                if f.get("request_id") is not None:
-                    if f["request_id"] == row["request_id"]:
-                        return True
-                elif f["user_id"] is not None and f["user_id"] == row["user_id"]:
-                    return True
-        return False
-
-    values = []
-    for row in shown:
-        if row["user_id"] is None or not acted(row):
-            continue
-        earlier = {i for u, i in world.history_actions or [] if u == row["user_id"] and like.comparable(i)}
-        if earlier and like.comparable(row["item_id"]):
-            values.append(1 - max(like.of(row["item_id"], i) for i in earlier))
-    found.mean("serendipity", "", values)
 
 
 def _personalization(found, shown):

@@ -1,0 +1,62 @@
+"""Results to record, and the way into a store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from monitor.history.counters import key
+from monitor.history.store import Store
+from monitor.results import Result, Status
+from tests.history.conftest import hour
+
+NOON = datetime(2026, 1, 2, 12, 0, 0, 123456, tzinfo=UTC)
+
+
+Dump = Callable[[Store], dict[str, list[Any]]]
+
+
+def rule(name: str, violations: int, samples: int = 100, **more: Any) -> Result:
+    return Result(
+        metric="rule",
+        status=Status.VIOLATED if violations else Status.OK,
+        definition="1",
+        labels={"rule": name, "kind": "hard"},
+        value=violations / samples,
+        samples=samples,
+        violations=violations,
+        threshold=0.0,
+        severity="critical",
+        evidence=tuple({"item_id": f"i{n}", "place": n} for n in range(min(violations, 20))),
+        **more,
+    )
+
+
+COVERAGE = Result(
+    metric="coverage",
+    status=Status.OK,
+    definition="1",
+    labels={"by": "pv"},
+    value=1 / 3,
+    samples=2**40,
+    lower=0.1,
+    upper=0.9000000000000001,
+    bound="min",
+    threshold=0.2,
+)
+
+
+def put(store: Store, results: list[Result], number: int = 0, fingerprint: str = "a", **more: Any) -> Any:
+    given = {
+        "recommender": "shop",
+        "check": "rules",
+        "rows": 100,
+        "seconds": 0.5,
+        "evaluated_at": NOON,
+    } | more
+    return store.record(window=hour(number), results=results, fingerprint=fingerprint, **given)
+
+
+def counted(store: Store, name: str, **labels: str) -> float:
+    return store.counters()[key(name, {"recommender": "shop", **labels})]

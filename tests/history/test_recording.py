@@ -1,0 +1,127 @@
+"""Recording a window once, twice and anew: what is replaced, and what is counted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from monitor.history.record import CheckRun
+from monitor.history.store import Store
+from monitor.results import Result, Status
+from tests.history.conftest import hour
+from tests.history.recording import COVERAGE, NOON, Dump, counted, put, rule
+
+
+def test_running_a_window_twice_changes_nothing_at_all(store: Store, dump: Dump) -> None:
+    put(store, [COVERAGE, rule("blacklist", 2)])
+    before = dump(store)
+    did = put(store, [rule("blacklist", 2), COVERAGE], evaluated_at=NOON + timedelta(hours=1), seconds=9.0)
+    assert (did.first, did.corrected, did.changed) == (False, False, False)
+    assert dump(store) == before
+
+
+def test_a_correction_replaces_the_results_and_counts_once(store: Store) -> None:
+    put(store, [COVERAGE, rule("blacklist", 2), rule("catalog", 5)])
+    did = put(store, [rule("blacklist", 7), rule("catalog", 1)], fingerprint="b")
+    assert (did.first, did.corrected) == (False, True)
+    assert [one.result for one in store.results()] == [rule("blacklist", 7), rule("catalog", 1)]
+    assert store.evaluated("shop")[0].revision == 1
+    assert counted(store, "recsys_corrections_total") == 1
+    assert counted(store, "recsys_rule_violations_total", rule="blacklist", kind="hard") == 2
+    assert counted(store, "recsys_rule_violations_total", rule="catalog", kind="hard") == 5
+    assert counted(store, "recsys_check_runs_total", check="rules", status="ok") == 1
+    assert counted(store, "recsys_windows_total", status="violated") == 1
+
+
+def test_a_correction_counts_the_violations_of_a_rule_that_was_not_violated_before(store: Store) -> None:
+    put(store, [rule("blacklist", 0)])
+    put(store, [rule("blacklist", 3)], fingerprint="b")
+    assert counted(store, "recsys_rule_violations_total", rule="blacklist", kind="hard") == 3
+    put(store, [rule("blacklist", 8)], fingerprint="c")
+    assert counted(store, "recsys_rule_violations_total", rule="blacklist", kind="hard") == 3
+
+
+def test_a_correction_that_makes_a_window_worse_counts_it_under_the_worse_status(store: Store) -> None:
+    put(store, [rule("blacklist", 0)])
+    assert counted(store, "recsys_windows_total", status="violated") == 0
+    put(store, [rule("blacklist", 1)], fingerprint="b")
+    put(store, [rule("blacklist", 0)], fingerprint="c")
+    assert counted(store, "recsys_windows_total", status="violated") == 1
+    assert counted(store, "recsys_windows_total", status="ok") == 1
+    assert counted(store, "recsys_corrections_total") == 2
+
+
+def test_other_results_on_the_same_data_are_no_correction(store: Store) -> None:
+    put(store, [COVERAGE, rule("blacklist", 2)])
+    did = put(store, [rule("blacklist", 2)])
+    assert (did.changed, did.corrected) == (True, False)
+    assert [one.result.metric for one in store.results()] == ["rule"]
+    assert store.evaluated("shop")[0].revision == 0
+
+
+def test_another_definition_stands_beside_the_old_one_and_in_front_of_it(store: Store, dump: Dump) -> None:
+    put(store, [rule("blacklist", 2)])
+    put(store, [rule("blacklist", 3)], definition="2")
+    assert [one.definition for one in store.evaluated("shop")] == ["2"]
+    assert [one.result.violations for one in store.results()] == [3]
+    assert len(dump(store)["windows"]) == 2
+    assert counted(store, "recsys_rule_violations_total", rule="blacklist", kind="hard") == 2
+    put(store, [rule("blacklist", 2)], definition="1")
+    assert [one.result.violations for one in store.results()] == [2]
+
+
+def test_all_checks_of_a_window_recorded_together_count_one_window_and_one_correction(store: Store) -> None:
+    def runs(violations: int) -> list[CheckRun]:
+        return [
+            CheckRun(check="rules", results=[rule("blacklist", violations)]),
+            CheckRun(check="exposure", results=[COVERAGE], outcome="interrupted", status=Status.ERROR),
+        ]
+
+    for fingerprint, violations in [("a", 1), ("b", 2), ("b", 2)]:
+        store.record_window(
+            "shop", hour(0), runs(violations), fingerprint=fingerprint, rows=1, evaluated_at=NOON
+        )
+    assert counted(store, "recsys_windows_total", status="violated") == 1
+    assert counted(store, "recsys_windows_total", status="error") == 0
+    assert counted(store, "recsys_corrections_total") == 1
+    assert counted(store, "recsys_check_runs_total", check="exposure", status="interrupted") == 1
+    assert counted(store, "recsys_check_runs_total", check="rules", status="ok") == 1
+
+
+def test_undefined_results_are_counted_and_slices_are_not_counted_twice(store: Store) -> None:
+    undefined = Result(metric="gini", status=Status.UNDEFINED, definition="1")
+    sliced = replace(undefined, labels={"dimension": "scene", "value": "home"})
+    put(store, [undefined, sliced, rule("blacklist", 0)])
+    assert counted(store, "recsys_undefined_total", metric="gini") == 1
+    assert store.evaluated("shop")[0].status is Status.OK
+
+
+def test_counters_only_rise_and_survive_a_restart(url: str) -> None:
+    with Store.open(url) as store:
+        store.bump("recsys_scheduler_runs_total", {"outcome": "missed", "recommender": "shop"}, 0)
+        store.bump("recsys_scheduler_runs_total", {"recommender": "shop", "outcome": "missed"}, 2)
+        with pytest.raises(ValueError, match="only rises"):
+            store.bump("recsys_scheduler_runs_total", {"recommender": "shop"}, -1)
+    with Store.open(url) as store:
+        store.bump("recsys_scheduler_runs_total", {"recommender": "shop", "outcome": "missed"})
+        assert store.counters() == {
+            ("recsys_scheduler_runs_total", (("outcome", "missed"), ("recommender", "shop"))): 3.0
+        }
+
+
+def test_a_recording_that_fails_in_the_middle_leaves_nothing_behind(store: Store, dump: Dump) -> None:
+    put(store, [COVERAGE])
+    before = dump(store)
+    broken = CheckRun(check="exposure", results=[replace(COVERAGE, samples="many")])  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="many"):
+        store.record_window(
+            "shop",
+            hour(0),
+            [CheckRun(check="rules", results=[rule("blacklist", 3)]), broken],
+            fingerprint="b",
+            rows=1,
+            evaluated_at=NOON,
+        )
+    assert dump(store) == before

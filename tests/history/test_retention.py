@@ -1,0 +1,44 @@
+"""What leaves the store for its age, and what stays."""
+
+from __future__ import annotations
+
+from monitor.history.logstate import IndexedFile
+from monitor.history.store import Store
+from tests.history.conftest import hour
+from tests.history.recording import COVERAGE, Dump, put, rule
+
+
+def test_retention_drops_old_windows_with_all_that_hangs_on_them(store: Store, dump: Dump) -> None:
+    for number in range(130):
+        put(store, [rule("blacklist", 1), rule(f"old{number % 7}" if number < 100 else "new", 1)], number)
+    before = store.counters()
+    assert store.drop_before(hour(120).end) == 120
+    left = dump(store)
+    assert len(left["windows"]) == 10
+    assert len(left["results"]) == len(left["evidence"]) == 20
+    assert {one.window for one in store.evaluated("shop")} == {hour(number) for number in range(120, 130)}
+    assert store.counters() == before
+    assert store.drop_before(hour(120).end) == 0
+
+
+def test_retention_keeps_the_windows_that_may_be_judged_again_however_old_they_are(store: Store) -> None:
+    for name in ("shop", "news"):
+        for number in range(6):
+            put(store, [COVERAGE], number, recommender=name)
+    assert store.drop_before(hour(100).end, {"shop": hour(4).start, "gone": hour(0).start}) == 10
+    assert [one.window for one in store.evaluated("shop")] == [hour(4), hour(5)]
+    assert store.evaluated("news") == []
+
+
+def test_retention_forgets_the_log_state_of_a_recommender_that_is_gone_but_not_of_a_live_one(
+    store: Store,
+) -> None:
+    put(store, [COVERAGE], 0, recommender="gone")
+    put(store, [COVERAGE], 500, recommender="shop")
+    old = IndexedFile(path="a", size=1, modified="x", max_ts=hour(0).end)
+    for name in ("gone", "shop"):
+        store.replace_files(name, "exposures", [old], watermark=hour(0).end)
+    store.drop_before(hour(100).end)
+    assert (store.files("gone", "exposures"), store.watermarks("gone")) == ({}, {})
+    assert list(store.files("shop", "exposures")) == ["a"]
+    assert store.watermarks("shop") == {"exposures": hour(0).end}
