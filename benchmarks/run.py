@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from benchmarks import data
 
@@ -67,10 +68,15 @@ def main() -> int:
 def report(found: dict[str, object], exposures: Path) -> int:
     """Print the table of one run."""
     read = float(found["plain_read"])  # type: ignore[arg-type]
-    lines = [("plain read of every column", read), ("index the files (once a file)", found["indexing"])]
+    lines: list[tuple[str, Any]] = [
+        ("plain read of every column", read),
+        ("index the files (once a file)", found["indexing"]),
+    ]
     lines += [(f"  {name}", seconds) for name, seconds in found["parts"].items()]  # type: ignore[attr-defined]
     lines += [(f"check {name}", seconds) for name, seconds in found["checks"].items()]  # type: ignore[attr-defined]
     lines += [("the whole window", found["total"])]
+    lines += [(f"  {name}", seconds) for name, seconds in found["feedback_parts"].items()]  # type: ignore[attr-defined]
+    lines += [("the feedback of the window, later", found["feedback"])]
     lines += [(f"  rule {name} alone", seconds) for name, seconds in found["rules"].items()]  # type: ignore[attr-defined]
     size = exposures.stat().st_size / 1e6
     print(f"{found['rows']:,} exposures, {size:.0f} MB of Parquet\n")

@@ -57,12 +57,16 @@ def main(config_path: Path, exposures: Path, threads: int) -> None:
         started = time.perf_counter()
         judge.look(now)
         indexing = time.perf_counter() - started
-        windows = judge.windows(None, None)
+        windows, _ = judge.windows(None, None, now)
         for _ in judge.judge(windows[:-1], now):  # the window before: imports and caches are warm after it
             pass
         started = time.perf_counter()
-        (evaluation,) = judge.judge(windows[-1:], now)
+        parts = judge.judge(windows[-1:], now)
+        evaluation = next(parts)  # all rules and the metrics of exposures; the metrics of feedback follow
         total = time.perf_counter() - started
+        started = time.perf_counter()
+        later = list(parts)
+        feedback = time.perf_counter() - started
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         alone = each_rule(judge, evaluation.due)
     after = plain_read(exposures, threads)
@@ -73,6 +77,8 @@ def main(config_path: Path, exposures: Path, threads: int) -> None:
                 "plain_read": min(before, after),
                 "indexing": indexing,
                 "total": total,
+                "feedback": feedback,
+                "feedback_parts": {name: cost for one in later for name, cost in one.costs.items()},
                 "checks": {run.check: run.seconds for run in evaluation.runs},
                 "parts": evaluation.costs,
                 "rules": alone,

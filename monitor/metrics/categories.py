@@ -60,31 +60,30 @@ def with_categories(shared: Shared, rows: ir.Table, column: str) -> ir.Table:
     )
 
 
-def _spread(shared: Shared, column: str, owner: str, key: str | None) -> ir.Table:
-    """One row an owner: `length` (its exposures), `entropy_sum` = sum c ln c, `squares` = sum v^2, `most`.
-
-    c is an owner's exposures of a category, v the sum of its items' unit entries there. `most` is the
-    number of items of the known category that has most of them; null where no category is known.
-    """
-    coded = _coded(shared, column, owner, key)
-    by = [owner, *listed(key)]
-    if _several(shared, column):
-        cells = coded.aggregate(
-            by=[*by, CODE], exposures=coded.share.sum(), unit=coded.unit.sum(), items=coded.count()
-        )
-    else:  # every share is 1, and counting is cheaper than adding up
-        cells = coded.aggregate(by=[*by, CODE], exposures=coded.count().cast("float64"))
-        cells = cells.mutate(unit=cells.exposures, items=cells.exposures.cast("int64"))
+def _spread_of_lists(shared: Shared, column: str, key: str | None) -> ir.Table:
+    """One row a request, as `_spread_of_cells` gives it, where items can have several categories."""
+    coded = _coded(shared, column, key)
+    by = [REQUEST_ID, *listed(key)]
+    cells = coded.aggregate(
+        by=[*by, CODE], exposures=coded.share.sum(), unit=coded.unit.sum(), items=coded.count()
+    )
     return _spread_of_cells(cells, by)
 
 
 def _spread_of_cells(cells: ir.Table, by: list[str]) -> ir.Table:
+    """One row an owner: `length` (its exposures), `entropy_sum` = sum c ln c, `squares` = sum v^2, `most`.
+
+    c is an owner's exposures of a category, v the sum of its items' unit entries there. `most` is the
+    number of items of the known category that has most of them, null where no category is known; it is
+    given only where the cells say their `items`.
+    """
+    most = {"most": cells["items"].max(where=cells[CODE] != UNKNOWN)} if "items" in cells.columns else {}
     return cells.aggregate(
         by=by,
         length=cells.exposures.sum().round().cast("int64"),
         entropy_sum=(cells.exposures * cells.exposures.ln()).sum(),
         squares=(cells.unit * cells.unit).sum(),
-        most=cells["items"].max(where=cells[CODE] != UNKNOWN),
+        **most,
     )
 
 
@@ -94,21 +93,21 @@ def _several(shared: Shared, column: str) -> bool:
     return bool(shared.catalog[column].type().is_array())
 
 
-def _coded(shared: Shared, column: str, owner: str, key: str | None) -> ir.Table:
+def _coded(shared: Shared, column: str, key: str | None) -> ir.Table:
     rows = shared.shown(key)
-    rows = rows.filter(rows[owner].notnull()).select(owner, ITEM_ID, *listed(key))
+    rows = rows.filter(rows[REQUEST_ID].notnull()).select(REQUEST_ID, ITEM_ID, *listed(key))
     return with_categories(shared, rows, column)
 
 
 def _spread_of_short_lists(shared: Shared, column: str, key: str | None) -> ir.Table:
-    """What `_spread` gives by request, in half the time, for items with one category each.
+    """What `_spread_of_lists` gives, in half the time, for items with one category each.
 
     With c_i the count of item i's category in its list, the sum over items of ln c_i is the sum
     over categories of c ln c, and that of c_i is that of c^2. This compares every item with every
-    other, so lists that are not short take the way of `_spread`.
+    other, so lists that are not short take that way.
     """
     by = [REQUEST_ID, *listed(key)]
-    coded = _coded(shared, column, REQUEST_ID, key)
+    coded = _coded(shared, column, key)
     lists = shared.once(
         f"list_codes_{column}", key, lambda: coded.aggregate(by=by, codes=coded[CODE].collect())
     )
@@ -134,19 +133,37 @@ def _spread_of_short_lists(shared: Shared, column: str, key: str | None) -> ir.T
 
 
 def list_spread(shared: Shared, column: str, key: str | None) -> ir.Table:
-    """How each list spreads over the categories; see `_spread`."""
+    """How each list spreads over the categories; see `_spread_of_cells`."""
 
     def build() -> ir.Table:
         if _several(shared, column):
-            return _spread(shared, column, REQUEST_ID, key)
+            return _spread_of_lists(shared, column, key)
         return _spread_of_short_lists(shared, column, key)
 
     return shared.once(f"list_spread_{column}", key, build)
 
 
+def user_categories(shared: Shared, column: str, key: str | None) -> ir.Table:
+    """One row for each user and each category of what they were shown: user_id, code, `exposures`, `unit`."""
+    return shared.once(f"user_categories_{column}", key, lambda: _user_categories(shared, column, key))
+
+
+def _user_categories(shared: Shared, column: str, key: str | None) -> ir.Table:
+    # From the distinct pairs, for what a user was shown again need not be looked up again.
+    coded = with_categories(shared, shared.user_items(key), column)
+    times = coded[EXPOSURES]
+    sums = {EXPOSURES: times.sum()}  # every share is 1, and whole numbers are cheaper to add up
+    if _several(shared, column):
+        sums = {EXPOSURES: (times * coded.share).sum(), "unit": (times * coded.unit).sum()}
+    return coded.aggregate(by=[USER_ID, *listed(key), CODE], **sums)
+
+
 def user_spread(shared: Shared, column: str, key: str | None) -> ir.Table:
-    """How all that a user was shown spreads over the categories; see `_spread`."""
-    return shared.once(f"user_spread_{column}", key, lambda: _spread(shared, column, USER_ID, key))
+    """How all that a user was shown spreads over the categories; see `_spread_of_cells`."""
+    cells = user_categories(shared, column, key)
+    exposures = cells[EXPOSURES].cast("float64")
+    cells = cells.mutate(exposures=exposures, unit=cells.unit if "unit" in cells.columns else exposures)
+    return _spread_of_cells(cells, [USER_ID, *listed(key)])
 
 
 def overall_spread(shared: Shared, column: str, key: str | None) -> ir.Table:

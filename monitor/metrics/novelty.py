@@ -8,7 +8,7 @@ import ibis
 import ibis.expr.types as ir
 
 from monitor.logs.columns import CATEGORY, ITEM_ID, TAGS, USER_ID
-from monitor.metrics.categories import CODE, item_categories
+from monitor.metrics.categories import CODE, UNKNOWN, item_categories, user_categories
 from monitor.metrics.concentration import of_events
 from monitor.metrics.family import NOTHING_SHOWN, Family, MetricSpec, Row, make
 from monitor.metrics.settings import MetricSettings
@@ -82,8 +82,9 @@ class Novelty(Family):
         tables = _counted_new(pairs, history, "item", ITEM_ID, key)
         for column in self._columns(shared, settings):
             values = item_categories(shared, column).select(ITEM_ID, CODE)
-            now = shared.once(f"user_values_{column}", key, lambda v=values: _valued(pairs, v, key))  # type: ignore[misc]
-            before = shared.once(f"history_values_{column}", None, lambda v=values: _valued(history, v, None))  # type: ignore[misc]
+            now = user_categories(shared, column, key)
+            now = now.filter(now[CODE] != UNKNOWN)
+            before = shared.once(f"history_values_{column}", None, lambda v=values: _valued(history, v))  # type: ignore[misc]
             tables += _counted_new(now, before, column, CODE, key)
         return shared.side_by_side(key, *tables).cross_join(
             history.limit(1).aggregate(history=ibis._.count())
@@ -107,9 +108,9 @@ class Novelty(Family):
                 yield maker.share(row[f"{name}_new"], row[f"{name}_pairs"], nothing)
 
 
-def _valued(pairs: ir.Table, values: ir.Table, key: str | None) -> ir.Table:
+def _valued(pairs: ir.Table, values: ir.Table) -> ir.Table:
     """The distinct pairs of a user and a value of their items."""
-    return pairs.join(values, ITEM_ID).select(USER_ID, CODE, *listed(key)).distinct()
+    return pairs.join(values, ITEM_ID).select(USER_ID, CODE).distinct()
 
 
 def _counted_new(now: ir.Table, before: ir.Table, name: str, what: str, key: str | None) -> list[ir.Table]:
