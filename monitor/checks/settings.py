@@ -14,7 +14,7 @@ class SliceSettings(Settings):
     """By which columns of the exposures the metrics are repeated, and how many values each may show."""
 
     by: tuple[str, ...] = Field((), description="columns of the exposures, such as scene, model or arm")
-    budget: int = Field(10, ge=1, le=200, description="the values with most requests; the rest is `other`")
+    budget: int = Field(10, ge=1, le=200, description="the values with most rows; the rest is `other`")
 
 
 class Objective(Settings):
