@@ -9,10 +9,11 @@ from operator import add
 import ibis
 import ibis.expr.types as ir
 
-from monitor.logs.columns import CATEGORY, ITEM_ID, REQUEST_ID, USER_ID
+from monitor.logs.columns import CATEGORY, ITEM_ID, USER_ID
 from monitor.metrics.categories import CODE, with_categories
-from monitor.metrics.concentration import actions, of_events
+from monitor.metrics.concentration import of_events
 from monitor.metrics.family import Family, MetricSpec, Row, make
+from monitor.metrics.feedback import RELEVANCE, acted
 from monitor.metrics.settings import MetricSettings
 from monitor.metrics.shared import Shared, listed
 from monitor.metrics.similarity import item_vectors, no_similarity, similarity_of
@@ -22,10 +23,10 @@ SERENDIPITY = MetricSpec(
     name="serendipity",
     help="How unlike a user's earlier actions the items are that they now act on; 0 the same again.",
     interval="normal",
-    parameters=("similarity", "history", "action_events"),
+    parameters=("similarity", "history", "action_events", "events", "attribution"),
     formula="mean over exposures that were acted on of 1 - the largest similarity between the item and "
-    "the items of the user's earlier actions (similarity as in intra_list_diversity). Feedback that "
-    "names its request matches by request and item, other feedback by user and item within the window.",
+    "the items of the user's earlier actions (similarity as in intra_list_diversity). Acted on is what an "
+    "event of a grade above 0 belongs to (see attribution); earlier actions are those of `action_events`.",
     answers="Does the recommender find things that people like and would not have come to by themselves?",
     misleads="A short history of actions makes everything look surprising. Users without earlier "
     "actions are left out (and counted), as are items without a usable vector.",
@@ -48,15 +49,15 @@ class Serendipity(Family):
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
         by = listed(key)
-        acted = shared.once("acted", key, lambda: _acted(shared, settings, key))
-        every = acted.aggregate(by=by, acted=acted[WEIGHT].sum())
+        done = shared.once("serendipity_acted", key, lambda: _acted(shared, settings, key))
+        every = done.aggregate(by=by, acted=done[WEIGHT].sum())
         history = shared.history_actions
         if history is None:
             return shared.side_by_side(key, every).mutate(history=0, exposures=0, total=0.0, squares=0.0)
         history = of_events(history, settings).select(USER_ID, ITEM_ID)
         history = history.filter([history[USER_ID].notnull(), history[ITEM_ID].notnull()]).distinct()
         closest = _closest_by_vector if similarity_of(shared, settings) == "vector" else _closest_by_category
-        valued = closest(shared, acted, history, key)
+        valued = closest(shared, done, history, key)
         valued = valued.mutate(distance=1.0 - valued.closest)
         sums = valued.aggregate(
             by=by,
@@ -84,18 +85,9 @@ class Serendipity(Family):
 
 def _acted(shared: Shared, settings: MetricSettings, key: str | None) -> ir.Table:
     """One row for each user, item (and group) acted on, with the number of such exposures as weight."""
-    done = actions(shared, settings)
-    shown = shared.shown(key)
-    shown = shown.filter(shown[USER_ID].notnull()).select(REQUEST_ID, USER_ID, ITEM_ID, *listed(key))
-    if REQUEST_ID in done.columns:
-        named = done.filter(done[REQUEST_ID].notnull()).select(REQUEST_ID, ITEM_ID).distinct()
-        other = done.filter(done[REQUEST_ID].isnull()).select(USER_ID, ITEM_ID).distinct()
-        by_request = shown.semi_join(named, [REQUEST_ID, ITEM_ID])
-        by_user = shown.anti_join(named, [REQUEST_ID, ITEM_ID]).semi_join(other, [USER_ID, ITEM_ID])
-        matched = by_request.union(by_user)
-    else:
-        matched = shown.semi_join(done.select(USER_ID, ITEM_ID).distinct(), [USER_ID, ITEM_ID])
-    return matched.aggregate(by=[USER_ID, ITEM_ID, *listed(key)], **{WEIGHT: matched.count().cast("float64")})
+    done = acted(shared, settings, key)
+    done = done.filter(done[RELEVANCE] > 0, done[USER_ID].notnull())
+    return done.aggregate(by=[USER_ID, ITEM_ID, *listed(key)], **{WEIGHT: done.count().cast("float64")})
 
 
 def _closest_by_category(shared: Shared, acted: ir.Table, history: ir.Table, key: str | None) -> ir.Table:

@@ -119,21 +119,12 @@ def belongs_to(action, rows):
 
 
 def serendipity(found, world, settings, shown, like):
-    acts = [f for f in world.feedback if f["item_id"] is not None and is_action(f, settings)]
-
-    def acted(row):
-        for f in acts:
-            if f["item_id"] == row["item_id"]:
-                if f.get("request_id") is not None:
-                    if f["request_id"] == row["request_id"]:
-                        return True
-                elif f["user_id"] is not None and f["user_id"] == row["user_id"]:
-                    return True
-        return False
+    acts = [f for f in world.feedback if f["item_id"] is not None and f["event"] in settings.events]
+    acted = {(belongs_to(f, world.around or world.exposures), f["item_id"]) for f in acts}
 
     values = []
-    for row in shown:
-        if row["user_id"] is None or not acted(row):
+    for row in {(r["request_id"], r["item_id"]): r for r in shown}.values():
+        if row["user_id"] is None or (row["request_id"], row["item_id"]) not in acted:
             continue
         earlier = {i for u, i in world.history_actions or [] if u == row["user_id"] and like.comparable(i)}
         if earlier and like.comparable(row["item_id"]):

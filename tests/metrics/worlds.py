@@ -55,8 +55,17 @@ class World:
     window: tuple[datetime, datetime] | None = None
 
     def where(self, column: str, value: str) -> World:
-        """The same world with only the exposures of one slice."""
-        return replace(self, exposures=[r for r in self.exposures if (r.get(column) or "unknown") == value])
+        """The same world with only the exposures of one slice; actions belong to the lists as before."""
+        own = [r for r in self.exposures if (r.get(column) or "unknown") == value]
+        return replace(self, exposures=own, around=self.around or self.exposures)
+
+
+ACTED_AT = START + timedelta(minutes=29)
+
+
+def timed(rows: list[dict]) -> list[dict]:
+    """Actions, those without a time as late as they count for every list of a small world."""
+    return [{"ts": ACTED_AT, **row} for row in rows]
 
 
 def table(backend, name: str, rows: list[dict], columns: list[str], types: dict | None = None):
@@ -90,12 +99,14 @@ def shared_of(world: World, backend=None, **options) -> Shared:
     return Shared(
         table(backend, "exposures", world.exposures, shown, users),
         around=None if world.around is None else table(backend, "around", world.around, shown, users),
-        responses=None if world.responses is None else table(backend, "responses", world.responses, done),
+        responses=None
+        if world.responses is None
+        else table(backend, "responses", timed(world.responses), done),
         window=world.window,
         catalog=None
         if world.catalog is None
         else table(backend, "catalog", world.catalog, ["item_id", *world.catalog_columns], own),
-        feedback=None if world.feedback is None else table(backend, "feedback", world.feedback, done),
+        feedback=None if world.feedback is None else table(backend, "feedback", timed(world.feedback), done),
         history_user_items=pairs("history", world.history, ("user_id", "item_id", "exposures")),
         history_actions=pairs("history_actions", world.history_actions),
         previous_day_user_items=pairs("yesterday", world.yesterday),
