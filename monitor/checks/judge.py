@@ -97,8 +97,8 @@ def mark_late(results: Iterable[Result], why: str) -> list[Result]:
 
 
 def _late(result: Result, why: str) -> Result:
-    if result.status is Status.ERROR:
-        return result
+    if result.status is Status.ERROR or (result.metric == RULE and result.status is Status.UNDEFINED):
+        return result  # more rows would not make a rule apply
     if result.status is Status.VIOLATED and result.metric == RULE and not result.threshold:
         return replace(result, detail=f"{result.detail}; the window is not complete: {why}".lstrip("; "))
     return replace(result, status=Status.LATE, detail=why)

@@ -14,7 +14,7 @@ from great_expectations.expectations.expectation import Expectation
 
 from monitor.checks.evidence import columns_of, order_of, readable_rows
 from monitor.checks.rule_tables import LIST_COLUMNS, arrivals, with_list_columns
-from monitor.expectations.engine import Outcome, RuleEngine
+from monitor.expectations.engine import Outcome, Rules
 from monitor.expectations.lists import FILES, ListFileError
 from monitor.expectations.messages import shorten
 from monitor.expectations.suites import LoadedRule
@@ -32,10 +32,14 @@ _OWN = "rule_"
 
 @dataclass(slots=True)
 class RuleTables:
-    """The physical name of each table that rules may look at, and why one of them is missing."""
+    """The physical name of each table that rules may look at, and why one of them is missing.
+
+    `known` are the columns of the exposures log in any window, not in this one alone.
+    """
 
     names: dict[str, str] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
+    known: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,7 @@ class _Ready:
 
 
 def check_rules(
-    rule_engine: RuleEngine,
+    rule_engine: Rules,
     engine: Engine,
     rules: Sequence[LoadedRule],
     tables: WindowTables,
@@ -60,7 +64,7 @@ def check_rules(
     """Judge every rule on one window, in the order given.
 
     Args:
-        rule_engine, engine: GX and Ibis on one database.
+        rule_engine, engine: GX and Ibis on the same tables.
         rules: what monitor.expectations.suites.load_rules gave.
         tables: the window's tables; what is made of them is added to their `made`.
         rows: the most evidence rows of one rule.
@@ -86,7 +90,8 @@ def check_rules(
 
 def make_tables(engine: Engine, rules: Sequence[LoadedRule], tables: WindowTables) -> RuleTables:
     """Make what the loaded rules look at, and nothing else."""
-    result = RuleTables()
+    columns = tables.shared.exposures.columns
+    result = RuleTables(known=frozenset(columns) if tables.known is None else tables.known)
     asked = {rule.table for rule in rules} | {str(rule.kwargs.get("catalog_table", "")) for rule in rules}
     shared = tables.shared
 
@@ -135,7 +140,7 @@ def _named(engine: Engine, name: str, table: ir.Table, made: list[str]) -> str:
 
 
 def judge(
-    rule_engine: RuleEngine,
+    rule_engine: Rules,
     rules: Sequence[LoadedRule],
     tables: RuleTables,
     *,
@@ -154,18 +159,31 @@ def judge(
         for rule in mine:
             try:
                 ready.append(_prepared(rule, present, tables))
+            except _DoesNotApply as why:
+                results[rule.name] = _result(rule, Status.UNDEFINED, detail=f"not applicable: {why}")
             except _CannotRun as why:
                 results[rule.name] = _error(rule, str(why))
         if ready and physical is not None:
             outcomes = rule_engine.judge(physical, [one.expectation for one in ready])
             for one, outcome in zip(ready, outcomes, strict=True):
                 result = verdict(one.rule, outcome)
-                if result.status is Status.VIOLATED:
+                if result.status is Status.VIOLATED and not outcome.whole:
                     result = _with_evidence(rule_engine, physical, present, one, result, rows, salt)
                 results[one.rule.name] = result
         if seconds is not None:
             seconds[f"rules on {table}"] = time.perf_counter() - started
+    for pack in {rule.pack for rule in rules if rule.assumed}:
+        mine = [rule for rule in rules if rule.pack == pack]
+        if all(results[rule.name].status is Status.UNDEFINED for rule in mine):
+            # Whoever asked for the pack asked for something, and would never hear that nothing is judged.
+            for rule in mine:
+                in_vain = f"no rule of the pack {pack} can be judged; {results[rule.name].detail}"
+                results[rule.name] = _error(rule, in_vain)
     return [results[rule.name] for rule in rules]
+
+
+class _DoesNotApply(Exception):
+    """Which column, that a pack looks at and nobody has named, the log does not have."""
 
 
 class _CannotRun(Exception):
@@ -177,8 +195,13 @@ def _prepared(rule: LoadedRule, present: Mapping[str, str], tables: RuleTables) 
         if name not in tables.names:
             raise _CannotRun(f"needs the table {name}: {tables.missing.get(name, 'there is none')}")
     for column in rule.columns:
-        if column not in present:
+        if column not in present and rule.expectation.expectation_type != "expect_column_to_exist":
             needs = LIST_COLUMNS.get(column, ()) if rule.table == "requests" else ()
+            asked = needs or ((f"exposures.{column}",) if rule.table == "exposures" else ())
+            never = [one.removeprefix("exposures.") for one in asked if one.startswith("exposures.")]
+            never = [one for one in never if one not in tables.known]
+            if never and column in rule.assumed:
+                raise _DoesNotApply(f"the exposures log has no column {' and no column '.join(never)}")
             because = f", which needs {' and '.join(needs)}" if needs else ""
             raise _CannotRun(f"the table {rule.table} has no column {column}{because}")
     changes: dict[str, object] = {}
@@ -238,7 +261,7 @@ def failed(rules: Sequence[LoadedRule], why: str) -> list[Result]:
 
 
 def _with_evidence(
-    rule_engine: RuleEngine,
+    rule_engine: Rules,
     table: str,
     present: Mapping[str, str],
     ready: _Ready,

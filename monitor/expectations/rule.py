@@ -56,6 +56,9 @@ class LoadedRule:
     runbook: str = ""
     description: str = ""
     source: str = ""
+    pack: str = ""
+    assumed: frozenset[str] = frozenset()
+    """The columns that a pack asks for by itself, so that nobody has said that the log has them."""
 
     @property
     def with_confidence(self) -> bool:
@@ -65,14 +68,23 @@ class LoadedRule:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of its own table that the expectation names."""
-        named: list[str] = []
-        for key in ("column", "column_A", "column_B", "column_list", "time_column"):
-            value = self.kwargs.get(key)
-            named.extend([value] if isinstance(value, str) else value or [])
-        return tuple(dict.fromkeys(map(str, named)))
+        return columns_in(self.kwargs)
 
     def mentions(self, column: str) -> bool:
         """Whether the arguments name this column anywhere, row conditions and queries included."""
         name = re.escape(json.dumps(column, ensure_ascii=False)[1:-1])
         arguments = json.dumps(self.kwargs, default=str, ensure_ascii=False)
         return re.search(rf"(?<!\w){name}(?!\w)", arguments) is not None
+
+
+def columns_in(kwargs: Mapping[str, Any]) -> tuple[str, ...]:
+    """The columns that an expectation's arguments name.
+
+    >>> columns_in({"column_list": ["price", "boost"], "mostly": 0.9})
+    ('price', 'boost')
+    """
+    named: list[str] = []
+    for key in ("column", "column_A", "column_B", "column_list", "time_column"):
+        value = kwargs.get(key)
+        named.extend([value] if isinstance(value, str) else value or [])
+    return tuple(dict.fromkeys(map(str, named)))

@@ -16,7 +16,7 @@ from monitor.expectations.gx import pydantic
 from monitor.expectations.messages import did_you_mean, shorten
 from monitor.expectations.packs import pack_names, pack_path
 from monitor.expectations.parameters import LeftOut, MissingParameter, fill, names_in
-from monitor.expectations.rule import TABLES, LoadedRule, Problem
+from monitor.expectations.rule import TABLES, LoadedRule, Problem, columns_in
 from monitor.expectations.settings import RuleSettings
 from monitor.results import Kind
 from monitor.settings import NAME_PATTERN
@@ -136,7 +136,17 @@ class SuiteReader:
             runbook=str(meta.get("runbook") or ""),
             description=str(meta.get("description") or ""),
             source=f"{self.file}: {place}",
+            pack=self.source.pack or "",
+            assumed=self._assumed(raw, located),
         )
+
+    def _assumed(self, raw: dict[str, Any], filled: dict[str, Any]) -> frozenset[str]:
+        """The columns that the pack names and the config does not."""
+        if not self.source.pack:
+            return frozenset()
+        given = self.source.parameters.keys()
+        own = {key: value for key, value in filled.items() if not names_in(raw.get(key)) & given}
+        return frozenset(columns_in(own))
 
     def _words(
         self, place: str, entry: dict[str, Any], meta: dict[str, Any]

@@ -39,9 +39,8 @@ def as_junit(judged: Sequence[Judged]) -> str:
         counts = {"failures": 0, "errors": 0, "skipped": 0}
         for one in mine:
             when = f"{one.window.start:%Y-%m-%dT%H:%M:%SZ}"
-            case = ElementTree.SubElement(
-                suite, "testcase", classname=f"{name}.{one.check}", name=f"{title(one.result)} {when}"
-            )
+            shown = f"{title(one.result)} {when}".translate(_NOT_TEXT)  # a slice's value is the log's
+            case = ElementTree.SubElement(suite, "testcase", classname=f"{name}.{one.check}", name=shown)
             kind = _junit_kind(one.result)
             if kind is not None:
                 counts[{"failure": "failures", "error": "errors"}.get(kind, kind)] += 1
@@ -65,6 +64,7 @@ def _junit_kind(result: Result) -> str | None:
             return "error"
         case _:
             judged = result.metric == "rule" or result.threshold is not None
+            judged = judged and result.status is not Status.UNDEFINED  # a rule that does not apply to the log
             return "error" if judged else "skipped"
 
 

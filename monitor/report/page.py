@@ -97,7 +97,8 @@ def recommender(state: RecommenderState, snapshot: Snapshot, now: datetime) -> R
     pending = [rows.pending_row(state.name, info) for info in state.rules if info.rule not in judged]
     rule_rows = [rows.rule_row(series, now) for series in _worst_first(rules)] + pending
     objective_rows = [rows.objective_row(series, now) for series in _worst_first(objectives)]
-    statuses = [series.standing for series in (*rules, *objectives)]
+    judged_rules = [series for series in rules if series.standing is not Status.UNDEFINED]  # those that apply
+    statuses = [series.standing for series in (*judged_rules, *objectives)]
     statuses += [Status.ERROR for series in metrics if series.result.status is Status.ERROR]
     statuses += [Status.ERROR] if state.error is not None else []
     if not (rules or objectives or pending):  # judged by nobody: then only whether the log itself is well
@@ -105,12 +106,12 @@ def recommender(state: RecommenderState, snapshot: Snapshot, now: datetime) -> R
     failed = [s for s in metrics if s.result.status is Status.ERROR and not rows.has_objective(s.result)]
     failed_rows = [rows.objective_row(series, now) for series in failed]
     shown = (*rule_rows, *objective_rows, *failed_rows)
-    attention = [row for row in shown if row.verdict.key != "ok" and row.since]
+    attention = [row for row in shown if row.verdict.key not in ("ok", "undefined") and row.since]
     return RecommenderView(
         name=numbers.visible(state.name),
         href=rows.recommender_href(state.name),
         verdict=rows.verdict(worst(statuses)),
-        summary=_summary([series.standing for series in rules], objectives, len(pending)),
+        summary=_summary([series.standing for series in judged_rules], objectives, len(pending)),
         error=numbers.visible_lines(state.error or ""),
         last_window="" if state.last_window is None else numbers.window(state.last_window),
         last_run=None if state.last_run is None else rows.moment(state.last_run, now),

@@ -181,6 +181,8 @@ def _rule(values: Values, series: Series) -> None:
     given = result.labels
     if any(label in given for label in SLICE_LABELS):
         return  # a rule by slice is the page's matter; as a gauge it would be taken for the whole
+    if series.standing is Status.UNDEFINED:
+        return  # it does not apply to this log, so it has no verdict
     labels = (_label(series.recommender), _label(given.get("rule", "")), _label(given.get("kind", "")))
     _status(values, "recsys_rule_status", labels, _verdict(series.standing), VERDICTS)
     _one(values, "recsys_rule_violation_ratio", labels, result.value)

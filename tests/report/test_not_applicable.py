@@ -1,0 +1,48 @@
+"""A rule that does not apply to its log: told as such; no gauge, verdict or CI server takes it for bad."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from xml.etree import ElementTree
+
+from monitor.history.snapshot import Snapshot
+from monitor.report.judged import Judged, as_junit
+from monitor.report.page import overview, recommender_page
+from monitor.report.table import summary
+from monitor.results import Kind, Status
+from monitor.service.exporter import Exporter, SnapshotCollector
+from tests.service import pictures
+
+WHY = "not applicable: the exposures log has no column position"
+GAPS = pictures.rule("position_gaps", Kind.SOFT, Status.UNDEFINED, detail=WHY, threshold=0.001)
+
+
+def snapshot() -> Snapshot:
+    news = pictures.news()
+    gaps = pictures.series(GAPS, recommender="news", check="rules", hours=3)
+    return replace(pictures.full(), recommenders=(replace(news, series=(*news.series, gaps)),))
+
+
+def test_the_page_shows_it_and_all_is_well():
+    page = overview(snapshot(), pictures.NOW)
+    assert page.summary == "All is well with news"
+    found = recommender_page(snapshot(), "news", pictures.NOW)
+    assert found is not None
+    assert found.recommender.summary == "1 rule ok"
+    assert found.recommender.attention == ()
+    (row,) = [row for row in found.recommender.rules if row.name == "position_gaps"]
+    assert row.verdict.key == "undefined"
+
+
+def test_it_has_no_status_among_the_gauges():
+    collector = SnapshotCollector(snapshot, version="0.1.0", url="http://monitor.test")
+    lines = Exporter(collector).scrape("")[0].decode().splitlines()
+    assert any('rule="empty_list"' in line for line in lines)
+    assert not any("position_gaps" in line for line in lines if "recsys_rule_violations_total" not in line)
+
+
+def test_a_ci_server_sees_it_skipped_and_the_table_counts_no_verdict():
+    judged = [Judged("news", "rules", pictures.LAST, GAPS)]
+    (case,) = ElementTree.fromstring(as_junit(judged)).iter("testcase")
+    assert [(child.tag, child.get("message")) for child in case] == [("skipped", WHY)]
+    assert summary(judged) == "1 window: nothing was judged"
