@@ -25,7 +25,7 @@ USER 10001:10001
 VOLUME /var/lib/recsys-monitor
 EXPOSE 9108
 HEALTHCHECK --interval=15s --timeout=5s --start-period=60s --retries=3 \
-    CMD ["python", "-c", "import os, urllib.request as r; r.urlopen(os.environ['RECSYS_HEALTH_URL'], timeout=4)"]
+    CMD ["python", "-m", "monitor.service.probe"]
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["recsys-monitor"]
 CMD ["run", "--config", "/etc/recsys-monitor/recsys-monitor.yaml"]

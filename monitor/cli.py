@@ -84,6 +84,7 @@ def run(config: ConfigPath) -> None:
 def _serve(path: Path) -> int:
     # The imports take seconds; a stop in that time is a clean one too, as process 1 of a container as well.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the config is about to be read anyway
     from monitor.config.load import load_config
     from monitor.service.daemon import Daemon
     from monitor.service.logging import configure

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from monitor.checks.judge import worst
 from monitor.config.check import Checked
-from monitor.config.load import ConfigError, load_checked
+from monitor.config.load import ConfigError, Problem, load_checked
 from monitor.config.models import Config
 from monitor.exporting import check_name
 from monitor.history.plain import iso
@@ -18,7 +18,7 @@ from monitor.report.judged import Judged
 from monitor.results import Status, Window
 from monitor.service.once import OneOff, one_off
 from monitor.service.salt import install_salt
-from monitor.service.web_config import load_web_config
+from monitor.service.web_config import WebConfigError, load_web_config
 from monitor.terminal import NOT_JUDGED, OK, VIOLATED, note, progress, say
 
 MANY_WINDOWS = 1000
@@ -39,9 +39,15 @@ def load(path: Path, only: str | None = None) -> tuple[Config, list[Checked]]:
 
 def validate(path: Path) -> str:
     """What can be said of a good config; a wrong one ends the command."""
-    config, checked = load(path)
+    config, checked = load_checked(path)
+    problems = [problem for one in checked for problem in one.problems]
     if config.server.web_config is not None:
-        load_web_config(config.server.web_config)
+        try:
+            load_web_config(config.server.web_config)
+        except WebConfigError as exc:
+            problems += [Problem("server.web_config", line) for line in str(exc).splitlines()]
+    if problems:
+        raise ConfigError(path, problems)
     rules = sum(len(one.rules) for one in checked)
     return f"{path}: good; {len(config.recommenders)} recommender(s), {rules} rule(s)"
 
@@ -135,4 +141,5 @@ def _why_empty(log: Log) -> str:
 def _salt(state: Path) -> str:
     """The salt of the daemon's evidence where there is one, so that a user has one hash everywhere."""
     path = state / "salt"
-    return path.read_text("ascii") if path.is_file() else secrets.token_hex(16)
+    kept = path.read_text("ascii") if path.is_file() else ""
+    return kept or secrets.token_hex(16)  # a crash of a machine can leave an empty file

@@ -22,6 +22,8 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
+from monitor.report.numbers import harmless
+
 OK, VIOLATED, USAGE, NOT_JUDGED, INTERRUPTED = 0, 1, 2, 3, 130
 DEBUG_VARIABLE = "RECSYS_MONITOR_TRACEBACK"
 _FIRST_YEAR, _LAST_YEAR = 1970, 2200
@@ -36,8 +38,8 @@ class _Console(Console):
         drop_output()
 
 
-errors = _Console(stderr=True, highlight=False, soft_wrap=True)
-out = _Console(highlight=False)
+errors = _Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
+out = _Console(highlight=False, emoji=False)
 
 
 def drop_output() -> None:
@@ -59,17 +61,17 @@ def printing() -> Iterator[None]:
 
 def say(text: str) -> None:
     """A line for people on standard output, never wrapped."""
-    out.print(escape(text), soft_wrap=True)
+    out.print(escape(harmless(text)), soft_wrap=True)
 
 
 def note(text: str) -> None:
     """A line for people on standard error."""
-    errors.print(escape(text))
+    errors.print(escape(harmless(text)))
 
 
 def fail(message: str, code: int = USAGE) -> NoReturn:
     """End the command with a sentence."""
-    errors.print(f"[bold red]error:[/] {escape(message)}")
+    errors.print(f"[bold red]error:[/] {escape(harmless(message))}")
     sys.exit(code)
 
 

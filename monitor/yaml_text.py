@@ -140,8 +140,10 @@ def _error(message: str, node: yaml.Node) -> yaml.constructor.ConstructorError:
 def _sentence(exc: yaml.MarkedYAMLError) -> str:
     problem = (exc.problem or "is not YAML").strip()
     if "could not determine a constructor for the tag" in problem:
-        tag = problem.rsplit("tag ", 1)[-1].strip("'")
-        return f"the tag {tag[:80]!r} is not allowed; only plain values are"
+        # Neither a tag nor an alias is shown: it may be a password that starts with ! or *.
+        return "a tag is not allowed, only plain values are; a text that starts with ! needs quotes"
+    if problem.startswith("found undefined alias"):
+        return "is not YAML: an alias of nothing; a text that starts with * needs quotes"
     if problem == "found character '\\t' that cannot start any token":
         return "is not YAML: a tab; indent with spaces"
     if problem == "found character '%' that cannot start any token":

@@ -110,5 +110,5 @@ def suggest_objectives(guesses: Mapping[str, Guess], beside: Mapping[str, Neighb
     if c.CATALOG in beside:
         lines.append("- {metric: gini, max: 0.9} # how unevenly the catalog's items are shown")
     if c.PROPENSITY in guesses:
-        lines.append("- {metric: effective_sample_size, min: 0.1}")
+        lines.append("- {metric: effective_sample_size, min: 1000} # counted in exposures")
     return lines

@@ -146,6 +146,15 @@ def visible_lines(text: str, limit: int = 40) -> str:
     return "\n".join(visible(line) for line in text.splitlines()[:limit])
 
 
+def harmless(text: str) -> str:
+    """Our own message, that may quote foreign text, for a terminal or a log: whole, and its lines stay lines.
+
+    >>> harmless("a: wrong\\nb: \\x1b[31m")
+    'a: wrong\\nb: [U+001B][31m'
+    """
+    return "\n".join(visible(line, max(len(line), 1)) for line in text.split("\n"))
+
+
 def _visible_character(character: str) -> str:
     if unicodedata.category(character) in _UNSEEN:
         return f"[{_CONTROLS.get(character) or f'U+{ord(character):04X}'}]"

@@ -8,6 +8,8 @@ import sys
 import threading
 from datetime import UTC, datetime
 
+from monitor.report.numbers import harmless
+
 _LIBRARIES = ("apscheduler", "great_expectations", "alembic", "uvicorn.access", "botocore", "s3fs", "fsspec")
 
 
@@ -27,11 +29,11 @@ class JsonFormatter(logging.Formatter):
 
 
 class PlainFormatter(logging.Formatter):
-    """Time in UTC, level, message; a line break from a log's content cannot forge a second entry."""
+    """Time in UTC, level, message; what a log holds can neither forge a second entry nor steer a terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        message = record.getMessage().replace("\n", "\\n").replace("\r", "\\r")
+        message = harmless(record.getMessage().replace("\n", "\\n").replace("\r", "\\r"))
         text = f"{time} {record.levelname:<7} {message}"
         return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
 

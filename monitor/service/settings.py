@@ -50,6 +50,8 @@ def _checked_url(value: str) -> str:
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
         raise ValueError(f"{value!r} is not a base URL; write it as https://monitor.example.org")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("a user or password would be shown in every alert and on /metrics; leave it out")
     return value.rstrip("/")
 
 

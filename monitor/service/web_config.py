@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
+from monitor.yaml_text import YamlProblem, read_yaml
 
 _BCRYPT = re.compile(r"\$2[aby]\$(0[4-9]|1[0-9]|20)\$[./A-Za-z0-9]{53}")
 _CLIENT_AUTH = {"NoClientCert": ssl.CERT_NONE, "RequireAndVerifyClientCert": ssl.CERT_REQUIRED}
@@ -77,13 +77,9 @@ class WebConfig:
 def load_web_config(path: Path) -> WebConfig:
     """Read and check a web config file. Raises WebConfigError with every mistake at once."""
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise WebConfigError(path, [("", f"cannot be read: {error.strerror}")]) from None
-    except UnicodeDecodeError:
-        raise WebConfigError(path, [("", "is not UTF-8 text")]) from None
-    except yaml.YAMLError as error:
-        raise WebConfigError(path, [("", _yaml_place(error))]) from None
+        raw = read_yaml(path)
+    except YamlProblem as error:
+        raise WebConfigError(path, [(error.place, error.message)]) from None
     if raw is None:
         return WebConfig()
     if not isinstance(raw, dict):
@@ -99,13 +95,6 @@ def load_web_config(path: Path) -> WebConfig:
     if problems:
         raise WebConfigError(path, problems)
     return WebConfig(users, tls)
-
-
-def _yaml_place(error: yaml.YAMLError) -> str:
-    """The place of a syntax error, without the line itself, which may hold a hash."""
-    mark = getattr(error, "problem_mark", None)
-    where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
-    return f"{where}is not YAML: {getattr(error, 'problem', None) or 'syntax error'}"
 
 
 def _users(raw: Any, problems: list[tuple[str, str]]) -> dict[str, str]:

@@ -117,6 +117,23 @@ def test_a_wrong_web_config_is_found_by_validate(world, monitor):
     assert "basic_auth_user" in ran.err
 
 
+def test_mistakes_of_the_rules_and_of_the_web_config_come_together(world, monitor):
+    (world / "web.yaml").write_text("basic_auth_user: {}\n")
+    text = (world / "ok.yaml").read_text().replace("pack: lists", "pack: list")
+    (world / "two.yaml").write_text(text + "server: {web_config: web.yaml}\n")
+    ran = monitor("validate", "--config", "two.yaml")
+    assert ran.code == 2
+    assert "2 problems" in ran.err
+    assert "server.web_config" in ran.err
+    assert "recommenders[0].rules[0].pack" in ran.err
+
+
+def test_what_a_message_quotes_steers_no_terminal_and_makes_no_pictures(world, monitor):
+    ran = monitor("init", "log\x1b[31m:smile:.csv", "--output", "-")
+    assert ran.code == 2
+    assert "log[U+001B][31m:smile:.csv" in ran.err
+
+
 def _own(world, tmp_path, name="violated"):
     """A copy of the folder, to write into."""
     folder = tmp_path / "own"

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import copy
+import importlib.util
+import json
 import re
 import shutil
 import subprocess
@@ -223,10 +225,10 @@ def test_the_image_runs_as_the_user_of_the_compose_file_and_asks_for_its_health(
     assert instructions("USER") == [SERVICES["monitor"]["user"]]
     assert "--uid 10001" in DOCKERFILE
     assert "RECSYS_HEALTH_URL=http://127.0.0.1:9108/-/healthy" in DOCKERFILE
-    check = instructions("HEALTHCHECK")[0]
-    code = SERVICES["monitor"]["healthcheck"]["test"][3]
-    assert code in check
-    compile(code, "healthcheck", "exec")
+    asked = SERVICES["monitor"]["healthcheck"]["test"]
+    assert asked[:3] == ["CMD", "python", "-m"]
+    assert json.dumps(asked[1:]) in instructions("HEALTHCHECK")[0]
+    assert importlib.util.find_spec(asked[3]) is not None
 
 
 def test_what_the_image_copies_is_there_and_not_kept_out() -> None:

@@ -30,6 +30,27 @@ def problems(folder: Path, text: str) -> dict[str, str]:
     return dict(caught.value.problems)
 
 
+def test_what_yaml_alone_would_stumble_over_or_take_silently_is_a_problem_with_its_place(tmp_path):
+    assert (
+        "looks like a date"
+        in problems(tmp_path, "basic_auth_users: {alice: 2026-13-45}")["line 1, column 27"]
+    )
+    twice = f"basic_auth_users:\n  alice: {HASH}\n  alice: {HASH}\n"
+    assert "given twice" in problems(tmp_path, twice)["line 3, column 3"]
+
+
+def test_a_password_in_the_clear_is_not_shown_whatever_yaml_makes_of_it(tmp_path):
+    for password in ("*hunter2", "!hunter2", "hunter2", "%hunter2", "[hunter2", "&hunter2"):
+        found = problems(tmp_path, f"basic_auth_users: {{alice: {password}}}")
+        assert "hunter2" not in str(found)
+
+
+def test_the_address_that_alerts_link_to_holds_no_password():
+    with pytest.raises(ValidationError, match="leave it out"):
+        ServerSettings(external_url="https://me:hunter2@monitor.example.org")
+    assert ServerSettings(external_url="https://monitor.example.org/a/").public_url().endswith(".org/a")
+
+
 def test_an_empty_file_asks_for_nothing(tmp_path):
     config = load(tmp_path, "")
     assert (dict(config.users), config.tls, config.guards) == ({}, None, False)

@@ -1,0 +1,54 @@
+"""What a container asks of its daemon, with and without a web config file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import bcrypt
+import pytest
+
+from monitor.service.probe import is_alive
+from monitor.service.server import serve
+from monitor.service.settings import ServerSettings
+from monitor.service.web import ReloadOutcome
+from tests.processes import free_port
+from tests.service import pictures
+from tests.service.certificates import write_certificate
+
+WEB_CONFIGS = {
+    "nothing": "",
+    "a password": f"basic_auth_users: {{alice: {bcrypt.hashpw(b'secret', bcrypt.gensalt(4)).decode()}}}\n",
+    "tls": "tls_server_config: {cert_file: server.crt, key_file: server.key}\n",
+    "a client certificate": "tls_server_config: {cert_file: server.crt, key_file: server.key, "
+    "client_ca_file: server.crt, client_auth_type: RequireAndVerifyClientCert}\n",
+}
+
+
+def answers(folder: Path, text: str, *, healthy: bool) -> bool:
+    write_certificate(folder)
+    (folder / "web.yaml").write_text(text)
+    server = serve(
+        ServerSettings(listen="127.0.0.1:0", web_config=folder / "web.yaml"),
+        pictures.empty,
+        reload=lambda: ReloadOutcome(True),
+        ready=lambda: True,
+        healthy=lambda: healthy,
+    )
+    try:
+        return is_alive(f"{server.address}/-/healthy")
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize("wanted", WEB_CONFIGS)
+def test_a_daemon_is_alive_whatever_it_wants_to_see_first(tmp_path, wanted):
+    assert answers(tmp_path, WEB_CONFIGS[wanted], healthy=True)
+
+
+def test_a_daemon_that_says_it_is_not_well_is_not(tmp_path):
+    assert not answers(tmp_path, "", healthy=False)
+    assert not answers(tmp_path, WEB_CONFIGS["tls"], healthy=False)
+
+
+def test_nobody_there_is_not_alive():
+    assert not is_alive(f"http://127.0.0.1:{free_port()}/-/healthy")
