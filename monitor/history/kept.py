@@ -1,13 +1,15 @@
-"""Which items each user was shown, kept by window, so that a long history is never read again from raw logs.
+"""What is kept of each window, so that a long history is never read again from raw logs.
 
-One Parquet file a window: user_id, item_id, scene where the log has one, exposures. A file is written beside
-its place, flushed to the disk and renamed: it is there as a whole, or not at all.
+One Parquet file a window. It is written beside its place, flushed to the disk and renamed: it is there as
+a whole, or not at all. `KeptPairs` are the items that each user was shown: user_id, item_id, scene where the
+log has one, exposures.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -36,37 +38,18 @@ class Table(Protocol):
     def get_name(self) -> str: ...
 
 
-class KeptPairs:
-    """The kept user-item pairs of one recommender, in `kept/NAME` of the state folder."""
+class KeptWindows(ABC):
+    """One file a window in a folder; `what` names what is in it."""
 
-    def __init__(self, state: Path, recommender: str) -> None:
-        if not re.fullmatch(NAME_PATTERN, recommender):
-            raise ValueError("a recommender's name becomes a folder; this one is not a valid name")
-        self.folder = state / "kept" / recommender
+    what: str
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self._whole: dict[str, tuple[int, int]] = {}  # file name -> time of change and size when it was whole
 
-    def keep(
-        self,
-        window: Window,
-        table: str | Table | duckdb.DuckDBPyRelation,
-        connection: duckdb.DuckDBPyConnection,
-        *,
-        distinct: bool = False,
-    ) -> Path:
-        """Write the pairs of a window, in place of those that were kept before.
-
-        `table` is a table or view of the connection's database by name, an Ibis table of that name, or a
-        relation of the connection; its columns are user_id, item_id, exposures and perhaps scene, others are
-        summed away, unless the rows are known to be `distinct` pairs (adding up ten million of them costs
-        seconds). Rows without an item are left out. Raises StoreError when the file cannot be written; the
-        old file is then still there.
-        """
-        if not isinstance(table, duckdb.DuckDBPyRelation):
-            table = connection.table(table if isinstance(table, str) else table.get_name())
-        pairs = table.filter(f"{ITEM_ID} IS NOT NULL")
-        place = self._path(window)
-        write_pairs(pairs if distinct else added_up(pairs), place)
-        return place
+    @abstractmethod
+    def added_up(self, rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+        """The rows of several windows as if they were of one."""
 
     def paths(self, start: datetime, end: datetime, length: timedelta) -> dict[Window, Path]:
         """The kept windows of this length that lie in [start, end), oldest first, each with its file.
@@ -82,7 +65,7 @@ class KeptPairs:
 
     def forget(self, window: Window) -> None:
         """Delete what is kept of a window, if anything is: it holds rows no more, or others."""
-        path = self._path(window)
+        path = self.path(window)
         path.unlink(missing_ok=True)
         self._whole.pop(path.name, None)
 
@@ -115,28 +98,62 @@ class KeptPairs:
             self._whole[path.name] = state
         return True
 
-    def _path(self, window: Window) -> Path:
+    def path(self, window: Window) -> Path:
+        """Where the file of a window is, or would be."""
         return self.folder / f"{window.start.strftime(STAMP)}_{window.end.strftime(STAMP)}.parquet"
 
 
-def added_up(pairs: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-    """One row for each pair (and scene, where there is one), its exposures added up."""
-    keys = ", ".join(key for key in (USER_ID, ITEM_ID, SCENE) if key in pairs.columns)
-    return pairs.aggregate(f"{keys}, CAST(SUM({EXPOSURES}) AS BIGINT) AS {EXPOSURES}", keys)
+class KeptPairs(KeptWindows):
+    """The kept user-item pairs of one recommender, in `kept/NAME` of the state folder."""
+
+    what = "the user-item pairs"
+
+    def __init__(self, state: Path, recommender: str) -> None:
+        if not re.fullmatch(NAME_PATTERN, recommender):
+            raise ValueError("a recommender's name becomes a folder; this one is not a valid name")
+        super().__init__(state / "kept" / recommender)
+
+    def keep(
+        self,
+        window: Window,
+        table: str | Table | duckdb.DuckDBPyRelation,
+        connection: duckdb.DuckDBPyConnection,
+        *,
+        distinct: bool = False,
+    ) -> Path:
+        """Write the pairs of a window, in place of those that were kept before.
+
+        `table` is a table or view of the connection's database by name, an Ibis table of that name, or a
+        relation of the connection; its columns are user_id, item_id, exposures and perhaps scene, others are
+        summed away, unless the rows are known to be `distinct` pairs (adding up ten million of them costs
+        seconds). Rows without an item are left out. Raises StoreError when the file cannot be written; the
+        old file is then still there.
+        """
+        if not isinstance(table, duckdb.DuckDBPyRelation):
+            table = connection.table(table if isinstance(table, str) else table.get_name())
+        pairs = table.filter(f"{ITEM_ID} IS NOT NULL")
+        place = self.path(window)
+        write_whole(pairs if distinct else self.added_up(pairs), place, self.what)
+        return place
+
+    def added_up(self, rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+        """One row for each pair (and scene, where there is one), its exposures added up."""
+        keys = ", ".join(key for key in (USER_ID, ITEM_ID, SCENE) if key in rows.columns)
+        return rows.aggregate(f"{keys}, CAST(SUM({EXPOSURES}) AS BIGINT) AS {EXPOSURES}", keys)
 
 
-def write_pairs(pairs: duckdb.DuckDBPyRelation, place: Path) -> None:
-    """Write the pairs to their place, as a whole or not at all; StoreError when they cannot be written."""
+def write_whole(rows: duckdb.DuckDBPyRelation, place: Path, what: str) -> None:
+    """Write the rows to their place, as a whole or not at all; StoreError when they cannot be written."""
     part = place.with_name(f"{place.name}.{os.getpid()}{_UNFINISHED}")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        pairs.write_parquet(str(part), compression="zstd")
+        rows.write_parquet(str(part), compression="zstd")
         _flush(part)
         part.replace(place)
         _flush(place.parent)
     except (OSError, duckdb.IOException) as error:
         _remove(part)
-        message = f"the user-item pairs of a window cannot be kept: {error}"
+        message = f"{what} in a window cannot be kept: {error}"
         raise StoreError(message, _fault(error)) from error
     except BaseException:  # an interrupt at the deadline, too, leaves nothing behind
         _remove(part)

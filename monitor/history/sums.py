@@ -1,4 +1,4 @@
-"""The kept pairs of many windows in one file: an hour of short windows, a day of hours.
+"""What is kept of many windows in one file: an hour of short windows, a day of hours.
 
 With windows of a minute a day is 1,440 files, and opening them would cost more than judging. So the
 windows of an hour or a day that is over are added up in one file when first asked for, and again when
@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 import duckdb
 
-from monitor.history.kept import STAMP, KeptPairs, added_up, drop_unfinished, is_whole, write_pairs
+from monitor.history.kept import STAMP, KeptWindows, drop_unfinished, is_whole, write_whole
 from monitor.results import Window
 
 PERIODS: Final = (timedelta(days=1), timedelta(hours=1))
@@ -25,10 +25,11 @@ _NAME: Final = re.compile(r"\d{8}T\d{6}Z_(\d{8}T\d{6}Z)_[0-9a-f]+\.parquet")
 
 
 class Sums:
-    """The sums of one recommender's kept pairs, in a folder beside them."""
+    """The sums of what is kept, in a folder beside it; `periods` are their lengths, the longest first."""
 
-    def __init__(self, kept: KeptPairs) -> None:
+    def __init__(self, kept: KeptWindows, periods: Sequence[timedelta] = PERIODS) -> None:
         self._kept = kept
+        self._periods = tuple(periods)
         self._folder = kept.folder / "sums"
 
     def files(self, span: Window, length: timedelta, connection: duckdb.DuckDBPyConnection) -> list[Path]:
@@ -38,7 +39,7 @@ class Sums:
         """
         left = self._kept.paths(span.start, span.end, length)
         found: list[Path] = []
-        for period in PERIODS:
+        for period in self._periods:
             if period <= length:
                 continue
             groups: dict[Window, dict[Window, Path]] = {}
@@ -66,7 +67,8 @@ class Sums:
         place = self._folder / f"{name}_{_state(members)}.parquet"
         if not is_whole(place):
             paths = [str(path) for path in members.values()]
-            write_pairs(added_up(connection.read_parquet(paths, union_by_name=True)), place)
+            rows = connection.read_parquet(paths, union_by_name=True)
+            write_whole(self._kept.added_up(rows), place, self._kept.what)
             for older in self._folder.glob(f"{name}_*.parquet"):
                 if older != place:
                     older.unlink(missing_ok=True)
