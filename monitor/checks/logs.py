@@ -18,7 +18,8 @@ def check_logs(source: Source, window: Window) -> list[Result]:
 
     - `log_rows`: rows of the window; `no_data` where there is none (exposures only: feedback may be
       rare, and a catalog has no windows).
-    - `log_skipped_files`: files that could not be read and were written since the window began;
+    - `log_skipped_files`: files that could not be read and were written since the window began (of a
+      catalog: at any time);
       `error` where there is one, since what they hold is not judged. The same rows delivered twice
       are counted and are no error.
     - `log_bad_values`: values of the window that could not be read as their type, and rows without
@@ -45,7 +46,7 @@ def _of(log: Log, window: Window) -> Iterator[Result]:
             definition=DEFINITION,
             value=float(rows),
             samples=rows,
-            detail="the log holds no row of this window" if empty else "",
+            detail=_why_empty(log) if empty else "",
         )
         yield Result(
             metric="log_bad_values",
@@ -55,7 +56,8 @@ def _of(log: Log, window: Window) -> Iterator[Result]:
             value=float(log.bad_values(window)),
             samples=rows,
         )
-    skipped = [one for one in log.skipped if one.file.modified >= window.start]
+    # A catalog has no windows: what cannot be read of it is missing from every one.
+    skipped = [one for one in log.skipped if one.file.modified >= window.start or not log.has_windows]
     faults = [one for one in skipped if not one.is_duplicate]
     yield Result(
         metric="log_skipped_files",
@@ -66,6 +68,15 @@ def _of(log: Log, window: Window) -> Iterator[Result]:
         samples=len(log.entries),
         detail="; ".join(f"{one.file.path}: {one.reason}" for one in faults[:3]),
     )
+
+
+def _why_empty(log: Log) -> str:
+    text = "the log holds no row of this window"
+    ahead = [one for one in log.read_entries if one.future]
+    if ahead and not log.windows():
+        count = sum(one.future for one in ahead)
+        text += f"; {count:,} rows claim a time after their file was written, as in {ahead[0].file.path}"
+    return text
 
 
 def failed(why: str) -> list[Result]:

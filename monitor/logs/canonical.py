@@ -23,6 +23,7 @@ _UTC = dt.Timestamp("UTC", 6)
 _OFFSET = r":\d{2}(\.\d+)?\s*(Z|z|[+-]\d{2}(:?\d{2})?)$"
 _NUMBER = r"^\s*-?\d+(\.\d+)?\s*$"
 _MICROSECONDS = {"s": 1e6, "ms": 1e3, "us": 1.0, "ns": 1e-3}
+_LARGEST = 2**53
 _INDEX = "__index"
 _RAW = "__raw_"
 
@@ -155,7 +156,8 @@ def _read(
         case "time":
             return _time(column, settings)
         case "integer":
-            return _integer(column)
+            whole = _integer(column)  # and small enough for differences and sums of it
+            return whole.between(-_LARGEST, _LARGEST).ifelse(whole, ibis.null("int64"))
         case "number":
             return _number(column)
         case "text":

@@ -78,3 +78,19 @@ def test_a_late_window_keeps_what_the_log_check_found(shop: Shop) -> None:
     evaluation = shop.judge(hour(0), late="the log has stopped")
     assert one(evaluation, "log_rows", log="exposures").status is Status.OK
     assert one(evaluation, "coverage", by="pv").status is Status.LATE
+
+
+def test_a_broken_catalog_is_an_error_however_old_it_is(shop: Shop) -> None:
+    shop.config["logs"]["catalog"] = {"path": str(shop.folder / "catalog.csv")}
+    shop.write("logs/a.parquet", rows(5))
+    shop.write("catalog.csv", "sku\n1\n", DAY - 100 * HOUR)
+    found = one(shop.judge(hour(5)), "log_skipped_files", log="catalog")
+    assert found.status is Status.ERROR
+    assert "item_id" in found.detail
+
+
+def test_a_log_whose_files_are_older_than_their_rows_says_why_it_is_empty(shop: Shop) -> None:
+    shop.write("logs/a.parquet", rows(5), DAY - 100 * HOUR)
+    found = one(shop.judge(hour(5)), "log_rows", log="exposures")
+    assert found.status is Status.NO_DATA
+    assert "20 rows claim a time after their file was written" in found.detail

@@ -83,6 +83,15 @@ def test_what_is_no_whole_number_is_a_bad_value_and_not_rounded(column, parquet,
     assert source.exposures.bad_values(HOUR) == 1
 
 
+def test_positions_are_small_enough_to_take_one_from_another(parquet, source_of, engine):
+    parquet(position=pa.array([-9 * 10**18, 3]))
+    source = source_of()
+    source.exposures.refresh(engine, NOW)
+    rows = source.load(engine, "exposures", HOUR, table="exposures").execute()
+    assert sorted(rows["position"].dropna()) == [3]
+    assert source.exposures.bad_values(HOUR) == 1
+
+
 def test_a_list_is_no_id_of_a_user(parquet, source_of, engine):
     parquet(user_id=pa.array([["u"], ["v"]]))
     source = source_of()
