@@ -158,14 +158,38 @@ def _found(actions: ir.Table, around: ir.Table, settings: MetricSettings) -> ir.
     )
     rest = actions.anti_join(lists, REQUEST_ID)
     rest = rest.filter(rest[USER_ID].notnull()).select(ACTION, USER_ID, ITEM_ID, acted_at=rest[TS])
-    shown = around.filter(around[ITEM_ID].notnull()).join(rest, [USER_ID, ITEM_ID])
-    by_user = _latest(shown, seconds).mutate(**{FOUND: ibis.literal(BY_USER)})
-    others = rest.anti_join(by_user, ACTION).drop(ITEM_ID)
+    pair = [USER_ID, ITEM_ID]
+    by_user = _latest(around.semi_join(rest, pair), rest, pair, seconds).mutate(
+        **{FOUND: ibis.literal(BY_USER)}
+    )
+    others = rest.anti_join(by_user, ACTION)
     of_user = around.semi_join(others, USER_ID)
     of_user = of_user.aggregate(by=[USER_ID, REQUEST_ID], **{TS: of_user[TS].min()})
-    missed = _latest(of_user.join(others, USER_ID), seconds).mutate(**{FOUND: ibis.literal(NOT_SHOWN)})
+    missed = _latest(of_user, others, [USER_ID], seconds).mutate(**{FOUND: ibis.literal(NOT_SHOWN)})
     columns = [ACTION, FOUND, REQUEST_ID, _LISTED_AT]
     return by_request.select(*columns).union(by_user.select(*columns), missed.select(*columns))
+
+
+def _latest(lists: ir.Table, actions: ir.Table, same: list[str], seconds: int) -> ir.Table:
+    """The latest list before each action and `same` as it; of two of one time that with the larger id.
+
+    Both are put in order of time and walked through once: a user who sees an item a thousand times and acts
+    on it a thousand times would make a million pairs.
+    """
+    shown = lists.select(*same, at=lists[TS], acts=ibis.literal(0), number=ibis.null("int64"))
+    acted = actions.select(
+        *same, at=actions.acted_at, acts=ibis.literal(1), number=actions[ACTION].cast("int64")
+    )
+    both = shown.union(acted)
+    so_far = ibis.cumulative_window(group_by=same, order_by=[both.at, both.acts])
+    last = ibis.ifelse(both.acts == 0, both.at, ibis.null(both.at.type())).max().over(so_far)
+    found = both.select(*same, "at", **{ACTION: both.number, _LISTED_AT: last})
+    found = found.filter(
+        found[ACTION].notnull(), _within(found[_LISTED_AT], found.at, seconds).fill_null(False)
+    )
+    newest = lists.aggregate(by=[*same, TS], **{REQUEST_ID: lists[REQUEST_ID].max()})
+    newest = newest.rename({_LISTED_AT: TS})
+    return found.join(newest, [*same, _LISTED_AT]).select(ACTION, REQUEST_ID, _LISTED_AT)
 
 
 def _within(at: Any, acted_at: Any, seconds: int, *, before: bool = False) -> Any:
@@ -175,16 +199,6 @@ def _within(at: Any, acted_at: Any, seconds: int, *, before: bool = False) -> An
     """
     soon = acted_at <= at + ibis.interval(seconds=seconds)
     return soon if before else soon & (acted_at >= at)
-
-
-def _latest(shown: ir.Table, seconds: int) -> ir.Table:
-    """Of the lists that an action may belong to, the latest; of two of one time that with the larger id."""
-    shown = shown.filter(_within(shown[TS], shown.acted_at, seconds))
-    newest_first = ibis.window(group_by=ACTION, order_by=[ibis.desc(TS), ibis.desc(REQUEST_ID)])
-    placed = shown.select(
-        ACTION, REQUEST_ID, **{_LISTED_AT: shown[TS]}, place=ibis.row_number().over(newest_first)
-    )
-    return placed.filter(placed.place == 0).drop("place")
 
 
 def _relevant(shared: Shared, settings: MetricSettings) -> ir.Table:
