@@ -39,13 +39,16 @@ def check_objectives(where: str, settings: RecommenderSettings) -> Iterator[Prob
 def _labels(
     place: str, spec: MetricSpec, labels: Mapping[str, str], settings: RecommenderSettings
 ) -> Iterator[Problem]:
-    allowed = [_BY, _DIMENSION, _VALUE] if spec.by or spec.by_help else [_DIMENSION, _VALUE]
+    own = [*([_BY] if spec.by or spec.by_help else []), *spec.labels]
     for name in labels:
-        if name not in allowed:
-            if allowed[0] == _BY:
-                yield Problem(place, f"{name[:80]!r} is no label of {spec.name}; it has by")
+        if name not in (*own, _DIMENSION, _VALUE):
+            if own:
+                yield Problem(place, f"{name[:80]!r} is no label of {spec.name}; it has {', '.join(own)}")
             else:
                 yield Problem(place, f"{spec.name} has no label {name[:80]!r}")
+    for name in spec.labels:
+        if name not in labels:
+            yield Problem(place, f"{spec.name} is measured for each {name}: name one, as {{{name}: ...}}")
     by = labels.get(_BY)
     further = [one for one in settings.metrics.novelty if one not in (CATEGORY, TAGS)] if spec.by_help else []
     known = [*spec.by, *further]

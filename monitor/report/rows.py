@@ -15,7 +15,8 @@ from monitor.report.views import Lately, Moment, Row, Verdict
 from monitor.results import Result, Status
 
 _WORDS: Final = {status: status.value.replace("_", " ") for status in Status}
-_OWN_LABELS: Final = ("dimension", "value")
+_SLICE_LABELS: Final = ("dimension", "value")
+_BARE_LABELS: Final = ("by", "log")  # whose values need no name
 
 
 def verdict(status: Status) -> Verdict:
@@ -96,20 +97,30 @@ def pending_row(recommender: str, info: RuleInfo) -> Row:
 
 
 def objective_row(series: Series, now: datetime) -> Row:
-    by = series.result.labels.get("by", series.result.labels.get("log", ""))
-    return _row(series, now, name=series.result.metric, note=f"by {by}" if by else "", href="")
+    own = _own(series.result)
+    by = "by " if "by" in series.result.labels or "log" in series.result.labels else ""
+    return _row(series, now, name=series.result.metric, note=f"{by}{own}" if own else "", href="")
 
 
 def metric_row(series: Series, now: datetime) -> Row:
     """A row within its metric's group: it is named by what tells it from the group's other rows."""
-    own = {key: text for key, text in series.result.labels.items() if key not in _OWN_LABELS}
-    return _row(series, now, name=", ".join(own.values()), note="", href="")
+    return _row(series, now, name=_own(series.result), note="", href="")
+
+
+def _own(result: Result) -> str:
+    """What tells a series from the others of its metric.
+
+    >>> _own(Result(metric="recall", labels={"k": "10", "by": "macro"}, status=Status.OK, definition="1"))
+    'macro, k 10'
+    """
+    own = [(key, text) for key, text in result.labels.items() if key not in _SLICE_LABELS]
+    bare = [text for key, text in own if key in _BARE_LABELS]
+    return ", ".join([*bare, *(f"{key} {text}" for key, text in own if key not in _BARE_LABELS)])
 
 
 def slice_row(series: Series, now: datetime) -> Row:
     result = series.result
-    own = " ".join(text for key, text in result.labels.items() if key not in _OWN_LABELS)
-    name = f"{result.metric} {own}".strip()
+    name = f"{result.metric} {_own(result)}".strip()
     return _row(series, now, name=result.labels.get("value", ""), note=name, href="")
 
 

@@ -7,7 +7,7 @@ Names, help and labels come from the table of families alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import product
 from typing import Final
@@ -19,6 +19,7 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
 from monitor.history.snapshot import RecommenderState, Series, Snapshot
+from monitor.history.standing import is_worse
 from monitor.metrics.catalogue import SPECS
 from monitor.results import VERDICTS, Kind, Status
 from monitor.service.families import MONITOR, RULES, SLICE_LABELS, STATUSES, Family, Part, all_families
@@ -171,9 +172,12 @@ def _recommender(values: Values, state: RecommenderState) -> None:
         _one(values, "recsys_log_skipped_files", labels, len(log.skipped))
 
 
-def _status(values: Values, name: str, labels: Labels, status: Status, known: Iterable[Status]) -> None:
-    for each in known:
-        _one(values, name, (*labels, each.value), float(each is status))
+def _status(values: Values, name: str, labels: Labels, status: Status, known: Sequence[Status]) -> None:
+    # A metric has further labels of its own, such as `k`, that its state has not: the worst is told.
+    series = values[name]
+    told = next((each for each in known if series.get((*labels, each.value))), None)
+    if told is None or is_worse(status, told):
+        series |= {(*labels, each.value): float(each is status) for each in known}
 
 
 def _rule(values: Values, series: Series) -> None:

@@ -108,3 +108,8 @@ def test_every_family_is_on_the_page() -> None:
     for family in FAMILIES:
         if not family.name.startswith("recsys_slice_"):
             assert f"`{family.name}`" in page
+
+
+def test_further_labels_of_a_metric_are_labels_of_its_families() -> None:
+    for family in metric_families([spec(by=("macro",), labels=("k", "event"))]):
+        assert family.labels[:4] == ("recommender", "by", "k", "event")

@@ -1,0 +1,81 @@
+"""The families of verdicts: the states of metrics, objectives and rules, and the rules' numbers."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from monitor.service.family import RECOMMENDER, Family
+
+_RULE = (RECOMMENDER, "rule", "kind")
+
+STATUSES: Final = (
+    Family(
+        "recsys_metric_status",
+        "gauge",
+        "1 for the state of the metric in the last window, 0 for its other states: ok, violated, no_data, "
+        "late, error, undefined. `by` is empty for a metric without it; of several series that differ in a "
+        "further label, such as `k`, the worst state is told.",
+        (RECOMMENDER, "metric", "by", "status"),
+    ),
+    Family(
+        "recsys_objective_status",
+        "gauge",
+        "1 for the verdict that the objective stands at, 0 for the others: ok, violated, no_data, late, "
+        "error. A violation stands until the value itself is back at its bound.",
+        (RECOMMENDER, "metric", "by", "status"),
+    ),
+    Family(
+        "recsys_rule_status",
+        "gauge",
+        "1 for the verdict that the rule stands at, 0 for the others: ok, violated, no_data, late, error. "
+        "A soft rule that was violated stands until the rate itself is back at its threshold.",
+        (*_RULE, "status"),
+    ),
+)
+
+RULES: Final = (
+    Family(
+        "recsys_rule_violation_ratio",
+        "gauge",
+        "Share of the last window's rows (or lists) that violate the rule.",
+        _RULE,
+        "ratio",
+    ),
+    Family(
+        "recsys_rule_violation_lower_ratio",
+        "gauge",
+        "Lower bound of the interval of the violation ratio.",
+        _RULE,
+        "ratio",
+    ),
+    Family(
+        "recsys_rule_violation_upper_ratio",
+        "gauge",
+        "Upper bound of the interval of the violation ratio.",
+        _RULE,
+        "ratio",
+    ),
+    Family(
+        "recsys_rule_threshold_ratio",
+        "gauge",
+        "The violation ratio up to which the rule holds; 0 for a hard rule.",
+        _RULE,
+        "ratio",
+    ),
+    Family("recsys_rule_window_violations", "gauge", "Violations of the rule in the last window.", _RULE),
+    Family("recsys_rule_samples", "gauge", "What the rule's ratio rests on: rows (or lists) judged.", _RULE),
+    Family(
+        "recsys_rule_since_timestamp_seconds",
+        "gauge",
+        "Start of the first window of the verdict that the rule stands at.",
+        _RULE,
+        "seconds",
+    ),
+    Family(
+        "recsys_rule_violations_total",
+        "counter",
+        "Violations of the rule in all judged windows. Starts at 0 for every configured rule, counts each "
+        "window once (corrections by late data are left out), and survives restarts.",
+        _RULE,
+    ),
+)

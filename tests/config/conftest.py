@@ -1,0 +1,41 @@
+"""`init` as its user has it: write a config for a log, load it, judge the log by it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from monitor.config.check import check_config
+from monitor.config.init import write_config
+from monitor.config.load import load_config
+from monitor.results import Status
+from monitor.service.once import one_off
+
+
+@pytest.fixture
+def init(tmp_path):
+    """Write a config for a log, load it, judge the whole log by it."""
+
+    def init(*arguments: str):
+        written = write_config([str(one) for one in arguments], tmp_path)
+        path = tmp_path / "config.yaml"
+        path.write_text(written.text, "utf-8")
+        config = load_config(path)
+        checked = check_config(config, tmp_path)
+        assert checked[0].problems == ()
+        assert written.missing == ()
+        with one_off(config, checked[0], "salt") as judge:
+            now = datetime.now(UTC)
+            judge.look(now)
+            evaluations = list(judge.judge(judge.windows(None, None, now)[:2], now))
+            source = judge.evaluator.source.exposures
+            placed = sum(
+                bucket.rows for entry in source.entries.values() for bucket in entry.buckets.values()
+            )
+            assert source.skipped == ()
+            results = [result for one in evaluations for result in one.results]
+            assert [one.detail for one in results if one.status is Status.ERROR] == []
+            return config.recommenders[0], placed, written
+
+    return init
