@@ -17,6 +17,7 @@ from monitor.metrics.family import Family, MetricSpec
 from monitor.metrics.importance import Importance
 from monitor.metrics.novelty import Novelty, Popularity
 from monitor.metrics.personalization import Personalization
+from monitor.metrics.ranking import Ranking
 from monitor.metrics.score_health import ScoreHealth
 from monitor.metrics.serendipity import Serendipity
 from monitor.metrics.update_rate import DayRate, RefreshRate
@@ -37,6 +38,7 @@ FAMILIES: tuple[Family, ...] = (
     Serendipity(),
     ScoreHealth(),
     Importance(),
+    Ranking(),
 )
 
 FEEDBACK_FAMILIES = tuple(family for family in FAMILIES if "feedback" in family.needs)

@@ -68,6 +68,7 @@ def _section(spec: MetricSpec) -> str:
     rows = {
         "formula": spec.formula,
         "by": f"{by}; {spec.by_help}" if spec.by_help else by,
+        "further labels": ", ".join(f"`{label}`" for label in spec.labels),
         "unit": spec.unit,
         "interval": spec.interval or "none",
         "samples": spec.samples,

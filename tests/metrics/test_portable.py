@@ -30,7 +30,9 @@ def unbound(category: str, vector: bool) -> Shared:
             {"item_id": "string", "category": category} | ({"vector": "array<float64>"} if vector else {}),
             name="catalog",
         ),
-        feedback=ibis.table(IDS | {"event": "string", "request_id": "string"}, name="feedback"),
+        feedback=ibis.table(
+            IDS | {"event": "string", "request_id": "string", "ts": "timestamp"}, name="feedback"
+        ),
         history_user_items=ibis.table(IDS | {"exposures": "int64"}, name="history_user_items"),
         history_actions=ibis.table(IDS, name="history_actions"),
         previous_day_user_items=ibis.table(IDS, name="previous_day_user_items"),
