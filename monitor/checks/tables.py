@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import duckdb
 import ibis
@@ -42,7 +42,7 @@ class WindowTables:
 
     shared: Shared
     dimensions: dict[str, str]
-    user_items_day: ir.Table
+    user_items_day: ir.Table | None
     feedback: ir.Table | None = None
     catalog: ir.Table | None = None
     future: ir.Table | None = None
@@ -101,24 +101,37 @@ def prepare(
         slices=tuple(dimensions.values()),
         materialise=materialise,
     )
-    today = shared.user_items()
-    if day.start < window.start:
-        earlier = remembered(
-            engine, source, kept, Window(day.start, window.start), made, view="earlier_today"
-        )
-        if earlier is not None:
-            today = _added(today, earlier)
-    shared.today_user_items = today
+    if around is None:
+        shared.today_user_items = _today(shared, engine, source, kept, day.start, window, made)
     return WindowTables(
         shared=shared,
         dimensions=dimensions,
-        user_items_day=today,
+        user_items_day=shared.today_user_items,
         feedback=feedback,
         catalog=catalog,
         future=source.load_future(engine, window, table="future_exposures"),
         known=source.known(c.EXPOSURES),
         made=made,
     )
+
+
+def _today(
+    shared: Shared,
+    engine: Engine,
+    source: Source,
+    kept: KeptPairs,
+    midnight: datetime,
+    window: Window,
+    made: list[str],
+) -> ir.Table:
+    """Who was shown what from the day's start to the window's end."""
+    today = shared.user_items()
+    if midnight < window.start:
+        before = Window(midnight, window.start)
+        earlier = remembered(engine, source, kept, before, made, view="earlier_today")
+        if earlier is not None:
+            return _added(today, earlier)
+    return today
 
 
 def empty_exposures(
