@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime
-from urllib.parse import urlsplit
+from pathlib import PurePosixPath
+from urllib.parse import quote, urlsplit
 
 from monitor.history.snapshot import RecommenderState, RuleInfo, Series, Snapshot, Violation
 from monitor.history.standing import is_worse
@@ -13,8 +14,10 @@ from monitor.report.views import RulePage
 from monitor.results import Status
 
 
-def rule_page(snapshot: Snapshot, recommender: str, rule: str, now: datetime) -> RulePage | None:
-    """The evidence of a rule, None where there is no such rule."""
+def rule_page(
+    snapshot: Snapshot, recommender: str, rule: str, now: datetime, docs_url: str = ""
+) -> RulePage | None:
+    """The evidence of a rule, None where there is none of this name; paths of runbooks lie below `docs_url`."""
     state = next((s for s in snapshot.recommenders if s.name == recommender), None)
     if state is None:
         return None
@@ -28,6 +31,7 @@ def rule_page(snapshot: Snapshot, recommender: str, rule: str, now: datetime) ->
         return None
     source = _source(series)
     columns, cells = _table(source)
+    runbook = _web_address(info, docs_url)
     kind = info.kind.value if info is not None else series.result.labels.get("kind", "") if series else ""
     return RulePage(
         frame=frame(snapshot, now),
@@ -38,8 +42,8 @@ def rule_page(snapshot: Snapshot, recommender: str, rule: str, now: datetime) ->
         severity=numbers.visible(series.result.severity) if series else "",
         description=numbers.visible(info.description, 2000) if info else "",
         owner=numbers.visible(info.owner) if info else "",
-        runbook=_web_address(info),
-        runbook_path="" if info is None or _web_address(info) else numbers.visible(info.runbook),
+        runbook=runbook,
+        runbook_path="" if info is None or runbook else numbers.visible(info.runbook),
         window=numbers.window(series.window) if series else "",
         evaluated=rows.moment(series.evaluated_at, now) if series else None,
         definition=numbers.visible(series.result.definition) if series else "",
@@ -78,13 +82,27 @@ def _table(source: Violation | None) -> tuple[tuple[str, ...], tuple[tuple[str |
     return tuple(numbers.visible(key) for key in keys), cells
 
 
-def _web_address(info: RuleInfo | None) -> str:
+def _web_address(info: RuleInfo | None, docs_url: str) -> str:
     """The runbook, if it is something that may safely be a link."""
     address = info.runbook if info else ""
     try:
-        return address if urlsplit(address).scheme in ("http", "https") else ""
+        parts = urlsplit(address)
     except ValueError:
         return ""
+    if parts.scheme in ("http", "https"):
+        return address
+    path = PurePosixPath(parts.path)
+    if (
+        not docs_url
+        or not parts.path
+        or parts.scheme
+        or parts.netloc
+        or path.is_absolute()
+        or ".." in path.parts
+    ):
+        return ""
+    fragment = f"#{quote(parts.fragment)}" if parts.fragment else ""
+    return f"{docs_url}/{quote(parts.path)}{fragment}"
 
 
 def _total(snapshot: Snapshot, recommender: str, rule: str) -> str:

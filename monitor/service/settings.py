@@ -67,6 +67,11 @@ class ServerSettings(Settings):
         description="the URL under which people reach the status page; alerts link to it. "
         "Default: the listen address",
     )
+    docs_url: Annotated[str, AfterValidator(_checked_url)] | None = Field(
+        None,
+        description="the URL under which people read your runbooks; a rule's runbook that is a path, such as "
+        "docs/runbooks/rules/blacklist.md, becomes a link below it",
+    )
     web_config: Path | None = Field(
         None,
         description="a web config file in the form of Prometheus' own: TLS and basic auth",

@@ -109,7 +109,7 @@ def make_app(
         url=url or settings.public_url(),
         series_limit=settings.series_limit,
     )
-    pages = _Pages(current)
+    pages = _Pages(current, settings.docs_url or "")
     supervisor = _Supervisor(Exporter(collector), reload=reload, ready=ready, healthy=healthy)
     app = Starlette(
         routes=[
@@ -133,8 +133,9 @@ def make_app(
 class _Pages:
     """The pages for people."""
 
-    def __init__(self, current: Callable[[], Snapshot]) -> None:
+    def __init__(self, current: Callable[[], Snapshot], docs_url: str) -> None:
         self._current = current
+        self._docs_url = docs_url
         self._templates = Environment(
             loader=FileSystemLoader(_HERE / "templates"),
             autoescape=select_autoescape(default=True, default_for_string=True),
@@ -154,7 +155,7 @@ class _Pages:
 
     def rule(self, request: Request) -> Response:
         name, rule = request.path_params["name"], request.path_params["rule"]
-        found = evidence.rule_page(self._current(), name, rule, _now())
+        found = evidence.rule_page(self._current(), name, rule, _now(), self._docs_url)
         if found is None:
             raise HTTPException(404, "There is no rule of this name; it may have left the config.")
         return self._render(request, "rule.html", found)

@@ -28,7 +28,7 @@ def init(tmp_path):
         with one_off(config, checked[0], "salt") as judge:
             now = datetime.now(UTC)
             judge.look(now)
-            evaluations = list(judge.judge(judge.windows(None, None, now)[:2], now))
+            evaluations = list(judge.judge(judge.windows(None, None, now)[0][:2], now))
             source = judge.evaluator.source.exposures
             placed = sum(
                 bucket.rows for entry in source.entries.values() for bucket in entry.buckets.values()

@@ -7,11 +7,11 @@ from datetime import timedelta
 
 import pytest
 
-from monitor.history.snapshot import RecommenderState, Snapshot, Violation
+from monitor.history.snapshot import RecommenderState, RuleInfo, Snapshot, Violation
 from monitor.report.evidence import rule_page
 from monitor.report.page import overview, recommender_page
 from monitor.report.sparkline import sparkline
-from monitor.results import Status
+from monitor.results import Kind, Status
 from tests.service import pictures
 
 
@@ -240,3 +240,29 @@ def test_a_recommender_that_is_only_measured_needs_no_attention_while_its_log_is
     empty = replace(log, result=replace(rows, status=Status.NO_DATA), standing=Status.NO_DATA)
     page = overview(Snapshot(pictures.NOW, (replace(state, series=(*measured, empty)),)), pictures.NOW)
     assert (page.verdict.key, page.summary) == ("no_data", "news needs attention")
+
+
+@pytest.mark.parametrize(
+    ("runbook", "link"),
+    [
+        (
+            "docs/runbooks/rules/black list.md#now",
+            "https://git.test/main/docs/runbooks/rules/black%20list.md#now",
+        ),
+        ("https://runbooks.test/x", "https://runbooks.test/x"),
+        ("javascript:alert(1)", ""),
+        ("//evil.test/x", ""),
+        ("/etc/passwd", ""),
+        ("docs/../../other", ""),
+        ("", ""),
+    ],
+)
+def test_a_runbook_that_is_a_path_is_a_link_below_the_docs(runbook, link):
+    state = replace(pictures.broken(), rules=(RuleInfo("blacklist", Kind.HARD, runbook=runbook),))
+    snapshot = Snapshot(pictures.NOW, (state,))
+    page = rule_page(snapshot, "video", "blacklist", pictures.NOW, "https://git.test/main")
+    assert page is not None
+    assert (page.runbook, page.runbook_path) == (link, "" if link else runbook)
+    plain_page = rule_page(snapshot, "video", "blacklist", pictures.NOW)
+    assert plain_page is not None
+    assert plain_page.runbook == (link if runbook.startswith("https") else "")
