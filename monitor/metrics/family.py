@@ -30,6 +30,7 @@ class MetricSpec:
     are the values of its label `by`, empty where it has none; a metric whose `by` come from
     the settings says so in `by_help`. `labels` are its further own labels, such as `k` and `event`,
     whose values come from the settings. `parameters` are the settings that change what is measured.
+    `sliced` is False where the metric is never given by slice.
     """
 
     name: str
@@ -41,13 +42,14 @@ class MetricSpec:
     by: tuple[str, ...] = ()
     by_help: str = ""
     labels: tuple[str, ...] = ()
-    interval: Literal["", "Wilson", "normal", "delta", "DeLong"] = ""
+    interval: Literal["", "Wilson", "normal", "delta", "DeLong", "Welch or delta", "anytime"] = ""
     requires: tuple[str, ...] = ()
     parameters: tuple[str, ...] = ()
     samples: str = ""
     no_data: str = ""
     undefined: str = ""
     version: str = "1"
+    sliced: bool = True
 
     def definition(self, settings: MetricSettings) -> str:
         """The version, and whatever the settings change about the definition.
