@@ -17,7 +17,7 @@ from monitor.results import Status
 def rule_page(
     snapshot: Snapshot, recommender: str, rule: str, now: datetime, docs_url: str = ""
 ) -> RulePage | None:
-    """The evidence of a rule, None where there is none of this name; paths of runbooks lie below `docs_url`."""
+    """The evidence of a rule, None where there is no such rule; runbook paths are below `docs_url`."""
     state = next((s for s in snapshot.recommenders if s.name == recommender), None)
     if state is None:
         return None
