@@ -36,7 +36,7 @@ fix: .venv/installed ## format, and mend what the linter can mend
 	$(BIN)/ruff check --fix .
 
 docs: .venv/installed ## generate the pages and dashboards that are made from the code
-	$(BIN)/python -m monitor.metrics.describe > docs/metrics/README.md
+	$(BIN)/python -m monitor.metrics.describe docs/metrics
 	$(BIN)/python -m monitor.service.families > docs/gauges.md
 	$(BIN)/python -m monitor.config.reference > docs/config.md
 	$(BIN)/python -m monitor.cli_reference > docs/cli.md
