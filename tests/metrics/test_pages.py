@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import log2
+
 import pytest
 
 from monitor.metrics import describe, example
