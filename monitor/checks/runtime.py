@@ -6,9 +6,11 @@ import itertools
 import os
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 
-from monitor.expectations.engine import RuleEngine
+from monitor.checks.engine_settings import EngineSettings
+from monitor.expectations.engine import RuleEngine, Rules
 from monitor.logs.engine import Engine
 
 _numbers = itertools.count(1)
@@ -17,11 +19,17 @@ _numbers = itertools.count(1)
 class Runtime:
     """Both engines see the same tables. After an interrupt, `renew` gives clean ones.
 
+    `index` is the embedded engine that learns what the files hold; here it is that of the tables too.
+
     Args:
         spill: a folder for what does not fit into `memory`.
         memory: the engine's own limit, such as `1GiB`.
         threads: default: one per core.
     """
+
+    rules: Rules
+    engine: Engine
+    index: Engine
 
     def __init__(self, spill: Path, *, memory: str = "1GiB", threads: int | None = None) -> None:
         self._settings = {
@@ -38,11 +46,15 @@ class Runtime:
 
     def _open(self) -> None:
         pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool keeps what it once had
-        self.rules = RuleEngine(f"monitor_{os.getpid()}_{next(_numbers)}")
-        for name, value in self._settings.items():
-            self.rules.connection.execute(f"SET {name} = ?", [value])
-        self.engine = Engine(self.rules.cursor())
+        rules = RuleEngine(f"monitor_{os.getpid()}_{next(_numbers)}")
+        self._limit(rules.connection)
+        self.rules = rules
+        self.engine = self.index = Engine(rules.cursor())
         self.judged = 0
+
+    def _limit(self, connection: duckdb.DuckDBPyConnection) -> None:
+        for name, value in self._settings.items():
+            connection.execute(f"SET {name} = ?", [value])
 
     def interrupt(self) -> None:
         """Stop what runs; from any thread. The work in hand ends with an exception."""
@@ -55,3 +67,12 @@ class Runtime:
 
     def close(self) -> None:
         self.rules.close()
+
+
+def open_runtime(settings: EngineSettings, spill: Path) -> Runtime:
+    """The engines that the config asks for."""
+    if settings.kind == "spark":
+        from monitor.checks.spark_runtime import SparkRuntime  # needs the extra `spark`
+
+        return SparkRuntime(settings, spill)
+    return Runtime(spill, memory=settings.memory, threads=settings.threads)

@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
+from monitor.checks.engine_settings import EngineSettings
 from monitor.checks.settings import RecommenderSettings
 from monitor.history.settings import HistorySettings
 from monitor.service.settings import ServerSettings
 from monitor.settings import Settings
-
-_MEMORY = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(MiB|GiB|MB|GB)")
-_LEAST_MEMORY_MB, _MOST_MEMORY_MB = 64, 100_000_000
-
-
-def _checked_memory(value: str) -> str:
-    match = _MEMORY.fullmatch(value)
-    if match is None:
-        raise ValueError(f"{value[:40]!r} is no amount of memory; write it as 512MiB or 2GiB")
-    megabytes = float(match[1]) * (1000 if match[2].startswith("G") else 1)
-    if not _LEAST_MEMORY_MB <= megabytes <= _MOST_MEMORY_MB:
-        raise ValueError(f"{value!r} is no sensible limit; the engine needs 64MiB at least")
-    return value
 
 
 class LoggingSettings(Settings):
@@ -32,16 +19,6 @@ class LoggingSettings(Settings):
 
     format: Literal["plain", "json"] = "plain"
     level: Literal["debug", "info", "warning", "error"] = "info"
-
-
-class EngineSettings(Settings):
-    """The embedded engine."""
-
-    threads: int | None = Field(None, ge=1, le=1024, description="default: one per core")
-    memory: Annotated[str, AfterValidator(_checked_memory)] = Field(
-        "1GiB",
-        description="such as 512MiB or 2GiB; beyond it the engine spills to the state folder",
-    )
 
 
 class Config(Settings):

@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")  # read once, when GX is imported
 
@@ -35,7 +35,7 @@ from monitor.expectations.datasource import DuckDBDatasource, DuckDBExecutionEng
 from monitor.expectations.gx import condition_from_text
 from monitor.expectations.messages import short_message
 
-_BASIC = {"result_format": "BASIC", "partial_unexpected_count": 0}
+BASIC = {"result_format": "BASIC", "partial_unexpected_count": 0}
 
 # GX writes each failed query to its log before it hands the failure back; the failure is reported by us.
 for _name in ("great_expectations.execution_engine", "great_expectations.validator"):
@@ -57,6 +57,22 @@ class Outcome:
     violations: int = 0
     whole: bool = False
     error: str | None = None
+
+
+class Rules(Protocol):
+    """What judges rules on the tables of an engine; see `RuleEngine`."""
+
+    def columns(self, table: str) -> dict[str, str]: ...
+
+    def judge(self, table: str, expectations: Sequence[Expectation]) -> list[Outcome]: ...
+
+    def evidence(
+        self, table: str, expectation: Expectation, columns: Sequence[str], order: Sequence[str], limit: int
+    ) -> list[dict[str, Any]]: ...
+
+    def interrupt(self) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class RuleEngine:
@@ -118,25 +134,25 @@ class RuleEngine:
         Raises:
             duckdb.InterruptException: `interrupt` was called.
         """
-        marked = [_marked(expectation, place) for place, expectation in enumerate(expectations)]
-        outcomes = [Outcome(error="Great Expectations gave no result") for _ in marked]
+        placed = [marked(expectation, place) for place, expectation in enumerate(expectations)]
+        outcomes = [Outcome(error="Great Expectations gave no result") for _ in placed]
         with self._interruptible():
             batch = self._batch(table)
-            for place, outcome in self._validate(batch, marked):
+            for place, outcome in self._validate(batch, placed):
                 outcomes[place] = outcome
-            failed = [one for place, one in enumerate(marked) if outcomes[place].error is not None]
-            if len(marked) > 1:
+            failed = [one for place, one in enumerate(placed) if outcomes[place].error is not None]
+            if len(placed) > 1:
                 # Of several failures in one query GX gives the last message to all: ask for each alone.
                 for one in failed:
                     for place, outcome in self._validate(batch, [one]):
                         outcomes[place] = outcome
         return outcomes
 
-    def _validate(self, batch: Batch, marked: list[Expectation]) -> Iterator[tuple[int, Outcome]]:
-        suite = ExpectationSuite(name="window", expectations=marked)
-        for result in batch.validate(suite, result_format=_BASIC).results:
+    def _validate(self, batch: Batch, placed: list[Expectation]) -> Iterator[tuple[int, Outcome]]:
+        suite = ExpectationSuite(name="window", expectations=placed)
+        for result in batch.validate(suite, result_format=BASIC).results:
             meta = result.expectation_config.meta or {}  # type: ignore[union-attr]
-            yield int(meta["place"]), _outcome(result, lambda: self._count(batch.data_asset.name))
+            yield int(meta["place"]), outcome_of(result, lambda: self._count(batch.data_asset.name))
 
     def evidence(
         self,
@@ -243,7 +259,8 @@ class RuleEngine:
             raise duckdb.InterruptException("the rules were interrupted") from stopped
 
 
-def _marked(expectation: Expectation, place: int) -> Expectation:
+def marked(expectation: Expectation, place: int) -> Expectation:
+    """A copy that says its place, since GX gives results in an order of its own."""
     copy = expectation.copy()
     copy.meta = {**(expectation.meta or {}), "place": place}
     copy.id = None
@@ -266,7 +283,8 @@ def build(config: dict[str, Any]) -> Expectation:
     return ExpectationConfiguration(**{**config, "kwargs": kwargs}).to_domain_obj()
 
 
-def _outcome(result: Any, count_rows: Callable[[], int]) -> Outcome:
+def outcome_of(result: Any, count_rows: Callable[[], int]) -> Outcome:
+    """What one result of GX counted; `count_rows` counts the table where the result does not."""
     error = short_message(result.exception_info)
     if error is not None:
         return Outcome(error=error)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import logging
 import os
 import re
 import threading
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import ibis
 import pyarrow as pa
+from ibis.backends.pyspark.datatypes import PySparkType
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.storagelevel import StorageLevel
 
@@ -27,6 +29,9 @@ from monitor.logs.spark_sql import SparkBackend
 if TYPE_CHECKING:
     import fsspec
     import ibis.expr.types as ir
+
+# It writes each failed query to standard error before it hands the failure back, which is reported by us.
+logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
 
 _numbers = itertools.count(1)
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
@@ -118,10 +123,20 @@ class SparkEngine(Engine):
         return self.cursor.from_arrow(table.to_pyarrow())
 
     def frame(self, expression: ir.Table) -> DataFrame:
-        """The expression as a Spark data frame, not yet computed."""
+        """The expression as a Spark data frame, not yet computed.
+
+        Numbers have the types that Ibis says they have; Spark gives a row number 32 bits, for one.
+        """
         with self.running():
             self.backend._run_pre_execute_hooks(expression)
-            return self.session.sql(self.backend.compile(expression))
+            frame = self.session.sql(self.backend.compile(expression))
+        wanted = expression.schema().items()
+        casts = {
+            name: frame[_quoted(name)].cast(PySparkType.from_ibis(kind))
+            for name, kind in wanted
+            if kind.is_numeric() and frame.schema[name].dataType != PySparkType.from_ibis(kind)
+        }
+        return frame.withColumns(casts) if casts else frame
 
     def stored(self, name: str) -> DataFrame:
         """The data frame of a table or view that was made here."""
@@ -170,6 +185,10 @@ class SparkEngine(Engine):
             if any(word in str(error) for word in _LOST_FILES):
                 raise duckdb.IOException(str(error)) from error
             raise
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def view_name(name: str) -> str:

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import ibis
+import ibis.expr.datatypes as dt
 import ibis.expr.operations as ops
 import ibis.expr.types as ir
 import pyarrow as pa
@@ -21,6 +22,13 @@ ibis.pyspark.name  # noqa: B018 - registers the backend's options, without which
 _NUMBER = r"(?i)^\s*[+-]?((\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)\s*$"
 _ZONE = r"(Z|z|[+-]\d{2}(:?\d{2})?)?"
 _TIME = rf"^\s*\d{{1,6}}-\d{{1,2}}-\d{{1,2}}(([T ]\d{{1,2}}:\d{{1,2}}(:\d{{1,2}}(\.\d+)?)?)?\s*{_ZONE})?\s*$"
+
+
+_FUNCTIONS: dict[str, Callable[..., sge.Expression]] = {
+    "make_timestamp": lambda f, micros: f.timestamp_micros(micros),
+    "list_position": lambda f, items, one: f.array_position(items, one),
+    "list_unique": lambda f, items: f.size(f.array_distinct(f.array_compact(items))),
+}
 
 
 class SparkCompiler(PySparkCompiler):  # type: ignore[misc]
@@ -52,11 +60,20 @@ class SparkCompiler(PySparkCompiler):  # type: ignore[misc]
         """What lies beyond the end of a list is null."""
         return self.f.anon.try_element_at(arg, index + sge.convert(1))
 
+    def visit_ExtractEpochSeconds(self, op: ops.ExtractEpochSeconds, *, arg: sge.Expression) -> Any:  # noqa: ARG002, N802
+        """With the fraction of the second."""
+        micros = self.cast(self.f.anon.unix_micros(self.cast(arg, dt.timestamp)), dt.float64)
+        return sge.paren(micros / sge.convert(1e6))
+
     def visit_ScalarUDF(self, op: Any, **kw: Any) -> Any:  # noqa: N802
-        """The embedded engine's functions that `monitor.logs.canonical` names, as Spark calls them."""
-        if op.__func_name__ == "make_timestamp":
-            return self.f.anon.timestamp_micros(*kw.values())
+        """The embedded engine's own functions, as Spark calls them."""
+        if (named := _FUNCTIONS.get(op.__func_name__)) is not None:
+            return named(self.f.anon, *kw.values())
         return super().visit_ScalarUDF(op, **kw)
+
+
+def _precise(kind: ibis.DataType) -> ibis.DataType:
+    return dt.Timestamp(timezone=kind.timezone, scale=6) if kind.is_timestamp() else kind
 
 
 class SparkBackend(Backend):  # type: ignore[misc]
@@ -73,6 +90,12 @@ class SparkBackend(Backend):  # type: ignore[misc]
     def __init__(self, running: Callable[[], AbstractContextManager[None]]) -> None:
         super().__init__()
         self._running = running
+
+    def get_schema(self, table_name: str, **kwargs: Any) -> ibis.Schema:
+        """As Ibis' own, with the precision of times, which is that of every time of ours."""
+        found = super().get_schema(table_name, **kwargs)
+        precise = {name: _precise(kind) for name, kind in found.items()}
+        return ibis.schema(precise)
 
     def to_pyarrow(
         self, expr: ir.Expr, /, *, params: Any = None, limit: Any = None, **kwargs: Any

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import duckdb
 
-from monitor.checks.runtime import Runtime
+from monitor.checks.runtime import Runtime, open_runtime
 from monitor.config.check import Checked
 from monitor.config.load import ConfigError, load_checked
 from monitor.config.models import Config
@@ -150,8 +150,7 @@ class Daemon:
         self._schedule.set({name: watch.settings.every for name, watch in watches.items()})
 
     def _new_runtime(self) -> Runtime:
-        engine = self._started_with.engine
-        return Runtime(self._state / "spill", memory=engine.memory, threads=engine.threads)
+        return open_runtime(self._started_with.engine, self._state / "spill")
 
     def _turn(self, name: str) -> None:
         """One scheduled run of one recommender, in the worker thread."""

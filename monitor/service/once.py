@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from monitor.checks.evaluate import Evaluation, Evaluator
-from monitor.checks.runtime import Runtime
+from monitor.checks.runtime import Runtime, open_runtime
 from monitor.config.check import Checked
 from monitor.config.models import Config
 from monitor.history.kept import KeptPairs
@@ -24,7 +24,7 @@ def one_off(config: Config, checked: Checked, salt: str, state: Path | None = No
     """A recommender's evaluator with engines of its own; without `state` it leaves nothing behind."""
     with tempfile.TemporaryDirectory(prefix="recsys-monitor-") as scratch:
         folder = Path(scratch)
-        runtime = Runtime(folder / "spill", memory=config.engine.memory, threads=config.engine.threads)
+        runtime = open_runtime(config.engine, folder / "spill")
         try:
             kept = KeptPairs(state or folder, checked.settings.name)
             yield OneOff(runtime, Evaluator(checked.settings, checked.rules, kept, salt))
@@ -42,7 +42,7 @@ class OneOff:
     def look(self, now: datetime, progress: Progress = lambda _: None) -> None:
         """Index the files of every log."""
         for log in self.evaluator.source.logs.values():
-            log.refresh(self.runtime.engine, now, progress)
+            log.refresh(self.runtime.index, now, progress)
 
     def windows(
         self, start: datetime | None, end: datetime | None, now: datetime

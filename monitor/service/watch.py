@@ -79,7 +79,7 @@ class Watch:
     def look(self, runtime: Runtime, now: datetime) -> None:
         """Bring the index of every log's files up to date, and keep it."""
         for one in self.evaluator.source.logs.values():
-            scan = one.refresh(runtime.engine, now)
+            scan = one.refresh(runtime.index, now)
             if scan.error and scan.error != self._said.get(one.name):
                 log.warning("%s: %s", self.name, scan.error)
             self._said[one.name] = scan.error
