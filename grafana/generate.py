@@ -6,7 +6,9 @@ against what is exported. Edit here, run, commit both.
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Iterable, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -15,20 +17,22 @@ from grafana_foundation_sdk.builders import dashboard
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import dashboard as shapes
 
+from grafana import actions
 from grafana.health import reach, scores, variety
 from grafana.inside import itself, logs
-from grafana.panels import DATASOURCE
+from grafana.panels import DATASOURCE, Panel
 from grafana.states import rules, states
 
+Row = tuple[str, Sequence[Panel]]
 FOLDER: Final = Path(__file__).resolve().parent / "dashboards"
 
 
-def overview() -> dashboard.Dashboard:
-    """All recommenders: their states, rules against thresholds, health with intervals, the monitor itself."""
-    board = (
-        dashboard.Dashboard("Recommenders: overview")
-        .uid("recsys-overview")
-        .description("States of the recommenders, rules against thresholds, health metrics with intervals.")
+def board(uid: str, title: str, description: str, rows: Iterable[Row]) -> dashboard.Dashboard:
+    """A dashboard of these rows, in which one chooses the recommenders."""
+    made = (
+        dashboard.Dashboard(title)
+        .uid(uid)
+        .description(description)
         .tags(["recsys-monitor", "generated"])
         .timezone("browser")
         .refresh("30s")
@@ -50,25 +54,50 @@ def overview() -> dashboard.Dashboard:
         )
     )
     number = count(1)
-    for title, panels in (
-        ("States", states()),
-        ("Rules against thresholds", rules()),
-        ("Reach", reach()),
-        ("Variety and concentration", variety()),
-        ("Scores and propensities", scores()),
-        ("Logs and windows", logs()),
-        ("The monitor itself", itself()),
-    ):
-        board = board.with_row(dashboard.Row(title).id(next(number)))
+    for name, panels in rows:
+        made = made.with_row(dashboard.Row(name).id(next(number)))
         for panel in panels:
-            board = board.with_panel(panel.id(next(number)))
-    return board
+            made = made.with_panel(panel.id(next(number)))
+    return made
+
+
+def overview() -> dashboard.Dashboard:
+    """All recommenders: their states, rules against thresholds, health with intervals, the monitor itself."""
+    return board(
+        "recsys-overview",
+        "Recommenders: overview",
+        "States of the recommenders, rules against thresholds, health metrics with intervals.",
+        (
+            ("States", states()),
+            ("Rules against thresholds", rules()),
+            ("Reach", reach()),
+            ("Variety and concentration", variety()),
+            ("Scores and propensities", scores()),
+            ("Logs and windows", logs()),
+            ("The monitor itself", itself()),
+        ),
+    )
+
+
+def feedback(shown: str) -> dashboard.Dashboard:
+    """What users did with the lists; `shown` is the text of the dashboards that hold the other metrics."""
+    elsewhere = re.findall(r"\brecsys_\w+", shown)
+    return board(
+        "recsys-feedback",
+        "Recommenders: what users did",
+        "Accuracy of the lists and scores, clicks and other actions, experiments.",
+        actions.rows(elsewhere),
+    )
 
 
 def dashboards() -> dict[str, str]:
     """The text of every dashboard by the name of its file."""
-    encoded = JSONEncoder(sort_keys=True, indent=2).encode(overview().build())
-    return {"overview.json": encoded + "\n"}
+    first = _text(overview())
+    return {"overview.json": first, "feedback.json": _text(feedback(first))}
+
+
+def _text(made: dashboard.Dashboard) -> str:
+    return JSONEncoder(sort_keys=True, indent=2).encode(made.build()) + "\n"
 
 
 def main() -> int:
