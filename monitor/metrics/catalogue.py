@@ -5,6 +5,9 @@ Those that need feedback are measured later than the others: when the actions ha
 
 from __future__ import annotations
 
+from monitor.metrics.action_rates import ActionRates
+from monitor.metrics.action_values import ActionValue, Completion
+from monitor.metrics.busy_users import BusyUsers
 from monitor.metrics.category_entropy import CategoryEntropy
 from monitor.metrics.concentration import (
     Concentration,
@@ -39,6 +42,10 @@ FAMILIES: tuple[Family, ...] = (
     ScoreHealth(),
     Importance(),
     Ranking(),
+    ActionRates(),
+    BusyUsers(),
+    ActionValue(),
+    Completion(),
 )
 
 FEEDBACK_FAMILIES = tuple(family for family in FAMILIES if "feedback" in family.needs)

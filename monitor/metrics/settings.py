@@ -89,6 +89,13 @@ class MetricSettings(Settings):
         description="a column of exposures with the item on whose page the list was shown "
         "(item_to_item_recall)",
     )
+    trim: float = Field(
+        0.01,
+        gt=0,
+        le=0.5,
+        description="this share of the users who acted, those with most actions, is left out "
+        "(trimmed_action_rate)",
+    )
     disable: tuple[str, ...] = Field((), description="names of metrics that are not measured")
 
     @field_validator("k")
