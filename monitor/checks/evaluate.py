@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 import duckdb
 
-from monitor.checks import exposure, feedback, logs, rules
+from monitor.checks import experiment_arms, experiments, exposure, feedback, logs, rules
+from monitor.checks.assignments import Assignments
 from monitor.checks.exposure import MetricsCheck
 from monitor.checks.judge import apply_objectives, mark_late, worst
 from monitor.checks.runtime import Runtime
@@ -28,7 +29,7 @@ from monitor.results import Result, Status
 
 log = logging.getLogger(__name__)
 
-CHECKS = (logs.NAME, rules.NAME, exposure.NAME, feedback.NAME)
+CHECKS = (logs.NAME, rules.NAME, exposure.NAME, experiments.NAME, feedback.NAME, experiment_arms.NAME)
 MARKERS: dict[Part, str] = {EXPOSURES: logs.NAME, FEEDBACK: feedback.NAME}
 """Of each part of a window's judgement the check whose record says that it was done."""
 
@@ -57,6 +58,7 @@ class Evaluator:
         self.source = Source(settings.logs, settings)
         self.parts = Parts.of(self.source, settings.metrics.attribution)
         self.kept = kept
+        self.assignments = Assignments(settings, kept.folder)
         self.salt = salt
         self._tables: WindowTables | None = None
 
@@ -107,12 +109,30 @@ class Evaluator:
                 found, objectives, settings.metrics, otherwise=(Status.ERROR, why)
             )
 
+        def check_split() -> list[Result]:
+            tables = self._prepared(runtime, due) if due.rows else None
+            return experiments.check_split(
+                runtime.engine, self.source, tables, settings, self.assignments, due.window
+            )
+
+        def check_arms() -> list[Result]:
+            tables = self._prepared(runtime, due)
+            return experiment_arms.check_arms(
+                runtime.engine, self.source, tables, settings, self.assignments, due.window, due.rows
+            )
+
+        def nothing(_why: str) -> list[Result]:
+            return []  # every series keeps its place, with the status of the window
+
         if due.part == FEEDBACK:
-            return [(feedback.NAME, check_metrics, metrics_failed)]
+            arms = [(experiment_arms.NAME, check_arms, nothing)] if settings.experiments else []
+            return [(feedback.NAME, check_metrics, metrics_failed), *arms]
+        split = [(experiments.NAME, check_split, nothing)] if settings.experiments else []
         return [
             (logs.NAME, lambda: logs.check_logs(self.source, due.window), logs.failed),
             (rules.NAME, check_rules, lambda why: rules.failed(self.rules, why)),
             (exposure.NAME, check_metrics, metrics_failed),
+            *split,
         ]
 
     def _run(

@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from monitor.expectations.settings import RuleSettings
 from monitor.logs.settings import LogsSettings, TimeSettings
+from monitor.metrics.experiment_settings import ExperimentSettings
 from monitor.metrics.settings import MetricSettings
 from monitor.settings import Duration, Name, Settings
 
@@ -50,4 +51,5 @@ class RecommenderSettings(TimeSettings):
     metrics: MetricSettings = MetricSettings()
     slices: SliceSettings = SliceSettings()
     objectives: tuple[Objective, ...] = ()
+    experiments: tuple[ExperimentSettings, ...] = Field((), max_length=20)
     evidence: EvidenceSettings = EvidenceSettings()

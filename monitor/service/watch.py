@@ -152,13 +152,14 @@ class Watch:
         return min((window.start for window in found), default=now)
 
     def forget(self, now: datetime) -> None:
-        """Drop the remembered pairs that no window will ask for again."""
+        """Drop what is remembered and no window will ask for again: shown items, users of experiments."""
         span = max(self.settings.metrics.history, timedelta(days=2))
         reached = self.evaluator.source.exposures.watermark
         if reached is not None:
             oldest = min(now, reached) - span - self.settings.catch_up * self.settings.window
             self.evaluator.kept.drop_before(oldest)
             Sums(self.evaluator.kept).drop_before(oldest)
+        self.evaluator.assignments.forget()
 
     def _blind(self) -> str | None:
         """Why there is nothing to look at, if so: then no window is judged, and no rule can be violated."""
