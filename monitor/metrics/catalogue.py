@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from monitor.metrics.action_rates import ActionRates
 from monitor.metrics.action_values import ActionValue, Completion
+from monitor.metrics.attribution_health import AttributionHealth
 from monitor.metrics.busy_users import BusyUsers
 from monitor.metrics.category_entropy import CategoryEntropy
 from monitor.metrics.concentration import (
@@ -18,6 +19,7 @@ from monitor.metrics.coverage import ItemCoverage, ListCoverage
 from monitor.metrics.diversity import IntraListDiversity
 from monitor.metrics.family import Family, MetricSpec
 from monitor.metrics.importance import Importance
+from monitor.metrics.item_to_item import ItemToItem
 from monitor.metrics.novelty import Novelty, Popularity
 from monitor.metrics.personalization import Personalization
 from monitor.metrics.ranking import Ranking
@@ -41,7 +43,9 @@ FAMILIES: tuple[Family, ...] = (
     Serendipity(),
     ScoreHealth(),
     Importance(),
+    AttributionHealth(),
     Ranking(),
+    ItemToItem(),
     ActionRates(),
     BusyUsers(),
     ActionValue(),

@@ -194,7 +194,7 @@ def test_a_slice_of_numbers_has_its_values_as_text():
 def test_an_empty_window_gives_no_data_or_undefined_and_never_a_value():
     from dataclasses import replace
 
-    world = replace(FULL, exposures=[], yesterday=[], today=[])
+    world = replace(FULL, exposures=[], feedback=[], yesterday=[], today=[])
     results = results_of(world, MetricSettings(score_range=(0, 1)), {"scene": "scene"})
     assert {r.status for r in results} == {Status.NO_DATA}
     assert all(r.value is None and r.detail for r in results)

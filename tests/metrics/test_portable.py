@@ -55,7 +55,7 @@ CASES = [(family, key) for family in FAMILIES for key in (None, "scene") if key 
 def test_a_familys_query_can_be_written_for_spark(family, key):
     for category, vector in (("string", False), ("array<string>", False), ("string", True)):
         shared = unbound(category, vector)
-        settings = MetricSettings(score_range=(0, 1))
+        settings = MetricSettings(score_range=(0, 1), seed_item="scene")
         assert family.reason_not(shared, settings) is None
         sql = ibis.to_sql(family.measure(shared, settings, key), dialect="pyspark")
         assert "SELECT" in sql

@@ -26,6 +26,7 @@ TYPES = {
     "propensity": pa.float64(),
     "scene": pa.string(),
     "shelf": pa.string(),
+    "page": pa.string(),
     "event": pa.string(),
     "value": pa.float64(),
     "length": pa.float64(),

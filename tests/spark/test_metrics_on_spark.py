@@ -14,7 +14,7 @@ from monitor.results import Status
 from tests.metrics.worlds import by_name, shared_of
 from tests.spark.worlds import EMPTY, ONE_CATEGORY, SEVERAL_CATEGORIES, VECTORS
 
-SETTINGS = MetricSettings(score_range=(0, 1))
+SETTINGS = MetricSettings(score_range=(0, 1), seed_item="page")
 NUMBERS = ("value", "lower", "upper")
 
 

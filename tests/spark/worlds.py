@@ -27,6 +27,7 @@ def _shown() -> list[dict]:
             "propensity": PROPENSITIES[number % len(PROPENSITIES)] if shown else None,
             "scene": ("home", "feed", None)[int(row["request_id"][1:]) % 3],
             "shelf": ("top", "<b>'", "ｚ")[number % 3],
+            "page": ("b", "a", None)[int(row["request_id"][1:]) % 3],
         }
     return rows
 
@@ -56,6 +57,7 @@ ONE_CATEGORY = World(
     history_actions=[("u1", "c"), ("u2", "b"), ("u4", "a"), ("u4", "a")],
     yesterday=[("u1", "a"), ("u1", "b"), ("u2", "c")],
     today=[("u1", "a"), ("u1", "c"), ("u2", "c"), ("u4", "a")],
+    columns=("position", "score", "propensity", "scene", "shelf", "page"),
 )  # fmt: skip
 SEVERAL_CATEGORIES = replace(
     ONE_CATEGORY,
