@@ -56,13 +56,14 @@ def check_arms(
             found += arm_results(one, {}, settings.metrics, nothing=why or NOBODY)
             continue
         try:
-            broken = split_of(pairs, one).broken
+            split = split_of(pairs, one)
             sums: dict[str, Row] = {}
-            if broken is None:
+            if split.users and split.broken is None:
                 left_out = engine.create("users_in_two_arms", mixed(pairs))
                 table = arm_sums(shared, exposures, settings.metrics, one, columns, left_out)
                 sums = {row[ARM]: row for row in table.to_pyarrow().to_pylist()}
-            found += arm_results(one, sums, settings.metrics, broken=broken)
+            nothing = _ABSENT if split.users else NOBODY
+            found += arm_results(one, sums, settings.metrics, broken=split.broken, nothing=nothing)
         finally:
             engine.drop("arms_of_users", "arms_of_users_files", "users_in_two_arms")
     return found
@@ -81,6 +82,7 @@ def arm_results(
     With `broken` none has a value: each is `undefined` and says why.
     """
     for number, event in enumerate(settings.events):
+        without_value = f"no action {event!r} of the window has a value"
         for name in experiment.metrics:
             spec = specs.ARM_SPECS[name]
             valueless = name == "value_per_user" and not any(one[f"values_{number}"] for one in sums.values())
@@ -91,7 +93,7 @@ def arm_results(
                 elif arm not in sums:
                     yield maker.no_data(nothing)
                 elif valueless:
-                    yield maker.no_data(f"no action {event!r} of the window has a value")
+                    yield maker.no_data(without_value)
                 else:
                     yield _of_arm(name, maker, sums[arm], number)
             for arm in experiment.arms:
@@ -102,9 +104,10 @@ def arm_results(
                 p = specs.maker(specs.DIFFERENCE_P, experiment, settings, **labels)
                 if broken is not None:
                     yield from (value.undefined(broken, 0), p.undefined(broken, 0))
-                elif arm not in sums or experiment.baseline not in sums or valueless:
-                    why = f"no action {event!r} of the window has a value" if valueless else nothing
-                    yield from (value.no_data(why), p.no_data(why))
+                elif arm not in sums or experiment.baseline not in sums:
+                    yield from (value.no_data(nothing), p.no_data(nothing))
+                elif valueless:
+                    yield from (value.no_data(without_value), p.no_data(without_value))
                 else:
                     yield from _compared(name, value, p, sums[experiment.baseline], sums[arm], number)
 

@@ -11,7 +11,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -55,6 +55,11 @@ class KeptAssignments(KeptWindows):
     def files(self, span: Window, length: timedelta, connection: duckdb.DuckDBPyConnection) -> list[Path]:
         """Few files that together hold what is kept of the windows of this length in a span."""
         return Sums(self, _PERIODS).files(span, length, connection)
+
+    def drop_before(self, moment: datetime) -> int:
+        """Delete the windows, and the sums of windows, that ended before this time."""
+        Sums(self, _PERIODS).drop_before(moment)
+        return super().drop_before(moment)
 
     def added_up(self, rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
         """Each user and arm once, with the first of its windows."""

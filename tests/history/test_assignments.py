@@ -83,6 +83,17 @@ def test_columns_that_no_experiment_names_are_forgotten(tmp_path: Path) -> None:
     forget_others(tmp_path / "nothing", [])
 
 
+def test_windows_before_the_start_are_dropped_with_their_sums(tmp_path: Path) -> None:
+    kept = KeptAssignments(tmp_path, "arm")
+    for number in range(26):
+        keep(kept, number, (f"u{number}", "a"))
+    assert len(read(kept, 26)) == 26
+    assert kept.drop_before(hour(25).start) == 24
+    assert read(kept, 26) == [("u24", "a", 24), ("u25", "a", 25)]
+    kept.drop_before(hour(25).start + timedelta(days=9))
+    assert list((kept.folder / "sums").iterdir()) == []
+
+
 def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "arms").write_text("in the way")
     with pytest.raises(StoreError, match="the users of an experiment in a window cannot be kept"):
