@@ -105,15 +105,16 @@ def candidate_windows(parts: Parts, part: Part, now: datetime, watching_since: d
     log, time = parts.source.exposures, parts.source.time
     waits = parts.reach if part == FEEDBACK else timedelta(0)
     held = log.windows()
-    steps = [back * time.window for back in range(time.catch_up)]
+    # Those that still wait are many where the attribution is long; the newest `catch_up` are behind them.
+    steps = [back * time.window for back in range(waits // time.window + time.catch_up)]
     starts: set[datetime] = set()
     expected_from = watching_since
     if held:
         oldest, newest = min(held).start, max(held).start
-        starts = {newest - waits - step for step in steps if newest - waits - step >= oldest}
+        starts = {newest - step for step in steps if newest - step >= oldest}
         expected_from = max(watching_since, newest + time.window)
     overdue = Window.of(now - time.max_wait - waits, time.window).start - time.window
-    starts |= {overdue - step for step in steps if overdue - step >= expected_from}
+    starts |= {overdue - step for step in steps[: time.catch_up] if overdue - step >= expected_from}
     return [Window(start, start + time.window) for start in sorted(starts, reverse=True)]
 
 

@@ -44,9 +44,9 @@ def logs_with(written, tmp_path, engine):
     return make
 
 
-def due(source, now, judged=None, attribution=HALF_AN_HOUR, part="feedback"):
+def due(source, now, judged=None, attribution=HALF_AN_HOUR, part="feedback", since=DAY):
     parts = Parts.of(source, attribution)
-    return due_windows(parts, part, now, candidate_windows(parts, part, now, DAY), judged or {})
+    return due_windows(parts, part, now, candidate_windows(parts, part, now, since), judged or {})
 
 
 def test_a_source_without_feedback_has_one_part(source_of):
@@ -97,3 +97,12 @@ def test_windows_of_a_long_attribution_are_judged_though_many_have_passed(logs_w
     found = due(source, at(40), attribution=timedelta(hours=24))
     assert [one.window for one in found] == [window(14), window(13), window(12)]
     assert all(len(one.fingerprint) <= 64 for one in found)
+
+
+def test_the_end_of_a_log_that_goes_no_further_is_judged_late(logs_with):
+    shown = [0.5, 1.5, 2.5]
+    source = logs_with(shown, shown, at(3))
+    years_later = at(24 * 2000)
+    found = {one.window: bool(one.late) for one in due(source, years_later, since=years_later)}
+    assert found == {window(2): True, window(1): True, window(0): False}
+    assert [one.window for one in due(source, at(4.9))] == [window(0)]
