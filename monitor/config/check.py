@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from monitor.checks.settings import RecommenderSettings
+from monitor.config.check_engine import check_engine
 from monitor.config.check_objectives import check_objectives
 from monitor.config.models import Config
 from monitor.config.problems import Problem, nearest, show_duration
@@ -51,6 +52,7 @@ def _check(config: Config, place: int, folder: Path) -> Checked:
         *_names(where, place, [one.name for one in config.recommenders]),
         *_times(where, settings, config.history.retention),
         *_logs(where, settings),
+        *check_engine(where, config.engine, settings.logs),
         *_metrics(where, settings),
         *_slices(where, settings),
         *check_objectives(f"{where}.objectives", settings),
