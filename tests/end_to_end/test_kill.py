@@ -125,7 +125,7 @@ def undisturbed(config: Path, done: tuple[int, int]) -> float:
     try:
         wait_for("the daemon to hear signals", lambda: hears_terminate(process.pid), 30, 0.02)
         began = time.monotonic()
-        wait_for(f"{done} parts and corrections", lambda: progress(config) == done, 90, 0.05)
+        wait_for(f"{done} parts and corrections", lambda: progress(config) == done, 240, 0.05)
         seconds = time.monotonic() - began
     except AssertionError:
         print(config.with_name("output.log").read_text())
@@ -248,6 +248,7 @@ def late(logs: Path) -> Iterator[Callable[[], int]]:
     remove()
 
 
+@pytest.mark.timeout(900)
 def test_killed_at_any_moment_it_ends_up_with_the_history_of_an_undisturbed_run(
     tmp_path: Path, logs: Path, late: Any
 ) -> None:
