@@ -12,22 +12,30 @@ from pydantic import ValidationError
 from monitor.metrics import measure
 from monitor.metrics.catalogue import FAMILIES, SPECS
 from monitor.metrics.measure import measure_all, not_measured
-from monitor.metrics.settings import MetricSettings
+from monitor.metrics.settings import EventSettings, MetricSettings
 from monitor.results import Status
 from tests.metrics.worlds import START, World, by_name, catalog, lists, results_of, shared_of
 
 SHOWN = lists(("u1", "abc"), ("u1", "abd"), ("u2", "a"), score=0.5, propensity=0.5, scene="home", shelf="a")
 FULL = World(
     SHOWN,
-    catalog(a="x", b="y", c="x", d="y"),
+    [{**row, "length": 2.0} for row in catalog(a="x", b="y", c="x", d="y")],
     feedback=[
-        {"user_id": "u1", "item_id": item, "event": "click", "ts": START + timedelta(minutes=minute)}
+        {
+            "user_id": "u1",
+            "item_id": item,
+            "event": "click",
+            "ts": START + timedelta(minutes=minute),
+            "value": 1.0,
+        }
         for minute, item in ((5, "a"), (6, "b"))
     ],
     history=[("u1", "a", 1)],
     history_actions=[("u1", "b")],
     yesterday=[("u1", "a")],
     today=[("u1", "b")],
+    catalog_columns=("category", "length"),
+    feedback_columns=("request_id", "value"),
 )
 
 
@@ -42,7 +50,8 @@ class Broken:
 
 
 def test_a_full_set_of_logs_gives_every_metric_of_the_catalogue():
-    settings = MetricSettings(score_range=(0, 1), novelty=("category",), seed_item="shelf")
+    events = {"click": EventSettings(length="length")}
+    settings = MetricSettings(score_range=(0, 1), novelty=("category",), seed_item="shelf", events=events)
     found = by_name(results_of(FULL, settings))
     declared = {(spec.name, by) for spec in SPECS.values() for by in (spec.by or ("",))}
     assert {key[:2] for key in found} == declared - {("novelty", "tag")}

@@ -7,8 +7,10 @@ import pytest
 from ibis.config import Config
 
 from monitor.metrics.catalogue import FAMILIES
-from monitor.metrics.settings import MetricSettings
+from monitor.metrics.settings import EventSettings, MetricSettings
 from monitor.metrics.shared import Shared
+
+EVENTS = {"click": EventSettings(), "play": EventSettings(length="length")}
 
 
 class SparkOptions(Config):
@@ -27,11 +29,13 @@ def unbound(category: str, vector: bool) -> Shared:
             name="exposures",
         ),
         catalog=ibis.table(
-            {"item_id": "string", "category": category} | ({"vector": "array<float64>"} if vector else {}),
+            {"item_id": "string", "category": category, "length": "float64"}
+            | ({"vector": "array<float64>"} if vector else {}),
             name="catalog",
         ),
         feedback=ibis.table(
-            IDS | {"event": "string", "request_id": "string", "ts": "timestamp"}, name="feedback"
+            IDS | {"event": "string", "request_id": "string", "ts": "timestamp", "value": "float64"},
+            name="feedback",
         ),
         history_user_items=ibis.table(IDS | {"exposures": "int64"}, name="history_user_items"),
         history_actions=ibis.table(IDS, name="history_actions"),
@@ -55,7 +59,7 @@ CASES = [(family, key) for family in FAMILIES for key in (None, "scene") if key 
 def test_a_familys_query_can_be_written_for_spark(family, key):
     for category, vector in (("string", False), ("array<string>", False), ("string", True)):
         shared = unbound(category, vector)
-        settings = MetricSettings(score_range=(0, 1), seed_item="scene")
+        settings = MetricSettings(score_range=(0, 1), events=EVENTS, seed_item="scene")
         assert family.reason_not(shared, settings) is None
         sql = ibis.to_sql(family.measure(shared, settings, key), dialect="pyspark")
         assert "SELECT" in sql

@@ -9,12 +9,13 @@ import pytest
 
 from monitor.metrics.catalogue import FAMILIES
 from monitor.metrics.measure import measure_all, not_measured
-from monitor.metrics.settings import MetricSettings
+from monitor.metrics.settings import EventSettings, MetricSettings
 from monitor.results import Status
 from tests.metrics.worlds import by_name, shared_of
 from tests.spark.worlds import EMPTY, ONE_CATEGORY, SEVERAL_CATEGORIES, VECTORS
 
-SETTINGS = MetricSettings(score_range=(0, 1), seed_item="page")
+EVENTS = {"click": EventSettings(), "buy": EventSettings(grade=3), "play": EventSettings(length="length")}
+SETTINGS = MetricSettings(score_range=(0, 1), events=EVENTS, seed_item="page")
 NUMBERS = ("value", "lower", "upper")
 
 

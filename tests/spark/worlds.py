@@ -32,14 +32,27 @@ def _shown() -> list[dict]:
     return rows
 
 
-def _action(user: str | None, item: str | None, request: str | None, event: str = "click") -> dict:
-    return {"user_id": user, "item_id": item, "request_id": request, "event": event, "ts": START}
+def _action(
+    user: str | None,
+    item: str | None,
+    request: str | None,
+    event: str = "click",
+    value: float | None = None,
+) -> dict:
+    return {
+        "user_id": user,
+        "item_id": item,
+        "request_id": request,
+        "event": event,
+        "value": value,
+        "ts": START,
+    }
 
 
 ONE_CATEGORY = World(
     _shown(),
     [
-        {"item_id": item, "category": category}
+        {"item_id": item, "category": category, "length": float(len(item))}
         for item, category in (
             ("a", "x"), ("b", "y'"), ("c", "x"), (HOSTILE, None), ("<b>é</b>\n", ""), ("g", "z"),
         )
@@ -52,12 +65,18 @@ ONE_CATEGORY = World(
         _action("u1", "zz", None),
         _action(None, "a", "r3"),
         _action("u1", None, "r0"),
+        _action("u1", "a", "r0", "play", 1.0),
+        _action("u1", "b", "r0", "play", 0.5),
+        _action("u2", HOSTILE, "r1", "play", math.nan),
+        _action("u'3", "c", "r7", "play", 0.95),
     ],
     history=[("u1", "a", 3), ("u1", "g", 1), ("u2", "a", 2), ("u'3", HOSTILE, 9)],
     history_actions=[("u1", "c"), ("u2", "b"), ("u4", "a"), ("u4", "a")],
     yesterday=[("u1", "a"), ("u1", "b"), ("u2", "c")],
     today=[("u1", "a"), ("u1", "c"), ("u2", "c"), ("u4", "a")],
     columns=("position", "score", "propensity", "scene", "shelf", "page"),
+    catalog_columns=("category", "length"),
+    feedback_columns=("request_id", "value"),
 )  # fmt: skip
 SEVERAL_CATEGORIES = replace(
     ONE_CATEGORY,
