@@ -9,6 +9,7 @@ from pathlib import Path
 
 from monitor.checks.settings import RecommenderSettings
 from monitor.config.check_engine import check_engine
+from monitor.config.check_experiments import check_experiments
 from monitor.config.check_objectives import check_objectives
 from monitor.config.models import Config
 from monitor.config.problems import Problem, nearest, show_duration
@@ -26,6 +27,7 @@ from monitor.logs.columns import (
     USER_ID,
 )
 
+_MOST_WINDOWS = 400
 _MOST_CATCH_UP = 10_000
 _LONGEST_CATCH_UP = timedelta(days=3650)
 _NO_SLICE = (REQUEST_ID, USER_ID, ITEM_ID, TS, POSITION, SCORE, PROPENSITY)
@@ -56,6 +58,7 @@ def _check(config: Config, place: int, folder: Path) -> Checked:
         *_metrics(where, settings),
         *_slices(where, settings),
         *check_objectives(f"{where}.objectives", settings),
+        *check_experiments(f"{where}.experiments", settings),
     ]
     rules: tuple[LoadedRule, ...] = ()
     try:
@@ -107,6 +110,13 @@ def _times(where: str, settings: RecommenderSettings, retention: timedelta) -> I
         yield Problem(
             f"{where}.metrics.history",
             f"is shorter than the window ({show_duration(settings.window)}); it remembers whole windows",
+        )
+    too_far = settings.metrics.attribution > _MOST_WINDOWS * settings.window
+    if too_far and settings.logs.feedback is not None:
+        yield Problem(
+            f"{where}.metrics.attribution",
+            f"reaches over more than {_MOST_WINDOWS} windows of {show_duration(settings.window)}, each of which "
+            "would be read again for every one of them; make the window longer",
         )
 
 
