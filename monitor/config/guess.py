@@ -29,7 +29,7 @@ def guess_columns(log: str, profile: Profile, table: ir.Table) -> dict[str, Gues
     """The file's column for each of ours that one was found for, the surest first.
 
     Args:
-        log: exposures, feedback or catalog.
+        log: exposures, feedback, catalog or users.
         profile: what the columns hold.
         table: the sampled rows.
     """

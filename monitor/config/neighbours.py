@@ -1,4 +1,4 @@
-"""Finds a catalog and a feedback log that lie beside the exposures."""
+"""Finds a catalog, a feedback log and a table of users that lie beside the exposures."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from monitor.logs.settings import LogSettings
 _NAMES = {
     c.FEEDBACK: ("feedback", "clicks", "actions", "interactions"),
     c.CATALOG: ("catalog", "catalogue", "items", "products", "articles"),
+    c.USERS: ("users", "customers", "members"),
 }
 
 

@@ -89,6 +89,8 @@ def _lines(draft: Draft) -> Iterable[str]:
         yield "      # feedback: {path: ...} # what users did: user_id, item_id, ts, event"
     if "catalog" not in draft.logs:
         yield "      # catalog: {path: ...} # every item: item_id, category, ...; for gini, diversity"
+    if "users" not in draft.logs:
+        yield "      # users: {path: ...} # every user: user_id, plan, country, ...; to slice by users.plan"
     yield f"    window: {draft.window}{comment(draft.window_comment)}"
     yield "    every: 1m # how often the log is looked at"
     yield "    lateness: 5m # a window is judged when the log is this far past its end"

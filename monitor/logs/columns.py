@@ -7,7 +7,8 @@ from typing import Final, Literal
 EXPOSURES: Final = "exposures"
 FEEDBACK: Final = "feedback"
 CATALOG: Final = "catalog"
-LOGS: Final = (EXPOSURES, FEEDBACK, CATALOG)
+USERS: Final = "users"
+LOGS: Final = (EXPOSURES, FEEDBACK, CATALOG, USERS)
 
 REQUEST_ID: Final = "request_id"
 USER_ID: Final = "user_id"
@@ -50,17 +51,20 @@ TYPES: Final[dict[str, dict[str, ColumnType]]] = {
         VALUE: "number",
     },
     CATALOG: {ITEM_ID: "id", CATEGORY: "texts", TAGS: "texts", CREATED_AT: "time", VECTOR: "numbers"},
+    USERS: {USER_ID: "id"},
 }
 
 REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     EXPOSURES: (REQUEST_ID, USER_ID, TS, ITEM_ID),
     FEEDBACK: (USER_ID, ITEM_ID, TS, EVENT),
     CATALOG: (ITEM_ID,),
+    USERS: (USER_ID,),
 }
 
-# Without these a row belongs to no request, no item or no time, and cannot be used at all.
+# Without these a row belongs to no request, no item, no user or no time, and cannot be used at all.
 INDISPENSABLE: Final[dict[str, tuple[str, ...]]] = {
     EXPOSURES: (REQUEST_ID, TS),
     FEEDBACK: (TS,),
     CATALOG: (ITEM_ID,),
+    USERS: (USER_ID,),
 }

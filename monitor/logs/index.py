@@ -140,7 +140,7 @@ def _scan(
     rows = read(
         engine, _SCAN, log, settings, shape, [file.path], id_types(log, settings, shape), keep_raw=True
     )
-    if log == c.CATALOG:
+    if c.TS not in c.REQUIRED[log]:
         found = engine.backend.execute(rows.aggregate(rows=rows.count(), bad=bad_values(rows, log).sum()))
         bad = int(found["bad"].fillna(0).iloc[0])
         placed = {0: Bucket(int(found["rows"].iloc[0]), seconds(file.modified), bad)}

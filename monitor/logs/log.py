@@ -56,7 +56,7 @@ class Log:
 
     @property
     def has_windows(self) -> bool:
-        """Whether its rows lie in time; a catalog's do not."""
+        """Whether its rows lie in time; those of a catalog, or of the users, do not."""
         return c.TS in c.REQUIRED[self.name]
 
     @property
@@ -115,7 +115,7 @@ class Log:
     def contents(self) -> Contents:
         """What the files hold together; worked out once after each change, however many windows ask."""
         if self._contents is None:
-            judged = self.entries.values() if self.name == c.CATALOG else _without_copies(self.entries)
+            judged = _without_copies(self.entries) if self.has_windows else self.entries.values()
             self._contents = _together(list(judged), self.time)
         return self._contents
 

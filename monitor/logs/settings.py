@@ -74,6 +74,7 @@ class LogsSettings(Settings):
     exposures: LogSettings
     feedback: LogSettings | None = None
     catalog: LogSettings | None = None
+    users: LogSettings | None = None
 
     def named(self) -> dict[str, LogSettings]:
         """The logs that are configured, by name.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 import ibis
@@ -17,7 +17,7 @@ from monitor.logs.reading import id_types, open_filesystems, read, schema_of, un
 from monitor.logs.settings import LogsSettings, TimeSettings
 from monitor.results import Window
 
-_PATH, _RANK = "__path", "__rank"  # of the files of a catalog, while its rows are picked
+_PATH, _RANK = "__path", "__rank"  # of the files of a catalog or of users, while rows are picked
 
 
 class Source:
@@ -83,16 +83,27 @@ class Source:
 
         Where that file has several rows of an item, it is always the same one of them that is taken.
         """
-        log = self.logs.get(c.CATALOG)
+        return self._one_row_each(engine, c.CATALOG, c.ITEM_ID, table)
+
+    def load_users(self, engine: Engine, *, table: str, columns: Sequence[str]) -> ir.Table | None:
+        """The users, one row each as in `load_catalog`, with those of the columns that the log has."""
+        return self._one_row_each(engine, c.USERS, c.USER_ID, table, columns)
+
+    def _one_row_each(
+        self, engine: Engine, name: str, key: str, table: str, only: Sequence[str] | None = None
+    ) -> ir.Table | None:
+        log = self.logs.get(name)
         entries = [one for one in log.read_entries if one.shape and one.shape.columns] if log else []
         if not entries:
             return None
         parts = [
-            usable(self._read(engine, c.CATALOG, group, path_column=_PATH), c.CATALOG)
+            usable(self._read(engine, name, group, path_column=_PATH), name)
             for group in self._groups(entries)
         ]
         whole = union(parts)
-        columns = [name for name in whole.columns if name != _PATH]
+        columns = [
+            one for one in whole.columns if one != _PATH and (only is None or one in only or one == key)
+        ]
         ages = sorted(entries, key=lambda one: (one.file.modified, one.file.path))
         ranks = engine.create(
             f"{table}_files",
@@ -100,9 +111,9 @@ class Source:
         )
         rows = whole.left_join(ranks, _PATH)
         # By what the rows hold and not by a hash of it, which no two engines have alike.
-        content = [_comparable(rows[name]) for name in columns]
+        content = [_comparable(rows[one]) for one in columns]
         newest_first = [rows[_RANK].desc(), *content]
-        place = ibis.row_number().over(ibis.window(group_by=rows[c.ITEM_ID], order_by=newest_first))
+        place = ibis.row_number().over(ibis.window(group_by=rows[key], order_by=newest_first))
         rows = rows.select(*columns, **{_RANK: place})
         created = engine.create(table, rows.filter(rows[_RANK] == 0).drop(_RANK))
         engine.drop(f"{table}_files")

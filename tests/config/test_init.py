@@ -163,7 +163,7 @@ def test_local_times_ahead_of_their_file_are_taken_to_be_of_a_zone_in_the_east(i
     assert judged == len(rows)
 
 
-def test_a_catalog_and_feedback_beside_the_log_are_found(init, tmp_path):
+def test_a_catalog_feedback_and_users_beside_the_log_are_found(init, tmp_path):
     rows = frame()
     rows.to_csv(tmp_path / "exposures.csv", index=False)
     pd.DataFrame({"sku": range(500), "category": ["a", "b"] * 250}).to_csv(
@@ -171,7 +171,11 @@ def test_a_catalog_and_feedback_beside_the_log_are_found(init, tmp_path):
     )
     clicks = rows.iloc[::9][["user_id", "item_id", "ts"]].assign(event="click")
     clicks.to_json(tmp_path / "clicks.jsonl", orient="records", lines=True, date_format="iso")
+    pd.DataFrame({"user_id": range(200), "plan": ["free", "paid"] * 100}).to_csv(
+        tmp_path / "users.csv", index=False
+    )
     settings, _, _ = init(tmp_path / "exposures.csv")
+    assert settings.logs.users.columns == {"user_id": "user_id"}
     assert settings.logs.catalog.columns == {"item_id": "sku", "category": "category"}
     assert settings.logs.feedback.columns["event"] == "event"
     assert "catalog" in {rule.pack for rule in settings.rules}
