@@ -115,8 +115,8 @@ def _times(where: str, settings: RecommenderSettings, retention: timedelta) -> I
     if too_far and settings.logs.feedback is not None:
         yield Problem(
             f"{where}.metrics.attribution",
-            f"reaches over more than {_MOST_WINDOWS} windows of {show_duration(settings.window)}, each of which "
-            "would be read again for every one of them; make the window longer",
+            f"reaches over more than {_MOST_WINDOWS} windows of {show_duration(settings.window)}, each of "
+            "which would be read again for every one of them; make the window longer",
         )
 
 
