@@ -51,7 +51,7 @@ recommenders:
       - pack: order
       - pack: scores
       - pack: time
-    metrics: {{score_range: [0, 1], history: 10m}}
+    metrics: {{score_range: [0, 1], history: 10m, attribution: 10s}}
     slices: {{by: [scene], budget: 5}}
     objectives:
       - {{metric: coverage, labels: {{by: pv}}, min: 0.98}}
