@@ -8,7 +8,9 @@ from __future__ import annotations
 from monitor.metrics.action_rates import ActionRates
 from monitor.metrics.action_values import ActionValue, Completion
 from monitor.metrics.attribution_health import AttributionHealth
+from monitor.metrics.auc import Auc
 from monitor.metrics.busy_users import BusyUsers
+from monitor.metrics.calibration import Calibration
 from monitor.metrics.category_entropy import CategoryEntropy
 from monitor.metrics.concentration import (
     Concentration,
@@ -26,6 +28,7 @@ from monitor.metrics.ranking import Ranking
 from monitor.metrics.score_health import ScoreHealth
 from monitor.metrics.serendipity import Serendipity
 from monitor.metrics.update_rate import DayRate, RefreshRate
+from monitor.metrics.user_auc import UserAuc
 
 FAMILIES: tuple[Family, ...] = (
     ListCoverage(),
@@ -46,6 +49,9 @@ FAMILIES: tuple[Family, ...] = (
     AttributionHealth(),
     Ranking(),
     ItemToItem(),
+    Auc(),
+    UserAuc(),
+    Calibration(),
     ActionRates(),
     BusyUsers(),
     ActionValue(),

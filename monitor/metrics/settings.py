@@ -89,6 +89,13 @@ class MetricSettings(Settings):
         description="a column of exposures with the item on whose page the list was shown "
         "(item_to_item_recall)",
     )
+    clip: float = Field(
+        1e-15,
+        ge=1e-15,
+        lt=0.5,
+        description="a score counts as a probability of at least this and at most 1 - this (log_loss, "
+        "calibration)",
+    )
     trim: float = Field(
         0.01,
         gt=0,

@@ -1,0 +1,146 @@
+"""AUC: how well the scores tell what is acted on from what is not, over all exposures of a window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import ibis
+import ibis.expr.types as ir
+
+from monitor.logs.columns import SCORE
+from monitor.metrics.family import Family, MetricSpec, Row, make
+from monitor.metrics.labelled import (
+    LABEL,
+    LABELS,
+    NO_REQUEST,
+    labelled,
+    left_out,
+    nothing_scored,
+    one_class,
+    score_counts,
+)
+from monitor.metrics.settings import MetricSettings
+from monitor.metrics.shared import Shared, listed
+from monitor.results import Result
+from monitor.statistics.auc import AucSums, delong_interval
+
+AUC = MetricSpec(
+    name="auc",
+    help="Chance that an exposure acted on was scored above one that was not; 0.5 is no better than chance.",
+    interval="DeLong",
+    parameters=("events", "attribution"),
+    formula="(sum of the positives' mid-ranks - M (M + 1) / 2) / (M N) over M exposures of label 1 and N of "
+    "label 0, ranked by score, ties at their average rank; exact. " + LABELS,
+    answers="Do the scores order what users act on above what they leave, over everything that was shown?",
+    misleads="It compares the scores of different users and places: a model that only knows which users "
+    "click a lot gets a high AUC and orders no single list (see user_auc). It is measured on what the "
+    "recommender chose to show, first places first, and says nothing of items never shown. The interval "
+    "takes exposures as independent; where one user has many it is too narrow. " + NO_REQUEST,
+    requires=("exposures.score", "feedback"),
+    samples="exposures with a finite score",
+    no_data="nothing was shown; no exposure has a finite score",
+    undefined="all labels are of one class",
+)
+
+
+class Auc(Family):
+    """The area under the ROC curve over all exposures of the window."""
+
+    name = "auc"
+    outputs = ((AUC, ()),)
+    needs = ("feedback", "exposures.score")
+
+    def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
+        sums = rank_sums(labelled(shared, settings, key), listed(key))
+        return shared.side_by_side(key, score_counts(shared, key), sums)
+
+    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+        maker = make(AUC, settings)
+        nothing = nothing_scored(row)
+        if nothing:
+            yield maker.no_data(nothing)
+            return
+        n, positives = int(row["scored"]), int(row["positives"] or 0)
+        sums = auc_sums(row, n)
+        if sums is None:
+            yield maker.undefined(one_class(positives, n) or "", n)
+        else:
+            yield maker.value(sums.auc, n, delong_interval(sums), detail=left_out(row))
+
+
+def placed(rows: ir.Table, by: Sequence[str] = ()) -> ir.Table:
+    """The rows of label 1 with `below`, how many rows of their group score less, and `upto`, less or as much.
+
+    One sort of the rows: it is what an exact AUC costs. The mid-rank of a row is (below + upto + 1) / 2.
+
+    Args:
+        rows: score (finite), label (0 or 1), and the columns of `by`.
+        by: what a group is; rows are ranked within theirs.
+    """
+    ranked = rows.mutate(
+        below=ibis.rank().over(ibis.window(group_by=list(by), order_by=rows[SCORE])),
+        upto=rows.count().over(
+            ibis.range_window(preceding=None, following=0, group_by=list(by), order_by=rows[SCORE])
+        ),
+    )
+    return ranked.filter(ranked[LABEL] == 1)
+
+
+def rank_sums(rows: ir.Table, by: Sequence[str] = ()) -> ir.Table:
+    """One row a group (without `by`: one row) with what AUC and DeLong's variance are made of.
+
+    With p_s positives of score s, B_s and T_s the negatives below s and at s, and P_s the positives above s:
+
+        positives = sum p_s = M
+        wins      = sum p_s (2 B_s + T_s)                                    = 2 M N AUC, whole numbers
+        v10       = sum p_s (2 B_s + T_s)^2                                  = 4 N^2 sum of v10^2
+        v01       = sum p_s (4 B_s (2 P_s + p_s) + T_s (4 P_s + p_s))        = 4 M^2 sum of v01^2
+
+    The sums of ranks are never formed: `wins` stays below n^2 / 2, which an int64 holds to four billion rows.
+    The second sum of squares adds up, over the negatives, (2 P + p)^2 by its increments at the positives'
+    scores, so that only these are looked at, and nothing is ever subtracted.
+
+    Args:
+        rows: as in `placed`.
+        by: as in `placed`. A group without a positive has no row.
+    """
+    by = list(by)
+    hits = placed(rows, by)
+    scores = hits.aggregate(by=[*by, SCORE], p=hits.count(), below=hits.below.min(), upto=hits.upto.max())
+    upwards = ibis.cumulative_window(group_by=by, order_by=scores[SCORE])
+    downwards = ibis.cumulative_window(group_by=by, order_by=ibis.desc(scores[SCORE]))
+    scores = scores.select(
+        *by,
+        "p",
+        lower=scores.below - (scores.p.sum().over(upwards) - scores.p),
+        tied=scores.upto - scores.below - scores.p,
+        above=scores.p.sum().over(downwards) - scores.p,
+    )
+    scores = scores.mutate(beaten=2 * scores.lower + scores.tied)
+    p, beaten, lower, tied, above = (
+        scores[name].cast("float64") for name in ("p", "beaten", "lower", "tied", "above")
+    )
+    return scores.aggregate(
+        by=by,
+        positives=scores.p.sum(),
+        wins=(scores.p * scores.beaten).sum(),
+        v10=(p * beaten * beaten).sum(),
+        v01=(p * (4.0 * lower * (2.0 * above + p) + tied * (4.0 * above + p))).sum(),
+    )
+
+
+def auc_sums(row: Row, n: int) -> AucSums | None:
+    """What the statistics of AUC take, from a row of `rank_sums` of n rows; None for one class only."""
+    positives = int(row["positives"] or 0)
+    negatives = n - positives
+    if positives == 0 or negatives == 0:
+        return None
+    auc = int(row["wins"]) / (2 * positives * negatives)
+    v10 = float(row["v10"]) / (4.0 * negatives * negatives)
+    v01 = float(row["v01"]) / (4.0 * positives * positives)
+    return AucSums(positives, negatives, auc, _possible(v10, positives, auc), _possible(v01, negatives, auc))
+
+
+def _possible(squares: float, n: int, auc: float) -> float:
+    """The sum of squares of n placements of this mean, without what rounding puts outside the possible."""
+    return min(max(squares, n * auc * auc), n * auc)
