@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def shop(shared):
-    return {name: found.results for name, found in describe.judge(ROOT / "examples" / "obd.yaml")}
+    return {found.name: found.results for found in describe.judge(ROOT / "examples" / "obd.yaml")}
 
 
 @pytest.fixture(scope="module")
@@ -63,8 +63,8 @@ def test_bts_shows_few_items_and_is_worth_few_samples(shop):
 def test_the_news_log_is_measured_without_a_catalog(shared):
     days = list(describe.judge(ROOT / "examples" / "ebnerd.yaml"))
     log = pd.read_csv(shared / "data" / "ebnerd" / "exposures.csv.gz", parse_dates=["ts"])
-    assert [day.due.rows for _, day in days] == log.groupby(log["ts"].dt.date).size().tolist()
-    second = days[1][1].results
+    assert [day.due.rows for day in days] == log.groupby(log["ts"].dt.date).size().tolist()
+    second = days[1].results
     seen = log[log["ts"].dt.date == pd.Timestamp("2023-02-23").date()][["user_id", "item_id"]]
     shown = log[log["ts"].dt.date == pd.Timestamp("2023-02-24").date()][
         ["user_id", "item_id"]
@@ -72,3 +72,13 @@ def test_the_news_log_is_measured_without_a_catalog(shared):
     known = shown.merge(seen.drop_duplicates(), how="left", indicator=True)["_merge"].eq("both")
     assert value(second, "novelty", by="item") == pytest.approx(1 - known.mean(), abs=1e-12)
     assert not any(one.metric == "gini" for one in second)
+
+
+@pytest.mark.parametrize("scene", ["men", "women"])
+@pytest.mark.parametrize("policy", ["random", "bts"])
+def test_the_click_rate_is_that_of_the_log(scene, policy, shop, logged, shared):
+    clicks = pd.read_csv(shared / "data" / "obd" / "feedback.csv.gz")
+    mine = logged[(logged["scene"] == scene) & (logged["policy"] == policy)]
+    clicked = clicks["request_id"].isin(mine["request_id"]).sum()
+    found = value(shop[f"{scene}-{policy}"], "action_rate", by="exposure", event="click")
+    assert found == pytest.approx(clicked / len(mine), abs=1e-12)
