@@ -60,7 +60,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
         "lateness": "1s",
         "catch_up": 2,
         "rules": [{"pack": "blacklist", "parameters": {"blacklist": "blacklist.csv"}}],
-        "metrics": {"score_range": [0, 1]},
+        "metrics": {"score_range": [0, 1], "attribution": "1m"},
         "slices": {"by": ["scene"]},
         "objectives": [{"metric": "coverage", "labels": {"by": "pv"}, "min": 0.5}],
     }
