@@ -113,7 +113,8 @@ def _lists(places: ir.Table, settings: MetricSettings, key: str | None) -> ir.Ta
     for k in settings.k:
         within = places[PLACE] <= k
         sums |= {
-            f"hits_{k}": ibis.ifelse(within, 1.0, 0.0).sum(),
+            # Counted in whole numbers: Spark reads 1.0 as a decimal, and would add up and divide decimals.
+            f"hits_{k}": ibis.ifelse(within, 1, 0).sum().cast("float64"),
             f"precisions_{k}": ibis.ifelse(within, precision, 0.0).sum(),
             f"dcg_{k}": ibis.ifelse(within, discounted, 0.0).sum(),
             f"ideal_{k}": ibis.ifelse(places[IDEAL] <= k, ideal, 0.0).sum(),
@@ -136,7 +137,7 @@ def _of_list(lists: ir.Table, settings: MetricSettings, k: int) -> dict[str, Any
     first = lists["first"]
     return {
         PRECISION.name: hits / filled,
-        PRECISION_STRICT.name: hits / float(k),
+        PRECISION_STRICT.name: hits / k,
         RECALL.name: hits / relevant,
         F_SCORE.name: (1.0 + weight) * hits / (weight * relevant + filled),
         ADJUSTED_PRECISION.name: hits / possible,

@@ -15,7 +15,8 @@ from tests.metrics.worlds import by_name, shared_of
 from tests.spark.worlds import EMPTY, ONE_CATEGORY, SEVERAL_CATEGORIES, VECTORS
 
 EVENTS = {"click": EventSettings(), "buy": EventSettings(grade=3), "play": EventSettings(length="length")}
-SETTINGS = MetricSettings(score_range=(0, 1), events=EVENTS, seed_item="page")
+# Places whose fractions no decimal holds: Spark must not compute in decimals.
+SETTINGS = MetricSettings(score_range=(0, 1), events=EVENTS, seed_item="page", k=(1, 3))
 NUMBERS = ("value", "lower", "upper")
 
 
