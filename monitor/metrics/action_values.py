@@ -19,7 +19,7 @@ from monitor.metrics.business import (
 )
 from monitor.metrics.business_specs import ACTION_VALUE, COMPLETION
 from monitor.metrics.family import Row, make
-from monitor.metrics.feedback import COMPLETABLE, COMPLETED, COUNT, VALUES, of_event
+from monitor.metrics.feedback import COMPLETABLE, COMPLETED, COUNT, VALUES, lengths_known, of_event
 from monitor.metrics.settings import MetricSettings
 from monitor.metrics.shared import Shared, listed
 from monitor.results import Result
@@ -87,8 +87,11 @@ class Completion(OfEvents):
 
     def reason_not(self, shared: Shared, settings: MetricSettings) -> str | None:
         lacking = super().reason_not(shared, settings) or _no_values(shared)
-        if lacking or self.events(settings):
+        if lacking or lengths_known(shared, settings):
             return lacking
+        named = [one.length for one in settings.events.values() if one.length]
+        if named:
+            return f"needs the column {named[0]} of the log catalog"
         return "needs a length in one of metrics.events"
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:

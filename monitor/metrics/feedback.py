@@ -81,6 +81,12 @@ def other_events(shared: Shared, settings: MetricSettings) -> ir.Table:
     return feedback.aggregate(other_events=(~known).sum())
 
 
+def lengths_known(shared: Shared, settings: MetricSettings) -> list[str]:
+    """The columns of items' lengths that the settings name and the catalog has."""
+    named = {one.length for one in settings.events.values() if one.length}
+    return sorted(named & set(() if shared.catalog is None else shared.catalog.columns))
+
+
 def _attributed(shared: Shared, settings: MetricSettings) -> ir.Table:
     actions = shared.once("actions", None, lambda: _actions(shared, settings))
     around = shared.around.filter(shared.around[REQUEST_ID].notnull()).select(
@@ -109,14 +115,14 @@ def _actions(shared: Shared, settings: MetricSettings) -> ir.Table:
     value = ibis.ifelse(value.isnan() | value.isinf(), ibis.null("float64"), value)
     rows = rows.mutate(**{REQUEST_ID: request, VALUE: value})
     completable, completed = ibis.literal(0), ibis.literal(0)
-    lengths = sorted({one.length for one in settings.events.values() if one.length})
+    lengths = lengths_known(shared, settings)
     if lengths and shared.catalog is not None:
         items = shared.catalog
         own = {f"length_{i}": items[name].cast("float64") for i, name in enumerate(lengths)}
         items = items.select(catalog_item=items[ITEM_ID], **own)
         rows = rows.left_join(items, rows[ITEM_ID] == items.catalog_item)
         for event, one in settings.events.items():
-            if one.length:
+            if one.length in lengths:
                 length = rows[f"length_{lengths.index(one.length)}"]
                 known = (rows[EVENT] == event) & (length > 0) & rows[VALUE].notnull()
                 completable = ibis.ifelse(known.fill_null(False), 1, completable)

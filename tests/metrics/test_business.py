@@ -174,6 +174,9 @@ def test_a_log_without_values_lengths_or_feedback_says_what_it_lacks():
     assert lacking["action_value"] == lacking["completion"] == "needs the column value of the log feedback"
     full = not_measured(shared_of(world(lists(("u", "a")), [])), CLICKS)
     assert full["completion"] == "needs a length in one of metrics.events"
+    short = world(lists(("u", "a")), did("r0", "a"), catalog_columns=("category",))
+    assert not_measured(shared_of(short), PLAYS)["completion"] == "needs the column length of the log catalog"
+    assert {one.status for one in results_of(short, PLAYS, only=("action_rate",))} == {Status.OK}
     without = not_measured(shared_of(World(lists(("u", "a")))), CLICKS)
     assert without["action_rates"] == without["busy_users"] == "needs the log feedback"
 
