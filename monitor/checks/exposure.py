@@ -37,7 +37,7 @@ class MetricsCheck:
         """The metrics that the logs at hand can give, in the catalogue's order."""
         self._tables = tables
         for measured in measure_all(
-            tables.shared, self._settings, tables.dimensions, families=self._families
+            tables.shared, self._settings, tables.dimensions(), families=self._families
         ):
             self._found += sorted(measured.results, key=_slice)  # a GROUP BY gives them in any order
             self._seconds[measured.family] = measured.seconds

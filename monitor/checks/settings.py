@@ -2,20 +2,62 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from pydantic import Field, model_validator
 
+from monitor.checks.health_settings import HealthSettings
 from monitor.expectations.settings import RuleSettings
+from monitor.logs.columns import CATALOG, CREATED_AT, EXPOSURES, USERS
 from monitor.logs.settings import LogsSettings, TimeSettings
 from monitor.metrics.experiment_settings import ExperimentSettings
 from monitor.metrics.settings import MetricSettings
 from monitor.settings import Duration, Name, Settings
 
+USER_ACTIVITY, ITEM_POPULARITY, NEW_ITEM = "user_activity", "item_popularity", "new_item"
+HOUR, WEEKDAY = "hour", "weekday"
+DERIVED = (USER_ACTIVITY, ITEM_POPULARITY, NEW_ITEM, HOUR, WEEKDAY)
+
 
 class SliceSettings(Settings):
-    """By which columns of the exposures the metrics are repeated, and how many values each may show."""
+    """By what the metrics are repeated, and how many values each may show; see docs/slices.md."""
 
-    by: tuple[str, ...] = Field((), description="columns of the exposures, such as scene, model or arm")
+    by: tuple[str, ...] = Field(
+        (),
+        description="columns of the exposures (scene), of the catalog (catalog.category) and of the users "
+        "(users.plan), or user_activity, item_popularity, new_item, hour, weekday",
+    )
     budget: int = Field(10, ge=1, le=200, description="the values with most rows; the rest is `other`")
+    heavy: int = Field(
+        20, ge=1, description="exposures in the history from which on a user is heavy (user_activity)"
+    )
+    new_for: Duration = Field(
+        timedelta(days=7),
+        description="an item created at most this long before the window's end is new (new_item)",
+    )
+
+    def columns(self, log: str) -> tuple[str, ...]:
+        """The columns of a log that are needed.
+
+        >>> SliceSettings(by=("scene", "catalog.category", "new_item")).columns("catalog")
+        ('category', 'created_at')
+        """
+        found = [column for name in self.by for of, column in [sliced_column(name) or ("", "")] if of == log]
+        if log == CATALOG and NEW_ITEM in self.by:
+            found.append(CREATED_AT)
+        return tuple(dict.fromkeys(found))
+
+
+def sliced_column(name: str) -> tuple[str, str] | None:
+    """The log and the column that a slice is by, None for what is derived.
+
+    >>> sliced_column("scene"), sliced_column("users.plan"), sliced_column("hour")
+    (('exposures', 'scene'), ('users', 'plan'), None)
+    """
+    if name in DERIVED:
+        return None
+    log, dot, column = name.partition(".")
+    return (log, column) if dot and log in (CATALOG, USERS) else (EXPOSURES, name)
 
 
 class Objective(Settings):
@@ -51,5 +93,8 @@ class RecommenderSettings(TimeSettings):
     metrics: MetricSettings = MetricSettings()
     slices: SliceSettings = SliceSettings()
     objectives: tuple[Objective, ...] = ()
-    experiments: tuple[ExperimentSettings, ...] = Field((), max_length=20)
+    experiments: tuple[ExperimentSettings, ...] = Field(
+        (), max_length=20, description="see docs/experiments.md"
+    )
+    health: HealthSettings | None = Field(None, description="unless given, there is no score")
     evidence: EvidenceSettings = EvidenceSettings()

@@ -1,9 +1,9 @@
-"""A window's tables: the logs as they were in it, the slices, and what is remembered from before."""
+"""A window's tables: the logs as they were in it, and what is remembered from before."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -11,7 +11,8 @@ import duckdb
 import ibis
 import ibis.expr.types as ir
 
-from monitor.checks.settings import RecommenderSettings, SliceSettings
+from monitor.checks.settings import RecommenderSettings
+from monitor.checks.slices import add_slices
 from monitor.history.kept import KeptPairs
 from monitor.history.sums import Sums
 from monitor.logs import columns as c
@@ -24,8 +25,6 @@ from monitor.results import Window
 
 log = logging.getLogger(__name__)
 
-OTHER = "other"
-_NONE = "(none)"
 _DAY = timedelta(days=1)
 _EMPTY: dict[str, str | ibis.DataType] = {
     "id": "string",
@@ -41,12 +40,12 @@ class WindowTables:
     """What the checks of a window read. `made` are the names to drop afterwards."""
 
     shared: Shared
-    dimensions: dict[str, str]
     user_items_day: ir.Table | None
     feedback: ir.Table | None = None
     catalog: ir.Table | None = None
     future: ir.Table | None = None
     known: frozenset[str] | None = None  # the columns of the exposures in any window, where it is known
+    dimensions: Callable[[], dict[str, str]] = dict  # the slices, which nobody but the metrics need
     made: list[str] = field(default_factory=list)
 
 
@@ -73,9 +72,9 @@ def prepare(
     loaded = source.load(engine, c.EXPOSURES, window, table="window_exposures")
     if loaded is None:
         known = source.schema(c.EXPOSURES)
-        loaded = empty_exposures(engine, "window_exposures", settings.slices.by, known)
-    exposures, dimensions = with_slices(loaded, settings.slices)
-    exposures = engine.view("exposures", exposures)
+        sliced = settings.slices.columns(c.EXPOSURES)
+        loaded = empty_exposures(engine, "window_exposures", sliced, known)
+    exposures = engine.view("exposures", loaded)
     feedback = _feedback(engine, source, window, "feedback")
     responses = around_exposures = None
     if around is not None:
@@ -98,11 +97,19 @@ def prepare(
         previous_day_user_items=remembered(
             engine, source, kept, Window(day.start - _DAY, day.start), made, view="previous_day"
         ),
-        slices=tuple(dimensions.values()),
         materialise=materialise,
     )
     if around is None:
         shared.today_user_items = _today(shared, engine, source, kept, day.start, window, made)
+    known_columns = source.known(c.EXPOSURES)
+
+    def dimensions() -> dict[str, str]:
+        def users(columns: Sequence[str]) -> ir.Table | None:
+            made.append("users")
+            return source.load_users(engine, table="users", columns=columns)
+
+        return add_slices(shared, settings.slices, window, known_columns, users)
+
     return WindowTables(
         shared=shared,
         dimensions=dimensions,
@@ -110,7 +117,7 @@ def prepare(
         feedback=feedback,
         catalog=catalog,
         future=source.load_future(engine, window, table="future_exposures"),
-        known=source.known(c.EXPOSURES),
+        known=known_columns,
         made=made,
     )
 
@@ -149,26 +156,6 @@ def empty_exposures(
 
 def _empty(engine: Engine, name: str, schema: dict[str, str | ibis.DataType]) -> ir.Table:
     return engine.empty(name, ibis.schema(schema))
-
-
-def with_slices(exposures: ir.Table, settings: SliceSettings) -> tuple[ir.Table, dict[str, str]]:
-    """The exposures with one text column a slice, and which column belongs to which slice.
-
-    The values with most rows keep their name, up to the budget; the rest is `other`.
-    """
-    dimensions = {}
-    for name in settings.by:
-        if name not in exposures.columns:
-            continue
-        text = exposures[name].cast("string").fill_null(_NONE)
-        counts = exposures.select(value=text).group_by("value").aggregate(n=lambda t: t.count())
-        ordered = counts.order_by(ibis.desc("n"), "value").limit(settings.budget + 1)
-        largest = ordered.execute()["value"].tolist()
-        if len(largest) > settings.budget:
-            text = text.isin(largest[: settings.budget]).ifelse(text, OTHER)
-        dimensions[name] = f"slice__{name}"
-        exposures = exposures.mutate(**{dimensions[name]: text})
-    return exposures, dimensions
 
 
 def keep_missing(engine: Engine, source: Source, kept: KeptPairs, span: Window) -> None:

@@ -6,7 +6,7 @@ for what they need by name, with or without the key of a slice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -53,7 +53,6 @@ class Shared:
         around: the exposures of the window and of the attribution before and after it: an action
             belongs to one list only, and that may be one of another window; unless given, `exposures`.
         window: the window's [start, end) as times without a zone; unless given, everything is in it.
-        slices: the columns of exposures that `requests` keeps beside its own.
         materialise: stores an expression under a name and gives the stored table.
 
     A user id that is null (or NaN) belongs to no user: such rows count in everything by request
@@ -73,7 +72,6 @@ class Shared:
         responses: ir.Table | None = None,
         around: ir.Table | None = None,
         window: tuple[datetime, datetime] | None = None,
-        slices: Sequence[str] = (),
         materialise: Materialise = keep_lazy,
     ) -> None:
         self.exposures = _without_nan_ids(exposures)
@@ -86,7 +84,7 @@ class Shared:
         self._responses = responses
         self._around = around
         self._window = window
-        self._slices = tuple(slices)
+        self._keys: dict[str, Callable[[ir.Table], ir.Table]] = {}
         self._materialise = materialise
         self._made: dict[str, ir.Table] = {}
         self._scalars: dict[str, Any] = {}
@@ -167,10 +165,16 @@ class Shared:
             joined = joined.left_join(renamed, joined[key] == renamed["other_group"]).drop("other_group")
         return joined
 
+    def add_key(self, key: str, added: Callable[[ir.Table], ir.Table]) -> None:
+        """Let `rows` give a slice's key that is no column: `added` gives the rows with it, as text."""
+        self._keys[key] = added
+
     def rows(self, key: str | None = None) -> ir.Table:
         """The exposures, with the key of a slice as text that is never null."""
         if key is None:
             return self.exposures
+        if key in self._keys:
+            return self._keys[key](self.exposures)
         column = self.exposures[key]
         text = column if column.type().is_string() else column.cast("string")
         return self.exposures.mutate(**{key: text.fill_null(NO_SLICE)})
@@ -187,7 +191,7 @@ class Shared:
     def _requests(self, key: str | None) -> ir.Table:
         rows = self.rows(key)
         rows = rows.filter(rows[REQUEST_ID].notnull())
-        kept = dict.fromkeys(c for c in (SCENE, MODEL, ARM, *self._slices) if c in rows.columns and c != key)
+        kept = [c for c in (SCENE, MODEL, ARM) if c in rows.columns and c != key]
         item = rows[ITEM_ID]
         sums: dict[str, Any] = {
             # The smallest, not any: a broken log with two users in a request gives the same twice.

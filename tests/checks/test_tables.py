@@ -1,16 +1,14 @@
-"""A window's tables: slices, empty windows, remembered pairs, the types of ids."""
+"""A window's tables: empty windows, remembered pairs, the types of ids."""
 
 from __future__ import annotations
 
 import gc
 from datetime import timedelta
 
-import ibis
 import pandas as pd
 import pytest
 
-from monitor.checks.settings import SliceSettings
-from monitor.checks.tables import empty_exposures, prepare, with_slices
+from monitor.checks.tables import empty_exposures, prepare
 from monitor.history.kept import KeptPairs
 from monitor.logs.columns import EXPOSURES, TYPES
 from monitor.results import Status, Window
@@ -18,60 +16,6 @@ from tests.checks.conftest import DAY, HOUR, Shop, hour, one, rows, ruled
 
 BETWEEN = "expect_column_values_to_be_between"
 NOT_NULL = "expect_column_values_to_not_be_null"
-HOSTILE = [
-    "it's",
-    '"; DROP TABLE window_exposures; --',
-    "<script>alert(1)</script>",
-    "two\nlines",
-    "日本",
-    "%s {batch} $1",
-    "x" * 300,
-    "",
-]
-
-
-def sliced(values: list[str | None], budget: int) -> dict[str, int]:
-    table = ibis.memtable({"scene": pd.array(values, dtype="string"), "n": range(len(values))})
-    found, dimensions = with_slices(table, SliceSettings(by=("scene", "nowhere"), budget=budget))
-    assert dimensions == {"scene": "slice__scene"}
-    assert found.count().execute() == len(values)
-    counts = found.group_by("slice__scene").aggregate(n=lambda t: t.count()).execute()
-    return dict(zip(counts["slice__scene"], counts["n"], strict=True))
-
-
-def test_the_largest_slices_keep_their_name_and_the_rest_is_other() -> None:
-    values = ["a"] * 5 + ["b"] * 4 + ["c"] * 3 + ["d"] * 2 + [None]
-    assert sliced(values, 2) == {"a": 5, "b": 4, "other": 6}
-    assert sliced(values, 5) == {"a": 5, "b": 4, "c": 3, "d": 2, "(none)": 1}
-
-
-def test_of_slices_of_one_size_always_the_same_keep_their_name() -> None:
-    assert sliced(["d", "c", "b", "a"], 2) == sliced(["a", "b", "c", "d"], 2) == {"a": 1, "b": 1, "other": 2}
-
-
-def test_a_slice_may_have_any_text_as_its_value() -> None:
-    assert sliced(HOSTILE, 20) == dict.fromkeys(HOSTILE, 1)
-    assert sum(sliced(HOSTILE, 3).values()) == len(HOSTILE)
-
-
-def test_hostile_slices_are_measured_and_every_row_belongs_to_one(shop: Shop) -> None:
-    shop.config["slices"] = {"by": ["scene"], "budget": 4}
-    shop.write("logs/a.parquet", rows(0, 80, scene=lambda row: HOSTILE[(row // 2) % len(HOSTILE)]))
-    results = shop.judge(hour(0)).results
-    slices = [r for r in results if r.metric == "coverage" and r.labels.get("dimension") == "scene"]
-    by_pv = {r.labels["value"]: r.samples for r in slices if r.labels["by"] == "pv"}
-    assert len(by_pv) == 5
-    assert sum(samples or 0 for samples in by_pv.values()) == 40
-    assert set(by_pv) - {"other"} <= set(HOSTILE)
-    assert not any(r.status is Status.ERROR for r in results)
-
-
-def test_a_slice_column_that_the_log_lacks_is_left_out(shop: Shop) -> None:
-    shop.config["slices"] = {"by": ["arm"]}
-    shop.write("logs/a.parquet", rows(0))
-    results = shop.judge(hour(0)).results
-    assert one(results, "coverage", by="pv").status is Status.OK
-    assert not [r for r in results if "dimension" in r.labels]
 
 
 def test_an_empty_window_has_every_column_so_that_its_rules_say_no_data(shop: Shop) -> None:

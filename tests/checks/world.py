@@ -98,7 +98,6 @@ class World:
         )
         return WindowTables(
             shared=shared,
-            dimensions={},
             user_items_day=self._table("day", self.day) if self.day else shared.user_items(),
             catalog=catalog,
             feedback=self._table("feedback", self.feedback) if self.feedback else None,
