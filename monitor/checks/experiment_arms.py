@@ -6,7 +6,7 @@ given a value: the arms then differ by more than what is tested.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from monitor.checks.assignments import Assignments, with_columns
@@ -81,35 +81,30 @@ def arm_results(
 
     With `broken` none has a value: each is `undefined` and says why.
     """
+    control = experiment.baseline
     for number, event in enumerate(settings.events):
-        without_value = f"no action {event!r} of the window has a value"
         for name in experiment.metrics:
-            spec = specs.ARM_SPECS[name]
-            valueless = name == "value_per_user" and not any(one[f"values_{number}"] for one in sums.values())
+            has_values = name != "value_per_user" or any(one[f"values_{number}"] for one in sums.values())
+            lacking = "" if has_values else f"no action {event!r} of the window has a value"
             for arm in experiment.arms:
-                maker = specs.maker(spec, experiment, settings, arm=arm, event=event)
-                if broken is not None:
-                    yield maker.undefined(broken, 0)
-                elif arm not in sums:
-                    yield maker.no_data(nothing)
-                elif valueless:
-                    yield maker.no_data(without_value)
-                else:
-                    yield _of_arm(name, maker, sums[arm], number)
+                own = specs.maker(specs.ARM_SPECS[name], experiment, settings, arm=arm, event=event)
+                why = lacking if arm in sums else nothing
+                yield from _without([own], broken, why) or [_of_arm(name, own, sums[arm], number)]
             for arm in experiment.arms:
-                if arm == experiment.baseline:
-                    continue
                 labels = {"by": name, "arm": arm, "event": event}
                 value = specs.maker(specs.DIFFERENCE, experiment, settings, **labels)
                 p = specs.maker(specs.DIFFERENCE_P, experiment, settings, **labels)
-                if broken is not None:
-                    yield from (value.undefined(broken, 0), p.undefined(broken, 0))
-                elif arm not in sums or experiment.baseline not in sums:
-                    yield from (value.no_data(nothing), p.no_data(nothing))
-                elif valueless:
-                    yield from (value.no_data(without_value), p.no_data(without_value))
-                else:
-                    yield from _compared(name, value, p, sums[experiment.baseline], sums[arm], number)
+                why = lacking if arm in sums and control in sums else nothing
+                if arm != control:
+                    found = _without([value, p], broken, why)
+                    yield from found or _compared(name, value, p, sums[control], sums[arm], number)
+
+
+def _without(makers: Sequence[Maker], broken: str | None, why: str) -> list[Result]:
+    """Results without a value, where the split is broken or there is a reason why not."""
+    if broken is not None:
+        return [one.undefined(broken, 0) for one in makers]
+    return [one.no_data(why) for one in makers] if why else []
 
 
 def _of_arm(name: ArmMetric, maker: Maker, row: Row, number: int) -> Result:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -72,7 +72,7 @@ def _word(kind: Any) -> str:
         return "mapping"
     words = {
         str: "text", int: "whole number", float: "number", bool: "`true` or `false`", Path: "path",
-        timedelta: "duration", SecretStr: "text",
+        timedelta: "duration", datetime: "time", SecretStr: "text",
     }  # fmt: skip
     return words.get(kind, "value")
 

@@ -19,6 +19,7 @@ from monitor.metrics.concentration import (
 )
 from monitor.metrics.coverage import ItemCoverage, ListCoverage
 from monitor.metrics.diversity import IntraListDiversity
+from monitor.metrics.experiment_specs import EXPERIMENT_SPECS
 from monitor.metrics.family import Family, MetricSpec
 from monitor.metrics.importance import Importance
 from monitor.metrics.item_to_item import ItemToItem
@@ -62,3 +63,4 @@ FEEDBACK_FAMILIES = tuple(family for family in FAMILIES if "feedback" in family.
 EXPOSURE_FAMILIES = tuple(family for family in FAMILIES if family not in FEEDBACK_FAMILIES)
 
 SPECS: dict[str, MetricSpec] = {spec.name: spec for family in FAMILIES for spec, _ in family.outputs}
+ALL_SPECS: dict[str, MetricSpec] = SPECS | EXPERIMENT_SPECS  # the last are of no family

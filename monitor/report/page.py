@@ -12,7 +12,7 @@ from typing import Final
 
 from monitor.history.snapshot import LogState, RecommenderState, Series, Snapshot
 from monitor.history.standing import is_worse, worst
-from monitor.metrics.catalogue import SPECS
+from monitor.metrics.catalogue import ALL_SPECS
 from monitor.report import numbers, rows
 from monitor.report.views import (
     Frame,
@@ -155,13 +155,13 @@ def _summary(rules: list[Status], objectives: list[Series], pending: int) -> str
 
 
 def _metric_groups(series: Iterable[Series], now: datetime) -> tuple[Group, ...]:
-    grouped: dict[str, list[Series]] = {name: [] for name in SPECS}
+    grouped: dict[str, list[Series]] = {name: [] for name in ALL_SPECS}
     for each in series:
         grouped.setdefault(each.result.metric, []).append(each)
     return tuple(
         Group(
             name=numbers.visible(name),
-            help=SPECS[name].help if name in SPECS else "",
+            help=ALL_SPECS[name].help if name in ALL_SPECS else "",
             rows=tuple(rows.metric_row(each, now) for each in members),
         )
         for name, members in grouped.items()

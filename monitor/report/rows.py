@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import quote
 
 from monitor.history.snapshot import RuleInfo, Series
-from monitor.metrics.catalogue import SPECS
+from monitor.metrics.catalogue import ALL_SPECS
 from monitor.report import numbers
 from monitor.report.sparkline import sparkline
 from monitor.report.views import Lately, Moment, Row, Verdict
@@ -57,7 +57,7 @@ def shower(metric: str) -> Callable[[float], str]:
     """How values of this metric are written: shares as percentages, the rest as plain numbers."""
     if metric == "rule":
         return numbers.share
-    spec = SPECS.get(metric)
+    spec = ALL_SPECS.get(metric)
     if spec is None or not spec.unit:
         return numbers.number
     return numbers.share if spec.unit == "ratio" else lambda value: f"{numbers.number(value)} {spec.unit}"

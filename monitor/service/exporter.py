@@ -20,7 +20,7 @@ from prometheus_client.samples import Sample
 
 from monitor.history.snapshot import RecommenderState, Series, Snapshot
 from monitor.history.standing import is_worse
-from monitor.metrics.catalogue import SPECS
+from monitor.metrics.catalogue import ALL_SPECS
 from monitor.results import VERDICTS, Kind, Status
 from monitor.service.families import MONITOR, RULES, SLICE_LABELS, STATUSES, Family, Part, all_families
 from monitor.service.families import metric_family_name as family_name
@@ -208,13 +208,18 @@ def _measurement(values: Values, series: Series) -> None:
     given = result.labels
     sliced = any(label in given for label in SLICE_LABELS)
     recommender = _label(series.recommender)
-    if not sliced:
+    if "experiment" in given:
+        by = _label(given.get("by", ""))
+        which = (recommender, _label(given["experiment"]), _label(result.metric), by)
+        status = result.status if result.threshold is None else _verdict(series.standing)
+        _status(values, "recsys_experiment_status", which, status, _STATUSES)
+    elif not sliced:
         # A check of the logs has the label `log` in place of `by`.
         labels = (recommender, _label(result.metric), _label(given.get("by", given.get("log", ""))))
         _status(values, "recsys_metric_status", labels, result.status, _STATUSES)
         if result.threshold is not None:
             _status(values, "recsys_objective_status", labels, _verdict(series.standing), VERDICTS)
-    spec = SPECS.get(result.metric)
+    spec = ALL_SPECS.get(result.metric)
     if spec is None:
         return
     known = all_families()
@@ -266,7 +271,7 @@ def _from_the_start(state: RecommenderState) -> Iterator[tuple[str, Labels]]:
         if result.metric == "rule":
             kind = result.labels.get("kind", Kind.HARD.value)
             yield "recsys_rule_violations_total", (own, result.labels.get("rule", ""), kind)
-        elif result.metric in SPECS:
+        elif result.metric in ALL_SPECS:
             yield "recsys_undefined_total", (own, result.metric)
     yield "recsys_corrections_total", (own,)
     for status in VERDICTS:

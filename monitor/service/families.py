@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
 
-from monitor.metrics.catalogue import SPECS
+from monitor.metrics.catalogue import ALL_SPECS
 from monitor.service.families_metrics import metric_families, metric_family_name
 from monitor.service.families_monitor import MONITOR
 from monitor.service.families_verdicts import RULES, STATUSES
@@ -37,13 +37,13 @@ __all__ = [
 @cache
 def all_families() -> dict[str, Family]:
     """Every exported family by its name."""
-    found = (*STATUSES, *RULES, *MONITOR, *metric_families(SPECS.values()))
+    found = (*STATUSES, *RULES, *MONITOR, *metric_families(ALL_SPECS.values()))
     return {family.name: family for family in found}
 
 
 def gauges_page() -> str:
     """The text of docs/gauges.md."""
-    metrics = tuple(metric_families(SPECS.values()))
+    metrics = tuple(metric_families(ALL_SPECS.values()))
     whole = [family for family in metrics if not set(SLICE_LABELS) <= set(family.labels)]
     parts = [
         "# What /metrics exports",
@@ -60,9 +60,9 @@ def gauges_page() -> str:
         "## Metrics",
         *_table(whole),
         "## Slices",
-        "Each family of the section above also exists by slice: `recsys_slice_` instead of `recsys_`, with "
-        "the labels `dimension` (the column) and `value` (one of its largest values, or `other`) beside "
-        "its own.",
+        "Each family of the section above, but for those of experiments, also exists by slice: "
+        "`recsys_slice_` instead of `recsys_`, with the labels `dimension` (the column) and `value` (one of "
+        "its largest values, or `other`) beside its own.",
         "## The monitor itself",
         *_table(MONITOR),
     ]

@@ -36,7 +36,7 @@ def metric_families(specs: Iterable[MetricSpec]) -> Iterator[Family]:
                 ("upper", f"Upper bound of the {spec.interval} interval of {spec.name}."),
             )
         parts += (("samples", f"What {spec.name} rests on: {spec.samples or 'the count under its ratio'}."),)
-        for sliced in (False, True):
+        for sliced in (False, True)[: 1 + spec.sliced]:
             labels = (RECOMMENDER, *own, *(SLICE_LABELS if sliced else ()))
             for part, text in parts:
                 yield Family(

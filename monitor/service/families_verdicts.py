@@ -25,6 +25,14 @@ STATUSES: Final = (
         (RECOMMENDER, "metric", "by", "status"),
     ),
     Family(
+        "recsys_experiment_status",
+        "gauge",
+        "1 for the state of the experiment's metric, 0 for the others: ok, violated, no_data, late, error, "
+        "undefined. Of what judges the split (experiment_split_p_value by anytime, "
+        "experiment_unknown_arm_users) the verdict that it stands at; of several arms the worst.",
+        (RECOMMENDER, "experiment", "metric", "by", "status"),
+    ),
+    Family(
         "recsys_rule_status",
         "gauge",
         "1 for the verdict that the rule stands at, 0 for the others: ok, violated, no_data, late, error. "

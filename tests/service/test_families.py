@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from monitor.metrics.catalogue import SPECS
+from monitor.metrics.catalogue import ALL_SPECS
 from monitor.metrics.family import MetricSpec
 from monitor.service import families
 from monitor.service.families import Family, all_families, metric_families
@@ -22,7 +22,7 @@ def spec(**fields: object) -> MetricSpec:
 
 
 def test_no_two_families_share_a_name() -> None:
-    declared = (*families.STATUSES, *families.RULES, *families.MONITOR, *metric_families(SPECS.values()))
+    declared = (*families.STATUSES, *families.RULES, *families.MONITOR, *metric_families(ALL_SPECS.values()))
     assert len({family.name for family in declared}) == len(declared)
 
 
