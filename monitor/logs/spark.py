@@ -5,14 +5,18 @@ Imported only where the config asks for Spark, since pyspark is an optional extr
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import itertools
 import logging
 import os
 import re
+import shutil
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -63,12 +67,23 @@ def start_session(url: str, options: Mapping[str, str] | None = None) -> SparkSe
         options: further settings of Spark, by their own names; they win over the monitor's.
     """
     local = _LOCAL if url.startswith("local") else {}
+    # No table is ever written there, but Spark makes the folder, by default where the process was started.
+    warehouse = Path(tempfile.gettempdir()) / f"recsys-monitor-spark-{os.getpid()}"
+    own = {**_STATIC, **local, "spark.sql.warehouse.dir": str(warehouse)}
     builder = SparkSession.builder.master(url).appName("recsys-monitor")
-    for name, value in {**_STATIC, **local, **(options or {})}.items():
+    for name, value in {**own, **(options or {})}.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    atexit.register(_leave, session, warehouse)
     return session
+
+
+def _leave(session: SparkSession, warehouse: Path) -> None:
+    """Give the master its executors back; a process that only ends leaves them to a time-out."""
+    with suppress(Exception):  # the master may be gone
+        session.stop()
+    shutil.rmtree(warehouse, ignore_errors=True)
 
 
 class SparkEngine(Engine):
@@ -182,7 +197,7 @@ class SparkEngine(Engine):
         except Exception as error:
             if self._stop.is_set():
                 raise duckdb.InterruptException("the engine was interrupted") from error
-            if any(word in str(error) for word in _LOST_FILES):
+            if isinstance(error, FileNotFoundError) or any(word in str(error) for word in _LOST_FILES):
                 raise duckdb.IOException(str(error)) from error
             raise
 

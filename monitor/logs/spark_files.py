@@ -82,7 +82,8 @@ def _parquet(session: SparkSession, paths: list[str]) -> DataFrame:
         if str(field.type).startswith("timestamp[ns")
     ]  # fmt: skip
     session.conf.set("spark.sql.legacy.parquet.nanosAsLong", str(bool(names)).lower())
-    frame = session.read.option("mergeSchema", "true").parquet(*map(_one_file, paths))
+    merged = str(len(paths) > 1).lower()  # looking for it costs a job
+    frame = session.read.option("mergeSchema", merged).parquet(*map(_one_file, paths))
     for name in names:
         micros = f.expr(f"timestamp_micros({_quoted(name)} div 1000)")
         frame = frame.withColumn(name, micros)

@@ -25,12 +25,17 @@ OPTIONS = {
 
 
 @pytest.fixture(scope="session")
-def spark_session():
-    """A local Spark; skipped without Java or pyspark, a failure in CI."""
+def spark_is_here():
+    """Skipped without Java or pyspark, a failure in CI."""
     need("java", "default-jre-headless")
     if importlib.util.find_spec("pyspark") is None:
         reason = "pyspark is not installed: it comes with the extra `spark`, which `make test` installs"
         pytest.fail(reason) if os.environ.get("CI") == "true" else pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def spark_session(spark_is_here):
+    """A local Spark."""
     from monitor.logs.spark import start_session
 
     session = start_session("local[2]", OPTIONS)

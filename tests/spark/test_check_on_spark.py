@@ -1,0 +1,72 @@
+"""The whole way: `recsys-monitor check` on Spark says what it says on DuckDB, rules and metrics alike."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from tests.cli.conftest import run_monitor
+from tests.spark.faulty import PACKS, SECOND, write
+
+pytestmark = pytest.mark.timeout(600)
+NUMBERS = ("value", "lower", "upper")
+
+
+@pytest.fixture(scope="module")
+def checked(spark_is_here, tmp_path_factory):
+    """The results of the second hour on each engine, by their labels."""
+    folder = tmp_path_factory.mktemp("faulty")
+    write(folder)
+    found = {}
+    for kind in ("duckdb", "spark"):
+        ran = run_monitor(
+            "check", "-c", f"{kind}.yaml", "--from", SECOND.isoformat(), "--format", "json",
+            cwd=folder, timeout=500,
+        )  # fmt: skip
+        assert "Traceback" not in ran.err, ran.err
+        assert ran.out.startswith("["), ran.err
+        results = json.loads(ran.out)
+        assert results
+        found[kind] = {
+            (one["check"], one["metric"], one["window_start"], *sorted(one["labels"].items())): one
+            for one in results
+        }
+        assert len(found[kind]) == len(results)
+    assert not (folder / "spark-warehouse").exists()
+    return found
+
+
+def test_every_result_is_the_same_to_nine_digits(checked):
+    wanted, found = checked["duckdb"], checked["spark"]
+    assert found.keys() == wanted.keys()
+    for key, want in wanted.items():
+        got = found[key]
+        for name in NUMBERS:
+            close = want[name] is None or math.isclose(
+                got[name] or 0.0, want[name], rel_tol=1e-9, abs_tol=1e-9
+            )
+            assert (got[name] is None) == (want[name] is None), (key, name)
+            assert close, (key, name, got[name], want[name])
+        for name in want.keys() - {*NUMBERS, "evidence"}:
+            assert got[name] == want[name], (key, name, got)
+
+
+def test_no_result_is_an_error_and_nearly_every_rule_is_broken(checked):
+    results = list(checked["duckdb"].values())
+    assert not [one for one in results if one["status"] == "error"]
+    rules = [one for one in results if one["metric"] == "rule"]
+    assert len(rules) > len(PACKS) + 8
+    assert sum(one["violations"] > 0 for one in rules if one["violations"] is not None) > 25
+
+
+def test_the_evidence_of_every_broken_rule_is_the_same(checked):
+    compared = 0
+    for key, want in checked["duckdb"].items():
+        if want.get("evidence"):
+            got = checked["spark"][key]["evidence"]
+            assert [row.keys() for row in got] == [row.keys() for row in want["evidence"]], key
+            compared += got == want["evidence"]
+            assert len(got) == len(want["evidence"]) <= 3
+    assert compared > 15
