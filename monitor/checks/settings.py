@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from pydantic import Field, model_validator
 
+from monitor.checks.health_settings import HealthSettings
 from monitor.expectations.settings import RuleSettings
 from monitor.logs.columns import CATALOG, CREATED_AT, EXPOSURES, USERS
 from monitor.logs.settings import LogsSettings, TimeSettings
@@ -95,4 +96,5 @@ class RecommenderSettings(TimeSettings):
     experiments: tuple[ExperimentSettings, ...] = Field(
         (), max_length=20, description="see docs/experiments.md"
     )
+    health: HealthSettings | None = Field(None, description="unless given, there is no score")
     evidence: EvidenceSettings = EvidenceSettings()

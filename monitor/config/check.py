@@ -10,6 +10,7 @@ from pathlib import Path
 from monitor.checks.settings import RecommenderSettings
 from monitor.config.check_engine import check_engine
 from monitor.config.check_experiments import check_experiments
+from monitor.config.check_health import check_health
 from monitor.config.check_objectives import check_objectives
 from monitor.config.models import Config
 from monitor.config.problems import Problem, nearest, show_duration
@@ -58,6 +59,7 @@ def _check(config: Config, place: int, folder: Path) -> Checked:
         *_metrics(where, settings),
         *_slices(where, settings),
         *check_objectives(f"{where}.objectives", settings),
+        *check_health(f"{where}.health", settings),
         *check_experiments(f"{where}.experiments", settings),
     ]
     rules: tuple[LoadedRule, ...] = ()

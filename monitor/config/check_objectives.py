@@ -10,6 +10,7 @@ from monitor.logs.columns import CATALOG, CATEGORY, FEEDBACK, TAGS
 from monitor.metrics.catalogue import SPECS
 from monitor.metrics.family import MetricSpec
 
+_SETTING = {"event": "metrics.events", "k": "metrics.k"}
 _BY, _DIMENSION, _VALUE = "by", "dimension", "value"
 
 
@@ -18,17 +19,9 @@ def check_objectives(where: str, settings: RecommenderSettings) -> Iterator[Prob
     seen: dict[tuple[object, ...], int] = {}
     for number, one in enumerate(settings.objectives):
         place = f"{where}[{number}]"
-        spec = SPECS.get(one.metric)
-        if spec is None:
-            close = nearest(one.metric, SPECS)
-            hint = f"did you mean {close}?" if close else "docs/metrics/README.md lists them"
-            yield Problem(f"{place}.metric", f"no metric is called {one.metric[:80]!r}; {hint}")
-            continue
-        if one.metric in settings.metrics.disable:
-            yield Problem(f"{place}.metric", f"{one.metric} is not measured: metrics.disable names it")
-        yield from _labels(f"{place}.labels", spec, one.labels, settings)
-        yield from _bound(place, spec, one)
-        yield from _needs(f"{place}.metric", spec, one, settings)
+        yield from check_series(place, one.metric, one.labels, settings)
+        if one.metric in SPECS:
+            yield from _bound(place, SPECS[one.metric], one)
         side = "min" if one.min is not None else "max"
         key = (one.metric, tuple(sorted(one.labels.items())), side)
         if key in seen:
@@ -36,10 +29,27 @@ def check_objectives(where: str, settings: RecommenderSettings) -> Iterator[Prob
         seen.setdefault(key, number)
 
 
+def check_series(
+    place: str, metric: str, labels: Mapping[str, str], settings: RecommenderSettings
+) -> Iterator[Problem]:
+    """Why a series that is named by metric and labels could never have a value, if so."""
+    spec = SPECS.get(metric)
+    if spec is None:
+        close = nearest(metric, SPECS)
+        hint = f"did you mean {close}?" if close else "docs/metrics/README.md lists them"
+        yield Problem(f"{place}.metric", f"no metric is called {metric[:80]!r}; {hint}")
+        return
+    if metric in settings.metrics.disable:
+        yield Problem(f"{place}.metric", f"{metric} is not measured: metrics.disable names it")
+    yield from _labels(f"{place}.labels", spec, labels, settings)
+    yield from _needs(f"{place}.metric", spec, labels, settings)
+
+
 def _labels(
     place: str, spec: MetricSpec, labels: Mapping[str, str], settings: RecommenderSettings
 ) -> Iterator[Problem]:
     own = [*([_BY] if spec.by or spec.by_help else []), *spec.labels]
+    measured = {"event": set(settings.metrics.events), "k": {str(one) for one in settings.metrics.k}}
     for name in labels:
         if name not in (*own, _DIMENSION, _VALUE):
             if own:
@@ -49,6 +59,10 @@ def _labels(
     for name in spec.labels:
         if name not in labels:
             yield Problem(place, f"{spec.name} is measured for each {name}: name one, as {{{name}: ...}}")
+        elif name in measured and labels[name] not in measured[name]:
+            yield Problem(
+                place, f"{spec.name} is not measured for {name} {labels[name][:80]!r}; see {_SETTING[name]}"
+            )
     by = labels.get(_BY)
     further = [one for one in settings.metrics.novelty if one not in (CATEGORY, TAGS)] if spec.by_help else []
     known = [*spec.by, *further]
@@ -75,12 +89,14 @@ def _bound(place: str, spec: MetricSpec, one: Objective) -> Iterator[Problem]:
         )
 
 
-def _needs(place: str, spec: MetricSpec, one: Objective, settings: RecommenderSettings) -> Iterator[Problem]:
+def _needs(
+    place: str, spec: MetricSpec, labels: Mapping[str, str], settings: RecommenderSettings
+) -> Iterator[Problem]:
     present = settings.logs.named()
     for log in (CATALOG, FEEDBACK):
         for need in spec.requires:
             name, _, only_by = need.partition(" (")  # "catalog (item)": for that value of by alone
-            for_this = not only_by or one.labels.get(_BY, "") in only_by.rstrip(")").split(", ")
+            for_this = not only_by or labels.get(_BY, "") in only_by.rstrip(")").split(", ")
             if name.split(".")[0] == log and for_this and log not in present:
                 yield Problem(place, f"{spec.name} needs logs.{log}, which is not given")
                 return

@@ -42,7 +42,7 @@ class MetricSpec:
     by: tuple[str, ...] = ()
     by_help: str = ""
     labels: tuple[str, ...] = ()
-    interval: Literal["", "Wilson", "normal", "delta", "DeLong", "Welch or delta", "anytime"] = ""
+    interval: Literal["", "Wilson", "normal", "delta", "DeLong", "Welch or delta", "anytime", "mapped"] = ""
     requires: tuple[str, ...] = ()
     parameters: tuple[str, ...] = ()
     samples: str = ""

@@ -13,7 +13,9 @@ from typing import Final
 from monitor.history.snapshot import LogState, RecommenderState, Series, Snapshot
 from monitor.history.standing import is_worse, worst
 from monitor.metrics.catalogue import ALL_SPECS
+from monitor.metrics.health_specs import HEALTH_SPECS
 from monitor.report import numbers, rows
+from monitor.report.health import health_view
 from monitor.report.views import (
     Frame,
     Group,
@@ -92,6 +94,7 @@ def recommender(state: RecommenderState, snapshot: Snapshot, now: datetime) -> R
     rules = [series for series in state.series if rows.is_rule(series.result)]
     objectives = [series for series in state.series if rows.has_objective(series.result)]
     metrics = [s for s in state.series if not rows.is_rule(s.result) and not rows.is_slice(s.result)]
+    metrics = [series for series in metrics if series.result.metric not in HEALTH_SPECS]
     slices = [s for s in state.series if not rows.is_rule(s.result) and rows.is_slice(s.result)]
     judged = {series.result.labels.get("rule") for series in rules}
     pending = [rows.pending_row(state.name, info) for info in state.rules if info.rule not in judged]
@@ -117,6 +120,7 @@ def recommender(state: RecommenderState, snapshot: Snapshot, now: datetime) -> R
         last_run=None if state.last_run is None else rows.moment(state.last_run, now),
         pending=numbers.count(state.pending_windows),
         logs=tuple(_log(log, now) for log in state.logs),
+        health=health_view(state.series, now),
         attention=tuple(sorted(attention, key=lambda row: _rank(Status(row.verdict.key)))),
         lately=tuple(rows.lately(series, now) for series in rules if rows.is_over(series)),
         rules=tuple(rule_rows),

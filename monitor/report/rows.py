@@ -16,7 +16,7 @@ from monitor.results import Result, Status
 
 _WORDS: Final = {status: status.value.replace("_", " ") for status in Status}
 _SLICE_LABELS: Final = ("dimension", "value")
-_BARE_LABELS: Final = ("by", "log")  # whose values need no name
+_BARE_LABELS: Final = ("by", "log", "part")  # whose values need no name
 
 
 def verdict(status: Status) -> Verdict:

@@ -10,6 +10,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
+from monitor.metrics.health_specs import HEALTH_SCORE
 from monitor.report.judged import Judged, title
 from monitor.report.numbers import number, visible, window
 from monitor.results import VERDICTS, Result, Status, Window
@@ -122,7 +123,8 @@ def _hidden(results: Sequence[Result], shown: Sequence[Result]) -> str:
 
 
 def _worth_a_line(result: Result) -> bool:
-    return _is_judged(result) or result.status in (Status.VIOLATED, Status.ERROR)
+    wanted = _is_judged(result) or result.metric == HEALTH_SCORE.name
+    return wanted or result.status in (Status.VIOLATED, Status.ERROR)
 
 
 def _is_judged(result: Result) -> bool:

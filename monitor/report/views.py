@@ -75,6 +75,14 @@ class Lately:
 
 
 @dataclass(frozen=True, slots=True)
+class HealthView:
+    """The health score, and what it is made of, the worst part first."""
+
+    score: Row
+    parts: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RecommenderView:
     name: str
     href: str
@@ -85,6 +93,7 @@ class RecommenderView:
     last_run: Moment | None
     pending: str
     logs: tuple[LogView, ...]
+    health: HealthView | None
     attention: tuple[Row, ...]
     lately: tuple[Lately, ...]  # what is well again, and was violated in one of the recent windows
     rules: tuple[Row, ...]

@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from monitor.checks.evaluate import Evaluation, Evaluator
+from monitor.checks.health import health_run, needed
 from monitor.checks.runtime import Runtime, open_runtime
 from monitor.config.check import Checked
 from monitor.config.models import Config
@@ -66,8 +67,9 @@ class OneOff:
         daemon would still wait for is left to it.
         """
         parts, settings = self.evaluator.parts, self.evaluator.settings
-        exposures = parts.source.exposures
+        exposures, health = parts.source.exposures, settings.health
         for window in windows:
+            done: list[Evaluation] = []
             for part in parts.names:
                 ready, late = parts.completeness(window, part, now)
                 if for_history and not ready:
@@ -77,4 +79,9 @@ class OneOff:
                     late = None
                 fingerprint = parts.fingerprint(window, part, late)
                 due = Due(window, fingerprint, exposures.rows(window), late, part=part)
-                yield self.evaluator.evaluate(self.runtime, due)
+                done.append(self.evaluator.evaluate(self.runtime, due))
+                waits_for = needed(health) if health else frozenset()
+                if health and part in waits_for and waits_for <= {one.due.part for one in done}:
+                    found = [result for one in done for result in one.results]
+                    done[-1].runs.append(health_run(found, health))
+                yield done[-1]

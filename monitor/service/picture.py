@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from monitor.checks import health
 from monitor.checks.judge import RULE
 from monitor.history.errors import StoreError
 from monitor.history.snapshot import RecommenderState, RuleInfo, Series, Snapshot
@@ -102,7 +103,7 @@ def _completed(state: RecommenderState, running: Running) -> RecommenderState:
 
 
 def _asked_for(series: Sequence[Series], watch: Watch) -> Iterator[Series]:
-    """The series without verdicts that nobody asks for any more.
+    """The series without verdicts, and without a score, that nobody asks for any more.
 
     The last window was judged by the config of its time. Who takes out a rule or an objective that pages
     must not wait for the next window, which may be a day away.
@@ -110,6 +111,8 @@ def _asked_for(series: Sequence[Series], watch: Watch) -> Iterator[Series]:
     rules = {(one.name, one.kind.value) for one in watch.rules}
     for one in series:
         result = one.result
+        if one.check == health.NAME and watch.settings.health is None:
+            continue
         if result.metric == RULE:
             if (result.labels.get("rule"), result.labels.get("kind")) in rules:
                 yield one

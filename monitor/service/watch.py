@@ -8,10 +8,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from monitor.checks.evaluate import MARKERS, Evaluation, Evaluator
+from monitor.checks.health import health_run, needed
 from monitor.checks.runtime import Runtime
 from monitor.checks.settings import RecommenderSettings
 from monitor.expectations.suites import LoadedRule
 from monitor.history.kept import KeptPairs
+from monitor.history.record import CheckRun
 from monitor.history.store import Store
 from monitor.history.sums import Sums
 from monitor.logs.columns import EXPOSURES
@@ -130,7 +132,7 @@ class Watch:
         """Write a judged window down, all of it or nothing."""
         due = evaluation.due
         recorded = self.store.record_window(
-            self.name, due.window, evaluation.runs,
+            self.name, due.window, [*evaluation.runs, *self._health(evaluation)],
             fingerprint=due.fingerprint, rows=due.rows, evaluated_at=now,
         )  # fmt: skip
         log.info(
@@ -138,6 +140,20 @@ class Watch:
             self.name, due.part, due.window.start, due.window.end, due.rows,
             ", late" if due.late else "", ", corrected" if recorded.corrected else "",
         )  # fmt: skip
+
+    def _health(self, evaluation: Evaluation) -> list[CheckRun]:
+        """The score of the window, once all that it is made of has been judged, now or before."""
+        health, due = self.settings.health, evaluation.due
+        if health is None or due.part not in needed(health):
+            return []
+        start, end = due.window.start, due.window.end
+        for part in needed(health) - {due.part}:
+            if not self.store.evaluated(self.name, MARKERS[part], start=start, end=end):
+                return []
+        now = {run.check for run in evaluation.runs}
+        kept = self.store.results(recommenders=[self.name], start=start, end=end)
+        before = [one.result for one in kept if one.check not in now]
+        return [health_run([*before, *evaluation.results], health)]
 
     def wanted_from(self, now: datetime) -> datetime:
         """From when on windows may still be judged or corrected, and must not leave the history.
