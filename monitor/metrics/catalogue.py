@@ -21,6 +21,7 @@ from monitor.metrics.coverage import ItemCoverage, ListCoverage
 from monitor.metrics.diversity import IntraListDiversity
 from monitor.metrics.experiment_specs import EXPERIMENT_SPECS
 from monitor.metrics.family import Family, MetricSpec
+from monitor.metrics.health_specs import HEALTH_SPECS
 from monitor.metrics.importance import Importance
 from monitor.metrics.item_to_item import ItemToItem
 from monitor.metrics.novelty import Novelty, Popularity
@@ -63,4 +64,4 @@ FEEDBACK_FAMILIES = tuple(family for family in FAMILIES if "feedback" in family.
 EXPOSURE_FAMILIES = tuple(family for family in FAMILIES if family not in FEEDBACK_FAMILIES)
 
 SPECS: dict[str, MetricSpec] = {spec.name: spec for family in FAMILIES for spec, _ in family.outputs}
-ALL_SPECS: dict[str, MetricSpec] = SPECS | EXPERIMENT_SPECS  # the last are of no family
+ALL_SPECS: dict[str, MetricSpec] = SPECS | EXPERIMENT_SPECS | HEALTH_SPECS  # the last two are of no family
