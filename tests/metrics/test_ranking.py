@@ -1,74 +1,21 @@
-"""Lists at k: worked by hand, the published numbers, the edge cases, and the definitions by brute force."""
+"""Lists at k: worked by hand, the published numbers, and the edge cases."""
 
 from __future__ import annotations
-
-import random
-from datetime import timedelta
 
 import pytest
 from pydantic import ValidationError
 
 from monitor.metrics.measure import not_measured
+from monitor.metrics.ranking import Ranking
 from monitor.metrics.settings import EventSettings, MetricSettings
 from monitor.results import Status
-from tests.metrics.ranking_oracle import expected
-from tests.metrics.worlds import START, World, by_name, lists, results_of, shared_of
-
-NAMES = (
-    "precision",
-    "precision_strict",
-    "recall",
-    "f_score",
-    "adjusted_precision",
-    "hit_rate",
-    "reciprocal_rank",
-    "average_precision",
-    "average_precision_full",
-    "ndcg",
-)
-MINUTE = timedelta(minutes=1)
+from tests.metrics.ranked_worlds import NAMES, liked, measured, values, world
+from tests.metrics.worlds import lists, results_of, shared_of
 
 
 def graded(*grades):
     """The events grade0, grade1, ... of these grades."""
     return {f"grade{number}": EventSettings(grade=grade) for number, grade in enumerate(grades)}
-
-
-def liked(request, items, event="click", user="u"):
-    """Actions on items of a list, a letter each."""
-    number = int(request.removeprefix("r"))
-    return [
-        {
-            "user_id": user,
-            "item_id": item,
-            "ts": START + (number + 1) * MINUTE,
-            "event": event,
-            "request_id": request,
-        }
-        for item in items
-    ]
-
-
-def world(exposures, feedback, columns=("position", "score", "scene", "shelf")):
-    return World(exposures, feedback=feedback, columns=columns)
-
-
-def measured(
-    exposures, feedback, dimensions=None, columns=("position", "score", "scene", "shelf"), **settings
-):
-    """(metric, by, k) -> result."""
-    found = results_of(
-        world(exposures, feedback, columns), MetricSettings(**settings), dimensions, only=NAMES
-    )
-    keyed = {}
-    for key, result in by_name(found).items():
-        metric, by, *rest = key
-        keyed[(metric, by, *rest)] = result
-    return keyed
-
-
-def values(*args, **settings):
-    return {key: result.value for key, result in measured(*args, **settings).items()}
 
 
 def of_relevance(relevance, missed=(), **settings):
@@ -266,6 +213,13 @@ def test_each_k_is_what_it_is_alone():
     assert len(together) == 4 * 16
 
 
+def test_what_the_family_says_it_gives_is_what_it_gives():
+    settings = MetricSettings(k=(1, 7))
+    found = results_of(world(lists(("u", "a")), liked("r0", "a")), settings, only=NAMES)
+    declared = [(spec.name, labels) for spec, labels in Ranking().series(settings)]
+    assert sorted(((r.metric, dict(r.labels)) for r in found), key=str) == sorted(declared, key=str)
+
+
 def test_a_setting_that_changes_a_metric_is_in_its_definition_and_k_is_in_none():
     found = measured(lists(("u", "a")), liked("r0", "a"), k=(3,), gain="linear", beta=2, unrated="ignore")
     assert found["ndcg", "", "3"].definition == "1;unrated=ignore;gain=linear"
@@ -277,63 +231,3 @@ def test_a_setting_that_changes_a_metric_is_in_its_definition_and_k_is_in_none()
 def test_places_that_make_no_sense_are_refused(k):
     with pytest.raises(ValidationError):
         MetricSettings(k=k)
-
-
-def random_world(seed):
-    dice = random.Random(seed)
-    scores = [None, float("nan"), float("inf"), -float("inf"), 0.0, 0.5, 0.5, 1.0]
-    shown = lists(
-        *(
-            (dice.choice(["u", "v", "w", "x", None]), "".join(dice.choices("abcdefg", k=dice.randrange(7))))
-            for _ in range(dice.choice([0, 1, 5, 25]))
-        )
-    )
-    for row in shown:
-        row["position"] = dice.choice([row["position"], row["position"], 1, None])
-        row["score"] = dice.choice(scores)
-        row["shelf"] = dice.choice(["top", "<b>", None])
-        row["scene"] = f"scene {row['request_id'][-1]}"
-    requests = {row["request_id"]: row["user_id"] for row in shown}
-    done = []
-    for request, user in requests.items():
-        for event in ("click", "buy", "hide", "scroll"):
-            done += liked(request, dice.choices("abcdefgh", k=dice.choice([0, 0, 1, 3])), event, user)
-    dice.shuffle(done)
-    settings = {
-        "events": {"click": EventSettings(), "buy": EventSettings(grade=2.5), "hide": EventSettings(grade=0)},
-        "k": tuple(dice.sample(range(1, 9), dice.choice([1, 3]))),
-        "beta": dice.choice([0.5, 1.0, 2.0]),
-        "gain": dice.choice(["exponential", "linear"]),
-        "unrated": dice.choice(["as_negative", "ignore", "liked_only"]),
-    }
-    return shown, done, settings
-
-
-def assert_same(found, wanted):
-    assert found.keys() == wanted.keys()
-    for key, want in wanted.items():
-        result = found[key]
-        if isinstance(want, str):
-            assert (key, result.status.value, result.value) == (key, want, None)
-            assert result.detail
-        else:
-            _, value, samples, lower, upper = want
-            assert result.value == pytest.approx(value, rel=1e-9, abs=1e-9), key
-            assert result.samples == samples, key
-            assert result.lower == (None if lower is None else pytest.approx(lower, rel=1e-6, abs=1e-7)), key
-            assert result.upper == (None if upper is None else pytest.approx(upper, rel=1e-6, abs=1e-7)), key
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_every_metric_is_what_the_definitions_give_list_by_list_overall_and_by_slice(seed):
-    shown, done, settings = random_world(seed)
-    dimensions = {"scene": "scene", "on shelf": "shelf"}
-    found = measured(shown, done, dimensions, **settings)
-    assert_same(
-        {k: r for k, r in found.items() if len(k) == 3}, expected(shown, done, MetricSettings(**settings))
-    )
-    for dimension, column in dimensions.items():
-        for value in {row[column] or "unknown" for row in shown}:
-            own = [row for row in shown if (row[column] or "unknown") == value]
-            of_slice = {k[:3]: r for k, r in found.items() if k[3:] == (dimension, value)}
-            assert_same(of_slice, expected(own, done, MetricSettings(**settings)))
