@@ -96,5 +96,7 @@ class RecommenderSettings(TimeSettings):
     experiments: tuple[ExperimentSettings, ...] = Field(
         (), max_length=20, description="see docs/experiments.md"
     )
-    health: HealthSettings | None = Field(None, description="unless given, there is no score")
+    health: HealthSettings | None = Field(
+        None, description="one number of chosen metrics, see docs/health.md; unless given, there is none"
+    )
     evidence: EvidenceSettings = EvidenceSettings()
