@@ -13,7 +13,7 @@ from datetime import datetime
 from enum import IntEnum
 from typing import Final
 
-from monitor.results import Kind, Result, Status, Window
+from monitor.results import Result, Status, Window
 
 
 class Signal(IntEnum):
@@ -59,9 +59,9 @@ def is_worse(one: Status, other: Status) -> bool:
 def signal_of(result: Result) -> Signal:
     """The signal of one window's result.
 
-    A soft rule, and a metric with an objective, fires where its interval says so (the check has judged that:
-    status `violated`) and clears only where the value itself is back at the threshold. Hard and numeric
-    rules have no such middle.
+    A rule that allows a rate, and a metric with an objective, fires where its interval says so (the check has
+    judged that: status `violated`) and clears only where the value itself is back at the threshold. A rule
+    that allows none (threshold 0) has no such middle.
 
     >>> soft = {"rule": "few_unknown", "kind": "soft"}
     >>> over = Result(metric="rule", status=Status.OK, definition="1", labels=soft, value=0.2, threshold=0.1)
@@ -72,7 +72,7 @@ def signal_of(result: Result) -> Signal:
         return _UNCLEAR[result.status]
     if result.value is None or result.threshold is None:
         return Signal.CLEAR
-    bound = "max" if result.metric == "rule" and result.labels.get("kind") == Kind.SOFT else result.bound
+    bound = "max" if result.metric == "rule" and result.threshold > 0 else result.bound
     if bound == "max" and result.value > result.threshold:
         return Signal.HOLD
     if bound == "min" and result.value < result.threshold:

@@ -107,8 +107,9 @@ SOFT = Result(
         (SOFT, Signal.HOLD),
         (replace(SOFT, value=0.01), Signal.CLEAR),
         (replace(SOFT, value=None), Signal.CLEAR),
-        (replace(SOFT, labels={"rule": "x", "kind": "hard"}), Signal.CLEAR),
-        (replace(SOFT, labels={"rule": "x", "kind": "numeric"}), Signal.CLEAR),
+        (replace(SOFT, labels={"rule": "x", "kind": "numeric"}), Signal.HOLD),  # allows a rate as well
+        (replace(SOFT, labels={"rule": "x", "kind": "numeric"}, threshold=0.0, value=0.0), Signal.CLEAR),
+        (replace(SOFT, labels={"rule": "x", "kind": "hard"}, threshold=0.0, value=0.0), Signal.CLEAR),
         (replace(SOFT, metric="coverage", labels={"by": "pv"}, bound="max"), Signal.HOLD),
         (replace(SOFT, metric="coverage", labels={"by": "pv"}, bound="min"), Signal.CLEAR),
         (replace(SOFT, metric="coverage", labels={"by": "pv"}, bound="min", threshold=0.03), Signal.HOLD),
