@@ -129,7 +129,7 @@ class Evaluator:
             return [(feedback.NAME, check_metrics, metrics_failed), *arms]
         split = [(experiments.NAME, check_split, nothing)] if settings.experiments else []
         return [
-            (logs.NAME, lambda: logs.check_logs(self.source, due.window), logs.failed),
+            (logs.NAME, lambda: logs.check_logs(self.source, due.window, settings.slices), logs.failed),
             (rules.NAME, check_rules, lambda why: rules.failed(self.rules, why)),
             (exposure.NAME, check_metrics, metrics_failed),
             *split,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
 
+from monitor.checks.settings import SliceSettings
 from monitor.logs.columns import EXPOSURES
 from monitor.logs.log import Log
 from monitor.logs.source import Source
@@ -13,7 +14,7 @@ NAME = "logs"
 DEFINITION = "1"
 
 
-def check_logs(source: Source, window: Window) -> list[Result]:
+def check_logs(source: Source, window: Window, slices: SliceSettings) -> list[Result]:
     """Rows, skipped files and bad values of each log in a window.
 
     - `log_rows`: rows of the window; `no_data` where there is none (exposures only: feedback may be
@@ -24,8 +25,15 @@ def check_logs(source: Source, window: Window) -> list[Result]:
       are counted and are no error.
     - `log_bad_values`: values of the window that could not be read as their type, and rows without
       a usable time or request.
+    - `log_lacks_slices`: columns that the metrics are to be sliced by and that no file of the log has;
+      `error` where there is one, since nothing is measured by them.
     """
-    return [result for log in source.logs.values() for result in _of(log, window)]
+    found = [result for log in source.logs.values() for result in _of(log, window)]
+    for log in source.logs.values():
+        wanted = slices.columns(log.name)
+        if wanted and log.read_entries:
+            found.append(_lacking(log.name, wanted, source.schema(log.name)))
+    return found
 
 
 def _of(log: Log, window: Window) -> Iterator[Result]:
@@ -67,6 +75,19 @@ def _of(log: Log, window: Window) -> Iterator[Result]:
         value=float(len(skipped)),
         samples=len(log.entries),
         detail="; ".join(f"{one.file.path}: {one.reason}" for one in faults[:3]),
+    )
+
+
+def _lacking(log: str, wanted: Sequence[str], present: Container[str]) -> Result:
+    lacking = [column for column in wanted if column not in present]
+    return Result(
+        metric="log_lacks_slices",
+        labels={"log": log},
+        status=Status.ERROR if lacking else Status.OK,
+        definition=DEFINITION,
+        value=float(len(lacking)),
+        samples=len(wanted),
+        detail=f"slices.by asks for what the log does not have: {', '.join(lacking)}" if lacking else "",
     )
 
 

@@ -99,16 +99,15 @@ def prepare(
         ),
         materialise=materialise,
     )
-    if around is None:
+    if around is None and settings.divides_a_day:
         shared.today_user_items = _today(shared, engine, source, kept, day.start, window, made)
-    known_columns = source.known(c.EXPOSURES)
 
     def dimensions() -> dict[str, str]:
         def users(columns: Sequence[str]) -> ir.Table | None:
             made.append("users")
             return source.load_users(engine, table="users", columns=columns)
 
-        return add_slices(shared, settings.slices, window, known_columns, users)
+        return add_slices(shared, settings.slices, window, frozenset(source.schema(c.EXPOSURES)), users)
 
     return WindowTables(
         shared=shared,
@@ -117,7 +116,7 @@ def prepare(
         feedback=feedback,
         catalog=catalog,
         future=source.load_future(engine, window, table="future_exposures"),
-        known=known_columns,
+        known=source.known(c.EXPOSURES),
         made=made,
     )
 
@@ -215,9 +214,10 @@ def _feedback(engine: Engine, source: Source, span: Window, table: str) -> ir.Ta
     if found is not None:
         return found
     types = source.id_types()
-    schema = {
+    schema: dict[str, str | ibis.DataType] = {
         name: types.get(name, "string") if kind == "id" else _EMPTY[kind]
         for name, kind in c.TYPES[c.FEEDBACK].items()
         if name in c.REQUIRED[c.FEEDBACK]
     }
-    return _empty(engine, table, schema)
+    # With the log's further columns: orders that stop have a sum of 0, they do not lose their value.
+    return _empty(engine, table, schema | source.schema(c.FEEDBACK))

@@ -12,26 +12,16 @@ from monitor.config.check_engine import check_engine
 from monitor.config.check_experiments import check_experiments
 from monitor.config.check_health import check_health
 from monitor.config.check_objectives import check_objectives
+from monitor.config.check_slices import check_slices
 from monitor.config.models import Config
 from monitor.config.problems import Problem, nearest, show_duration
 from monitor.expectations.suites import LoadedRule, SuiteErrors, load_rules
-from monitor.logs.columns import (
-    CATALOG,
-    FEEDBACK,
-    ITEM_ID,
-    POSITION,
-    PROPENSITY,
-    REQUEST_ID,
-    REQUIRED,
-    SCORE,
-    TS,
-    USER_ID,
-)
+from monitor.logs.columns import CATALOG, FEEDBACK, REQUIRED
+from monitor.metrics.update_rate import UPDATE_RATE
 
 _MOST_WINDOWS = 400
 _MOST_CATCH_UP = 10_000
 _LONGEST_CATCH_UP = timedelta(days=3650)
-_NO_SLICE = (REQUEST_ID, USER_ID, ITEM_ID, TS, POSITION, SCORE, PROPENSITY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +47,7 @@ def _check(config: Config, place: int, folder: Path) -> Checked:
         *_logs(where, settings),
         *check_engine(where, config.engine, settings.logs),
         *_metrics(where, settings),
-        *_slices(where, settings),
+        *check_slices(f"{where}.slices", settings),
         *check_objectives(f"{where}.objectives", settings),
         *check_health(f"{where}.health", settings),
         *check_experiments(f"{where}.experiments", settings),
@@ -70,6 +60,7 @@ def _check(config: Config, place: int, folder: Path) -> Checked:
             Problem(one.source or f"{where}.rules", one.message if one.place == one.source else str(one))
             for one in exc.problems
         ]
+    problems += _days(where, settings, rules)
     return Checked(settings, rules, tuple(dict.fromkeys(problems)))
 
 
@@ -144,20 +135,19 @@ def _metrics(where: str, settings: RecommenderSettings) -> Iterator[Problem]:
         yield Problem(f"{where}.metrics.action_events", "names no event; leave it out to count every event")
 
 
-def _slices(where: str, settings: RecommenderSettings) -> Iterator[Problem]:
-    by = settings.slices.by
-    renamed = {theirs: ours for ours, theirs in settings.logs.exposures.columns.items()}
-    for number, name in enumerate(by):
-        place = f"{where}.slices.by[{number}]"
-        if not name:
-            yield Problem(place, "names no column")
-        elif name in by[:number]:
-            yield Problem(place, f"{name!r} is named twice")
-        elif name in _NO_SLICE:
-            yield Problem(
-                place, f"{name} has too many values to slice by; slice by what has few, such as scene"
-            )
-        elif name in renamed and name not in settings.logs.exposures.columns:
-            yield Problem(
-                place, f"logs.exposures.columns gives this column the name {renamed[name]!r}; use that"
-            )
+def _days(where: str, settings: RecommenderSettings, rules: Sequence[LoadedRule]) -> Iterator[Problem]:
+    """What counts by day adds up whole windows, so that none may lie in two days."""
+    if settings.divides_a_day:
+        return
+    by_day = [f"rule {one.name}" for one in rules if one.table == "user_items_day"]
+    by_day += [
+        f"the objective on {one.metric} by day"
+        for one in settings.objectives
+        if one.metric == UPDATE_RATE.name and one.labels.get("by") == "day"
+    ]
+    if by_day and settings.window >= timedelta(seconds=1):
+        yield Problem(
+            f"{where}.window",
+            f"{by_day[0]} counts by day, and windows of {show_duration(settings.window)} do not add up to a "
+            "day; write 15m, 1h, 6h or 1d",
+        )

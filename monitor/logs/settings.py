@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, available_timezones
@@ -95,3 +96,12 @@ class TimeSettings(Settings):
     max_wait: Duration = Field("1h", description="and is judged as late when the clock is this far past it")  # type: ignore[assignment]
     catch_up: int = Field(48, ge=1, description="how many missed windows are made up for, newest first")
     future_tolerance: Duration = Field("5m", description="how far a time may be ahead of its file")  # type: ignore[assignment]
+
+    @property
+    def divides_a_day(self) -> bool:
+        """Whether no window lies in two days, so that a day is a sum of windows.
+
+        >>> [TimeSettings(window=length).divides_a_day for length in ("1h", "7h", "1d", "2d", "0s")]
+        [True, False, True, False, False]
+        """
+        return self.window > timedelta(0) and timedelta(days=1) % self.window == timedelta(0)

@@ -29,7 +29,8 @@ UPDATE_RATE = MetricSpec(
     misleads="Above 1 where the newer list is longer. A pair whose older list is empty has no value and "
     "is left out. The first request of every user in a window has no older one. Pairs of one user are "
     "not independent, so the interval is somewhat too narrow. day compares the day so far with the whole "
-    "day before, so it grows through the day: compare the same hours, or the last window of each day.",
+    "day before, so it grows through the day: compare the same hours, or the last window of each day. day is "
+    "not given where a window does not divide a day, such as one of 7h or 2d.",
     requires=("exposures", "the pairs of two days (day)"),
     samples="pairs of lists; users seen on both days",
     no_data="no user with two lists; nothing known of the day before; no user seen on both days",
@@ -123,8 +124,10 @@ class DayRate(Family):
 
     name = "update_rate_day"
     outputs = ((UPDATE_RATE, ("day",)),)
-    needs = ("today_user_items",)
     sliced = False
+
+    def reason_not(self, shared: Shared, settings: MetricSettings) -> str | None:
+        return "needs windows that divide a day" if shared.today_user_items is None else None
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
         before, now = shared.previous_day_user_items, shared.today_user_items

@@ -16,7 +16,7 @@ from monitor.checks import exposure
 from monitor.checks.evaluate import Evaluation
 from monitor.history.errors import StoreError
 from monitor.metrics.measure import Measured, measure_all
-from monitor.results import Result, Status
+from monitor.results import Result, Status, Window
 from tests.checks.conftest import DAY, HOUR, Shop, hour, one, rows, ruled
 
 # Rows with the item "slow" make this query join them with themselves until long after any deadline.
@@ -244,3 +244,15 @@ def test_no_order_of_judging_makes_a_difference(another_shop: Callable[[str], Sh
         assert found["oldest first"][window] == found["newest first"][window]
     statuses = {result.status for run in found["oldest first"][hour(26)] for result in run[2]}
     assert Status.VIOLATED in statuses, "the rule of a day or the objective should see the hours before"
+
+
+@pytest.mark.parametrize(("window", "by_day"), [("8h", True), ("1d", True), ("7h", False), ("2d", False)])
+def test_what_counts_by_day_is_left_out_where_a_window_may_lie_in_two(
+    shop: Shop, window: str, by_day: bool
+) -> None:
+    shop.config["window"] = window
+    shop.write("logs/a.parquet", rows(20))
+    length = shop.evaluator.settings.window
+    found = shop.judge(Window.of(hour(20).start, length))
+    by = {r.labels["by"] for r in found.results if r.metric == "update_rate"}
+    assert by == ({"refresh", "day"} if by_day else {"refresh"})

@@ -94,3 +94,21 @@ def test_a_log_whose_files_are_older_than_their_rows_says_why_it_is_empty(shop: 
     found = one(shop.judge(hour(5)), "log_rows", log="exposures")
     assert found.status is Status.NO_DATA
     assert "20 rows claim a time after their file was written" in found.detail
+
+
+def test_a_column_to_slice_by_that_no_file_of_its_log_has_is_an_error(shop: Shop) -> None:
+    for name in ("catalog", "users"):
+        shop.config["logs"][name] = {"path": str(shop.folder / f"{name}.csv")}
+    shop.config["slices"] = {"by": ["scene", "arm", "catalog.brand", "new_item", "users.plan", "hour"]}
+    shop.write("catalog.csv", "item_id,category\ni1,x\n")
+    shop.write("users.csv", "user_id,plan\nu1,paid\n")
+    shop.write("logs/0.parquet", rows(0, scene="home"))
+    shop.write("logs/1.parquet", rows(1, arm="a"))
+    found = shop.judge(hour(0))
+    assert one(found, "log_lacks_slices", log="exposures").status is Status.OK  # another hour has arms
+    assert one(found, "log_lacks_slices", log="users").status is Status.OK
+    lacking = one(found, "log_lacks_slices", log="catalog")
+    assert (lacking.status, lacking.value, lacking.samples) == (Status.ERROR, 2.0, 2)
+    assert "brand, created_at" in lacking.detail
+    sliced = {r.labels["dimension"] for r in found.results if "dimension" in r.labels}
+    assert sliced == {"scene", "arm", "users.plan", "hour"}

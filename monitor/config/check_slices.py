@@ -1,0 +1,59 @@
+"""Can the metrics be sliced as asked? Each dimension once, of a log that is given, and of few values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from monitor.checks.settings import NEW_ITEM, RecommenderSettings, sliced_column
+from monitor.config.problems import Problem
+from monitor.logs.columns import (
+    CATALOG,
+    CREATED_AT,
+    EXPOSURES,
+    ITEM_ID,
+    POSITION,
+    PROPENSITY,
+    REQUEST_ID,
+    SCORE,
+    TS,
+    USER_ID,
+    USERS,
+    VECTOR,
+)
+
+_TOO_MANY = {
+    EXPOSURES: (REQUEST_ID, USER_ID, ITEM_ID, TS, POSITION, SCORE, PROPENSITY),
+    CATALOG: (ITEM_ID, CREATED_AT, VECTOR),
+    USERS: (USER_ID,),
+}
+
+
+def check_slices(where: str, settings: RecommenderSettings) -> Iterator[Problem]:
+    """Every slice that could never say anything, with the reason."""
+    by = settings.slices.by
+    logs = settings.logs.named()
+    for number, name in enumerate(by):
+        place = f"{where}.by[{number}]"
+        log, column = sliced_column(name) or (CATALOG if name == NEW_ITEM else EXPOSURES, None)
+        if name in by[:number]:
+            yield Problem(place, f"{name!r} is named twice")
+        elif log not in logs:
+            yield Problem(place, f"{name[:80]} needs logs.{log}, which is not given")
+        elif column is None:
+            continue
+        elif not column:
+            yield Problem(place, "names no column")
+        elif column in _TOO_MANY[log]:
+            yield Problem(
+                place, f"{name} has too many values to slice by; slice by what has few, such as {_hint(log)}"
+            )
+        else:
+            ours = {theirs: ours for ours, theirs in logs[log].columns.items()}
+            if column in ours and column not in logs[log].columns:
+                yield Problem(
+                    place, f"logs.{log}.columns gives this column the name {ours[column]!r}; use that"
+                )
+
+
+def _hint(log: str) -> str:
+    return {EXPOSURES: "scene", CATALOG: "catalog.category or new_item", USERS: "users.plan"}[log]
