@@ -30,7 +30,7 @@ WEIGHTS: Final = ("equal", "samples", "positives")
 
 USER_AUC = MetricSpec(
     name="user_auc",
-    help="AUC within each user's exposures, averaged over the users: are the own lists in the right order?",
+    help="AUC within each user's exposures, averaged over the users; of the order in the own lists.",
     by=WEIGHTS,
     by_help="what a user weighs: 1, their exposures, or their positives",
     interval="delta",
