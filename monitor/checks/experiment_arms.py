@@ -18,7 +18,7 @@ from monitor.logs.engine import Engine
 from monitor.logs.source import Source
 from monitor.metrics import experiment_specs as specs
 from monitor.metrics.experiment_settings import ArmMetric, ExperimentSettings
-from monitor.metrics.experiments import SHOWN, USERS, arm_sums, mixed
+from monitor.metrics.experiments import SHOWN, USERS, arm_sums, by_user, mixed
 from monitor.metrics.family import Maker
 from monitor.metrics.settings import MetricSettings
 from monitor.results import Result, Window
@@ -56,16 +56,17 @@ def check_arms(
             found += arm_results(one, {}, settings.metrics, nothing=why or NOBODY)
             continue
         try:
-            split = split_of(pairs, one)
+            users = engine.create("users_of_arms", by_user(pairs, one.arms))
+            split = split_of(pairs, users, one)
             sums: dict[str, Row] = {}
             if split.users and split.broken is None:
-                left_out = engine.create("users_in_two_arms", mixed(pairs))
+                left_out = engine.create("users_in_two_arms", mixed(users))
                 table = arm_sums(shared, exposures, settings.metrics, one, columns, left_out)
                 sums = {row[ARM]: row for row in table.to_pyarrow().to_pylist()}
             nothing = _ABSENT if split.users else NOBODY
             found += arm_results(one, sums, settings.metrics, broken=split.broken, nothing=nothing)
         finally:
-            engine.drop("arms_of_users", "arms_of_users_files", "users_in_two_arms")
+            engine.drop("arms_of_users", "arms_of_users_files", "users_of_arms", "users_in_two_arms")
     return found
 
 

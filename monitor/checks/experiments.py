@@ -26,6 +26,7 @@ from monitor.metrics.experiments import (
     CHANGE,
     USERS,
     assigned,
+    by_user,
     changes,
     in_both,
     of_column,
@@ -93,15 +94,15 @@ class Split:
         )
 
 
-def split_of(pairs: ir.Table, experiment: ExperimentSettings) -> Split:
+def split_of(pairs: ir.Table, users: ir.Table, experiment: ExperimentSettings) -> Split:
     """The split as it stands, and whether it is as intended.
 
     A pure function of who was in which arm from when on: each window was one look, whether or not it was
-    judged at its time.
+    judged at its time. `pairs` is each user and arm once, `users` the same `by_user`.
     """
     arms = experiment.arms
-    (row,) = totals(pairs, arms).to_pyarrow().to_pylist()
-    rows = changes(pairs, arms).to_pyarrow().to_pylist()
+    (row,) = totals(users).to_pyarrow().to_pylist()
+    rows = changes(pairs, users, arms).to_pyarrow().to_pylist()
     times = {at: number for number, at in enumerate(sorted({one[AT] for one in rows}))}
     steps = np.zeros((len(times) + 1, len(arms)))  # before the first window there is nobody
     for one in rows:
@@ -190,10 +191,13 @@ def standing(
     """The split as of the end of the window, None where no user of the experiment was seen."""
     try:
         pairs = kept.pairs(engine, experiment, window, "arms_of_users")
-        split = None if pairs is None else split_of(pairs, experiment)
-        return split if split is not None and split.users else None
+        if pairs is None:
+            return None
+        users = engine.create("users_of_arms", by_user(pairs, experiment.arms))
+        split = split_of(pairs, users, experiment)
+        return split if split.users else None
     finally:
-        engine.drop("arms_of_users", "arms_of_users_files")
+        engine.drop("arms_of_users", "arms_of_users_files", "users_of_arms")
 
 
 def split_results(

@@ -32,14 +32,22 @@ def assigned(exposures: ir.Table, columns: Sequence[str], length: timedelta | No
     Columns: user_id, `of_0`, `of_1`, ... in the order given; with a length of windows also `first`, the start
     of the row's window in seconds since 1970.
     """
-    rows = exposures.filter(exposures[USER_ID].notnull())
-    kept: dict[str, Any] = {USER_ID: rows[USER_ID].cast("string")}
-    kept |= {of_column(i): rows[name].cast("string") for i, name in enumerate(columns)}
+    rows = _of_users(exposures)
+    kept: dict[str, Any] = {USER_ID: rows[USER_ID]}
+    kept |= {of_column(i): rows[name] for i, name in enumerate(columns)}
     if length is not None:
         seconds = int(length.total_seconds())
         at = rows[TS].epoch_seconds().cast("int64")
         kept[FIRST] = at - (at % seconds + seconds) % seconds
-    return rows.select(**kept).distinct()
+    few = rows.select(**kept).distinct()  # before they become text: there are far fewer of them
+    return few.mutate(**{name: few[name].cast("string") for name in kept if name != FIRST}).distinct()
+
+
+def _of_users(exposures: ir.Table) -> ir.Table:
+    """The rows that have a user: an id that a gap has made a NaN is none."""
+    user = exposures[USER_ID]
+    known = user.notnull() & ~user.isnan() if user.type().is_floating() else user.notnull()
+    return exposures.filter(known)
 
 
 def of_column(number: int) -> str:
@@ -63,13 +71,28 @@ def once_each(kept: ir.Table) -> ir.Table:
     return kept.aggregate(by=[USER_ID, ARM], **{FIRST: kept[FIRST].min()})
 
 
-def mixed(pairs: ir.Table) -> ir.Table:
-    """The users of `once_each` who were in more than one arm."""
-    arms = pairs.aggregate(by=USER_ID, arms=pairs.count())
-    return arms.filter(arms.arms > 1).select(USER_ID)
+def by_user(pairs: ir.Table, arms: Sequence[str]) -> ir.Table:
+    """One row a user of `once_each`: `arms` how many, `arm` and `first` of the one, `unknown` 1 or 0.
+
+    Args:
+        pairs: each user and arm once, with `first`.
+        arms: those that the split names.
+    """
+    is_unknown = pairs[ARM].notin(list(arms)).cast("int64")
+    return pairs.aggregate(
+        by=USER_ID,
+        arms=pairs.count(),
+        unknown=is_unknown.max(),
+        **{ARM: pairs[ARM].min(), FIRST: pairs[FIRST].min()},
+    )
 
 
-def changes(pairs: ir.Table, arms: Sequence[str]) -> ir.Table:
+def mixed(users: ir.Table) -> ir.Table:
+    """The users of `by_user` who were in more than one arm."""
+    return users.filter(users.arms > 1).select(USER_ID)
+
+
+def changes(pairs: ir.Table, users: ir.Table, arms: Sequence[str]) -> ir.Table:
     """How the users of each arm came to be as many as they are: `arm`, `at`, `change`.
 
     A user comes to an arm at the first window they are seen in, and leaves it at the first in which they are
@@ -78,14 +101,12 @@ def changes(pairs: ir.Table, arms: Sequence[str]) -> ir.Table:
 
     Args:
         pairs: each user and arm once, with `first`.
+        users: the same by user.
         arms: those that the split names.
     """
-    users = pairs.aggregate(
-        by=USER_ID, arms=pairs.count(), **{ARM: pairs[ARM].min(), FIRST: pairs[FIRST].min()}
-    )
     steady = users.filter(users.arms == 1)
     came = steady.aggregate(by=[ARM, FIRST], **{CHANGE: steady.count()})
-    several = pairs.semi_join(users.filter(users.arms > 1), USER_ID)
+    several = pairs.semi_join(mixed(users), USER_ID)
     in_turn = ibis.window(group_by=USER_ID, order_by=[several[FIRST], several[ARM]])
     several = several.mutate(place=ibis.row_number().over(in_turn), left=several[FIRST].lead().over(in_turn))
     for_a_while = several.filter(several.place == 0, several.left > several[FIRST])
@@ -99,10 +120,8 @@ def changes(pairs: ir.Table, arms: Sequence[str]) -> ir.Table:
     return every.aggregate(by=[ARM, AT], **{CHANGE: every[CHANGE].sum()})
 
 
-def totals(pairs: ir.Table, arms: Sequence[str]) -> ir.Table:
+def totals(users: ir.Table) -> ir.Table:
     """One row: `users` seen at all, `mixed` of them in several arms, `unknown` in an arm without a name."""
-    is_unknown = pairs[ARM].notin(list(arms)).cast("int64")
-    users = pairs.aggregate(by=USER_ID, arms=pairs.count(), unknown=is_unknown.max())
     return users.aggregate(
         users=users.count(), mixed=(users.arms > 1).cast("int64").sum(), unknown=users.unknown.sum()
     )
@@ -189,12 +208,11 @@ def arm_sums(
 
 def _users(rows: ir.Table, experiment: ExperimentSettings) -> ir.Table:
     """The users and arms of the window with `shown`, the items that they were shown in the arm."""
-    rows = rows.filter(rows[USER_ID].notnull(), rows[experiment.column].notnull())
-    rows = rows.select(
-        **{USER_ID: rows[USER_ID].cast("string"), ARM: rows[experiment.column].cast("string")},
-        item=rows[ITEM_ID],
-    )
-    return rows.aggregate(by=[USER_ID, ARM], **{SHOWN: rows["item"].count()})
+    rows = _of_users(rows)
+    rows = rows.filter(rows[experiment.column].notnull())
+    rows = rows.select(**{USER_ID: rows[USER_ID], ARM: rows[experiment.column]}, item=rows[ITEM_ID])
+    counts = rows.aggregate(by=[USER_ID, ARM], **{SHOWN: rows["item"].count()})
+    return counts.mutate(**{name: counts[name].cast("string") for name in (USER_ID, ARM)})
 
 
 def _did(acted: ir.Table, settings: MetricSettings, number: int) -> ir.Table:

@@ -9,15 +9,21 @@ import pytest
 
 from monitor.checks.experiments import Split, split_of
 from monitor.metrics.experiment_settings import ExperimentSettings
+from monitor.metrics.experiments import by_user
 
 HOURS = 24
+
+
+def split_from(rows: pa.Table, experiment: ExperimentSettings) -> Split:
+    pairs = ibis.memtable(rows)
+    return split_of(pairs, by_user(pairs, experiment.arms), experiment)
 
 
 def judged(arms: np.ndarray, first: np.ndarray, experiment: ExperimentSettings) -> Split:
     """The split of one user a row."""
     users = np.arange(len(arms)).astype(str)
     rows = pa.table({"user_id": users, "arm": arms, "first": first.astype(np.int64)})
-    return split_of(ibis.memtable(rows), experiment)
+    return split_from(rows, experiment)
 
 
 def experiment(**shares: float) -> ExperimentSettings:
@@ -50,7 +56,7 @@ def test_users_who_move_between_arms_at_random_raise_no_alarm() -> None:
                 "first": np.concatenate([first, np.minimum(first[movers] + 3, HOURS)]).astype(np.int64),
             }
         )
-        found = split_of(ibis.memtable(rows), experiment(a=1, b=1))
+        found = split_from(rows, experiment(a=1, b=1))
         assert (found.mixed, sum(found.counts)) == (60, 540)
         alarms += found.broken is not None
     assert alarms <= 0.05 * 100 + 2 * np.sqrt(0.05 * 0.95 * 100)

@@ -13,6 +13,7 @@ from monitor.metrics.experiment_settings import ExperimentSettings
 from monitor.metrics.experiments import (
     arm_sums,
     assigned,
+    by_user,
     changes,
     in_arms,
     in_both,
@@ -42,6 +43,11 @@ def pairs_of(seen: list[tuple[str, str, int]]):
     return once_each(table(embedded(), "kept", rows, ["user_id", "arm", "first"], types))
 
 
+def steps_of(seen: list[tuple[str, str, int]]) -> list[dict]:
+    pairs = pairs_of(seen)
+    return rows_of(changes(pairs, by_user(pairs, ARMS), ARMS))
+
+
 def counts_at(seen: list[tuple[str, str, int]], window: int) -> dict[str | None, int]:
     """The users of each arm by the end of a window, by a plain loop."""
     arms = defaultdict(set)
@@ -58,11 +64,11 @@ def counts_at(seen: list[tuple[str, str, int]], window: int) -> dict[str | None,
 
 def test_a_user_comes_to_an_arm_and_leaves_it_when_seen_in_another():
     seen = [("u", "a", 3), ("u", "a", 5), ("v", "a", 3), ("v", "b", 4), ("w", "a", 2), ("w", "b", 2)]
-    found = {(r["arm"], r["at"]): r["change"] for r in rows_of(changes(pairs_of(seen), ARMS))}
+    found = {(r["arm"], r["at"]): r["change"] for r in steps_of(seen)}
     assert found == {("a", 3): 2, ("a", 4): -1}  # w was in both from the first on
-    (row,) = rows_of(totals(pairs_of(seen), ARMS))
+    (row,) = rows_of(totals(by_user(pairs_of(seen), ARMS)))
     assert row == {"users": 3, "mixed": 2, "unknown": 0}
-    assert sorted(r["user_id"] for r in rows_of(mixed(pairs_of(seen)))) == ["v", "w"]
+    assert sorted(r["user_id"] for r in rows_of(mixed(by_user(pairs_of(seen), ARMS)))) == ["v", "w"]
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -77,7 +83,7 @@ def test_the_users_of_every_window_are_those_of_a_plain_loop(seed):
         )
         for _ in range(int(random.integers(0, 90)))
     ]
-    steps = rows_of(changes(pairs_of(seen), ARMS))
+    steps = steps_of(seen)
     for window in range(HOURS):
         counted: dict[str | None, int] = defaultdict(int)
         for one in steps:
@@ -86,14 +92,14 @@ def test_the_users_of_every_window_are_those_of_a_plain_loop(seed):
         assert {arm: n for arm, n in counted.items() if n} == counts_at(seen, window)
     # The windows so far say the same, whatever came after.
     cut = [one for one in seen if one[2] <= 2]
-    early = {(r["arm"], r["at"]): r["change"] for r in rows_of(changes(pairs_of(cut), ARMS))}
+    early = {(r["arm"], r["at"]): r["change"] for r in steps_of(cut)}
     whole = {(r["arm"], r["at"]): r["change"] for r in steps if r["at"] <= 2}
     assert {k: n for k, n in early.items() if n} == {k: n for k, n in whole.items() if n}
 
 
 def test_arms_without_a_name_are_counted_and_the_largest_are_told():
     seen = [("u", "c", 0), ("v", "c", 0), ("w", "d", 0), ("x", "a", 0), ("x", "d", 1), ("y", "", 0)]
-    (row,) = rows_of(totals(pairs_of(seen), ARMS))
+    (row,) = rows_of(totals(by_user(pairs_of(seen), ARMS)))
     assert row == {"users": 5, "mixed": 1, "unknown": 5}
     assert rows_of(unknown_arms(pairs_of(seen), ARMS, 2)) == [
         {"arm": "c", "users": 2},
@@ -109,8 +115,10 @@ def exposures(*rows: tuple[str | None, str | None, str | None], request: str = "
     ]
 
 
-def logs(rows: list[dict], feedback: list[dict] = (), columns: tuple[str, ...] = ("arm",)) -> Shared:
-    backend = embedded()
+def logs(
+    rows: list[dict], feedback: list[dict] = (), columns: tuple[str, ...] = ("arm",), backend=None
+) -> Shared:
+    backend = backend or embedded()
     types = dict.fromkeys(columns, pa.string())
     shown = ["request_id", "user_id", "ts", "item_id", *columns]
     done = ["user_id", "item_id", "ts", "event", "request_id", "value"]
@@ -129,6 +137,13 @@ def test_rows_without_a_user_or_an_arm_are_in_no_experiment():
         {"user_id": "u", "arm": "a", "first": 7},
         {"user_id": "w", "arm": "b", "first": 7},
     ]
+
+
+def test_an_id_that_a_gap_made_a_nan_is_no_user_and_numbers_become_text():
+    backend = embedded()
+    numbers = pa.table({"user_id": [1.0, float("nan"), None], "arm": [1, 1, 2]})
+    users = assigned(backend.create_table("exposures", numbers), ["arm"])
+    assert rows_of(in_arms(users, 0, first=0)) == [{"user_id": "1.0", "arm": "1", "first": 0}]
 
 
 @pytest.mark.parametrize("hours", [1, 5, 24])
