@@ -27,6 +27,7 @@ from monitor.metrics.item_to_item import ItemToItem
 from monitor.metrics.novelty import Novelty, Popularity
 from monitor.metrics.personalization import Personalization
 from monitor.metrics.ranking import Ranking
+from monitor.metrics.rating import Rating
 from monitor.metrics.score_health import ScoreHealth
 from monitor.metrics.serendipity import Serendipity
 from monitor.metrics.update_rate import DayRate, RefreshRate
@@ -54,6 +55,7 @@ FAMILIES: tuple[Family, ...] = (
     Auc(),
     UserAuc(),
     Calibration(),
+    Rating(),
     ActionRates(),
     BusyUsers(),
     ActionValue(),

@@ -11,6 +11,7 @@ import ibis
 import pyarrow as pa
 
 from monitor.metrics.measure import measure_all
+from monitor.metrics.rating_settings import RatingSettings
 from monitor.metrics.settings import EventSettings, MetricSettings
 from monitor.metrics.shared import Shared
 from monitor.results import Result
@@ -19,6 +20,7 @@ START: Final = datetime(2026, 3, 1, 12)
 SETTINGS: Final = MetricSettings(
     events={"click": EventSettings(), "buy": EventSettings(grade=3.0), "rating": EventSettings(grade=0.0)},
     k=(1, 3),
+    rating=RatingSettings(event="rating", distortion={1: {2: 0.5, 4: 2.0}}),
 )
 
 REQUESTS: Final = (

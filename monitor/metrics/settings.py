@@ -6,9 +6,10 @@ import math
 from datetime import timedelta
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from monitor.logs.columns import CATEGORY, TAGS
+from monitor.metrics.rating_settings import RatingSettings
 from monitor.settings import Duration, Settings
 
 
@@ -96,6 +97,10 @@ class MetricSettings(Settings):
         description="a score counts as a probability of at least this and at most 1 - this (log_loss, "
         "calibration)",
     )
+    rating: RatingSettings | None = Field(
+        None,
+        description="which event is a rating that the scores predict (mae, rmse, nmae, nrmse, distortion)",
+    )
     trim: float = Field(
         0.01,
         gt=0,
@@ -111,6 +116,14 @@ class MetricSettings(Settings):
         if len(set(value)) < len(value):
             raise ValueError(f"each k once, got {list(value)}")
         return value
+
+    @model_validator(mode="after")
+    def _a_rating_is_an_event(self) -> MetricSettings:
+        if self.rating is not None and self.rating.event not in self.events:
+            raise ValueError(
+                f"rating.event: {self.rating.event!r} is none of `events` ({', '.join(self.events)})"
+            )
+        return self
 
     @field_validator("score_range")
     @classmethod

@@ -51,7 +51,10 @@ class Broken:
 
 def test_a_full_set_of_logs_gives_every_metric_of_the_catalogue():
     events = {"click": EventSettings(length="length")}
-    settings = MetricSettings(score_range=(0, 1), novelty=("category",), seed_item="shelf", events=events)
+    rating = {"event": "click", "distortion": {1: {1: 0.0}}}
+    settings = MetricSettings(
+        score_range=(0, 1), novelty=("category",), seed_item="shelf", events=events, rating=rating
+    )
     found = by_name(results_of(FULL, settings))
     declared = {(spec.name, by) for spec in SPECS.values() for by in (spec.by or ("",))}
     assert {key[:2] for key in found} == declared - {("novelty", "tag")}

@@ -10,6 +10,7 @@ from monitor.metrics.catalogue import FAMILIES
 from monitor.metrics.settings import EventSettings, MetricSettings
 from monitor.metrics.shared import Shared
 
+RATING = {"event": "click", "unrated": "as_negative", "distortion": {1: {1: 0.0}}}
 EVENTS = {"click": EventSettings(), "play": EventSettings(length="length")}
 
 
@@ -59,7 +60,7 @@ CASES = [(family, key) for family in FAMILIES for key in (None, "scene") if key 
 def test_a_familys_query_can_be_written_for_spark(family, key):
     for category, vector in (("string", False), ("array<string>", False), ("string", True)):
         shared = unbound(category, vector)
-        settings = MetricSettings(score_range=(0, 1), events=EVENTS, seed_item="scene")
+        settings = MetricSettings(score_range=(0, 1), events=EVENTS, seed_item="scene", rating=RATING)
         assert family.reason_not(shared, settings) is None
         sql = ibis.to_sql(family.measure(shared, settings, key), dialect="pyspark")
         assert "SELECT" in sql

@@ -16,7 +16,13 @@ from tests.spark.worlds import EMPTY, ONE_CATEGORY, SEVERAL_CATEGORIES, VECTORS
 
 EVENTS = {"click": EventSettings(), "buy": EventSettings(grade=3), "play": EventSettings(length="length")}
 # Places whose fractions no decimal holds: Spark must not compute in decimals.
-SETTINGS = MetricSettings(score_range=(0, 1), events=EVENTS, seed_item="page", k=(1, 3))
+SETTINGS = MetricSettings(
+    score_range=(0, 1),
+    events=EVENTS,
+    seed_item="page",
+    k=(1, 3),
+    rating={"event": "click", "unrated": "as_negative", "rounded": True, "distortion": {0: {1: 1.0}}},
+)
 NUMBERS = ("value", "lower", "upper")
 
 
