@@ -115,7 +115,7 @@ def _unrated(shared: Shared, settings: MetricSettings, key: str | None) -> ir.Ta
 
 
 def _whole(number: ir.Value) -> ir.Value:
-    """The nearest whole number, halves upwards; from 2^52 on every float64 is whole, and no int64 for long."""
+    """The nearest whole number, halves upwards. From 2^52 on every float64 is whole."""
     small = ibis.greatest(ibis.least(number, _WHOLE), -_WHOLE)
     return ibis.ifelse(number.abs() < _WHOLE, (small + 0.5).floor().cast("float64"), number)
 
