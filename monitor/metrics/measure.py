@@ -55,8 +55,10 @@ def measure_all(
 
 
 def resolved(settings: MetricSettings, shared: Shared) -> MetricSettings:
-    """The settings with what they leave to the logs made explicit, so that it is in the definitions."""
-    return settings.model_copy(update={"similarity": similarity_of(shared, settings)})
+    """The settings with what they leave to the logs made explicit, as results and errors name it."""
+    known = () if shared.catalog is None else shared.catalog.columns
+    novelty = tuple(dict.fromkeys(one for one in settings.novelty if one in known))
+    return settings.model_copy(update={"similarity": similarity_of(shared, settings), "novelty": novelty})
 
 
 def not_measured(shared: Shared, settings: MetricSettings) -> dict[str, str]:

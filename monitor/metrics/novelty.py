@@ -90,6 +90,10 @@ class Novelty(Family):
             history.limit(1).aggregate(history=ibis._.count())
         )
 
+    def series(self, settings: MetricSettings) -> Iterator[tuple[MetricSpec, dict[str, str]]]:
+        for name in ("item", *settings.novelty):
+            yield NOVELTY, {"by": _LABELS.get(name, name)}
+
     @staticmethod
     def _columns(shared: Shared, settings: MetricSettings) -> list[str]:
         if shared.catalog is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from monitor.metrics.novelty import Novelty
 from monitor.metrics.settings import MetricSettings
 from monitor.results import Status
 from monitor.statistics.intervals import wilson
@@ -106,3 +107,19 @@ def test_actions_alone_give_popularity_and_no_self_information():
     results = found(history=None, popularity="actions", actions=[("u1", "a")])
     assert results["average_popularity", ""].value == pytest.approx(3 / 5)
     assert results["self_information", ""].status is Status.NO_DATA
+
+
+def test_a_query_that_fails_is_an_error_of_every_series_that_it_would_have_given(monkeypatch):
+    def fail(*_):
+        raise ValueError("broken")
+
+    monkeypatch.setattr(Novelty, "measure", fail)
+    items = [{"item_id": "a", "category": "x", "tags": ["y"]}]
+    broken = {"category", "item"}, {"category", "tag", "item"}
+    for columns, by in zip((("category",), ("category", "tags")), broken, strict=True):
+        wanted = ("category", "tags", "brand", "tags")
+        results = found(items=items, columns=columns, novelty=wanted)
+        assert {key[1]: r.status for key, r in results.items() if key[0] == "novelty"} == dict.fromkeys(
+            by, Status.ERROR
+        )
+    assert {key[1] for key in found() if key[0] == "novelty"} == {"item"}

@@ -31,6 +31,7 @@ TYPES = {
     "value": pa.float64(),
     "length": pa.float64(),
     "exposures": pa.int64(),
+    "created_at": pa.timestamp("us"),
     "vector": pa.list_(pa.float64()),
 }
 
