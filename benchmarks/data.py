@@ -1,4 +1,7 @@
-"""A log of ten million exposures in one window, with a catalog, feedback, a blacklist and a day before."""
+"""A log of ten million exposures in one window, with a catalog, actions, a blacklist and an hour before.
+
+A twentieth of the exposures is acted on: clicks, plays with a length, ratings and orders.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,9 @@ EARLIER = "2026-01-02 09:00:00"
 
 # A uniform number in [0, 1) that depends on nothing but its seed, so that every run writes the same file.
 _UNIFORM = "(hash({seed}) / 18446744073709551616.0)"
+
+
+_ACTION = "hash(item_id, request_id) % 20"
 
 
 def _zipf(n: int, seed: str) -> str:
@@ -29,7 +35,8 @@ def _exposures(rows: int, hour: str, salt: int) -> str:
                {_zipf(ITEMS, f"i * 17 + {salt}")} AS item_id,
                CAST(i % {LIST_LENGTH} + 1 AS INTEGER) AS position,
                (1 - (i % {LIST_LENGTH}) / 20.0) * (0.5 + 0.5 * {_UNIFORM.format(seed=request)}) AS score,
-               ['home', 'search', 'detail', 'cart', 'feed'][1 + {request} % 5] AS scene
+               ['home', 'search', 'detail', 'cart', 'feed'][1 + {request} % 5] AS scene,
+               CASE WHEN {request} % 5 = 2 THEN {_zipf(ITEMS, f"{request} * 13 + {salt}")} END AS page
         FROM range({rows}) AS numbers(i)
     """
 
@@ -44,11 +51,14 @@ def write(folder: Path, rows: int) -> None:
         "catalog.parquet": f"""
             SELECT i AS item_id, 'category ' || (hash(i) % {CATEGORIES}) AS category,
                    TIMESTAMP '2025-01-01' AS created_at, TIMESTAMP '2025-01-01' AS available_from,
-                   TIMESTAMP '2027-01-01' AS available_until
+                   TIMESTAMP '2027-01-01' AS available_until, 30.0 + hash(i) % 600 AS length
             FROM range({ITEMS}) AS numbers(i)""",
         f"feedback_{rows}.parquet": f"""
             SELECT request_id, user_id, item_id, ts + INTERVAL 5 SECOND AS ts,
-                   'click' AS event, 1.0 AS value
+                   CASE WHEN {_ACTION} < 14 THEN 'click' WHEN {_ACTION} < 16 THEN 'play'
+                        WHEN {_ACTION} < 18 THEN 'rate' ELSE 'order' END AS event,
+                   CASE WHEN {_ACTION} < 14 THEN 1.0 WHEN {_ACTION} < 16 THEN 300.0 * score
+                        WHEN {_ACTION} < 18 THEN 1 + floor(4.9 * score) ELSE 5 + 100 * score END AS value
             FROM read_parquet('{folder}/exposures_{rows}.parquet')
             WHERE hash(request_id, position) % 20 = 0""",
         "blacklist.parquet": f"SELECT {ITEMS} * 2 + i AS item_id FROM range(100000) AS numbers(i)",

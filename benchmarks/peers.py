@@ -1,0 +1,197 @@
+"""The monitor beside RecTools and Evidently on the metrics that they offer too: `make bench-peers`.
+
+Installs the peers into an environment of their own, writes the files that all read, runs each tool in a
+process of its own and prints one table. Seconds count from reading the files to the values, imports not
+included; of several repetitions the fastest counts. Ratios are of this run only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks import page, peer_data
+from benchmarks.peer_shared import ALL, FEW
+
+HERE = Path(__file__).parent
+WORK = HERE / "work" / "peers"
+REQUIREMENTS = HERE / "peers-requirements.txt"
+OWN, RECTOOLS, EVIDENTLY = "recsys-monitor", "RecTools", "Evidently"
+MODULES = {OWN: "peer_own", RECTOOLS: "peer_rectools", EVIDENTLY: "peer_evidently"}
+BOUNDS = {RECTOOLS: 5, EVIDENTLY: 20}
+
+RANKING = ("coverage", "NDCG@10", "MAP@10", "novelty")
+ILD = "ILD by category"
+TOGETHER: dict[str, list[tuple[str, tuple[str, ...]]]] = {
+    RECTOOLS: [(ALL, (*RANKING, "AUC by user", ILD))],
+    # Evidently looks through the whole table once for each list, so its ILD gets a table of fewer lists.
+    EVIDENTLY: [(ALL, (*RANKING, "personalization", "AUC")), (FEW, (ILD,))],
+}
+SINGLE = [
+    *((ALL, name) for name in (*RANKING, "personalization", "AUC", "AUC by user", ILD)),
+    (FEW, ILD),
+]
+DEFINITIONS = {
+    "coverage": {
+        OWN: "items shown / items of the catalog",
+        RECTOOLS: "items shown / items of the catalog",
+        EVIDENTLY: "items shown that the history holds / items of the history",
+    },
+    "AUC by user": {
+        OWN: "mean over users with both labels of the AUC of their own list",
+        RECTOOLS: "partial AUC: mean over users with a click; each click counts "
+        "(10 - negatives above it) / 10, also where the list holds fewer than 10 negatives",
+    },
+    ILD: {
+        OWN: "mean over a list's pairs of 1 where the categories differ",
+        RECTOOLS: "mean over a list's pairs of 1 where the categories differ",
+        EVIDENTLY: "sum over a list's pairs of 1 where the categories differ / length of the list",
+    },
+}
+LACKING = {
+    "personalization": {RECTOOLS: "no such metric"},
+    "AUC": {RECTOOLS: "no AUC over all rows"},
+    "AUC by user": {EVIDENTLY: "no AUC by user"},
+}
+_SAME = 1e-9
+
+Found = dict[str, dict[str, dict[str, Any]]]
+
+
+def main() -> int:
+    """Install, write, run, print; 1 where a bound is broken."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--keep", action="store_true", help="put the table into docs/benchmarks.md")
+    chosen = parser.parse_args()
+    python = install()
+    peer_data.write(WORK / "data")
+    found = {tool: ask(tool, sys.executable if tool == OWN else python, chosen.repeat) for tool in MODULES}
+    text = report(found)
+    print(text)
+    if chosen.keep:
+        page.keep("bench-peers", f"{page.machine()}\n\n{text}")
+    return int(any(ratio(found, peer) < bound for peer, bound in BOUNDS.items()))
+
+
+def install() -> str:
+    """The peers' own interpreter; the environment is made anew where the requirements have changed."""
+    folder, stamp = WORK / "env", WORK / "env" / "requirements.txt"
+    python = str(folder / "bin" / "python")
+    wanted = REQUIREMENTS.read_text("utf-8")
+    if not stamp.is_file() or stamp.read_text("utf-8") != wanted:
+        shutil.rmtree(folder, ignore_errors=True)
+        venv.create(folder, with_pip=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "-r", str(REQUIREMENTS)], check=True)
+        stamp.write_text(wanted, "utf-8")
+    return python
+
+
+def sets_of(tool: str) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """What is timed of a tool: each metric alone, and all that it is compared on together."""
+    sets: dict[str, tuple[str, tuple[str, ...]]] = {
+        f"{name} {file}": (file, (name,))
+        for file, name in SINGLE
+        if tool == OWN or any(file == f and name in names for f, names in TOGETHER[tool])
+    }
+    for peer in BOUNDS if tool == OWN else (tool,):
+        sets |= {f"{peer} {file}": (file, names) for file, names in TOGETHER[peer]}
+    return sets
+
+
+def ask(tool: str, python: str, repeat: int) -> dict[str, dict[str, Any]]:
+    """Run a tool in a process of its own."""
+    asked = {"folder": str(WORK / "data"), "repeat": repeat, "sets": sets_of(tool)}
+    done = subprocess.run(
+        [python, "-W", "ignore", "-m", f"benchmarks.{MODULES[tool]}"],
+        input=json.dumps(asked),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        cwd=HERE.parent,
+    )
+    (WORK / f"{MODULES[tool]}.json").write_text(done.stdout, "utf-8")
+    answer: dict[str, dict[str, Any]] = json.loads(done.stdout)
+    return answer
+
+
+def together(found: Found, tool: str, peer: str, what: str = "seconds") -> float:
+    """What a tool took for all metrics that the peer is compared on."""
+    return sum(float(found[tool][f"{peer} {file}"][what]) for file, _ in TOGETHER[peer])
+
+
+def ratio(found: Found, peer: str, what: str = "seconds") -> float:
+    """How many times as long the peer took."""
+    return together(found, peer, peer, what) / together(found, OWN, peer, what)
+
+
+def report(found: Found) -> str:
+    """The tables of one run."""
+    lists = f"{peer_data.LISTS:,} lists of {peer_data.LIST_LENGTH}"
+    lines = [
+        f"{lists}, {peer_data.ITEMS:,} items, a history of up to {peer_data.EARLIER:,} pairs of user and "
+        "item; each metric alone, from the files to its value:\n",
+        *_singles(found),
+        "\nWhere values differ, or a peer has none:\n",
+        *_definitions(found),
+        "\nAll metrics that both have, in one run of each tool:\n",
+        "| against | metrics | seconds | peer's | ratio | at least | CPU seconds | peer's | ratio |",
+        "|---|---|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for peer, bound in BOUNDS.items():
+        names = ", ".join(
+            name if file == ALL else f"{name} of {peer_data.FEW_LISTS:,} lists"
+            for file, these in TOGETHER[peer]
+            for name in these
+        )
+        figures = []
+        for what in ("seconds", "cpu"):
+            own, other = together(found, OWN, peer, what), together(found, peer, peer, what)
+            figures += [f"{own:.2f}", f"{other:.2f}", f"{other / own:.1f}"]
+            figures += [str(bound)] if what == "seconds" else []
+        lines.append(f"| {peer} | {names} | {' | '.join(figures)} |")
+    return "\n".join(lines)
+
+
+def _singles(found: Found) -> Iterator[str]:
+    tools = list(MODULES)
+    yield f"| metric | {' | '.join(tools)} | {' | '.join(f'{t}, s' for t in tools)} | ratios |"
+    yield f"|---|{'--:|' * (2 * len(tools))}---|"
+    for file, name in SINGLE:
+        each = [found[tool].get(f"{name} {file}") for tool in tools]
+        own = each[0]
+        assert own is not None
+        values = ["-" if one is None else f"{one['values'][name]:.6f}" for one in each]
+        seconds = ["-" if one is None else f"{one['seconds']:.3f}" for one in each]
+        ratios = [
+            f"{one['seconds'] / own['seconds']:.1f} x {tool}"
+            for tool, one in zip(tools[1:], each[1:], strict=True)
+            if one is not None
+        ]
+        title = name if file == ALL else f"{name}, {peer_data.FEW_LISTS:,} lists"
+        yield f"| {title} | {' | '.join(values)} | {' | '.join(seconds)} | {', '.join(ratios) or '-'} |"
+
+
+def _definitions(found: Found) -> Iterator[str]:
+    """Which definition each tool uses, of the metrics whose values are not all the same."""
+    for name in dict.fromkeys(name for _, name in SINGLE):
+        for file, _ in (one for one in SINGLE if one[1] == name):
+            key = f"{name} {file}"
+            values = [found[tool][key]["values"][name] for tool in MODULES if key in found[tool]]
+            if max(values) - min(values) > _SAME * abs(values[0]):
+                told = "; ".join(f"{tool}: {text}" for tool, text in DEFINITIONS[name].items())
+                yield f"- {name}: {told}."
+                break
+        if name in LACKING:
+            yield f"- {name}: {'; '.join(f'{tool} has {text}' for tool, text in LACKING[name].items())}."
+
+
+if __name__ == "__main__":
+    sys.exit(main())
