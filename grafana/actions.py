@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from grafana.panels import OURS, Panel, graph
-from monitor.metrics.catalogue import SPECS
+from monitor.metrics.catalogue import ALL_SPECS
 from monitor.metrics.family import MetricSpec
+from monitor.metrics.health_specs import HEALTH_SPECS
 from monitor.service.families import metric_family_name
 
 _UNITS = {"ratio": "percentunit", "bits": "suffix: bit", "": "none"}
@@ -17,7 +18,7 @@ _UNITS = {"ratio": "percentunit", "bits": "suffix: bit", "": "none"}
 
 def rows(elsewhere: Sequence[str]) -> Iterator[tuple[str, list[Panel]]]:
     """Title and panels of each row: the metrics that no panel of another dashboard shows, by their theme."""
-    left = [spec for spec in SPECS.values() if metric_family_name(spec) not in elsewhere]
+    left = [spec for spec in ALL_SPECS.values() if metric_family_name(spec) not in elsewhere]
     themes: dict[str, list[MetricSpec]] = {}
     for spec in left:
         themes.setdefault(_theme(spec), []).append(spec)
@@ -26,6 +27,8 @@ def rows(elsewhere: Sequence[str]) -> Iterator[tuple[str, list[Panel]]]:
 
 
 def _theme(spec: MetricSpec) -> str:
+    if spec.name in HEALTH_SPECS:
+        return "Health score"
     if "experiment" in spec.labels:
         return "Experiments"
     if "k" in spec.labels:

@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from monitor.metrics import example
-from monitor.metrics.catalogue import FAMILIES, FEEDBACK_FAMILIES, SPECS
+from monitor.metrics.catalogue import ALL_SPECS, FAMILIES, FEEDBACK_FAMILIES
+from monitor.metrics.experiment_specs import EXPERIMENT_SPECS
 from monitor.metrics.family import MetricSpec
+from monitor.metrics.health_specs import HEALTH_SPECS
 from monitor.metrics.settings import MetricSettings
 
 INDEX: Final = "README.md"
@@ -60,7 +62,7 @@ two definitions are never one series.
 
 def pages() -> dict[str, str]:
     """Every page's text by the name of its file."""
-    own = {f"{spec.name}.md": _page(spec) for spec in SPECS.values()}
+    own = {f"{spec.name}.md": _page(spec) for spec in ALL_SPECS.values()}
     return {INDEX: index(), EXAMPLE: _example_log(), **own}
 
 
@@ -82,7 +84,7 @@ def write(folder: Path) -> None:
 
 def _overview() -> str:
     lines = ["| metric | labels | unit | interval | what it says |", "|---|---|---|---|---|"]
-    for spec in SPECS.values():
+    for spec in ALL_SPECS.values():
         labels = ", ".join(f"`{value}`" for value in (*spec.by, *spec.labels))
         cells = (f"[{spec.name}]({spec.name}.md)", labels, spec.unit, spec.interval or "-", _cell(spec.help))
         lines.append(f"| {' | '.join(cells)} |")
@@ -114,9 +116,12 @@ def _page(spec: MetricSpec) -> str:
 
 
 def _when(spec: MetricSpec) -> str:
+    if spec.name in HEALTH_SPECS:
+        return "when the last of its parts is measured"
     late = {one.name for family in FEEDBACK_FAMILIES for one, _ in family.outputs}
+    of_arms = spec.name in EXPERIMENT_SPECS and any(need.startswith("feedback") for need in spec.requires)
     after = "once the windows that `attribution` reaches into are complete"
-    return after if spec.name in late else "once the window is complete"
+    return after if of_arms or spec.name in late else "once the window is complete"
 
 
 def _cost(spec: MetricSpec) -> str:
@@ -139,6 +144,10 @@ def _measured() -> dict[str, float]:
 def _on_the_example(spec: MetricSpec) -> str:
     """The metric's results on the small log, or that it has none there."""
     found = [one for one in example.results() if one.metric == spec.name]
+    if spec.name in EXPERIMENT_SPECS:
+        return "[Experiments](../experiments.md) shows one, judged and read.\n"
+    if spec.name in HEALTH_SPECS:
+        return "[The health score](../health.md) is worked through on a page of its own.\n"
     if not found:
         return "[The small log](example.md) holds nothing that this metric measures.\n"
     named = any(one.labels for one in found)
@@ -165,8 +174,8 @@ def _number(value: float | None) -> str:
 def _example_log() -> str:
     """The page of the small log."""
     shown = (
-        (request, user, minute, scene, shown or "(nothing)")
-        for request, user, minute, scene, shown in example.REQUESTS
+        (request, user, minute, scene, seed, shown or "(nothing)")
+        for request, user, minute, scene, seed, shown in example.REQUESTS
     )
     events = "; ".join(f"`{event}` has grade {one.grade:g}" for event, one in example.SETTINGS.events.items())
     parts = [
@@ -174,13 +183,15 @@ def _example_log() -> str:
         _GENERATED,
         "A log small enough to check every number by hand. Minutes count from the window's start.\n",
         "## Requests\n",
-        "What was shown is written as item:score:propensity, in order of position.\n",
-        _table(("request", "user", "minute", "scene", "shown"), shown),
+        "What was shown is written as item:score:propensity, in order of position; `seed` is the item on "
+        "whose page it was shown.\n",
+        _table(("request", "user", "minute", "scene", "seed", "shown"), shown),
         "## Feedback\n",
-        f"{events}. The other settings are the defaults, but for `k` = {list(example.SETTINGS.k)}.\n",
+        f"{events}. The other settings are the defaults, but for `k` = {list(example.SETTINGS.k)}, "
+        "`seed_item` = seed, and a rating of 1 to 5.\n",
         _table(("user", "item", "minute", "event", "request", "value"), example.ACTIONS),
         "## Catalog\n",
-        _table(("item", "category"), example.CATALOG),
+        _table(("item", "category", "length"), example.CATALOG),
         "## Before the window\n",
         "Shown in the history, the last column is how often:\n",
         _table(("user", "item", "exposures"), example.EARLIER_SHOWN),

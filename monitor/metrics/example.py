@@ -18,19 +18,25 @@ from monitor.results import Result
 
 START: Final = datetime(2026, 3, 1, 12)
 SETTINGS: Final = MetricSettings(
-    events={"click": EventSettings(), "buy": EventSettings(grade=3.0), "rating": EventSettings(grade=0.0)},
+    events={
+        "click": EventSettings(),
+        "buy": EventSettings(grade=3.0),
+        "rating": EventSettings(grade=0.0),
+        "play": EventSettings(grade=0.0, length="length"),
+    },
     k=(1, 3),
+    seed_item="seed",
     rating=RatingSettings(event="rating", distortion={1: {2: 0.5, 4: 2.0}}),
 )
 
 REQUESTS: Final = (
-    # request, user, minute, scene, what was shown as item:score:propensity
-    ("r1", "anna", 0, "home", "a:0.9:0.5 b:0.7:0.25 c:0.4:0.2"),
-    ("r2", "ben", 1, "home", "a:0.8:0.5 c:0.6:0.25 d:0.3:0.1"),
-    ("r3", "cleo", 2, "feed", ""),
-    ("r4", "anna", 3, "feed", "b:0.6:0.25 d:0.5:0.1"),
-    ("r5", "ben", 4, "home", "a:0.9:0.5 e:0.2:0.001"),
-    ("r6", "dora", 5, "home", "a:0.8:0.5 b:0.7:0.25 c:0.5:0.2 d:0.1:0.1"),
+    # request, user, minute, scene, the item whose page it is, what was shown as item:score:propensity
+    ("r1", "anna", 0, "home", None, "a:0.9:0.5 b:0.7:0.25 c:0.4:0.2"),
+    ("r2", "ben", 1, "home", None, "a:0.8:0.5 c:0.6:0.25 d:0.3:0.1"),
+    ("r3", "cleo", 2, "feed", None, ""),
+    ("r4", "anna", 3, "item", "b", "b:0.6:0.25 d:0.5:0.1"),
+    ("r5", "ben", 4, "home", None, "a:0.9:0.5 e:0.2:0.001"),
+    ("r6", "dora", 5, "home", None, "a:0.8:0.5 b:0.7:0.25 c:0.5:0.2 d:0.1:0.1"),
 )
 ACTIONS: Final = (
     # user, item, minute, event, request, value
@@ -41,11 +47,19 @@ ACTIONS: Final = (
     ("anna", "d", 5, "buy", "r4", 20.0),
     ("dora", "a", 6, "click", "r6", None),
     ("dora", "a", 7, "rating", "r6", 2.0),
+    ("dora", "b", 7, "play", "r6", 9.0),
+    ("dora", "c", 7, "play", "r6", 20.0),
     ("dora", "f", 8, "click", None, None),
     ("cleo", "a", 9, "click", None, None),
     ("eve", "a", 9, "click", None, None),
 )
-CATALOG: Final = (("a", "book"), ("b", "book"), ("c", "film"), ("d", "game"), ("f", "film"))
+CATALOG: Final = (
+    ("a", "book", 5.0),
+    ("b", "book", 10.0),
+    ("c", "film", 100.0),
+    ("d", "game", None),
+    ("f", "film", 80.0),
+)
 EARLIER_SHOWN: Final = (("anna", "a", 2), ("anna", "b", 1), ("ben", "c", 1), ("dora", "a", 1))
 EARLIER_ACTIONS: Final = (("anna", "a"), ("ben", "c"), ("dora", "c"))
 YESTERDAY: Final = (("anna", "a"), ("anna", "b"), ("ben", "c"))
@@ -55,6 +69,7 @@ _EXPOSURES: Final = {
     "user_id": pa.string(),
     "ts": pa.timestamp("us"),
     "scene": pa.string(),
+    "seed": pa.string(),
     "item_id": pa.string(),
     "position": pa.int64(),
     "score": pa.float64(),
@@ -68,6 +83,7 @@ _FEEDBACK: Final = {
     "request_id": pa.string(),
     "value": pa.float64(),
 }
+_CATALOG: Final = {"item_id": pa.string(), "category": pa.string(), "length": pa.float64()}
 _PAIRS: Final = {"user_id": pa.string(), "item_id": pa.string()}
 
 
@@ -80,8 +96,8 @@ def results() -> tuple[Result, ...]:
 def exposure_rows() -> list[tuple[Any, ...]]:
     """One row an item shown, and one for the request that returned nothing."""
     rows: list[tuple[Any, ...]] = []
-    for request, user, minute, scene, shown in REQUESTS:
-        own = (request, user, START + timedelta(minutes=minute), scene)
+    for request, user, minute, scene, seed, shown in REQUESTS:
+        own = (request, user, START + timedelta(minutes=minute), scene, seed)
         for position, one in enumerate(shown.split(), start=1):
             item, score, propensity = one.split(":")
             rows.append((*own, item, position, float(score), float(propensity)))
@@ -110,7 +126,7 @@ def _shared() -> Shared:
     pairs = shown.filter(shown.item_id.notnull()).select("user_id", "item_id").distinct()
     return Shared(
         shown,
-        catalog=table("catalog", {"item_id": pa.string(), "category": pa.string()}, CATALOG),
+        catalog=table("catalog", _CATALOG, CATALOG),
         feedback=table("feedback", _FEEDBACK, actions),
         history_user_items=table("earlier", {**_PAIRS, "exposures": pa.int64()}, EARLIER_SHOWN),
         history_actions=table("earlier_actions", _PAIRS, EARLIER_ACTIONS),

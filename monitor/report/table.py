@@ -24,7 +24,7 @@ MARKS = {
     Status.UNDEFINED: ("–", "dim"),
 }
 _NAME_AT = 12
-_NUMBERS = (("value", 9), ("interval", 16), ("bound", 10), ("samples", 9))
+_NUMBERS = (("value", 11), ("interval", 16), ("bound", 10), ("samples", 9))
 _WIDEST = 160
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -46,7 +47,10 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
     for back in (3, 2, 1):
         write(folder, simulator, now - back * MINUTE, MINUTE)
     write(folder, simulator, now, timedelta(seconds=10))
-    pq.write_table(simulator.catalog(), folder / "catalog.parquet")
+    catalog = simulator.catalog()
+    pq.write_table(
+        catalog.append_column("length", pa.array([60.0] * len(catalog))), folder / "catalog.parquet"
+    )
     (folder / "blacklist.csv").write_text("\n".join(["item_id", *simulator.blacklist, ""]))
     recommender = {
         "name": "shop",
@@ -60,7 +64,32 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
         "lateness": "1s",
         "catch_up": 2,
         "rules": [{"pack": "blacklist", "parameters": {"blacklist": "blacklist.csv"}}],
-        "metrics": {"score_range": [0, 1], "attribution": "1m"},
+        "metrics": {
+            "score_range": [0, 1],
+            "attribution": "1m",
+            "seed_item": "seed",
+            "rating": {
+                "event": "rating",
+                "distortion": {"0": {str(rating): rating for rating in range(1, 6)}},
+            },
+            "events": {"click": {"length": "length"}, "rating": {"grade": 0}},
+        },
+        "experiments": [
+            {
+                "name": "order",
+                "column": "arm",
+                "split": {"a": 1, "b": 1},
+                "control": "a",
+                "buckets": {"column": "bucket", "count": 4},
+            },
+            {"name": "colour", "column": "layer", "split": {"x": 1, "y": 1}, "control": "x"},
+        ],
+        "health": {
+            "parts": [
+                {"metric": "coverage", "labels": {"by": "pv"}, "zero": 0.5, "one": 1.0},
+                {"metric": "gini", "zero": 1.0, "one": 0.0},
+            ]
+        },
         "slices": {"by": ["scene"]},
         "objectives": [{"metric": "coverage", "labels": {"by": "pv"}, "min": 0.5}],
     }
@@ -69,6 +98,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
         try:
             server.up()
             wait_for("the window to be scraped", lambda: server.ask("recsys_coverage_ratio"), 60)
+            wait_for("what users did to be scraped", lambda: server.ask("recsys_attribution_ratio"), 120)
             # A rate needs two scrapes; so does what is counted at the end of a run.
             wait_for("rates", lambda: server.ask("increase(recsys_windows_total[1m])"), 30)
             yield server
@@ -81,9 +111,15 @@ def write(folder: Path, simulator: Simulator, start: datetime, length: timedelta
     batch = simulator.batch(start, start + length, 3.0, rng)
     shown: pd.DataFrame = batch.exposures.to_pandas()
     shown["propensity"] = rng.uniform(0.005, 0.5, len(shown))
+    user = shown["user_id"].str[1:].astype(int)
+    shown["arm"], shown["layer"] = np.where(user % 2, "a", "b"), np.where(user // 2 % 2, "x", "y")
+    shown["bucket"] = (user % 4).astype(str)
+    shown["seed"] = rng.choice(shown["item_id"].dropna(), len(shown))
+    done: pd.DataFrame = batch.feedback.to_pandas()
+    rated = done.assign(event="rating", value=rng.integers(1, 6, len(done)).astype(float))
     name = f"{start:%Y%m%dT%H%M}.parquet"
     land(folder / "exposures" / name, shown)
-    land(folder / "feedback" / name, batch.feedback.to_pandas())
+    land(folder / "feedback" / name, pd.concat([done.assign(value=30.0), rated]))
 
 
 @pytest.mark.parametrize("expression", list(queries()))

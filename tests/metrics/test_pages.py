@@ -7,7 +7,7 @@ from math import log2
 import pytest
 
 from monitor.metrics import describe, example
-from monitor.metrics.catalogue import SPECS
+from monitor.metrics.catalogue import ALL_SPECS, SPECS
 from monitor.results import Status
 from tests.conftest import ROOT
 
@@ -21,7 +21,7 @@ def test_the_pages_are_those_that_the_catalogue_gives():
 
 def test_every_metric_has_a_page_that_the_index_links_to():
     index = describe.index()
-    for name in SPECS:
+    for name in ALL_SPECS:
         assert f"[{name}]({name}.md)" in index
         assert f"{name}.md" in describe.pages()
 
@@ -43,6 +43,7 @@ def test_a_page_of_a_metric_that_is_gone_is_taken_away(tmp_path):
         ("reciprocal_rank", {"k": "3"}, ((1 / 2 + 1 / 2) / 2 + 1 / 3 + 1 + 0) / 4),
         # anna: b second of a, b, c; d second of b, d. ben: d third of three. dora: a first, f not shown.
         ("ndcg", {"k": "3"}, (1 / log2(3) + 1 / log2(4) + 1 / (1 + 1 / log2(3)) + 0) / 4),
+        ("completion", {"event": "play"}, 1 / 2),  # of 10 seconds 9, of 100 seconds 20
         ("average_popularity", {}, (2 * 4 * 0 + 4 * 3 + 3 * 1 + 3 * 1) / 14),
     ],
 )
@@ -54,3 +55,8 @@ def test_the_example_is_what_comes_out_by_hand(metric, labels, value):
 
 def test_nothing_on_the_example_is_an_error():
     assert {one.status for one in example.results()} <= {Status.OK, Status.UNDEFINED, Status.NO_DATA}
+
+
+def test_every_metric_of_a_family_has_a_number_on_the_example():
+    measured = {one.metric for one in example.results() if one.value is not None}
+    assert SPECS.keys() - measured == set()
