@@ -20,8 +20,9 @@ def states() -> Sequence[Panel]:
         ),
         number(
             "Objectives violated",
-            "Health metrics that stand beyond the bound that their team declared.",
-            f"sum(recsys_objective_status{VIOLATED}) or vector(0)",
+            "Health metrics that stand beyond the bound that their team declared, as a whole or on a slice.",
+            f"(sum(recsys_objective_status{VIOLATED}) or vector(0)) "
+            f"+ (sum(recsys_slice_objective_status{VIOLATED}) or vector(0))",
             bad_from=1,
         ),
         number(
@@ -60,6 +61,13 @@ def states() -> Sequence[Panel]:
             "recsys_objective_status",
             ("recommender", "metric", "by"),
             "{{recommender}} {{metric}} {{by}}",
+        ),
+        timeline(
+            "Objectives on slices",
+            "The verdict that every objective on one value of a slice stands at.",
+            "recsys_slice_objective_status",
+            ("recommender", "metric", "by", "dimension", "value"),
+            "{{recommender}} {{metric}} {{by}} {{dimension}} {{value}}",
         ),
     )
 

@@ -219,6 +219,10 @@ def _measurement(values: Values, series: Series) -> None:
         _status(values, "recsys_metric_status", labels, result.status, _STATUSES)
         if result.threshold is not None:
             _status(values, "recsys_objective_status", labels, _verdict(series.standing), VERDICTS)
+    elif result.threshold is not None:
+        own = (result.metric, given.get("by", ""), *(given.get(label, "") for label in SLICE_LABELS))
+        of_slice = (recommender, *map(_label, own))
+        _status(values, "recsys_slice_objective_status", of_slice, _verdict(series.standing), VERDICTS)
     spec = ALL_SPECS.get(result.metric)
     if spec is None:
         return

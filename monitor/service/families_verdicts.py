@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from monitor.service.family import RECOMMENDER, Family
+from monitor.service.family import RECOMMENDER, SLICE_LABELS, Family
 
 _RULE = (RECOMMENDER, "rule", "kind")
 
@@ -23,6 +23,12 @@ STATUSES: Final = (
         "1 for the verdict that the objective stands at, 0 for the others: ok, violated, no_data, late, "
         "error. A violation stands until the value itself is back at its bound.",
         (RECOMMENDER, "metric", "by", "status"),
+    ),
+    Family(
+        "recsys_slice_objective_status",
+        "gauge",
+        "As recsys_objective_status, of objectives on one value of a slice; they are in no other family.",
+        (RECOMMENDER, "metric", "by", *SLICE_LABELS, "status"),
     ),
     Family(
         "recsys_experiment_status",

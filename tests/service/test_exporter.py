@@ -98,6 +98,29 @@ def test_slices_are_families_of_their_own_and_have_no_status():
     assert all("dimension" not in dict(labels) for labels in statuses)
 
 
+def test_an_objective_on_a_slice_has_a_family_of_its_own():
+    paid = {"dimension": "users.plan", "value": "paid"}
+    free = {"dimension": "users.plan", "value": "free"}
+    results = (
+        pictures.metric("failure", "pv", value=0.2, threshold=0.1, bound="max", labels=paid,
+                        status=Status.VIOLATED),
+        pictures.metric("failure", "pv", value=0.05, threshold=0.1, bound="max", labels=free),
+        pictures.metric("failure", "pv", value=0.1),
+    )  # fmt: skip
+    state = RecommenderState("shop", series=tuple(map(pictures.series, results)))
+    text = scrape(Snapshot(pictures.NOW, (state,)))
+    own = {"recommender": "shop", "metric": "failure", "by": "pv"}
+    assert find(text, "recsys_slice_objective_status", status="violated", **own, **paid) == 1
+    assert find(text, "recsys_slice_objective_status", status="ok", **own, **paid) == 0
+    assert find(text, "recsys_slice_objective_status", status="ok", **own, **free) == 1
+    assert "recsys_objective_status{" not in text
+    undefined = pictures.metric("gini", status=Status.UNDEFINED, threshold=0.8, bound="max", labels=paid)
+    state = RecommenderState("shop", series=(pictures.series(undefined),))
+    text = scrape(Snapshot(pictures.NOW, (state,)))
+    gini = {"recommender": "shop", "metric": "gini", "by": ""}
+    assert find(text, "recsys_slice_objective_status", status="no_data", **gini, **paid) == 1
+
+
 def test_a_hostile_slice_value_comes_back_as_it_went_in():
     text = scrape(pictures.full())
     values = {
