@@ -34,6 +34,4 @@ def _column(place: str, name: str, settings: RecommenderSettings) -> Iterator[Pr
     if name in _NO_ARM:
         yield Problem(place, f"{name} tells rows apart and no arms or buckets")
     elif name in renamed and name not in columns:
-        yield Problem(
-            place, f"logs.exposures.columns gives this column the name {renamed[name]!r}; use that"
-        )
+        yield Problem(place, f"logs.exposures.columns gives this column the name {renamed[name]!r}; use that")
