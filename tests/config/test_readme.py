@@ -1,0 +1,25 @@
+"""The config that the README shows is a good one."""
+
+from __future__ import annotations
+
+import re
+
+from monitor.config.check import check_config
+from monitor.config.load import load_config
+from tests.conftest import ROOT
+
+SUITE = """
+name: ours
+expectations:
+  - {type: expect_column_values_to_not_be_null, kwargs: {column: item_id}, meta: {rule: item, kind: hard}}
+"""
+
+
+def test_the_config_of_the_readme_is_good(tmp_path):
+    (text,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    (tmp_path / "config.yaml").write_text(text)
+    (tmp_path / "our_rules.yaml").write_text(SUITE)
+    (tmp_path / "blacklist.csv").write_text("item_id\n1\n")
+    (checked,) = check_config(load_config(tmp_path / "config.yaml"), tmp_path)
+    assert checked.problems == ()
+    assert set(checked.settings.metrics.events) == {"click", "buy"}
