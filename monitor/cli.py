@@ -153,6 +153,12 @@ def init(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write it; - prints it.")
     ] = Path("recsys-monitor.yaml"),
+    feedback: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--feedback", metavar="LOG", help="What users did; else looked for beside the exposures."
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file if it is there.")] = False,
 ) -> None:
     """Look at a log and write a config for it, with a comment on every guess."""
@@ -162,7 +168,7 @@ def init(
     if output.exists() and not force and not printed:
         fail(f"{output} is there already; --force overwrites it, --output names another file")
     with progress(0, "looking at the log"):
-        written = write_config(log, output.parent)
+        written = write_config(log, output.parent, feedback or ())
     if printed:
         with printing():
             typer.echo(written.text, nl=False)

@@ -245,5 +245,19 @@ def slice_columns(profile: Profile, guesses: Mapping[str, Guess]) -> list[tuple[
     return sorted(found, key=lambda one: order.index(one[0]) if one[0] in order else len(order))
 
 
+def time_settings(found: Profile, guesses: Mapping[str, Guess]) -> list[tuple[str, str, str]]:
+    """How the times are to be read: the key, its value, and why."""
+    role = c.TS if c.TS in guesses else c.CREATED_AT
+    if role not in guesses:
+        return []
+    column = found.column(guesses[role].column)
+    if column.epoch_unit is not None:
+        size = f"{column.lowest:.0f} to {column.highest:.0f}"
+        return [("timestamp_unit", column.epoch_unit, f"sure: {size} counted so lies in this century")]
+    if column.offsets >= 0.95:
+        return [("timezone", "UTC", "the times carry their offset, so this does not matter")]
+    return [("timezone", "UTC", f"{GUESS}: the times carry no offset; if they are local, as Europe/Berlin")]
+
+
 def _reserved() -> Iterable[str]:
     return {name for names in c.TYPES.values() for name in names}

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import duckdb
 
-from monitor.config.guess import GUESS, Guess, guess_columns, slice_columns
+from monitor.config.guess import GUESS, Guess, guess_columns, slice_columns, time_settings
 from monitor.config.neighbours import neighbours
 from monitor.config.problems import show_duration
 from monitor.config.profile import TABLE, Profile, patterns, profile
 from monitor.config.suggest import suggest_metrics, suggest_objectives, suggest_rules
+from monitor.config.suggest_actions import suggest_actions
 from monitor.config.template import Draft, LogDraft, render
 from monitor.config.traits import Traits, traits, window_length
 from monitor.logs import columns as c
@@ -32,6 +33,12 @@ _WITHOUT = {
     c.TS: "when it was shown. The log needs a time in every row: ISO 8601, or a count since 1970",
     c.ITEM_ID: "which item was shown: one id a row, or a list of ids a row",
 }
+_WITHOUT_OF_ACTION = {
+    c.USER_ID: "who did it. Let each action carry the id of the user that the exposures have",
+    c.TS: _WITHOUT[c.TS].replace("it was shown", "it was done"),
+    c.ITEM_ID: "on which item it was done: one id a row",
+    c.EVENT: "what was done. Let each row name its event: click, add_to_cart, buy",
+}
 _DULL_NAMES = ("exposures", "exposure", "impressions", "logs", "log", "data", "part", "tmp", "")
 
 
@@ -44,12 +51,13 @@ class Written:
     notes: tuple[str, ...]
 
 
-def write_config(arguments: Sequence[str], folder: Path) -> Written:
+def write_config(arguments: Sequence[str], folder: Path, feedback: Sequence[str] = ()) -> Written:
     """Look at a log and write a config for it.
 
     Args:
         arguments: files, folders or globs, as given.
         folder: where the config will lie; paths are written relative to it where they are below it.
+        feedback: the log of what users did, if it is named; else one is looked for beside the exposures.
 
     Raises:
         CannotProfile: the log cannot be looked at.
@@ -62,20 +70,29 @@ def write_config(arguments: Sequence[str], folder: Path) -> Written:
         guesses = guess_columns(c.EXPOSURES, found, engine.backend.table(TABLE))
         missing = [role for role in c.REQUIRED[c.EXPOSURES] if role not in guesses]
         read = None if missing else _read(engine, found, guesses)
-        beside = neighbours(engine, found, arguments)
+        beside = neighbours(engine, found, arguments, feedback)
         draft = _draft(found, guesses, missing, read, paths, folder)
         for name, other in beside.items():
-            draft.logs[name] = _log_draft(name, other.profile, other.guesses, [], other.paths, folder)
+            gaps = other.missing(name)
+            draft.logs[name] = _log_draft(name, other.profile, other.guesses, gaps, other.paths, folder)
+        _same_zone(draft.logs)
         draft.rules = suggest_rules(found, guesses, read, beside)
         draft.metrics = suggest_metrics(guesses, read)
+        if c.FEEDBACK in beside:
+            draft.metrics += suggest_actions(beside[c.FEEDBACK].actions, read, draft.window)
         draft.objectives = suggest_objectives(guesses, beside)
     sentences = [f"no column was found that says {_WITHOUT[role]} ({role})" for role in missing]
+    if c.FEEDBACK in beside:
+        sentences += [
+            f"no column of the feedback was found that says {_WITHOUT_OF_ACTION[role]} ({role})"
+            for role in beside[c.FEEDBACK].missing(c.FEEDBACK)
+        ]
     return Written(render(draft), tuple(sentences), found.notes)
 
 
 def _read(engine: Engine, found: Profile, guesses: Mapping[str, Guess]) -> Traits:
     columns = {role: one.column for role, one in guesses.items()}
-    extra: dict[str, str] = {key: value for key, value, _ in _time_settings(found, guesses)}
+    extra: dict[str, str] = {key: value for key, value, _ in time_settings(found, guesses)}
     settings = LogSettings.model_validate({"path": found.settings.path, "columns": columns, **extra})
     return traits(engine, settings, guesses)
 
@@ -119,12 +136,11 @@ def _log_draft(
     paths: tuple[str, ...],
     folder: Path,
 ) -> LogDraft:
+    without = _WITHOUT_OF_ACTION if log == c.FEEDBACK else _WITHOUT
     draft = LogDraft(tuple(_from(path, folder) for path in paths), _about_paths(paths, found))
-    draft.settings = _time_settings(found, guesses)
+    draft.settings = time_settings(found, guesses)
     draft.columns = [(role, one.column, f"{one.sureness}: {one.why}") for role, one in guesses.items()]
-    draft.columns += [
-        (role, TODO, f"TODO: no column says {_WITHOUT[role].split('.')[0]}") for role in missing
-    ]
+    draft.columns += [(role, TODO, f"TODO: no column says {without[role].split('.')[0]}") for role in missing]
     if missing:
         draft.todo.append("name the missing columns below; the log has: " + ", ".join(
             one.name for one in found.columns
@@ -143,20 +159,6 @@ def _log_draft(
     return draft
 
 
-def _time_settings(found: Profile, guesses: Mapping[str, Guess]) -> list[tuple[str, str, str]]:
-    """How the times are to be read."""
-    role = c.TS if c.TS in guesses else c.CREATED_AT
-    if role not in guesses:
-        return []
-    column = found.column(guesses[role].column)
-    if column.epoch_unit is not None:
-        size = f"{column.lowest:.0f} to {column.highest:.0f}"
-        return [("timestamp_unit", column.epoch_unit, f"sure: {size} counted so lies in this century")]
-    if column.offsets >= 0.95:
-        return [("timezone", "UTC", "the times carry their offset, so this does not matter")]
-    return [("timezone", "UTC", f"{GUESS}: the times carry no offset; if they are local, as Europe/Berlin")]
-
-
 def _zone_by_clock(
     settings: list[tuple[str, str, str]], found: Profile, read: Traits
 ) -> list[tuple[str, str, str]]:
@@ -170,6 +172,16 @@ def _zone_by_clock(
         return settings
     why = f"{GUESS}: read as UTC, the newest time would be after its file was written; name your zone"
     return [("timezone", f"Etc/GMT-{hours}", why)]
+
+
+def _same_zone(logs: Mapping[str, LogDraft]) -> None:
+    """A feedback log whose times say no zone is written by the same clock as the exposures."""
+    shown = logs[c.EXPOSURES].settings
+    if c.FEEDBACK in logs and shown and shown[0][2].startswith(GUESS):
+        logs[c.FEEDBACK].settings = [
+            shown[0] if key == shown[0][0] and why.startswith(GUESS) else (key, value, why)
+            for key, value, why in logs[c.FEEDBACK].settings
+        ]
 
 
 def _about_paths(paths: tuple[str, ...], found: Profile) -> str:

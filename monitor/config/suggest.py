@@ -93,11 +93,11 @@ def _catalog(beside: Mapping[str, Neighbour]) -> list[str]:
 
 
 def suggest_metrics(guesses: Mapping[str, Guess], read: Traits | None) -> list[str]:
-    """Settings of the metrics that the log itself tells."""
+    """Lines of the metrics' settings that the log itself tells."""
     if c.SCORE in guesses and read is not None and read.lowest is not None and read.highest is not None:
         if read.lowest >= 0 and read.highest <= 1:
-            return ["metrics: {score_range: [0, 1]} # a guess: every score seen lies in it"]
-        return ["# metrics: {score_range: [0, 100]} # scores outside of it are counted (score_health)"]
+            return ["score_range: [0, 1] # a guess: every score seen lies in it"]
+        return ["# score_range: [0, 100] # scores outside of it are counted (score_health)"]
     return []
 
 

@@ -54,6 +54,15 @@ def scalar(text: str) -> str:
     return dumped.strip()
 
 
+def key(text: str) -> str:
+    """A text as a key of a YAML mapping: references are not filled in there.
+
+    >>> key("click"), key("${HOME}"), key("<<")
+    ('click', '"${HOME}"', '"<<"')
+    """
+    return scalar(text).replace("$${", "${")
+
+
 def flow(values: Sequence[str]) -> str:
     """A list on one line.
 
@@ -97,7 +106,12 @@ def _lines(draft: Draft) -> Iterable[str]:
     yield "    max_wait: 1h # or, as late, when the clock is"
     yield "    rules: # more in rules/business, and your own with `suite: file.yaml`"
     yield from (f"      {line}" for line in draft.rules)
-    yield from (f"    {line}" for line in draft.metrics)
+    if draft.metrics:
+        given = any(not line.startswith("#") for line in draft.metrics)
+        yield f"    {'' if given else '# '}metrics: # every one: docs/metrics/README.md"
+        yield from (
+            f"      {line}" if given else f"    #   {line.removeprefix('# ')}" for line in draft.metrics
+        )
     if draft.slices:
         by = flow(draft.slices)
         yield f"    slices: {{by: {by}, budget: 10}}{comment(draft.slices_comment)}"

@@ -16,6 +16,7 @@ from monitor.logs.canonical import canonical
 from monitor.logs.engine import Engine
 from monitor.logs.settings import LogSettings
 
+READ = f"{TABLE}_read"  # the engine's table of the sample as the monitor will read it
 _WANTED_REQUESTS = 1000
 _WINDOWS = tuple(timedelta(minutes=one) for one in (5, 15, 60, 360, 720, 1440))
 
@@ -45,7 +46,7 @@ class Traits:
 def traits(engine: Engine, settings: LogSettings, guesses: Mapping[str, Guess]) -> Traits:
     """Read the sample as the monitor will read the log, and look at its lists."""
     table = canonical(engine.backend.table(TABLE), c.EXPOSURES, settings, {})
-    rows = engine.create(f"{TABLE}_read", table)
+    rows = engine.create(READ, table)
     request, item = rows[c.REQUEST_ID], rows[c.ITEM_ID]
     sums = {
         "rows": rows.count(),

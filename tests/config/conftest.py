@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pytest
@@ -17,8 +18,8 @@ from monitor.service.once import one_off
 def init(tmp_path):
     """Write a config for a log, load it, judge the whole log by it."""
 
-    def init(*arguments: str):
-        written = write_config([str(one) for one in arguments], tmp_path)
+    def init(*arguments: str, feedback: Sequence[str] = ()):
+        written = write_config([str(one) for one in arguments], tmp_path, [str(one) for one in feedback])
         path = tmp_path / "config.yaml"
         path.write_text(written.text, "utf-8")
         config = load_config(path)
