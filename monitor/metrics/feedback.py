@@ -32,6 +32,7 @@ COMPLETED: Final = "completed"
 GRADE: Final = "grade"
 RELEVANCE: Final = "relevance"
 _LISTED_AT: Final = "listed_at"
+_HELD: Final = "held"
 
 
 def of_event(column: str, number: int) -> str:
@@ -92,7 +93,8 @@ def _attributed(shared: Shared, settings: MetricSettings) -> ir.Table:
     around = shared.around.filter(shared.around[REQUEST_ID].notnull()).select(
         REQUEST_ID, USER_ID, ITEM_ID, TS
     )
-    found = shared.once("found_lists", None, lambda: _found(actions, around, settings))
+    named = shared.once("named_lists", None, lambda: _named_lists(actions, around))
+    found = shared.once("found_lists", None, lambda: _found(actions, around, named, settings))
     mine = found.filter(shared.in_window(found[_LISTED_AT])).drop(_LISTED_AT)
     lost = actions.anti_join(found, ACTION)
     lost = lost.filter(shared.in_window(lost[TS]))
@@ -144,14 +146,23 @@ def _actions(shared: Shared, settings: MetricSettings) -> ir.Table:
     return once.mutate(**{GRADE: ibis.cases(*grades).cast("float64"), ACTION: number})
 
 
-def _found(actions: ir.Table, around: ir.Table, settings: MetricSettings) -> ir.Table:
+def _named_lists(actions: ir.Table, around: ir.Table) -> ir.Table:
+    """`listed_at` of the lists that an action names, in one pass: one row for each item acted on that a list
+    held (`held`), and one, with null, for all others that it held."""
+    named = actions.filter(actions[REQUEST_ID].notnull())
+    pairs = named.select(acted_request=named[REQUEST_ID], **{_HELD: named[ITEM_ID]}).distinct()
+    rows = around.semi_join(named, REQUEST_ID)
+    rows = rows.left_join(pairs, [rows[REQUEST_ID] == pairs.acted_request, rows[ITEM_ID] == pairs[_HELD]])
+    return rows.aggregate(by=[REQUEST_ID, _HELD], **{_LISTED_AT: rows[TS].min()})
+
+
+def _found(actions: ir.Table, around: ir.Table, lists: ir.Table, settings: MetricSettings) -> ir.Table:
     """`action`, `found`, `request_id` and `listed_at` of the actions that belong to a list."""
     seconds = int(settings.attribution.total_seconds())
     named = actions.filter(actions[REQUEST_ID].notnull()).select(ACTION, REQUEST_ID, ITEM_ID, TS)
-    of_named = around.semi_join(named, REQUEST_ID)
-    lists = of_named.aggregate(by=REQUEST_ID, **{_LISTED_AT: of_named[TS].min()})
-    held = of_named.semi_join(named, [REQUEST_ID, ITEM_ID])
-    held = held.aggregate(by=[REQUEST_ID, ITEM_ID], shown_at=held[TS].min())
+    held = lists.filter(lists[_HELD].notnull())
+    held = held.select(REQUEST_ID, **{ITEM_ID: held[_HELD]}, shown_at=held[_LISTED_AT])
+    lists = lists.aggregate(by=REQUEST_ID, **{_LISTED_AT: lists[_LISTED_AT].min()})
     known = named.join(lists, REQUEST_ID).left_join(held, [REQUEST_ID, ITEM_ID], rname="{name}_held")
     at = known.shown_at.fill_null(known[_LISTED_AT])
     by_request = known.filter(_within(at, known[TS], seconds, before=True)).select(
