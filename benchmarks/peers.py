@@ -38,11 +38,36 @@ SINGLE = [
     *((ALL, name) for name in (*RANKING, "personalization", "AUC", "AUC by user", ILD)),
     (FEW, ILD),
 ]
+_PAIRS = "mean over a list's pairs of 1 where the categories differ"
+_RATIO = "mean over users of DCG / DCG of the best list; "
 DEFINITIONS = {
     "coverage": {
         OWN: "items shown / items of the catalog",
         RECTOOLS: "items shown / items of the catalog",
         EVIDENTLY: "items shown that the history holds / items of the history",
+    },
+    "NDCG@10": {
+        OWN: f"{_RATIO}an item is worth 2^relevance - 1",
+        RECTOOLS: f"{_RATIO}a relevant item is worth 1",
+        EVIDENTLY: f"{_RATIO}an item is worth its relevance, and the best list has the rows of the list only",
+    },
+    "MAP@10": {
+        OWN: "mean over users of the sum of precisions at hits / the smaller of 10 and the relevant items",
+        RECTOOLS: "the same, / the relevant items",
+        EVIDENTLY: "the same, / the relevant items of the list",
+    },
+    "novelty": {
+        OWN: "self-information, mean over exposures; an item that is new takes one user",
+        RECTOOLS: "the same, mean over users of the means of their lists",
+        EVIDENTLY: "the same, mean over users of the means of their lists; items that are new are left out",
+    },
+    "personalization": {
+        OWN: "1 - mean cosine of two users' items",
+        EVIDENTLY: "1 - mean of the items that two users have in common / 10",
+    },
+    "AUC": {
+        OWN: "over all exposures, ties at their average rank",
+        EVIDENTLY: "over all rows, as scikit-learn has it",
     },
     "AUC by user": {
         OWN: "mean over users with both labels of the AUC of their own list",
@@ -50,8 +75,8 @@ DEFINITIONS = {
         "(10 - negatives above it) / 10, also where the list holds fewer than 10 negatives",
     },
     ILD: {
-        OWN: "mean over a list's pairs of 1 where the categories differ",
-        RECTOOLS: "mean over a list's pairs of 1 where the categories differ",
+        OWN: _PAIRS,
+        RECTOOLS: _PAIRS,
         EVIDENTLY: "sum over a list's pairs of 1 where the categories differ / length of the list",
     },
 }
