@@ -96,3 +96,8 @@ class Result:
     bound: str | None = None
     severity: str | None = None
     evidence: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def is_about_a_log(self) -> bool:
+        """Whether the log itself was looked at, and not what it says: a name may begin with log_ as well."""
+        return "log" in self.labels

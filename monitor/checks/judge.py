@@ -124,4 +124,4 @@ def worst(results: Iterable[Result]) -> Status:
 
 def is_judged(result: Result) -> bool:
     """Whether somebody asked for a verdict: a rule, an objective, or the log itself."""
-    return result.metric == RULE or result.threshold is not None or result.metric.startswith("log_")
+    return result.metric == RULE or result.threshold is not None or result.is_about_a_log

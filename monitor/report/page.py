@@ -105,7 +105,7 @@ def recommender(state: RecommenderState, snapshot: Snapshot, now: datetime) -> R
     statuses += [Status.ERROR for series in metrics if series.result.status is Status.ERROR]
     statuses += [Status.ERROR] if state.error is not None else []
     if not (rules or objectives or pending):  # judged by nobody: then only whether the log itself is well
-        statuses += [series.standing for series in metrics if series.result.metric.startswith("log_")]
+        statuses += [series.standing for series in metrics if series.result.is_about_a_log]
     failed = [s for s in metrics if s.result.status is Status.ERROR and not rows.has_objective(s.result)]
     failed_rows = [rows.objective_row(series, now) for series in failed]
     shown = (*rule_rows, *objective_rows, *failed_rows)

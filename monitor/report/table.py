@@ -130,7 +130,7 @@ def _worth_a_line(result: Result) -> bool:
 def _is_judged(result: Result) -> bool:
     if "dimension" in result.labels and result.threshold is None:
         return False
-    if result.metric.startswith("log_"):  # the log itself: worth a word only where something is wrong
+    if result.is_about_a_log:  # the log itself: worth a word only where something is wrong
         return result.status is not Status.OK
     return result.metric == "rule" or result.threshold is not None
 

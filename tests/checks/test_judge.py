@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from monitor.checks.judge import apply_objectives, mark_late, worst
 from monitor.checks.settings import Objective
+from monitor.metrics.catalogue import SPECS
 from monitor.metrics.settings import MetricSettings
 from monitor.results import Result, Status
 
@@ -130,6 +132,13 @@ def test_of_an_incomplete_window_only_a_violation_that_one_row_decides_stays(
     if status is not Status.ERROR:
         assert "the log has reached 10:20" in late.detail
     assert result.detail in late.detail or status is Status.LATE
+
+
+def test_nobody_asked_for_the_log_loss_whatever_its_name_begins_with() -> None:
+    loss = measured(None, metric="log_loss", labels={}, status=Status.NO_DATA)
+    assert worst([loss]) is Status.OK
+    assert worst([replace(loss, metric="log_rows", labels={"log": "exposures"})]) is Status.NO_DATA
+    assert not any("log" in spec.labels for spec in SPECS.values())
 
 
 def test_a_window_is_as_bad_as_the_worst_of_what_somebody_asked_to_be_judged() -> None:
