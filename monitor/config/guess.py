@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import ibis.expr.types as ir
 
+from monitor.checks.settings import sliced_column
 from monitor.config.profile import Column, Profile
 from monitor.config.synonyms import likeness
 from monitor.logs import columns as c
@@ -239,6 +240,8 @@ def slice_columns(profile: Profile, guesses: Mapping[str, Guess]) -> list[tuple[
         if column.distinct * 20 > profile.rows or (column.numbers > 0.5 and column.whole < 1):
             continue
         if role.lower() in _reserved() and column.name not in ours:
+            continue
+        if sliced_column(role) != (c.EXPOSURES, role):  # a name that says something else in slices.by
             continue
         found.append((role, column))
     order = (c.SCENE, c.MODEL, c.ARM)

@@ -163,6 +163,15 @@ def test_local_times_ahead_of_their_file_are_taken_to_be_of_a_zone_in_the_east(i
     assert judged == len(rows)
 
 
+def test_a_column_whose_name_says_something_else_in_slices_is_not_suggested(init, tmp_path):
+    rows = frame()
+    place = rows["position"] % 3
+    rows.assign(hour=place, country=place, **{"users.plan": place}).to_parquet(tmp_path / "log.parquet")
+    settings, _, _ = init(tmp_path / "log.parquet")
+    assert "country" in settings.slices.by
+    assert not {"hour", "users.plan"} & set(settings.slices.by)
+
+
 def test_a_catalog_feedback_and_users_beside_the_log_are_found(init, tmp_path):
     rows = frame()
     rows.to_csv(tmp_path / "exposures.csv", index=False)
