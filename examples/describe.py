@@ -87,13 +87,18 @@ def page() -> str:
 
 def table(titles: Sequence[str], columns: Sequence[Sequence[Result]]) -> str:
     """Results side by side: a value, or the status where there is none."""
-    shown = [{_title(one): _cell(one) for one in found if "dimension" not in one.labels} for found in columns]
+    shown = [{_title(one): _cell(one) for one in found if _is_shown(one)} for found in columns]
     names = dict.fromkeys(name for found in shown for name in found)
-    names = [one for one in names if not one.startswith("`log_") or one == "`log_rows` log exposures"]
     lines = [f"| | {' | '.join(titles)} |", f"|---|{'---:|' * len(titles)}"]
     for name in names:
         lines.append(f"| {name} | {' | '.join(found.get(name, '') for found in shown)} |")
     return "\n".join(lines)
+
+
+def _is_shown(result: Result) -> bool:
+    """Whether a line of the table is about it: of the logs themselves only how many exposures there are."""
+    counted = result.metric == "log_rows" and result.labels["log"] == "exposures"
+    return "dimension" not in result.labels and (counted or not result.is_about_a_log)
 
 
 def _title(result: Result) -> str:
