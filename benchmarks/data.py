@@ -41,6 +41,18 @@ def _exposures(rows: int, hour: str, salt: int) -> str:
     """
 
 
+def _feedback(exposures: Path) -> str:
+    return f"""
+        SELECT request_id, user_id, item_id, ts + INTERVAL 5 SECOND AS ts,
+               CASE WHEN {_ACTION} < 14 THEN 'click' WHEN {_ACTION} < 16 THEN 'play'
+                    WHEN {_ACTION} < 18 THEN 'rate' ELSE 'order' END AS event,
+               CASE WHEN {_ACTION} < 14 THEN 1.0 WHEN {_ACTION} < 16 THEN 300.0 * score
+                    WHEN {_ACTION} < 18 THEN 1 + floor(4.9 * score) ELSE 5 + 100 * score END AS value
+        FROM read_parquet('{exposures}')
+        WHERE hash(request_id, position) % 20 = 0
+    """
+
+
 def write(folder: Path, rows: int) -> None:
     """Write what is missing; what is there is taken as it is."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -53,14 +65,8 @@ def write(folder: Path, rows: int) -> None:
                    TIMESTAMP '2025-01-01' AS created_at, TIMESTAMP '2025-01-01' AS available_from,
                    TIMESTAMP '2027-01-01' AS available_until, 30.0 + hash(i) % 600 AS length
             FROM range({ITEMS}) AS numbers(i)""",
-        f"feedback_{rows}.parquet": f"""
-            SELECT request_id, user_id, item_id, ts + INTERVAL 5 SECOND AS ts,
-                   CASE WHEN {_ACTION} < 14 THEN 'click' WHEN {_ACTION} < 16 THEN 'play'
-                        WHEN {_ACTION} < 18 THEN 'rate' ELSE 'order' END AS event,
-                   CASE WHEN {_ACTION} < 14 THEN 1.0 WHEN {_ACTION} < 16 THEN 300.0 * score
-                        WHEN {_ACTION} < 18 THEN 1 + floor(4.9 * score) ELSE 5 + 100 * score END AS value
-            FROM read_parquet('{folder}/exposures_{rows}.parquet')
-            WHERE hash(request_id, position) % 20 = 0""",
+        f"feedback_{rows}.parquet": _feedback(folder / f"exposures_{rows}.parquet"),
+        f"earlier_feedback_{rows}.parquet": _feedback(folder / f"earlier_{rows}.parquet"),
         "blacklist.parquet": f"SELECT {ITEMS} * 2 + i AS item_id FROM range(100000) AS numbers(i)",
     }
     for name, query in tables.items():

@@ -27,7 +27,7 @@ recommenders:
   - name: bench
     logs:
       exposures: {{path: [{folder}/exposures_{rows}.parquet, {folder}/earlier_{rows}.parquet]}}
-      feedback: {{path: {folder}/feedback_{rows}.parquet}}
+      feedback: {{path: [{folder}/feedback_{rows}.parquet, {folder}/earlier_feedback_{rows}.parquet]}}
       catalog: {{path: {folder}/catalog.parquet}}
     window: 1h
     metrics:
