@@ -218,3 +218,19 @@ def test_a_slice_that_cannot_be_made_fails_alone(shop: Shop) -> None:
     assert failed == {"users.plan"}
     assert one(found, "failure", by="pv").status is Status.OK
     assert one(found, "failure", by="pv", dimension="hour", value="00").status is Status.OK
+
+
+def test_an_objective_on_a_slice_counts_in_the_verdict_of_its_window(shop: Shop) -> None:
+    shop.config["logs"]["users"] = {"path": str(shop.folder / "users.csv")}
+    shop.config["slices"] = {"by": ["users.plan"]}
+    paid = {"dimension": "users.plan", "value": "paid"}
+    shop.config["objectives"] = [{"metric": "failure", "labels": {"by": "pv", **paid}, "max": 0.5}]
+    shop.write("users.csv", "user_id,plan\nu0,paid\n")
+    frame = rows(0, 200)
+    frame.loc[frame["user_id"] == "u0", "item_id"] = None
+    shop.write("logs/0.parquet", frame.drop_duplicates(["request_id", "item_id"]))
+    found = shop.judge(hour(0))
+    judged = one(found, "failure", by="pv", **paid)
+    assert (judged.status, judged.value) == (Status.VIOLATED, 1.0)
+    assert one(found, "failure", by="pv").threshold is None
+    assert {run.check: run.status for run in found.runs}["exposure"] is Status.VIOLATED
