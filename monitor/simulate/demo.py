@@ -55,6 +55,12 @@ recommenders:
     slices: {{by: [scene], budget: 5}}
     objectives:
       - {{metric: coverage, labels: {{by: pv}}, min: 0.98}}
+    health:
+      parts:
+        - {{metric: coverage, labels: {{by: pv}}, weight: 2, zero: 0.9, one: 1}}
+        - {{metric: novelty, labels: {{by: item}}, zero: 0, one: 0.6}}
+        - {{metric: personalization, zero: 0, one: 0.8}}
+        - {{metric: action_rate, labels: {{by: exposure, event: click}}, weight: 2, zero: 0, one: 0.08}}
 """
 
 
