@@ -34,7 +34,8 @@ def in_order(rows: ir.Table, owner: Sequence[str]) -> ir.Table:
     By position, then by score from the highest, then by item; what is null or NaN comes last. Of an item
     that a list holds twice both copies take a place.
 
-    Join nothing to the result: Ibis would put that join before the counting where `rows` is a join too.
+    Join nothing to the result unless a filter by `place` is between: Ibis would put that join before the
+    counting where `rows` is a join too.
     """
     order = []
     if POSITION in rows.columns:
@@ -64,7 +65,8 @@ def _relevant_places(shared: Shared, settings: MetricSettings, key: str | None) 
     actions = relevant(shared, settings)
     liked = actions.filter(actions[RELEVANCE] > 0)
     ranked = _ranked(shared, settings, actions, liked, key)
-    hits = ranked.filter(ranked[RELEVANCE].notnull())
+    # Looked up after the counting: what is put in order is the less, the fewer columns it has.
+    hits = ranked.filter(ranked[PLACE] > 0).semi_join(liked, [REQUEST_ID, ITEM_ID])
     hits = hits.aggregate(by=[*owner, ITEM_ID], **{PLACE: hits[PLACE].min()})
     lists = shared.requests(key).select(*owner, USER_ID, LENGTH)
     if settings.unrated != "as_negative":
@@ -83,10 +85,7 @@ def _relevant_places(shared: Shared, settings: MetricSettings, key: str | None) 
 def _ranked(
     shared: Shared, settings: MetricSettings, actions: ir.Table, liked: ir.Table, key: str | None
 ) -> ir.Table:
-    """The items of the lists that hold a relevant one, in order, with the `relevance` of those that have any.
-
-    `unrated` says which rows count.
-    """
+    """The items of the lists that hold a relevant one, in order; `unrated` says which rows count."""
     rows = shared.shown(key)
     rows = rows.filter(rows[REQUEST_ID].notnull())
     rows = rows.select(REQUEST_ID, *listed(key), ITEM_ID, *ordering(rows))
@@ -95,8 +94,6 @@ def _ranked(
     else:
         kept = actions if settings.unrated == "ignore" else liked
         rows = rows.semi_join(kept.filter(kept.shown == 1), [REQUEST_ID, ITEM_ID])
-    columns = rows.columns
-    rows = rows.left_join(liked, [REQUEST_ID, ITEM_ID]).select(*columns, RELEVANCE)
     return in_order(rows, [REQUEST_ID, *listed(key)])
 
 
