@@ -91,7 +91,10 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
             ]
         },
         "slices": {"by": ["scene"]},
-        "objectives": [{"metric": "coverage", "labels": {"by": "pv"}, "min": 0.5}],
+        "objectives": [
+            {"metric": "coverage", "labels": {"by": "pv"}, "min": 0.5},
+            {"metric": "coverage", "labels": {"by": "pv", "dimension": "scene", "value": "home"}, "min": 0.5},
+        ],
     }
     with monitor(folder, {"recommenders": [recommender]}) as made:
         server = Prometheus(folder, made.url.removeprefix("http://"))
