@@ -1,4 +1,4 @@
-"""The files that every tool of `make bench-peers` reads: lists, fewer lists, a catalog, a history.
+"""The files that every tool of `make bench-peers` reads: lists, a catalog, a history.
 
 One list a user, each item once in it, because the peers know users and no requests. Whether an item was acted
 on is a column of the lists, so that the peers need no join of theirs; ours still joins.
@@ -10,9 +10,9 @@ from pathlib import Path
 
 import duckdb
 
-from benchmarks.peer_shared import ALL, CATALOG, CATEGORIES, FEW, HISTORY
+from benchmarks.peer_shared import CATALOG, CATEGORIES, HISTORY, LISTS
 
-LISTS, FEW_LISTS, LIST_LENGTH, ITEMS, EARLIER = 100_000, 10_000, 10, 5_000, 1_000_000
+USERS, LIST_LENGTH, ITEMS, EARLIER = 100_000, 10, 5_000, 1_000_000
 _DRAWS = 40  # for ten different items of a list
 
 
@@ -29,7 +29,7 @@ def _item(seed: str) -> str:
 _SHOWN = f"""
     WITH draws AS (
         SELECT u AS user_id, {_item("u * 31, d")} AS item_id, min(d) AS drawn
-        FROM range({LISTS}) AS users(u), range({_DRAWS}) AS draws(d) GROUP BY ALL
+        FROM range({USERS}) AS users(u), range({_DRAWS}) AS draws(d) GROUP BY ALL
     ), places AS (
         SELECT user_id, item_id, row_number() OVER (PARTITION BY user_id ORDER BY drawn) AS position
         FROM draws
@@ -42,7 +42,7 @@ _SHOWN = f"""
     FROM places WHERE position <= {LIST_LENGTH} ORDER BY user_id, position
 """
 _HISTORY = f"""
-    SELECT DISTINCT CAST(floor({LISTS} * {_uniform("i * 3")}) AS BIGINT) AS user_id,
+    SELECT DISTINCT CAST(floor({USERS} * {_uniform("i * 3")}) AS BIGINT) AS user_id,
            {_item("i * 5")} AS item_id
     FROM range({EARLIER}) AS rows(i)
 """
@@ -54,8 +54,7 @@ def write(folder: Path) -> None:
     connection = duckdb.connect()
     connection.execute("SET enable_progress_bar = false")
     queries = {
-        ALL: _SHOWN,
-        FEW: f"SELECT * FROM '{folder}/{ALL}' WHERE user_id < {FEW_LISTS} ORDER BY user_id, position",
+        LISTS: _SHOWN,
         CATALOG: f"SELECT i AS item_id, CAST(hash(i) % {CATEGORIES} AS INTEGER) AS category "
         f"FROM range({ITEMS}) AS rows(i)",
         HISTORY: _HISTORY,

@@ -18,7 +18,7 @@ from evidently.metrics import (  # type: ignore[import-not-found]
     RocAuc,
 )
 
-from benchmarks.peer_shared import CATEGORIES, HISTORY, main
+from benchmarks.peer_shared import CATEGORIES, HISTORY, LISTS, main
 
 FEATURES = [f"category_{number}" for number in range(CATEGORIES)]
 METRICS: dict[str, Callable[[], Any]] = {
@@ -33,25 +33,25 @@ METRICS: dict[str, Callable[[], Any]] = {
 _OF_LISTS = ["user_id", "item_id", "position", "clicked"]
 
 
-def run(folder: Path, file: str, metrics: Sequence[str]) -> dict[str, float]:
+def run(folder: Path, metrics: Sequence[str]) -> dict[str, float]:
     """The values of these metrics.
 
     AUC comes from a report of its own: in one with a ranking Evidently does not find the scores.
     """
     values: dict[str, float] = {}
     if ranking := [name for name in metrics if name != "AUC"]:
-        values |= _ranking(folder, file, ranking)
+        values |= _ranking(folder, ranking)
     if "AUC" in metrics:
-        rows = pd.read_parquet(folder / file, columns=["score", "clicked"])
+        rows = pd.read_parquet(folder / LISTS, columns=["score", "clicked"])
         labelled = BinaryClassification(target="clicked", prediction_probas="score", pos_label=1)
         values |= _report(["AUC"], Dataset.from_pandas(rows, DataDefinition(classification=[labelled])))
     return values
 
 
-def _ranking(folder: Path, file: str, metrics: Sequence[str]) -> dict[str, float]:
+def _ranking(folder: Path, metrics: Sequence[str]) -> dict[str, float]:
     diverse = "ILD by category" in metrics
     columns = ["user_id", "item_id", "position", "clicked", *(["category"] if diverse else [])]
-    lists = pd.read_parquet(folder / file, columns=columns)
+    lists = pd.read_parquet(folder / LISTS, columns=columns)
     if diverse:  # the cosine of two items needs a column for each category
         each = {name: (lists["category"] == number).astype(int) for number, name in enumerate(FEATURES)}
         lists = lists.drop(columns="category").assign(**each)

@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import ibis
 
-from benchmarks.peer_shared import CATALOG, HISTORY, main
+from benchmarks.peer_shared import CATALOG, HISTORY, LISTS, main
 from monitor.logs.engine import Engine
 from monitor.metrics.catalogue import FAMILIES
 from monitor.metrics.measure import measure_all
@@ -28,11 +28,11 @@ METRICS = {
 }
 
 
-def run(folder: Path, file: str, metrics: Sequence[str]) -> dict[str, float]:
+def run(folder: Path, metrics: Sequence[str]) -> dict[str, float]:
     """The values of these metrics."""
     with duckdb.connect() as connection:
         engine = Engine(connection.cursor())
-        lists = engine.reader("lists", "read_parquet", [str(folder / file)])
+        lists = engine.reader("lists", "read_parquet", [str(folder / LISTS)])
         clicks = lists.filter(lists.clicked == 1)
         shared = Shared(
             engine.view("exposures", lists.drop("clicked", "category")),

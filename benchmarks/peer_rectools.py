@@ -19,7 +19,7 @@ from rectools.metrics import (  # type: ignore[import-not-found]
     calc_metrics,
 )
 
-from benchmarks.peer_shared import CATALOG, HISTORY, main
+from benchmarks.peer_shared import CATALOG, HISTORY, LISTS, main
 
 METRICS: dict[str, Callable[[pd.DataFrame], Any]] = {
     "coverage": lambda _: CatalogCoverage(k=10, normalize=True),
@@ -33,10 +33,10 @@ METRICS: dict[str, Callable[[pd.DataFrame], Any]] = {
 }
 
 
-def run(folder: Path, file: str, metrics: Sequence[str]) -> dict[str, float]:
+def run(folder: Path, metrics: Sequence[str]) -> dict[str, float]:
     """The values of these metrics."""
     columns = ["user_id", "item_id", "position", "clicked"]
-    lists = pd.read_parquet(folder / file, columns=columns).rename(columns={"position": Columns.Rank})
+    lists = pd.read_parquet(folder / LISTS, columns=columns).rename(columns={"position": Columns.Rank})
     history = pd.read_parquet(folder / HISTORY) if "novelty" in metrics else None
     catalog = pd.read_parquet(folder / CATALOG)
     found = calc_metrics(

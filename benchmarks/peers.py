@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import page, peer_data
-from benchmarks.peer_shared import ALL, FEW
 
 HERE = Path(__file__).parent
 WORK = HERE / "work" / "peers"
@@ -29,15 +28,11 @@ BOUNDS = {RECTOOLS: 5, EVIDENTLY: 20}
 
 RANKING = ("coverage", "NDCG@10", "MAP@10", "novelty")
 ILD = "ILD by category"
-TOGETHER: dict[str, list[tuple[str, tuple[str, ...]]]] = {
-    RECTOOLS: [(ALL, (*RANKING, "AUC by user", ILD))],
-    # Evidently looks through the whole table once for each list, so its ILD gets a table of fewer lists.
-    EVIDENTLY: [(ALL, (*RANKING, "personalization", "AUC")), (FEW, (ILD,))],
+TOGETHER: dict[str, tuple[str, ...]] = {
+    RECTOOLS: (*RANKING, "AUC by user", ILD),
+    EVIDENTLY: (*RANKING, "personalization", "AUC", ILD),
 }
-SINGLE = [
-    *((ALL, name) for name in (*RANKING, "personalization", "AUC", "AUC by user", ILD)),
-    (FEW, ILD),
-]
+SINGLE = (*RANKING, "personalization", "AUC", "AUC by user", ILD)
 _PAIRS = "mean over a list's pairs of 1 where the categories differ"
 _RATIO = "mean over users of DCG / DCG of the best list; "
 DEFINITIONS = {
@@ -103,7 +98,7 @@ def main() -> int:
     print(text)
     if chosen.keep:
         page.keep("bench-peers", f"{page.machine()}\n\n{text}")
-    return int(any(ratio(found, peer) < bound for peer, bound in BOUNDS.items()))
+    return int(any(ratio(found, peer, peer) < bound for peer, bound in BOUNDS.items()))
 
 
 def install() -> str:
@@ -119,16 +114,18 @@ def install() -> str:
     return python
 
 
-def sets_of(tool: str) -> dict[str, tuple[str, tuple[str, ...]]]:
+def sets_of(tool: str) -> dict[str, tuple[str, ...]]:
     """What is timed of a tool: each metric alone, and all that it is compared on together."""
-    sets: dict[str, tuple[str, tuple[str, ...]]] = {
-        f"{name} {file}": (file, (name,))
-        for file, name in SINGLE
-        if tool == OWN or any(file == f and name in names for f, names in TOGETHER[tool])
+    sets: dict[str, tuple[str, ...]] = {
+        name: (name,) for name in SINGLE if tool == OWN or name in TOGETHER[tool]
     }
     for peer in BOUNDS if tool == OWN else (tool,):
-        sets |= {f"{peer} {file}": (file, names) for file, names in TOGETHER[peer]}
+        sets |= {peer: TOGETHER[peer], _without_ild(peer): TOGETHER[peer][:-1]}
     return sets
+
+
+def _without_ild(peer: str) -> str:
+    return f"{peer} without ILD"
 
 
 def ask(tool: str, python: str, repeat: int) -> dict[str, dict[str, Any]]:
@@ -147,75 +144,61 @@ def ask(tool: str, python: str, repeat: int) -> dict[str, dict[str, Any]]:
     return answer
 
 
-def together(found: Found, tool: str, peer: str, what: str = "seconds") -> float:
-    """What a tool took for all metrics that the peer is compared on."""
-    return sum(float(found[tool][f"{peer} {file}"][what]) for file, _ in TOGETHER[peer])
-
-
-def ratio(found: Found, peer: str, what: str = "seconds") -> float:
-    """How many times as long the peer took."""
-    return together(found, peer, peer, what) / together(found, OWN, peer, what)
+def ratio(found: Found, peer: str, name: str, what: str = "seconds") -> float:
+    """How many times as long the peer took for a set of metrics."""
+    return float(found[peer][name][what]) / float(found[OWN][name][what])
 
 
 def report(found: Found) -> str:
     """The tables of one run."""
-    lists = f"{peer_data.LISTS:,} lists of {peer_data.LIST_LENGTH}"
-    lines = [
-        f"{lists}, {peer_data.ITEMS:,} items, a history of up to {peer_data.EARLIER:,} pairs of user and "
-        "item; each metric alone, from the files to its value:\n",
-        *_singles(found),
-        "\nWhere values differ, or a peer has none:\n",
-        *_definitions(found),
-        "\nAll metrics that both have, in one run of each tool:\n",
-        "| against | metrics | seconds | peer's | ratio | at least | CPU seconds | peer's | ratio |",
-        "|---|---|--:|--:|--:|--:|--:|--:|--:|",
-    ]
-    for peer, bound in BOUNDS.items():
-        names = ", ".join(
-            name if file == ALL else f"{name} of {peer_data.FEW_LISTS:,} lists"
-            for file, these in TOGETHER[peer]
-            for name in these
-        )
-        figures = []
-        for what in ("seconds", "cpu"):
-            own, other = together(found, OWN, peer, what), together(found, peer, peer, what)
-            figures += [f"{own:.2f}", f"{other:.2f}", f"{other / own:.1f}"]
-            figures += [str(bound)] if what == "seconds" else []
-        lines.append(f"| {peer} | {names} | {' | '.join(figures)} |")
-    return "\n".join(lines)
+    return "\n".join(
+        [
+            f"{peer_data.USERS:,} lists of {peer_data.LIST_LENGTH}, {peer_data.ITEMS:,} items, a history of "
+            f"up to {peer_data.EARLIER:,} pairs of user and item; each metric alone, from the files to its "
+            "value:\n",
+            *_singles(found),
+            "\nWhere values differ, or a peer has none:\n",
+            *_definitions(found),
+            "\nAll metrics that both have, in one run of each tool; most of the peers' time is in ILD, so "
+            "that the rest is given apart:\n",
+            *_together(found),
+        ]
+    )
 
 
 def _singles(found: Found) -> Iterator[str]:
     tools = list(MODULES)
     yield f"| metric | {' | '.join(tools)} | {' | '.join(f'{t}, s' for t in tools)} | ratios |"
     yield f"|---|{'--:|' * (2 * len(tools))}---|"
-    for file, name in SINGLE:
-        each = [found[tool].get(f"{name} {file}") for tool in tools]
-        own = each[0]
-        assert own is not None
+    for name in SINGLE:
+        each = [found[tool].get(name) for tool in tools]
         values = ["-" if one is None else f"{one['values'][name]:.6f}" for one in each]
         seconds = ["-" if one is None else f"{one['seconds']:.3f}" for one in each]
-        ratios = [
-            f"{one['seconds'] / own['seconds']:.1f} x {tool}"
-            for tool, one in zip(tools[1:], each[1:], strict=True)
-            if one is not None
-        ]
-        title = name if file == ALL else f"{name}, {peer_data.FEW_LISTS:,} lists"
-        yield f"| {title} | {' | '.join(values)} | {' | '.join(seconds)} | {', '.join(ratios) or '-'} |"
+        ratios = [f"{ratio(found, tool, name):.1f} x {tool}" for tool in BOUNDS if name in found[tool]]
+        yield f"| {name} | {' | '.join(values)} | {' | '.join(seconds)} | {', '.join(ratios)} |"
 
 
 def _definitions(found: Found) -> Iterator[str]:
     """Which definition each tool uses, of the metrics whose values are not all the same."""
-    for name in dict.fromkeys(name for _, name in SINGLE):
-        for file, _ in (one for one in SINGLE if one[1] == name):
-            key = f"{name} {file}"
-            values = [found[tool][key]["values"][name] for tool in MODULES if key in found[tool]]
-            if max(values) - min(values) > _SAME * abs(values[0]):
-                told = "; ".join(f"{tool}: {text}" for tool, text in DEFINITIONS[name].items())
-                yield f"- {name}: {told}."
-                break
+    for name in SINGLE:
+        values = [found[tool][name]["values"][name] for tool in MODULES if name in found[tool]]
+        if max(values) - min(values) > _SAME * abs(values[0]):
+            told = "; ".join(f"{tool}: {text}" for tool, text in DEFINITIONS[name].items())
+            yield f"- {name}: {told}."
         if name in LACKING:
             yield f"- {name}: {'; '.join(f'{tool} has {text}' for tool, text in LACKING[name].items())}."
+
+
+def _together(found: Found) -> Iterator[str]:
+    yield "| against | metrics | seconds | peer's | ratio | at least | processor's seconds | peer's | ratio |"
+    yield f"|---|---|{'--:|' * 7}"
+    for peer, bound in BOUNDS.items():
+        for name, least in ((peer, str(bound)), (_without_ild(peer), "")):
+            figures = []
+            for what in ("seconds", "cpu"):
+                figures += [f"{found[tool][name][what]:.2f}" for tool in (OWN, peer)]
+                figures += [f"{ratio(found, peer, name, what):.1f}"] + ([least] if what == "seconds" else [])
+            yield f"| {peer} | {', '.join(sets_of(peer)[name])} | {' | '.join(figures)} |"
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def found(own=1.0, rectools=6.0, evidently=30.0, *, apart=()):
                 "cpu": 2 * seconds[tool],
                 "values": {metric: 0.7 if (tool, metric) in apart else 0.5 for metric in metrics},
             }
-            for name, (_, metrics) in peers.sets_of(tool).items()
+            for name, metrics in peers.sets_of(tool).items()
         }
         for tool in peers.MODULES
     }
@@ -54,9 +54,11 @@ def found(own=1.0, rectools=6.0, evidently=30.0, *, apart=()):
 
 def test_a_ratio_is_of_all_that_both_tools_measured_together():
     once = found()
-    assert peers.ratio(once, peers.RECTOOLS) == 6
-    once[peers.OWN]["Evidently few_lists.parquet"]["seconds"] = 2.0
-    assert peers.ratio(once, peers.EVIDENTLY) == pytest.approx(60 / 3)
+    assert peers.ratio(once, peers.RECTOOLS, peers.RECTOOLS) == 6
+    once[peers.OWN][peers.EVIDENTLY]["seconds"] = 1.5
+    assert peers.ratio(once, peers.EVIDENTLY, peers.EVIDENTLY) == 20
+    row = next(line for line in peers.report(once).splitlines() if line.startswith("| Evidently | coverage"))
+    assert [cell.strip() for cell in row.split("|")[3:7]] == ["1.50", "30.00", "20.0", "20"]
 
 
 def test_the_report_tells_the_definitions_of_values_that_differ_and_of_no_others():
@@ -77,7 +79,7 @@ def test_what_a_peer_lacks_is_said_and_not_counted():
 
 @pytest.mark.parametrize(
     ("tool", "name"),
-    sorted({(tool, name) for tool, sets in peers.TOGETHER.items() for _, names in sets for name in names}),
+    [(tool, name) for tool, names in peers.TOGETHER.items() for name in names],
 )
 def test_any_value_may_differ_and_both_definitions_are_told(tool, name):
     text = peers.report(found(apart={(tool, name)}))
@@ -140,7 +142,7 @@ def test_own_side_reads_the_files_and_gives_every_value(tmp_path):
     catalog = "SELECT i AS item_id, i % 2 AS category FROM range(40) AS items(i)"
     duckdb.execute(f"COPY ({catalog}) TO '{tmp_path}/catalog.parquet'")
     duckdb.execute(f"COPY (SELECT 1 AS user_id, 1 AS item_id) TO '{tmp_path}/history.parquet'")
-    values = peer_own.run(tmp_path, "lists.parquet", list(peer_own.METRICS))
+    values = peer_own.run(tmp_path, list(peer_own.METRICS))
     assert values["coverage"] == 9 / 40
     assert values["MAP@10"] == pytest.approx((1 + 1 / 2) / 2)
     assert values["AUC by user"] == pytest.approx((1 + 1 / 2) / 2)
