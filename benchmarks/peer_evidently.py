@@ -20,6 +20,7 @@ from evidently.metrics import (  # type: ignore[import-not-found]
 
 from benchmarks.peer_shared import CATEGORIES, HISTORY, LISTS, main
 
+AUC, ILD = "AUC", "ILD by category"
 FEATURES = [f"category_{number}" for number in range(CATEGORIES)]
 METRICS: dict[str, Callable[[], Any]] = {
     "coverage": lambda: PopularityBiasMetric(k=10, metric="coverage"),
@@ -27,8 +28,8 @@ METRICS: dict[str, Callable[[], Any]] = {
     "MAP@10": lambda: MAP(k=10),
     "novelty": lambda: Novelty(k=10),
     "personalization": lambda: Personalization(k=10),
-    "AUC": RocAuc,
-    "ILD by category": lambda: Diversity(k=10, item_features=FEATURES),
+    AUC: RocAuc,
+    ILD: lambda: Diversity(k=10, item_features=FEATURES),
 }
 _OF_LISTS = ["user_id", "item_id", "position", "clicked"]
 
@@ -36,34 +37,32 @@ _OF_LISTS = ["user_id", "item_id", "position", "clicked"]
 def run(folder: Path, metrics: Sequence[str]) -> dict[str, float]:
     """The values of these metrics.
 
-    AUC comes from a report of its own: in one with a ranking Evidently does not find the scores.
+    AUC comes from a report of its own, since in one with a ranking Evidently does not find the scores; so
+    does the diversity of lists, since beside a history it wants the categories in the history too.
     """
     values: dict[str, float] = {}
-    if ranking := [name for name in metrics if name != "AUC"]:
-        values |= _ranking(folder, ranking)
-    if "AUC" in metrics:
+    if ranking := [name for name in metrics if name not in (AUC, ILD)]:
+        lists = pd.read_parquet(folder / LISTS, columns=_OF_LISTS)
+        history = None
+        if {"coverage", "novelty"} & set(ranking):
+            history = {"current_train_data": _ranked(pd.read_parquet(folder / HISTORY))}
+        values |= _report(ranking, _ranked(lists), history)
+    if ILD in metrics:
+        lists = pd.read_parquet(folder / LISTS, columns=[*_OF_LISTS, "category"])
+        # The cosine of two items needs a column for each category.
+        each = {name: (lists["category"] == number).astype(int) for number, name in enumerate(FEATURES)}
+        values |= _report([ILD], _ranked(lists.drop(columns="category").assign(**each), FEATURES))
+    if AUC in metrics:
         rows = pd.read_parquet(folder / LISTS, columns=["score", "clicked"])
         labelled = BinaryClassification(target="clicked", prediction_probas="score", pos_label=1)
-        values |= _report(["AUC"], Dataset.from_pandas(rows, DataDefinition(classification=[labelled])))
+        values |= _report([AUC], Dataset.from_pandas(rows, DataDefinition(classification=[labelled])))
     return values
 
 
-def _ranking(folder: Path, metrics: Sequence[str]) -> dict[str, float]:
-    diverse = "ILD by category" in metrics
-    columns = ["user_id", "item_id", "position", "clicked", *(["category"] if diverse else [])]
-    lists = pd.read_parquet(folder / LISTS, columns=columns)
-    if diverse:  # the cosine of two items needs a column for each category
-        each = {name: (lists["category"] == number).astype(int) for number, name in enumerate(FEATURES)}
-        lists = lists.drop(columns="category").assign(**each)
+def _ranked(rows: pd.DataFrame, features: Sequence[str] = ()) -> Any:
     names = {"user_id": "user_id", "item_id": "item_id", "target": "clicked", "prediction": "position"}
-    definition = DataDefinition(
-        numerical_columns=FEATURES if diverse else [],
-        ranking=[Recsys(**names, recommendations_type="rank")],
-    )
-    history = None
-    if {"coverage", "novelty"} & set(metrics):
-        history = {"current_train_data": Dataset.from_pandas(pd.read_parquet(folder / HISTORY), definition)}
-    return _report(metrics, Dataset.from_pandas(lists, definition), history)
+    ranking = [Recsys(**names, recommendations_type="rank")]
+    return Dataset.from_pandas(rows, DataDefinition(numerical_columns=list(features), ranking=ranking))
 
 
 def _report(metrics: Sequence[str], lists: Any, history: Any = None) -> dict[str, float]:
