@@ -83,13 +83,17 @@ def test_openmetrics_is_given_to_whoever_asks_for_it():
 
 
 def _one_series_for_every_family() -> Snapshot:
-    from monitor.metrics.catalogue import SPECS
+    from monitor.metrics.catalogue import ALL_SPECS
 
     numbers = {"value": 0.5, "lower": 0.4, "upper": 0.6, "samples": 7}
-    results = [pictures.metric(name, "x", **numbers) for name in SPECS]
-    results += [
-        pictures.metric(name, "x", labels={"dimension": "d", "value": "v"}, **numbers) for name in SPECS
-    ]
+    of_slice = {"dimension": "d", "value": "v"}
+    results = []
+    for name, spec in ALL_SPECS.items():
+        own = dict.fromkeys(spec.labels, "x")
+        results.append(pictures.metric(name, "x", labels=own, **numbers))
+        if spec.sliced:
+            results.append(pictures.metric(name, "x", labels=own | of_slice, **numbers))
+    results.append(pictures.metric("gini", labels=of_slice, threshold=0.4, bound="max", **numbers))
     results.append(pictures.rule("all", Kind.SOFT, violations=1, **numbers))
     every = tuple(pictures.series(result) for result in results)
     return Snapshot(pictures.NOW, (replace(pictures.shop(), series=every),), config_loaded_at=pictures.NOW)
