@@ -112,7 +112,7 @@ def _windows(
     with progress(0, f"{name}: reading the logs") as step:
         judging.look(now, step)
     windows, gaps = judging.windows(first, last, now)
-    log = judging.evaluator.source.exposures
+    log = judging.evaluator.source.main
     if len(windows) > MANY_WINDOWS:
         note(f"{name}: {len(windows):,} windows to judge; --from and --to judge fewer")
     elif not windows and log.watermark is not None:

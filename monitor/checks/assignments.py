@@ -39,7 +39,8 @@ class Assignments:
     def __init__(self, settings: RecommenderSettings, beside: Path) -> None:
         self._length = settings.window
         self._beside = beside
-        names = settings.logs.exposures.columns
+        exposures = settings.logs.exposures
+        names = exposures.columns if exposures else {}
         self.kept: dict[str, KeptAssignments] = {}
         self._since: dict[str, datetime] = {}
         for one in settings.experiments:

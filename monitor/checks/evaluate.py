@@ -9,18 +9,20 @@ from dataclasses import dataclass, field
 
 import duckdb
 
-from monitor.checks import experiment_arms, experiments, exposure, feedback, logs, rules
+from monitor.checks import experiment_arms, experiments, exposure, feedback, logs, models, rules
 from monitor.checks.assignments import Assignments
 from monitor.checks.exposure import MetricsCheck
 from monitor.checks.judge import apply_objectives, mark_late, worst
+from monitor.checks.models import ModelsCheck
 from monitor.checks.runtime import Runtime
+from monitor.checks.samples import Samples
 from monitor.checks.settings import RecommenderSettings
 from monitor.checks.tables import WindowTables, prepare
 from monitor.expectations.suites import LoadedRule
 from monitor.history.errors import StoreError
 from monitor.history.kept import KeptPairs
 from monitor.history.record import CheckRun
-from monitor.logs.columns import EXPOSURES, FEEDBACK
+from monitor.logs.columns import EXPOSURES, FEEDBACK, SAMPLES
 from monitor.logs.engine import DeadlineExceeded, deadline
 from monitor.logs.index import readable
 from monitor.logs.source import Source
@@ -29,8 +31,16 @@ from monitor.results import Result, Status
 
 log = logging.getLogger(__name__)
 
-CHECKS = (logs.NAME, rules.NAME, exposure.NAME, experiments.NAME, feedback.NAME, experiment_arms.NAME)
-MARKERS: dict[Part, str] = {EXPOSURES: logs.NAME, FEEDBACK: feedback.NAME}
+CHECKS = (
+    logs.NAME,
+    rules.NAME,
+    exposure.NAME,
+    experiments.NAME,
+    feedback.NAME,
+    experiment_arms.NAME,
+    models.NAME,
+)
+MARKERS: dict[Part, str] = {EXPOSURES: logs.NAME, FEEDBACK: feedback.NAME, SAMPLES: models.NAME}
 """Of each part of a window's judgement the check whose record says that it was done."""
 
 
@@ -56,7 +66,13 @@ class Evaluator:
         self.settings = settings
         self.rules = tuple(rules_of)
         self.source = Source(settings.logs, settings)
-        self.parts = Parts.of(self.source, settings.metrics.attribution)
+        self.parts = Parts.of(
+            self.source,
+            settings.metrics.attribution,
+            settings.models.over,
+            joined=settings.models.online == EXPOSURES,
+        )
+        self.models = ModelsCheck(settings, Samples(settings, self.source, self.parts))
         self.kept = kept
         self.assignments = Assignments(settings, kept.folder)
         self.salt = salt
@@ -84,6 +100,8 @@ class Evaluator:
     ) -> list[tuple[str, Callable[[], list[Result]], Callable[[str], list[Result]]]]:
         """Each check: its name, its work, and what it says when the work could not be done."""
         settings, due = self.settings, evaluation.due
+        if due.part == SAMPLES:
+            return [(models.NAME, lambda: self.models.run(runtime.engine, due.window), self.models.failed)]
 
         def check_rules() -> list[Result]:
             return rules.check_rules(

@@ -134,16 +134,25 @@ def _dimension(
 
 
 def _names(found: _Dimension, rows: ir.Table, budget: int) -> Text:
-    """How the values are written: those with most rows as they are, up to the budget; the rest as `other`.
-
-    A value of the log that has the name of a bucket is put in quotes, and so is one that looks like that.
-    """
+    """How the values are written: as they are where there are few, else as `value_names` says."""
     if found.values is not None and found.values <= budget:
         return lambda value: value.fill_null(NONE)
     values = found.added(rows, _VALUE, lambda value: value).select(_VALUE)
-    counts = values.group_by(_VALUE).aggregate(n=values.count())
-    largest = counts.order_by(ibis.desc("n"), _VALUE).limit(budget + 1)
-    names: list[str | None] = [row[_VALUE] for row in largest.to_pyarrow().to_pylist()]
+    return value_names(values.group_by(_VALUE).aggregate(n=values.count()), budget)
+
+
+def value_names(counts: ir.Table, budget: int) -> Text:
+    """How values are written: those with most rows as they are, up to the budget; the rest as `other`.
+
+    A value of the log that has the name of a bucket is put in quotes, and so is one that looks like that.
+
+    Args:
+        counts: a value, text or null, in the first column, and its number of rows `n`.
+        budget: so many values keep their name.
+    """
+    name = counts.columns[0]
+    largest = counts.order_by(ibis.desc("n"), name).limit(budget + 1)
+    names: list[str | None] = [row[name] for row in largest.to_pyarrow().to_pylist()]
     every, names = len(names) <= budget, names[:budget]
     quoted = {name: f'"{name}"' for name in names if name and name.strip('"') in (OTHER, NONE)}
     plain = [name for name in names if name is not None and name not in quoted]
@@ -157,7 +166,7 @@ def _names(found: _Dimension, rows: ir.Table, budget: int) -> Text:
     return text
 
 
-def _text(column: ir.Value) -> ir.Value:
+def text_of(column: ir.Value) -> ir.Value:
     """A column as text; an empty text and NaN are null, and of several values the first in order is taken."""
     if column.type().is_array():
         if column.type().value_type.is_string():
@@ -174,14 +183,14 @@ def _nothing(_rows: ir.Table) -> ir.Value:
 
 def _of_exposures(rows: ir.Table, column: str, known: frozenset[str]) -> _Dimension | None:
     if column in rows.columns:
-        return _Dimension(lambda table: _text(table[column]))
+        return _Dimension(lambda table: text_of(table[column]))
     return _Dimension(_nothing, values=1) if column in known else None
 
 
 def _of_column(table: ir.Table | None, column: str, on: str) -> _Dimension | None:
     if table is None or column not in table.columns:
         return None
-    lookup = table.select(**{_ID: table[on], _VALUE: _text(table[column])})
+    lookup = table.select(**{_ID: table[on], _VALUE: text_of(table[column])})
     return _Dimension(_nothing, lookup, on)
 
 

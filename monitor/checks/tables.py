@@ -75,14 +75,14 @@ def prepare(
         sliced = settings.slices.columns(c.EXPOSURES)
         loaded = empty_exposures(engine, "window_exposures", sliced, known)
     exposures = engine.view("exposures", loaded)
-    feedback = _feedback(engine, source, window, "feedback")
+    feedback = feedback_of(engine, source, window, "feedback")
     responses = around_exposures = None
     if around is not None:
-        responses = _feedback(engine, source, around, "responses")
+        responses = feedback_of(engine, source, around, "responses")
         around_exposures = source.load(engine, c.EXPOSURES, around, table="exposures_around")
     catalog = source.load_catalog(engine, table="catalog")
     history = Window(window.start - settings.metrics.history, window.start)
-    actions = _feedback(engine, source, history, "earlier_actions")
+    actions = feedback_of(engine, source, history, "earlier_actions")
     day = Window.of(window.start, _DAY)
     keep_missing(engine, source, kept, Window(min(history.start, day.start - _DAY), window.start))
     shared = Shared(
@@ -206,7 +206,7 @@ def _summed(table: ir.Table) -> ir.Table:
     return table.group_by([c.USER_ID, c.ITEM_ID]).aggregate(**{EXPOSURES: table[EXPOSURES].sum()})
 
 
-def _feedback(engine: Engine, source: Source, span: Window, table: str) -> ir.Table | None:
+def feedback_of(engine: Engine, source: Source, span: Window, table: str) -> ir.Table | None:
     """The feedback of a span; an empty table where the log is there but holds nothing of the span."""
     if c.FEEDBACK not in source.logs:
         return None

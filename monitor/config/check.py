@@ -11,6 +11,7 @@ from monitor.checks.settings import RecommenderSettings
 from monitor.config.check_engine import check_engine
 from monitor.config.check_experiments import check_experiments
 from monitor.config.check_health import check_health
+from monitor.config.check_models import check_models, check_without_exposures
 from monitor.config.check_objectives import check_objectives
 from monitor.config.check_slices import check_slices
 from monitor.config.models import Config
@@ -51,6 +52,8 @@ def _check(config: Config, place: int, folder: Path) -> Checked:
         *check_objectives(f"{where}.objectives", settings),
         *check_health(f"{where}.health", settings),
         *check_experiments(f"{where}.experiments", settings),
+        *check_models(f"{where}.models", settings),
+        *check_without_exposures(where, settings),
     ]
     rules: tuple[LoadedRule, ...] = ()
     try:

@@ -29,7 +29,7 @@ def check_experiments(where: str, settings: RecommenderSettings) -> Iterator[Pro
 
 
 def _column(place: str, name: str, settings: RecommenderSettings) -> Iterator[Problem]:
-    columns = settings.logs.exposures.columns
+    columns = settings.logs.exposures.columns if settings.logs.exposures else {}
     renamed = {theirs: ours for ours, theirs in columns.items()}
     if name in _NO_ARM:
         yield Problem(place, f"{name} tells rows apart and no arms or buckets")

@@ -115,7 +115,7 @@ def _stand_in(recommender: dict[str, Any], number: int, was: dict[str, Any]) -> 
     recommender.setdefault("name", f"unnamed-{number}")
     given = was.get("logs")
     logs = recommender.setdefault("logs", {})
-    for name in (EXPOSURES, *(one for one in LOGS if isinstance(given, dict) and one in given)):
+    for name in [one for one in LOGS if one in given] if isinstance(given, dict) else [EXPOSURES]:
         logs.setdefault(name, {}).setdefault("path", "unknown")
 
 

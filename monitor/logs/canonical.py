@@ -15,7 +15,7 @@ import ibis.expr.datatypes as dt
 import ibis.expr.types as ir
 
 from monitor.logs import columns as c
-from monitor.logs.settings import LogSettings
+from monitor.logs.settings import LogSettings, SampleLogSettings
 
 IdType = Literal["int64", "string"]
 TIMESTAMP = dt.Timestamp(scale=6)
@@ -162,6 +162,8 @@ def _read(
             return _number(column)
         case "text":
             return column.cast("string")
+        case "split":
+            return _split_of(column, settings)
         case "texts":
             return _list(column, settings, "string")
         case "numbers":
@@ -181,6 +183,14 @@ def _identifier(column: ir.Value, target: IdType) -> ir.Value:
     if target == "int64":
         return column.try_cast("int64") if kind.is_string() else column.cast("int64")
     return column.cast("string")
+
+
+def _split_of(column: ir.Value, settings: LogSettings) -> ir.Value:
+    """Our name of a split; what stands for none of ours is null."""
+    assert isinstance(settings, SampleLogSettings)  # no other log has splits
+    text = column.cast("string")
+    cases = [(text.isin(values), ours) for ours, values in settings.split_values().items()]
+    return ibis.cases(*cases, else_=ibis.null("string"))
 
 
 def _integer(column: ir.Value) -> ir.Value:

@@ -8,7 +8,8 @@ EXPOSURES: Final = "exposures"
 FEEDBACK: Final = "feedback"
 CATALOG: Final = "catalog"
 USERS: Final = "users"
-LOGS: Final = (EXPOSURES, FEEDBACK, CATALOG, USERS)
+SAMPLES: Final = "samples"
+LOGS: Final = (EXPOSURES, FEEDBACK, CATALOG, USERS, SAMPLES)
 
 REQUEST_ID: Final = "request_id"
 USER_ID: Final = "user_id"
@@ -26,8 +27,18 @@ CATEGORY: Final = "category"
 TAGS: Final = "tags"
 CREATED_AT: Final = "created_at"
 VECTOR: Final = "vector"
+SPLIT: Final = "split"
+LABEL: Final = "label"
 
-ColumnType = Literal["id", "time", "integer", "number", "text", "texts", "numbers"]
+TRAIN: Final = "train"
+TEST: Final = "test"
+ONLINE: Final = "online"
+OFFLINE: Final = "offline"
+SPLITS: Final = (TRAIN, TEST, ONLINE, OFFLINE)
+"""What a sample is: a row that the model was fitted on, was tested on, or scored in service; `offline` is an
+online row over again, with its features as the offline pipeline joins them, and is only compared with it."""
+
+ColumnType = Literal["id", "time", "integer", "number", "text", "texts", "numbers", "split"]
 
 TYPES: Final[dict[str, dict[str, ColumnType]]] = {
     EXPOSURES: {
@@ -52,6 +63,17 @@ TYPES: Final[dict[str, dict[str, ColumnType]]] = {
     },
     CATALOG: {ITEM_ID: "id", CATEGORY: "texts", TAGS: "texts", CREATED_AT: "time", VECTOR: "numbers"},
     USERS: {USER_ID: "id"},
+    SAMPLES: {
+        SPLIT: "split",
+        SCORE: "number",
+        LABEL: "number",
+        USER_ID: "id",
+        REQUEST_ID: "id",
+        ITEM_ID: "id",
+        TS: "time",
+        MODEL: "text",
+        SCENE: "text",
+    },
 }
 
 REQUIRED: Final[dict[str, tuple[str, ...]]] = {
@@ -59,6 +81,7 @@ REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     FEEDBACK: (USER_ID, ITEM_ID, TS, EVENT),
     CATALOG: (ITEM_ID,),
     USERS: (USER_ID,),
+    SAMPLES: (SPLIT, SCORE, LABEL),
 }
 
 # Without these a row belongs to no request, no item, no user or no time, and cannot be used at all.
@@ -67,4 +90,5 @@ INDISPENSABLE: Final[dict[str, tuple[str, ...]]] = {
     FEEDBACK: (TS,),
     CATALOG: (ITEM_ID,),
     USERS: (USER_ID,),
+    SAMPLES: (SPLIT,),
 }

@@ -9,9 +9,10 @@ from datetime import UTC, datetime, timedelta
 
 import duckdb
 import ibis
+import ibis.expr.types as ir
 
 from monitor.logs import columns as c
-from monitor.logs.canonical import bad_values, missing_columns
+from monitor.logs.canonical import TIMESTAMP, bad_values, missing_columns
 from monitor.logs.engine import Engine
 from monitor.logs.files import LogFile, format_of, unfinished
 from monitor.logs.reading import Shape, id_types, read, sniff
@@ -140,11 +141,13 @@ def _scan(
     rows = read(
         engine, _SCAN, log, settings, shape, [file.path], id_types(log, settings, shape), keep_raw=True
     )
-    if c.TS not in c.REQUIRED[log]:
+    if c.TS not in c.TYPES[log]:
         found = engine.backend.execute(rows.aggregate(rows=rows.count(), bad=bad_values(rows, log).sum()))
         bad = int(found["bad"].fillna(0).iloc[0])
         placed = {0: Bucket(int(found["rows"].iloc[0]), seconds(file.modified), bad)}
         return FileEntry(file, digest, shape, buckets=placed)
+    if c.TS not in rows.columns:  # samples that lie in no time: what a model was trained or tested on
+        rows = rows.mutate(**{c.TS: ibis.null(TIMESTAMP)})
     limit = (file.modified + future_tolerance).replace(tzinfo=None)
     key = [name for name in c.TYPES[log] if name in rows.columns]
     length = int(window.total_seconds())
@@ -154,6 +157,7 @@ def _scan(
             rows[c.TS] >= ibis.literal(_EARLIEST), *(rows[name].notnull() for name in c.INDISPENSABLE[log])
         ).fill_null(False),
         __bad=bad_values(rows, log),
+        __timeless=_needs_no_time(rows, log),
         # Summed and not xor-ed, or two equal rows would vanish.
         __hash=ibis.struct({name: rows[name] for name in key}).hash() & 0x7FFFFFFF,
         __bucket=(rows[c.TS].epoch_seconds() // length) * length,
@@ -166,12 +170,13 @@ def _scan(
         checksum=lambda t: t["__hash"].sum(),
         bad=lambda t: t["__bad"].sum(),
         future=lambda t: (t["__future"] & t["__usable"]).sum(),
+        timeless=lambda t: (t["__timeless"] & ~t["__usable"]).sum(),
         newest=lambda t: t[c.TS].max(where=t["__bucket"].notnull()),
     )
     found = engine.backend.execute(grouped)
     placed = found[found["__bucket"].notna()]
     rest = found[found["__bucket"].isna()]
-    future = int(rest["future"].sum())
+    future, timeless = int(rest["future"].sum()), int(rest["timeless"].sum())
     buckets = {
         int(start): Bucket(int(n), int(checksum), int(bad))
         for start, n, checksum, bad in zip(
@@ -181,5 +186,12 @@ def _scan(
     newest = placed["newest"].max().to_pydatetime().replace(tzinfo=UTC) if len(placed) else None
     return FileEntry(
         file, digest, shape, buckets=buckets, newest=newest, future=future,
-        unplaced=int(rest["rows"].sum()) - future,
+        unplaced=int(rest["rows"].sum()) - future - timeless,
     )  # fmt: skip
+
+
+def _needs_no_time(rows: ir.Table, log: str) -> ir.BooleanValue:
+    """Whether a row may be without a time: samples may, but for those of the service."""
+    if log != c.SAMPLES:
+        return ibis.literal(False)
+    return rows[c.SPLIT].isin((c.TRAIN, c.TEST)).fill_null(False)

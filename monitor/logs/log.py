@@ -56,8 +56,8 @@ class Log:
 
     @property
     def has_windows(self) -> bool:
-        """Whether its rows lie in time; those of a catalog, or of the users, do not."""
-        return c.TS in c.REQUIRED[self.name]
+        """Whether its rows can lie in time; those of a catalog, or of the users, do not."""
+        return c.TS in c.TYPES[self.name]
 
     @property
     def is_required(self) -> bool:

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, available_timezones
 
-from pydantic import AfterValidator, Field, Secret, field_validator
+from pydantic import AfterValidator, Field, Secret, field_validator, model_validator
 
-from monitor.logs.columns import LOGS
+from monitor.logs.columns import LOGS, SPLITS
 from monitor.settings import Duration, Settings
 
 _CREDENTIAL = re.compile(r"key|secret|token|password", re.IGNORECASE)
@@ -69,13 +69,39 @@ class LogSettings(Settings):
         return (self.path,) if isinstance(self.path, str) else self.path
 
 
-class LogsSettings(Settings):
-    """The logs of one recommender; only the exposures are required."""
+class SampleLogSettings(LogSettings):
+    """A log of scored, labelled rows, and what its splits are called."""
 
-    exposures: LogSettings
+    splits: dict[Literal["train", "test", "online", "offline"], str | tuple[str, ...]] = Field(
+        default_factory=dict,
+        description="our split: the value, or values, that the log has for it; by default its own name",
+    )
+
+    @model_validator(mode="after")
+    def _a_value_is_of_one_split(self) -> SampleLogSettings:
+        values = [value for values in self.split_values().values() for value in values]
+        if twice := sorted({value for value in values if values.count(value) > 1}):
+            raise ValueError(f"splits: {twice[0]!r} stands for two of {', '.join(SPLITS)}")
+        return self
+
+    def split_values(self) -> dict[str, tuple[str, ...]]:
+        """Each of our splits with the values that stand for it.
+
+        >>> SampleLogSettings(path="x", splits={"test": "reference"}).split_values()["test"]
+        ('reference',)
+        """
+        given = {name: self.splits.get(name, name) for name in SPLITS}
+        return {name: (one,) if isinstance(one, str) else one for name, one in given.items()}
+
+
+class LogsSettings(Settings):
+    """What one recommender logs: its exposures, or samples of its models, or both, and more beside them."""
+
+    exposures: LogSettings | None = None
     feedback: LogSettings | None = None
     catalog: LogSettings | None = None
     users: LogSettings | None = None
+    samples: SampleLogSettings | None = None
 
     def named(self) -> dict[str, LogSettings]:
         """The logs that are configured, by name.

@@ -32,9 +32,14 @@ class Source:
     def exposures(self) -> Log:
         return self.logs[c.EXPOSURES]
 
-    def fingerprint(self, window: Window) -> str:
-        """Changes when the rows of the window change, in whichever log."""
-        return "".join(log.fingerprint(window) for log in self.logs.values() if log.has_windows)
+    @property
+    def main(self) -> Log:
+        """The log that is watched first of all: the exposures, else the samples."""
+        return self.logs.get(c.EXPOSURES) or self.logs[c.SAMPLES]
+
+    def fingerprint(self, window: Window, names: Iterable[str]) -> str:
+        """Changes when the rows of the window change, in whichever of these logs."""
+        return "".join(self.logs[name].fingerprint(window) for name in names if name in self.logs)
 
     def id_types(self) -> dict[str, IdType]:
         """Whole numbers where every log has them as such in Parquet; text everywhere else.
@@ -55,9 +60,30 @@ class Source:
         anything else is copied once.
         """
         entries = [one for one in self.logs[log].read_entries if one.holds(span)]
-        if not entries:
-            return None
         parts = [self._in_window(engine, log, group, span) for group in self._groups(entries)]
+        return self._stored(engine, entries, parts, table) if entries else None
+
+    def load_files(self, engine: Engine, log: str, entries: Sequence[FileEntry], *, table: str) -> ir.Table:
+        """Make all rows of these files a table, whatever their time; a view where `load` gives one."""
+        parts = [usable(self._read(engine, log, group), log) for group in self._groups(entries)]
+        return self._stored(engine, entries, parts, table)
+
+    def values_by_file(
+        self, engine: Engine, log: str, column: str, paths: Iterable[str]
+    ) -> dict[str, set[str]]:
+        """The values of a text column that each of these files of a log holds."""
+        wanted = set(paths)
+        entries = [one for one in self.logs[log].read_entries if one.file.path in wanted]
+        found: dict[str, set[str]] = {}
+        for group in self._groups(entries):
+            rows = usable(self._read(engine, log, group, path_column=_PATH), log)
+            for row in rows.select(_PATH, column).distinct().to_pyarrow().to_pylist():
+                found.setdefault(row[_PATH], set()).add(row[column])
+        return found
+
+    def _stored(
+        self, engine: Engine, entries: Iterable[FileEntry], parts: Sequence[ir.Table], table: str
+    ) -> ir.Table:
         whole = union(parts)
         cheap = all(one.file.is_local and one.shape is not None and one.shape.scans_fast for one in entries)
         return engine.view(table, whole) if cheap else engine.create(table, whole)

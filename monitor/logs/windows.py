@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, Literal
 
-from monitor.logs.columns import EXPOSURES, FEEDBACK
+from monitor.logs.columns import EXPOSURES, FEEDBACK, SAMPLES
 from monitor.logs.log import Log
 from monitor.logs.settings import TimeSettings
 from monitor.logs.source import Source
@@ -16,16 +16,18 @@ from monitor.results import Window
 
 LONGEST_GAP: Final = 1000  # windows without a row between two with rows that are judged one by one
 _LONGEST_FINGERPRINT = 64
-Part = Literal["exposures", "feedback"]
-PARTS: Final[tuple[Part, ...]] = (EXPOSURES, FEEDBACK)
+Part = Literal["exposures", "feedback", "samples"]
+PARTS: Final[tuple[Part, ...]] = (EXPOSURES, FEEDBACK, SAMPLES)
+_SHOWN: Final = (EXPOSURES, FEEDBACK)
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
     """A window to judge. `late` says why its data is not known to be complete, if so.
 
-    A window is judged in two parts: what rests on the exposures alone as soon as they are complete, and what
-    rests on feedback once the actions that may belong to its lists have had time to come.
+    A window is judged in parts: what rests on the exposures alone as soon as they are complete, what rests on
+    feedback once the actions that may belong to its lists have had time to come, and what rests on the
+    samples of the models, up to the window's end, once the online ones are there.
     """
 
     window: Window
@@ -41,41 +43,61 @@ class Parts:
     """Which parts the windows of a recommender have, and how far each looks beyond the window.
 
     `reach` is a whole number of windows: an action may belong to a list of the window before it, and a list
-    may be acted on in the window after it.
+    may be acted on in the window after it. So is `over`, the time whose online samples are looked at
+    together. With `joined` these are the exposures, labelled by feedback, and not rows of the samples' log.
     """
 
     source: Source
     reach: timedelta
+    over: timedelta
+    joined: bool = False
 
     @classmethod
-    def of(cls, source: Source, attribution: timedelta) -> Parts:
+    def of(
+        cls, source: Source, attribution: timedelta, over: timedelta = timedelta(0), *, joined: bool = False
+    ) -> Parts:
         length = source.time.window
-        return cls(source, -(-attribution // length) * length)
+        return cls(source, -(-attribution // length) * length, -(-over // length) * length, joined)
 
     @property
     def names(self) -> tuple[Part, ...]:
-        return PARTS if FEEDBACK in self.source.logs else PARTS[:1]
+        logs = self.source.logs
+        shown = EXPOSURES in logs
+        there = {EXPOSURES: shown, FEEDBACK: shown and FEEDBACK in logs, SAMPLES: SAMPLES in logs}
+        return tuple(part for part in PARTS if there[part])
+
+    def timeline(self, part: Part) -> Log:
+        """The log whose windows the part follows."""
+        return self.source.logs[SAMPLES if part == SAMPLES and not self.joined else EXPOSURES]
+
+    def samples_of(self, window: Window) -> Window:
+        """The time whose online samples are looked at, as of the window's end."""
+        return Window(window.end - self.over, window.end)
 
     def span(self, window: Window, part: Part) -> Window:
         """The time whose rows the part reads."""
         if part == EXPOSURES:
             return window
-        return Window(window.start - self.reach, window.end + self.reach)
+        looked_at = window if part == FEEDBACK else self.samples_of(window)
+        reach = self.reach if part == FEEDBACK or self.joined else timedelta(0)
+        return Window(looked_at.start - reach, looked_at.end + reach)
 
     def completeness(self, window: Window, part: Part, now: datetime) -> tuple[bool, str | None]:
         """Whether the part may be judged, and why its data is not known to be complete, if so."""
         source = self.source
-        if part == EXPOSURES:
-            return completeness(source.exposures, window, now, source.time)
         awaited = Window(window.start, self.span(window, part).end)
-        states = [completeness(source.logs[name], awaited, now, source.time) for name in PARTS]
+        logs = [self.timeline(part)]
+        if part == FEEDBACK or (part == SAMPLES and self.joined):
+            logs.append(source.logs[FEEDBACK])
+        states = [completeness(log, awaited, now, source.time) for log in logs]
         return all(ready for ready, _ in states), next((why for _, why in states if why), None)
 
     def fingerprint(self, window: Window, part: Part, late: str | None) -> str:
         """Changes when the rows that the part reads change, or when they become complete."""
         span, length = self.span(window, part), self.source.time.window
         windows = (Window.of(span.start + step * length, length) for step in range(span.length // length))
-        whole = "".join(map(self.source.fingerprint, windows))
+        names = _SHOWN if part != SAMPLES else (*(_SHOWN if self.joined else ()), SAMPLES)
+        whole = "".join(self.source.fingerprint(one, names) for one in windows)
         if len(whole) > _LONGEST_FINGERPRINT:
             whole = hashlib.sha256(whole.encode()).hexdigest()
         # A window judged late is judged again once its data is complete, even if no row was added.
@@ -102,8 +124,9 @@ def candidate_windows(parts: Parts, part: Part, now: datetime, watching_since: d
     Windows without any row count only between rows or from `watching_since` on: else, nobody was there to
     expect rows.
     """
-    log, time = parts.source.exposures, parts.source.time
-    waits = parts.reach if part == FEEDBACK else timedelta(0)
+    log, time = parts.timeline(part), parts.source.time
+    probe = Window.of(now, time.window)
+    waits = parts.span(probe, part).end - probe.end
     held = log.windows()
     # Those that still wait are many where the attribution is long; the newest `catch_up` are behind them.
     steps = [back * time.window for back in range(waits // time.window + time.catch_up)]
@@ -133,7 +156,7 @@ def due_windows(
         fingerprint = parts.fingerprint(window, part, late)
         known = judged.get(window)
         if known != fingerprint:
-            rows = parts.source.exposures.rows(window)
+            rows = parts.timeline(part).rows(window)
             due.append(Due(window, fingerprint, rows, late, known is not None, part))
     return due
 

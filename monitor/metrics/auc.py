@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 import ibis
 import ibis.expr.types as ir
 
-from monitor.logs.columns import SCORE
+from monitor.logs.columns import LABEL, SCORE
 from monitor.metrics.family import Family, MetricSpec, Row, make
 from monitor.metrics.labelled import (
-    LABEL,
     LABELS,
     NO_REQUEST,
     labelled,
@@ -19,6 +18,7 @@ from monitor.metrics.labelled import (
     one_class,
     score_counts,
 )
+from monitor.metrics.model_specs import OF_SAMPLES
 from monitor.metrics.settings import MetricSettings
 from monitor.metrics.shared import Shared, listed
 from monitor.results import Result
@@ -26,6 +26,7 @@ from monitor.statistics.auc import AucSums, delong_interval
 
 AUC = MetricSpec(
     name="auc",
+    of_samples=OF_SAMPLES,
     help="Chance that an exposure acted on was scored above one that was not; 0.5 is no better than chance.",
     interval="DeLong",
     parameters=("events", "attribution"),

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 import ibis
 import ibis.expr.types as ir
 
-from monitor.logs.columns import SCORE
+from monitor.logs.columns import LABEL, SCORE
 from monitor.metrics.family import Family, MetricSpec, Row, make
 from monitor.metrics.labelled import (
-    LABEL,
     LABELS,
     NO_REQUEST,
     labelled,
@@ -19,6 +18,7 @@ from monitor.metrics.labelled import (
     score_counts,
     sentences,
 )
+from monitor.metrics.model_specs import OF_SAMPLES
 from monitor.metrics.settings import MetricSettings
 from monitor.metrics.shared import Shared, listed
 from monitor.results import Result
@@ -31,6 +31,7 @@ _PROBABILITY = (
 
 LOG_LOSS = MetricSpec(
     name="log_loss",
+    of_samples=OF_SAMPLES,
     help="Mean surprise, in nats, at what users did with what was shown; 0 is perfect foresight.",
     interval="normal",
     parameters=("clip", "events", "attribution"),
@@ -49,6 +50,7 @@ LOG_LOSS = MetricSpec(
 
 CALIBRATION = MetricSpec(
     name="calibration",
+    of_samples=OF_SAMPLES,
     help="Mean predicted over mean observed rate of action; 1 is right, above 1 the scores promise too much.",
     interval="delta",
     parameters=("clip", "events", "attribution"),

@@ -24,6 +24,7 @@ from monitor.metrics.family import Family, MetricSpec
 from monitor.metrics.health_specs import HEALTH_SPECS
 from monitor.metrics.importance import Importance
 from monitor.metrics.item_to_item import ItemToItem
+from monitor.metrics.model_specs import MODEL_SPECS
 from monitor.metrics.novelty import Novelty, Popularity
 from monitor.metrics.personalization import Personalization
 from monitor.metrics.ranking import Ranking
@@ -66,4 +67,5 @@ FEEDBACK_FAMILIES = tuple(family for family in FAMILIES if "feedback" in family.
 EXPOSURE_FAMILIES = tuple(family for family in FAMILIES if family not in FEEDBACK_FAMILIES)
 
 SPECS: dict[str, MetricSpec] = {spec.name: spec for family in FAMILIES for spec, _ in family.outputs}
-ALL_SPECS: dict[str, MetricSpec] = SPECS | EXPERIMENT_SPECS | HEALTH_SPECS  # the last two are of no family
+# What is told of experiments, of models and of health is of no family.
+ALL_SPECS: dict[str, MetricSpec] = SPECS | EXPERIMENT_SPECS | MODEL_SPECS | HEALTH_SPECS

@@ -29,7 +29,8 @@ class MetricSpec:
     `unit` is the suffix of the exported gauge (`ratio`, `bits`, or nothing for an index). `by`
     are the values of its label `by`, empty where it has none; a metric whose `by` come from
     the settings says so in `by_help`. `labels` are its further own labels, such as `k` and `event`,
-    whose values come from the settings. `parameters` are the settings that change what is measured.
+    whose values come from the settings; `of_samples` those that it has only where it is measured on the
+    samples of a model. `parameters` are the settings that change what is measured.
     `sliced` is False where the metric is never given by slice.
     """
 
@@ -42,6 +43,7 @@ class MetricSpec:
     by: tuple[str, ...] = ()
     by_help: str = ""
     labels: tuple[str, ...] = ()
+    of_samples: tuple[str, ...] = ()
     interval: Literal["", "Wilson", "normal", "delta", "DeLong", "Welch or delta", "anytime", "mapped"] = ""
     requires: tuple[str, ...] = ()
     parameters: tuple[str, ...] = ()

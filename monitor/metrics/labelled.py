@@ -6,17 +6,16 @@ on a log of samples as well.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import ibis.expr.types as ir
 
-from monitor.logs.columns import ITEM_ID, REQUEST_ID, SCORE, USER_ID
+from monitor.logs.columns import ITEM_ID, LABEL, REQUEST_ID, SCORE, USER_ID
 from monitor.metrics.family import NOTHING_SHOWN, Row
 from monitor.metrics.feedback import RELEVANCE, relevant
 from monitor.metrics.settings import MetricSettings
 from monitor.metrics.shared import Shared, listed
-
-LABEL: Final = "label"
 
 LABELS: Final = (
     "The label of an exposure is 1 where an event of a grade above 0 belongs to it (see `events` and "
@@ -30,8 +29,10 @@ NO_REQUEST: Final = (
 NO_SCORES: Final = "no exposure has a finite score"
 
 
-def labelled(shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
-    """The exposures with a finite score: `score`, `label` (0 or 1), user_id, and the group `key`.
+def labelled(
+    shared: Shared, settings: MetricSettings, key: str | None = None, further: Sequence[str] = ()
+) -> ir.Table:
+    """The exposures with a finite score: `score`, `label` (0 or 1), user_id, the group `key`, and `further`.
 
     An item that a list holds twice is two exposures of one label. Nothing is stored: the few rows of
     feedback are looked up while the exposures are read, which costs less than keeping millions of rows.
@@ -42,7 +43,7 @@ def labelled(shared: Shared, settings: MetricSettings, key: str | None = None) -
     rows = scored(shared.shown(key))
     rows = rows.left_join(found, [rows[REQUEST_ID] == found.acted_request, rows[ITEM_ID] == found.acted_item])
     label = rows.acted_request.notnull().cast("int64")
-    return rows.select(USER_ID, *listed(key), **{SCORE: rows[SCORE], LABEL: label})
+    return rows.select(USER_ID, *listed(key), *further, **{SCORE: rows[SCORE], LABEL: label})
 
 
 def scored(rows: ir.Table) -> ir.Table:

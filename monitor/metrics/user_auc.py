@@ -8,11 +8,10 @@ from typing import Final
 import ibis
 import ibis.expr.types as ir
 
-from monitor.logs.columns import USER_ID
+from monitor.logs.columns import LABEL, USER_ID
 from monitor.metrics.auc import placed
 from monitor.metrics.family import Family, MetricSpec, Row, make
 from monitor.metrics.labelled import (
-    LABEL,
     LABELS,
     NO_REQUEST,
     labelled,
@@ -21,6 +20,7 @@ from monitor.metrics.labelled import (
     score_counts,
     sentences,
 )
+from monitor.metrics.model_specs import OF_SAMPLES
 from monitor.metrics.settings import MetricSettings
 from monitor.metrics.shared import Shared, listed
 from monitor.results import Result
@@ -30,6 +30,7 @@ WEIGHTS: Final = ("equal", "samples", "positives")
 
 USER_AUC = MetricSpec(
     name="user_auc",
+    of_samples=OF_SAMPLES,
     help="AUC within each user's exposures, averaged over the users; of the order in the own lists.",
     by=WEIGHTS,
     by_help="what a user weighs: 1, their exposures, or their positives",

@@ -21,6 +21,7 @@ from prometheus_client.samples import Sample
 from monitor.history.snapshot import RecommenderState, Series, Snapshot
 from monitor.history.standing import is_worse
 from monitor.metrics.catalogue import ALL_SPECS
+from monitor.metrics.model_specs import AUC_GAP, MODEL_LABEL
 from monitor.results import VERDICTS, Kind, Status
 from monitor.service.families import MONITOR, RULES, SLICE_LABELS, STATUSES, Family, Part, all_families
 from monitor.service.families import metric_family_name as family_name
@@ -213,6 +214,11 @@ def _measurement(values: Values, series: Series) -> None:
         which = (recommender, _label(given["experiment"]), _label(result.metric), by)
         status = result.status if result.threshold is None else _verdict(series.standing)
         _status(values, "recsys_experiment_status", which, status, _STATUSES)
+    elif result.metric == AUC_GAP.name:
+        of_gap = (recommender, _label(given["pair"]), _label(given["model"]))
+        _status(values, "recsys_auc_gap_status", of_gap, _verdict(series.standing), VERDICTS)
+    elif MODEL_LABEL in given:
+        pass  # of a model the gap alone is judged; what could not be measured has no series
     elif not sliced:
         # A check of the logs has the label `log` in place of `by`.
         labels = (recommender, _label(result.metric), _label(given.get("by", given.get("log", ""))))

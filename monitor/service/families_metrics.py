@@ -28,7 +28,7 @@ def metric_family_name(spec: MetricSpec, part: Part = "", *, sliced: bool = Fals
 def metric_families(specs: Iterable[MetricSpec]) -> Iterator[Family]:
     """The families of these metrics: value, bounds where it has an interval, samples; then all by slice."""
     for spec in specs:
-        own = (*(("by",) if spec.by or spec.by_help else ()), *spec.labels)
+        own = (*(("by",) if spec.by or spec.by_help else ()), *spec.labels, *spec.of_samples)
         parts: tuple[tuple[Part, str], ...] = (("", spec.help),)
         if spec.interval:
             parts += (

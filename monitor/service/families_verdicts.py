@@ -39,6 +39,13 @@ STATUSES: Final = (
         (RECOMMENDER, "experiment", "metric", "by", "status"),
     ),
     Family(
+        "recsys_auc_gap_status",
+        "gauge",
+        "1 for the verdict that the gap stands at, 0 for the others: ok, violated, no_data, late, error. A "
+        "violation stands until the gap itself is back at its bound.",
+        (RECOMMENDER, "pair", "model", "status"),
+    ),
+    Family(
         "recsys_rule_status",
         "gauge",
         "1 for the verdict that the rule stands at, 0 for the others: ok, violated, no_data, late, error. "

@@ -50,7 +50,7 @@ class OneOff:
     ) -> tuple[list[Window], list[Window]]:
         """The windows from `start` to `end`, by default from the first to the last row of the log; the long
         gaps that are left out, where no start is given. Windows that have not begun are not among them."""
-        log, length = self.evaluator.source.exposures, self.evaluator.settings.window
+        log, length = self.evaluator.source.main, self.evaluator.settings.window
         last = None if end is None else min(end, now)
         if start is None:
             return windows_of_log(log, last, length)
@@ -67,18 +67,19 @@ class OneOff:
         daemon would still wait for is left to it.
         """
         parts, settings = self.evaluator.parts, self.evaluator.settings
-        exposures, health = parts.source.exposures, settings.health
+        health = settings.health
         for window in windows:
             done: list[Evaluation] = []
             for part in parts.names:
+                log = parts.timeline(part)
                 ready, late = parts.completeness(window, part, now)
                 if for_history and not ready:
                     continue
                 waited = now >= parts.span(window, part).end + settings.max_wait
-                if waited and not for_history and not exposures.unread(window):
+                if waited and not for_history and not log.unread(window):
                     late = None
                 fingerprint = parts.fingerprint(window, part, late)
-                due = Due(window, fingerprint, exposures.rows(window), late, part=part)
+                due = Due(window, fingerprint, log.rows(window), late, part=part)
                 done.append(self.evaluator.evaluate(self.runtime, due))
                 waits_for = needed(health) if health else frozenset()
                 if health and part in waits_for and waits_for <= {one.due.part for one in done}:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from monitor.checks import health
+from monitor.checks import health, models
 from monitor.checks.judge import RULE
 from monitor.history.errors import StoreError
 from monitor.history.snapshot import RecommenderState, RuleInfo, Series, Snapshot
@@ -116,9 +116,13 @@ def _asked_for(series: Sequence[Series], watch: Watch) -> Iterator[Series]:
         if result.metric == RULE:
             if (result.labels.get("rule"), result.labels.get("kind")) in rules:
                 yield one
-        elif result.threshold is None or any(
-            each.metric == result.metric and each.labels == result.labels
-            for each in watch.settings.objectives
+        elif (
+            result.threshold is None
+            or one.check == models.NAME  # its bounds are no objectives
+            or any(
+                each.metric == result.metric and each.labels == result.labels
+                for each in watch.settings.objectives
+            )
         ):
             yield one
         else:

@@ -103,7 +103,7 @@ class Watch:
         return sorted(found, key=lambda one: (one.window, one.part == EXPOSURES), reverse=True)
 
     def _due(self, part: Part, now: datetime, since: datetime) -> list[Due]:
-        parts, source = self.evaluator.parts, self.evaluator.source
+        parts = self.evaluator.parts
         candidates = candidate_windows(parts, part, now, since)
         if not candidates:
             return []
@@ -114,7 +114,7 @@ class Watch:
         # At its old end a log loses files for their age. What the history says of that window rests on all of
         # its rows, and must not give way to what a part of them says.
         rows = {one.window: one.rows for one in evaluated}
-        oldest = min(source.exposures.windows(), default=None)
+        oldest = min(parts.timeline(part).windows(), default=None)
         lost = oldest is not None and any(window < oldest for window in rows)
 
         def is_whole(one: Due) -> bool:
@@ -170,7 +170,7 @@ class Watch:
     def forget(self, now: datetime) -> None:
         """Drop what is remembered and no window will ask for again: shown items, users of experiments."""
         span = max(self.settings.metrics.history, timedelta(days=2))
-        reached = self.evaluator.source.exposures.watermark
+        reached = self.evaluator.source.main.watermark
         if reached is not None:
             oldest = min(now, reached) - span - self.settings.catch_up * self.settings.window
             self.evaluator.kept.drop_before(oldest)
@@ -179,10 +179,10 @@ class Watch:
 
     def _blind(self) -> str | None:
         """Why there is nothing to look at, if so: then no window is judged, and no rule can be violated."""
-        exposures = self.evaluator.source.exposures
-        if exposures.error is None and not exposures.entries:
-            return f"no file matches {', '.join(exposures.settings.paths)}"
-        return exposures.error
+        log = self.evaluator.source.main
+        if log.error is None and not log.entries:
+            return f"no file matches {', '.join(log.settings.paths)}"
+        return log.error
 
     def _restore(self, now: datetime) -> None:
         if self._restored:

@@ -95,7 +95,8 @@ class Shop:
         source = self.evaluator.source
         for log in source.logs.values():
             log.refresh(self.runtime.engine, DAY + 30 * HOUR)
-        due = Due(window, source.fingerprint(window), source.exposures.rows(window), late, part=part)
+        known = self.evaluator.parts.timeline(part).rows(window)
+        due = Due(window, source.fingerprint(window, source.logs), known, late, part=part)
         return self.evaluator.evaluate(self.runtime, due)
 
 

@@ -1,0 +1,72 @@
+"""What is told of a model by its samples: the gaps of its AUC, and what explains them.
+
+The AUC and its kin have specs of their own, since exposures have them too; of samples they carry the labels
+`split` and `model`.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from monitor.metrics.family import MetricSpec
+
+SPLIT_LABEL: Final = "split"
+MODEL_LABEL: Final = "model"
+PAIR_LABEL: Final = "pair"
+CAUSE_LABEL: Final = "cause"
+OF_SAMPLES: Final = (SPLIT_LABEL, MODEL_LABEL)
+
+Pair = Literal["train_test", "test_online"]
+PAIRS: Final[tuple[Pair, ...]] = ("train_test", "test_online")
+
+SAMPLE_ROWS: Final = MetricSpec(
+    name="sample_rows",
+    help="Samples of a split of a model that can be judged: with a finite score and a label of 0 or 1.",
+    formula="rows of the split (`online`: in the last `over` before the window's end) whose score is finite "
+    "and whose label is 0 or 1; the detail counts the others",
+    answers="What do the AUCs of this model rest on, and what was left out?",
+    misleads="Many rows of few users are fewer than they look: the intervals take rows as independent.",
+    labels=(SPLIT_LABEL, MODEL_LABEL),
+    requires=("samples",),
+    samples="rows of the split, whatever they hold",
+    no_data="the split has no row of the model",
+    sliced=False,
+)
+AUC_GAP: Final = MetricSpec(
+    name="auc_gap",
+    help="AUC of one split less that of the next: train less test, or test less online, of one model.",
+    formula="AUC of the first split - AUC of the second, each exact as in auc; the interval of the "
+    "difference of independent samples, from DeLong's intervals of both by the square-and-add rule. "
+    "Violated where its lower end is above `gaps`. Where it is not, and half the interval is more than the "
+    "bound, it is `no_data`: such a gap could not have been seen, and the detail says how many rows could "
+    "show it.",
+    answers="Is the model worse in service than in its test, or in its test than in its training, surely?",
+    misleads="Test rows and online rows are different people on different days: some gap is only that, which "
+    "auc_gap_cause says. Online labels are of what the model chose to show. Models are never compared "
+    "with each other.",
+    labels=(PAIR_LABEL, MODEL_LABEL),
+    interval="DeLong",
+    requires=("samples",),
+    samples="rows of both splits",
+    no_data="a split has no row of the model, labels of one class only, or too few of one to see such a gap",
+    sliced=False,
+)
+AUC_GAP_CAUSE: Final = MetricSpec(
+    name="auc_gap_cause",
+    help="Share of a violated AUC gap that one cause explains.",
+    unit="ratio",
+    formula="1 - gap without the cause / gap, cut at 0 and 1: the scores as they would be with the feature "
+    "served as it was joined offline, without the leaked feature, or with the mix of the other split; see "
+    "docs/models.md. Given only while the gap is violated.",
+    answers="Why is the model worse here than there, and what is to be done about it?",
+    misleads="Causes overlap, and their shares need not add up to 1. Without a scoring function the effect "
+    "of a feature is that of an additive fit of the scores, whose R2 the detail gives: where that is low, "
+    "shares are rough. What leaves no trace in the samples is not named.",
+    labels=(PAIR_LABEL, MODEL_LABEL, CAUSE_LABEL),
+    requires=("samples",),
+    samples="rows that the diagnosis looked at, of both splits",
+    no_data="the evidence is there but no share of the gap can be told",
+    sliced=False,
+)
+
+MODEL_SPECS: Final = {spec.name: spec for spec in (SAMPLE_ROWS, AUC_GAP, AUC_GAP_CAUSE)}
