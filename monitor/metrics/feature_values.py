@@ -1,0 +1,114 @@
+"""What a feature's value is, of whatever type: missing or there, number or text, the same or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any, Final, Literal
+
+import ibis
+import ibis.expr.datatypes as dt
+import ibis.expr.types as ir
+
+Kind = Literal["number", "text"]
+
+BATCH: Final = 25
+"""So many features are read by one query: more are no faster, and take more memory."""
+_LONGEST: Final = 60
+
+
+def batches(features: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """The features, as many as one query takes at a time.
+
+    >>> [len(one) for one in batches([f"f{i}" for i in range(60)])]
+    [25, 25, 10]
+    """
+    rest = iter(features)
+    while batch := tuple(islice(rest, BATCH)):
+        yield batch
+
+
+def kind_of(dtype: dt.DataType) -> Kind:
+    """Truth values are the numbers 0 and 1; what is neither number nor text is the text it casts to.
+
+    >>> kind_of(dt.boolean), kind_of(dt.Array(dt.int64))
+    ('number', 'text')
+    """
+    return "number" if dtype.is_numeric() or dtype.is_boolean() else "text"
+
+
+def known(column: ir.Value) -> ir.Value:
+    """The column, null where it is NaN: both say that the value is missing. Empty text is a value."""
+    return ibis.ifelse(column.isnan(), None, column) if column.type().is_floating() else column
+
+
+def as_number(column: ir.Value) -> ir.Value:
+    """The column as float64; text that is no number, such as `NaN`, becomes null."""
+    if column.type().is_boolean():
+        column = column.cast("int64")
+    elif not column.type().is_numeric():
+        return known(as_text(column).try_cast("float64"))
+    return column.cast("float64")
+
+
+def as_text(column: ir.Value) -> ir.Value:
+    """The column as text."""
+    return column if column.type().is_string() else column.cast("string")
+
+
+def grouped_as(column: ir.Value, kind: Kind) -> ir.Value:
+    """The column as what its values are counted by; minus zero is zero."""
+    if kind == "number" and column.type().is_integer():
+        return column
+    return known(as_number(column)) + 0.0 if kind == "number" else as_text(known(column))
+
+
+def exactly(number: float) -> ir.Value:
+    """The number as float64, to the last bit: a plain literal of many digits is a decimal to some engines.
+
+    >>> float(exactly(0.1 + 0.2).execute()) == 0.1 + 0.2
+    True
+    """
+    return ibis.literal(repr(float(number))).cast("float64")
+
+
+def same(one: ir.Value, other: ir.Value, tolerance: float) -> ir.Value:
+    """Whether two values that are there are the same; never null where both are there.
+
+    - Whole numbers, truth values, text and times: equal.
+    - Other numbers: |a - b| <= tolerance * max(|a|, |b|). An infinity is the same as itself only, and 0 as 0.
+    - A number and text: the text is read as a number; text that is none is another value.
+    - The rest, and two types that have nothing in common: the same text.
+    """
+    types = one.type(), other.type()
+    if kind_of(types[0]) == "number" or kind_of(types[1]) == "number":
+        if all(each.is_integer() for each in types) or all(each.is_boolean() for each in types):
+            return one == other
+        return _close(as_number(one), as_number(other), tolerance)
+    if types[0] == types[1] and not types[0].is_nested():
+        return one == other
+    return as_text(one) == as_text(other)
+
+
+def _close(a: ir.Value, b: ir.Value, tolerance: float) -> ir.Value:
+    apart = (a - b).abs()
+    near = (apart <= exactly(tolerance) * ibis.greatest(a.abs(), b.abs())) & ~apart.isinf()
+    return ((a == b) | near).fill_null(False)
+
+
+def written(value: Any) -> str:
+    """A value of a log as plain text: numbers short and alike, whatever their type.
+
+    >>> written(0.0), written(0), written(0.1 + 0.2), written("a b")
+    ('0', '0', '0.3', 'a b')
+    """
+    return f"{value + 0.0:.12g}" if isinstance(value, float) else str(value)
+
+
+def quoted(text: str) -> str:
+    """Text of a log within a sentence: quoted, cut, and nothing in it that cannot be seen.
+
+    >>> quoted("a\\nb"), quoted("x" * 99)[-5:]
+    ("'a\\\\nb'", "xxx…'")
+    """
+    return repr(text if len(text) <= _LONGEST else text[:_LONGEST] + "…")
