@@ -14,7 +14,9 @@ Kind = Literal["number", "text"]
 
 BATCH: Final = 25
 """So many features are read by one query: more are no faster, and take more memory."""
-_LONGEST: Final = 60
+LONGEST: Final = 200
+"""So many characters of a text are kept."""
+_QUOTED: Final = 60
 
 
 def batches(features: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -97,12 +99,12 @@ def _close(a: ir.Value, b: ir.Value, tolerance: float) -> ir.Value:
 
 
 def written(value: Any) -> str:
-    """A value of a log as plain text: numbers short and alike, whatever their type.
+    """A value of a log as text: numbers short and alike, whatever their type; long text cut.
 
     >>> written(0.0), written(0), written(0.1 + 0.2), written("a b")
     ('0', '0', '0.3', 'a b')
     """
-    return f"{value + 0.0:.12g}" if isinstance(value, float) else str(value)
+    return f"{value + 0.0:.12g}" if isinstance(value, float) else str(value)[:LONGEST]
 
 
 def quoted(text: str) -> str:
@@ -111,4 +113,4 @@ def quoted(text: str) -> str:
     >>> quoted("a\\nb"), quoted("x" * 99)[-5:]
     ("'a\\\\nb'", "xxx…'")
     """
-    return repr(text if len(text) <= _LONGEST else text[:_LONGEST] + "…")
+    return repr(text if len(text) <= _QUOTED else text[:_QUOTED] + "…")
