@@ -82,10 +82,11 @@ class FeatureSkew:
 
 @dataclass(frozen=True, slots=True)
 class Skew:
-    """How the rows were paired, and each feature in the order asked for."""
+    """How the rows were paired, each feature in the order asked for, and the tolerance for numbers."""
 
     pairing: Pairing
     features: tuple[FeatureSkew, ...]
+    tolerance: float = TOLERANCE
 
 
 def measure_skew(
@@ -129,13 +130,13 @@ def measure_skew(
     both = _Sides(online, offline, [key for key in keys if key in online.columns and key in offline.columns])
     pairing = both.pairing()
     if pairing.pairs == 0:
-        return Skew(pairing, tuple(FeatureSkew(name, 0, 0, 0, 0) for name in features))
+        return Skew(pairing, tuple(FeatureSkew(name, 0, 0, 0, 0) for name in features), tolerance)
     found: list[FeatureSkew] = []
     for batch in batches(features):
         found += _compared(both, batch, tolerance, times, pairing)
     worst = sorted((one for one in found if one.extra + one.different), key=lambda one: -one.wrong)
     named = {one.feature: _commonest(both, one, tolerance, pairing) for one in worst[:looked_up]}
-    return Skew(pairing, tuple(named.get(one.feature, one) for one in found))
+    return Skew(pairing, tuple(named.get(one.feature, one) for one in found), tolerance)
 
 
 class _Sides:
