@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from pathlib import PurePosixPath
-from urllib.parse import quote, urlsplit
+from typing import Any
 
-from monitor.history.snapshot import RecommenderState, RuleInfo, Series, Snapshot, Violation
+from monitor.history.snapshot import RecommenderState, Series, Snapshot, Violation
 from monitor.history.standing import is_worse
 from monitor.report import numbers, rows
 from monitor.report.page import frame
+from monitor.report.runbooks import web_address
 from monitor.report.views import RulePage
 from monitor.results import Status
 
@@ -30,8 +31,8 @@ def rule_page(
     else:
         return None
     source = _source(series)
-    columns, cells = _table(source)
-    runbook = _web_address(info, docs_url)
+    columns, cells = evidence_table(source.result.evidence if source else ())
+    runbook = web_address(info.runbook, docs_url) if info else ""
     kind = info.kind.value if info is not None else series.result.labels.get("kind", "") if series else ""
     return RulePage(
         frame=frame(snapshot, now),
@@ -73,36 +74,15 @@ def _source(series: Series | None) -> Violation | None:
     return series.violation
 
 
-def _table(source: Violation | None) -> tuple[tuple[str, ...], tuple[tuple[str | None, ...], ...]]:
-    evidence = source.result.evidence if source else ()
+def evidence_table(
+    evidence: Sequence[Mapping[str, Any]],
+) -> tuple[tuple[str, ...], tuple[tuple[str | None, ...], ...]]:
+    """The columns that any of the rows has, and the rows' cells: texts, None where there is no value."""
     keys = list(dict.fromkeys(key for row in evidence for key in row))
     cells = tuple(
         tuple(None if row.get(key) is None else numbers.visible(row[key]) for key in keys) for row in evidence
     )
     return tuple(numbers.visible(key) for key in keys), cells
-
-
-def _web_address(info: RuleInfo | None, docs_url: str) -> str:
-    """The runbook, if it is something that may safely be a link."""
-    address = info.runbook if info else ""
-    try:
-        parts = urlsplit(address)
-    except ValueError:
-        return ""
-    if parts.scheme in ("http", "https"):
-        return address
-    path = PurePosixPath(parts.path)
-    if (
-        not docs_url
-        or not parts.path
-        or parts.scheme
-        or parts.netloc
-        or path.is_absolute()
-        or ".." in path.parts
-    ):
-        return ""
-    fragment = f"#{quote(parts.fragment)}" if parts.fragment else ""
-    return f"{docs_url}/{quote(parts.path)}{fragment}"
 
 
 def _total(snapshot: Snapshot, recommender: str, rule: str) -> str:
