@@ -1,0 +1,167 @@
+"""What every cause is judged from, read once: both splits, the features by bin, and the scoring."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from monitor.diagnosis.area import Ranking, change, mixed_area
+from monitor.diagnosis.columns import Bins, Column, part, read_column
+from monitor.diagnosis.sample import Pairs, Sample
+from monitor.diagnosis.scoring import Rescored, Scorer, Scoring, Surrogate
+from monitor.diagnosis.settings import DiagnosisSettings
+from monitor.statistics.counts import Floats
+from monitor.statistics.intervals import quantile
+
+Pair = Literal["train_test", "test_online"]
+CAUSES = (
+    "time_travel",
+    "pruned_features",
+    "serving_skew",
+    "score_shift",
+    "population_shift",
+    "overfitting",
+)
+EVIDENCE = 20
+"""Rows of evidence that a finding has at most."""
+NAMED = 10
+"""Features that a finding names at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One cause of a gap."""
+
+    cause: str
+    """One of `CAUSES`."""
+    share: float | None
+    """Of the gap, above 0 and at most 1; None where the evidence is there but a share cannot be told."""
+    features: tuple[str, ...]
+    """The most guilty first."""
+    summary: str
+    advice: str
+    evidence: tuple[Mapping[str, Any], ...]
+
+
+class Claim(NamedTuple):
+    """What a cause says for itself."""
+
+    owned: frozenset[str] = frozenset()
+    """Features that it has its hand in, and that no later cause may claim, named or not."""
+    won: float = 0.0
+    """The part of the gap that it explains, in AUC."""
+    finding: Finding | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One gap and all that is known of it."""
+
+    pair: Pair
+    better: Sample
+    worse: Sample
+    train: Sample | None
+    pairs: Pairs | None
+    settings: DiagnosisSettings
+    auc: float
+    """Of `better`."""
+    gap: float
+    columns: Mapping[str, Column]
+    """The features that `better` has."""
+    bins: Mapping[str, Bins]
+    surrogate: Surrogate
+    """Also where the user gives a scoring function: it keeps the features by bin."""
+    scoring: Scoring
+
+    def share(self, won: float, error: float) -> float | None:
+        """The share of the gap that a change of AUC is, None where it is too small or may be chance."""
+        if won <= one_sided(self.settings.confidence) * error or won < self.settings.least_share * self.gap:
+            return None
+        return won / self.gap
+
+    def lost(self, side: str, versions: list[Floats], shares: list[float]) -> tuple[float, float]:
+        """What AUC falls by on a side where its rows get these scores, each its share; and the error."""
+        labels = self.sample(side).labels
+        before = Ranking(self.scoring.base(side), labels).area()
+        after = mixed_area(versions, shares, labels)
+        return change(before, after) if before and after else (0.0, 0.0)
+
+    def sample(self, side: str) -> Sample:
+        """The rows of a side that has scores."""
+        if side == "online" and self.pairs is not None:
+            return self.pairs.online
+        return self.better if side == "better" else self.worse
+
+    def rates(self, feature: str) -> tuple[Floats, Floats, Floats, Floats]:
+        """By bin: rows and positives of `better`, rows and positives of `worse`."""
+        size = self.bins[feature].size
+        found = []
+        for side in ("better", "worse"):
+            codes, labels = self.surrogate.codes(side, feature), self.sample(side).labels
+            found += [np.bincount(codes, minlength=size), np.bincount(codes, labels, size)]
+        rows, positives, worse_rows, worse_positives = (one.astype(np.float64) for one in found)
+        return rows, positives, worse_rows, worse_positives
+
+
+def one_sided(confidence: float) -> float:
+    """How many errors above 0 something is for this confidence that it is above 0.
+
+    >>> round(one_sided(0.975), 2)
+    1.96
+    """
+    return quantile(2 * confidence - 1)
+
+
+def read_case(
+    pair: Pair,
+    better: Sample,
+    worse: Sample,
+    train: Sample | None,
+    pairs: Pairs | None,
+    scorer: Scorer | None,
+    settings: DiagnosisSettings,
+    auc: float,
+    gap: float,
+) -> Case:
+    """Bring the features to one form and learn what they do to the score."""
+    columns = {}
+    for name, values in better.features.items():
+        sides = {"better": values}
+        if name in worse.features:
+            sides["worse"] = worse.features[name]
+        if pairs is not None and name in pairs.online.features:
+            sides["online"] = pairs.online.features[name]
+        if pairs is not None and name in pairs.offline:
+            sides["offline"] = pairs.offline[name]
+        columns[name] = read_column(name, sides)
+    # So many rows a bin that its effect is more than the noise of its rows.
+    most = max(2, min(settings.bins, (len(better) + len(worse)) // settings.least_rows))
+    bins = {name: part(column, most) for name, column in columns.items()}
+    samples = {"better": better, "worse": worse} | ({"online": pairs.online} if pairs else {})
+    surrogate = Surrogate(samples, columns, bins)
+    scoring = surrogate if scorer is None else Rescored(scorer, samples, columns)
+    return Case(pair, better, worse, train, pairs, settings, auc, gap, columns, bins, surrogate, scoring)
+
+
+def labelled(sample: Sample) -> Sample:
+    """The usable rows, scores and labels as float64, times as float64 where there are any."""
+    rows = sample.take(sample.usable())
+    return replace(
+        rows,
+        scores=np.asarray(rows.scores, np.float64),
+        labels=np.asarray(rows.labels, np.float64),
+        times=None if rows.times is None else np.asarray(rows.times, np.float64),
+    )
+
+
+def shown(names: tuple[str, ...] | list[str], most: int = 3) -> str:
+    """Names for a sentence, quoted and cut short: they come from a log.
+
+    >>> shown(["age", "city", "x", "y"])
+    "'age', 'city', 'x' and 1 more"
+    """
+    text = ", ".join(repr(name[:40]) for name in names[:most])
+    return text if len(names) <= most else f"{text} and {len(names) - most} more"

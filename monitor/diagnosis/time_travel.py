@@ -1,0 +1,226 @@
+"""Time travel: the better split knew what nobody knows when the recommendation is made.
+
+Three signs: a feature's own time lies after the event; a feature alone tells the label too well, and no
+longer does in the worse split; test rows are older than the newest row of training.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monitor.diagnosis.area import Ranking, change
+from monitor.diagnosis.case import EVIDENCE, NAMED, Case, Claim, Finding, one_sided, shown
+from monitor.statistics.counts import Floats
+
+CAUSE = "time_travel"
+_SHRUNK = 10.0
+
+
+def from_the_future(case: Case) -> Claim:
+    """Features from the future: by their own time, or because they alone tell too much.
+
+    Share: the gap that vanishes when what these features tell is taken out of the scores of both splits.
+    """
+    dated, strong = _dated(case), _too_strong(case)
+    guilty = tuple(dict.fromkeys([*dated, *strong]))
+    if not guilty:
+        return Claim()
+    won = {one: _won(case, (one,)) for one in guilty}
+    guilty = tuple(sorted(guilty, key=lambda one: (-won[one][0], one)))
+    total, error = won[guilty[0]] if len(guilty) == 1 else _won(case, guilty)
+    share = case.share(total, error)
+    if share is None:
+        return Claim(frozenset(guilty))
+    how = []
+    if dated:
+        first = next(one for one in guilty if one in dated)
+        how.append(f"{shown([first])} is younger than the event on {dated[first]:.1%} of the rows")
+    if strong:
+        first = next(one for one in guilty if one in strong)
+        before, after = strong[first]
+        how.append(f"{shown([first])} alone has AUC {before:.3f}, and {after:.3f} in the worse split")
+    finding = Finding(
+        CAUSE,
+        min(share, 1.0),
+        guilty[:NAMED],
+        f"{shown(guilty)} know the future: {'; '.join(how)}. Without what they tell, {min(share, 1.0):.0%} "
+        f"of the gap of {case.gap:.3f} is gone ({case.scoring.how}).",
+        "Join these features as of the moment of the request, not of the label; train and test again.",
+        (*_alone(strong), *_late_rows(case, guilty, dated))[:EVIDENCE],
+    )
+    return Claim(frozenset(guilty), total, finding)
+
+
+def _won(case: Case, features: tuple[str, ...]) -> tuple[float, float]:
+    lost = []
+    for side in ("better", "worse"):
+        versions = case.scoring.without(side, features)
+        lost.append(case.lost(side, versions, [1 / len(versions)] * len(versions)))
+    (better, error), (worse, other) = lost
+    return better - worse, math.hypot(error, other)
+
+
+def _late(times: Floats | None, own: Floats | None) -> NDArray[np.bool_] | None:
+    """Rows whose feature is younger than their event, among the rows where both times are known."""
+    if times is None or own is None:
+        return None
+    own = np.asarray(own, np.float64)
+    known = ~(np.isnan(times) | np.isnan(own))
+    return np.asarray((own > times)[known]) if known.any() else None
+
+
+def _dated(case: Case) -> dict[str, float]:
+    """Features whose own time says so in `better` (or in the join beside the pairs) and not in `worse`."""
+    found = {}
+    z = one_sided(case.settings.confidence)
+    for name in case.columns:
+        late = _late(case.better.times, case.better.feature_times.get(name))
+        if late is None and case.pairs is not None:
+            late = _late(case.pairs.online.times, case.pairs.offline_times.get(name))
+        served = _late(case.worse.times, case.worse.feature_times.get(name))
+        if late is None:
+            continue
+        rate, other = float(late.mean()), 0.0 if served is None else float(served.mean())
+        spread = rate * (1 - rate) / len(late) + (
+            other * (1 - other) / len(served) if served is not None else 0
+        )
+        if rate - other > case.settings.future + z * math.sqrt(spread):
+            found[name] = rate
+    return found
+
+
+def _too_strong(case: Case) -> dict[str, tuple[float, float]]:
+    """Features that alone have a high AUC in `better`, and have lost it in `worse`.
+
+    A value is scored by the label rate of its bin in `better`. Bins that `worse` has much more of are left
+    out: they are a default, not a feature that knows less. And `better` is weighed to the mix of `worse`:
+    where its AUC falls as well, the feature's spread has changed and not what it tells.
+    """
+    found = {}
+    bounds = case.settings
+    for name in case.columns:
+        if not case.columns[name].varies("worse") or _is_older_copy(case, name):
+            continue
+        rows, positives, worse_rows, worse_positives = case.rates(name)
+        rate = (positives + _SHRUNK * positives.sum() / rows.sum()) / (rows + _SHRUNK)
+        before = _table_auc(rate, rows, positives)
+        if before is None or before < bounds.single_auc:
+            continue
+        share, worse_share = rows / rows.sum(), worse_rows / worse_rows.sum()
+        same = (rows > 0) & ~((worse_share - share > bounds.spike) & (worse_share > 2 * share))
+        if worse_rows[same].sum() < bounds.least_rows:
+            continue
+        mix = np.where(same, worse_rows / np.maximum(rows, 1), 0.0)
+        kept = _table_auc(rate, rows * mix, positives * mix)
+        after = _table_auc(rate, worse_rows * same, worse_positives * same)
+        if kept is None or after is None:
+            continue
+        if after < bounds.single_auc and min(before, kept) - after > bounds.single_drop:
+            found[name] = (before, after)
+    return found
+
+
+def _table_auc(rate: Floats, rows: Floats, positives: Floats) -> float | None:
+    labels = np.repeat([1, 0], len(rate))
+    found = Ranking(np.tile(rate, 2), labels).area(np.concatenate([positives, rows - positives]))
+    return found and found.auc
+
+
+def _is_older_copy(case: Case, name: str) -> bool:
+    """Whether the pairs' own times say that the offline value was known, and the online one is older."""
+    if case.pairs is None or case.pairs.online.times is None:
+        return False
+    offline, online = case.pairs.offline_times.get(name), case.pairs.online.feature_times.get(name)
+    if offline is None or online is None:
+        return False
+    known = np.asarray(offline) <= case.pairs.online.times
+    return float(np.mean(known)) > 1 - case.settings.future and bool(np.any(np.asarray(online) < offline))
+
+
+def _alone(strong: Mapping[str, tuple[float, float]]) -> list[dict[str, Any]]:
+    return [
+        {"feature": name, "auc_better": before, "auc_worse": after}
+        for name, (before, after) in strong.items()
+    ]
+
+
+def _late_rows(case: Case, guilty: tuple[str, ...], dated: Mapping[str, float]) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for name in guilty:
+        own, times = case.better.feature_times.get(name), case.better.times
+        if name not in dated or own is None or times is None:
+            continue
+        column = case.columns[name]
+        late = np.asarray(own, np.float64) - times
+        order = np.argsort(-np.where(np.isnan(late), -np.inf, late), kind="stable")[:5]
+        rows += [
+            {
+                "id": None if case.better.ids is None else case.better.ids[at],
+                "feature": name,
+                "value": column.plain(column.sides["better"][at]),
+                "event_time": float(times[at]),
+                "feature_time": float(np.asarray(own)[at]),
+                "label": int(case.better.labels[at]),
+            }
+            for at in order.tolist()
+            if late[at] > 0
+        ]
+    return rows
+
+
+def older_test_rows(case: Case) -> Claim:
+    """Test rows older than the newest row of training, whose neighbours in time the model has seen.
+
+    Share: what the AUC of test loses on the rows that are newer, where there are enough. Where there are not,
+    as in a random split, the share is None: such a split is a reason to doubt the test, and no proof.
+    """
+    train, test = case.train, case.better
+    if case.pair != "test_online" or train is None or train.times is None or test.times is None:
+        return Claim()
+    known = train.times[~np.isnan(train.times)]
+    dated = ~np.isnan(test.times)
+    if not known.size or not dated.any():
+        return Claim()
+    newest = float(known.max())
+    older = dated & (test.times < newest)
+    rate = float(older.sum() / dated.sum())
+    if rate <= case.settings.older:
+        return Claim()
+    newer = (dated & ~older).astype(np.float64)
+    ranking = Ranking(test.scores, test.labels)
+    whole, rest = ranking.area(), ranking.area(newer)
+    share, won = None, 0.0
+    fewest = min(float(newer @ ranking.positive), float(newer @ ~ranking.positive))
+    if whole is not None and rest is not None and fewest >= case.settings.least_rows:
+        won, error = change(whole, rest)
+        share = case.share(won, error)
+        if share is None:
+            return Claim()
+    at = np.flatnonzero(older)
+    at = at[np.argsort(test.times[at], kind="stable")][:EVIDENCE]
+    lost = (
+        "too few are newer to tell what that hides"
+        if share is None
+        else f"on the newer ones AUC is {won:.3f} lower, {min(share, 1.0):.0%} of the gap of {case.gap:.3f}"
+    )
+    finding = Finding(
+        CAUSE,
+        None if share is None else min(share, 1.0),
+        (),
+        f"{rate:.1%} of the test rows are older than the newest row of training; {lost}.",
+        "Split by time: test on rows that are newer than all of training.",
+        tuple(
+            {
+                "id": None if test.ids is None else test.ids[one],
+                "event_time": float(test.times[one]),
+                "newest_train_time": newest,
+            }
+            for one in at.tolist()
+        ),
+    )
+    return Claim(frozenset(), won, finding)
