@@ -14,8 +14,9 @@ from monitor.history.snapshot import LogState, RecommenderState, Series, Snapsho
 from monitor.history.standing import is_worse, worst
 from monitor.metrics.catalogue import ALL_SPECS
 from monitor.metrics.health_specs import HEALTH_SPECS
-from monitor.report import numbers, rows
+from monitor.report import gaps, numbers, rows
 from monitor.report.health import health_view
+from monitor.report.models import model_views
 from monitor.report.views import (
     Frame,
     Group,
@@ -37,9 +38,9 @@ _COUNTERS: Final = {
 }
 
 
-def overview(snapshot: Snapshot, now: datetime) -> OverviewPage:
-    """The first page: every recommender, the one in the worst state first."""
-    views = [recommender(state, snapshot, now) for state in snapshot.recommenders]
+def overview(snapshot: Snapshot, now: datetime, docs_url: str = "") -> OverviewPage:
+    """The first page: every recommender, the one in the worst state first; runbooks are below `docs_url`."""
+    views = [recommender(state, snapshot, now, docs_url) for state in snapshot.recommenders]
     views.sort(key=lambda view: _rank(Status(view.verdict.key)))
     return OverviewPage(
         frame=frame(snapshot, now),
@@ -63,11 +64,13 @@ def _headline(views: list[RecommenderView]) -> str:
     return f"{bad} of {len(views):,} recommenders {'needs' if bad == 1 else 'need'} attention"
 
 
-def recommender_page(snapshot: Snapshot, name: str, now: datetime) -> RecommenderPage | None:
+def recommender_page(
+    snapshot: Snapshot, name: str, now: datetime, docs_url: str = ""
+) -> RecommenderPage | None:
     """One recommender's page, None where there is no such recommender."""
     for state in snapshot.recommenders:
         if state.name == name:
-            return RecommenderPage(frame(snapshot, now), recommender(state, snapshot, now))
+            return RecommenderPage(frame(snapshot, now), recommender(state, snapshot, now, docs_url))
     return None
 
 
@@ -89,32 +92,45 @@ def frame(snapshot: Snapshot, now: datetime) -> Frame:
     )
 
 
-def recommender(state: RecommenderState, snapshot: Snapshot, now: datetime) -> RecommenderView:
+def recommender(
+    state: RecommenderState, snapshot: Snapshot, now: datetime, docs_url: str = ""
+) -> RecommenderView:
     """Everything about one recommender."""
     rules = [series for series in state.series if rows.is_rule(series.result)]
-    objectives = [series for series in state.series if rows.has_objective(series.result)]
-    metrics = [s for s in state.series if not rows.is_rule(s.result) and not rows.is_slice(s.result)]
-    metrics = [series for series in metrics if series.result.metric not in HEALTH_SPECS]
+    of_models = [series for series in state.series if rows.is_of_model(series.result)]
+    objectives = [s for s in state.series if rows.has_objective(s.result) and not rows.is_of_model(s.result)]
+    measured = [s for s in state.series if not rows.is_rule(s.result) and not rows.is_slice(s.result)]
+    measured = [series for series in measured if series.result.metric not in HEALTH_SPECS]
+    metrics = [series for series in measured if not rows.is_of_model(series.result)]
+    judged_gaps = gaps.gaps_that_count(of_models)
     slices = [s for s in state.series if not rows.is_rule(s.result) and rows.is_slice(s.result)]
     judged = {series.result.labels.get("rule") for series in rules}
     pending = [rows.pending_row(state.name, info) for info in state.rules if info.rule not in judged]
     rule_rows = [rows.rule_row(series, now) for series in _worst_first(rules)] + pending
     objective_rows = [rows.objective_row(series, now) for series in _worst_first(objectives)]
     judged_rules = [series for series in rules if series.standing is not Status.UNDEFINED]  # those that apply
-    statuses = [series.standing for series in (*judged_rules, *objectives)]
-    statuses += [Status.ERROR for series in metrics if series.result.status is Status.ERROR]
+    statuses = [series.standing for series in (*judged_rules, *objectives, *judged_gaps)]
+    statuses += [Status.ERROR for series in measured if series.result.status is Status.ERROR]
     statuses += [Status.ERROR] if state.error is not None else []
-    if not (rules or objectives or pending):  # judged by nobody: then only whether the log itself is well
+    if not (
+        rules or objectives or judged_gaps or pending
+    ):  # judged by nobody: then only whether the log itself is well
         statuses += [series.standing for series in metrics if series.result.is_about_a_log]
-    failed = [s for s in metrics if s.result.status is Status.ERROR and not rows.has_objective(s.result)]
+    gap_rows = [gaps.attention_row(gap, of_models, now) for gap in _worst_first(judged_gaps)]
+    failed = [s for s in measured if s.result.status is Status.ERROR and not rows.has_objective(s.result)]
     failed_rows = [rows.objective_row(series, now) for series in failed]
-    shown = (*rule_rows, *objective_rows, *failed_rows)
+    shown = (*rule_rows, *objective_rows, *gap_rows, *failed_rows)
     attention = [row for row in shown if row.verdict.key not in ("ok", "undefined") and row.since]
     return RecommenderView(
         name=numbers.visible(state.name),
         href=rows.recommender_href(state.name),
         verdict=rows.verdict(worst(statuses)),
-        summary=_summary([series.standing for series in judged_rules], objectives, len(pending)),
+        summary=_summary(
+            [series.standing for series in judged_rules],
+            [series.standing for series in objectives],
+            [series.standing for series in judged_gaps],
+            len(pending),
+        ),
         error=numbers.visible_lines(state.error or ""),
         last_window="" if state.last_window is None else numbers.window(state.last_window),
         last_run=None if state.last_run is None else rows.moment(state.last_run, now),
@@ -125,6 +141,7 @@ def recommender(state: RecommenderState, snapshot: Snapshot, now: datetime) -> R
         lately=tuple(rows.lately(series, now) for series in rules if rows.is_over(series)),
         rules=tuple(rule_rows),
         objectives=tuple(objective_rows),
+        models=model_views(of_models, now, docs_url),
         metrics=_metric_groups(metrics, now),
         slices=_slice_groups(slices, now),
         slice_count=len(slices),
@@ -145,7 +162,7 @@ def _empty(state: RecommenderState) -> str:
     return text + "a window is judged once the log has moved past its end by the configured lateness."
 
 
-def _summary(rules: list[Status], objectives: list[Series], pending: int) -> str:
+def _summary(rules: list[Status], objectives: list[Status], of_gaps: list[Status], pending: int) -> str:
     counts = Counter(rules)
     violated, ok = counts[Status.VIOLATED], counts[Status.OK]
     unjudged = len(rules) - violated - ok
@@ -153,8 +170,13 @@ def _summary(rules: list[Status], objectives: list[Series], pending: int) -> str
     parts += [f"{unjudged} could not be judged"] if unjudged else []
     parts += [f"{ok} ok" if parts else f"{_plural(ok, 'rule')} ok"] if ok else []
     parts += [f"{pending} not judged yet"] if pending else []
-    missed = sum(series.standing is Status.VIOLATED for series in objectives)
+    missed = objectives.count(Status.VIOLATED)
     parts += [f"{_plural(missed, 'objective')} missed"] if missed else []
+    large, fine = of_gaps.count(Status.VIOLATED), of_gaps.count(Status.OK)
+    unseen = len(of_gaps) - large - fine
+    parts += [f"{_plural(large, 'AUC gap')} too large"] if large else []
+    parts += [f"{_plural(unseen, 'AUC gap')} could not be judged"] if unseen else []
+    parts += [f"{_plural(fine, 'AUC gap')} ok"] if fine and not (large or unseen) else []
     return " · ".join(parts) or "no rules"
 
 

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from monitor.history.snapshot import RuleInfo, Series
 from monitor.metrics.catalogue import ALL_SPECS
+from monitor.metrics.model_specs import MODEL_LABEL
 from monitor.report import numbers
 from monitor.report.sparkline import sparkline
 from monitor.report.views import Lately, Moment, Row, Verdict
@@ -41,12 +42,25 @@ def rule_href(recommender: str, rule: str) -> str:
     return f"{recommender_href(recommender)}/rules/{quote(rule, safe='', errors='replace')}"
 
 
+def model_name(model: str) -> str:
+    """How a model is called where people read; a log need not name its one.
+
+    >>> model_name("v1"), model_name("")
+    ('v1', '(no name)')
+    """
+    return model or "(no name)"
+
+
 def is_rule(result: Result) -> bool:
     return result.metric == "rule"
 
 
 def is_slice(result: Result) -> bool:
     return "dimension" in result.labels
+
+
+def is_of_model(result: Result) -> bool:
+    return MODEL_LABEL in result.labels and not is_slice(result)
 
 
 def has_objective(result: Result) -> bool:
@@ -102,6 +116,10 @@ def objective_row(series: Series, now: datetime) -> Row:
     return _row(series, now, name=series.result.metric, note=f"{by}{own}" if own else "", href="")
 
 
+def gap_row(series: Series, now: datetime, *, name: str, href: str = "") -> Row:
+    return _row(series, now, name=name, note="", href=href)
+
+
 def metric_row(series: Series, now: datetime) -> Row:
     """A row within its metric's group: it is named by what tells it from the group's other rows."""
     return _row(series, now, name=_own(series.result), note="", href="")
@@ -113,7 +131,11 @@ def _own(result: Result) -> str:
     >>> _own(Result(metric="recall", labels={"k": "10", "by": "macro"}, status=Status.OK, definition="1"))
     'macro, k 10'
     """
-    own = [(key, text) for key, text in result.labels.items() if key not in _SLICE_LABELS]
+    own = [
+        (key, model_name(text) if key == MODEL_LABEL else text)
+        for key, text in result.labels.items()
+        if key not in _SLICE_LABELS
+    ]
     bare = [text for key, text in own if key in _BARE_LABELS]
     return ", ".join([*bare, *(f"{key} {text}" for key, text in own if key not in _BARE_LABELS)])
 
@@ -138,6 +160,14 @@ def lately(series: Series, now: datetime) -> Lately:
     return Lately(row.name, row.href, counted, moment(series.violation.window.start, now))
 
 
+def interval_text(result: Result) -> str:
+    """The interval as people read it, empty where there is none."""
+    if result.lower is None or result.upper is None:
+        return ""
+    show = shower(result.metric)
+    return f"{show(result.lower)} to {show(result.upper)}"
+
+
 def _row(series: Series, now: datetime, *, name: str, note: str, href: str) -> Row:
     result = series.result
     show = shower(result.metric)
@@ -145,9 +175,6 @@ def _row(series: Series, now: datetime, *, name: str, note: str, href: str) -> R
     if result.violations is not None:
         counted = numbers.count(result.violations)
         counted += f" of {numbers.count(result.samples)}" if result.samples is not None else ""
-    interval = ""
-    if result.lower is not None and result.upper is not None:
-        interval = f"{show(result.lower)} to {show(result.upper)}"
     standing = series.standing
     return Row(
         name=numbers.visible(name),
@@ -157,7 +184,7 @@ def _row(series: Series, now: datetime, *, name: str, note: str, href: str) -> R
         value="" if result.value is None else show(result.value),
         bound=_bound(result, show),
         counted=counted,
-        interval=interval,
+        interval=interval_text(result),
         samples="" if result.samples is None else numbers.count(result.samples),
         since=moment(series.since, now),
         spark=sparkline(series.past, show, result.threshold),

@@ -83,6 +83,79 @@ class HealthView:
 
 
 @dataclass(frozen=True, slots=True)
+class Measure:
+    """One number in a cell; `value` is empty where there is none, and then `verdict` says why."""
+
+    value: str
+    interval: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class SplitView:
+    """What is known of a model on one split. A measure that the window does not have is None."""
+
+    name: str
+    rows: Measure | None
+    auc: Measure | None
+    user_auc: Measure | None
+    user_auc_otherwise: str  # by the other weights
+    log_loss: Measure | None
+    calibration: Measure | None
+    spark: Sparkline | None  # of the AUC
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CauseView:
+    """What explains a violated gap; `percent` of it, and None where a share cannot be told."""
+
+    name: str
+    share: str
+    percent: float | None
+    detail: str
+    href: str
+    evidence: int
+    runbook: str  # an address, empty where it is only known as a path
+    runbook_path: str
+
+
+@dataclass(frozen=True, slots=True)
+class GapView:
+    """The gap between two splits, the causes of one that is violated, and how far the scores are apart."""
+
+    row: Row
+    causes: tuple[CauseView, ...]
+    unexplained: str  # why a gap that stands violated has no causes
+    distances: tuple[tuple[str, Measure], ...]
+    distance_note: str
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureView:
+    """A feature in service against its fellow offline, and against what the model was trained on."""
+
+    name: str
+    skew: Measure | None
+    pairs: str
+    distances: tuple[Measure | None, ...]  # in the order of the distances' names
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelView:
+    """`lacking` says why features could not be compared; `left_out` of them are not shown."""
+
+    name: str
+    verdict: Verdict
+    splits: tuple[SplitView, ...]
+    gaps: tuple[GapView, ...]
+    features: tuple[FeatureView, ...]
+    left_out: int
+    lacking: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RecommenderView:
     name: str
     href: str
@@ -98,6 +171,7 @@ class RecommenderView:
     lately: tuple[Lately, ...]  # what is well again, and was violated in one of the recent windows
     rules: tuple[Row, ...]
     objectives: tuple[Row, ...]
+    models: tuple[ModelView, ...]
     metrics: tuple[Group, ...]
     slices: tuple[Group, ...]
     slice_count: int
@@ -153,3 +227,21 @@ class RulePage:
     rows: tuple[tuple[str | None, ...], ...]
     total: str  # violations in all judged windows
     empty: str  # why there is no evidence
+
+
+@dataclass(frozen=True, slots=True)
+class CausePage:
+    """One cause of a model's gap and its evidence: cells as on a rule's page."""
+
+    frame: Frame
+    recommender: str
+    recommender_href: str
+    model: str
+    gap: Row
+    cause: CauseView
+    samples: str
+    window: str
+    evaluated: Moment
+    definition: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str | None, ...], ...]

@@ -1,0 +1,46 @@
+"""The page of one cause of a model's gap: what was found, what to do, and the rows that show it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from monitor.history.snapshot import Snapshot
+from monitor.metrics.model_specs import CAUSE_LABEL, MODEL_LABEL, PAIR_LABEL
+from monitor.report import gaps, numbers, rows
+from monitor.report.evidence import evidence_table
+from monitor.report.page import frame
+from monitor.report.views import CausePage
+
+
+def cause_page(
+    snapshot: Snapshot, recommender: str, model: str, pair: str, cause: str, now: datetime, docs_url: str = ""
+) -> CausePage | None:
+    """The evidence of a cause, None where the last window names none of this kind."""
+    state = next((s for s in snapshot.recommenders if s.name == recommender), None)
+    if state is None:
+        return None
+    of_models = [one for one in state.series if rows.is_of_model(one.result)]
+    wanted = {PAIR_LABEL: pair, MODEL_LABEL: model}
+    gap = next((one for one in gaps.gaps_of(of_models) if dict(one.result.labels) == wanted), None)
+    if gap is None:
+        return None
+    causes = gaps.causes_of(gap, of_models)
+    series = next((one for one in causes if one.result.labels[CAUSE_LABEL] == cause), None)
+    if series is None:
+        return None
+    result = series.result
+    columns, cells = evidence_table(result.evidence)
+    return CausePage(
+        frame=frame(snapshot, now),
+        recommender=numbers.visible(state.name),
+        recommender_href=rows.recommender_href(state.name),
+        model=numbers.visible(rows.model_name(model)),
+        gap=rows.gap_row(gap, now, name=gaps.pair_name(pair)),
+        cause=gaps.cause_view(series, docs_url),
+        samples="" if result.samples is None else numbers.count(result.samples),
+        window=numbers.window(series.window),
+        evaluated=rows.moment(series.evaluated_at, now),
+        definition=numbers.visible(result.definition),
+        columns=columns,
+        rows=cells,
+    )

@@ -1,0 +1,173 @@
+"""The gaps of a model's AUC as they are shown: their state, and the causes of those that are violated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+from urllib.parse import quote
+
+from monitor.history.snapshot import Series
+from monitor.logs.columns import ONLINE
+from monitor.metrics.feature_specs import DISTANCES, SCORE_DISTANCE
+from monitor.metrics.model_specs import (
+    AUC_GAP,
+    AUC_GAP_CAUSE,
+    CAUSE_LABEL,
+    MODEL_LABEL,
+    PAIR_LABEL,
+    SAMPLE_ROWS,
+    SPLIT_LABEL,
+)
+from monitor.metrics.split_results import SIDES
+from monitor.report import numbers, rows
+from monitor.report.runbooks import web_address
+from monitor.report.views import CauseView, GapView, Measure, Row
+from monitor.results import Result, Status
+
+_DETAIL: Final = 2000  # a cause says what was found and what to do
+_RUNBOOKS: Final = {
+    "time_travel": "RecsysTimeTravel",
+    "pruned_features": "RecsysPrunedFeatures",
+    "serving_skew": "RecsysServingSkew",
+    "score_shift": "RecsysScoreShift",
+    "population_shift": "RecsysPopulationShift",
+    "overfitting": "RecsysModelOverfits",
+}
+_GAP_RUNBOOK: Final = "RecsysAucGap"
+_PAIRS: Final[dict[str, str]] = {pair: " less ".join(sides) for pair, sides in SIDES.items()}
+
+
+def pair_name(pair: str) -> str:
+    """The two splits in words.
+
+    >>> pair_name("test_online")
+    'test less online'
+    """
+    return _PAIRS[pair]
+
+
+def cause_href(recommender: str, result: Result) -> str:
+    """The address of a cause's evidence.
+
+    A model may be called anything, also nothing or `..`: so its name is last and has something before it.
+
+    >>> labels = {"pair": "test_online", "cause": "serving_skew", "model": "a/b?"}
+    >>> cause_href("shop", Result(metric="auc_gap_cause", labels=labels, status=Status.OK, definition="1"))
+    'recommenders/shop/gaps/test_online/serving_skew/model-a%2Fb%3F'
+    """
+    pair, cause, model = (
+        quote(result.labels[label], safe="", errors="replace")
+        for label in (PAIR_LABEL, CAUSE_LABEL, MODEL_LABEL)
+    )
+    return f"{rows.recommender_href(recommender)}/gaps/{pair}/{cause}/model-{model}"
+
+
+def gaps_of(series: Iterable[Series]) -> list[Series]:
+    """The series that are gaps, in the order in which a model meets its splits."""
+    order = list(_PAIRS)
+    found = [one for one in series if one.result.metric == AUC_GAP.name]
+    return sorted(found, key=lambda one: order.index(one.result.labels[PAIR_LABEL]))
+
+
+def gaps_that_count(series: Sequence[Series]) -> list[Series]:
+    """The gaps whose state is the recommender's as well.
+
+    Where some model is served, one that is not has no online rows to be judged by, and nobody has to act.
+    """
+    served = {
+        one.result.labels[MODEL_LABEL]
+        for one in series
+        if one.result.metric == SAMPLE_ROWS.name
+        and one.result.labels[SPLIT_LABEL] == ONLINE
+        and one.result.status is Status.OK
+    }
+    return [
+        gap
+        for gap in gaps_of(series)
+        if not served or gap.result.labels[MODEL_LABEL] in served or gap.standing is not Status.NO_DATA
+    ]
+
+
+def causes_of(gap: Series, series: Iterable[Series]) -> list[Series]:
+    """What explains the gap, that of the largest share first; nothing unless its last window is violated."""
+    if gap.result.status is not Status.VIOLATED:
+        return []
+    found = [
+        one
+        for one in series
+        if one.result.metric == AUC_GAP_CAUSE.name
+        and all(one.result.labels.get(key) == text for key, text in gap.result.labels.items())
+    ]
+    return sorted(found, key=lambda one: -1.0 if one.result.value is None else one.result.value, reverse=True)
+
+
+def gap_view(gap: Series, series: Sequence[Series], now: datetime, docs_url: str) -> GapView:
+    """One gap; `series` are all of its model."""
+    causes = causes_of(gap, series)
+    unexplained = ""
+    if gap.standing is Status.VIOLATED and not causes:
+        unexplained = "No cause was found that clearly explains it."
+        if gap.result.status is not Status.VIOLATED:
+            unexplained = (
+                "The gap of the last window is not surely too large, so it was not explained again; "
+                "it stands until a window clears it."
+            )
+    pair = gap.result.labels[PAIR_LABEL]
+    apart = {
+        one.result.labels["by"]: one.result
+        for one in series
+        if one.result.metric == SCORE_DISTANCE.name and one.result.labels[PAIR_LABEL] == pair
+    }
+    known = [apart[by] for by in DISTANCES if by in apart]
+    return GapView(
+        row=rows.gap_row(gap, now, name=pair_name(pair)),
+        causes=tuple(cause_view(one, docs_url) for one in causes),
+        unexplained=unexplained,
+        distances=tuple((distance_name(one), measure(one)) for one in known),
+        distance_note=next((numbers.visible(one.detail) for one in known if one.detail), ""),
+    )
+
+
+def cause_view(series: Series, docs_url: str) -> CauseView:
+    """One cause, with the ways to its evidence and its runbook."""
+    result = series.result
+    path = f"docs/runbooks/{_RUNBOOKS.get(result.labels[CAUSE_LABEL], _GAP_RUNBOOK)}.md"
+    known = result.value is not None
+    return CauseView(
+        name=numbers.visible(result.labels[CAUSE_LABEL].replace("_", " ")),
+        share=rows.shower(result.metric)(result.value) if result.value is not None else "",
+        percent=round(100 * min(max(result.value or 0.0, 0.0), 1.0), 1) if known else None,
+        detail=numbers.visible(result.detail, _DETAIL),
+        href=cause_href(series.recommender, result),
+        evidence=len(result.evidence),
+        runbook=web_address(path, docs_url),
+        runbook_path=path,
+    )
+
+
+def attention_row(gap: Series, series: Iterable[Series], now: datetime) -> Row:
+    """A gap among what needs attention: it names its model and its first cause, and leads to the evidence."""
+    model, pair = gap.result.labels[MODEL_LABEL], gap.result.labels[PAIR_LABEL]
+    note = f"model {rows.model_name(model)}"
+    causes = causes_of(gap, [one for one in series if one.result.labels[MODEL_LABEL] == model])
+    href, evidence = f"{rows.recommender_href(gap.recommender)}#models", 0
+    if causes:
+        first = causes[0].result
+        note += f", first cause: {first.labels[CAUSE_LABEL].replace('_', ' ')}"
+        if first.evidence:
+            href, evidence = cause_href(gap.recommender, first), len(first.evidence)
+    row = rows.gap_row(gap, now, name=f"AUC {pair_name(pair)}", href=href)
+    return replace(row, note=numbers.visible(note), evidence=evidence)
+
+
+def distance_name(result: Result) -> str:
+    """The name of a distance in words."""
+    return result.labels["by"].replace("_", " ")
+
+
+def measure(result: Result) -> Measure:
+    """A result as one cell."""
+    value = "" if result.value is None else rows.shower(result.metric)(result.value)
+    return Measure(value, rows.interval_text(result), rows.verdict(result.status))
