@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from starlette.applications import Starlette
+from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -26,7 +27,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from monitor import __version__
 from monitor.history.snapshot import Snapshot
-from monitor.report import evidence, numbers, page
+from monitor.report import cause, evidence, numbers, page
 from monitor.service.auth import BasicAuth, Passwords
 from monitor.service.exporter import Exporter, SnapshotCollector
 from monitor.service.settings import ServerSettings
@@ -55,6 +56,15 @@ class ReloadOutcome:
 
     ok: bool
     message: str = ""
+
+
+class _Text(StringConvertor):
+    """The rest of an address: a model's name may be empty, or have slashes and line breaks."""
+
+    regex = r"[\s\S]*"
+
+
+register_url_convertor("text", _Text())
 
 
 class Guard:
@@ -116,6 +126,7 @@ def make_app(
             Route("/", pages.overview),
             Route("/recommenders/{name}", pages.recommender),
             Route("/recommenders/{name}/rules/{rule:path}", pages.rule),
+            Route("/recommenders/{name}/gaps/{pair}/{cause}/model-{model:text}", pages.cause),
             Route("/static/style.css", _style),
             Route("/metrics", supervisor.metrics),
             Route("/-/healthy", supervisor.healthy),
@@ -145,10 +156,10 @@ class _Pages:
         )
 
     def overview(self, request: Request) -> Response:
-        return self._render(request, "overview.html", page.overview(self._current(), _now()))
+        return self._render(request, "overview.html", page.overview(self._current(), _now(), self._docs_url))
 
     def recommender(self, request: Request) -> Response:
-        found = page.recommender_page(self._current(), request.path_params["name"], _now())
+        found = page.recommender_page(self._current(), request.path_params["name"], _now(), self._docs_url)
         if found is None:
             raise HTTPException(404, "There is no recommender of this name.")
         return self._render(request, "recommender.html", found)
@@ -159,6 +170,13 @@ class _Pages:
         if found is None:
             raise HTTPException(404, "There is no rule of this name; it may have left the config.")
         return self._render(request, "rule.html", found)
+
+    def cause(self, request: Request) -> Response:
+        name, model, pair, named = (request.path_params[key] for key in ("name", "model", "pair", "cause"))
+        found = cause.cause_page(self._current(), name, model, pair, named, _now(), self._docs_url)
+        if found is None:
+            raise HTTPException(404, "The last window names no such cause of a gap; the gap may be over.")
+        return self._render(request, "cause.html", found)
 
     def not_found(self, request: Request, error: Exception) -> Response:
         detail = getattr(error, "detail", "")
