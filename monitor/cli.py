@@ -55,6 +55,13 @@ class Format(StrEnum):
     JUNIT = "junit"
 
 
+class Listing(StrEnum):
+    """How `diagnose` prints what it found."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
 def main() -> None:
     """Run a command; a failure ends in a sentence and an exit code, never in a traceback."""
     with guarded():
@@ -224,6 +231,39 @@ def backfill(
     from monitor import commands
 
     sys.exit(commands.backfill(config, first, last, only))
+
+
+@app.command(
+    epilog="Example: recsys-monitor diagnose --config shop.yaml --model ranker-v7\n\n"
+    "Exit codes: 0 no gap is too large, 1 one is, 2 a wrong config or usage, or no such model, "
+    "3 a gap could not be judged."
+)
+def diagnose(
+    config: ConfigPath,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", "-m", metavar="MODEL", help="Only this model; else all that are judged."),
+    ] = None,
+    only: Only = None,
+    output: Annotated[
+        Listing, typer.Option("--format", "-f", help="How to print it; json holds the evidence.")
+    ] = Listing.TABLE,
+) -> None:
+    """Compare a model's AUC in training, test and service, and say why it falls.
+
+    It looks at the samples up to the newest online row. A gap that is too large with confidence is explained:
+    each cause with the share of the gap that is its own, the features, and what to do. Nothing is written.
+    """
+    from monitor.diagnosing import diagnose as diagnosed
+    from monitor.report import diagnosis
+
+    found, code = diagnosed(config, model, only)
+    with printing():
+        if output is Listing.JSON:
+            typer.echo(diagnosis.as_json(found))
+        else:
+            diagnosis.print_diagnosis(found, out)
+    sys.exit(code)
 
 
 app.command("power", epilog=POWER_EPILOG)(power)

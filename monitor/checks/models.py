@@ -6,17 +6,19 @@ its online rows. A gap is only ever taken between splits of one model.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import ibis.expr.types as ir
 
+from monitor.checks.model_causes import Rows, explain
+from monitor.checks.model_features import Kept, features_in_service, scores_of_pairs
 from monitor.checks.samples import FileKey, Samples, values_of
 from monitor.checks.settings import RecommenderSettings
 from monitor.checks.slices import Text, text_of, value_names
 from monitor.logs.columns import MODEL, ONLINE, TEST, TRAIN, TS
 from monitor.logs.engine import Engine
-from monitor.metrics.model_specs import PAIRS
+from monitor.metrics.model_specs import AUC_GAP, MODEL_LABEL, PAIRS
 from monitor.metrics.split_results import SIDES, gap_result, split_results
 from monitor.metrics.splits import Sums, measure_splits
 from monitor.results import Result, Status, Window
@@ -33,6 +35,7 @@ class _Reference:
     sums: Sums = field(default_factory=Sums)
     newest: tuple[str, ...] = ()  # the models, the latest trained first
     names: dict[str, Text] = field(default_factory=dict)  # how the values of a slice are written
+    kept: Kept = field(default_factory=Kept)
 
 
 class ModelsCheck:
@@ -43,8 +46,8 @@ class ModelsCheck:
         self._samples = samples
         self._reference = _Reference()
 
-    def run(self, engine: Engine, window: Window) -> list[Result]:
-        """Every result of the models that are judged, as of the window's end."""
+    def run(self, engine: Engine, window: Window, wanted: str | None = None) -> list[Result]:
+        """Every result of the models that are judged, or of the one wanted, as of the window's end."""
         try:
             self._samples.look(engine)
             self._refer(engine)
@@ -53,7 +56,8 @@ class ModelsCheck:
             if rows is not None and not names:
                 names = self._value_names(rows)
             online = Sums() if rows is None else self._measured(rows, names)
-            return list(self._results(online))
+            found = list(self._results(online, wanted))
+            return [*found, *self._further(engine, found, rows)]
         finally:
             self._samples.release(engine)
 
@@ -62,6 +66,17 @@ class ModelsCheck:
         models = self._reference.newest[: self._settings.models.newest]
         gaps = [gap for model in models for gap in self._gaps(model, Sums())]
         return [replace(gap, status=Status.ERROR, detail=why) for gap in gaps]
+
+    def _further(self, engine: Engine, found: Sequence[Result], online: ir.Table | None) -> Iterator[Result]:
+        """The features and scores of the models, and what explains the gaps that are violated."""
+        rows = Rows(self._samples.reference(engine), online, self._samples.offline(engine))
+        kept, settings = self._reference.kept, self._settings
+        for model in dict.fromkeys(one.labels[MODEL_LABEL] for one in found):
+            yield from scores_of_pairs(model, rows, kept, settings)
+            yield from features_in_service(model, rows, kept, settings)
+        for gap in found:
+            if gap.metric == AUC_GAP.name and gap.status is Status.VIOLATED:
+                yield from explain(gap, rows, settings)
 
     def _refer(self, engine: Engine) -> None:
         key = self._samples.key((TRAIN, TEST))
@@ -86,9 +101,9 @@ class ModelsCheck:
         sums = measure_splits(rows.mutate(**sliced), self._settings.metrics.clip, tuple(sliced))
         return replace(sums, slices={name: sums.slices[_OF_SLICE + name] for name in known})
 
-    def _results(self, online: Sums) -> Iterator[Result]:
+    def _results(self, online: Sums, wanted: str | None) -> Iterator[Result]:
         settings, reference = self._settings, self._reference.sums
-        for model in self._judged(online):
+        for model in self._judged(online) if wanted is None else [wanted]:
             for split, sums in ((TRAIN, reference), (TEST, reference), (ONLINE, online)):
                 if not self._samples.have(split):
                     continue

@@ -7,11 +7,11 @@ from datetime import timedelta
 from pydantic import Field, model_validator
 
 from monitor.checks.health_settings import HealthSettings
+from monitor.checks.model_settings import DiagnosedModels
 from monitor.expectations.settings import RuleSettings
 from monitor.logs.columns import CATALOG, CREATED_AT, EXPOSURES, USERS
 from monitor.logs.settings import LogsSettings, TimeSettings
 from monitor.metrics.experiment_settings import ExperimentSettings
-from monitor.metrics.model_settings import ModelSettings
 from monitor.metrics.settings import MetricSettings
 from monitor.settings import Duration, Name, Settings
 
@@ -97,8 +97,8 @@ class RecommenderSettings(TimeSettings):
     experiments: tuple[ExperimentSettings, ...] = Field(
         (), max_length=20, description="see docs/experiments.md"
     )
-    models: ModelSettings = Field(
-        ModelSettings(), description="how logs.samples judges the models, see docs/models.md"
+    models: DiagnosedModels = Field(
+        DiagnosedModels(), description="how logs.samples judges the models, see docs/models.md"
     )
     health: HealthSettings | None = Field(
         None, description="one number of chosen metrics, see docs/health.md; unless given, there is none"

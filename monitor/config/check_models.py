@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from monitor.checks.model_settings import DiagnosedModels
 from monitor.checks.settings import RecommenderSettings
 from monitor.config.problems import Problem
 from monitor.logs.columns import EXPOSURES, FEEDBACK, LABEL, SAMPLES, SCORE, SPLIT, TS
-from monitor.metrics.model_settings import ModelSettings
 
 _NO_FEATURE = (SPLIT, SCORE, LABEL, TS)
 _OF_EXPOSURES = ("rules", "objectives", "experiments", "health", "slices")
@@ -16,7 +16,7 @@ _OF_EXPOSURES = ("rules", "objectives", "experiments", "health", "slices")
 def check_models(where: str, settings: RecommenderSettings) -> Iterator[Problem]:
     """Every setting of the models that could never say anything, with the reason."""
     models, logs = settings.models, settings.logs.named()
-    if models != ModelSettings() and SAMPLES not in logs:
+    if models != DiagnosedModels() and SAMPLES not in logs:
         yield Problem(where, "needs logs.samples, which is not given")
         return
     if models.online == EXPOSURES:

@@ -21,6 +21,7 @@ from monitor.metrics.coverage import ItemCoverage, ListCoverage
 from monitor.metrics.diversity import IntraListDiversity
 from monitor.metrics.experiment_specs import EXPERIMENT_SPECS
 from monitor.metrics.family import Family, MetricSpec
+from monitor.metrics.feature_specs import FEATURE_SPECS
 from monitor.metrics.health_specs import HEALTH_SPECS
 from monitor.metrics.importance import Importance
 from monitor.metrics.item_to_item import ItemToItem
@@ -68,4 +69,4 @@ EXPOSURE_FAMILIES = tuple(family for family in FAMILIES if family not in FEEDBAC
 
 SPECS: dict[str, MetricSpec] = {spec.name: spec for family in FAMILIES for spec, _ in family.outputs}
 # What is told of experiments, of models and of health is of no family.
-ALL_SPECS: dict[str, MetricSpec] = SPECS | EXPERIMENT_SPECS | MODEL_SPECS | HEALTH_SPECS
+ALL_SPECS: dict[str, MetricSpec] = SPECS | EXPERIMENT_SPECS | MODEL_SPECS | FEATURE_SPECS | HEALTH_SPECS

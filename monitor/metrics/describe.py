@@ -18,6 +18,7 @@ from monitor.metrics import example
 from monitor.metrics.catalogue import ALL_SPECS, FAMILIES, FEEDBACK_FAMILIES
 from monitor.metrics.experiment_specs import EXPERIMENT_SPECS
 from monitor.metrics.family import MetricSpec
+from monitor.metrics.feature_specs import FEATURE_SPECS
 from monitor.metrics.health_specs import HEALTH_SPECS
 from monitor.metrics.model_specs import MODEL_SPECS
 from monitor.metrics.settings import MetricSettings
@@ -117,7 +118,7 @@ def _page(spec: MetricSpec) -> str:
 
 
 def _when(spec: MetricSpec) -> str:
-    if spec.name in MODEL_SPECS:
+    if spec.name in (*MODEL_SPECS, *FEATURE_SPECS):
         return "as of each window's end, once the online samples are complete"
     if spec.name in HEALTH_SPECS:
         return "when the last of its parts is measured"
@@ -151,7 +152,7 @@ def _on_the_example(spec: MetricSpec) -> str:
         return "[Experiments](../experiments.md) shows one, judged and read.\n"
     if spec.name in HEALTH_SPECS:
         return "[The health score](../health.md) is worked through on a page of its own.\n"
-    if spec.name in MODEL_SPECS:
+    if spec.name in (*MODEL_SPECS, *FEATURE_SPECS):
         return "[The models](../models.md) shows one, judged and diagnosed.\n"
     if not found:
         return "[The small log](example.md) holds nothing that this metric measures.\n"

@@ -59,6 +59,7 @@ class ModelSettings(Settings):
         description="what makes an online row and an offline one the same request's; a column that the log "
         "does not have is left out",
     )
+
     tolerance: float = Field(
         1e-6, ge=0, lt=1, description="numbers that differ by at most this share are the same value"
     )

@@ -1,0 +1,96 @@
+"""A model's features and scores in service beside those it was trained and tested on, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import ibis
+import ibis.expr.types as ir
+
+from monitor.checks.drawn import features_of
+from monitor.checks.model_causes import Rows
+from monitor.checks.settings import RecommenderSettings
+from monitor.logs.columns import MODEL, ONLINE, SCORE, SPLIT, TEST, TRAIN
+from monitor.metrics.feature_profile import FeatureProfile, bins_of, compare, profiles
+from monitor.metrics.feature_skew import Pairing, Skew, measure_skew
+from monitor.metrics.feature_specs import distance_results, score_results, skew_results
+from monitor.metrics.model_specs import PAIRS, Pair
+from monitor.metrics.split_results import SIDES
+from monitor.results import Result
+
+
+@dataclass(slots=True)
+class Kept:
+    """What is known of the features and scores of train and test, by model, until their files change."""
+
+    features: dict[str, tuple[FeatureProfile, ...]] = field(default_factory=dict)
+    scores: dict[tuple[str, Pair], FeatureProfile] = field(default_factory=dict)
+
+
+def features_in_service(
+    model: str, rows: Rows, kept: Kept, settings: RecommenderSettings
+) -> Iterator[Result]:
+    """How far each feature is from train, and how often it differs from what is joined offline."""
+    if rows.online is None:
+        return
+    online = rows.online.filter(rows.online[MODEL] == model)
+    metrics, models = settings.metrics, settings.models
+    if rows.reference is not None:
+        known = _profiled(model, rows.reference, kept, settings)
+        names = [one.feature for one in known]
+        found = profiles(_with(online, names), [one.bins for one in known])
+        if known:
+            compared = [compare(one, other) for one, other in zip(known, found, strict=True)]
+            yield from distance_results(compared, metrics, models, model)
+    yield from skew_results(_skew(online, rows.offline, settings), metrics, models, model)
+
+
+def _profiled(
+    model: str, reference: ir.Table, kept: Kept, settings: RecommenderSettings
+) -> tuple[FeatureProfile, ...]:
+    if model not in kept.features:
+        own = _of(reference, model, TRAIN)
+        if not int(own.count().to_pyarrow().as_py()):
+            own = _of(reference, model, TEST)
+        names = features_of((own,), settings.models)
+        kept.features[model] = profiles(own, bins_of(own, names)) if names else ()
+    return kept.features[model]
+
+
+def scores_of_pairs(model: str, rows: Rows, kept: Kept, settings: RecommenderSettings) -> Iterator[Result]:
+    """How far the scores of each split are from those of the next."""
+    for pair in PAIRS:
+        better, worse = SIDES[pair]
+        other = rows.online if worse == ONLINE else rows.reference
+        if rows.reference is None or other is None:
+            continue
+        if (model, pair) not in kept.scores:
+            first = _of(rows.reference, model, better)
+            (kept.scores[model, pair],) = profiles(first, bins_of(first, [SCORE]))
+        base = kept.scores[model, pair]
+        (found,) = profiles(_of(other, model, worse), [base.bins])
+        yield from score_results(compare(base, found), settings.metrics, settings.models, pair, model)
+
+
+def _of(table: ir.Table, model: str, split: str) -> ir.Table:
+    return table.filter(table[MODEL] == model, table[SPLIT] == split)
+
+
+def _with(rows: ir.Table, names: Sequence[str]) -> ir.Table:
+    """With every one of the columns: one that is gone is missing in each row."""
+    return rows.mutate(**{name: ibis.null("float64") for name in names if name not in rows.columns})
+
+
+def _skew(online: ir.Table, offline: ir.Table | None, settings: RecommenderSettings) -> Skew:
+    models = settings.models
+    if offline is None:
+        return Skew(Pairing((), int(online.count().to_pyarrow().as_py()), 0), ())
+    names = features_of((offline,), models)
+    served = _with(online, names)
+    times = {
+        name: at
+        for name, at in models.feature_times.items()
+        if at in served.columns and at in offline.columns
+    }
+    return measure_skew(served, offline, names, models.pair_by, tolerance=models.tolerance, times=times)

@@ -1,0 +1,149 @@
+"""What `diagnose` prints: a model's splits, its gaps, and why they are there."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from monitor.history.plain import plain
+from monitor.metrics.auc import AUC
+from monitor.metrics.calibration import CALIBRATION, LOG_LOSS
+from monitor.metrics.feature_specs import DISTANCES, FEATURE_DISTANCE, FEATURE_LABEL, FEATURE_SKEW
+from monitor.metrics.model_specs import AUC_GAP, AUC_GAP_CAUSE, SAMPLE_ROWS
+from monitor.metrics.user_auc import USER_AUC
+from monitor.report.judged import Judged
+from monitor.report.numbers import number, share, visible, window
+from monitor.report.result_json import result_as_json
+from monitor.report.table import MARKS
+from monitor.results import Result, Status
+
+_COLUMNS = (  # the heading, the metric and its `by`, the width
+    ("split", "", "", 9),
+    ("rows", SAMPLE_ROWS.name, "", 12),
+    ("AUC", AUC.name, "", 28),
+    ("user AUC", USER_AUC.name, "equal", 11),
+    ("log loss", LOG_LOSS.name, "", 11),
+    ("calibration", CALIBRATION.name, "", 11),
+)
+_NAME, _SKEW, _NUMBER = 24, 30, 11
+_WIDEST = 110
+_BAR = 20
+
+
+def print_diagnosis(judged: Sequence[Judged], console: Console) -> None:
+    """A block a recommender and model: its splits, then each gap with its causes, the largest share first."""
+    width = max(72, min(console.width, _WIDEST))
+    blocks: dict[tuple[str, str], list[Judged]] = {}
+    for one in judged:
+        blocks.setdefault((one.recommender, one.result.labels["model"]), []).append(one)
+    for (name, model), found in blocks.items():
+        shown = f"{name}  model {visible(model) or '(no name)'}  as of {window(found[0].window)}"
+        _print(console, Text(shown, style="bold"))
+        for line in _lines([one.result for one in found], width):
+            _print(console, line)
+        _print(console, Text())
+
+
+def as_json(judged: Sequence[Judged]) -> str:
+    """The results in the shape of `check --format json`, with what was found in words and the evidence."""
+    content = [
+        result_as_json(one.recommender, one.check, one.window, one.result)
+        | {
+            "threshold": one.result.threshold,
+            "detail": one.result.detail,
+            "evidence": [plain(row) for row in one.result.evidence],
+        }
+        for one in judged
+    ]
+    return json.dumps(content, indent=1, ensure_ascii=True, allow_nan=False)
+
+
+def _lines(results: Sequence[Result], width: int) -> Iterator[Text]:
+    whole = [one for one in results if "dimension" not in one.labels]
+    yield Text("  " + "".join(name.ljust(size) for name, _, _, size in _COLUMNS), style="dim")
+    for split in dict.fromkeys(one.labels["split"] for one in whole if "split" in one.labels):
+        own = [one for one in whole if one.labels.get("split") == split]
+        yield Text("  " + "".join(_cell(own, split, *column) for column in _COLUMNS))
+        for note in dict.fromkeys(one.detail for one in own if one.detail and one.value is not None):
+            yield from _indented(visible(note), width)
+    for gap in (one for one in whole if one.metric == AUC_GAP.name):
+        yield from _gap(gap, width)
+        causes = [
+            one
+            for one in whole
+            if one.metric == AUC_GAP_CAUSE.name and one.labels["pair"] == gap.labels["pair"]
+        ]
+        for one in causes:
+            yield from _cause(one, width)
+        if gap.status is Status.VIOLATED and not causes:
+            yield from _indented("no cause was found that clearly explains it", width)
+    yield from _features([one for one in whole if FEATURE_LABEL in one.labels and one.value is not None])
+
+
+def _features(results: Sequence[Result]) -> Iterator[Text]:
+    """A line a feature: how often it was wrong in service, and how far it is from train."""
+    names = list(dict.fromkeys(one.labels[FEATURE_LABEL] for one in results))
+    if not names:
+        return
+    known = {(one.labels[FEATURE_LABEL], one.metric, one.labels.get("by", "")): one for one in results}
+    heading = "".join(f"{by:>{_NUMBER}}" for by in ("psi", "JS", "KS"))
+    yield Text(f"  {'feature':<{_NAME}}{'differs from offline':<{_SKEW}}{heading}", style="dim")
+    for name in names:
+        skew = known.get((name, FEATURE_SKEW.name, ""))
+        told = "" if skew is None else f"{share(skew.value or 0.0)}{_interval(skew)}"
+        far = [known.get((name, FEATURE_DISTANCE.name, by)) for by in DISTANCES]
+        numbers = ["" if one is None else number(one.value or 0.0) for one in far]
+        cells = "".join(f"{one:>{_NUMBER}}" for one in numbers)
+        yield Text(f"  {visible(name):<{_NAME}.{_NAME - 1}}{told:<{_SKEW}}{cells}")
+
+
+def _cell(results: Sequence[Result], split: str, name: str, metric: str, by: str, size: int) -> str:
+    if not metric:
+        return split.ljust(size)
+    found = [one for one in results if one.metric == metric and one.labels.get("by", "") == by]
+    if not found:
+        return "".ljust(size)
+    one = found[0]
+    text = one.status.value if one.value is None else number(one.value)
+    return (text + (_interval(one) if name == "AUC" else "")).ljust(size)
+
+
+def _gap(gap: Result, width: int) -> Iterator[Text]:
+    mark, style = MARKS[gap.status]
+    better, worse = gap.labels["pair"].split("_")
+    value = "" if gap.value is None else f"{gap.value:.4f}{_interval(gap)}"
+    bound = "" if gap.threshold is None else f", at most {gap.threshold:g} is allowed"
+    yield Text.assemble(
+        "  ", (f"{mark} {gap.status}", style), (f"  AUC {better} less {worse}  ", "bold"), value, bound
+    )
+    if gap.detail:
+        yield from _indented(visible(gap.detail), width)
+
+
+def _cause(cause: Result, width: int) -> Iterator[Text]:
+    bar = "" if cause.value is None else "█" * max(1, round(cause.value * _BAR))
+    told = "share unknown" if cause.value is None else f"{cause.value:.0%} of the gap"
+    name = cause.labels["cause"].replace("_", " ")
+    yield Text.assemble(f"    {told:<16}", (f"{bar:<{_BAR}} ", "red"), (visible(name), "bold"))
+    yield from _indented(visible(cause.detail), width)
+    if cause.evidence:
+        yield from _indented(f"{len(cause.evidence)} rows of evidence: --format json prints them", width)
+
+
+def _interval(result: Result) -> str:
+    if result.lower is None or result.upper is None:
+        return ""
+    return f"  ({result.lower:.4f} to {result.upper:.4f})"
+
+
+def _indented(text: str, width: int) -> Iterator[Text]:
+    for line in textwrap.wrap(text, width - 8, break_on_hyphens=False):
+        yield Text(" " * 8 + line, style="dim")
+
+
+def _print(console: Console, line: Text) -> None:
+    console.print(line, soft_wrap=True)

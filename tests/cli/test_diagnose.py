@@ -1,0 +1,116 @@
+"""`recsys-monitor diagnose`: the page's example, JSON, exit codes, the user's own scoring function."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.checks.model_world import WEIGHTS, write_world
+from tests.cli.conftest import ROOT, run_monitor
+
+CONFIG = """\
+recommenders:
+  - name: shop
+    window: 1h
+    logs:
+      samples: {{path: samples/*.parquet}}
+    models: {models}
+"""
+SCORER = f"""\
+import numpy as np
+
+def score(features):
+    return 1 / (1 + np.exp(-sum(weight * features[name] for name, weight in {WEIGHTS!r}.items())))
+
+def wrong(features):
+    return [0.5]
+
+def broken(features):
+    raise RuntimeError("the model is not here")
+"""
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("world")
+    write_world(folder / "samples")
+    (folder / "ranker.py").write_text(SCORER)
+    return folder
+
+
+def diagnose(folder, *arguments: str, models: str = "{}"):
+    (folder / "shop.yaml").write_text(CONFIG.format(models=models))
+    path = f"{ROOT}:{folder}"
+    return run_monitor("diagnose", "--config", "shop.yaml", *arguments, cwd=folder, PYTHONPATH=path)
+
+
+def causes(ran):
+    return {one["labels"]["cause"]: one for one in json.loads(ran.out) if one["metric"] == "auc_gap_cause"}
+
+
+def test_the_page_shows_what_is_printed(world):
+    ran = diagnose(world, "--model", "ranker-v7")
+    page = (ROOT / "docs" / "models.md").read_text("utf-8")
+    shown = page.rsplit("```text\n", 1)[1].split("```")[0]
+    printed = "\n".join(line.rstrip() for line in ran.out.splitlines()).strip() + "\n"
+    assert printed == shown, f"docs/models.md should show:\n{printed}"
+    assert (ran.code, ran.err) == (1, "")
+
+
+def test_json_has_the_words_and_the_rows_that_prove_it(world):
+    found = causes(diagnose(world, "--format", "json"))
+    (cause,) = found.values()
+    assert cause["labels"] == {"pair": "test_online", "model": "ranker-v7", "cause": "serving_skew"}
+    assert 0.9 < cause["value"] <= 1
+    assert "'age' default" in cause["detail"]
+    assert cause["evidence"]
+
+
+def test_with_the_models_own_scoring_the_share_is_exact(world):
+    found = causes(diagnose(world, "--format", "json", models="{scorer: 'ranker:score'}"))
+    assert found["serving_skew"]["value"] == pytest.approx(1, abs=0.05)
+    assert "surrogate" not in found["serving_skew"]["detail"]
+
+
+@pytest.mark.parametrize(
+    ("scorer", "why"),
+    [
+        ("ranker:none", "ranker has no function 'none'"),
+        ("nowhere:score", "nowhere cannot be imported: ModuleNotFoundError"),
+        ("ranker:wrong", "ranker:wrong gave (1,) scores for"),
+        ("ranker:broken", "ranker:broken failed: RuntimeError: the model is not here"),
+    ],
+)
+def test_a_scoring_function_that_fails_is_said_and_the_surrogate_takes_its_place(world, scorer, why):
+    found = causes(diagnose(world, "--format", "json", models=f"{{scorer: '{scorer}'}}"))
+    assert found["serving_skew"]["value"] > 0.9
+    assert f"without the scoring function: {why}" in found["serving_skew"]["detail"]
+
+
+def test_a_model_that_the_samples_do_not_have_is_a_mistake(world):
+    ran = diagnose(world, "--model", "ranker-v8")
+    assert (ran.code, ran.out) == (2, "")
+    assert "no row of a model 'ranker-v8'; without --model every model is diagnosed" in ran.err
+
+
+def test_a_config_without_samples_is_told_where_to_read_on(tmp_path):
+    (tmp_path / "shop.yaml").write_text("recommenders: [{name: shop, logs: {exposures: {path: x.csv}}}]\n")
+    ran = run_monitor("diagnose", "--config", "shop.yaml", cwd=tmp_path)
+    assert (ran.code, ran.out) == (2, "")
+    assert "no recommender of this config has logs.samples; docs/models.md says what it holds" in ran.err
+
+
+def test_without_a_gap_the_exit_code_is_0(tmp_path):
+    write_world(tmp_path / "samples", share=0.0)
+    ran = diagnose(tmp_path)
+    assert ran.code == 0
+    assert "violated" not in ran.out
+    assert "of the gap" not in ran.out
+
+
+def test_too_few_rows_to_tell_is_3(tmp_path):
+    write_world(tmp_path / "samples", n=60)
+    ran = diagnose(tmp_path)
+    assert ran.code == 3
+    assert "could not be seen; about" in " ".join(ran.out.split())
