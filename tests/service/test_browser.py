@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from selenium import webdriver
@@ -13,12 +15,21 @@ from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 
+from monitor.history.snapshot import Snapshot
 from monitor.service.server import WebServer, serve
 from monitor.service.settings import ServerSettings
 from monitor.service.web import ReloadOutcome
-from tests.service import pictures
+from tests.service import pictured_models, pictures
 
-PAGES = ["/", "/recommenders/shop", "/recommenders/shop/rules/blacklist", "/nothing/<script>"]
+CAUSE = f"/recommenders/ranker/gaps/test_online/serving_skew/model-{quote(pictured_models.MODEL, safe='')}"
+PAGES = [
+    "/",
+    "/recommenders/shop",
+    "/recommenders/shop/rules/blacklist",
+    "/recommenders/ranker",
+    CAUSE,
+    "/nothing/<script>",
+]
 FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -58,13 +69,18 @@ def browser(tmp_path_factory) -> Iterator[webdriver.Chrome]:
 def site() -> Iterator[WebServer]:
     server = serve(
         ServerSettings(listen="127.0.0.1:0"),
-        pictures.full,
+        full,
         reload=lambda: ReloadOutcome(True),
         ready=lambda: True,
         healthy=lambda: True,
     )
     yield server
     server.stop()
+
+
+def full() -> Snapshot:
+    shown = pictures.full()
+    return replace(shown, recommenders=(*shown.recommenders, pictured_models.ranker()))
 
 
 def size(browser: webdriver.Chrome, width: int) -> None:
@@ -103,6 +119,23 @@ def test_the_evidence_is_one_click_from_the_first_page(browser, site):
     first.find_element(By.CSS_SELECTOR, "a.evidence").click()
     assert browser.find_element(By.CSS_SELECTOR, "h1").text == "blacklist"
     assert pictures.HOSTILE in browser.find_element(By.CSS_SELECTOR, ".evidence-rows").text
+
+
+def test_the_evidence_of_a_cause_is_one_click_away_whatever_the_model_is_called(browser, site):
+    size(browser, 1280)
+    browser.get(f"{site.address}/recommenders/ranker?refresh=off")
+    first = browser.find_element(By.CSS_SELECTOR, ".causes li")
+    assert first.text.splitlines()[0] == "serving skew"
+    bar = first.find_element(By.CSS_SELECTOR, ".bar")
+    full, part = (rect.size["width"] for rect in bar.find_elements(By.TAG_NAME, "rect"))
+    assert part / full == pytest.approx(0.68, abs=0.02)
+    assert pictured_models.FEATURE in browser.find_element(By.CSS_SELECTOR, ".features").text
+    first.find_element(By.CSS_SELECTOR, "a.evidence").click()
+    assert browser.current_url.endswith(CAUSE)
+    assert browser.title == "serving skew: a/b?<script>#%[LF].. · ranker"
+    rows = browser.find_elements(By.CSS_SELECTOR, ".evidence-rows tbody tr")
+    assert rows[0].text.splitlines() == ["0", pictured_models.FEATURE, pictures.HOSTILE]
+    assert len(rows) == len(pictures.NASTY)
 
 
 @pytest.mark.parametrize("width", [360, 390, 768, 1000, 1280])
