@@ -1,0 +1,134 @@
+"""A recommender that logs nothing but samples of its models, under watch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from monitor.checks.runtime import Runtime
+from monitor.history.store import Store
+from monitor.history.take import take_snapshot
+from monitor.results import Status
+from monitor.service.watch import Watch
+from tests.processes import land
+from tests.service.scrapes import find, samples, scrape
+from tests.service.test_watch import FIRST, HOUR, NOW, watch
+
+MODELS = {"over": "1h", "gaps": {"test_online": 0.05}}
+
+
+@pytest.fixture
+def runtime(tmp_path: Path) -> Iterator[Runtime]:
+    made = Runtime(tmp_path / "spill", threads=1)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "history.sqlite", wait_seconds=0.1) as opened:
+        yield opened
+
+
+def write(folder: Path, name: str, split: str, strength: float, at: int | None = None, n: int = 3000) -> None:
+    rng = np.random.default_rng([n, at or 0])
+    label = rng.integers(0, 2, n)
+    frame = pd.DataFrame({"split": split, "score": rng.random(n) + strength * label, "label": label})
+    frame["model"] = "v1"
+    if at is not None:
+        frame["ts"] = [FIRST + at * HOUR + timedelta(seconds=row % 3600) for row in range(n)]
+    land(folder / f"samples/{name}.parquet", frame)
+
+
+def watched(folder: Path, store: Store, **settings: object) -> Watch:
+    logs = {"samples": {"path": str(folder / "samples/*.parquet")}}
+    return watch(folder, store, **{"logs": logs, "models": MODELS, **settings})
+
+
+def close(folder: Path, after: int) -> None:
+    """A row of a later hour: the log has passed the one before."""
+    write(folder, f"later{after}", "online", 0.0, after + 2, n=4)
+
+
+def gaps(store: Store, *hours: int) -> dict[int, Status]:
+    found = store.results(recommenders=["shop"])
+    return {
+        int((one.window.start - FIRST) / HOUR): one.result.status
+        for one in found
+        if one.result.metric == "auc_gap" and int((one.window.start - FIRST) / HOUR) in hours
+    }
+
+
+def test_windows_follow_the_online_samples_and_late_ones_correct_theirs(tmp_path, store, runtime):
+    write(tmp_path, "test", "test", 1.0)
+    for at in (1, 2, 3):
+        write(tmp_path, f"online{at}", "online", 1.0 if at < 3 else 0.2, at)
+    close(tmp_path, 3)
+    shop = watched(tmp_path, store)
+    assert shop.turn(runtime, NOW) is False
+    assert gaps(store, 1, 2, 3) == {1: Status.OK, 2: Status.OK, 3: Status.VIOLATED}
+    assert {one.check for one in store.evaluated("shop")} == {"models"}
+    assert shop.turn(runtime, NOW) is False
+    assert {one.revision for one in store.evaluated("shop")} == {0}
+    write(tmp_path, "late", "online", -1.0, 2, n=4000)
+    shop.turn(runtime, NOW)
+    assert gaps(store, 1, 2, 3) == {1: Status.OK, 2: Status.VIOLATED, 3: Status.VIOLATED}
+    corrected = [one.window.start for one in store.evaluated("shop") if one.revision]
+    assert corrected == [FIRST + 2 * HOUR]
+
+
+def test_a_new_test_set_counts_from_the_next_window_on(tmp_path, store, runtime):
+    write(tmp_path, "test", "test", 0.2)
+    write(tmp_path, "online1", "online", 0.2, 1)
+    close(tmp_path, 1)
+    shop = watched(tmp_path, store)
+    shop.turn(runtime, NOW)
+    write(tmp_path, "test", "test", 1.0)  # the model was tested anew
+    shop.turn(runtime, NOW)
+    assert gaps(store, 1) == {1: Status.OK}
+    write(tmp_path, "online4", "online", 0.2, 4)
+    close(tmp_path, 4)
+    shop.turn(runtime, NOW)
+    assert gaps(store, 1, 4) == {1: Status.OK, 4: Status.VIOLATED}
+
+
+def test_a_restart_judges_nothing_again(tmp_path, store, runtime):
+    write(tmp_path, "test", "test", 1.0)
+    write(tmp_path, "train", "train", 1.0)
+    write(tmp_path, "online", "online", 1.0, 1)
+    watched(tmp_path, store).turn(runtime, NOW)
+    before = store.evaluated("shop")
+    again = watched(tmp_path, store)
+    again.turn(runtime, NOW)
+    assert store.evaluated("shop") == before
+    assert again.error is None
+
+
+def test_what_the_daemon_exports_of_a_model(tmp_path, store, runtime):
+    write(tmp_path, "train", "train", 1.0)
+    write(tmp_path, "test", "test", 1.0)
+    write(tmp_path, "online", "online", 0.2, 1)
+    close(tmp_path, 1)
+    watched(tmp_path, store, models={"over": "9h"}, max_wait="9999d").turn(runtime, NOW)
+    text = scrape(take_snapshot(store, ["shop"], datetime.now(UTC)), series_limit=100_000)
+    of = {"recommender": "shop", "model": "v1"}
+    gap = find(text, "recsys_auc_gap", pair="test_online", **of)
+    aucs = {split: find(text, "recsys_auc", split=split, **of) for split in ("test", "online")}
+    assert gap == pytest.approx(aucs["test"] - aucs["online"], abs=1e-9)
+    assert find(text, "recsys_auc_gap_lower", pair="test_online", **of) > 0.02
+    assert find(text, "recsys_auc_gap_status", pair="test_online", status="violated", **of) == 1
+    assert find(text, "recsys_auc_gap_status", pair="train_test", status="ok", **of) == 1
+    assert not [
+        name for name, labels in samples(text) if "metric_status" in name and ("metric", "auc") in labels
+    ]
+
+
+def test_a_log_without_a_file_says_so(tmp_path, store, runtime):
+    shop = watched(tmp_path, store)
+    shop.turn(runtime, NOW)
+    assert shop.error == f"no file matches {tmp_path}/samples/*.parquet"
