@@ -13,7 +13,6 @@ from monitor.logs.columns import ONLINE
 from monitor.metrics.feature_specs import DISTANCES, SCORE_DISTANCE
 from monitor.metrics.model_specs import (
     AUC_GAP,
-    AUC_GAP_CAUSE,
     CAUSE_LABEL,
     MODEL_LABEL,
     PAIR_LABEL,
@@ -22,6 +21,7 @@ from monitor.metrics.model_specs import (
 )
 from monitor.metrics.split_results import SIDES
 from monitor.report import numbers, rows
+from monitor.report.causes import by_share, cause_name, explains, share_text
 from monitor.report.runbooks import web_address
 from monitor.report.views import CauseView, GapView, Measure, Row
 from monitor.results import Result, Status
@@ -94,13 +94,8 @@ def causes_of(gap: Series, series: Iterable[Series]) -> list[Series]:
     """What explains the gap, that of the largest share first; nothing unless its last window is violated."""
     if gap.result.status is not Status.VIOLATED:
         return []
-    found = [
-        one
-        for one in series
-        if one.result.metric == AUC_GAP_CAUSE.name
-        and all(one.result.labels.get(key) == text for key, text in gap.result.labels.items())
-    ]
-    return sorted(found, key=lambda one: -1.0 if one.result.value is None else one.result.value, reverse=True)
+    found = (one for one in series if explains(one.result, gap.result))
+    return sorted(found, key=lambda one: by_share(one.result))
 
 
 def gap_view(gap: Series, series: Sequence[Series], now: datetime, docs_url: str) -> GapView:
@@ -136,8 +131,8 @@ def cause_view(series: Series, docs_url: str) -> CauseView:
     path = f"docs/runbooks/{_RUNBOOKS.get(result.labels[CAUSE_LABEL], _GAP_RUNBOOK)}.md"
     known = result.value is not None
     return CauseView(
-        name=numbers.visible(result.labels[CAUSE_LABEL].replace("_", " ")),
-        share=rows.shower(result.metric)(result.value) if result.value is not None else "",
+        name=cause_name(result),
+        share=share_text(result),
         percent=round(100 * min(max(result.value or 0.0, 0.0), 1.0), 1) if known else None,
         detail=numbers.visible(result.detail, _DETAIL),
         href=cause_href(series.recommender, result),
@@ -155,7 +150,7 @@ def attention_row(gap: Series, series: Iterable[Series], now: datetime) -> Row:
     href, evidence = f"{rows.recommender_href(gap.recommender)}#models", 0
     if causes:
         first = causes[0].result
-        note += f", first cause: {first.labels[CAUSE_LABEL].replace('_', ' ')}"
+        note += f", first cause: {cause_name(first)}"
         if first.evidence:
             href, evidence = cause_href(gap.recommender, first), len(first.evidence)
     row = rows.gap_row(gap, now, name=f"AUC {pair_name(pair)}", href=href)

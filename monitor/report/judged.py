@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
+from monitor.metrics.model_specs import MODEL_LABEL
+from monitor.report.causes import cause_name, causes_of, is_cause, share_text
 from monitor.report.result_json import result_as_json
+from monitor.report.rows import model_name
 from monitor.results import Result, Status, Window
 
 _NOT_TEXT = {code: "�" for code in (*range(0x20), 0x7F, 0xFFFE, 0xFFFF) if code not in (9, 10, 13)}
@@ -31,10 +34,15 @@ def as_json(judged: Sequence[Judged]) -> str:
 
 def as_junit(judged: Sequence[Judged]) -> str:
     """A test suite a recommender, a test case a result: violated is a failure, what could not be judged an
-    error, and a metric without a value skipped."""
+    error, and a metric without a value skipped. The causes of a gap are told within its failure."""
     root = ElementTree.Element("testsuites", name="recsys-monitor")
     for name in dict.fromkeys(one.recommender for one in judged):
-        mine = [one for one in judged if one.recommender == name]
+        own = [one for one in judged if one.recommender == name]
+        mine = [one for one in own if not is_cause(one.result)]
+        explained: dict[Window, list[Result]] = {}
+        for one in own:
+            if is_cause(one.result):
+                explained.setdefault(one.window, []).append(one.result)
         suite = ElementTree.SubElement(root, "testsuite", name=name, tests=str(len(mine)))
         counts = {"failures": 0, "errors": 0, "skipped": 0}
         for one in mine:
@@ -48,10 +56,19 @@ def as_junit(judged: Sequence[Judged]) -> str:
                 node = ElementTree.SubElement(case, kind, message=text, type=str(one.result.status))
                 if one.result.evidence:
                     node.text = json.dumps(list(one.result.evidence), indent=1, ensure_ascii=True)
+                causes = causes_of(one.result, explained.get(one.window, ()))
+                if causes:
+                    node.text = "\n".join(_cause_text(cause) for cause in causes).translate(_NOT_TEXT)
         for key, count in counts.items():
             suite.set(key, str(count))
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True)
+
+
+def _cause_text(cause: Result) -> str:
+    share = share_text(cause) or "share unknown"
+    rows = json.dumps(list(cause.evidence), indent=1, ensure_ascii=True) if cause.evidence else ""
+    return "\n".join(part for part in (f"{cause_name(cause)} ({share}): {cause.detail}", rows) if part)
 
 
 def _junit_kind(result: Result) -> str | None:
@@ -76,4 +93,7 @@ def title(result: Result) -> str:
     """
     if result.metric == "rule":
         return f"rule {result.labels['rule']} ({result.labels['kind']})"
-    return " ".join([result.metric, *(f"{key}={value}" for key, value in sorted(result.labels.items()))])
+    labels = dict(result.labels)
+    if MODEL_LABEL in labels:
+        labels[MODEL_LABEL] = model_name(labels[MODEL_LABEL])
+    return " ".join([result.metric, *(f"{key}={value}" for key, value in sorted(labels.items()))])

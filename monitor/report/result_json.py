@@ -6,13 +6,15 @@ import math
 from typing import Any
 
 from monitor.history.plain import iso, plain
+from monitor.metrics.model_specs import AUC_GAP, AUC_GAP_CAUSE
 from monitor.results import Result, Window
 
 
 def result_as_json(recommender: str, check: str, window: Window, result: Result) -> dict[str, Any]:
     """The result as plain JSON values: times in ISO 8601 with Z, no value that JSON cannot say.
 
-    A rule has `violations`, `threshold` and `evidence` besides, and its `value` is the violation ratio.
+    A rule has `violations`, `threshold` and `evidence` besides, and its `value` is the violation ratio. The
+    gap of a model's AUC has its `threshold`; what explains it, `detail` and `evidence`.
 
     >>> from datetime import UTC, datetime, timedelta
     >>> from monitor.results import Status
@@ -39,6 +41,11 @@ def result_as_json(recommender: str, check: str, window: Window, result: Result)
     if result.metric == "rule":
         shown["violations"] = result.violations
         shown["threshold"] = _number(result.threshold)
+    if result.metric == AUC_GAP.name:
+        shown["threshold"] = _number(result.threshold)
+    if result.metric == AUC_GAP_CAUSE.name:
+        shown["detail"] = result.detail
+    if result.metric in ("rule", AUC_GAP_CAUSE.name):
         shown["evidence"] = [plain(row) for row in result.evidence]
     return shown
 

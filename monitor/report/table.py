@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from monitor.metrics.health_specs import HEALTH_SCORE
+from monitor.report.causes import cause_name, causes_of, is_cause, share_text
 from monitor.report.judged import Judged, title
 from monitor.report.numbers import number, visible, window
 from monitor.results import VERDICTS, Result, Status, Window
@@ -26,6 +27,7 @@ MARKS = {
 _NAME_AT = 12
 _NUMBERS = (("value", 11), ("interval", 16), ("bound", 10), ("samples", 9))
 _WIDEST = 160
+_CAUSE_LENGTH = 2000  # what was found, and what to do
 
 
 def print_table(judged: Sequence[Judged], console: Console, *, everything: bool = False) -> None:
@@ -38,11 +40,15 @@ def print_table(judged: Sequence[Judged], console: Console, *, everything: bool 
     for (name, span), results in _by_window(judged):
         _print(console, Text(f"{name}  {window(span)}", style="bold"))
         _print(console, Text(_heading(width), style="dim"))
-        shown = [one for one in results if everything or _worth_a_line(one)]
+        alone = [one for one in results if not is_cause(one)]
+        shown = [one for one in alone if everything or _worth_a_line(one)]
         for one in shown:
             for line in _lines(one, width):
                 _print(console, line)
-        _print(console, Text(_hidden(results, shown), style="dim"))
+            for cause in causes_of(one, results):
+                for line in _cause_lines(cause, width):
+                    _print(console, line)
+        _print(console, Text(_hidden(alone, shown), style="dim"))
     _print(console, Text(summary(judged), style="bold"))
 
 
@@ -87,6 +93,14 @@ def _lines(result: Result, width: int) -> Iterator[Text]:
         yield from _indented(name, width)
     if result.detail and result.status is not Status.OK:
         yield from _indented(visible(result.detail), width)
+
+
+def _cause_lines(cause: Result, width: int) -> Iterator[Text]:
+    """What explains the gap above: it is judged by nobody, so it has no mark."""
+    share = share_text(cause)
+    told = f"{share} of the gap" if share else "its share of the gap cannot be told"
+    yield Text(f"{' ' * _NAME_AT}{cause_name(cause)}: {told}")
+    yield from _indented(visible(cause.detail, _CAUSE_LENGTH), width)
 
 
 def _name(result: Result) -> str:

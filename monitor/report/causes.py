@@ -1,0 +1,54 @@
+"""Which of a window's results explain which: a violated gap of a model's AUC, and its causes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from monitor.metrics.model_specs import AUC_GAP, AUC_GAP_CAUSE, CAUSE_LABEL
+from monitor.report import numbers
+from monitor.results import Result
+
+
+def is_cause(result: Result) -> bool:
+    return result.metric == AUC_GAP_CAUSE.name
+
+
+def explains(cause: Result, gap: Result) -> bool:
+    """Whether it is a cause of this gap: of its pair of splits, and of its model."""
+    return (
+        is_cause(cause)
+        and gap.metric == AUC_GAP.name
+        and all(cause.labels.get(key) == text for key, text in gap.labels.items())
+    )
+
+
+def by_share(cause: Result) -> float:
+    """The key to sort causes by: that of the largest share first, one without a share last."""
+    return 1.0 if cause.value is None else -cause.value
+
+
+def causes_of(gap: Result, results: Iterable[Result]) -> list[Result]:
+    """The causes of the gap among the results of its window, that of the largest share first.
+
+    >>> from monitor.results import Status
+    >>> of = {"pair": "test_online", "model": "v1"}
+    >>> gap = Result(metric="auc_gap", labels=of, status=Status.VIOLATED, definition="1")
+    >>> def cause(name, share):
+    ...     labels = {**of, "cause": name}
+    ...     return Result(
+    ...         metric="auc_gap_cause", labels=labels, status=Status.OK, definition="1", value=share
+    ...     )
+    >>> [one.value for one in causes_of(gap, [cause("a", None), cause("b", 0.2), cause("c", 0.7)])]
+    [0.7, 0.2, None]
+    """
+    return sorted((one for one in results if explains(one, gap)), key=by_share)
+
+
+def cause_name(cause: Result) -> str:
+    """The cause in words."""
+    return numbers.visible(cause.labels[CAUSE_LABEL].replace("_", " "))
+
+
+def share_text(cause: Result) -> str:
+    """How much of the gap the cause explains, empty where that cannot be told."""
+    return "" if cause.value is None else numbers.share(cause.value)
