@@ -29,6 +29,17 @@ ABOUT_RULES = {
     "RecsysNumericRuleViolated",
     "RecsysRuleError",
 }
+ABOUT_MODELS = {
+    "RecsysAucGap",
+    "RecsysAucGapUnknown",
+    "RecsysFeatureSkew",
+    "RecsysModelOverfits",
+    "RecsysPopulationShift",
+    "RecsysPrunedFeatures",
+    "RecsysScoreShift",
+    "RecsysServingSkew",
+    "RecsysTimeTravel",
+}
 
 
 def promtool(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -158,15 +169,18 @@ def test_an_alert_carries_a_severity_a_summary_a_description_and_a_runbook(name:
     assert re.fullmatch(r"Recsys([A-Z][a-z]+)+", name)
     assert set(alert["labels"]) == {"severity"}
     assert alert["labels"]["severity"] in ("page", "ticket", "none")
-    expected = {"summary", "description", "runbook_url"} | ({"evidence"} if name in ABOUT_RULES else set())
+    expected = {"summary", "description", "runbook_url"} | (
+        {"evidence"} if name in ABOUT_RULES | ABOUT_MODELS else set()
+    )
     assert set(alert["annotations"]) == expected
     assert alert["annotations"]["runbook_url"].endswith(f"docs/runbooks/{name}.md")
 
 
 def test_all_links_to_evidence_are_built_in_the_same_way() -> None:
-    links = {alert["annotations"]["evidence"] for name, alert in ALERTS.items() if name in ABOUT_RULES}
-    assert len(links) == 1
-    assert 'query "recsys_web_info"' in links.pop()
+    for about, end in ((ABOUT_RULES, "/rules/"), (ABOUT_MODELS, "#models")):
+        (link,) = {alert["annotations"]["evidence"] for name, alert in ALERTS.items() if name in about}
+        assert 'query "recsys_web_info"' in link
+        assert end in link
 
 
 def test_only_the_watchdog_is_neither_page_nor_ticket() -> None:

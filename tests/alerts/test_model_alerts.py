@@ -1,0 +1,135 @@
+"""One incident of a model, one alert, one message: what promtool's cases of rules/alerts/tests cannot say."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from monitor.diagnosis.diagnose import CAUSES
+from monitor.metrics.model_specs import PAIRS
+from tests.end_to_end.servers import Alertmanager
+from tests.processes import ROOT, get, wait_for
+
+ALERTS: dict[str, dict[str, Any]] = {
+    rule["alert"]: rule
+    for rule in yaml.safe_load((ROOT / "rules/alerts/models.yaml").read_text("utf-8"))["groups"][0]["rules"]
+}
+OF_CAUSES = [
+    (found[1], name)
+    for name, rule in ALERTS.items()
+    if (found := re.search(r'and on \([^)]*\)\s+max by \([^)]*\) \(\s+1 \+ \S+cause="(\w+)"', rule["expr"]))
+]
+KEYS = "(recommender, pair, model)"
+
+
+def ranked(causes: tuple[str, ...]) -> str:
+    """What a cause is ranked by, as every expression writes it."""
+    chosen = "|".join(causes)
+    selector = f'{{cause{"=~" if len(causes) > 1 else "="}"{chosen}"}}' if causes else ""
+    ratio = f"recsys_auc_gap_cause_ratio{selector}"
+    return f"max by {KEYS} ( 1 + last_over_time({ratio}[15m]) or last_over_time({ratio}[1d]) )"
+
+
+def test_every_cause_has_one_alert() -> None:
+    assert sorted(cause for cause, _ in OF_CAUSES) == sorted(CAUSES)
+
+
+def test_the_alerts_of_causes_differ_in_the_cause_alone_so_that_exactly_one_fires() -> None:
+    before: tuple[str, ...] = ()
+    for cause, name in OF_CAUSES:  # in the order of the file, which is that of equal shares
+        pages = ALERTS[name]["labels"]["severity"] == "page"
+        pair = 'pair="test_online", ' if pages else ""
+        words = [
+            f'max by {KEYS} (last_over_time(recsys_auc_gap_status{{{pair}status="violated"}}[15m])) == 1',
+            f"and on {KEYS} {ranked((cause,))} >= {ranked(())}",
+        ]
+        if before:
+            words.append(f"unless on {KEYS} {ranked(before)} >= {ranked(())}")
+        assert " ".join(ALERTS[name]["expr"].split()) == " ".join(words)
+        before += (cause,)
+
+
+def test_the_causes_that_page_come_first_and_the_rest_of_them_is_a_ticket_without_a_cause() -> None:
+    paging = tuple(cause for cause, name in OF_CAUSES if ALERTS[name]["labels"]["severity"] == "page")
+    first = tuple(cause for cause, _ in OF_CAUSES[: len(paging)])
+    assert paging == first, "or a ticket of the same share would go before a page"
+    rest = " ".join(ALERTS["RecsysAucGap"]["expr"].split())
+    others = [pair for pair in PAIRS if pair != "test_online"]
+    for pair in others:
+        verdict = f'last_over_time(recsys_auc_gap_status{{pair="{pair}", status="violated"}}[15m])'
+        assert f"{verdict}) == 1 and on {KEYS} {ranked(paging)} >= {ranked(())}" in rest
+
+
+@pytest.fixture(scope="module")
+def alertmanager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Alertmanager]:
+    server = Alertmanager(tmp_path_factory.mktemp("alertmanager"), "http://127.0.0.1:9")
+    try:
+        server.up()
+        yield server
+    finally:
+        server.stop()
+
+
+def alert(name: str, recommender: str = "shop", **labels: str) -> dict[str, Any]:
+    known = ALERTS[name]["labels"] if name in ALERTS else {"severity": "ticket"}
+    return {"labels": {"alertname": name, "recommender": recommender, **known, **labels}}
+
+
+def groups(server: Alertmanager, sent: list[dict[str, Any]]) -> list[tuple[str, list[str]]]:
+    """The messages that these alerts become: receiver, and alerts as name and model."""
+    request = urllib.request.Request(
+        f"http://{server.target}/api/v2/alerts",
+        json.dumps(sent).encode(),
+        {"Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        assert answer.status == 200
+
+    def found() -> list[tuple[str, list[str]]]:
+        _, body = get(f"http://{server.target}/api/v2/alerts/groups")
+        made = [
+            (
+                one["receiver"]["name"],
+                sorted(f"{a['labels']['alertname']} {a['labels'].get('model', '')}" for a in one["alerts"]),
+            )
+            for one in json.loads(body)
+        ]
+        return made if sum(len(alerts) for _, alerts in made) == len(sent) else []
+
+    return sorted(wait_for("every alert in a group", found))
+
+
+def test_what_breaks_several_models_of_a_recommender_is_one_message(alertmanager: Alertmanager) -> None:
+    sent = [
+        alert("RecsysServingSkew", pair="test_online", model="v1"),
+        alert("RecsysPrunedFeatures", pair="test_online", model="v2"),
+        alert("RecsysScoreShift", pair="test_online", model="v3"),
+        alert("RecsysFeatureSkew", model="v4", feature="age"),
+        alert("RecsysFeatureSkew", model="v4", feature="city"),
+        alert("RecsysTimeTravel", recommender="news", pair="test_online", model="v1"),
+        alert("RecsysSoftRuleViolated", rule="price"),
+    ]
+    assert groups(alertmanager, sent) == [
+        ("page", ["RecsysPrunedFeatures v2", "RecsysServingSkew v1"]),
+        ("ticket", ["RecsysFeatureSkew v4", "RecsysFeatureSkew v4", "RecsysScoreShift v3"]),
+        ("ticket", ["RecsysSoftRuleViolated "]),
+        ("ticket", ["RecsysTimeTravel v1"]),
+    ]
+
+
+def test_the_route_names_every_alert_that_is_about_one_model() -> None:
+    config = yaml.safe_load(Path(ROOT / "deploy/alertmanager.yml").read_text("utf-8"))
+    severities = [route for route in config["route"]["routes"] if "severity" in route["matchers"][0]]
+    assert len(severities) == 2
+    for route in severities:
+        (of_models,) = route["routes"]
+        (matcher,) = of_models["matchers"]
+        about = {name for name, rule in ALERTS.items() if "model" in rule["expr"].split(")")[0]}
+        assert set(matcher.split('"')[1].split("|")) == about
