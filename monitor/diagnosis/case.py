@@ -95,14 +95,17 @@ class Case:
             return self.pairs.online
         return self.better if side == "better" else self.worse
 
-    def rates(self, feature: str) -> tuple[Floats, Floats, Floats, Floats]:
-        """By bin: rows and positives of `better`, rows and positives of `worse`."""
+    def rates(self, feature: str, weights: Floats | None = None) -> tuple[Floats, Floats, Floats, Floats]:
+        """By bin: rows and positives of `better`, under weights if given, and those of `worse`."""
         size = self.bins[feature].size
-        found = []
-        for side in ("better", "worse"):
+        found: list[Floats] = []
+        for side, weight in (("better", weights), ("worse", None)):
             codes, labels = self.surrogate.codes(side, feature), self.sample(side).labels
-            found += [np.bincount(codes, minlength=size), np.bincount(codes, labels, size)]
-        rows, positives, worse_rows, worse_positives = (one.astype(np.float64) for one in found)
+            found.append(np.bincount(codes, weight, size).astype(np.float64))
+            found.append(
+                np.bincount(codes, labels if weight is None else labels * weight, size).astype(np.float64)
+            )
+        rows, positives, worse_rows, worse_positives = found
         return rows, positives, worse_rows, worse_positives
 
 

@@ -44,7 +44,7 @@ def population_shift(case: Case, owned: frozenset[str]) -> Claim:
     Share: what `better` loses when its rows are weighed to the mix of `worse`, by the column that explains
     most, or by raking on all that have moved where that explains more.
     """
-    axes = [*_slices(case), *_features(case, owned)]
+    axes = moved_axes(case, owned)
     ranking = Ranking(case.better.scores, case.better.labels)
     before = ranking.area()
     if not axes or before is None:
@@ -85,6 +85,11 @@ def population_shift(case: Case, owned: frozenset[str]) -> Claim:
         tuple(_evidence(case, chosen, single))[:EVIDENCE],
     )
     return Claim(frozenset(), best, finding)
+
+
+def moved_axes(case: Case, owned: frozenset[str]) -> list[Axis]:
+    """The slices and the features not owned by a cause whose mix has moved by more than chance."""
+    return [*_slices(case), *_features(case, owned)]
 
 
 def _features(case: Case, owned: frozenset[str]) -> list[Axis]:

@@ -11,7 +11,7 @@ class DiagnosisSettings(Settings):
     """How sure and how large a cause has to be before it is named."""
 
     least_gap: float = Field(
-        0.005, ge=0, lt=1, description="a gap whose interval reaches below this has no causes looked for"
+        0.01, ge=0, lt=1, description="a gap whose interval reaches below this has no causes looked for"
     )
     least_share: float = Field(
         0.15, gt=0, le=1, description="a cause of a smaller share of the gap is not named"

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from monitor.diagnosis.area import Ranking, change
 from monitor.diagnosis.case import EVIDENCE, NAMED, Case, Claim, Finding, one_sided, shown
+from monitor.diagnosis.strong import too_strong
 from monitor.statistics.counts import Floats
 
 CAUSE = "time_travel"
-_SHRUNK = 10.0
 
 
 def from_the_future(case: Case) -> Claim:
@@ -26,7 +26,7 @@ def from_the_future(case: Case) -> Claim:
 
     Share: the gap that vanishes when what these features tell is taken out of the scores of both splits.
     """
-    dated, strong = _dated(case), _too_strong(case)
+    dated, strong = _dated(case), too_strong(case)
     guilty = tuple(dict.fromkeys([*dated, *strong]))
     if not guilty:
         return Claim()
@@ -92,54 +92,6 @@ def _dated(case: Case) -> dict[str, float]:
         if rate - other > case.settings.future + z * math.sqrt(spread):
             found[name] = rate
     return found
-
-
-def _too_strong(case: Case) -> dict[str, tuple[float, float]]:
-    """Features that alone have a high AUC in `better`, and have lost it in `worse`.
-
-    A value is scored by the label rate of its bin in `better`. Bins that `worse` has much more of are left
-    out: they are a default, not a feature that knows less. And `better` is weighed to the mix of `worse`:
-    where its AUC falls as well, the feature's spread has changed and not what it tells.
-    """
-    found = {}
-    bounds = case.settings
-    for name in case.columns:
-        if not case.columns[name].varies("worse") or _is_older_copy(case, name):
-            continue
-        rows, positives, worse_rows, worse_positives = case.rates(name)
-        rate = (positives + _SHRUNK * positives.sum() / rows.sum()) / (rows + _SHRUNK)
-        before = _table_auc(rate, rows, positives)
-        if before is None or before < bounds.single_auc:
-            continue
-        share, worse_share = rows / rows.sum(), worse_rows / worse_rows.sum()
-        same = (rows > 0) & ~((worse_share - share > bounds.spike) & (worse_share > 2 * share))
-        if worse_rows[same].sum() < bounds.least_rows:
-            continue
-        mix = np.where(same, worse_rows / np.maximum(rows, 1), 0.0)
-        kept = _table_auc(rate, rows * mix, positives * mix)
-        after = _table_auc(rate, worse_rows * same, worse_positives * same)
-        if kept is None or after is None:
-            continue
-        if after < bounds.single_auc and min(before, kept) - after > bounds.single_drop:
-            found[name] = (before, after)
-    return found
-
-
-def _table_auc(rate: Floats, rows: Floats, positives: Floats) -> float | None:
-    labels = np.repeat([1, 0], len(rate))
-    found = Ranking(np.tile(rate, 2), labels).area(np.concatenate([positives, rows - positives]))
-    return found and found.auc
-
-
-def _is_older_copy(case: Case, name: str) -> bool:
-    """Whether the pairs' own times say that the offline value was known, and the online one is older."""
-    if case.pairs is None or case.pairs.online.times is None:
-        return False
-    offline, online = case.pairs.offline_times.get(name), case.pairs.online.feature_times.get(name)
-    if offline is None or online is None:
-        return False
-    known = np.asarray(offline) <= case.pairs.online.times
-    return float(np.mean(known)) > 1 - case.settings.future and bool(np.any(np.asarray(online) < offline))
 
 
 def _alone(strong: Mapping[str, tuple[float, float]]) -> list[dict[str, Any]]:
