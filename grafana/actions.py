@@ -7,23 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from grafana.panels import OURS, Panel, graph
+from grafana.panels import OURS, Panel, graph, ours
 from monitor.metrics.catalogue import ALL_SPECS
 from monitor.metrics.family import MetricSpec
 from monitor.metrics.health_specs import HEALTH_SPECS
-from monitor.service.families import metric_family_name
+from monitor.metrics.model_specs import MODEL_LABEL, SPLIT_LABEL
+from monitor.service.families import Part, metric_family_name
 
+# The AUC and its kin of what was shown: those of a model's samples have a split, and a board of their own.
+OF_EXPOSURES = ours(f'{SPLIT_LABEL}=""')
 _UNITS = {"ratio": "percentunit", "bits": "suffix: bit", "": "none"}
 
 
 def rows(elsewhere: Sequence[str]) -> Iterator[tuple[str, list[Panel]]]:
     """Title and panels of each row: the metrics that no panel of another dashboard shows, by their theme."""
-    left = [spec for spec in ALL_SPECS.values() if metric_family_name(spec) not in elsewhere]
+    left = [
+        spec
+        for spec in ALL_SPECS.values()
+        if metric_family_name(spec) not in elsewhere and MODEL_LABEL not in spec.labels
+    ]
     themes: dict[str, list[MetricSpec]] = {}
     for spec in left:
         themes.setdefault(_theme(spec), []).append(spec)
     for theme, specs in themes.items():
-        yield theme, [_panel(spec) for spec in specs]
+        yield theme, [panel(spec, OF_EXPOSURES if spec.of_samples else OURS) for spec in specs]
 
 
 def _theme(spec: MetricSpec) -> str:
@@ -36,21 +43,32 @@ def _theme(spec: MetricSpec) -> str:
     return "Actions by event" if "event" in spec.labels else "Scores against actions"
 
 
-def _panel(spec: MetricSpec) -> Panel:
-    own = (*(("by",) if spec.by or spec.by_help else ()), *spec.labels)
-    legend = " ".join(f"{{{{{label}}}}}" for label in ("recommender", *own))
-    lines = [(f"{metric_family_name(spec)}{OURS}", legend)]
+def panel(
+    spec: MetricSpec, selector: str = OURS, further: Sequence[str] = (), most: int | None = None
+) -> Panel:
+    """A panel of a metric, with its bounds; of many series (`most`) the largest by recommender and `by`.
+
+    `further` are the labels that the series of this selector have beside those of the metric.
+    """
+    by = ("by",) if spec.by or spec.by_help else ()
+    legend = " ".join(f"{{{{{label}}}}}" for label in ("recommender", *by, *spec.labels, *further))
+    largest = "" if most is None else f"topk by ({', '.join(('recommender', *by))}) "
+
+    def asked(part: Part) -> str:
+        series = f"{metric_family_name(spec, part)}{selector}"
+        return f"{largest}({most}, {series})" if largest else series
+
+    parts: tuple[Part, ...] = ("", "lower", "upper") if spec.interval else ("",)
+    title = spec.name.replace("_", " ").replace("auc", "AUC")
+    told = [spec.help]
+    if most is not None:
+        told.append(f"The {most} largest.")
     if spec.interval:
-        lines += [
-            (f"{metric_family_name(spec, 'lower')}{OURS}", f"{legend} lower"),
-            (f"{metric_family_name(spec, 'upper')}{OURS}", f"{legend} upper"),
-        ]
-    title = spec.name.replace("_", " ")
-    help_ = f"{spec.help} Dashed: the bounds of its interval." if spec.interval else spec.help
+        told.append("Dashed: the bounds of its interval.")
     return graph(
         title[0].upper() + title[1:],
-        help_,
-        lines,
+        " ".join(told),
+        [(asked(part), f"{legend} {part}".rstrip()) for part in parts],
         unit=_UNITS[spec.unit],
-        dashed=("B", "C")[: len(lines) - 1],
+        dashed=("B", "C")[: len(parts) - 1],
     )

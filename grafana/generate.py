@@ -17,7 +17,7 @@ from grafana_foundation_sdk.builders import dashboard
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import dashboard as shapes
 
-from grafana import actions
+from grafana import actions, models
 from grafana.health import reach, scores, variety
 from grafana.inside import itself, logs
 from grafana.panels import DATASOURCE, Panel
@@ -90,10 +90,28 @@ def feedback(shown: str) -> dashboard.Dashboard:
     )
 
 
+def of_models() -> dashboard.Dashboard:
+    """The models: their AUC in training, test and service, and why it falls."""
+    return board(
+        "recsys-models",
+        "Recommenders: models",
+        "AUC of the models by split, the gaps between the splits with their causes, features in service.",
+        (
+            ("Gaps and their causes", models.gaps()),
+            ("Splits", models.splits()),
+            ("Features and scores", models.features()),
+        ),
+    )
+
+
 def dashboards() -> dict[str, str]:
     """The text of every dashboard by the name of its file."""
     first = _text(overview())
-    return {"overview.json": first, "feedback.json": _text(feedback(first))}
+    return {
+        "overview.json": first,
+        "feedback.json": _text(feedback(first)),
+        "models.json": _text(of_models()),
+    }
 
 
 def _text(made: dashboard.Dashboard) -> str:

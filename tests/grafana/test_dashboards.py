@@ -15,6 +15,7 @@ import yaml
 
 from grafana.generate import dashboards
 from monitor.metrics.catalogue import ALL_SPECS
+from monitor.metrics.model_specs import MODEL_LABEL
 from monitor.results import Status
 from monitor.service.families import MONITOR, RULES, STATUSES, all_families, metric_family_name
 from tests.promql import families_in, mistakes
@@ -122,6 +123,23 @@ def test_every_metric_of_the_catalogue_has_a_panel_and_its_interval_with_it(name
         assert metric_family_name(spec, "upper") in shown
 
 
+@pytest.mark.parametrize("name", [spec.name for spec in ALL_SPECS.values() if spec.of_samples])
+def test_what_is_measured_of_samples_and_of_exposures_alike_is_never_in_one_panel(name: str) -> None:
+    found = {}
+    for board, made in BOARDS.items():
+        asked = " ".join(target["expr"] for panel in made["panels"] for target in panel.get("targets", ()))
+        selectors = re.findall(rf"\brecsys_{name}(?:_lower|_upper)?(\{{[^}}]*}})", asked)
+        if selectors:
+            found[board] = {re.findall(r'\bsplit(!?=)""', selector)[0] for selector in selectors}
+    assert found == {"feedback.json": {"="}, "models.json": {"!="}}
+
+
+def test_what_is_told_of_models_alone_is_on_their_dashboard_alone() -> None:
+    own = {metric_family_name(spec) for spec in ALL_SPECS.values() if MODEL_LABEL in spec.labels}
+    shown = {name: own & set(re.findall(r"\brecsys_\w+", json.dumps(made))) for name, made in BOARDS.items()}
+    assert shown == {"overview.json": set(), "feedback.json": set(), "models.json": own}
+
+
 def test_every_family_of_rules_and_of_the_monitor_is_shown_or_left_out_on_purpose() -> None:
     shown = {family for expression in every_expression() for family in families_in(expression)}
     on_the_status_page = {
@@ -137,7 +155,7 @@ def test_every_family_of_rules_and_of_the_monitor_is_shown_or_left_out_on_purpos
 
 def test_the_states_have_the_words_of_the_monitor() -> None:
     timelines = [p.values[0] for p in PANELS if p.values[0]["type"] == "state-timeline"]
-    assert len(timelines) == 3
+    assert len(timelines) == 4
     for panel in timelines:
         options = panel["fieldConfig"]["defaults"]["mappings"][0]["options"]
         assert {value["text"].replace(" ", "_") for value in options.values()} == {s.value for s in Status}

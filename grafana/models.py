@@ -1,0 +1,60 @@
+"""The dashboard of the models: AUC by split, the gaps with what explains them, the features that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from grafana.actions import panel
+from grafana.panels import Panel, number, ours, timeline
+from grafana.states import NOT_JUDGED, VIOLATED
+from monitor.metrics.catalogue import ALL_SPECS
+from monitor.metrics.feature_specs import FEATURE_LABEL
+from monitor.metrics.model_specs import AUC_GAP, AUC_GAP_CAUSE, MODEL_LABEL, SAMPLE_ROWS
+
+OF_SAMPLES = ours('split!=""')
+"""The AUC and its kin of a model's samples; without a split they are of exposures and feedback."""
+_SHOWN = (AUC_GAP, AUC_GAP_CAUSE, SAMPLE_ROWS)
+_MOST = 10
+_HALF = 12
+
+
+def gaps() -> Sequence[Panel]:
+    """The verdicts on the gaps, the gaps with their intervals, and the causes of those that are violated."""
+    return (
+        number(
+            "AUC gaps violated",
+            "Models whose AUC falls from one split to the next by more than is allowed, surely.",
+            f"sum(recsys_auc_gap_status{VIOLATED})",
+            bad_from=1,
+        ).span(_HALF),
+        number(
+            "AUC gaps not judged",
+            "Gaps without a verdict in the last window: too few samples, late, or an error.",
+            f"sum(recsys_auc_gap_status{NOT_JUDGED})",
+        ).span(_HALF),
+        timeline(
+            "AUC gaps",
+            "The verdict that every gap stands at.",
+            "recsys_auc_gap_status",
+            ("recommender", "pair", "model"),
+            "{{recommender}} {{pair}} {{model}}",
+        ),
+        panel(AUC_GAP),
+        panel(AUC_GAP_CAUSE),
+    )
+
+
+def splits() -> Sequence[Panel]:
+    """What is measured of each split: the AUC and its kin, and the samples that it rests on."""
+    by_split = [
+        panel(spec, OF_SAMPLES, spec.of_samples)
+        for spec in ALL_SPECS.values()
+        if MODEL_LABEL in spec.of_samples
+    ]
+    return (*by_split, panel(SAMPLE_ROWS))
+
+
+def features() -> Sequence[Panel]:
+    """Everything else that is told of models, of features only those that differ most."""
+    left = [spec for spec in ALL_SPECS.values() if MODEL_LABEL in spec.labels and spec not in _SHOWN]
+    return [panel(spec, most=_MOST if FEATURE_LABEL in spec.labels else None) for spec in left]
