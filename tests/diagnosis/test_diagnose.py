@@ -156,11 +156,7 @@ def samples(draw):
     features = {"x": numbers(), "text": words()} | ({"extra": numbers()} if draw(st.booleans()) else {})
     labels = column(st.sampled_from([0.0, 1.0, 1.0, 0.0, math.nan])).astype(float)
     # Scores that follow the labels half of the time: a gap has to be there before causes are looked for.
-    scores = (
-        labels * 2 - 1 + draw(st.sampled_from([0.0, 0.3])) * features["x"]
-        if draw(st.booleans())
-        else numbers()
-    )
+    scores = labels + 0.3 * np.sin(np.arange(rows)) if draw(st.booleans()) else numbers()
     return Sample(
         scores, labels, features, numbers(), {"x": numbers()}, {"scene": words()}, words(), {"u": words()}
     )

@@ -107,7 +107,7 @@ def estimator(kind, numbers, texts, overfitted=False):
         model = (
             RandomForestClassifier(30, random_state=0)
             if overfitted
-            else RandomForestClassifier(25, min_samples_leaf=80, max_features=0.4, random_state=0)
+            else RandomForestClassifier(20, min_samples_leaf=50, max_samples=0.25, random_state=0)
         )
     return make_pipeline(make_column_transformer(*coding), model)
 
@@ -160,7 +160,8 @@ def splits(rng, rows, **more):
 def base(seed, kind, rows):
     """Splits with nothing wrong and a model of them; many worlds differ only in what is broken afterwards."""
     train, test, online = splits(np.random.default_rng(seed), rows)
-    return train, test, online, Model(kind, train["features"], train["labels"])
+    model = Model(kind, train["features"], train["labels"])
+    return sample_of(train, model), sample_of(test, model), online, model
 
 
 def overfitted(seed, kind, rows):
@@ -211,14 +212,13 @@ def defaulted(seed, kind, rows):
     paired = seed % 2 == 0
     worse = sample_of(online, model, served=served)
     pairs = Pairs(worse, online["features"]) if paired else None
-    better = sample_of(test, model)
     return World(
         "defaulted",
         "serving_skew",
         "test_online",
-        better,
+        test,
         worse,
-        sample_of(train, model),
+        train,
         tuple(names),
         pairs,
         model,
@@ -245,10 +245,7 @@ def stale(seed, kind, rows):
     worse = sample_of(online, model, served=served, feature_times=times if timed else {})
     offline_times = dict.fromkeys(names, online["times"]) if timed else {}
     pairs = Pairs(worse, online["features"], offline_times)
-    better = sample_of(test, model)
-    return World(
-        "stale", "serving_skew", "test_online", better, worse, sample_of(train, model), names, pairs, model
-    )
+    return World("stale", "serving_skew", "test_online", test, worse, train, names, pairs, model)
 
 
 def pruned(seed, kind, rows):
@@ -261,10 +258,7 @@ def pruned(seed, kind, rows):
     worse = sample_of(online, model, served=served)
     if seed % 2:
         worse = replace(worse, features={name: one for name, one in served.items() if name not in names})
-    better = sample_of(test, model)
-    return World(
-        "pruned", "pruned_features", "test_online", better, worse, sample_of(train, model), names, None, model
-    )
+    return World("pruned", "pruned_features", "test_online", test, worse, train, names, None, model)
 
 
 def shifted(seed, kind, rows):
@@ -289,14 +283,13 @@ def scene_scores(seed, kind, rows):
     logit = special.logit(np.clip(worse.scores, 1e-4, 1 - 1e-4))
     moved = 0.5 * logit - 1.5 if seed % 2 else logit + 1.5
     scores = special.expit(np.where(online["scene"] == "home", moved, logit))
-    better = sample_of(test, model)
     return World(
         "scene_scores",
         "score_shift",
         "test_online",
-        better,
+        test,
         replace(worse, scores=scores),
-        sample_of(train, model),
+        train,
         ("scene",),
     )
 
@@ -306,7 +299,7 @@ def healthy(seed, kind, rows):
     rng = np.random.default_rng([seed, 1])
     train, test, online, model = base(seed, kind, rows)
     if seed % 4 == 0:  # a random split: test rows among those of training
-        train, test = (one | {"times": rng.uniform(0, 37 * DAY, rows)} for one in (train, test))
+        train, test = (replace(one, times=rng.uniform(0, 37 * DAY, rows)) for one in (train, test))
     served = dict(online["features"])
     if seed % 3 == 0:
         served["noise_1"] = served["noise_1"] + 0.3
@@ -318,15 +311,15 @@ def healthy(seed, kind, rows):
         logit = special.logit(np.clip(worse.scores, 1e-6, 1 - 1e-6))
         worse = replace(worse, scores=special.expit(logit + 0.4))
     pairs = Pairs(worse, online["features"]) if seed % 2 else None
-    train, better = sample_of(train, model), sample_of(test, model)
     if seed % 5 == 4:
-        return World("healthy", None, "train_test", train, better, train, model=model)
-    return World("healthy", None, "test_online", better, worse, train, (), pairs, model)
+        return World("healthy", None, "train_test", train, test, train, model=model)
+    return World("healthy", None, "test_online", test, worse, train, (), pairs, model)
 
 
 KINDS = (overfitted, leaked, defaulted, stale, pruned, shifted, scene_scores)
 
 
+@cache
 def world(make, seed, rows=20_000):
     """The world of this kind and seed; the models take turns."""
     return make(seed, MODELS[seed % len(MODELS)], rows)
