@@ -49,6 +49,9 @@ bench: .venv/installed ## what every rule and metric costs on ten million exposu
 bench-peers: .venv/installed ## the metrics that RecTools and Evidently have too, beside them in one table
 	$(BIN)/python -m benchmarks.peers
 
+bench-models: .venv/installed ## exact AUC beside argsort, features online against offline
+	$(BIN)/python -m benchmarks.models
+
 bench-rest: .venv/installed ## does the daemon's memory grow over two thousand windows?
 	$(BIN)/python -m benchmarks.rest
 
@@ -59,4 +62,4 @@ lock: ## choose the newest versions that fit and lock them with hashes
 		$(BIN)/uv pip compile - --constraint requirements.lock --generate-hashes --no-emit-index-url --no-emit-find-links \
 		--python-version 3.11 --custom-compile-command "make lock" --quiet --output-file requirements-spark.lock
 
-.PHONY: help setup run test lint fix docs bench bench-peers bench-rest lock
+.PHONY: help setup run test lint fix docs bench bench-peers bench-models bench-rest lock

@@ -12,7 +12,7 @@ from monitor.checks.drawn import features_of
 from monitor.checks.model_causes import Rows
 from monitor.checks.settings import RecommenderSettings
 from monitor.logs.columns import MODEL, ONLINE, SCORE, SPLIT, TEST, TRAIN
-from monitor.metrics.feature_profile import FeatureProfile, bins_of, compare, profiles
+from monitor.metrics.feature_profile import Comparison, FeatureProfile, bins_of, compare, profiles
 from monitor.metrics.feature_skew import Pairing, Skew, measure_skew
 from monitor.metrics.feature_specs import distance_results, score_results, skew_results
 from monitor.metrics.model_specs import PAIRS, Pair
@@ -38,12 +38,20 @@ def features_in_service(
     metrics, models = settings.metrics, settings.models
     if rows.reference is not None:
         known = _profiled(model, rows.reference, kept, settings)
-        names = [one.feature for one in known]
-        found = profiles(_with(online, names), [one.bins for one in known])
         if known:
-            compared = [compare(one, other) for one, other in zip(known, found, strict=True)]
-            yield from distance_results(compared, metrics, models, model)
+            served = _with(online, [one.feature for one in known])
+            yield from distance_results(_compared(known, served, models.budget), metrics, models, model)
     yield from skew_results(_skew(online, rows.offline, settings), metrics, models, model)
+
+
+def _compared(known: Sequence[FeatureProfile], online: ir.Table, most: int) -> list[Comparison]:
+    """Each feature beside its reference; those that are farthest, and so are shown, with their values."""
+    plain = profiles(online, [one.bins for one in known], described=False)
+    found = {one.feature: compare(one, other) for one, other in zip(known, plain, strict=True)}
+    far = sorted(found.values(), key=lambda one: -(one.jensen_shannon or 0.0))[:most]
+    for profile in profiles(online, [one.reference.bins for one in far]):
+        found[profile.feature] = compare(found[profile.feature].reference, profile)
+    return list(found.values())
 
 
 def _profiled(

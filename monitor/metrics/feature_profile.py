@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final
 
@@ -158,11 +158,12 @@ def _values(top: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
     return tuple(value for value in values if len(value) <= LONGEST and "\0" not in value)
 
 
-def profiles(rows: ir.Table, bins: Sequence[Bins]) -> tuple[FeatureProfile, ...]:
+def profiles(rows: ir.Table, bins: Sequence[Bins], *, described: bool = True) -> tuple[FeatureProfile, ...]:
     """The profile of each feature of these rows: one query for the counts of many, one for each top value.
 
-    A column of another type than that of the reference is read as that one's: text that is no number is
-    missing where the reference has numbers.
+    Unless `described`, only the counts are there, which are all that a distance needs: the values of a
+    feature cost a query of their own. A column of another type than that of the reference is read as that
+    one's: text that is no number is missing where the reference has numbers.
 
     Raises ValueError where the rows lack a feature.
 
@@ -178,15 +179,18 @@ def profiles(rows: ir.Table, bins: Sequence[Bins]) -> tuple[FeatureProfile, ...]
     found = []
     for batch in batches(list(by_name)):
         counts = _counts(rows, [by_name[name] for name in batch])
-        found += [_profile(rows, by_name[name], counted) for name, counted in zip(batch, counts, strict=True)]
+        for name, counted in zip(batch, counts, strict=True):
+            plain = FeatureProfile(by_name[name], counted, 0)
+            found.append(_described(rows, plain) if described else plain)
     return tuple(found)
 
 
-def _profile(rows: ir.Table, bins: Bins, counts: tuple[int, ...]) -> FeatureProfile:
-    top = _top(rows, bins.feature, bins.kind, 1)
+def _described(rows: ir.Table, plain: FeatureProfile) -> FeatureProfile:
+    top = _top(rows, plain.feature, plain.bins.kind, 1)
     if not top:
-        return FeatureProfile(bins, counts, 0)
-    return FeatureProfile(bins, counts, int(top[0]["distinct"]), written(top[0]["value"]), int(top[0]["n"]))
+        return plain
+    value, distinct, n = written(top[0]["value"]), int(top[0]["distinct"]), int(top[0]["n"])
+    return replace(plain, distinct=distinct, top=value, top_count=n)
 
 
 def _top(rows: ir.Table, feature: str, kind: Kind, most: int) -> list[dict[str, Any]]:

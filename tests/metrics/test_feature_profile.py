@@ -187,3 +187,12 @@ def test_any_two_columns_against_numpy(reference, current, parts):
         assert found.distinct == len(set(there))
         assert found.top_count == max((there.count(value) for value in there), default=0)
     assert compare(before, after).ks == ks_of_counts(before.counts, after.counts)
+
+
+def test_without_a_description_the_counts_are_the_same_and_the_values_are_not_asked_for():
+    rows = table(age=pa.array([10.0, 20.0, 20.0, None]))
+    of = [Bins("age", "number", edges=(15.0,))]
+    (whole,), (plain,) = profiles(rows, of), profiles(rows, of, described=False)
+    assert plain.counts == whole.counts == (1, 2, 1)
+    assert (whole.distinct, whole.top) == (2, "20")
+    assert (plain.distinct, plain.top, plain.top_count) == (0, None, 0)
