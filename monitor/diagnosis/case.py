@@ -160,6 +160,14 @@ def labelled(sample: Sample) -> Sample:
     )
 
 
+def called(sample: Sample, at: int) -> Any:
+    """What evidence calls a row, as a plain value; None where the sample has no ids."""
+    if sample.ids is None:
+        return None
+    name = sample.ids[at]
+    return name.item() if isinstance(name, np.generic) else name
+
+
 def shown(names: tuple[str, ...] | list[str], most: int = 3) -> str:
     """Names for a sentence, quoted and cut short: they come from a log.
 

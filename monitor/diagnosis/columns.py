@@ -63,7 +63,7 @@ def read_column(name: str, sides: Mapping[str, Values]) -> Column:
     >>> read_column("city", {"better": np.array(["Rome", None, "Bern"], object)}).sides["better"].tolist()
     [1.0, nan, 0.0]
     """
-    arrays = {side: np.asarray(values) for side, values in sides.items()}
+    arrays = {side: _numbers(np.asarray(values)) for side, values in sides.items()}
     if all(one.dtype.kind in "biuf" for one in arrays.values()):
         return Column(name, None, {side: one.astype(np.float64, copy=False) for side, one in arrays.items()})
     objects = {side: one.tolist() for side, one in arrays.items()}
@@ -79,6 +79,15 @@ def read_column(name: str, sides: Mapping[str, Values]) -> Column:
             for side, values in objects.items()
         },
     )
+
+
+def _numbers(values: Values) -> Values:
+    """The values as float64 where they are numbers, or all missing, in an array of objects."""
+    if values.dtype.kind != "O":
+        return values
+    kinds = set(map(type, values.tolist()))
+    plain = all(issubclass(one, float | int | np.number | None) for one in kinds)
+    return values.astype(np.float64) if plain else values
 
 
 def _text(value: Any) -> str | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from monitor.diagnosis.area import Ranking, change
 from monitor.diagnosis.case import EVIDENCE, NAMED, Case, Claim, Finding, shown
-from monitor.diagnosis.columns import Codes, part, read_column
+from monitor.diagnosis.columns import Bins, Codes, Column, part, read_column
 from monitor.statistics.counts import Floats
 from monitor.statistics.distances import psi
 
@@ -62,7 +62,7 @@ def population_shift(case: Case, owned: frozenset[str]) -> Claim:
     axes.sort(key=lambda one: (-single[one.name][0], one.name))
     chosen, (best, error) = axes[:1], single[axes[0].name]
     if len(axes) > 1 and best < _ENOUGH * case.gap:
-        several = sorted(axes, key=lambda one: (-one.psi, one.name))[:_JOINT]
+        several = furthest(axes)
         together, its_error = won(several)
         if (
             case.share(together, its_error) is not None
@@ -92,6 +92,11 @@ def moved_axes(case: Case, owned: frozenset[str]) -> list[Axis]:
     return [*_slices(case), *_features(case, owned)]
 
 
+def furthest(axes: list[Axis]) -> list[Axis]:
+    """Those that have moved furthest, few enough to be raked on together."""
+    return sorted(axes, key=lambda one: (-one.psi, one.name))[:_JOINT]
+
+
 def _features(case: Case, owned: frozenset[str]) -> list[Axis]:
     found = []
     for name, column in case.columns.items():
@@ -113,13 +118,18 @@ def _slices(case: Case) -> list[Axis]:
         bins = part(column, case.settings.bins)
         codes, other = (bins.codes(column.sides[side]) for side in ("better", "worse"))
         counts = [np.bincount(one, minlength=bins.size).astype(np.float64) for one in (codes, other)]
-        levels = (
-            {} if bins.places is None else dict(zip(bins.places.tolist(), column.levels or (), strict=False))
-        )
-        names = tuple(levels.get(at, "missing" if at == 0 else "other") for at in range(bins.size))
-        axis = _axis(name, codes, counts[0], counts[1], names)
+        axis = _axis(name, codes, counts[0], counts[1], _levels(column, bins))
         found += [axis] if axis else []
     return found
+
+
+def _levels(column: Column, bins: Bins) -> tuple[str, ...]:
+    """What the bins of a text are called; the rare levels share the last one."""
+    if bins.places is None or column.levels is None:
+        return ()
+    names = dict(zip(bins.places.tolist(), column.levels, strict=False))
+    names |= {0: "(missing)", bins.size - 1: "(others)"}
+    return tuple(names.get(at, "") for at in range(bins.size))
 
 
 def _axis(name: str, codes: Codes, rows: Floats, worse_rows: Floats, levels: tuple[str, ...]) -> Axis | None:

@@ -130,6 +130,17 @@ class Surrogate:
         return np.full(self._lengths[side], np.nan) if values is None else values
 
 
+def _rank_correlation(one: Floats, other: Floats) -> float:
+    """Spearman's; 0 where one of them does not vary."""
+    ranks = []
+    for values in (one, other):
+        _, at, sizes = np.unique(values, return_inverse=True, return_counts=True)
+        middle = (np.cumsum(sizes) - sizes / 2)[at]
+        ranks.append(middle - middle.mean())
+    spread = float(np.sqrt((ranks[0] @ ranks[0]) * (ranks[1] @ ranks[1])))
+    return float(ranks[0] @ ranks[1]) / spread if spread > 0 else 0.0
+
+
 def _linked(scores: Mapping[str, Floats]) -> dict[str, Floats]:
     everything = np.concatenate(list(scores.values()))
     # Scores so close to 0 or 1 that their logits would drown all others are not read as probabilities.
@@ -143,13 +154,16 @@ def _linked(scores: Mapping[str, Floats]) -> dict[str, Floats]:
 
 
 class Rescored:
-    """The user's own scoring function. What a feature tells is taken away by permuting it within a side."""
+    """The user's own scoring function. What a feature tells is taken away by permuting it within a side.
 
-    how = "by the scoring function given"
+    One that ranks the rows otherwise than the log is of another model: its summary says how far they agree.
+    """
 
     def __init__(self, scorer: Scorer, samples: Mapping[str, Sample], columns: Mapping[str, Column]) -> None:
         self._scorer, self._samples, self._columns = scorer, samples, columns
         self._base: dict[str, Floats] = {}
+        alike = _rank_correlation(self.base("better"), samples["better"].scores)
+        self.how = f"by the scoring function given (its rank correlation with the log is {alike:.2f})"
 
     def base(self, side: str) -> Floats:
         if side not in self._base:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.diagnosis.case import EVIDENCE, NAMED, Case, Claim, Finding, shown
+from monitor.diagnosis.case import EVIDENCE, NAMED, Case, Claim, Finding, called, shown
 from monitor.diagnosis.columns import Column
 from monitor.diagnosis.sample import Pairs
 from monitor.statistics.counts import Floats
@@ -155,7 +155,7 @@ def _rows(
         column = case.columns[name]
         rows += [
             {
-                "id": None if pairs.online.ids is None else pairs.online.ids[at],
+                "id": called(pairs.online, at),
                 "feature": name,
                 "online": column.plain(column.sides["online"][at]),
                 "offline": column.plain(column.sides["offline"][at]),

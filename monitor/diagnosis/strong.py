@@ -8,7 +8,7 @@ import numpy as np
 
 from monitor.diagnosis.area import Ranking
 from monitor.diagnosis.case import Case
-from monitor.diagnosis.population import moved_axes, raked
+from monitor.diagnosis.population import furthest, moved_axes, raked
 from monitor.statistics.counts import Floats
 
 _SHRUNK = 10.0
@@ -53,7 +53,7 @@ def too_strong(case: Case) -> dict[str, tuple[float, float]]:
     others = [one.kept for name, one in telling.items() if name not in suspects]
     if not suspects or not others:
         return {}
-    axes = moved_axes(case, frozenset(suspects))
+    axes = furthest(moved_axes(case, frozenset(suspects)))
     weights = raked([(axis.codes, axis.target) for axis in axes]) if axes else None
     guilty = {}
     for name, one in suspects.items():

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.diagnosis.area import Ranking, change
-from monitor.diagnosis.case import EVIDENCE, NAMED, Case, Claim, Finding, one_sided, shown
+from monitor.diagnosis.case import EVIDENCE, NAMED, Case, Claim, Finding, called, one_sided, shown
 from monitor.diagnosis.strong import too_strong
 from monitor.statistics.counts import Floats
 
@@ -51,7 +51,11 @@ def from_the_future(case: Case) -> Claim:
         f"{shown(guilty)} know the future: {'; '.join(how)}. Without what they tell, {min(share, 1.0):.0%} "
         f"of the gap of {case.gap:.3f} is gone ({case.scoring.how}).",
         "Join these features as of the moment of the request, not of the label; train and test again.",
-        (*_alone(strong), *_late_rows(case, guilty, dated))[:EVIDENCE],
+        (
+            *_alone(strong),
+            *({"feature": name, "younger_than_event": rate} for name, rate in dated.items()),
+            *_late_rows(case, guilty, dated),
+        )[:EVIDENCE],
     )
     return Claim(frozenset(guilty), total, finding)
 
@@ -112,7 +116,7 @@ def _late_rows(case: Case, guilty: tuple[str, ...], dated: Mapping[str, float]) 
         order = np.argsort(-np.where(np.isnan(late), -np.inf, late), kind="stable")[:5]
         rows += [
             {
-                "id": None if case.better.ids is None else case.better.ids[at],
+                "id": called(case.better, at),
                 "feature": name,
                 "value": column.plain(column.sides["better"][at]),
                 "event_time": float(times[at]),
@@ -168,7 +172,7 @@ def older_test_rows(case: Case) -> Claim:
         "Split by time: test on rows that are newer than all of training.",
         tuple(
             {
-                "id": None if test.ids is None else test.ids[one],
+                "id": called(test, one),
                 "event_time": float(test.times[one]),
                 "newest_train_time": newest,
             }

@@ -28,6 +28,13 @@ def test_numbers_on_one_side_and_text_on_the_other_compare_as_text():
     assert math.isnan(column.sides["better"][1])
 
 
+def test_a_side_that_is_all_missing_does_not_make_numbers_text():
+    column = read_column("x", {"better": np.array([0.5, 1.5]), "worse": texts(None, None)})
+    assert column.levels is None
+    assert np.isnan(column.sides["worse"]).all()
+    assert read_column("x", {"better": texts(1, None, 2.5)}).sides["better"][[0, 2]].tolist() == [1.0, 2.5]
+
+
 def test_whole_numbers_and_booleans_are_numbers():
     assert read_column("x", {"better": np.array([True, False])}).sides["better"].tolist() == [1, 0]
 

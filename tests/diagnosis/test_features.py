@@ -172,9 +172,19 @@ def test_a_feature_whose_own_time_is_after_the_event_is_from_the_future():
     online = as_served(*weak(1, False), times=times + ROWS, feature_times={"next": times + ROWS - 60})
     found = diagnose("test_online", test, online)
     assert (found[0].cause, found[0].features) == ("time_travel", ("next",))
-    assert found[0].evidence[0]["feature_time"] - found[0].evidence[0]["event_time"] == 60
+    assert found[0].evidence[0] == {"feature": "next", "younger_than_event": 1.0}
+    assert found[0].evidence[1]["feature_time"] - found[0].evidence[1]["event_time"] == 60
     undated = as_served(*weak(0, True), times=np.full(ROWS, np.nan), feature_times={"next": times})
     assert diagnose("test_online", undated, online) == ()
+
+
+def test_the_times_of_the_join_beside_the_pairs_tell_the_future_as_well():
+    times = NOW + np.arange(ROWS)
+    test, online = as_served(*future(0, True)), as_served(*future(1, False), times=times)
+    joined = Pairs(online, {"next": future(1, True)[0]["next"]}, {"next": times + 60})
+    found = diagnose("test_online", test, online, pairs=joined)
+    assert (found[0].cause, found[0].features) == ("time_travel", ("next",))
+    assert {"feature": "next", "younger_than_event": 1.0} in found[0].evidence
 
 
 def test_test_rows_older_than_the_newest_training_row_explain_what_the_newer_ones_lose():

@@ -39,6 +39,28 @@ def test_a_mix_that_the_better_split_does_not_have_cannot_be_told():
     assert diagnose("test_online", mixed(0, 0.0), mixed(1, 1.0)) == ()
 
 
+def test_rare_values_of_a_slice_are_told_together():
+    better, worse = mixed(0, 0.2), mixed(1, 0.8)
+    rng = np.random.default_rng(7)
+    few = [f"s{at}" for at in range(60)]
+    cut = [
+        Sample(
+            one.scores,
+            one.labels,
+            one.features,
+            slices={
+                "segment": np.where(one.slices["segment"] == "easy", "easy", rng.choice(few, ROWS)).astype(
+                    object
+                )
+            },
+        )
+        for one in (better, worse)
+    ]
+    (found,) = diagnose("test_online", *cut)
+    assert found.cause == "population_shift"
+    assert {"easy", "(others)"} <= {row["value"] for row in found.evidence if "value" in row}
+
+
 def test_a_mix_that_moves_without_harm_explains_nothing():
     better, worse = mixed(0, 0.2, ("a", "b")), mixed(1, 0.2, ("a", "b"))
     other = np.where(np.random.default_rng(3).random(ROWS) < 0.8, "c", "d").astype(object)
