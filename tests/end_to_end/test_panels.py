@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from monitor.simulate.traffic import Simulator, Traffic
+from tests.end_to_end.served import land_samples
 from tests.end_to_end.servers import Prometheus
 from tests.processes import ROOT, land, monitor, wait_for
 
@@ -47,6 +48,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
     for back in (3, 2, 1):
         write(folder, simulator, now - back * MINUTE, MINUTE)
     write(folder, simulator, now, timedelta(seconds=10))
+    land_samples(folder, now - 3 * MINUTE, now + timedelta(seconds=10))
     catalog = simulator.catalog()
     pq.write_table(
         catalog.append_column("length", pa.array([60.0] * len(catalog))), folder / "catalog.parquet"
@@ -58,6 +60,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
             "exposures": {"path": "exposures/*.parquet"},
             "feedback": {"path": "feedback/*.parquet"},
             "catalog": {"path": "catalog.parquet"},
+            "samples": {"path": "samples/*.parquet"},
         },
         "window": "1m",
         "every": "1s",
@@ -101,6 +104,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
         try:
             server.up()
             wait_for("the window to be scraped", lambda: server.ask("recsys_coverage_ratio"), 60)
+            wait_for("causes to be scraped", lambda: server.ask("recsys_auc_gap_cause_ratio"), 120)
             wait_for("what users did to be scraped", lambda: server.ask("recsys_attribution_ratio"), 120)
             # A rate needs two scrapes; so does what is counted at the end of a run.
             wait_for("rates", lambda: server.ask("increase(recsys_windows_total[1m])"), 30)
