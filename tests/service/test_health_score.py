@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -32,19 +31,6 @@ CLICKS = {
     "one": 0.5,
     "weight": 3,
 }
-
-
-@pytest.fixture
-def runtime(tmp_path: Path) -> Iterator[Runtime]:
-    made = Runtime(tmp_path / "spill", threads=1)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(tmp_path / "history.sqlite") as opened:
-        yield opened
 
 
 def config(folder: Path, *parts: dict[str, Any]) -> dict[str, Any]:

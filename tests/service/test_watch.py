@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,19 +21,6 @@ from tests.processes import exposures, land
 FIRST = datetime(2026, 3, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 NOW = datetime.now(UTC)
-
-
-@pytest.fixture
-def runtime(tmp_path: Path) -> Iterator[Runtime]:
-    made = Runtime(tmp_path / "spill", threads=1)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(tmp_path / "history.sqlite", wait_seconds=0.1) as opened:
-        yield opened
 
 
 def watch(folder: Path, store: Store, **settings: object) -> Watch:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from monitor.checks.runtime import Runtime
 from monitor.history.store import Store
 from monitor.history.take import take_snapshot
 from monitor.results import Status
@@ -20,19 +18,6 @@ from tests.service.scrapes import find, samples, scrape
 from tests.service.test_watch import FIRST, HOUR, NOW, watch
 
 MODELS = {"over": "1h", "gaps": {"test_online": 0.05}}
-
-
-@pytest.fixture
-def runtime(tmp_path: Path) -> Iterator[Runtime]:
-    made = Runtime(tmp_path / "spill", threads=1)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(tmp_path / "history.sqlite", wait_seconds=0.1) as opened:
-        yield opened
 
 
 def write(folder: Path, name: str, split: str, strength: float, at: int | None = None, n: int = 3000) -> None:
