@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from monitor.history.snapshot import Snapshot
 from monitor.metrics.model_specs import CAUSE_LABEL, MODEL_LABEL, PAIR_LABEL
 from monitor.report import gaps, numbers, rows
 from monitor.report.evidence import evidence_table
 from monitor.report.page import frame
-from monitor.report.views import CausePage
+from monitor.report.views import CausePage, EvidenceTable
 
 
 def cause_page(
@@ -29,7 +31,6 @@ def cause_page(
     if series is None:
         return None
     result = series.result
-    columns, cells = evidence_table(result.evidence)
     return CausePage(
         frame=frame(snapshot, now),
         recommender=numbers.visible(state.name),
@@ -41,6 +42,15 @@ def cause_page(
         window=numbers.window(series.window),
         evaluated=rows.moment(series.evaluated_at, now),
         definition=numbers.visible(result.definition),
-        columns=columns,
-        rows=cells,
+        evidence=tuple(_tables(result.evidence)),
     )
+
+
+def _tables(evidence: Sequence[Mapping[str, Any]]) -> Iterator[EvidenceTable]:
+    """The rows by what they tell: a cause has a row a feature, say, and rows of single requests."""
+    kinds: dict[frozenset[str], list[Mapping[str, Any]]] = {}
+    for row in evidence:
+        kinds.setdefault(frozenset(row), []).append(row)
+    for rows_of_a_kind in kinds.values():
+        columns, cells = evidence_table(rows_of_a_kind)
+        yield EvidenceTable(columns, cells)

@@ -121,7 +121,6 @@ def gap_view(gap: Series, series: Sequence[Series], now: datetime, docs_url: str
         causes=tuple(cause_view(one, docs_url) for one in causes),
         unexplained=unexplained,
         distances=tuple((distance_name(one), measure(one)) for one in known),
-        distance_note=next((numbers.visible(one.detail) for one in known if one.detail), ""),
     )
 
 

@@ -123,12 +123,13 @@ def _worth(own: dict[str, Result]) -> tuple[float, ...]:
 
 def _feature(name: str, own: dict[str, Result]) -> FeatureView:
     skew = own.get(FEATURE_SKEW.name)
+    ordered = [own[key] for key in (FEATURE_SKEW.name, *DISTANCES) if key in own]
     return FeatureView(
         name=numbers.visible(name),
         skew=None if skew is None else gaps.measure(skew),
         pairs="" if skew is None or skew.samples is None else numbers.count(skew.samples),
         distances=tuple(gaps.measure(own[by]) if by in own else None for by in DISTANCES),
-        notes=tuple(numbers.visible(text) for text in _details(own.values())),
+        notes=tuple(numbers.visible(text) for text in _details(ordered)),
     )
 
 

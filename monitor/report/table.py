@@ -83,7 +83,7 @@ def _lines(result: Result, width: int) -> Iterator[Text]:
         "" if result.threshold is None else _bound(result),
         "" if result.samples is None else f"{result.samples:,}",
     )
-    right = "".join(text.rjust(size) for text, (_, size) in zip(numbers, _NUMBERS, strict=True))
+    right = "".join(f" {text}".rjust(size) for text, (_, size) in zip(numbers, _NUMBERS, strict=True))
     room = width - _NAME_AT - len(right)
     name = visible(_name(result))
     fitted = name if cell_len(name) <= room else set_cell_size(name, room)

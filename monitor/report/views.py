@@ -128,7 +128,6 @@ class GapView:
     causes: tuple[CauseView, ...]
     unexplained: str  # why a gap that stands violated has no causes
     distances: tuple[tuple[str, Measure], ...]
-    distance_note: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,8 +229,16 @@ class RulePage:
 
 
 @dataclass(frozen=True, slots=True)
+class EvidenceTable:
+    """Rows of evidence with the same columns: cells are texts, None where the log has nothing."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str | None, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CausePage:
-    """One cause of a model's gap and its evidence: cells as on a rule's page."""
+    """One cause of a model's gap and its evidence, a table for each kind of row."""
 
     frame: Frame
     recommender: str
@@ -243,5 +250,4 @@ class CausePage:
     window: str
     evaluated: Moment
     definition: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str | None, ...], ...]
+    evidence: tuple[EvidenceTable, ...]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from monitor.history.snapshot import Snapshot
+from monitor.history.snapshot import RecommenderState, Snapshot
 from monitor.report.cause import cause_page
 from monitor.report.views import CausePage
 from monitor.results import Status
@@ -36,15 +36,28 @@ def test_it_says_what_was_found_and_shows_the_rows_as_they_are_in_the_log():
     assert (page.cause.name, page.samples, page.window) == (
         "serving skew", "40,000", "2026-03-09 13:00 to 14:00 UTC"
     )  # fmt: skip
-    assert page.columns == ("request_id", "feature", "online")
-    assert page.rows[0] == ("0", FEATURE, pictures.HOSTILE)
-    assert len(page.rows) == len(pictures.NASTY)
+    (table,) = page.evidence
+    assert table.columns == ("request_id", "feature", "online")
+    assert table.rows[0] == ("0", FEATURE, pictures.HOSTILE)
+    assert len(table.rows) == len(pictures.NASTY)
+
+
+def test_rows_that_tell_different_things_are_tables_of_their_own_and_null_stays_null():
+    rows = ({"feature": "age", "rate": 0.6}, {"id": 1, "age": None}, {"feature": "city", "rate": 0.1})
+    made = [pictured_models.violated_gap("v"), pictured_models.cause("serving_skew", 0.5, "v", evidence=rows)]
+    series = tuple(pictures.series(one, recommender="ranker", check="models") for one in made)
+    page = found(model="v", snapshot=Snapshot(pictures.NOW, (RecommenderState("ranker", series=series),)))
+    assert page is not None
+    assert [(one.columns, one.rows) for one in page.evidence] == [
+        (("feature", "rate"), (("age", "0.6"), ("city", "0.1"))),
+        (("id", "age"), (("1", None),)),
+    ]
 
 
 def test_a_cause_without_rows_has_a_page_as_well():
     page = found(cause="score_shift")
     assert page is not None
-    assert (page.rows, page.cause.percent) == ((), None)
+    assert (page.evidence, page.cause.percent) == ((), None)
 
 
 @pytest.mark.parametrize(

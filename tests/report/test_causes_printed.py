@@ -99,3 +99,9 @@ def test_junit_without_causes_is_a_failure_with_its_sentence():
     (failure,) = ElementTree.fromstring(as_junit(judged([violated_gap("v1")]))).iter("failure")
     assert (failure.text, failure.get("type")) == (None, Status.VIOLATED)
     assert "the gap is at least 0.0731" in str(failure.get("message"))
+
+
+def test_an_interval_that_fills_its_column_stays_apart_from_the_value():
+    wide = gap("train_test", "v1", value=0.003998, lower=-0.004632, upper=0.01278, samples=30000)
+    (line,) = [line for line in table([wide]) if "auc_gap" in line]
+    assert line.split()[-7:] == ["0.003998", "-0.00463", "-", "0.0128", "<=", "0.05", "30,000"]
