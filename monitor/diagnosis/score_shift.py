@@ -80,7 +80,7 @@ def _shift(case: Case, name: str, better_values: NDArray[Any], worse_values: NDA
             }
         )
     have, could = (Ranking(one, case.worse.labels).area() for one in (ranks[1], mapped))
-    won, error = change(could, have) if have and could and len(evidence) > 1 else (0.0, 0.0)
+    won, error = change(could, have) if have and could else (0.0, 0.0)
     return _Shift(name, won, error, evidence)
 
 
