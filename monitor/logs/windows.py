@@ -89,7 +89,9 @@ class Parts:
         logs = [self.timeline(part)]
         if part == FEEDBACK or (part == SAMPLES and self.joined):
             logs.append(source.logs[FEEDBACK])
-        states = [completeness(log, awaited, now, source.time) for log in logs]
+        # Part of the samples is a smaller sample, as its interval says; a label without its action is wrong.
+        any_will_do = part == SAMPLES and not self.joined
+        states = [completeness(log, awaited, now, source.time, any_will_do=any_will_do) for log in logs]
         return all(ready for ready, _ in states), next((why for _, why in states if why), None)
 
     def fingerprint(self, window: Window, part: Part, late: str | None) -> str:
@@ -104,13 +106,19 @@ class Parts:
         return whole + ("-late" if late else "")
 
 
-def completeness(log: Log, window: Window, now: datetime, time: TimeSettings) -> tuple[bool, str | None]:
-    """Whether a window may be judged, and why its data is not known to be complete, if so."""
+def completeness(
+    log: Log, window: Window, now: datetime, time: TimeSettings, *, any_will_do: bool = False
+) -> tuple[bool, str | None]:
+    """Whether a window may be judged, and why its data is not known to be complete, if so.
+
+    With `any_will_do` the rows that are there once `max_wait` is over are judged as they are.
+    """
     watermark = log.watermark
-    if watermark is None or watermark < window.end + time.lateness:
+    waited = now >= window.end + time.max_wait
+    if (watermark is None or watermark < window.end + time.lateness) and not (waited and any_will_do):
         reached = "nothing yet" if watermark is None else f"{watermark:%Y-%m-%d %H:%M:%S}Z"
         why = f"the log has reached {reached}, not the window's end plus {time.lateness}"
-        return now >= window.end + time.max_wait, why
+        return waited, why
     if unread := log.unread(window):
         names = ", ".join(one.file.path for one in unread[:3]) + (", ..." if len(unread) > 3 else "")
         return True, f"{len(unread)} file(s) that may hold its rows could not be read: {names}"
@@ -129,7 +137,8 @@ def candidate_windows(parts: Parts, part: Part, now: datetime, watching_since: d
     waits = parts.span(probe, part).end - probe.end
     held = log.windows()
     # Those that still wait are many where the attribution is long; the newest `catch_up` are behind them.
-    steps = [back * time.window for back in range(waits // time.window + time.catch_up)]
+    waiting = waits // time.window + _filling(log, now, waits)
+    steps = [back * time.window for back in range(waiting + time.catch_up)]
     starts: set[datetime] = set()
     expected_from = watching_since
     if held:
@@ -139,6 +148,14 @@ def candidate_windows(parts: Parts, part: Part, now: datetime, watching_since: d
     overdue = Window.of(now - time.max_wait - waits, time.window).start - time.window
     starts |= {overdue - step for step in steps[: time.catch_up] if overdue - step >= expected_from}
     return [Window(start, start + time.window) for start in sorted(starts, reverse=True)]
+
+
+def _filling(log: Log, now: datetime, waits: timedelta) -> int:
+    """How many of the newest windows the log has not passed yet, while they are still waited for."""
+    newest = max(log.windows(), default=None)
+    if newest is None or log.watermark is None or now >= newest.end + log.time.max_wait + waits:
+        return 0
+    return max(0, -((log.watermark - newest.end - log.time.lateness) // log.time.window))
 
 
 def due_windows(

@@ -77,6 +77,10 @@ def test_a_window_waits_until_its_lists_have_had_their_actions(joined: Shop):
     assert parts.names == ("exposures", "feedback", "samples")
     ready, late = parts.completeness(hour(3), "samples", soon)
     assert (ready, late is None) == (False, False)
+    much_later = hour(3).end + timedelta(days=1)
+    ready, late = parts.completeness(hour(3), "samples", much_later)
+    assert ready
+    assert late is not None  # a row whose action is still to come has the wrong label
     joined.write("feedback/4.parquet", clicks(shown(5, 100)), LATER)
     joined.judge(hour(3))
     assert parts.completeness(hour(3), "samples", soon) == (True, None)

@@ -84,7 +84,14 @@ def test_an_empty_window_between_rows_is_judged(log_with):
 
 def test_missed_windows_are_made_up_for_newest_first_and_bounded(log_with):
     log, time = log_with([hour + 0.5 for hour in range(20)], at(20), catch_up=4)
-    assert [one.window for one in due(log, time, at(20))] == [window(18), window(17), window(16)]
+    assert [one.window for one in due(log, time, at(20))] == [window(hour) for hour in (18, 17, 16, 15)]
+
+
+def test_the_window_that_is_still_filling_takes_no_place_of_those_that_are_made_up_for(log_with):
+    log, time = log_with([0.5, 1.5, 2.5], at(2.6), catch_up=1)
+    assert [one.window for one in due(log, time, at(2.6))] == [window(1)]
+    log, time = log_with([0.5, 1.5, 2.05], at(2.1), catch_up=1, lateness="30m")
+    assert [one.window for one in due(log, time, at(2.1))] == [window(0)]  # that of 1 waits for its lateness
 
 
 def test_a_judged_window_is_due_again_only_when_its_rows_change(log_with):

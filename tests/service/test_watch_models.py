@@ -82,6 +82,17 @@ def test_a_new_test_set_counts_from_the_next_window_on(tmp_path, store, runtime)
     assert gaps(store, 1, 4) == {1: Status.OK, 4: Status.VIOLATED}
 
 
+def test_a_batch_is_judged_when_it_has_come_and_not_when_the_next_one_has(tmp_path, store, runtime):
+    write(tmp_path, "test", "test", 1.0)
+    write(tmp_path, "online1", "online", 0.2, 1)
+    shop = watched(tmp_path, store)
+    soon = FIRST + 2 * HOUR + timedelta(minutes=30)  # within `max_wait` more may come
+    shop.turn(runtime, soon)
+    assert gaps(store, 1) == {}
+    shop.turn(runtime, soon + HOUR)
+    assert gaps(store, 1) == {1: Status.VIOLATED}
+
+
 def test_a_restart_judges_nothing_again(tmp_path, store, runtime):
     write(tmp_path, "test", "test", 1.0)
     write(tmp_path, "train", "train", 1.0)
