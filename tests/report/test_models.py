@@ -187,7 +187,7 @@ def test_the_feature_that_surely_differs_most_comes_first():
     assert found[0].skew is not None
     assert (plain(found[0].skew.value), plain(found[0].skew.interval)) == ("42 %", "41 % to 43 %")
     values = [None if one is None else one.value or one.verdict.key for one in found[0].distances]
-    assert values == ["0.9", "0.31", "undefined"]
+    assert values == ["0.1", "0.03444", "undefined"]
     assert found[1].notes[0] == "6200 of 20000 pairs differ: mostly '0' online"
 
 

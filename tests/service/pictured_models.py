@@ -90,7 +90,7 @@ def features(model: str = MODEL) -> list[Result]:
                     metric("feature_distance", by, Status.UNDEFINED, labels=labels, detail="no order")
                 )
             else:
-                near = value / (1 + 8 * (index == 1))
+                near = value / (1 + 8 * (index == 2))
                 found.append(metric("feature_distance", by, value=near, labels=labels, detail=detail))
     return found
 
