@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from monitor.diagnosis.case import labelled, read_case
 from monitor.diagnosis.diagnose import diagnose
+from monitor.diagnosis.overfitting import overfitting
 from monitor.diagnosis.population import moved_axes, population_shift
 from monitor.diagnosis.pruned import pruned_features
 from monitor.diagnosis.sample import Pairs, Sample
@@ -142,3 +144,20 @@ def test_permuting_does_not_hang_on_the_order_of_the_log():
     found, again = (one.without("better", ("x",)) for one in (found, again))
     for first, second in zip(found, again, strict=True):
         assert first[order].tolist() == second.tolist()
+
+
+@pytest.mark.parametrize(
+    ("won", "error", "share"),
+    [(0.05, 0.01, 0.5), (0.05, 0.03, None), (0.014, 0.0, None), (0.016, 0.0, 0.16), (-0.05, 0.0, None)],
+)
+def test_a_share_is_told_where_it_is_large_enough_and_not_chance(won, error, share):
+    case = case_of(as_served(*drawn(0)), as_served(*drawn(1)))
+    assert case.gap == 0.1
+    assert case.share(won, error) == (None if share is None else pytest.approx(share))
+
+
+def test_overfitting_is_what_the_others_leave():
+    case = replace(case_of(as_served(*drawn(0)), as_served(*drawn(1))), pair="train_test")
+    assert overfitting(case, 0.0).finding.share == pytest.approx(1.0)
+    assert overfitting(case, 0.04).finding.share == pytest.approx(0.6)
+    assert overfitting(case, 0.09).finding is None
