@@ -55,12 +55,12 @@ def _diagnosed(
 ) -> tuple[tuple[Finding, ...], str]:
     """The findings; and why they rest on no scoring function, where one was asked for and failed."""
     models = settings.models
+    asserted = min(getattr(models.gaps, pair), models.diagnosis.least_gap)
+    bounds = models.diagnosis.model_copy(update={"least_gap": asserted})
     if models.scorer is not None:
         try:
             scorer = load_scorer(models.scorer)
-            found = diagnose(
-                pair, better, worse, train=train, pairs=pairs, scorer=scorer, settings=models.diagnosis
-            )
+            found = diagnose(pair, better, worse, train=train, pairs=pairs, scorer=scorer, settings=bounds)
         except ScorerError as exc:
             log.warning("%s: the scoring function: %s", settings.name, exc)
             note = f"without the scoring function: {exc}"
@@ -68,7 +68,7 @@ def _diagnosed(
             return found, ""
     else:
         note = ""
-    return diagnose(pair, better, worse, train=train, pairs=pairs, settings=models.diagnosis), note
+    return diagnose(pair, better, worse, train=train, pairs=pairs, settings=bounds), note
 
 
 def _drawn(rows: Rows, split: str, model: str, settings: RecommenderSettings) -> Sample | None:

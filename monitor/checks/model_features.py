@@ -101,4 +101,6 @@ def _skew(online: ir.Table, offline: ir.Table | None, settings: RecommenderSetti
         for name, at in models.feature_times.items()
         if at in served.columns and at in offline.columns
     }
-    return measure_skew(served, offline, names, models.pair_by, tolerance=models.tolerance, times=times)
+    return measure_skew(
+        served, offline, names, models.pair_by, tolerance=models.diagnosis.tolerance, times=times
+    )

@@ -60,10 +60,6 @@ class ModelSettings(Settings):
         "does not have is left out",
     )
 
-    tolerance: float = Field(
-        1e-6, ge=0, lt=1, description="numbers that differ by at most this share are the same value"
-    )
-
     @field_validator("over")
     @classmethod
     def _lasts_a_while(cls, value: timedelta) -> timedelta:
