@@ -56,6 +56,14 @@ class Runtime:
         for name, value in self._settings.items():
             connection.execute(f"SET {name} = ?", [value])
 
+    def give_back(self) -> None:
+        """Return to the operating system what the embedded engine has freed and keeps for its next query.
+
+        After windows that is some 25 MiB, and stays so while nothing runs. Setting the limit, to what it is,
+        makes DuckDB flush its allocator, in 3 ms; it has no statement for that alone.
+        """
+        self.index.cursor.execute("SET memory_limit = ?", [self._settings["memory_limit"]])
+
     def interrupt(self) -> None:
         """Stop what runs; from any thread. The work in hand ends with an exception."""
         self.rules.interrupt()

@@ -74,6 +74,8 @@ class Watch:
             self.record(evaluation, now)
             self.pending -= 1
             recorded()
+        if due:
+            runtime.give_back()
         self.last_run = now
         self.error = self._blind()
         return self.pending > 0

@@ -13,7 +13,7 @@ from monitor.checks.runtime import Runtime
 log = logging.getLogger(__name__)
 
 _POKE_SECONDS = 0.2
-_WINDOWS_AN_ENGINE = 100
+_WINDOWS_AN_ENGINE = 30
 
 
 class Worker:
@@ -40,8 +40,8 @@ class Worker:
     def runtime(self) -> Runtime:
         """The engines, made in the thread's own time at the first call, and anew after many windows.
 
-        A DuckDB instance grows by about 0.1 MiB with each window whose tables come and go, and gives that
-        back only when it is closed.
+        A DuckDB instance grows by about 0.25 MiB with each window whose tables come and go, and gives that
+        back only when it is closed. To make a new one takes as long as a tenth of a small window.
         """
         if self._runtime is not None and self._runtime.judged >= _WINDOWS_AN_ENGINE:
             self.drop_runtime()

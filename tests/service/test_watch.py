@@ -178,6 +178,19 @@ def test_what_no_window_needs_any_more_is_forgotten(tmp_path: Path, store: Store
     assert [path.name[:11] for path in kept.glob("*.parquet")] == ["20260304T00"]
 
 
+def test_memory_is_given_back_after_the_windows_of_a_turn(
+    tmp_path: Path, store: Store, runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[list[int]] = []
+    monkeypatch.setattr(runtime, "give_back", lambda: given.append(judged(store)))
+    write_hours(tmp_path, 3)
+    shop = watch(tmp_path, store)
+    shop.turn(runtime, NOW)
+    assert given == [[0, 1, 2]]
+    shop.turn(runtime, NOW)  # nothing is due
+    assert len(given) == 1
+
+
 def test_engines_are_made_anew_after_many_windows(tmp_path):
     made = []
 
@@ -187,9 +200,9 @@ def test_engines_are_made_anew_after_many_windows(tmp_path):
 
     worker = Worker(make)
     first = worker.runtime()
-    first.judged = 99
+    first.judged = 29
     assert worker.runtime() is first
-    first.judged = 100
+    first.judged = 30
     assert worker.runtime() is not first
     assert worker.runtime().judged == 0
     worker.drop_runtime()
