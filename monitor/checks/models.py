@@ -105,7 +105,7 @@ class ModelsCheck:
         settings, reference = self._settings, self._reference.sums
         for model in self._judged(online) if wanted is None else [wanted]:
             for split, sums in ((TRAIN, reference), (TEST, reference), (ONLINE, online)):
-                if not self._samples.have(split):
+                if not self._expected(model, split, online):
                     continue
                 yield from split_results(
                     sums.of(model, split), settings.metrics, settings.models, split=split, model=model
@@ -123,9 +123,19 @@ class ModelsCheck:
         settings, reference = self._settings, self._reference.sums
         for pair in PAIRS:
             sides = SIDES[pair]
-            if all(self._samples.have(split) for split in sides):
+            if all(self._expected(model, split, online) for split in sides):
                 sums = [(online if split == ONLINE else reference).of(model, split) for split in sides]
                 yield gap_result(pair, sums[0], sums[1], settings.metrics, settings.models, model)
+
+    def _expected(self, model: str, split: str, online: Sums) -> bool:
+        """Whether rows of the split are to be there: of a split that no file holds, none.
+
+        A model that does not serve while another does has been replaced. A gap that it had is no news then,
+        and must not stand for as long as its test set lies there.
+        """
+        serving = online.models(ONLINE)
+        replaced = split == ONLINE and bool(serving) and model not in serving
+        return self._samples.have(split) and not replaced
 
     def _judged(self, online: Sums) -> list[str]:
         """The models that are judged: those with most online rows, then the latest trained."""

@@ -82,11 +82,27 @@ def test_online_rows_are_those_of_the_time_before_the_windows_end(models: Shop):
 def test_models_are_never_compared_with_each_other(models: Shop):
     models.write("samples/old.parquet", samples("test", 2.0, model="old"), LATER)
     models.write("samples/new.parquet", samples("online", 0.1, model="new", at=5), LATER)
-    found = judged(models, 5)
-    for model, missing in (("old", "online"), ("new", "test")):
-        gap = one(found, "auc_gap", pair="test_online", model=model)
-        assert (gap.status, gap.value) == (Status.NO_DATA, None)
-        assert gap.detail == f"there is no row of the split {missing}"
+    gap = one(judged(models, 5), "auc_gap", pair="test_online", model="new")
+    assert (gap.status, gap.value) == (Status.NO_DATA, None)
+    assert gap.detail == "there is no row of the split test"
+
+
+def test_a_model_that_another_has_replaced_has_no_gap_any_more(models: Shop):
+    models.config["models"] = {"over": "1h"}
+    for model in ("bad", "good"):
+        models.write(f"samples/{model}.parquet", samples("test", 1.0, model=model), LATER)
+    models.write("samples/5.parquet", samples("online", 0.1, model="bad", at=5), LATER)
+    models.write("samples/6.parquet", samples("online", 1.0, model="good", at=6), LATER)
+    before = one(judged(models, 5), "auc_gap", pair="test_online", model="bad")
+    assert before.status is Status.VIOLATED
+    after = judged(models, 6)
+    assert [each.labels["model"] for each in after if each.metric == "auc_gap"] == ["good"]
+    assert not [
+        each for each in after if each.labels.get("split") == "online" and each.labels["model"] == "bad"
+    ]
+    silent = judged(models, 9)  # nobody serves: of which model that is a fault nobody knows
+    gaps = {each.labels["model"]: each.status for each in silent if each.metric == "auc_gap"}
+    assert gaps == {"bad": Status.NO_DATA, "good": Status.NO_DATA}
 
 
 def test_the_models_with_most_online_rows_are_judged_then_the_latest_trained(models: Shop):
