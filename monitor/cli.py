@@ -251,8 +251,8 @@ def diagnose(
 ) -> None:
     """Compare a model's AUC in training, test and service, and say why it falls.
 
-    It looks at the samples up to the newest online row. A gap that is too large with confidence is explained:
-    each cause with the share of the gap that is its own, the features, and what to do. Nothing is written.
+    It looks at the samples up to the newest online row, and writes nothing. A gap that is too large with
+    confidence is explained: each cause with the share of the gap that is its own, the features, what to do.
     """
     from monitor.diagnosing import diagnose as diagnosed
     from monitor.report import diagnosis

@@ -26,6 +26,9 @@ def score(features):
 def wrong(features):
     return [0.5]
 
+def unsure(features):
+    return np.where(features["age"] > 0, np.nan, 0.5)
+
 def broken(features):
     raise RuntimeError("the model is not here")
 """
@@ -79,6 +82,7 @@ def test_with_the_models_own_scoring_the_share_is_exact(world):
         ("ranker:none", "ranker has no function 'none'"),
         ("nowhere:score", "nowhere cannot be imported: ModuleNotFoundError"),
         ("ranker:wrong", "ranker:wrong gave (1,) scores for"),
+        ("ranker:unsure", "ranker:unsure gave no number for"),
         ("ranker:broken", "ranker:broken failed: RuntimeError: the model is not here"),
     ],
 )
