@@ -11,7 +11,6 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from monitor.diagnosis.columns import FITTED, Bins, Codes, Column, part
 from monitor.diagnosis.sample import Sample, Values
@@ -142,6 +141,8 @@ def _rank_correlation(one: Floats, other: Floats) -> float:
 
 
 def _linked(scores: Mapping[str, Floats]) -> dict[str, Floats]:
+    from scipy import special  # 10 MiB that a daemon without a violated gap can spare
+
     everything = np.concatenate(list(scores.values()))
     # Scores so close to 0 or 1 that their logits would drown all others are not read as probabilities.
     if bool(np.all((everything > 1e-6) & (everything < 1 - 1e-6))):
