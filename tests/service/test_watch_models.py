@@ -15,7 +15,7 @@ from monitor.results import Status
 from monitor.service.watch import Watch
 from tests.processes import land
 from tests.service.scrapes import find, samples, scrape
-from tests.service.test_watch import FIRST, HOUR, NOW, watch
+from tests.service.test_watch import FIRST, HOUR, watch
 
 MODELS = {"over": "1h", "gaps": {"test_online": 0.05}}
 
@@ -55,13 +55,13 @@ def test_windows_follow_the_online_samples_and_late_ones_correct_theirs(tmp_path
         write(tmp_path, f"online{at}", "online", 1.0 if at < 3 else 0.2, at)
     close(tmp_path, 3)
     shop = watched(tmp_path, store)
-    assert shop.turn(runtime, NOW) is False
+    assert shop.turn(runtime, datetime.now(UTC)) is False
     assert gaps(store, 1, 2, 3) == {1: Status.OK, 2: Status.OK, 3: Status.VIOLATED}
     assert {one.check for one in store.evaluated("shop")} == {"models"}
-    assert shop.turn(runtime, NOW) is False
+    assert shop.turn(runtime, datetime.now(UTC)) is False
     assert {one.revision for one in store.evaluated("shop")} == {0}
     write(tmp_path, "late", "online", -1.0, 2, n=4000)
-    shop.turn(runtime, NOW)
+    shop.turn(runtime, datetime.now(UTC))
     assert gaps(store, 1, 2, 3) == {1: Status.OK, 2: Status.VIOLATED, 3: Status.VIOLATED}
     corrected = [one.window.start for one in store.evaluated("shop") if one.revision]
     assert corrected == [FIRST + 2 * HOUR]
@@ -72,13 +72,13 @@ def test_a_new_test_set_counts_from_the_next_window_on(tmp_path, store, runtime)
     write(tmp_path, "online1", "online", 0.2, 1)
     close(tmp_path, 1)
     shop = watched(tmp_path, store)
-    shop.turn(runtime, NOW)
+    shop.turn(runtime, datetime.now(UTC))
     write(tmp_path, "test", "test", 1.0)  # the model was tested anew
-    shop.turn(runtime, NOW)
+    shop.turn(runtime, datetime.now(UTC))
     assert gaps(store, 1) == {1: Status.OK}
     write(tmp_path, "online4", "online", 0.2, 4)
     close(tmp_path, 4)
-    shop.turn(runtime, NOW)
+    shop.turn(runtime, datetime.now(UTC))
     assert gaps(store, 1, 4) == {1: Status.OK, 4: Status.VIOLATED}
 
 
@@ -97,10 +97,10 @@ def test_a_restart_judges_nothing_again(tmp_path, store, runtime):
     write(tmp_path, "test", "test", 1.0)
     write(tmp_path, "train", "train", 1.0)
     write(tmp_path, "online", "online", 1.0, 1)
-    watched(tmp_path, store).turn(runtime, NOW)
+    watched(tmp_path, store).turn(runtime, datetime.now(UTC))
     before = store.evaluated("shop")
     again = watched(tmp_path, store)
-    again.turn(runtime, NOW)
+    again.turn(runtime, datetime.now(UTC))
     assert store.evaluated("shop") == before
     assert again.error is None
 
@@ -110,7 +110,7 @@ def test_what_the_daemon_exports_of_a_model(tmp_path, store, runtime):
     write(tmp_path, "test", "test", 1.0)
     write(tmp_path, "online", "online", 0.2, 1)
     close(tmp_path, 1)
-    watched(tmp_path, store, models={"over": "9h"}, max_wait="9999d").turn(runtime, NOW)
+    watched(tmp_path, store, models={"over": "9h"}, max_wait="9999d").turn(runtime, datetime.now(UTC))
     text = scrape(take_snapshot(store, ["shop"], datetime.now(UTC)), series_limit=100_000)
     of = {"recommender": "shop", "model": "v1"}
     gap = find(text, "recsys_auc_gap", pair="test_online", **of)
@@ -126,5 +126,5 @@ def test_what_the_daemon_exports_of_a_model(tmp_path, store, runtime):
 
 def test_a_log_without_a_file_says_so(tmp_path, store, runtime):
     shop = watched(tmp_path, store)
-    shop.turn(runtime, NOW)
+    shop.turn(runtime, datetime.now(UTC))
     assert shop.error == f"no file matches {tmp_path}/samples/*.parquet"
