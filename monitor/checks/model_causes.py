@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
-
-import ibis.expr.types as ir
 
 from monitor.checks.drawn import draw, draw_pairs, features_of
 from monitor.checks.evidence import readable_rows
+from monitor.checks.samples import Rows
 from monitor.checks.scoring import ScorerError, load_scorer
 from monitor.checks.settings import RecommenderSettings
 from monitor.diagnosis.diagnose import Finding, diagnose
@@ -20,15 +18,6 @@ from monitor.metrics.split_results import SIDES, maker
 from monitor.results import Result, Status
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """The rows of every model: of train and test, online, and what online rows can be compared with."""
-
-    reference: ir.Table | None
-    online: ir.Table | None
-    offline: ir.Table | None
 
 
 def explain(gap: Result, rows: Rows, settings: RecommenderSettings) -> Iterator[Result]:

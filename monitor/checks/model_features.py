@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import ibis
 import ibis.expr.types as ir
 
 from monitor.checks.drawn import features_of
-from monitor.checks.model_causes import Rows
+from monitor.checks.samples import Rows
 from monitor.checks.settings import RecommenderSettings
 from monitor.logs.columns import MODEL, ONLINE, SCORE, SPLIT, TEST, TRAIN
 from monitor.metrics.feature_profile import Comparison, FeatureProfile, bins_of, compare, profiles
 from monitor.metrics.feature_skew import Pairing, Skew, measure_skew
 from monitor.metrics.feature_specs import distance_results, score_results, skew_results
-from monitor.metrics.model_specs import PAIRS, Pair
+from monitor.metrics.model_specs import Pair
 from monitor.metrics.split_results import SIDES
 from monitor.results import Result
 
@@ -25,7 +25,7 @@ class Kept:
     """What is known of the features and scores of train and test, by model, until their files change."""
 
     features: dict[str, tuple[FeatureProfile, ...]] = field(default_factory=dict)
-    scores: dict[tuple[str, Pair], FeatureProfile] = field(default_factory=dict)
+    scores: dict[tuple[str, str, str], FeatureProfile] = field(default_factory=dict)  # over the bins of
 
 
 def features_in_service(
@@ -36,11 +36,10 @@ def features_in_service(
         return
     online = rows.online.filter(rows.online[MODEL] == model)
     metrics, models = settings.metrics, settings.models
-    if rows.reference is not None:
-        known = _profiled(model, rows.reference, kept, settings)
-        if known:
-            served = _with(online, [one.feature for one in known])
-            yield from distance_results(_compared(known, served, models.budget), metrics, models, model)
+    known = _profiled(model, rows, kept, settings)
+    if known:
+        served = _with(online, [one.feature for one in known])
+        yield from distance_results(_compared(known, served, models.budget), metrics, models, model)
     yield from skew_results(_skew(online, rows.offline, settings), metrics, models, model)
 
 
@@ -55,30 +54,46 @@ def _compared(known: Sequence[FeatureProfile], online: ir.Table, most: int) -> l
 
 
 def _profiled(
-    model: str, reference: ir.Table, kept: Kept, settings: RecommenderSettings
+    model: str, rows: Rows, kept: Kept, settings: RecommenderSettings
 ) -> tuple[FeatureProfile, ...]:
     if model not in kept.features:
-        own = _of(reference, model, TRAIN)
-        if not int(own.count().to_pyarrow().as_py()):
-            own = _of(reference, model, TEST)
-        names = features_of((own,), settings.models)
-        kept.features[model] = profiles(own, bins_of(own, names)) if names else ()
+        kept.features[model] = ()
+        if rows.reference is not None:
+            own = _of(rows.reference, model, TRAIN)
+            if not int(own.count().to_pyarrow().as_py()):
+                own = _of(rows.reference, model, TEST)
+            names = features_of((own,), settings.models)
+            kept.features[model] = profiles(own, bins_of(own, names)) if names else ()
     return kept.features[model]
 
 
-def scores_of_pairs(model: str, rows: Rows, kept: Kept, settings: RecommenderSettings) -> Iterator[Result]:
-    """How far the scores of each split are from those of the next."""
-    for pair in PAIRS:
+def scores_of_pairs(
+    model: str, pairs: Iterable[Pair], rows: Rows, kept: Kept, settings: RecommenderSettings
+) -> Iterator[Result]:
+    """How far the scores of each split are from those of the next; of pairs that have rows on both sides."""
+    for pair in pairs:
         better, worse = SIDES[pair]
-        other = rows.online if worse == ONLINE else rows.reference
-        if rows.reference is None or other is None:
-            continue
-        if (model, pair) not in kept.scores:
-            first = _of(rows.reference, model, better)
-            (kept.scores[model, pair],) = profiles(first, bins_of(first, [SCORE]))
-        base = kept.scores[model, pair]
-        (found,) = profiles(_of(other, model, worse), [base.bins])
-        yield from score_results(compare(base, found), settings.metrics, settings.models, pair, model)
+        base = _scores(model, better, better, rows, kept)
+        found = None if base is None else _scores(model, worse, better, rows, kept)
+        if base is not None and found is not None:
+            yield from score_results(compare(base, found), settings.metrics, settings.models, pair, model)
+
+
+def _scores(model: str, split: str, bins_from: str, rows: Rows, kept: Kept) -> FeatureProfile | None:
+    """The profile of a split's scores over the bins of this or another split of train and test."""
+    key = (model, split, bins_from)
+    if key in kept.scores:
+        return kept.scores[key]
+    table = rows.online if split == ONLINE else rows.reference
+    if table is None:
+        return None
+    own = _of(table, model, split)
+    base = kept.scores.get((model, bins_from, bins_from))
+    (bins,) = (base.bins,) if base is not None else bins_of(own, [SCORE])
+    (found,) = profiles(own, [bins])
+    if split != ONLINE:
+        kept.scores[key] = found
+    return found
 
 
 def _of(table: ir.Table, model: str, split: str) -> ir.Table:

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field, replace
 
 import ibis.expr.types as ir
 
-from monitor.checks.model_causes import Rows, explain
+from monitor.checks.model_causes import explain
 from monitor.checks.model_features import Kept, features_in_service, scores_of_pairs
 from monitor.checks.samples import FileKey, Samples, values_of
 from monitor.checks.settings import RecommenderSettings
 from monitor.checks.slices import Text, text_of, value_names
 from monitor.logs.columns import MODEL, ONLINE, TEST, TRAIN, TS
 from monitor.logs.engine import Engine
-from monitor.metrics.model_specs import AUC_GAP, MODEL_LABEL, PAIRS
+from monitor.metrics.model_specs import AUC_GAP, MODEL_LABEL, PAIR_LABEL, PAIRS
 from monitor.metrics.split_results import SIDES, gap_result, split_results
 from monitor.metrics.splits import Sums, measure_splits
 from monitor.results import Result, Status, Window
@@ -69,14 +69,21 @@ class ModelsCheck:
 
     def _further(self, engine: Engine, found: Sequence[Result], online: ir.Table | None) -> Iterator[Result]:
         """The features and scores of the models, and what explains the gaps that are violated."""
-        rows = Rows(self._samples.reference(engine), online, self._samples.offline(engine))
+        rows = self._samples.rows(engine, online)
         kept, settings = self._reference.kept, self._settings
         for model in dict.fromkeys(one.labels[MODEL_LABEL] for one in found):
-            yield from scores_of_pairs(model, rows, kept, settings)
+            pairs = [one for one in PAIRS if self._compared(found, model, one)]
+            yield from scores_of_pairs(model, pairs, rows, kept, settings)
             yield from features_in_service(model, rows, kept, settings)
         for gap in found:
             if gap.metric == AUC_GAP.name and gap.status is Status.VIOLATED:
                 yield from explain(gap, rows, settings)
+
+    @staticmethod
+    def _compared(found: Sequence[Result], model: str, pair: str) -> bool:
+        """Whether the model has a gap of this pair, measured or not."""
+        of = {PAIR_LABEL: pair, MODEL_LABEL: model}
+        return any(one.metric == AUC_GAP.name and dict(one.labels) == of for one in found)
 
     def _refer(self, engine: Engine) -> None:
         key = self._samples.key((TRAIN, TEST))

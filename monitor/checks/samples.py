@@ -3,8 +3,9 @@ in service."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import ibis
 import ibis.expr.types as ir
@@ -23,6 +24,7 @@ from monitor.results import Window
 
 NO_MODEL = ""
 _TABLES = ("reference_samples", "online_samples", "offline_samples")
+_OFFLINE = (c.OFFLINE, c.TRAIN, c.TEST)  # of whichever split: a row joined offline is one
 _JOINED = ("scored_exposures", "scored_around", "scored_responses")
 
 
@@ -35,6 +37,29 @@ class FileKey:
     modified: float
 
 
+class Rows:
+    """The rows of every model: online, of train and test, and what online rows can be compared with."""
+
+    def __init__(
+        self,
+        online: ir.Table | None,
+        reference: Callable[[], ir.Table | None],
+        offline: Callable[[], ir.Table | None],
+    ) -> None:
+        self.online = online
+        self._make_reference, self._make_offline = reference, offline
+
+    @cached_property
+    def reference(self) -> ir.Table | None:
+        """All rows of train and test; None where there is none."""
+        return self._make_reference()
+
+    @cached_property
+    def offline(self) -> ir.Table | None:
+        """All rows that were joined offline; None where there is none."""
+        return self._make_offline()
+
+
 class Samples:
     """Reads the samples of one recommender. Which splits a file holds is asked once a file."""
 
@@ -44,6 +69,10 @@ class Samples:
         self._parts = parts
         self._splits: dict[FileKey, frozenset[str]] = {}
         self._made: list[str] = []
+
+    def rows(self, engine: Engine, online: ir.Table | None) -> Rows:
+        """The tables of a window; the large ones are made when somebody asks for them."""
+        return Rows(online, lambda: self.reference(engine), lambda: self._of(engine, _OFFLINE, _TABLES[2]))
 
     def look(self, engine: Engine) -> None:
         """Learn which splits the files hold that are new or have changed."""
@@ -68,19 +97,15 @@ class Samples:
 
     def reference(self, engine: Engine) -> ir.Table | None:
         """All rows of train and test; None where there is none."""
-        return self._of(engine, (c.TRAIN, c.TEST), "reference_samples")
-
-    def offline(self, engine: Engine) -> ir.Table | None:
-        """All rows that an online row can be compared with: those joined offline, of whichever split."""
-        return self._of(engine, (c.OFFLINE, c.TRAIN, c.TEST), "offline_samples")
+        return self._of(engine, (c.TRAIN, c.TEST), _TABLES[0])
 
     def online(self, engine: Engine, window: Window) -> ir.Table | None:
         """The online rows as of the window's end; None where there is none."""
         looked_at = self._parts.samples_of(window)
         if self._parts.joined:
             return self._exposures(engine, window, looked_at)
-        rows = self._source.load(engine, c.SAMPLES, looked_at, table="online_samples")
-        self._made.append("online_samples")
+        rows = self._source.load(engine, c.SAMPLES, looked_at, table=_TABLES[1])
+        self._made.append(_TABLES[1])
         return None if rows is None else _complete(rows.filter(rows[c.SPLIT] == c.ONLINE))
 
     def release(self, engine: Engine) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from monitor.checks.samples import Samples
 from monitor.metrics.split_results import SIDES
 from monitor.results import Result, Status
 from tests.checks.conftest import DAY, Shop, hour
@@ -197,6 +198,27 @@ def test_train_and_test_are_measured_again_when_their_files_change_and_only_then
     found = judged(models, 6)
     assert len(measured) == 5
     assert one(found, "auc", split="test", model="v1").value > 0.9
+
+
+def test_train_and_test_are_not_read_for_a_window_that_needs_nothing_of_them(models: Shop, monkeypatch):
+    read = []
+    original = Samples.reference
+    monkeypatch.setattr(Samples, "reference", lambda *given: read.append(1) or original(*given))
+    for split in ("train", "test"):
+        models.write(f"samples/{split}.csv", samples(split, 0.9, price=np.arange(2000.0)), LATER)
+    for at, strength in ((5, 0.9), (6, 0.9), (7, 0.1)):
+        frame = samples("online", strength, at=at, price=np.arange(2000.0))
+        models.write(f"samples/{at}.csv", frame, LATER)
+    models.config["models"] = {"over": "1h"}
+    first = judged(models, 5)
+    before = len(read)
+    assert before > 0
+    second = judged(models, 6)
+    assert len(read) == before
+    assert {each.metric for each in second} == {each.metric for each in first}
+    assert {"score_distance", "feature_distance"} < {each.metric for each in second}
+    judged(models, 7)  # a gap that is to be explained
+    assert len(read) > before
 
 
 def test_a_file_without_the_label_is_skipped_and_the_rest_is_judged(models: Shop):
