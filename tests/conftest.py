@@ -11,6 +11,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first: at the end one worker would be busy with them and the other idle."""
+    items.sort(key=lambda item: "spark" not in item.path.parts)
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of real logs and published cases beside the checkout; absent elsewhere."""
