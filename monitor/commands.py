@@ -118,7 +118,7 @@ def _windows(
     elif not windows and log.watermark is not None:
         note(f"{name}: no window lies there; the log reaches to {log.watermark:%Y-%m-%dT%H:%M:%SZ}")
     elif not windows:
-        note(f"{name}: the log holds no row{_why_empty(log)}")
+        note(f"{name}: the log holds no row{why_empty(log)}")
     if gaps:
         longest = max(gaps, key=lambda gap: gap.length)
         others = f" (and {len(gaps) - 1} more such gap(s))" if len(gaps) > 1 else ""
@@ -129,7 +129,8 @@ def _windows(
     return windows, gaps
 
 
-def _why_empty(log: Log) -> str:
+def why_empty(log: Log) -> str:
+    """Why a log holds no row, as the end of a sentence; empty where its files simply hold none."""
     if log.error:
         return f": {log.error}"
     if log.skipped:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from monitor.checks import models
 from monitor.checks.judge import worst
-from monitor.commands import load
+from monitor.commands import load, why_empty
 from monitor.config.check import Checked
 from monitor.config.models import Config
 from monitor.logs.columns import SAMPLES
 from monitor.report.judged import Judged
 from monitor.results import Result, Status, Window
 from monitor.service.once import one_off
-from monitor.terminal import NOT_JUDGED, OK, VIOLATED, fail, progress
+from monitor.terminal import NOT_JUDGED, OK, VIOLATED, fail, note, progress
 
 
 def diagnose(path: Path, model: str | None, only: str | None) -> tuple[list[Judged], int]:
@@ -23,14 +23,22 @@ def diagnose(path: Path, model: str | None, only: str | None) -> tuple[list[Judg
     with_samples = [one for one in checked if one.settings.logs.samples is not None]
     if not with_samples:
         fail("no recommender of this config has logs.samples; docs/models.md says what it holds")
-    found = [one for each in with_samples for one in _of(config, each, model)]
+    found: list[Judged] = []
+    reasons: list[str] = []
+    for each in with_samples:
+        results, why = _of(config, each, model)
+        found += results
+        reasons += [f"{each.settings.name}{why}"] if why else []
+    for reason in reasons:
+        note(reason)
     if not found:
         fail(_unknown(model))
     status = worst(one.result for one in found)
     return found, {Status.OK: OK, Status.VIOLATED: VIOLATED}.get(status, NOT_JUDGED)
 
 
-def _of(config: Config, checked: Checked, model: str | None) -> list[Judged]:
+def _of(config: Config, checked: Checked, model: str | None) -> tuple[list[Judged], str]:
+    """The results, and what of the log of samples could not be read."""
     name = checked.settings.name
     now = datetime.now(UTC)
     with one_off(config, checked, salt="") as once, progress(0, f"{name}: reading the samples") as step:
@@ -40,7 +48,8 @@ def _of(config: Config, checked: Checked, model: str | None) -> list[Judged]:
         window = max(held, default=Window.of(now, checked.settings.window))
         step(f"{name} {window.end:%Y-%m-%d %H:%M}")
         results = evaluator.models.run(once.runtime.engine, window, model)
-        return [Judged(name, models.NAME, window, one) for one in results if _says_something(one, results)]
+        shown = [Judged(name, models.NAME, window, one) for one in results if _says_something(one, results)]
+        return shown, why_empty(evaluator.source.logs[SAMPLES])
 
 
 def _says_something(result: Result, results: list[Result]) -> bool:

@@ -118,3 +118,15 @@ def test_too_few_rows_to_tell_is_3(tmp_path):
     ran = diagnose(tmp_path)
     assert ran.code == 3
     assert "could not be seen; about" in " ".join(ran.out.split())
+
+
+def test_what_could_not_be_read_of_the_samples_is_said(tmp_path):
+    ran = diagnose(tmp_path)
+    assert (ran.code, ran.out) == (2, "")
+    assert "shop: no file matches samples/*.parquet" in ran.err.replace(str(tmp_path) + "/", "")
+    write_world(tmp_path / "samples", n=600)
+    (tmp_path / "samples" / "half.parquet").write_bytes(b"PAR1 half a file")
+    ran = diagnose(tmp_path)
+    assert "1 file(s) could not be read, such as" in ran.err
+    assert "half.parquet" in ran.err
+    assert "AUC test less online" in ran.out  # the rest is judged
