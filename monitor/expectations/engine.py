@@ -1,9 +1,6 @@
 """The rule engine: one GX context on one DuckDB database, used by one thread.
 
-engine = RuleEngine("shop")
-engine.connection                      # make the window's tables here, or on engine.cursor()
-engine.judge("exposures", rules)       # counts of every rule of one table, in bundled queries
-engine.evidence("exposures", rule, columns, limit=20)
+The window's tables are made on `connection` or a `cursor()`; `judge` counts the rules of a table together.
 """
 
 from __future__ import annotations
