@@ -9,6 +9,7 @@ from monitor.metrics.action_rates import ActionRates
 from monitor.metrics.action_values import ActionValue, Completion
 from monitor.metrics.attribution_health import AttributionHealth
 from monitor.metrics.auc import Auc
+from monitor.metrics.band_specs import BAND_SPECS
 from monitor.metrics.busy_users import BusyUsers
 from monitor.metrics.calibration import Calibration
 from monitor.metrics.category_entropy import CategoryEntropy
@@ -68,5 +69,7 @@ FEEDBACK_FAMILIES = tuple(family for family in FAMILIES if "feedback" in family.
 EXPOSURE_FAMILIES = tuple(family for family in FAMILIES if family not in FEEDBACK_FAMILIES)
 
 SPECS: dict[str, MetricSpec] = {spec.name: spec for family in FAMILIES for spec, _ in family.outputs}
-# What is told of experiments, of models and of health is of no family.
-ALL_SPECS: dict[str, MetricSpec] = SPECS | EXPERIMENT_SPECS | MODEL_SPECS | FEATURE_SPECS | HEALTH_SPECS
+# What is told of experiments, of models, of health and of the past is of no family.
+ALL_SPECS: dict[str, MetricSpec] = (
+    SPECS | EXPERIMENT_SPECS | MODEL_SPECS | FEATURE_SPECS | HEALTH_SPECS | BAND_SPECS
+)

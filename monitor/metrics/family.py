@@ -31,7 +31,8 @@ class MetricSpec:
     the settings says so in `by_help`. `labels` are its further own labels, such as `k` and `event`,
     whose values come from the settings; `of_samples` those that it has only where it is measured on the
     samples of a model. `parameters` are the settings that change what is measured.
-    `sliced` is False where the metric is never given by slice.
+    `sliced` is False where the metric is never given by slice, `counted` where its samples are no family of
+    their own.
     """
 
     name: str
@@ -44,7 +45,9 @@ class MetricSpec:
     by_help: str = ""
     labels: tuple[str, ...] = ()
     of_samples: tuple[str, ...] = ()
-    interval: Literal["", "Wilson", "normal", "delta", "DeLong", "Welch or delta", "anytime", "mapped"] = ""
+    interval: Literal[
+        "", "Wilson", "normal", "delta", "DeLong", "Welch or delta", "anytime", "mapped", "band"
+    ] = ""
     requires: tuple[str, ...] = ()
     parameters: tuple[str, ...] = ()
     samples: str = ""
@@ -52,6 +55,7 @@ class MetricSpec:
     undefined: str = ""
     version: str = "1"
     sliced: bool = True
+    counted: bool = True
 
     def definition(self, settings: MetricSettings) -> str:
         """The version, and whatever the settings change about the definition.

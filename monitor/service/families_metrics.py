@@ -31,11 +31,15 @@ def metric_families(specs: Iterable[MetricSpec]) -> Iterator[Family]:
         own = (*(("by",) if spec.by or spec.by_help else ()), *spec.labels, *spec.of_samples)
         parts: tuple[tuple[Part, str], ...] = (("", spec.help),)
         if spec.interval:
+            around = "band around" if spec.interval == "band" else f"{spec.interval} interval of"
             parts += (
-                ("lower", f"Lower bound of the {spec.interval} interval of {spec.name}."),
-                ("upper", f"Upper bound of the {spec.interval} interval of {spec.name}."),
+                ("lower", f"Lower bound of the {around} {spec.name}."),
+                ("upper", f"Upper bound of the {around} {spec.name}."),
             )
-        parts += (("samples", f"What {spec.name} rests on: {spec.samples or 'the count under its ratio'}."),)
+        if spec.counted:
+            parts += (
+                ("samples", f"What {spec.name} rests on: {spec.samples or 'the count under its ratio'}."),
+            )
         for sliced in (False, True)[: 1 + spec.sliced]:
             labels = (RECOMMENDER, *own, *(SLICE_LABELS if sliced else ()))
             for part, text in parts:
