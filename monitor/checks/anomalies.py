@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from monitor.metrics.band_specs import ANOMALY, ANOMALY_SEVERITY, CAUSE_LABEL
+from monitor.metrics.band_specs import ANOMALY, ANOMALY_SEVERITY
+from monitor.metrics.model_specs import CAUSE_LABEL
 from monitor.results import Result, Status
 
 Side = Literal["above", "below"]
@@ -221,7 +222,8 @@ def anomalies(
         before: causes that stand by another part of the same window.
         notes: known changes near the window, told beside a cause.
     """
-    standing, results = set(before), []
+    standing = set(before)
+    results: list[Result] = []
     left = list(departures)
     for cause in (*causes, _REST):
         mine = [one for one in departures if any(sign.fits(one) for sign in cause.signs)]

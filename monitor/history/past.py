@@ -1,0 +1,130 @@
+"""The past of a check's series, as arrays: what the bands are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import Connection, select
+
+from monitor.history import schema
+from monitor.history.rows import batches
+from monitor.results import Status
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class PastWindow:
+    """One judged window of a check: its series in the order of their ids, with what was measured.
+
+    `value` is NaN where there was none, or where the window was late or in error. `samples` is NaN where
+    unknown, `error` is half of the interval and NaN where there is none.
+    """
+
+    end: datetime
+    series: Ints
+    value: Floats
+    samples: Floats
+    error: Floats
+    violated: npt.NDArray[np.bool_]
+    definition: npt.NDArray[np.object_]
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesName:
+    """What a series of the store is of."""
+
+    metric: str
+    labels: dict[str, str]
+
+
+def series_of(connection: Connection, recommender: str, check: str) -> dict[int, SeriesName]:
+    """Every series of a check by its id."""
+    columns = schema.series.c
+    query = select(columns.id, columns.metric, columns.labels).where(
+        columns.recommender == recommender, columns.check_name == check
+    )
+    return {number: SeriesName(metric, labels) for number, metric, labels in connection.execute(query)}
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """One judged window of a check: its id, and what changes when it is judged anew."""
+
+    id: int
+    end: datetime
+    state: tuple[object, ...]
+
+
+def markers(
+    connection: Connection, recommender: str, check: str, ends: Iterable[datetime], length: timedelta
+) -> list[Marker]:
+    """The windows of this length with one of these ends that the check has judged."""
+    columns = schema.windows.c
+    found: list[Marker] = []
+    for part in batches(sorted(set(ends))):
+        query = select(
+            columns.id,
+            columns.window_start,
+            columns.window_end,
+            columns.fingerprint,
+            columns.revision,
+            columns.evaluated_at,
+        ).where(
+            columns.recommender == recommender,
+            columns.check_name == check,
+            columns.current,
+            columns.window_end.in_(part),
+        )
+        found += [
+            Marker(number, end, (number, *state))
+            for number, start, end, *state in connection.execute(query)
+            if end - start == length
+        ]
+    return found
+
+
+def read_windows(
+    connection: Connection, wanted: Sequence[Marker], metric: str | None = None
+) -> list[PastWindow]:
+    """The results of these windows, or those of one metric alone."""
+    table, series = schema.results.c, schema.series.c
+    columns = (
+        table.window_id, table.series_id, table.value, table.samples, table.lower, table.upper,
+        table.status, table.definition,
+    )  # fmt: skip
+    found = []
+    for part in batches(wanted, 50):
+        query = select(*columns).where(table.window_id.in_([one.id for one in part]))
+        if metric is not None:
+            query = query.join(schema.series, series.id == table.series_id).where(series.metric == metric)
+        rows = connection.execute(query.order_by(table.window_id, table.series_id)).all()
+        by_window = np.array([row[0] for row in rows], dtype=np.int64)
+        for one in part:
+            first, last = np.searchsorted(by_window, [one.id, one.id + 1])
+            found.append(_window(one.end, rows[first:last]))
+    return found
+
+
+def _window(end: datetime, rows: Sequence[Sequence[object]]) -> PastWindow:
+    columns = list(zip(*rows, strict=True)) or [()] * 8
+    _, series, value, samples, lower, upper, status, definition = columns
+    told = np.array(status, dtype=object)
+    violated = np.asarray(told == Status.VIOLATED.value, dtype=np.bool_)
+    judged = violated | np.asarray(told == Status.OK.value, dtype=np.bool_)
+    measured = np.where(judged, np.array(value, dtype=np.float64), np.nan)
+    error = (np.array(upper, dtype=np.float64) - np.array(lower, dtype=np.float64)) / 2
+    return PastWindow(
+        end,
+        np.array(series, dtype=np.int64),
+        measured,
+        np.array(samples, dtype=np.float64),
+        error,
+        violated,
+        np.array(definition, dtype=object),
+    )
