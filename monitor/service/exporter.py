@@ -7,7 +7,7 @@ Names, help and labels come from the table of families alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from itertools import product
 from typing import Final
@@ -19,22 +19,16 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
 from monitor.history.snapshot import RecommenderState, Series, Snapshot
-from monitor.history.standing import is_worse
 from monitor.metrics.catalogue import ALL_SPECS
-from monitor.metrics.model_specs import AUC_GAP, MODEL_LABEL
 from monitor.results import VERDICTS, Kind, Status
 from monitor.service.families import MONITOR, RULES, SLICE_LABELS, STATUSES, Family, Part, all_families
 from monitor.service.families import metric_family_name as family_name
-
-Labels = tuple[str, ...]  # the values of a family's labels, in the family's order
-Values = dict[str, dict[Labels, float]]  # family name -> its series
+from monitor.service.states import Labels, Values, label, set_status, tell_state, verdict
 
 CHECK_ENDS: Final = ("ok", "error", "interrupted")
 SCHEDULER_OUTCOMES: Final = ("ok", "failed", "missed", "overrun")
-_LABEL_LENGTH: Final = 256
 _PARTS: Final[tuple[Part, ...]] = ("", "lower", "upper", "samples")
 _KEPT: Final = frozenset(family.name for family in (*STATUSES, *RULES, *MONITOR))
-_STATUSES: Final = tuple(Status)
 
 
 class SnapshotCollector(Collector):
@@ -151,45 +145,31 @@ def _seconds(moment: datetime | None) -> float | None:
     return None if moment is None else moment.timestamp()
 
 
-def _label(text: str) -> str:
-    """A label value that can be encoded, of bounded length."""
-    short = text if len(text) <= _LABEL_LENGTH else text[: _LABEL_LENGTH - 1] + "…"
-    return short if short.isascii() else short.encode("utf-8", "replace").decode("utf-8")
-
-
 def _recommender(values: Values, state: RecommenderState) -> None:
-    own = (_label(state.name),)
+    own = (label(state.name),)
     _one(values, "recsys_recommender_error", own, float(state.error is not None))
     _one(values, "recsys_last_run_timestamp_seconds", own, _seconds(state.last_run))
     end = None if state.last_window is None else state.last_window.end
     _one(values, "recsys_last_window_end_timestamp_seconds", own, _seconds(end))
     _one(values, "recsys_pending_windows", own, state.pending_windows)
     for check, seconds in state.check_seconds.items():
-        _one(values, "recsys_check_duration_seconds", (*own, _label(check)), seconds)
+        _one(values, "recsys_check_duration_seconds", (*own, label(check)), seconds)
     for log in state.logs:
-        labels = (*own, _label(log.log))
+        labels = (*own, label(log.log))
         _one(values, "recsys_log_watermark_timestamp_seconds", labels, _seconds(log.watermark))
         _one(values, "recsys_log_files", labels, log.files)
         _one(values, "recsys_log_skipped_files", labels, len(log.skipped))
 
 
-def _status(values: Values, name: str, labels: Labels, status: Status, known: Sequence[Status]) -> None:
-    # A metric has further labels of its own, such as `k`, that its state has not: the worst is told.
-    series = values[name]
-    told = next((each for each in known if series.get((*labels, each.value))), None)
-    if told is None or is_worse(status, told):
-        series |= {(*labels, each.value): float(each is status) for each in known}
-
-
 def _rule(values: Values, series: Series) -> None:
     result = series.result
     given = result.labels
-    if any(label in given for label in SLICE_LABELS):
+    if any(one in given for one in SLICE_LABELS):
         return  # a rule by slice is the page's matter; as a gauge it would be taken for the whole
     if series.standing is Status.UNDEFINED:
         return  # it does not apply to this log, so it has no verdict
-    labels = (_label(series.recommender), _label(given.get("rule", "")), _label(given.get("kind", "")))
-    _status(values, "recsys_rule_status", labels, _verdict(series.standing), VERDICTS)
+    labels = (label(series.recommender), label(given.get("rule", "")), label(given.get("kind", "")))
+    set_status(values, "recsys_rule_status", labels, verdict(series.standing), VERDICTS)
     _one(values, "recsys_rule_violation_ratio", labels, result.value)
     _one(values, "recsys_rule_violation_lower_ratio", labels, result.lower)
     _one(values, "recsys_rule_violation_upper_ratio", labels, result.upper)
@@ -199,36 +179,11 @@ def _rule(values: Values, series: Series) -> None:
     _one(values, "recsys_rule_since_timestamp_seconds", labels, _seconds(series.since))
 
 
-def _verdict(standing: Status) -> Status:
-    """One of the five verdicts: an undefined value leaves nothing to judge."""
-    return Status.NO_DATA if standing is Status.UNDEFINED else standing
-
-
 def _measurement(values: Values, series: Series) -> None:
     result = series.result
     given = result.labels
-    sliced = any(label in given for label in SLICE_LABELS)
-    recommender = _label(series.recommender)
-    if "experiment" in given:
-        by = _label(given.get("by", ""))
-        which = (recommender, _label(given["experiment"]), _label(result.metric), by)
-        status = result.status if result.threshold is None else _verdict(series.standing)
-        _status(values, "recsys_experiment_status", which, status, _STATUSES)
-    elif result.metric == AUC_GAP.name:
-        of_gap = (recommender, _label(given["pair"]), _label(given["model"]))
-        _status(values, "recsys_auc_gap_status", of_gap, _verdict(series.standing), VERDICTS)
-    elif MODEL_LABEL in given:
-        pass  # of a model the gap alone is judged; what could not be measured has no series
-    elif not sliced:
-        # A check of the logs has the label `log` in place of `by`.
-        labels = (recommender, _label(result.metric), _label(given.get("by", given.get("log", ""))))
-        _status(values, "recsys_metric_status", labels, result.status, _STATUSES)
-        if result.threshold is not None:
-            _status(values, "recsys_objective_status", labels, _verdict(series.standing), VERDICTS)
-    elif result.threshold is not None:
-        own = (result.metric, given.get("by", ""), *(given.get(label, "") for label in SLICE_LABELS))
-        of_slice = (recommender, *map(_label, own))
-        _status(values, "recsys_slice_objective_status", of_slice, _verdict(series.standing), VERDICTS)
+    sliced = any(one in given for one in SLICE_LABELS)
+    tell_state(values, series)
     spec = ALL_SPECS.get(result.metric)
     if spec is None:
         return
@@ -236,8 +191,8 @@ def _measurement(values: Values, series: Series) -> None:
     for part, value in zip(_PARTS, (result.value, result.lower, result.upper, result.samples), strict=True):
         name = family_name(spec, part, sliced=sliced)
         if value is not None and name in known:
-            rest = (_label(given.get(label, "")) for label in known[name].labels[1:])
-            _one(values, name, (recommender, *rest), value)
+            rest = (label(given.get(one, "")) for one in known[name].labels[1:])
+            _one(values, name, (label(series.recommender), *rest), value)
 
 
 def _counters(values: Values, snapshot: Snapshot) -> None:
@@ -253,10 +208,10 @@ def _counters(values: Values, snapshot: Snapshot) -> None:
         # The store keeps counters for good: of older versions, and of what has left the config.
         if family is None or family.kind != "counter" or _has_left(given, states):
             continue
-        _one(values, name, tuple(_label(given.get(label, "")) for label in family.labels), value)
+        _one(values, name, tuple(label(given.get(one, "")) for one in family.labels), value)
     for state in snapshot.recommenders:
         for name, labels in _from_the_start(state):
-            _one(values, name, tuple(map(_label, labels)), 0.0)
+            _one(values, name, tuple(map(label, labels)), 0.0)
 
 
 def _has_left(labels: Mapping[str, str], states: Mapping[str, RecommenderState]) -> bool:

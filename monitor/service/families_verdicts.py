@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from monitor.metrics.band_specs import OF_SERIES
+from monitor.metrics.model_specs import CAUSE_LABEL
 from monitor.service.family import RECOMMENDER, SLICE_LABELS, Family
 
 _RULE = (RECOMMENDER, "rule", "kind")
@@ -44,6 +46,35 @@ STATUSES: Final = (
         "1 for the verdict that the gap stands at, 0 for the others: ok, violated, no_data, late, error. A "
         "violation stands until the gap itself is back at its bound.",
         (RECOMMENDER, "pair", "model", "status"),
+    ),
+    Family(
+        "recsys_deviation_status",
+        "gauge",
+        "1 for the verdict on the series' deviation from its own past, 0 for the others: ok, violated, "
+        "no_data, late, error. Of hundreds of series some are always far: alerts go by "
+        "recsys_anomaly_status.",
+        (RECOMMENDER, *OF_SERIES, "status"),
+    ),
+    Family(
+        "recsys_slice_deviation_status",
+        "gauge",
+        "As recsys_deviation_status, by slice; only series that stand violated are told.",
+        (RECOMMENDER, *OF_SERIES, *SLICE_LABELS, "status"),
+    ),
+    Family(
+        "recsys_drift_status",
+        "gauge",
+        "1 for the verdict on the series' slow change over days, 0 for the others: ok, violated, no_data, "
+        "late, error.",
+        (RECOMMENDER, *OF_SERIES, "status"),
+    ),
+    Family(
+        "recsys_anomaly_status",
+        "gauge",
+        "1 for the verdict on the cause, 0 for the others: ok, violated, no_data, late, error. Violated "
+        "where the series that are out of their bands show the pattern of this cause, and no cause before it "
+        "explains them.",
+        (RECOMMENDER, CAUSE_LABEL, "status"),
     ),
     Family(
         "recsys_rule_status",

@@ -12,7 +12,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as classic_families
 
 from monitor.history.snapshot import Snapshot
-from monitor.results import Kind
+from monitor.results import Kind, Status
 from monitor.service.exporter import Exporter, SnapshotCollector, fit, snapshot_values
 from monitor.service.families import all_families
 from tests.service import pictures
@@ -121,10 +121,12 @@ def test_promtool_finds_nothing_to_say_about_the_scrape(snapshot):
 
 def test_every_declared_family_can_be_exported():
     objective = pictures.series(pictures.metric("gini", value=0.1, threshold=0.5, bound="max"))
+    off = {"metric": "gini", "by": "", "of": "", "dimension": "d", "value": "v"}
+    deviation = pictures.series(pictures.metric("deviation", status=Status.VIOLATED, labels=off, value=9.0))
     (state,) = _one_series_for_every_family().recommenders
     snapshot = Snapshot(
         pictures.NOW,
-        (replace(state, series=(objective, *state.series)),),
+        (replace(state, series=(objective, deviation, *state.series)),),
         counters={("recsys_store_errors_total", (("fault", "busy"),)): 1.0},
         config_loaded_at=pictures.NOW,
     )
