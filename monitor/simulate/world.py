@@ -1,0 +1,150 @@
+"""A made-up recommender as it is described: its scenes, its people, its shop and its calendar."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+
+HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One place of the product where lists are shown.
+
+    Args:
+        name: as it stands in the logs.
+        requests_per_hour: the mean over a week without holidays, before growth and chance.
+        night: the quietest hour of a weekday over the busiest.
+        weekend: requests of a Saturday or Sunday over those of a weekday.
+
+    >>> Scene("home", 3300.0).night
+    0.3
+
+    Raises ValueError where a number cannot be.
+    """
+
+    name: str
+    requests_per_hour: float
+    night: float = 0.3
+    weekend: float = 1.2
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.requests_per_hour) and self.requests_per_hour >= 0):
+            raise ValueError(f"requests_per_hour is finite and not negative, got {self.requests_per_hour}")
+        if not 0 < self.night <= 1:
+            raise ValueError(f"night lies in (0, 1], got {self.night}")
+        if not (math.isfinite(self.weekend) and self.weekend > 0):
+            raise ValueError(f"weekend is finite and above 0, got {self.weekend}")
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Everything that a simulation is made from. Two equal worlds have the same logs, to the byte.
+
+    The default is a shop with about a million exposures a day.
+
+    >>> world = World(seed=1)
+    >>> world.hour_of(world.start + 25 * HOUR)
+    25
+
+    Raises ValueError where its parts do not fit together.
+    """
+
+    seed: int = 1
+    start: datetime = datetime(2026, 1, 5, tzinfo=UTC)
+    """UTC midnight of the first day; nothing is known of the time before it."""
+    scenes: tuple[Scene, ...] = (Scene("home", 3300.0), Scene("detail", 650.0), Scene("search", 200.0, 0.2))
+    users: int = 20_000
+    """People who come back all the time; new ones are numbered from here on."""
+    user_skew: float = 0.6
+    """Zipf's exponent of how often each of them comes."""
+    new_users_per_hour: int = 60
+    new_user_share: float = 0.03
+    """The share of requests by people who came for the first time within the last days."""
+    items: int = 3_000
+    """Items on the shelf at any time: one goes when another one comes."""
+    item_skew: float = 0.9
+    """Zipf's exponent of how attractive the items are."""
+    length: int = 10
+    """Items of a full list."""
+    categories: tuple[str, ...] = ("books", "films", "games", "garden", "kitchen", "music", "sport", "toys")
+    new_items_per_hour: float = 1.0
+    blacklisted: int = 20
+    """Items of the catalog that must never be shown."""
+    expired: int = 100
+    """Items that the catalog still holds though their time is over."""
+    growth: float = 0.01
+    """Requests of a week over those of the week before, less 1."""
+    holidays: tuple[date, ...] = (date(2026, 1, 19),)
+    retrain_days: int = 7
+    arms: tuple[str, ...] = ("control", "treatment")
+    arm_lift: float = 0.02
+    """How much more often every arm but the first clicks."""
+    empty_share: float = 0.003
+    """Requests that return nothing."""
+    short_share: float = 0.01
+    """Requests that return fewer items than `length`."""
+    click_rate: float = 0.06
+    """About the share of exposures that are clicked."""
+    position_bias: float = 0.6
+    """A click at position p is p ** position_bias times as rare as at the first."""
+    file_minutes: int = 15
+    """Every so often a file of each log is delivered; divides 60."""
+    oddities: bool = True
+    """Whether deploys, retries, doubled files and a late hour occur, which are no incidents."""
+
+    def __post_init__(self) -> None:
+        for wrong in self._mistakes():
+            raise ValueError(wrong)
+
+    def _mistakes(self) -> list[str]:
+        names = [scene.name for scene in self.scenes]
+        shares = (self.new_user_share, self.empty_share, self.short_share, self.click_rate)
+        found = {
+            "a world begins at midnight, UTC": self.start.utcoffset() != timedelta(0)
+            or self.start.time() != time(),
+            "the seed is not negative": self.seed < 0,
+            "a world has scenes, and each has a name of its own": not names or len(set(names)) < len(names),
+            "a world has arms, and each has a name of its own": not self.arms
+            or len(set(self.arms)) < len(self.arms),
+            "a world has categories, and each has a name of its own": not self.categories
+            or len(set(self.categories)) < len(self.categories),
+            "users and new_users_per_hour are 1 or more": min(self.users, self.new_users_per_hour) < 1,
+            "the items on the shelf fill a list": not 1 <= self.length <= self.items,
+            "new_items_per_hour lies above 0 and not above a 24th of the items": not 0
+            < self.new_items_per_hour
+            <= self.items / 24,
+            "blacklisted and expired are not negative": min(self.blacklisted, self.expired) < 0,
+            "shares lie within 0 and 1": not all(0 <= share <= 1 for share in shares)
+            or self.empty_share + self.short_share > 1,
+            "skews, position_bias are finite and not negative": not all(
+                math.isfinite(one) and one >= 0
+                for one in (self.user_skew, self.item_skew, self.position_bias)
+            ),
+            "growth and arm_lift lie above -1": not (
+                math.inf > self.growth > -1 and math.inf > self.arm_lift > -1
+            ),
+            "models are retrained every day or less often": self.retrain_days < 1,
+            "file_minutes divides an hour": self.file_minutes < 1 or 60 % self.file_minutes != 0,
+        }
+        return [what for what, wrong in found.items() if wrong]
+
+    def hour_of(self, moment: datetime) -> int:
+        """The number of the hour that begins at this moment, 0 the world's first.
+
+        Raises ValueError where it is no full hour, or lies before the start.
+        """
+        hour, rest = divmod(moment - self.start, HOUR)
+        if rest or hour < 0:
+            raise ValueError(f"{moment} is no full hour since {self.start}")
+        return hour
+
+    def moment(self, hour: int) -> datetime:
+        """When an hour begins.
+
+        >>> World().moment(25).isoformat()
+        '2026-01-06T01:00:00+00:00'
+        """
+        return self.start + hour * HOUR
