@@ -79,7 +79,8 @@ class Result:
     the value rests on (the denominator of a ratio). `value` is None unless the status is `ok`,
     `violated` or `late` with something measured. `detail` says in one sentence why a status is
     not `ok`. `threshold` is a rule's, or that of a metric's objective; `bound` says on which side of it
-    the trouble lies for an objective: `max` above, `min` below (a rule's trouble is always above).
+    the trouble lies for an objective: `max` above, `min` below (a rule's trouble is always above). `clear`
+    is where a violation ends, on the easier side of the threshold; None: at the threshold itself.
     """
 
     metric: str
@@ -94,6 +95,7 @@ class Result:
     violations: int | None = None
     threshold: float | None = None
     bound: str | None = None
+    clear: float | None = None
     severity: str | None = None
     evidence: tuple[Mapping[str, Any], ...] = ()
 

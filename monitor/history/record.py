@@ -214,6 +214,7 @@ def _put_results(
             "violations": result.violations,
             "threshold": result.threshold,
             "bound": result.bound,
+            "clear_bound": result.clear,
             "severity": result.severity,
         }
         for name, result in fresh.items()

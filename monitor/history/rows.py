@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 MOST_EVIDENCE: Final = 100  # rows of one result, whatever the config asks for
 _LONGEST_DETAIL: Final = 2000
-_NUMBERS: Final = ("value", "lower", "upper", "threshold")
+_NUMBERS: Final = ("value", "lower", "upper", "threshold", "clear")
 BATCH: Final = 500  # ids in one IN (...)
 
 RESULT_COLUMNS: Final = (
@@ -34,6 +34,7 @@ RESULT_COLUMNS: Final = (
     schema.results.c.violations,
     schema.results.c.threshold,
     schema.results.c.bound,
+    schema.results.c.clear_bound,
     schema.results.c.severity,
 )
 
@@ -41,7 +42,7 @@ RESULT_COLUMNS: Final = (
 def sound(result: Result) -> Result:
     """The result as it is kept: finite numbers, plain bounded evidence.
 
-    A value, interval or threshold that is NaN or infinite is a mistake of the check that gave it: the result
+    A value, interval or bound that is NaN or infinite is a mistake of the check that gave it: the result
     becomes an `error` that says so, and the rest of the window is kept.
     """
     wrong = [f"{name} {getattr(result, name)}" for name in _NUMBERS if not _finite(getattr(result, name))]
@@ -49,6 +50,7 @@ def sound(result: Result) -> Result:
         log.warning("%s %s gave %s", result.metric, dict(result.labels), ", ".join(wrong))
         detail = f"the check gave {', '.join(wrong)}, which is no number that can be judged or kept"
         threshold = result.threshold if _finite(result.threshold) else None
+        clear = result.clear if _finite(result.clear) else None
         result = replace(
             result,
             status=Status.ERROR,
@@ -56,6 +58,7 @@ def sound(result: Result) -> Result:
             lower=None,
             upper=None,
             threshold=threshold,
+            clear=clear,
             detail=detail,
         )
     return replace(
@@ -65,6 +68,7 @@ def sound(result: Result) -> Result:
         lower=_float(result.lower),
         upper=_float(result.upper),
         threshold=_float(result.threshold),
+        clear=_float(result.clear),
         samples=None if result.samples is None else int(result.samples),
         violations=None if result.violations is None else int(result.violations),
         detail=schema.safe_text(result.detail)[:_LONGEST_DETAIL],
@@ -123,6 +127,7 @@ def result_of(
         violations=row.violations,
         threshold=row.threshold,
         bound=row.bound,
+        clear=row.clear_bound,
         severity=row.severity,
         evidence=tuple(evidence),
     )

@@ -31,7 +31,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-HEAD: Final = "0001"  # the newest migration; a test compares it with the scripts
+HEAD: Final = "0002"  # the newest migration; a test compares it with the scripts
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _BIG_ID: Final = BigInteger().with_variant(Integer, "sqlite")  # only INTEGER counts up by itself there
@@ -157,6 +157,7 @@ results: Final = Table(
     Column("violations", BigInteger),
     Column("threshold", Float(53)),
     Column("bound", Text),
+    Column("clear_bound", Float(53)),  # `clear` is a method of SQLAlchemy's own
     Column("severity", Text),
     Index("results_by_signal", "series_id", "signal", "window_end"),
     sqlite_with_rowid=False,

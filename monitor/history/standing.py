@@ -60,22 +60,27 @@ def signal_of(result: Result) -> Signal:
     """The signal of one window's result.
 
     A rule that allows a rate, and a metric with an objective, fires where its interval says so (the check has
-    judged that: status `violated`) and clears only where the value itself is back at the threshold. A rule
-    that allows none (threshold 0) has no such middle.
+    judged that: status `violated`) and clears only where the value itself is back at the result's `clear`, or
+    at the threshold where it has none. A rule that allows none (threshold 0) has no such middle.
 
     >>> soft = {"rule": "few_unknown", "kind": "soft"}
     >>> over = Result(metric="rule", status=Status.OK, definition="1", labels=soft, value=0.2, threshold=0.1)
     >>> signal_of(over).name
     'HOLD'
+    >>> from dataclasses import replace
+    >>> few = Result(metric="failure", status=Status.OK, definition="1", value=0.015, threshold=0.02, bound="max")
+    >>> signal_of(few).name, signal_of(replace(few, clear=0.01)).name
+    ('CLEAR', 'HOLD')
     """
     if result.status is not Status.OK:
         return _UNCLEAR[result.status]
     if result.value is None or result.threshold is None:
         return Signal.CLEAR
     bound = "max" if result.metric == "rule" and result.threshold > 0 else result.bound
-    if bound == "max" and result.value > result.threshold:
+    clear = result.threshold if result.clear is None else result.clear
+    if bound == "max" and result.value > clear:
         return Signal.HOLD
-    if bound == "min" and result.value < result.threshold:
+    if bound == "min" and result.value < clear:
         return Signal.HOLD
     return Signal.CLEAR
 
