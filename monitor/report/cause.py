@@ -36,7 +36,7 @@ def cause_page(
         recommender=numbers.visible(state.name),
         recommender_href=rows.recommender_href(state.name),
         model=numbers.visible(rows.model_name(model)),
-        gap=rows.gap_row(gap, now, name=gaps.pair_name(pair)),
+        gap=rows.named_row(gap, now, name=gaps.pair_name(pair)),
         cause=gaps.cause_view(series, docs_url),
         samples="" if result.samples is None else numbers.count(result.samples),
         window=numbers.window(series.window),

@@ -117,7 +117,7 @@ def gap_view(gap: Series, series: Sequence[Series], now: datetime, docs_url: str
     }
     known = [apart[by] for by in DISTANCES if by in apart]
     return GapView(
-        row=rows.gap_row(gap, now, name=pair_name(pair)),
+        row=rows.named_row(gap, now, name=pair_name(pair)),
         causes=tuple(cause_view(one, docs_url) for one in causes),
         unexplained=unexplained,
         distances=tuple((distance_name(one), measure(one)) for one in known),
@@ -152,7 +152,7 @@ def attention_row(gap: Series, series: Iterable[Series], now: datetime) -> Row:
         note += f", first cause: {cause_name(first)}"
         if first.evidence:
             href, evidence = cause_href(gap.recommender, first), len(first.evidence)
-    row = rows.gap_row(gap, now, name=f"AUC {pair_name(pair)}", href=href)
+    row = rows.named_row(gap, now, name=f"AUC {pair_name(pair)}", href=href)
     return replace(row, note=numbers.visible(note), evidence=evidence)
 
 

@@ -14,10 +14,12 @@ from monitor.history.snapshot import LogState, RecommenderState, Series, Snapsho
 from monitor.history.standing import is_worse, worst
 from monitor.metrics.catalogue import ALL_SPECS
 from monitor.metrics.health_specs import HEALTH_SPECS
-from monitor.report import gaps, numbers, rows
+from monitor.report import bands, gaps, numbers, rows
+from monitor.report.anomalies import anomalies_view, attention_rows, counted
 from monitor.report.health import health_view
 from monitor.report.models import model_views
 from monitor.report.views import (
+    AnomaliesView,
     Frame,
     Group,
     LogView,
@@ -96,14 +98,18 @@ def recommender(
     state: RecommenderState, snapshot: Snapshot, now: datetime, docs_url: str = ""
 ) -> RecommenderView:
     """Everything about one recommender."""
-    rules = [series for series in state.series if rows.is_rule(series.result)]
-    of_models = [series for series in state.series if rows.is_of_model(series.result)]
-    objectives = [s for s in state.series if rows.has_objective(s.result) and not rows.is_of_model(s.result)]
-    measured = [s for s in state.series if not rows.is_rule(s.result) and not rows.is_slice(s.result)]
+    of_bands = [series for series in state.series if rows.is_of_bands(series.result)]
+    known = bands.bands_of(of_bands)
+    anomalies = anomalies_view(of_bands, now)
+    every = [series for series in state.series if not rows.is_of_bands(series.result)]
+    rules = [series for series in every if rows.is_rule(series.result)]
+    of_models = [series for series in every if rows.is_of_model(series.result)]
+    objectives = [s for s in every if rows.has_objective(s.result) and not rows.is_of_model(s.result)]
+    measured = [s for s in every if not rows.is_rule(s.result) and not rows.is_slice(s.result)]
     measured = [series for series in measured if series.result.metric not in HEALTH_SPECS]
     metrics = [series for series in measured if not rows.is_of_model(series.result)]
     judged_gaps = gaps.gaps_that_count(of_models)
-    slices = [s for s in state.series if not rows.is_rule(s.result) and rows.is_slice(s.result)]
+    slices = [s for s in every if not rows.is_rule(s.result) and rows.is_slice(s.result)]
     judged = {series.result.labels.get("rule") for series in rules}
     pending = [rows.pending_row(state.name, info) for info in state.rules if info.rule not in judged]
     rule_rows = [rows.rule_row(series, now) for series in _worst_first(rules)] + pending
@@ -119,7 +125,9 @@ def recommender(
     gap_rows = [gaps.attention_row(gap, of_models, now) for gap in _worst_first(judged_gaps)]
     failed = [s for s in measured if s.result.status is Status.ERROR and not rows.has_objective(s.result)]
     failed_rows = [rows.objective_row(series, now) for series in failed]
-    shown = (*rule_rows, *objective_rows, *gap_rows, *failed_rows)
+    unlike = attention_rows(anomalies)
+    statuses += [Status(row.verdict.key) for row in unlike]
+    shown = (*rule_rows, *objective_rows, *gap_rows, *unlike, *failed_rows)
     attention = [row for row in shown if row.verdict.key not in ("ok", "undefined") and row.since]
     return RecommenderView(
         name=numbers.visible(state.name),
@@ -130,20 +138,22 @@ def recommender(
             [series.standing for series in objectives],
             [series.standing for series in judged_gaps],
             len(pending),
+            anomalies,
         ),
         error=numbers.visible_lines(state.error or ""),
         last_window="" if state.last_window is None else numbers.window(state.last_window),
         last_run=None if state.last_run is None else rows.moment(state.last_run, now),
         pending=numbers.count(state.pending_windows),
         logs=tuple(_log(log, now) for log in state.logs),
-        health=health_view(state.series, now),
+        health=health_view(every, now),
+        anomalies=anomalies,
         attention=tuple(sorted(attention, key=lambda row: _rank(Status(row.verdict.key)))),
         lately=tuple(rows.lately(series, now) for series in rules if rows.is_over(series)),
         rules=tuple(rule_rows),
         objectives=tuple(objective_rows),
         models=model_views(of_models, now, docs_url),
-        metrics=_metric_groups(metrics, now),
-        slices=_slice_groups(slices, now),
+        metrics=_metric_groups(metrics, known, now),
+        slices=_slice_groups(slices, known, now),
         slice_count=len(slices),
         durations=tuple((name, numbers.seconds(took)) for name, took in sorted(state.check_seconds.items())),
         counters=tuple(_counter_rows(snapshot, state.name)),
@@ -162,7 +172,13 @@ def _empty(state: RecommenderState) -> str:
     return text + "a window is judged once the log has moved past its end by the configured lateness."
 
 
-def _summary(rules: list[Status], objectives: list[Status], of_gaps: list[Status], pending: int) -> str:
+def _summary(
+    rules: list[Status],
+    objectives: list[Status],
+    of_gaps: list[Status],
+    pending: int,
+    anomalies: AnomaliesView | None,
+) -> str:
     counts = Counter(rules)
     violated, ok = counts[Status.VIOLATED], counts[Status.OK]
     unjudged = len(rules) - violated - ok
@@ -177,10 +193,11 @@ def _summary(rules: list[Status], objectives: list[Status], of_gaps: list[Status
     parts += [f"{_plural(large, 'AUC gap')} too large"] if large else []
     parts += [f"{_plural(unseen, 'AUC gap')} could not be judged"] if unseen else []
     parts += [f"{_plural(fine, 'AUC gap')} ok"] if fine and not (large or unseen) else []
+    parts += counted(anomalies)
     return " · ".join(parts) or "no rules"
 
 
-def _metric_groups(series: Iterable[Series], now: datetime) -> tuple[Group, ...]:
+def _metric_groups(series: Iterable[Series], known: bands.Bands, now: datetime) -> tuple[Group, ...]:
     grouped: dict[str, list[Series]] = {name: [] for name in ALL_SPECS}
     for each in series:
         grouped.setdefault(each.result.metric, []).append(each)
@@ -188,20 +205,22 @@ def _metric_groups(series: Iterable[Series], now: datetime) -> tuple[Group, ...]
         Group(
             name=numbers.visible(name),
             help=ALL_SPECS[name].help if name in ALL_SPECS else "",
-            rows=tuple(rows.metric_row(each, now) for each in members),
+            rows=tuple(bands.with_band(rows.metric_row(each, now), each, known) for each in members),
         )
         for name, members in grouped.items()
         if members
     )
 
 
-def _slice_groups(series: Iterable[Series], now: datetime) -> tuple[Group, ...]:
+def _slice_groups(series: Iterable[Series], known: bands.Bands, now: datetime) -> tuple[Group, ...]:
     grouped: dict[str, list[Series]] = {}
     for each in series:
         grouped.setdefault(each.result.labels["dimension"], []).append(each)
     groups = []
     for dimension, members in sorted(grouped.items()):
-        shown = tuple(rows.slice_row(each, now) for each in members[:_SLICE_ROWS])
+        shown = tuple(
+            bands.with_band(rows.slice_row(each, now), each, known) for each in members[:_SLICE_ROWS]
+        )
         left_out = max(0, len(members) - _SLICE_ROWS)
         groups.append(Group(numbers.visible(dimension), "", shown, left_out))
     return tuple(groups)

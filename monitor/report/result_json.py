@@ -14,7 +14,8 @@ def result_as_json(recommender: str, check: str, window: Window, result: Result)
     """The result as plain JSON values: times in ISO 8601 with Z, no value that JSON cannot say.
 
     A rule has `violations`, `threshold` and `evidence` besides, and its `value` is the violation ratio. The
-    gap of a model's AUC has its `threshold`; what explains it, `detail` and `evidence`.
+    gap of a model's AUC has its `threshold`; what explains it, `detail` and `evidence`. Any other metric that
+    has been judged has `threshold`, `bound` and, where a violation ends elsewhere than it begins, `clear`.
 
     >>> from datetime import UTC, datetime, timedelta
     >>> from monitor.results import Status
@@ -41,8 +42,11 @@ def result_as_json(recommender: str, check: str, window: Window, result: Result)
     if result.metric == "rule":
         shown["violations"] = result.violations
         shown["threshold"] = _number(result.threshold)
-    if result.metric == AUC_GAP.name:
+    elif result.metric == AUC_GAP.name:
         shown["threshold"] = _number(result.threshold)
+    elif result.threshold is not None:
+        shown |= {"threshold": _number(result.threshold), "bound": result.bound}
+        shown |= {} if result.clear is None else {"clear": _number(result.clear)}
     if result.metric == AUC_GAP_CAUSE.name:
         shown["detail"] = result.detail
     if result.metric in ("rule", AUC_GAP_CAUSE.name):

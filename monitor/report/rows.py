@@ -8,6 +8,7 @@ from typing import Final
 from urllib.parse import quote
 
 from monitor.history.snapshot import RuleInfo, Series
+from monitor.metrics.band_specs import BAND_SPECS
 from monitor.metrics.catalogue import ALL_SPECS
 from monitor.metrics.model_specs import MODEL_LABEL
 from monitor.report import numbers
@@ -63,6 +64,11 @@ def is_of_model(result: Result) -> bool:
     return MODEL_LABEL in result.labels and not is_slice(result)
 
 
+def is_of_bands(result: Result) -> bool:
+    """Whether it is told of another series: its band, how far it is off, what that means."""
+    return result.metric in BAND_SPECS
+
+
 def has_objective(result: Result) -> bool:
     return not is_rule(result) and not is_slice(result) and result.threshold is not None
 
@@ -116,8 +122,9 @@ def objective_row(series: Series, now: datetime) -> Row:
     return _row(series, now, name=series.result.metric, note=f"{by}{own}" if own else "", href="")
 
 
-def gap_row(series: Series, now: datetime, *, name: str, href: str = "") -> Row:
-    return _row(series, now, name=name, note="", href=href)
+def named_row(series: Series, now: datetime, *, name: str, note: str = "", href: str = "") -> Row:
+    """A row of a series that is called otherwise than by its metric."""
+    return _row(series, now, name=name, note=note, href=href)
 
 
 def metric_row(series: Series, now: datetime) -> Row:
@@ -162,10 +169,19 @@ def lately(series: Series, now: datetime) -> Lately:
 
 def interval_text(result: Result) -> str:
     """The interval as people read it, empty where there is none."""
-    if result.lower is None or result.upper is None:
+    return between_text(result.metric, result.lower, result.upper)
+
+
+def between_text(metric: str, lower: float | None, upper: float | None) -> str:
+    """Two bounds as values of this metric, empty where one is missing.
+
+    >>> between_text("gini", 0.1, 0.25), between_text("gini", None, 0.25)
+    ('0.1 to 0.25', '')
+    """
+    if lower is None or upper is None:
         return ""
-    show = shower(result.metric)
-    return f"{show(result.lower)} to {show(result.upper)}"
+    show = shower(metric)
+    return f"{show(lower)} to {show(upper)}"
 
 
 def _row(series: Series, now: datetime, *, name: str, note: str, href: str) -> Row:

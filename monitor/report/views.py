@@ -24,6 +24,17 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
+class BandView:
+    """What a value is expected to be by its own past; `lacking` says why that is not known."""
+
+    expected: str
+    between: str
+    deviation: str
+    verdict: Verdict
+    lacking: str
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """A rule, an objective, a metric or a slice of one. A text that does not apply is empty.
 
@@ -44,6 +55,7 @@ class Row:
     detail: str
     href: str = ""
     evidence: int = 0
+    band: BandView | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +92,22 @@ class HealthView:
 
     score: Row
     parts: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnomaliesView:
+    """What is unlike the recommender's own past: causes that stand violated, and metrics that drift.
+
+    `quiet` are the causes that were looked for and not found, `summary` says so in one line; `learning` says
+    how many series have no band yet, and `steady` how many do not drift.
+    """
+
+    found: tuple[Row, ...]
+    quiet: tuple[Row, ...]
+    summary: str
+    learning: str
+    drifts: tuple[Row, ...]
+    steady: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +194,7 @@ class RecommenderView:
     pending: str
     logs: tuple[LogView, ...]
     health: HealthView | None
+    anomalies: AnomaliesView | None
     attention: tuple[Row, ...]
     lately: tuple[Lately, ...]  # what is well again, and was violated in one of the recent windows
     rules: tuple[Row, ...]

@@ -26,8 +26,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from monitor import __version__
+from monitor.checks.anomalies import CAUSES
 from monitor.history.snapshot import Snapshot
-from monitor.report import cause, evidence, numbers, page
+from monitor.report import anomaly, cause, evidence, numbers, page
 from monitor.service.auth import BasicAuth, Passwords
 from monitor.service.exporter import Exporter, SnapshotCollector
 from monitor.service.settings import ServerSettings
@@ -126,6 +127,7 @@ def make_app(
             Route("/", pages.overview),
             Route("/recommenders/{name}", pages.recommender),
             Route("/recommenders/{name}/rules/{rule:path}", pages.rule),
+            Route("/recommenders/{name}/anomalies/{cause:path}", pages.anomaly),
             Route("/recommenders/{name}/gaps/{pair}/{cause}/model-{model:text}", pages.cause),
             Route("/static/style.css", _style),
             Route("/metrics", supervisor.metrics),
@@ -177,6 +179,13 @@ class _Pages:
         if found is None:
             raise HTTPException(404, "The last window names no such cause of a gap; the gap may be over.")
         return self._render(request, "cause.html", found)
+
+    def anomaly(self, request: Request) -> Response:
+        name, named = request.path_params["name"], request.path_params["cause"]
+        found = anomaly.anomaly_page(self._current(), name, named, _now(), self._docs_url, CAUSES)
+        if found is None:
+            raise HTTPException(404, "No window has looked for an anomaly of this name.")
+        return self._render(request, "anomaly.html", found)
 
     def not_found(self, request: Request, error: Exception) -> Response:
         detail = getattr(error, "detail", "")

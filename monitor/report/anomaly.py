@@ -1,0 +1,163 @@
+"""The page of one cause: what it says, and the series that it was read from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from monitor.history.snapshot import Series, Snapshot, Violation
+from monitor.report import numbers, rows
+from monitor.report.anomalies import anomaly_row, causes_of
+from monitor.report.bands import (
+    Bands,
+    Key,
+    bands_of,
+    deviation_text,
+    key_named,
+    key_of,
+    series_name,
+    with_band,
+)
+from monitor.report.page import frame
+from monitor.report.runbooks import web_address
+from monitor.report.sparkline import Sparkline
+from monitor.report.views import Frame, Moment, Row
+from monitor.results import Status
+
+_RUNBOOK: Final = "docs/runbooks/RecsysAnomaly.md"
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfBand:
+    """A series that was out of its band; `spark` is its recent past, where it is still measured."""
+
+    name: str
+    slice: str
+    measured: str
+    expected: str
+    between: str
+    deviation: str
+    spark: Sparkline | None
+
+
+@dataclass(frozen=True, slots=True)
+class AnomalyPage:
+    """One cause. `means` is what it says wherever it is found; `shown` counts the series in the table."""
+
+    frame: Frame
+    recommender: str
+    recommender_href: str
+    row: Row
+    means: str
+    runbook: str  # an address, empty where it is only known as a path
+    runbook_path: str
+    samples: str
+    window: str
+    evaluated: Moment
+    definition: str
+    evidence_window: str
+    evidence_is_older: bool
+    series: tuple[OutOfBand, ...]
+    shown: str
+    empty: str
+
+
+def anomaly_page(
+    snapshot: Snapshot,
+    recommender: str,
+    cause: str,
+    now: datetime,
+    docs_url: str = "",
+    meanings: Mapping[str, str] | None = None,
+) -> AnomalyPage | None:
+    """A cause and its series, None where no window looks for it; `meanings` are the sentences of causes."""
+    state = next((one for one in snapshot.recommenders if one.name == recommender), None)
+    found = None if state is None else causes_of(state.series).get(cause)
+    if state is None or found is None:
+        return None
+    source = _source(found)
+    table = _table(source.result.evidence, state.series, now)
+    path = f"{_RUNBOOK}#{cause}"
+    result = found.result
+    return AnomalyPage(
+        frame=frame(snapshot, now),
+        recommender=numbers.visible(state.name),
+        recommender_href=rows.recommender_href(state.name),
+        row=anomaly_row(found, now),
+        means=numbers.visible((meanings or {}).get(cause, "")),
+        runbook=web_address(path, docs_url),
+        runbook_path=numbers.visible(path),
+        samples="" if result.samples is None else numbers.count(result.samples),
+        window=numbers.window(found.window),
+        evaluated=rows.moment(found.evaluated_at, now),
+        definition=numbers.visible(result.definition),
+        evidence_window=numbers.window(source.window),
+        evidence_is_older=source.window != found.window,
+        series=table,
+        shown=_shown(len(table), source.result.value),
+        empty=_empty(found),
+    )
+
+
+def _source(series: Series) -> Violation:
+    """The window that the series are from: the newest, else the last in which the cause was found."""
+    if series.result.evidence or series.violation is None:
+        return Violation(series.window, series.result)
+    return series.violation
+
+
+def _table(
+    evidence: Sequence[Mapping[str, Any]], series: Sequence[Series], now: datetime
+) -> tuple[OutOfBand, ...]:
+    keys = {key_named(row) for row in evidence}
+    measured = {key_of(one.result): one for one in series if not rows.is_of_bands(one.result)}
+    measured = {key: one for key, one in measured.items() if key in keys}
+    bands = bands_of(series) if measured else {}
+    return tuple(_out_of_band(row, measured, bands, now) for row in evidence)
+
+
+def _out_of_band(
+    told: Mapping[str, Any], measured: Mapping[Key, Series], bands: Bands, now: datetime
+) -> OutOfBand:
+    key = key_named(told)
+    name, of_slice = series_name(told)
+    show = rows.shower(key[0])
+    value, expected, lower, upper, deviation = (
+        told.get(field) for field in ("measured", "expected", "lower", "upper", "deviation")
+    )
+    one = measured.get(key)
+    return OutOfBand(
+        name=numbers.visible(name),
+        slice=numbers.visible(of_slice),
+        measured="" if value is None else show(value),
+        expected="" if expected is None else show(expected),
+        between=rows.between_text(key[0], lower, upper),
+        deviation="" if deviation is None else deviation_text(deviation),
+        spark=None if one is None else with_band(rows.metric_row(one, now), one, bands).spark,
+    )
+
+
+def _shown(shown: int, value: float | None) -> str:
+    """How many of the series are in the table.
+
+    >>> _shown(1, 1.0), _shown(20, 37.0)
+    ('1 series', '20 of 37 series')
+    """
+    out = int(value or 0)
+    return f"{shown:,} of {out:,} series" if out > shown else f"{shown:,} series"
+
+
+def _empty(series: Series) -> str:
+    """Why the newest window has no series to show."""
+    result = series.result
+    if result.evidence:
+        return ""
+    if result.status is Status.NO_DATA:
+        return "It could not be looked for in this window."
+    if result.status is not Status.OK:
+        return "This window could not be compared with the past."
+    if result.value:
+        return "Series fit this cause in this window, and another cause explains them."
+    return "It was looked for in this window, and not found."

@@ -1,0 +1,125 @@
+"""What a series is expected to be by its own past, beside what was measured of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from monitor.history.snapshot import Series
+from monitor.metrics.band_specs import BY_LABEL, DEVIATION, EXPECTED, METRIC_LABEL, OF_LABEL, written_of
+from monitor.report import numbers, rows
+from monitor.report.sparkline import Around, sparkline
+from monitor.report.views import BandView, Row
+from monitor.results import Result, Status
+
+Key = tuple[str, str, str, str, str]  # metric, by, of, dimension, value
+_NAMED: Final = (METRIC_LABEL, BY_LABEL, OF_LABEL, "dimension", "value")
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """What is known of one series from its past; a series without a band has no deviation."""
+
+    expected: Series
+    deviation: Series | None
+
+
+Bands = Mapping[Key, Band]
+
+
+def key_of(result: Result) -> Key:
+    """Which series a measured result belongs to.
+
+    >>> key_of(Result(metric="ndcg", labels={"k": "5", "by": "macro"}, status=Status.OK, definition="1"))
+    ('ndcg', 'macro', 'k=5', '', '')
+    """
+    labels = result.labels
+    place = (labels.get("dimension", ""), labels.get("value", ""))
+    return (result.metric, labels.get(BY_LABEL, ""), written_of(labels), *place)
+
+
+def key_named(told: Mapping[str, Any]) -> Key:
+    """Which series is meant, by the labels of a result that is told of it or by a row of evidence.
+
+    >>> key_named({"metric": "volume", "by": "users", "of": "", "dimension": "scene", "value": None})
+    ('volume', 'users', '', 'scene', '')
+    """
+    metric, by, of, dimension, value = (str(told.get(name) or "") for name in _NAMED)
+    return metric, by, of, dimension, value
+
+
+def bands_of(series: Iterable[Series]) -> Bands:
+    """The bands among a recommender's series, by the series that they are about."""
+    found: dict[str, dict[Key, Series]] = {EXPECTED.name: {}, DEVIATION.name: {}}
+    for one in series:
+        if one.result.metric in found:
+            found[one.result.metric][key_named(one.result.labels)] = one
+    far = found[DEVIATION.name]
+    return {key: Band(expected, far.get(key)) for key, expected in found[EXPECTED.name].items()}
+
+
+def with_band(row: Row, series: Series, bands: Bands) -> Row:
+    """The series' row with its band, in the drawing as well; as it is where nothing is said of a band."""
+    band = bands.get(key_of(series.result))
+    if band is None:
+        return row
+    show = rows.shower(series.result.metric)
+    shown = view(series, band)
+    result = band.expected.result
+    known = {one.window: one.value for one in band.expected.past if one.value is not None}
+    broken = {} if band.deviation is None else {one.window: one.status for one in band.deviation.past}
+    around = Around(
+        expected=known,
+        lower=None if shown.lacking else result.lower,
+        upper=None if shown.lacking else result.upper,
+        text=f"expected {shown.expected} ({shown.between})" if shown.between else "",
+        broken=frozenset(window for window, status in broken.items() if status is Status.VIOLATED),
+    )
+    return replace(row, band=shown, spark=sparkline(series.past, show, series.result.threshold, around))
+
+
+def view(series: Series, band: Band) -> BandView:
+    """What is expected of the series in its newest window, in the metric's own unit."""
+    expected = band.expected.result
+    far = band.deviation
+    lacking = ""
+    if band.expected.window != series.window:
+        lacking = "this window has not been compared yet"
+    elif expected.value is None:
+        lacking = expected.detail or rows.verdict(expected.status).word
+    if lacking:
+        return BandView("", "", "", rows.verdict(Status.NO_DATA), numbers.visible(lacking))
+    same = far is not None and far.window == series.window
+    distance = far.result.value if same and far is not None else None
+    return BandView(
+        expected=rows.shower(series.result.metric)(expected.value) if expected.value is not None else "",
+        between=rows.between_text(series.result.metric, expected.lower, expected.upper),
+        deviation="" if distance is None else deviation_text(distance),
+        verdict=rows.verdict(far.standing if same and far is not None else Status.NO_DATA),
+        lacking="",
+    )
+
+
+def deviation_text(deviation: float) -> str:
+    """How far a value is from what was expected, in standard deviations.
+
+    >>> [deviation_text(z) for z in (7.31, -0.42, 0.02, -1234.5)]
+    ['7.3 sd above', '0.4 sd below', 'as expected', '1,234 sd below']
+    """
+    size = abs(deviation)
+    if size < 0.05:
+        return "as expected"
+    text = f"{size:,.0f}" if size >= 100 else f"{size:.1f}"
+    return f"{text} sd {'above' if deviation > 0 else 'below'}"
+
+
+def series_name(told: Mapping[str, Any]) -> tuple[str, str]:
+    """The name of the series that is meant and, where it is one of a slice, the slice.
+
+    >>> series_name({"metric": "ndcg", "by": "", "of": "event=click,k=5", "dimension": "scene", "value": "a"})
+    ('ndcg, event=click, k=5', 'scene = a')
+    """
+    metric, by, of, dimension, value = key_named(told)
+    name = ", ".join(part for part in (metric, by, *of.split(",")) if part)
+    return name, f"{dimension} = {value}" if dimension else ""
