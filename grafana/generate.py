@@ -18,7 +18,7 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import dashboard as shapes
 
 from grafana import actions, models
-from grafana.health import reach, scores, variety
+from grafana.health import reach, scores, variety, volumes
 from grafana.inside import itself, logs
 from grafana.panels import DATASOURCE, Panel
 from grafana.states import rules, states
@@ -70,6 +70,7 @@ def overview() -> dashboard.Dashboard:
         (
             ("States", states()),
             ("Rules against thresholds", rules()),
+            ("Volume", volumes()),
             ("Reach", reach()),
             ("Variety and concentration", variety()),
             ("Scores and propensities", scores()),

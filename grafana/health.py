@@ -7,6 +7,31 @@ from collections.abc import Sequence
 from grafana.panels import OURS, Panel, graph, metric
 
 
+def volumes() -> Sequence[Panel]:
+    return (
+        graph(
+            "Volume",
+            "Requests, users, exposures and distinct items of the window.",
+            [(f"recsys_volume{OURS}", "{{recommender}} {{by}}")],
+            unit="short",
+            logarithmic=True,
+        ),
+        metric("List length", "Mean number of items that a request gets.", "list_length", ""),
+        graph(
+            "Actions",
+            "Actions of each event, whether a list is found for them or not.",
+            [(f"recsys_action_volume{OURS}", "{{recommender}} {{event}}")],
+            unit="short",
+        ),
+        graph(
+            "Catalog items",
+            "Distinct items that the catalog holds.",
+            [(f"recsys_catalog_items{OURS}", "{{recommender}}")],
+            unit="short",
+        ),
+    )
+
+
 def reach() -> Sequence[Panel]:
     return (
         metric(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from monitor.metrics.action_rates import ActionRates
 from monitor.metrics.action_values import ActionValue, Completion
+from monitor.metrics.action_volume import ActionVolume
 from monitor.metrics.attribution_health import AttributionHealth
 from monitor.metrics.auc import Auc
 from monitor.metrics.band_specs import BAND_SPECS
@@ -35,8 +36,11 @@ from monitor.metrics.score_health import ScoreHealth
 from monitor.metrics.serendipity import Serendipity
 from monitor.metrics.update_rate import DayRate, RefreshRate
 from monitor.metrics.user_auc import UserAuc
+from monitor.metrics.volume import CatalogSize, Volume
 
 FAMILIES: tuple[Family, ...] = (
+    Volume(),
+    CatalogSize(),
     ListCoverage(),
     ItemCoverage(),
     RefreshRate(),
@@ -52,6 +56,7 @@ FAMILIES: tuple[Family, ...] = (
     Serendipity(),
     ScoreHealth(),
     Importance(),
+    ActionVolume(),
     AttributionHealth(),
     Ranking(),
     ItemToItem(),

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from monitor.metrics import example
+from monitor.metrics.band_specs import BAND_SPECS, DRIFT
 from monitor.metrics.catalogue import ALL_SPECS, FAMILIES, FEEDBACK_FAMILIES
 from monitor.metrics.experiment_specs import EXPERIMENT_SPECS
 from monitor.metrics.family import MetricSpec
@@ -47,7 +48,7 @@ the version of its definition, and a state:
 | state | means |
 |---|---|
 | `ok` | there is a value |
-| `no_data` | there was nothing to measure; never shown as 0 |
+| `no_data` | there was nothing to measure; never shown as 0, but where the metric is a count of the log |
 | `undefined` | there was data, but the formula has no value on it (a denominator of 0, one category only) |
 | `error` | the query failed; the other metrics go on |
 
@@ -122,6 +123,9 @@ def _when(spec: MetricSpec) -> str:
         return "as of each window's end, once the online samples are complete"
     if spec.name in HEALTH_SPECS:
         return "when the last of its parts is measured"
+    if spec.name in BAND_SPECS:
+        of = "once a UTC day" if spec is DRIFT else "with every window that is judged"
+        return f"{of}, from the history alone, unless `bands` is null"
     late = {one.name for family in FEEDBACK_FAMILIES for one, _ in family.outputs}
     of_arms = spec.name in EXPERIMENT_SPECS and any(need.startswith("feedback") for need in spec.requires)
     after = "once the windows that `attribution` reaches into are complete"
@@ -154,6 +158,8 @@ def _on_the_example(spec: MetricSpec) -> str:
         return "[The health score](../health.md) is worked through on a page of its own.\n"
     if spec.name in (*MODEL_SPECS, *FEATURE_SPECS):
         return "[The models](../models.md) shows one, judged and diagnosed.\n"
+    if spec.name in BAND_SPECS:
+        return "[Bands](../bands.md) shows one, made and read.\n"
     if not found:
         return "[The small log](example.md) holds nothing that this metric measures.\n"
     named = any(one.labels for one in found)

@@ -186,6 +186,16 @@ class Maker:
             Status.OK, value=steady(value), samples=samples, lower=lower, upper=upper, detail=detail
         )
 
+    def count(self, n: int, samples: int, nothing: str) -> Result:
+        """How many there are, a whole number.
+
+        With `nothing`, why there was nothing to count, it is `no_data`: what is empty is never ok. Its value
+        is 0 all the same, for that much is known, and a series that drops to 0 is to be seen.
+        """
+        if nothing:
+            return self._result(Status.NO_DATA, value=0.0, samples=0, detail=nothing)
+        return self.value(float(n), samples)
+
     def share(self, hits: int | None, n: int | None, nothing: str, *, detail: str = "") -> Result:
         """hits / n with Wilson's interval, if the metric has one; `no_data` where n is 0."""
         hits, n = int(hits or 0), int(n or 0)

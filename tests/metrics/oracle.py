@@ -46,6 +46,9 @@ class Expected(dict):
     def bare(self, metric, by, value, samples):
         self[metric, by] = ("ok", value, samples, None, None)
 
+    def count(self, metric, by, value, samples, empty):
+        self[metric, by] = ("no_data" if empty else "ok", value, samples, None, None)
+
 
 def expected(world, settings) -> Expected:
     found = Expected()
@@ -57,6 +60,7 @@ def expected(world, settings) -> Expected:
     shown_lists = {q: [r["item_id"] for r in rs if r["item_id"] is not None] for q, rs in requests.items()}
     user_of = {q: rs[0]["user_id"] for q, rs in requests.items()}
 
+    _volume(found, world, shown_lists, user_of, shown)
     _coverage(found, world, settings, shown_lists, user_of, shown)
     _update_rate(found, world, requests, shown_lists, user_of)
     _concentration(found, world, settings, shown)
@@ -74,6 +78,18 @@ def expected(world, settings) -> Expected:
     if "propensity" in world.columns:
         _importance(found, settings, shown)
     return found
+
+
+def _volume(found, world, shown_lists, user_of, shown):
+    requests, empty = len(shown_lists), not world.exposures
+    found.count("volume", "requests", requests, requests, empty)
+    found.count("volume", "users", len({u for u in user_of.values() if u is not None}), requests, empty)
+    found.count("volume", "exposures", len(shown), len(shown), empty)
+    found.count("volume", "items", len({r["item_id"] for r in shown}), len(shown), empty)
+    found.mean("list_length", "", [len(items) for items in shown_lists.values()])
+    if world.catalog is not None:
+        size = len({r["item_id"] for r in world.catalog})
+        found.count("catalog_items", "", size, size, size == 0)
 
 
 def _coverage(found, world, settings, shown_lists, user_of, shown):

@@ -129,7 +129,7 @@ def assert_as_defined(world, given_settings):
         for value in values:
             of_slice = {k[:2]: r for k, r in found.items() if k[2:] == (dimension, value)}
             wanted = expected(world.where(column, value), given_settings)
-            for not_sliced in (("matthew_effect", ""), ("update_rate", "day")):
+            for not_sliced in (("matthew_effect", ""), ("update_rate", "day"), ("catalog_items", "")):
                 wanted.pop(not_sliced, None)
             assert_same(of_slice, wanted)
 
@@ -143,8 +143,8 @@ def assert_same(found, wanted):
             assert result.detail
             assert result.lower is result.upper is None
         else:
-            _, value, samples, lower, upper = want
-            assert (key, result.status) == (key, Status.OK)
+            status, value, samples, lower, upper = want
+            assert (key, result.status) == (key, Status(status))
             assert result.value == pytest.approx(value, rel=1e-9, abs=1e-9), key
             assert result.samples == samples, key
             assert result.lower == (None if lower is None else pytest.approx(lower, rel=1e-6, abs=1e-7)), key

@@ -86,6 +86,8 @@ def test_exposures_alone_give_what_needs_nothing_else_and_the_rest_has_a_reason(
     world = World(SHOWN, columns=())
     found = {result.metric for result in results_of(world)}
     assert found == {
+        "volume",
+        "list_length",
         "coverage",
         "failure",
         "update_rate",
@@ -164,9 +166,9 @@ def test_a_family_is_measured_when_it_is_asked_for():
     families = measure_all(shared, MetricSettings())
     assert seen == []
     first = next(families)
-    assert first.family == "coverage"
+    assert first.family == "volume"
     assert first.seconds > 0
-    assert set(seen) == {"requests"}
+    assert set(seen) == {"requests", "item_counts"}
 
 
 def test_shared_tables_are_made_once_a_window():
@@ -203,22 +205,26 @@ def test_a_slice_of_numbers_has_its_values_as_text():
     assert found["coverage", "pv", "rank", "0.5"].samples == 3
 
 
-def test_an_empty_window_gives_no_data_or_undefined_and_never_a_value():
+def test_an_empty_window_is_never_ok_and_of_its_counts_alone_has_a_value_which_is_0():
     from dataclasses import replace
 
     world = replace(FULL, exposures=[], feedback=[], yesterday=[], today=[])
     results = results_of(world, MetricSettings(score_range=(0, 1)), {"scene": "scene"})
+    results = [r for r in results if r.metric != "catalog_items"]  # of the catalog, which is not empty
     assert {r.status for r in results} == {Status.NO_DATA}
-    assert all(r.value is None and r.detail for r in results)
+    assert all(r.detail for r in results)
+    values = {r.metric: r.value for r in results}
+    counts = ("volume", "action_volume")
+    assert values == {name: 0.0 if name in counts else None for name in values}
+    assert set(counts) < values.keys()
     assert not [r for r in results if "dimension" in r.labels]
 
 
 def test_items_that_are_all_null_are_requests_that_failed():
     found = by_name(results_of(World(lists(("u1", ""), ("u2", "")), FULL.catalog, columns=("score",))))
     assert found["failure", "pv"].value == 1.0
-    assert {r.status for k, r in found.items() if k[0] not in ("failure", "coverage", "update_rate")} == {
-        Status.NO_DATA
-    }
+    measured = ("failure", "coverage", "update_rate", "volume", "list_length", "catalog_items")
+    assert {r.status for k, r in found.items() if k[0] not in measured} == {Status.NO_DATA}
 
 
 def test_the_same_window_gives_the_same_numbers_twice():
