@@ -19,6 +19,7 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
 from monitor.history.snapshot import RecommenderState, Series, Snapshot
+from monitor.metrics.band_specs import ANOMALY
 from monitor.metrics.catalogue import ALL_SPECS
 from monitor.results import VERDICTS, Kind, Status
 from monitor.service.families import MONITOR, RULES, SLICE_LABELS, STATUSES, Family, Part, all_families
@@ -192,7 +193,10 @@ def _measurement(values: Values, series: Series) -> None:
         name = family_name(spec, part, sliced=sliced)
         if value is not None and name in known:
             rest = (label(given.get(one, "")) for one in known[name].labels[1:])
-            _one(values, name, (label(series.recommender), *rest), value)
+            of = (label(series.recommender), *rest)
+            # Both parts of a window count the series that no cause explains: they add up.
+            more = values[name].pop(of, 0.0) if result.metric == ANOMALY.name else 0.0
+            _one(values, name, of, value + more)
 
 
 def _counters(values: Values, snapshot: Snapshot) -> None:

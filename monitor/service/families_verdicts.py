@@ -77,6 +77,19 @@ STATUSES: Final = (
         (RECOMMENDER, CAUSE_LABEL, "status"),
     ),
     Family(
+        "recsys_anomaly_detail_info",
+        "info",
+        "1, with the sentence on a cause that stands violated: what it says, and the series furthest out of "
+        "its band.",
+        (RECOMMENDER, CAUSE_LABEL, "detail"),
+    ),
+    Family(
+        "recsys_drift_detail_info",
+        "info",
+        "1, with the sentence on a drift that stands violated: from where to where.",
+        (RECOMMENDER, *OF_SERIES, "detail"),
+    ),
+    Family(
         "recsys_rule_status",
         "gauge",
         "1 for the verdict that the rule stands at, 0 for the others: ok, violated, no_data, late, error. "

@@ -20,12 +20,13 @@ Labels = tuple[str, ...]  # the values of a family's labels, in the family's ord
 Values = dict[str, dict[Labels, float]]  # family name -> its series
 
 _LABEL_LENGTH: Final = 256
+_SENTENCE_LENGTH: Final = 600
 _STATUSES: Final = tuple(Status)
 
 
-def label(text: str) -> str:
+def label(text: str, length: int = _LABEL_LENGTH) -> str:
     """A label value that can be encoded, of bounded length."""
-    short = text if len(text) <= _LABEL_LENGTH else text[: _LABEL_LENGTH - 1] + "…"
+    short = text if len(text) <= length else text[: length - 1] + "…"
     return short if short.isascii() else short.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -81,8 +82,10 @@ def _of_the_past(values: Values, series: Series) -> None:
 
     if result.metric == ANOMALY.name:
         set_status(values, "recsys_anomaly_status", where(CAUSE_LABEL), stands, VERDICTS)
+        _say(values, "recsys_anomaly_detail_info", where(CAUSE_LABEL), series)
     elif result.metric == DRIFT.name:
         set_status(values, "recsys_drift_status", where(*OF_SERIES), stands, VERDICTS)
+        _say(values, "recsys_drift_detail_info", where(*OF_SERIES), series)
     elif result.metric == DEVIATION.name:
         if not any(one in result.labels for one in SLICE_LABELS):
             set_status(values, "recsys_deviation_status", where(*OF_SERIES), stands, VERDICTS)
@@ -90,3 +93,12 @@ def _of_the_past(values: Values, series: Series) -> None:
             # Slices are many: only those that are off are told, so a healthy recommender has none.
             told = where(*OF_SERIES, *SLICE_LABELS)
             values["recsys_slice_deviation_status"][*told, stands.value] = 1.0
+
+
+def _say(values: Values, name: str, labels: Labels, series: Series) -> None:
+    """The sentence of the newest violated window, while the violation stands: what an alert says."""
+    told = [] if series.violation is None else [series.violation.result]
+    if series.result.status is Status.VIOLATED:
+        told.insert(0, series.result)
+    if series.standing is Status.VIOLATED and told and told[0].detail:
+        values[name][*labels, label(told[0].detail, _SENTENCE_LENGTH)] = 1.0

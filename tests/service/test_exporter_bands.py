@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from monitor.history.snapshot import Snapshot
+from monitor.history.snapshot import Snapshot, Violation
 from monitor.results import Status
 from tests.service import pictures
 from tests.service.made import HOSTILE, metric, series
@@ -117,3 +117,39 @@ def test_too_little_past_is_a_state_and_never_a_zero():
     text = text_of(replace(EXPECTED, status=Status.NO_DATA, value=None, lower=None, upper=None), young)
     assert find(text, "recsys_deviation_status", recommender="shop", **OF, status="no_data") == 1
     assert not names(text) & {"recsys_expected", "recsys_deviation", "recsys_expected_lower"}
+
+
+def test_the_sentence_of_a_cause_is_told_while_it_stands_whatever_a_log_put_into_it():
+    said = f"lists are short; list_length where scene is {HOSTILE} is 2, expected 10 (9 to 11)"
+    found = metric("anomaly", status=Status.VIOLATED, labels={"cause": "lists_short"}, value=1.0, detail=said)
+    text = text_of(found)
+    (told,) = [dict(labels) for name, labels in samples(text) if name == "recsys_anomaly_detail_info"]
+    assert told == {"recommender": "shop", "cause": "lists_short", "detail": said}
+    follows = replace(found, status=Status.OK, detail="follows from traffic_lost")
+    assert "recsys_anomaly_detail_info" not in names(text_of(follows))
+
+
+def test_a_cause_that_stands_beyond_its_last_violated_window_keeps_the_sentence_of_that_one():
+    held = metric("anomaly", labels={"cause": "lists_short"}, value=0.0)
+    before = replace(held, status=Status.VIOLATED, detail="lists are short")
+    kept = replace(series(held, standing=Status.VIOLATED), violation=Violation(pictures.LAST, before))
+    state = replace(pictures.shop(), series=(kept,))
+    text = scrape(Snapshot(taken_at=pictures.NOW, recommenders=(state,)))
+    labels = {"recommender": "shop", "cause": "lists_short", "detail": "lists are short"}
+    assert find(text, "recsys_anomaly_detail_info", **labels) == 1
+
+
+def test_a_sentence_is_cut_and_one_without_words_is_not_told():
+    long = metric("drift", status=Status.VIOLATED, labels=OF, detail="x" * 5000)
+    (told,) = [dict(labels) for name, labels in samples(text_of(long)) if name == "recsys_drift_detail_info"]
+    assert told == OF | {"recommender": "shop", "detail": "x" * 599 + "…"}
+    assert "recsys_drift_detail_info" not in names(text_of(replace(long, detail="")))
+
+
+def test_the_series_that_no_cause_explains_are_counted_over_both_parts_of_a_window():
+    of_lists = metric("anomaly", status=Status.OK, labels={"cause": "other"}, value=0.0)
+    of_actions = metric("anomaly", status=Status.VIOLATED, labels={"cause": "other"}, value=3.0)
+    text = text_of(of_lists, of_actions)
+    other = {"recommender": "shop", "cause": "other"}
+    assert find(text, "recsys_anomaly", **other) == 3
+    assert find(text, "recsys_anomaly_status", **other, status="violated") == 1

@@ -123,10 +123,16 @@ def test_every_declared_family_can_be_exported():
     objective = pictures.series(pictures.metric("gini", value=0.1, threshold=0.5, bound="max"))
     off = {"metric": "gini", "by": "", "of": "", "dimension": "d", "value": "v"}
     deviation = pictures.series(pictures.metric("deviation", status=Status.VIOLATED, labels=off, value=9.0))
+    told = [
+        pictures.metric(
+            "anomaly", status=Status.VIOLATED, labels={"cause": "other"}, detail="lists are short"
+        ),
+        pictures.metric("drift", status=Status.VIOLATED, labels=off, detail="fell from 2 to 1"),
+    ]
     (state,) = _one_series_for_every_family().recommenders
     snapshot = Snapshot(
         pictures.NOW,
-        (replace(state, series=(objective, deviation, *state.series)),),
+        (replace(state, series=(objective, deviation, *map(pictures.series, told), *state.series)),),
         counters={("recsys_store_errors_total", (("fault", "busy"),)): 1.0},
         config_loaded_at=pictures.NOW,
     )
