@@ -1,0 +1,31 @@
+"""All incidents by name, in the order in which they are told."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Final
+
+from monitor.simulate.incidents import (
+    clicks,
+    delivery,
+    experiments,
+    forbidden,
+    mix,
+    operations,
+    repeated,
+    scores,
+    short,
+)
+
+_MODULES: Final = (
+    forbidden,
+    short,
+    repeated,
+    mix,
+    scores,
+    experiments,
+    delivery,
+    clicks,
+    operations,
+)
+INCIDENTS: Final = MappingProxyType({one.name: one for module in _MODULES for one in module.INCIDENTS})

@@ -1,0 +1,110 @@
+"""Clicks: a few users click for the others, the logging of clicks breaks, or users slowly lose interest."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from monitor.logs import columns as c
+from monitor.simulate.incidents.incident import Caught, Incident, Moment, sizes
+from monitor.simulate.incidents.picks import Ints, filled, share_of
+from monitor.simulate.lists import Lists, item_names, timestamps, user_names
+
+ROBOTS: Final = 5
+DRIFT: Final = timedelta(days=14)
+_PAUSE: Final = 30.0  # seconds from a list to a robot's click, on average
+_PATIENCE: Final = 600.0  # and at most
+_CLICK: Final = "click"
+
+
+def by_robots(table: pa.Table, lists: Lists, moment: Moment) -> pa.Table:
+    """With so many further clicks of the five busiest users that these are the share `size` of all clicks.
+
+    They click on what they were shown, the same item again and again.
+    """
+    own = _busiest(lists)
+    count = int(len(table) * moment.size / (1.0 - moment.size) + 0.5)
+    if not len(own) or not count:
+        return table
+    rng = moment.rng
+    rows = rng.choice(own, count)
+    places = (rng.random(count) * lists.lengths[rows]).astype(np.int64)
+    pause = np.minimum(rng.exponential(_PAUSE, count), _PATIENCE)
+    new = _clicks(lists, rows, places, lists.times[rows] + (pause * 1e6).astype(np.int64), table.schema)
+    return pa.concat_tables([table, new]).sort_by(c.TS)
+
+
+def _busiest(lists: Lists) -> Ints:
+    """The lists of the users who have most of those."""
+    rows = filled(lists)
+    users, counts = np.unique(lists.users[rows], return_counts=True)
+    robots = users[np.argsort(-counts, kind="stable")[:ROBOTS]]
+    return rows[np.isin(lists.users[rows], robots)]
+
+
+def _clicks(lists: Lists, rows: Ints, places: Ints, times: Ints, schema: pa.Schema) -> pa.Table:
+    columns = {
+        c.USER_ID: pa.array(user_names(lists.users[rows]), pa.string()),
+        c.ITEM_ID: pa.array(item_names(lists.items[rows, places]), pa.string()),
+        c.TS: timestamps(times),
+        c.EVENT: pa.array(np.full(len(rows), _CLICK), pa.string()),
+        c.REQUEST_ID: pa.array(lists.request_ids[rows], pa.string()),
+    }
+    return pa.table({name: columns.get(name, pa.nulls(len(rows))) for name in schema.names}).cast(schema)
+
+
+def _thinned(table: pa.Table, share: float, rng: np.random.Generator) -> pa.Table:
+    """Without a share of the rows."""
+    kept = np.ones(len(table), bool)
+    kept[share_of(np.arange(len(table)), share, rng)] = False
+    return table.filter(kept)
+
+
+def not_logged(table: pa.Table, lists: Lists, moment: Moment) -> pa.Table:  # noqa: ARG001 - as every stage
+    """Without a share of the clicks."""
+    return _thinned(table, moment.size, moment.rng)
+
+
+def drifted(table: pa.Table, lists: Lists, moment: Moment) -> pa.Table:  # noqa: ARG001 - as every stage
+    """Without a share of the clicks that grows evenly over two weeks, and stays."""
+    grown = min(1.0, moment.age / DRIFT)
+    return _thinned(table, moment.size * grown, moment.rng)
+
+
+INCIDENTS: Final = (
+    Incident(
+        name="click_fraud",
+        title="Click fraud by few users",
+        says="Five users, or scripts that use their accounts, click on what they are shown again and again.",
+        knob="share of all clicks that are theirs",
+        sizes=sizes(0.02, 0.2, 0.6),
+        caught_by=(Caught("RecsysAnomaly", cause="few_clickers"),),
+        feedback=by_robots,
+    ),
+    Incident(
+        name="click_logging_broken",
+        title="The logging of clicks is broken",
+        says="A new version of the app loses clicks; what is shown is as ever.",
+        knob="share of the clicks that are not logged",
+        sizes=sizes(0.1, 0.4, 1.0),
+        caught_by=(
+            Caught("RecsysAnomaly", cause="clicks_lost"),
+            Caught("RecsysAnomalySevere", cause="clicks_lost"),
+            Caught("RecsysFeedbackStalled"),
+        ),
+        feedback=not_logged,
+    ),
+    Incident(
+        name="slow_drift",
+        title="A slow drift over two weeks",
+        says="Users lose interest a little more every day; no day looks unlike the one before.",
+        knob="share of the clicks that is gone after two weeks",
+        sizes=sizes(0.1, 0.3, 0.6),
+        caught_by=(Caught("RecsysDrift"), Caught("RecsysAnomaly", cause="clicks_lost")),
+        windows=72,
+        feedback=drifted,
+    ),
+)

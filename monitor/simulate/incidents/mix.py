@@ -1,0 +1,119 @@
+"""What the lists are made of: few items, one category, the same for everyone, or a catalog that shrinks."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from monitor.logs import columns as c
+from monitor.simulate.incidents.incident import Caught, Incident, Moment, sizes
+from monitor.simulate.incidents.picks import Floats, Ints, filled, most_shown, share_of, with_items
+from monitor.simulate.incidents.shelf import categories, numbers
+from monitor.simulate.lists import Lists
+
+FEW: Final = 20
+
+
+def _drawn(pool: Ints, weights: Floats, rows: int, width: int, rng: np.random.Generator) -> Ints:
+    """`rows` lists of `width` different items of the pool, drawn by their weights (Gumbel's largest keys)."""
+    keys = np.log(weights) + rng.gumbel(size=(rows, len(pool)))
+    return pool[np.argsort(-keys, axis=1)[:, :width]]
+
+
+def _from_pool(lists: Lists, pool: Ints, weights: Floats, moment: Moment) -> Lists:
+    """Lists that the pool can fill, a share of them, filled from it."""
+    rows = filled(lists)
+    rows = share_of(rows[lists.lengths[rows] <= len(pool)], moment.size, moment.rng)
+    width = min(lists.items.shape[1], len(pool))
+    items = lists.items[rows]
+    items[:, :width] = _drawn(pool, weights, len(rows), width, moment.rng)
+    return with_items(lists, rows, items)
+
+
+def on_few_items(lists: Lists, moment: Moment) -> Lists:
+    """Some lists hold nothing but the hour's twenty most shown items, in any order."""
+    pool = most_shown(lists)[: max(FEW, lists.items.shape[1])]
+    return _from_pool(lists, pool, np.ones(len(pool)), moment)
+
+
+def in_one_category(lists: Lists, moment: Moment) -> Lists:
+    """Some lists hold nothing but items of the hour's most shown category, as popular as they are."""
+    items, groups = categories(moment.sim.catalog(moment.hour))
+    shown, counts = np.unique(lists.items[lists.shown & (lists.items >= 0)], return_counts=True)
+    known = np.isin(shown, items)
+    shown, counts = shown[known], counts[known]
+    if not len(shown):
+        return lists
+    own = groups[np.searchsorted(items, shown)]
+    totals = pd.Series(counts).groupby(own).sum()
+    there = own == totals.idxmax()
+    return _from_pool(lists, shown[there], counts[there].astype(np.float64), moment)
+
+
+def same_for_everyone(lists: Lists, moment: Moment) -> Lists:
+    """Some requests get the hour's most shown items, in the same order for everyone."""
+    rows = share_of(filled(lists), moment.size, moment.rng)
+    top = np.full(lists.items.shape[1], -1)
+    popular = most_shown(lists)[: len(top)]
+    top[: len(popular)] = popular
+    return with_items(lists, rows, np.broadcast_to(top, (len(rows), len(top))))
+
+
+def shrunk(catalog: pa.Table, moment: Moment) -> pa.Table:
+    """The catalog without a share of its items: the same ones as long as it lasts."""
+    items = numbers(catalog[c.ITEM_ID]).astype(np.uint64)
+    places = pd.util.hash_array(items ^ np.uint64(moment.sim.world.seed)) / 2.0**64
+    return catalog.filter(places >= moment.size)
+
+
+INCIDENTS: Final = (
+    Incident(
+        name="popularity_collapse",
+        title="Popularity collapses onto few items",
+        says="A feedback loop or a broken score lets twenty items fill the lists.",
+        knob="share of the lists that hold nothing but those twenty",
+        sizes=sizes(0.05, 0.3, 0.9),
+        caught_by=(
+            Caught("RecsysAnomaly", cause="few_items"),
+            Caught("RecsysAnomaly", cause="not_personal"),
+        ),
+        lists=on_few_items,
+    ),
+    Incident(
+        name="category_takeover",
+        title="One category takes over",
+        says="A boost for a campaign is far too strong: lists hold items of one category alone.",
+        knob="share of the lists of one category",
+        sizes=sizes(0.05, 0.3, 0.9),
+        caught_by=(Caught("RecsysAnomaly", cause="category_takeover"),),
+        lists=in_one_category,
+    ),
+    Incident(
+        name="catalog_shrinks",
+        title="The catalog shrinks",
+        says="An import stops halfway: the catalog's file holds only a part of the items, though all of them "
+        "are still shown.",
+        knob="share of the items that are missing from the catalog",
+        sizes=sizes(0.02, 0.2, 0.7),
+        caught_by=(
+            Caught("RecsysAnomaly", cause="catalog_changed"),
+            Caught("RecsysSoftRuleViolated", rule="item_not_in_catalog"),
+        ),
+        catalog=shrunk,
+    ),
+    Incident(
+        name="personalization_lost",
+        title="Personalization is lost",
+        says="The profiles do not load, and everyone gets the list of what is popular.",
+        knob="share of the requests that get the list for everyone",
+        sizes=sizes(0.05, 0.3, 1.0),
+        caught_by=(
+            Caught("RecsysAnomaly", cause="not_personal"),
+            Caught("RecsysAnomaly", cause="few_items"),
+        ),
+        lists=same_for_everyone,
+    ),
+)

@@ -1,0 +1,28 @@
+"""What goes wrong with the monitor itself: whoever runs the simulation does it to the monitor it runs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from monitor.simulate.incidents.incident import Caught, Incident, sizes
+
+INCIDENTS: Final = (
+    Incident(
+        name="history_full",
+        title="The history's database is full",
+        says="The disk under the history is full: nothing can be written to it until somebody makes room.",
+        knob="hours until there is room again",
+        sizes=sizes(0.1, 1, 3),
+        caught_by=(Caught("RecsysHistoryErrors"), Caught("RecsysRunsFail")),
+        operation="history_full",
+    ),
+    Incident(
+        name="rule_file_broken",
+        title="A rule file is broken by an edit",
+        says="Somebody edits a file of rules, makes a mistake in its YAML, and reloads the monitor.",
+        knob="files of rules with a mistake",
+        sizes=sizes(1, 2, 4),
+        caught_by=(Caught("RecsysConfigReloadFailed"),),
+        operation="rule_file_broken",
+    ),
+)

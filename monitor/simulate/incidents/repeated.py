@@ -1,0 +1,64 @@
+"""Users see again what they have seen: a frozen cache, or a recommender without anything new."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from monitor.simulate.incidents.incident import Caught, Incident, Moment, sizes
+from monitor.simulate.incidents.memory import day_before
+from monitor.simulate.incidents.picks import filled, of_users
+from monitor.simulate.lists import Lists
+
+
+def frozen(lists: Lists, moment: Moment) -> Lists:
+    """Some of the users get, each time, the last list that they had in this scene before it began."""
+    memory = day_before(moment.sim, moment.since)
+    rows = filled(lists)
+    rows = rows[of_users(lists.users[rows], moment.size, moment.sim.world.seed)]
+    first, last = memory.span(lists, rows)
+    known = first < last
+    return memory.shown_again(lists, rows[known], last[known] - 1)
+
+
+def seen_before(lists: Lists, moment: Moment) -> Lists:
+    """Some of the users get, each time, one of the lists that they had in this scene the day before."""
+    memory = day_before(moment.sim, moment.since)
+    rows = filled(lists)
+    rows = rows[of_users(lists.users[rows], moment.size, moment.sim.world.seed)]
+    first, last = memory.span(lists, rows)
+    known = first < last
+    draws = moment.rng.random(int(known.sum()))
+    return memory.shown_again(
+        lists, rows[known], first[known] + (draws * (last - first)[known]).astype(np.int64)
+    )
+
+
+INCIDENTS: Final = (
+    Incident(
+        name="lists_stale",
+        title="Stale lists from a frozen cache",
+        says="A cache is no longer renewed: whoever had a list in the day before gets the last one for ever.",
+        knob="share of the users whose part of the cache is frozen",
+        sizes=sizes(0.1, 0.4, 1.0),
+        caught_by=(
+            Caught("RecsysAnomaly", cause="lists_stale"),
+            Caught("RecsysAnomaly", cause="lists_repeat"),
+        ),
+        lists=frozen,
+    ),
+    Incident(
+        name="novelty_gone",
+        title="Nothing new to see",
+        says="Candidates come from the user's own past alone: the lists change, but all that they hold was "
+        "shown to this user the day before.",
+        knob="share of the users who see nothing new",
+        sizes=sizes(0.1, 0.4, 1.0),
+        caught_by=(
+            Caught("RecsysAnomaly", cause="lists_repeat"),
+            Caught("RecsysAnomaly", cause="lists_stale"),
+        ),
+        lists=seen_before,
+    ),
+)

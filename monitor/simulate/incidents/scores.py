@@ -1,0 +1,128 @@
+"""Scores that are no numbers, all the same, at the edge of their range, or do not fall along the list."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from monitor.simulate.incidents.incident import Caught, Incident, ListsStage, Moment, sizes
+from monitor.simulate.incidents.picks import changed, filled, share_of, some
+from monitor.simulate.lists import Lists
+
+DENOMINATOR: Final = "impressions"
+_SHRUNK: Final = 1e-312  # times a score in (0, 1): below the smallest normal number, and above 0
+_NOT_FINITE = Caught("RecsysNumericRuleViolated", rule="score_not_finite")
+_CHANGED = Caught("RecsysAnomaly", cause="scores_changed")
+
+
+def _all_become(value: float) -> ListsStage:
+    """A stage in which all scores of some lists become this number."""
+
+    def stage(lists: Lists, moment: Moment) -> Lists:
+        rows = share_of(filled(lists), moment.size, moment.rng)
+        return changed(lists, rows, scores=np.where(lists.shown[rows], value, 0.0))
+
+    return stage
+
+
+def saturated(lists: Lists, moment: Moment) -> Lists:
+    """The largest scores of the hour, a share of them, become exactly 1."""
+    shown = lists.scores[lists.shown]
+    if not len(shown) or moment.size <= 0.0:
+        return lists
+    edge = np.quantile(shown, max(0.0, 1.0 - moment.size))
+    every = np.arange(len(lists))
+    return changed(lists, every, scores=np.where(lists.shown & (lists.scores >= edge), 1.0, lists.scores))
+
+
+def underflown(lists: Lists, moment: Moment) -> Lists:
+    """The scores of some lists shrink to what a float holds only with lost digits."""
+    rows = share_of(filled(lists), moment.size, moment.rng)
+    return changed(lists, rows, scores=lists.scores[rows] * _SHRUNK)
+
+
+def shuffled(lists: Lists, moment: Moment) -> Lists:
+    """Some lists stand in any order; each item keeps its score and its further columns."""
+    rows = share_of(filled(lists), moment.size, moment.rng)
+    keys = np.where(lists.shown[rows], moment.rng.random((len(rows), lists.items.shape[1])), np.inf)
+    order = np.argsort(keys, axis=1, kind="stable")
+    columns = {"items": lists.items, "scores": lists.scores, **lists.extra}
+    moved = {name: np.take_along_axis(values[rows], order, axis=1) for name, values in columns.items()}
+    return changed(lists, rows, **moved)
+
+
+def zero_denominators(lists: Lists, moment: Moment) -> Lists:
+    """At some places of the hour the count that something is divided by is 0."""
+    cells = some(np.flatnonzero(lists.shown), int(moment.size), moment.rng)
+    counts = lists.extra[DENOMINATOR].copy()
+    counts.ravel()[cells] = 0.0
+    return changed(lists, np.arange(len(lists)), **{DENOMINATOR: counts})
+
+
+INCIDENTS: Final = (
+    Incident(
+        name="score_nan",
+        title="Scores are NaN",
+        says="A missing feature makes the model's sum NaN, and the list is served with it.",
+        knob="share of the lists whose scores are NaN",
+        sizes=sizes(0.001, 0.05, 1.0),
+        caught_by=(_NOT_FINITE, _CHANGED),
+        lists=_all_become(np.nan),
+    ),
+    Incident(
+        name="score_infinite",
+        title="Scores are infinite",
+        says="An exponent overflows, and scores become infinite.",
+        knob="share of the lists whose scores are infinite",
+        sizes=sizes(0.001, 0.05, 1.0),
+        caught_by=(_NOT_FINITE, _CHANGED),
+        lists=_all_become(np.inf),
+    ),
+    Incident(
+        name="score_constant",
+        title="Scores are constant",
+        says="The model is not loaded, and a default stands for every score: nothing is ranked any more.",
+        knob="share of the lists whose scores are all the same number",
+        sizes=sizes(0.02, 0.2, 1.0),
+        caught_by=(Caught("RecsysSoftRuleViolated", rule="scores_all_equal"), _CHANGED),
+        lists=_all_become(0.5),
+    ),
+    Incident(
+        name="score_saturated",
+        title="Scores are saturated",
+        says="Logits have grown so large that the best items all score exactly 1, and none is the first.",
+        knob="share of the scores that are exactly 1",
+        sizes=sizes(0.02, 0.2, 0.8),
+        caught_by=(Caught("RecsysSoftRuleViolated", rule="score_saturated"), _CHANGED),
+        lists=saturated,
+    ),
+    Incident(
+        name="score_underflown",
+        title="Scores underflow",
+        says="A product of many small factors is so near to 0 that it has lost most of its digits.",
+        knob="share of the lists whose scores are below the smallest normal number",
+        sizes=sizes(0.001, 0.05, 1.0),
+        caught_by=(Caught("RecsysNumericRuleViolated", rule="denormal"), _CHANGED),
+        lists=underflown,
+    ),
+    Incident(
+        name="order_broken",
+        title="The order of scores is broken",
+        says="Lists are put together in parallel and no longer sorted by score.",
+        knob="share of the lists that stand in any order",
+        sizes=sizes(0.02, 0.2, 1.0),
+        caught_by=(Caught("RecsysSoftRuleViolated", rule="score_not_falling"),),
+        lists=shuffled,
+    ),
+    Incident(
+        name="zero_denominators",
+        title="Zero denominators",
+        says="A count that scores are divided by is logged as 0: the next division gives infinity or NaN.",
+        knob="exposures with such a 0 in an hour",
+        sizes=sizes(1, 10, 1000),
+        caught_by=(Caught("RecsysNumericRuleViolated", rule="zero_denominator"),),
+        hard=True,
+        lists=zero_denominators,
+    ),
+)
