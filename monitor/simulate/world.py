@@ -113,8 +113,8 @@ class World:
             or len(set(self.categories)) < len(self.categories),
             "users and new_users_per_hour are 1 or more": min(self.users, self.new_users_per_hour) < 1,
             "the items on the shelf fill a list": not 1 <= self.length <= self.items,
-            "new_items_per_hour lies above 0 and not above a 24th of the items": not 0
-            < self.new_items_per_hour
+            "new_items_per_hour is 0.001 or more, and not above a 24th of the items": not 0.001
+            <= self.new_items_per_hour
             <= self.items / 24,
             "blacklisted and expired are not negative": min(self.blacklisted, self.expired) < 0,
             "shares lie within 0 and 1": not all(0 <= share <= 1 for share in shares)

@@ -1,0 +1,57 @@
+"""What people do with what they are shown: a click by what the item is worth to them and where it stands."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from monitor.logs import columns as c
+from monitor.simulate.draws import Stage, bell, keyed
+from monitor.simulate.lists import Lists, item_names, micros, named, timestamps, user_names
+from monitor.simulate.ranking import Ranking
+from monitor.simulate.retraining import click_level
+from monitor.simulate.seasons import mood
+from monitor.simulate.world import World
+
+CLICK = "click"
+MEAN_DELAY, LONGEST_DELAY = 3.0, 20.0
+"""Minutes from a list to its click: exponential, cut off."""
+
+_HOUR = 3.6e9  # microseconds
+_SCENES = 0.3  # how far scenes differ in how gladly people click
+
+
+def clicks(lists: Lists, world: World, ranking: Ranking) -> pa.Table:
+    """The clicks on these lists, in the order of their times, as the log of feedback.
+
+        P(click) = chance(utility) x level / position ** position_bias
+
+    Scores play no part: what people want does not depend on what the ranker says. Whether a place is clicked
+    depends on its user, time, item and position alone, so that other rows may come and go.
+    """
+    request, place = np.nonzero(lists.shown & (lists.items >= 0))
+    users, times = lists.users[request], lists.times[request]
+    items = lists.items[request, place]
+    scenes = np.arange(len(world.scenes))
+    level = np.exp(_SCENES * bell(keyed(world.seed, Stage.SCENE_LEVEL, scenes)))[lists.scenes]
+    level *= click_level(world, lists.models) * np.where(lists.arms > 0, 1 + world.arm_lift, 1.0)
+    level *= mood((lists.times - micros(world.start)) / _HOUR)
+    chance = ranking.chance(ranking.utility(users, items)) * level[request]
+    chance /= (place + 1.0) ** world.position_bias
+    clicked = np.flatnonzero(keyed(world.seed, Stage.CLICK, times, users, place) < chance)
+    request, users, items = request[clicked], users[clicked], items[clicked]
+    luck = keyed(world.seed, Stage.DELAY, times[clicked], users, place[clicked])
+    minutes = -MEAN_DELAY * np.log1p(-luck * -np.expm1(-LONGEST_DELAY / MEAN_DELAY))
+    at = times[clicked] + (minutes * 60e6).astype(np.int64)
+    order = np.argsort(at, kind="stable")
+    people, person = np.unique(users[order], return_inverse=True)
+    goods, good = np.unique(items[order], return_inverse=True)
+    return pa.table(
+        {
+            c.USER_ID: named(person, user_names(people)),
+            c.ITEM_ID: named(good, item_names(goods)),
+            c.TS: timestamps(at[order]),
+            c.EVENT: named(np.zeros(len(order), np.int64), [CLICK]),
+            c.REQUEST_ID: pa.array(lists.request_ids, pa.string()).take(pa.array(request[order])),
+        }
+    )

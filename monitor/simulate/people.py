@@ -1,0 +1,64 @@
+"""Who asks: people who come all the time, new ones, what they like, and the arm that they are in."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from monitor.simulate.draws import Stage, bell, keyed, zipf
+from monitor.simulate.lists import Floats, Ints
+from monitor.simulate.world import World
+
+BUCKETS = 1000
+"""Users are sorted into so many buckets by a hash, and the buckets into arms."""
+TASTE = 0.8
+"""How far users differ in the categories that they like: the standard deviation of the log of a weight."""
+
+_RETURN_HOURS = 10.0  # how long ago, on average, a new user who asks now first came
+_MEMORY_HOURS = 240  # none of them came first longer ago
+
+
+class People:
+    """The users of a world.
+
+    >>> people = People(World(users=100))
+    >>> bool(people.draw(np.random.default_rng(1), 0, 50).max() < people.newcomers(0)[1])
+    True
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._cumulated = np.cumsum(zipf(world.users, world.user_skew))
+
+    def draw(self, rng: np.random.Generator, hour: int, count: int) -> Ints:
+        """Who makes each of `count` requests of an hour.
+
+        Known users come by zipf's law, 0 the most. A new user comes in the hour when they are numbered, and
+        now and then in the hours after it.
+        """
+        kind, who, which = rng.random((count, 3)).T
+        known = np.minimum(np.searchsorted(self._cumulated, who, side="right"), self._world.users - 1)
+        ago = np.minimum(-_RETURN_HOURS * np.log1p(-who), _MEMORY_HOURS - 1).astype(np.int64)
+        per_hour = self._world.new_users_per_hour
+        first = self._first_newcomer(hour) - ago * per_hour
+        new = first + (which * per_hour).astype(np.int64)
+        return np.asarray(np.where(kind < self._world.new_user_share, new, known))
+
+    def newcomers(self, hour: int) -> tuple[int, int]:
+        """The numbers of the users who first come in an hour: from the first to before the second."""
+        first = self._first_newcomer(hour)
+        return first, first + self._world.new_users_per_hour
+
+    def _first_newcomer(self, hour: int) -> int:
+        return self._world.users + (hour + _MEMORY_HOURS) * self._world.new_users_per_hour
+
+    def buckets(self, users: Ints) -> Ints:
+        """The hash bucket of each user, 0 to 999, for good."""
+        return np.asarray((keyed(self._world.seed, Stage.BUCKET, users) * BUCKETS).astype(np.int64))
+
+    def arms(self, users: Ints) -> Ints:
+        """The number of the arm of each user: the buckets in equal parts."""
+        return np.asarray(self.buckets(users) * len(self._world.arms) // BUCKETS)
+
+    def taste(self, users: Ints, categories: Ints) -> Floats:
+        """How much users like categories; the two are broadcast."""
+        return TASTE * bell(keyed(self._world.seed, Stage.TASTE, users, categories))

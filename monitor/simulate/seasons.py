@@ -1,0 +1,78 @@
+"""When people come: the day, the week, holidays, growth, and the luck of days and hours."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from monitor.simulate.draws import Stage, stream
+from monitor.simulate.lists import Floats
+from monitor.simulate.world import Scene, World
+
+DAY_LUCK = 0.02
+"""Standard deviation of the log of a day's level; all scenes share it."""
+HOUR_LUCK = 0.015
+"""Standard deviation of the log of an hour's level; each scene has its own."""
+HOLIDAY = 1.05
+"""Requests of a holiday over those of a Sunday."""
+EVENING = 0.05
+"""How much more gladly people click at 21 o'clock than on average; as much less at 9."""
+
+_TURN = 2 * np.pi / 24
+_SATURDAY = 5
+_WEEK = 168
+
+
+def day_shapes(scene: Scene) -> Floats:
+    """The requests of each hour over the mean of a week, 2 x 24: a weekday, a day of the weekend.
+
+    A weekday rises before noon and is highest in the evening; its lowest hour is `night` of its highest.
+    At the weekend people get up later and the noon hardly shows; the day's mean is `weekend` times that of
+    a weekday. A week has the mean 1.
+
+    >>> shapes = day_shapes(Scene("home", 100.0, night=0.25, weekend=1.2))
+    >>> float(round(shapes[0].min() / shapes[0].max(), 4))
+    0.25
+    >>> float(round(shapes[1].mean() / shapes[0].mean(), 4))
+    1.2
+    """
+    weekday, weekend = _day(scene.night, late=0.0, noon=0.35), _day(scene.night, late=2.0, noon=0.1)
+    weekend *= scene.weekend * weekday.mean() / weekend.mean()
+    shapes = np.stack([weekday, weekend])
+    return np.asarray(shapes / (shapes.mean(axis=1) @ np.array([5, 2]) / 7))
+
+
+def _day(night: float, *, late: float, noon: float) -> Floats:
+    hours = np.arange(24) + 0.5 - late
+    wave = np.cos(_TURN * (hours - 18)) + noon * np.cos(2 * _TURN * (hours - 21.5))
+    return np.asarray(night + (1 - night) * (wave - wave.min()) / (wave.max() - wave.min()))
+
+
+def expected_requests(world: World, hour: int) -> Floats:
+    """The requests of each scene in an hour of the world, but for luck.
+
+        requests_per_hour x shape of the day x (1 + growth) ** weeks since the start
+
+    A holiday has the shape of a Sunday, and `HOLIDAY` times its requests.
+    """
+    moment = world.moment(hour)
+    holiday = moment.date() in world.holidays
+    row = int(holiday or moment.weekday() >= _SATURDAY)
+    level = (HOLIDAY if holiday else 1.0) * (1 + world.growth) ** (hour / _WEEK)
+    shapes = [day_shapes(scene)[row, moment.hour] * scene.requests_per_hour for scene in world.scenes]
+    return np.asarray(level * np.array(shapes))
+
+
+def luck(world: World, hour: int) -> Floats:
+    """What the requests of each scene are multiplied with, at random: near 1, and always the same."""
+    day = stream(world.seed, Stage.DAY_LEVEL, hour // 24).normal(0, DAY_LUCK)
+    hours = stream(world.seed, Stage.HOUR_LEVEL, hour).normal(0, HOUR_LUCK, len(world.scenes))
+    return np.asarray(np.exp(day + hours))
+
+
+def mood(hours: Floats) -> Floats:
+    """How gladly people click at these hours of a day, UTC: 1 on average.
+
+    >>> mood(np.array([21.0, 9.0])).round(2).tolist()
+    [1.05, 0.95]
+    """
+    return np.asarray(1 + EVENING * np.cos(_TURN * (hours - 21)))

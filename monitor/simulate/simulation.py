@@ -1,0 +1,118 @@
+"""A recommender's logs as they are in life, hour by hour, made from a world."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import numpy as np
+import pyarrow as pa
+
+from monitor.simulate.clicks import clicks
+from monitor.simulate.draws import Stage, stream
+from monitor.simulate.lists import Ints, Lists, item_names, join, micros
+from monitor.simulate.people import People
+from monitor.simulate.ranking import Ranking
+from monitor.simulate.retraining import model_of, sharpness
+from monitor.simulate.seasons import expected_requests, luck
+from monitor.simulate.shop import Shop
+from monitor.simulate.world import HOUR, World
+
+IMPRESSIONS = "impressions"
+"""An extra column of the exposures: a number above 0 that a ranker divides by."""
+
+_HOUR = 3_600_000_000  # microseconds
+
+
+class Simulation:
+    """The logs of one world.
+
+    Every hour is made from the world and its number alone, whatever was asked before.
+
+    >>> from monitor.simulate.world import Scene
+    >>> simulation = Simulation(World(items=48, scenes=(Scene("home", 20.0),)))
+    >>> lists = simulation.lists(simulation.world.start, hours=2)
+    >>> simulation.feedback(lists).column_names
+    ['user_id', 'item_id', 'ts', 'event', 'request_id']
+    """
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.people = People(world)
+        self.shop = Shop(world)
+        self._ranking = Ranking(world, self.people, self.shop)
+
+    @property
+    def blacklist(self) -> list[str]:
+        """The items that must never be shown, by name."""
+        return [str(name) for name in item_names(self.shop.blacklisted)]
+
+    def catalog(self, at: datetime) -> pa.Table:
+        """The catalog as it stands at a moment; see `Shop.catalog`."""
+        return self.shop.catalog(at)
+
+    def model(self, at: datetime) -> int:
+        """The number of the model in force in the hour that begins now; `model_name` gives its name."""
+        return model_of(self.world, self.world.hour_of(at))
+
+    def lists(self, start: datetime, hours: int = 1) -> Lists:
+        """What is shown in the `hours` from `start` on.
+
+        Raises ValueError where `start` is no full hour, lies before the world's start, or `hours` is not 1
+        or more.
+        """
+        first = self.world.hour_of(start)
+        return join([self._hour(first + more) for more in range(hours)])
+
+    def feedback(self, lists: Lists) -> pa.Table:
+        """The clicks on these lists, given what they hold now; see `clicks`."""
+        return clicks(lists, self.world, self._ranking)
+
+    def _hour(self, hour: int) -> Lists:
+        world = self.world
+        times, scenes = self._requests(hour)
+        count = len(times)
+        users = self.people.draw(stream(world.seed, Stage.PEOPLE, hour), hour, count)
+        models = np.full(count, model_of(world, hour), np.int64)
+        sharp = float(sharpness(world, np.array([model_of(world, hour)]))[0])
+        items, scores = self._ranking.rank(
+            hour,
+            sharp,
+            users,
+            scenes,
+            stream(world.seed, Stage.RANKING, hour),
+            stream(world.seed, Stage.SMALL_SHOP, hour),
+        )
+        lengths = self._lengths(hour, count)
+        beyond = np.arange(world.length) >= lengths[:, None]
+        impressions = self.shop.impressions(items)
+        items[beyond], scores[beyond], impressions[beyond] = -1, 0.0, 0.0
+        return Lists(
+            start=world.moment(hour),
+            end=world.moment(hour) + HOUR,
+            times=times,
+            users=users,
+            scenes=scenes,
+            models=models,
+            arms=self.people.arms(users),
+            items=items,
+            scores=scores,
+            lengths=lengths,
+            request_ids=np.strings.add(f"r{hour:05d}-", np.arange(count).astype(str)),
+            extra={IMPRESSIONS: impressions},
+        )
+
+    def _requests(self, hour: int) -> tuple[Ints, Ints]:
+        """When requests come, in order, and in which scene."""
+        rng = stream(self.world.seed, Stage.REQUESTS, hour)
+        counts = rng.poisson(expected_requests(self.world, hour) * luck(self.world, hour))
+        scenes = np.repeat(np.arange(len(counts)), counts)
+        times = micros(self.world.moment(hour)) + rng.integers(0, _HOUR, len(scenes))
+        order = np.argsort(times, kind="stable")
+        return times[order], scenes[order]
+
+    def _lengths(self, hour: int, count: int) -> Ints:
+        """How many items each request returns: nearly always all, at times fewer, seldom none."""
+        kind, part = stream(self.world.seed, Stage.LENGTHS, hour).random((count, 2)).T
+        full, none = self.world.length, self.world.empty_share
+        short = (np.ceil(full / 2) + np.floor(part * (full - np.ceil(full / 2)))).astype(np.int64)
+        return np.where(kind < none, 0, np.where(kind < none + self.world.short_share, short, full))
