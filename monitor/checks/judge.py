@@ -28,7 +28,7 @@ def apply_objectives(
 
     A bound is broken only where the whole interval lies beyond it (where there is no interval, the
     value itself). Of several objectives on one series the broken one is shown, else the one whose bound
-    the value itself is beyond, else the first.
+    the value itself is beyond, else the one beyond whose `clear` it is, else the first.
 
     An objective whose series has no result gets one that says `otherwise`, a status and why: what somebody
     asked to be judged is never passed over in silence.
@@ -61,16 +61,16 @@ def _series(one: Result | Objective) -> tuple[str, tuple[tuple[str, str], ...]]:
 
 def _trouble(result: Result) -> int:
     if result.status is Status.VIOLATED:
-        return 2
+        return 3
     if result.status is not Status.OK or result.value is None or result.threshold is None:
         return 0
-    beyond = result.value < result.threshold if result.bound == MIN else result.value > result.threshold
-    return int(beyond)
+    edges = (result.threshold, result.threshold if result.clear is None else result.clear)
+    return sum(result.value < edge if result.bound == MIN else result.value > edge for edge in edges)
 
 
 def _judge(result: Result, objective: Objective) -> Result:
     bound, side = (objective.max, MAX) if objective.min is None else (objective.min, MIN)
-    held = replace(result, threshold=bound, bound=side)
+    held = replace(result, threshold=bound, bound=side, clear=objective.clear)
     if result.status is Status.UNDEFINED:  # a verdict knows no undefined: there was nothing to judge
         return replace(held, status=Status.NO_DATA)
     if result.status is not Status.OK or result.value is None or bound is None:

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from pydantic import Field, model_validator
 
+from monitor.checks.band_settings import BandSettings
 from monitor.checks.health_settings import HealthSettings
 from monitor.checks.model_settings import DiagnosedModels
 from monitor.expectations.settings import RuleSettings
@@ -62,12 +63,18 @@ def sliced_column(name: str) -> tuple[str, str] | None:
 
 
 class Objective(Settings):
-    """A bound on a metric. It is violated only where the whole interval lies beyond the bound."""
+    """A bound on a metric. It is violated only where the whole interval lies beyond the bound. A violation ends
+    where the value itself is back at `clear`."""
 
     metric: str
     labels: dict[str, str] = Field(default_factory=dict, description="which series, for example {by: pv}")
     min: float | None = Field(None, allow_inf_nan=False)
     max: float | None = Field(None, allow_inf_nan=False)
+    clear: float | None = Field(
+        None,
+        allow_inf_nan=False,
+        description="where a violation ends, on the easier side of the bound; unless given, the bound",
+    )
 
     @model_validator(mode="after")
     def _has_one_bound(self) -> Objective:
@@ -99,6 +106,9 @@ class RecommenderSettings(TimeSettings):
     )
     models: DiagnosedModels = Field(
         DiagnosedModels(), description="how logs.samples judges the models, see docs/models.md"
+    )
+    bands: BandSettings | None = Field(
+        None, description="what each metric should be, from its own past, see docs/bands.md; unless given, none"
     )
     health: HealthSettings | None = Field(
         None, description="one number of chosen metrics, see docs/health.md; unless given, there is none"

@@ -22,6 +22,7 @@ def check_objectives(where: str, settings: RecommenderSettings) -> Iterator[Prob
         yield from check_series(place, one.metric, one.labels, settings)
         if one.metric in SPECS:
             yield from _bound(place, SPECS[one.metric], one)
+        yield from _clear(place, one)
         side = "min" if one.min is not None else "max"
         key = (one.metric, tuple(sorted(one.labels.items())), side)
         if key in seen:
@@ -81,11 +82,24 @@ def _labels(
 
 
 def _bound(place: str, spec: MetricSpec, one: Objective) -> Iterator[Problem]:
-    side, bound = ("min", one.min) if one.min is not None else ("max", one.max)
-    if bound is not None and spec.unit == "ratio" and not 0 <= bound <= 1:
-        percent = f"; for {bound:g} % write {bound / 100:g}" if 1 < bound <= 100 else ""
+    for side, bound in (("min", one.min), ("max", one.max), ("clear", one.clear)):
+        if bound is not None and spec.unit == "ratio" and not 0 <= bound <= 1:
+            percent = f"; for {bound:g} % write {bound / 100:g}" if 1 < bound <= 100 else ""
+            yield Problem(
+                f"{place}.{side}", f"{spec.name} is a ratio from 0 to 1, so {bound:g} says nothing{percent}"
+            )
+
+
+def _clear(place: str, one: Objective) -> Iterator[Problem]:
+    """A bound that ends a violation must be the harder one to meet, or one would end where it begins."""
+    side, bound, words = ("min", one.min, "least") if one.min is not None else ("max", one.max, "most")
+    if bound is None or one.clear is None:
+        return
+    if one.clear < bound if side == "min" else one.clear > bound:
         yield Problem(
-            f"{place}.{side}", f"{spec.name} is a ratio from 0 to 1, so {bound:g} says nothing{percent}"
+            f"{place}.clear",
+            f"a violation begins {'below' if side == 'min' else 'above'} {bound:g} and would end while it "
+            f"still lasts; write at {words} {bound:g}, or leave it out",
         )
 
 

@@ -143,5 +143,6 @@ def _unjudged(series: Series) -> Series:
         detail="" if held else result.detail,
         threshold=None,
         bound=None,
+        clear=None,
     )
     return replace(series, result=bare, standing=well(series.standing), violation=None)
