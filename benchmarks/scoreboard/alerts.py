@@ -1,0 +1,119 @@
+"""The alert rules, and what Prometheus makes of an expression's result: `for` and `keep_firing_for`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+RULES: Final = ROOT / "rules" / "alerts"
+_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0, "y": 31536000.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """One alert rule; `wait` and `keep` are its `for` and `keep_firing_for` in seconds."""
+
+    name: str
+    expr: str
+    wait: float
+    keep: float
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """An alert from when it fired to when it resolved, in seconds since 1970; None: not before the end."""
+
+    labels: Mapping[str, str]
+    since: int
+    until: int | None
+
+    @property
+    def name(self) -> str:
+        return self.labels["alertname"]
+
+    @property
+    def severity(self) -> str:
+        return self.labels.get("severity", "")
+
+    def fires(self, moment: int) -> bool:
+        """Whether it fires at a moment."""
+        return self.since <= moment and (self.until is None or moment < self.until)
+
+
+def read_alerts(folder: Path = RULES) -> list[Alert]:
+    """Every alert of the folder's files, in the order of the files."""
+    return [
+        Alert(
+            rule["alert"],
+            rule["expr"],
+            seconds(rule.get("for", "0s")),
+            seconds(rule.get("keep_firing_for", "0s")),
+            rule.get("labels", {}),
+        )
+        for path in sorted(folder.glob("*.yaml"))
+        for group in yaml.safe_load(path.read_text("utf-8"))["groups"]
+        for rule in group["rules"]
+    ]
+
+
+def seconds(duration: str) -> float:
+    """A duration as Prometheus writes it, in seconds.
+
+    >>> seconds("1h30m"), seconds("0s"), seconds("2d")
+    (5400.0, 0.0, 172800.0)
+    """
+    parts = re.findall(r"(\d+)(ms|[smhdwy])", duration)
+    if not parts or "".join(number + unit for number, unit in parts) != duration:
+        raise ValueError(f"{duration!r} is no duration of Prometheus")
+    return sum(int(number) * _UNITS[unit] for number, unit in parts)
+
+
+def firing(
+    present: Sequence[int], *, step: int, last: int, wait: float, keep: float
+) -> list[tuple[int, int | None]]:
+    """From when to when an alert fires whose expression has a result at the times `present`.
+
+    As Prometheus does at each evaluation, one every `step` seconds up to `last`: a result makes the alert
+    pending, and fire once it has been there for `wait`; without a result a pending alert is forgotten, and
+    a firing one resolves once there has been none for `keep`. A result within that time ends nothing.
+
+    >>> firing([0, 60, 120, 240], step=60, last=600, wait=60, keep=120)
+    [(60, 420)]
+    >>> firing([0, 120, 180], step=60, last=240, wait=60, keep=120)
+    [(180, None)]
+    """
+    waits, keeps = (-int(-length // step) * step for length in (wait, keep))
+    found: list[tuple[int, int | None]] = []
+    fired = ends = None
+    for first, end in _runs(present, step):
+        if fired is not None and ends is not None and first > ends:
+            found.append((fired, ends))
+            fired = None
+        if fired is None:
+            if first + waits > end:
+                continue
+            fired = first + waits
+        ends = end + step + keeps
+    if fired is not None and ends is not None:
+        found.append((fired, ends if ends <= last else None))
+    return found
+
+
+def _runs(present: Sequence[int], step: int) -> Iterator[tuple[int, int]]:
+    """First and last of each unbroken run of times."""
+    first = before = None
+    for moment in present:
+        if first is None or before is None or moment != before + step:
+            if first is not None and before is not None:
+                yield first, before
+            first = moment
+        before = moment
+    if first is not None and before is not None:
+        yield first, before

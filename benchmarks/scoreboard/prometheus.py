@@ -1,0 +1,96 @@
+"""What the alert rules make of recorded series: blocks from OpenMetrics, a real Prometheus, range queries."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.scoreboard import openmetrics
+from benchmarks.scoreboard.alerts import Alert, Episode, firing
+from benchmarks.scoreboard.openmetrics import Target
+from benchmarks.scoreboard.selectors import lookback, selectors
+from benchmarks.scoreboard.servers import ask, program, serving
+
+STEP: Final = 60
+_POINTS: Final = 10_000  # Prometheus answers with 11,000 a series at most
+# A series that is gone is marked by a scrape; a sample a minute and a look at that minute say the same.
+_LOOKBACK: Final = "59s"
+_BLOCK: Final = "486h"  # promtool reads its input once more for every block
+
+
+def episodes(targets: Sequence[Target], alerts: Sequence[Alert]) -> dict[str, list[Episode]]:
+    """Name of each target -> every alert of it that fired, in the order of time.
+
+    An alert is its target's by the label `recommender` or `instance`; one with neither (the watchdog, a
+    monitor that is not there at all) says nothing of a single target and is left out.
+    """
+    known = selectors(alert.expr for alert in alerts)
+    by_name = {target.name: target for target in targets}
+    found: dict[str, list[Episode]] = {target.name: [] for target in targets}
+    with tempfile.TemporaryDirectory(prefix="scoreboard-") as scratch:
+        folder = Path(scratch)
+        text = folder / "samples.om"
+        openmetrics.write(text, targets, lambda name, labels: lookback(known, name, labels))
+        make_blocks(text, folder / "data")
+        text.unlink()
+        with running(folder) as url:
+            for alert in alerts:
+                for labels, present in _results(url, alert.expr, targets):
+                    target = by_name.get(labels.get("recommender", labels.get("instance", "")))
+                    if target is not None:
+                        found[target.name] += _of(target, alert, labels, present)
+    return {name: sorted(fired, key=lambda one: (one.since, one.name)) for name, fired in found.items()}
+
+
+def make_blocks(text: Path, folder: Path) -> None:
+    """Make blocks of OpenMetrics text. Raises RuntimeError with what promtool says."""
+    command = [program("promtool"), "tsdb", "create-blocks-from", f"--max-block-duration={_BLOCK}"]
+    command += ["openmetrics", str(text), str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"promtool: {done.stderr[-1000:]}")
+
+
+def running(folder: Path) -> Any:
+    """A Prometheus over the blocks in `data`, that scrapes nothing and forgets nothing; gives its URL."""
+    (folder / "prometheus.yml").write_text("global: {}\n", "utf-8")
+
+    def command(address: str) -> list[str]:
+        return [
+            program("prometheus"), f"--config.file={folder / 'prometheus.yml'}",
+            f"--storage.tsdb.path={folder / 'data'}", "--storage.tsdb.retention.time=100y",
+            f"--web.listen-address={address}", f"--query.lookback-delta={_LOOKBACK}",
+            "--query.max-samples=1000000000", "--query.timeout=10m", "--log.level=warn",
+        ]  # fmt: skip
+
+    return serving(command, folder, "prometheus")
+
+
+def _results(
+    url: str, expression: str, targets: Iterable[Target]
+) -> Iterator[tuple[dict[str, str], list[int]]]:
+    """Each series of the result at every step of all targets' time: its labels, when it is there."""
+    targets = list(targets)
+    first, last = min(one.first for one in targets) * 60, max(one.last for one in targets) * 60
+    found: dict[tuple[tuple[str, str], ...], list[int]] = {}
+    for begin in range(first, last + 1, _POINTS * STEP):
+        end = min(begin + (_POINTS - 1) * STEP, last)
+        form = {"query": expression, "start": begin, "end": end, "step": STEP}
+        for one in ask(f"{url}/api/v1/query_range", form)["data"]["result"]:
+            labels = {name: value for name, value in one["metric"].items() if name != "__name__"}
+            moments = found.setdefault(tuple(sorted(labels.items())), [])
+            moments += [int(moment) for moment, _ in one["values"]]
+    for pairs, moments in found.items():
+        yield dict(pairs), moments
+
+
+def _of(target: Target, alert: Alert, labels: dict[str, str], present: Sequence[int]) -> Iterator[Episode]:
+    """The episodes of one alert of a target, within the time that is known of it."""
+    first, last = target.first * 60, target.last * 60
+    within = [moment for moment in present if first <= moment <= last]
+    told = {"alertname": alert.name, **labels, **alert.labels}
+    for since, until in firing(within, step=STEP, last=last, wait=alert.wait, keep=alert.keep):
+        yield Episode(told, since, until)
