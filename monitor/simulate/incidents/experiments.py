@@ -1,4 +1,4 @@
-"""Experiments: one arm loses users to the other, or the hash that sorts users into buckets is broken."""
+"""Experiments: users are in an arm that the split did not mean, or the hash of the buckets is broken."""
 
 from __future__ import annotations
 
@@ -7,25 +7,50 @@ from typing import Final
 import numpy as np
 
 from monitor.simulate.incidents.incident import Caught, Incident, Moment, sizes
-from monitor.simulate.incidents.picks import changed, of_users
+from monitor.simulate.incidents.picks import Flags, changed, of_users
 from monitor.simulate.lists import Lists
+from monitor.simulate.people import BUCKETS
+
+FEW_BUCKETS: Final = 10
 
 
-def fallen_back(lists: Lists, moment: Moment) -> Lists:
-    """Some users of the other arms are served, and logged, as the first arm."""
-    struck = of_users(lists.users, moment.size, moment.sim.world.seed)
-    rows = np.flatnonzero(struck & (lists.arms > 0))
-    return changed(lists, rows, arms=np.zeros(len(rows), np.int64))
+def _struck(lists: Lists, moment: Moment) -> Flags:
+    return of_users(lists.users, moment.size, moment.sim.world.seed)
 
 
+def rolled_out(lists: Lists, moment: Moment) -> Lists:
+    """Some users of the first arm are served, and logged, as the last."""
+    last = len(moment.sim.world.arms) - 1
+    rows = np.flatnonzero(_struck(lists, moment) & (lists.arms == 0))
+    return changed(lists, rows, arms=np.full(len(rows), last))
+
+
+def in_few_buckets(lists: Lists, moment: Moment) -> Lists:
+    """Some users fall into the first ten buckets of a thousand, and into the arm that these belong to."""
+    rows = np.flatnonzero(_struck(lists, moment))
+    buckets = lists.users[rows] % FEW_BUCKETS
+    return changed(lists, rows, arms=buckets * len(moment.sim.world.arms) // BUCKETS)
+
+
+_CAUGHT: Final = (Caught("RecsysSampleRatioMismatch"),)
 INCIDENTS: Final = (
     Incident(
         name="sample_ratio_mismatch",
         title="Sample ratio mismatch",
-        says="The service of an experiment's treatment fails, and its users fall back to the control.",
-        knob="share of the treatment's users who get the control",
+        says="A flag of the rollout overrides the experiment, and users of the control see the treatment.",
+        knob="share of the control's users who get the treatment",
         sizes=sizes(0.1, 0.5, 1.0),
-        caught_by=(Caught("RecsysSampleRatioMismatch"),),
-        lists=fallen_back,
+        caught_by=_CAUGHT,
+        lists=rolled_out,
+    ),
+    Incident(
+        name="bucket_hash_broken",
+        title="The hash of the buckets is broken",
+        says="After a change of the user ids' form the hash sorts users into the first ten buckets of a "
+        "thousand, all of which belong to the control.",
+        knob="share of the users whose hash is broken",
+        sizes=sizes(0.1, 0.5, 1.0),
+        caught_by=_CAUGHT,
+        lists=in_few_buckets,
     ),
 )

@@ -32,6 +32,10 @@ class Memory:
         asked = lists.users[rows] * self.scenes + lists.scenes[rows]
         return np.searchsorted(self.keys, asked, "left"), np.searchsorted(self.keys, asked, "right")
 
+    def items(self, which: Ints) -> Ints:
+        """What these remembered lists held."""
+        return np.asarray(self.lists.items[self.order[which]])
+
     def shown_again(self, lists: Lists, rows: Ints, which: Ints) -> Lists:
         """The lists with those of `rows` replaced by remembered ones, scores and further columns included."""
         source = self.order[which]

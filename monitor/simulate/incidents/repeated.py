@@ -9,6 +9,7 @@ import numpy as np
 from monitor.simulate.incidents.incident import Caught, Incident, Moment, sizes
 from monitor.simulate.incidents.memory import day_before
 from monitor.simulate.incidents.picks import filled, of_users
+from monitor.simulate.incidents.shelf import expired
 from monitor.simulate.lists import Lists
 
 
@@ -28,11 +29,13 @@ def seen_before(lists: Lists, moment: Moment) -> Lists:
     rows = filled(lists)
     rows = rows[of_users(lists.users[rows], moment.size, moment.sim.world.seed)]
     first, last = memory.span(lists, rows)
+    draws = moment.rng.random(len(rows))
+    which = first + (draws * (last - first)).astype(np.int64)
     known = first < last
-    draws = moment.rng.random(int(known.sum()))
-    return memory.shown_again(
-        lists, rows[known], first[known] + (draws * (last - first)[known]).astype(np.int64)
-    )
+    # Unlike a cache, a ranker still leaves out what has gone from the shelf since.
+    gone = expired(moment.sim.catalog(moment.hour), moment.hour)
+    known[known] = ~np.isin(memory.items(which[known]), gone).any(axis=1)
+    return memory.shown_again(lists, rows[known], which[known])
 
 
 INCIDENTS: Final = (

@@ -1,0 +1,80 @@
+"""A simulation in which an incident happens: healthy hours, with the incident in each from its start on."""
+
+from __future__ import annotations
+
+import zlib
+from datetime import datetime
+from enum import IntEnum
+
+import numpy as np
+import pyarrow as pa
+
+from monitor.simulate.incidents.incident import Incident, Moment
+from monitor.simulate.lists import Lists
+from monitor.simulate.simulation import Simulation
+from monitor.simulate.world import HOUR
+
+
+class _Stage(IntEnum):
+    """What chance is used for. The numbers stand in seeds: they never change."""
+
+    LISTS = 1
+    FEEDBACK = 2
+    SAMPLES = 3
+    CATALOG = 4
+    DELIVER = 5
+
+
+class Struck(Simulation):
+    """A simulation of the same world with an incident of some size since an hour.
+
+    What belongs to an hour before `since` is healthy, to the byte.
+
+    Args:
+        healthy: the simulation without it.
+        incident: one of `catalogue.INCIDENTS`.
+        size: the number that the incident's knob takes, as one of its `sizes`.
+        since: the full hour in which it begins.
+
+    Raises ValueError where `since` is no full hour of the world.
+    """
+
+    def __init__(self, healthy: Simulation, incident: Incident, size: float, since: datetime) -> None:
+        super().__init__(healthy.world)
+        self._first = healthy.world.hour_of(since)
+        self._healthy, self._incident, self._size, self._since = healthy, incident, size, since
+
+    def catalog(self, at: datetime) -> pa.Table:
+        """The catalog as it stands at a moment, by the incident."""
+        table = super().catalog(at)
+        stage = self._incident.catalog
+        if stage is None or at < self._since:
+            return table
+        hour = (at - self.world.start) // HOUR
+        return stage(table, self._moment(hour, _Stage.CATALOG))
+
+    def feedback(self, lists: Lists) -> pa.Table:
+        """The actions on the lists of one hour, by the incident.
+
+        Raises ValueError where an incident changes feedback and the lists are of more than one hour.
+        """
+        table = super().feedback(lists)
+        stage = self._incident.feedback
+        if stage is None or lists.end <= self._since:
+            return table
+        if lists.end - lists.start != HOUR:
+            raise ValueError(f"lists of one hour are needed, these are of {lists.start} to {lists.end}")
+        return stage(table, lists, self._moment(self.world.hour_of(lists.start), _Stage.FEEDBACK))
+
+    def _hour(self, hour: int) -> Lists:
+        lists = super()._hour(hour)
+        stage = self._incident.lists
+        return (
+            lists if stage is None or hour < self._first else stage(lists, self._moment(hour, _Stage.LISTS))
+        )
+
+    def _moment(self, hour: int, stage: _Stage) -> Moment:
+        seed = [self.world.seed, zlib.crc32(self._incident.name.encode()), int(stage), hour]
+        return Moment(
+            self._healthy, self._since, self.world.moment(hour), self._size, np.random.default_rng(seed)
+        )
