@@ -14,6 +14,7 @@ from monitor.metrics.band_specs import ANOMALY, DRIFT, EXPECTED
 from monitor.metrics.model_specs import CAUSE_LABEL
 from monitor.report import numbers, rows
 from monitor.report.bands import series_name
+from monitor.report.sparkline import sparkline
 from monitor.report.views import AnomaliesView, Row
 from monitor.results import Status
 
@@ -69,7 +70,10 @@ def anomaly_row(series: Series, now: datetime) -> Row:
     if not told and series.standing is Status.VIOLATED and series.violation is not None:
         told = series.violation.result.detail
     counted = f"{out:,} series" if out else ""
-    return replace(row, value="", bound="", counted=counted, detail=numbers.visible(told, _DETAIL))
+    drawn = sparkline(series.past, numbers.number)
+    return replace(
+        row, value="", bound="", counted=counted, detail=numbers.visible(told, _DETAIL), spark=drawn
+    )
 
 
 def drift_row(series: Series, now: datetime) -> Row:

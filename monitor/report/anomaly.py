@@ -44,7 +44,8 @@ class OutOfBand:
 
 @dataclass(frozen=True, slots=True)
 class AnomalyPage:
-    """One cause. `means` is what it says wherever it is found; `shown` counts the series in the table."""
+    """One cause. `means` is what it says wherever it is found, empty where the row says so already; `shown`
+    counts the series in the table."""
 
     frame: Frame
     recommender: str
@@ -80,13 +81,14 @@ def anomaly_page(
     source = _source(found)
     table = _table(source.result.evidence, state.series, now)
     path = f"{_RUNBOOK}#{cause}"
-    result = found.result
+    result, row = found.result, anomaly_row(found, now)
+    means = numbers.visible((meanings or {}).get(cause, ""))
     return AnomalyPage(
         frame=frame(snapshot, now),
         recommender=numbers.visible(state.name),
         recommender_href=rows.recommender_href(state.name),
-        row=anomaly_row(found, now),
-        means=numbers.visible((meanings or {}).get(cause, "")),
+        row=row,
+        means="" if row.detail.startswith(means) else means,
         runbook=web_address(path, docs_url),
         runbook_path=numbers.visible(path),
         samples="" if result.samples is None else numbers.count(result.samples),

@@ -117,9 +117,9 @@ def deviation_text(deviation: float) -> str:
 def series_name(told: Mapping[str, Any]) -> tuple[str, str]:
     """The name of the series that is meant and, where it is one of a slice, the slice.
 
-    >>> series_name({"metric": "ndcg", "by": "", "of": "event=click,k=5", "dimension": "scene", "value": "a"})
-    ('ndcg, event=click, k=5', 'scene = a')
+    >>> series_name({"metric": "ndcg", "by": "macro", "of": "event=click,k=5", "dimension": "scene"})
+    ('ndcg by macro (event=click, k=5)', 'scene = ')
     """
     metric, by, of, dimension, value = key_named(told)
-    name = ", ".join(part for part in (metric, by, *of.split(",")) if part)
+    name = metric + (f" by {by}" if by else "") + (f" ({of.replace(',', ', ')})" if of else "")
     return name, f"{dimension} = {value}" if dimension else ""

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 from monitor.history.plain import iso, plain
+from monitor.metrics.band_specs import ANOMALY
 from monitor.metrics.model_specs import AUC_GAP, AUC_GAP_CAUSE
 from monitor.results import Result, Window
+
+_CAUSES: Final = (AUC_GAP_CAUSE.name, ANOMALY.name)  # they say what was found, and show it
 
 
 def result_as_json(recommender: str, check: str, window: Window, result: Result) -> dict[str, Any]:
     """The result as plain JSON values: times in ISO 8601 with Z, no value that JSON cannot say.
 
     A rule has `violations`, `threshold` and `evidence` besides, and its `value` is the violation ratio. The
-    gap of a model's AUC has its `threshold`; what explains it, `detail` and `evidence`. Any other metric that
-    has been judged has `threshold`, `bound` and, where a violation ends elsewhere than it begins, `clear`.
+    gap of a model's AUC has its `threshold`; what explains it, and an anomaly, `detail` and `evidence`. Any
+    other metric that has been judged has `threshold`, `bound` and, where a violation ends elsewhere than it
+    begins, `clear`.
 
     >>> from datetime import UTC, datetime, timedelta
     >>> from monitor.results import Status
@@ -47,9 +51,9 @@ def result_as_json(recommender: str, check: str, window: Window, result: Result)
     elif result.threshold is not None:
         shown |= {"threshold": _number(result.threshold), "bound": result.bound}
         shown |= {} if result.clear is None else {"clear": _number(result.clear)}
-    if result.metric == AUC_GAP_CAUSE.name:
+    if result.metric in _CAUSES:
         shown["detail"] = result.detail
-    if result.metric in ("rule", AUC_GAP_CAUSE.name):
+    if result.metric in ("rule", *_CAUSES):
         shown["evidence"] = [plain(row) for row in result.evidence]
     return shown
 

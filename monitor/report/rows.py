@@ -215,4 +215,8 @@ def _bound(result: Result, show: Callable[[float], str]) -> str:
         return ""
     if is_rule(result) and result.threshold == 0:
         return "none allowed"
-    return f"{'at least' if result.bound == 'min' else 'at most'} {show(result.threshold)}"
+    below = result.bound == "min"
+    if result.clear is not None:
+        side = "below" if below else "above"
+        return f"fires {side} {show(result.threshold)}, clears at {show(result.clear)}"
+    return f"{'at least' if below else 'at most'} {show(result.threshold)}"

@@ -145,7 +145,7 @@ def _box(around: Around, y: Callable[[float], float]) -> Box | None:
     if len(ends) < 2:
         return None
     top, bottom = y(max(ends)), y(min(ends))
-    height = max(bottom - top, 1.5)
+    height = max(bottom - top, 3)
     middle = (top + bottom) / 2
     x = WIDTH - _MARGIN - _BAND / 2
     return Box(x, round(middle - height / 2, 1), _BAND, round(height, 1))

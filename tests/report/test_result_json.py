@@ -53,6 +53,29 @@ def test_a_rule_has_its_violations_threshold_and_evidence_as_well() -> None:
     assert shown["evidence"] == [{"item_id": "<b>\n\0", "ts": "2026-01-01T10:05:00Z", "score": "inf"}]
 
 
+def test_an_anomaly_says_what_was_found_and_shows_the_series() -> None:
+    row = {
+        "metric": "failure",
+        "by": "pv",
+        "of": "",
+        "value": "<b>",
+        "measured": 0.4,
+        "deviation": float("inf"),
+    }
+    result = Result(
+        metric="anomaly",
+        status=Status.VIOLATED,
+        definition="1",
+        labels={"cause": "lists_empty"},
+        value=1.0,
+        threshold=0.0,
+        detail="lists are empty",
+        evidence=(row,),
+    )
+    shown = result_as_json("shop", "bands", HOUR, result)
+    assert (shown["detail"], shown["evidence"]) == ("lists are empty", [{**row, "deviation": "inf"}])
+
+
 def test_it_is_one_line_of_strict_json_whatever_a_log_held() -> None:
     result = Result(
         metric="gini",

@@ -19,7 +19,7 @@ from monitor.history.snapshot import Snapshot
 from monitor.service.server import WebServer, serve
 from monitor.service.settings import ServerSettings
 from monitor.service.web import ReloadOutcome
-from tests.service import pictured_models, pictures
+from tests.service import pictured_bands, pictured_models, pictures
 
 CAUSE = f"/recommenders/ranker/gaps/test_online/serving_skew/model-{quote(pictured_models.MODEL, safe='')}"
 PAGES = [
@@ -28,6 +28,8 @@ PAGES = [
     "/recommenders/shop/rules/blacklist",
     "/recommenders/ranker",
     CAUSE,
+    "/recommenders/feeds",
+    "/recommenders/feeds/anomalies/lists_empty",
     "/nothing/<script>",
 ]
 FLAGS = [
@@ -80,7 +82,9 @@ def site() -> Iterator[WebServer]:
 
 def full() -> Snapshot:
     shown = pictures.full()
-    return replace(shown, recommenders=(*shown.recommenders, pictured_models.ranker()))
+    return replace(
+        shown, recommenders=(*shown.recommenders, pictured_models.ranker(), pictured_bands.feeds())
+    )
 
 
 def size(browser: webdriver.Chrome, width: int) -> None:
@@ -136,6 +140,25 @@ def test_the_evidence_of_a_cause_is_one_click_away_whatever_the_model_is_called(
     rows = browser.find_elements(By.CSS_SELECTOR, ".evidence-rows tbody tr")
     assert rows[0].text.splitlines() == ["0", pictured_models.FEATURE, pictures.HOSTILE]
     assert len(rows) == len(pictures.NASTY)
+
+
+def test_the_series_of_an_anomaly_are_one_click_away_and_their_bands_can_be_seen(browser, site):
+    size(browser, 1280)
+    browser.get(f"{site.address}/recommenders/feeds?refresh=off")
+    first = browser.find_element(By.CSS_SELECTOR, ".attention li")
+    assert "lists empty" in first.text
+    first.find_element(By.CSS_SELECTOR, "a.evidence").click()
+    assert browser.title == "lists empty: violated · feeds"
+    rows = browser.find_elements(By.CSS_SELECTOR, ".rows tbody tr")
+    assert pictures.HOSTILE in rows[0].text
+    assert [row.find_element(By.CSS_SELECTOR, "[data-label=deviation]").text for row in rows] == [
+        "61.3 sd above", "55.1 sd above", "55.1 sd below"
+    ]  # fmt: skip
+    for row in rows:
+        band, out = (row.find_elements(By.CSS_SELECTOR, f".spark {one}") for one in (".band", ".is-violated"))
+        assert (len(band), len(out)) == (1, 3)
+        assert band[0].rect["height"] >= 3
+        assert band[0].value_of_css_property("fill") != "rgb(0, 0, 0)"
 
 
 @pytest.mark.parametrize("width", [360, 390, 768, 1000, 1280])

@@ -1,0 +1,142 @@
+"""What the pages say of a series beside the band of its own past."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from monitor.checks.anomalies import Departure
+from monitor.history.snapshot import Series
+from monitor.report.bands import bands_of, key_of, series_name, with_band
+from monitor.report.rows import metric_row
+from monitor.report.sparkline import Around, sparkline
+from monitor.report.views import BandView
+from monitor.results import Status, Window
+from tests.service import pictured_bands
+from tests.service.made import HOUR, LAST, NOW, metric, past, series
+from tests.service.pictured_bands import COVERAGE, FAILURE, IN_SCENE, banded
+
+
+def plain(text: str) -> str:
+    return text.replace("\xa0", " ")
+
+
+def band(*made: Series) -> BandView:
+    row = with_band(metric_row(made[0], NOW), made[0], bands_of(made))
+    assert row.band is not None
+    return row.band
+
+
+def test_a_value_has_its_band_in_its_own_unit_and_says_how_far_it_is_off():
+    found = band(*banded(FAILURE, 0.0102, 0.005, 55.1, violated=3))
+    assert (plain(found.expected), plain(found.between)) == ("1.02 %", "0.52 % to 1.52 %")
+    assert (found.deviation, found.verdict.key, found.lacking) == ("55.1 sd above", "violated", "")
+    requests = metric("volume", "requests", value=11873.0)
+    found = band(*banded(requests, 11500.0, 900.0, 0.02))
+    assert (found.expected, found.between) == ("11,500", "10,600 to 12,400")
+    assert (found.deviation, found.verdict.key) == ("as expected", "ok")
+
+
+def test_a_series_too_young_for_a_band_says_what_it_has():
+    found = band(*pictured_bands.learning(metric("gini", value=0.65)))
+    assert (found.lacking, found.expected, found.between, found.deviation) == ("7 of 24 windows", "", "", "")
+
+
+def test_the_band_of_another_window_is_never_held_against_this_value():
+    made, expected, far = banded(FAILURE, 0.0102, 0.005, 55.1, violated=3)
+    older = Window(LAST.start - HOUR, LAST.end - HOUR)
+    found = band(made, replace(expected, window=older), replace(far, window=older))
+    assert (found.lacking, found.expected) == ("this window has not been compared yet", "")
+    found = band(made, expected, replace(far, window=older))
+    assert (plain(found.expected), found.deviation, found.verdict.key) == ("1.02 %", "", "no_data")
+
+
+def test_a_deviation_that_could_not_be_told_leaves_the_band_alone():
+    made, expected, far = banded(FAILURE, 0.0102, 0.005, 55.1)
+    unknown = replace(far, result=replace(far.result, value=None, status=Status.NO_DATA))
+    found = band(made, expected, replace(unknown, standing=Status.NO_DATA))
+    assert (plain(found.expected), found.deviation, found.verdict.key) == ("1.02 %", "", "no_data")
+    assert band(made, expected).verdict.key == "no_data"
+
+
+def test_series_that_differ_in_a_label_or_a_slice_never_share_a_band():
+    labels = (
+        {"k": "5"},
+        {"k": "10"},
+        {"k": "5", "by": "macro"},
+        {"k": "5", "dimension": "scene", "value": "a"},
+    )
+    measured = [metric("ndcg", value=0.5, labels=one) for one in labels]
+    made = [series(one) for one in measured]
+    told = [
+        series(metric("expected", value=float(number), labels=pictured_bands.labels_of(one)))
+        for number, one in enumerate(measured)
+    ]
+    known = bands_of(told)
+    assert [known[key_of(one.result)].expected.result.value for one in made] == [0.0, 1.0, 2.0, 3.0]
+    assert key_of(metric("ndcg", labels={"k": "1"})) not in known
+
+
+def test_a_row_without_anything_told_of_its_band_stays_as_it_is():
+    row = metric_row(series(FAILURE), NOW)
+    assert with_band(row, series(FAILURE), {}) is row
+    assert row.band is None
+
+
+def test_the_series_are_called_as_in_the_sentence_of_the_cause():
+    row = {"metric": "ndcg", "by": "macro", "of": "event=click,k=5", "dimension": "scene", "value": "home"}
+    departure = Departure(**row, measured=0.0, expected=0.0, lower=0.0, upper=0.0, deviation=0.0)
+    name, of_slice = series_name(row)
+    assert departure.title() == f"{name} where {of_slice.replace(' = ', ' is ')}"
+
+
+def test_the_drawing_has_what_was_expected_the_band_and_the_windows_out_of_it():
+    points = past([0.2, 0.2, None, 0.2, 0.9])
+    foreseen = {point.window: 0.2 for point in points[1:]}
+    around = Around(foreseen, 0.1, 0.3, "expected 0.2", frozenset({points[4].window}))
+    drawn = sparkline(points, str, None, around)
+    assert drawn is not None
+    assert drawn.label == (
+        "last 5 windows: lowest 0.2, highest 0.9, 1 violated, 1 without a value; expected 0.2"
+    )
+    (line,) = drawn.expected
+    assert len(line.split(" ")) == 4
+    assert drawn.band is not None
+    level = float(line.split(" ")[-1].split(",")[1])
+    assert drawn.band.y < level < drawn.band.y + drawn.band.height
+    (out,) = [dot for dot in drawn.dots if dot.status == "violated"]
+    assert out.y < drawn.band.y
+    assert drawn.band.x < out.x < drawn.band.x + drawn.band.width
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper"), [(None, 0.3), (0.1, None), (math.nan, 0.3), (0.1, math.inf), (None, None)]
+)
+def test_half_a_band_or_one_that_is_not_finite_is_not_drawn(lower, upper):
+    drawn = sparkline(past([0.2, 0.4]), str, None, Around({}, lower, upper))
+    assert drawn is not None
+    assert (drawn.band, drawn.expected) == (None, ())
+    assert len(drawn.lines) == 1
+
+
+def test_a_band_of_no_width_is_still_seen():
+    drawn = sparkline(past([0.5, 0.5]), str, None, Around({}, 0.5, 0.5))
+    assert drawn is not None
+    assert drawn.band is not None
+    assert drawn.band.height == 3
+
+
+def test_a_level_series_and_one_in_a_slice_are_drawn_with_the_band_of_their_own():
+    made = [
+        *banded(COVERAGE, 0.99, 0.005, -55.1, violated=3),
+        *banded(IN_SCENE, 0.011, 0.006, 61.3, violated=3),
+    ]
+    known = bands_of(made)
+    drawn = [with_band(metric_row(one, NOW), one, known).spark for one in (made[0], made[3])]
+    assert all(one is not None and one.label.count("3 violated") for one in drawn)
+    tops = [one.band.y for one in drawn if one is not None and one.band is not None]
+    assert tops[0] < tops[1]  # near the top where 99 % is expected, at the bottom where 1 % is
+    assert NOW - made[0].evaluated_at < timedelta(minutes=5)
