@@ -18,7 +18,7 @@ MEAN_DELAY, LONGEST_DELAY = 3.0, 20.0
 """Minutes from a list to its click: exponential, cut off."""
 
 _HOUR = 3.6e9  # microseconds
-_SCENES = 0.3  # how far scenes differ in how gladly people click
+_SCENES = 0.15  # how far scenes differ in how gladly people click
 
 
 def clicks(lists: Lists, world: World, ranking: Ranking) -> pa.Table:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -18,7 +20,8 @@ _CELLS = 2**20  # requests x items of the shelf held at once
 _FRESHNESS = 0.5  # how much luck there is in the order of a list: without it no list would ever change
 _APPEAL, _TASTE, _AFFINITY = 0.12, 0.6, 0.7  # what the probability of a click depends on
 _TILT = 0.5  # how far scenes differ in their categories
-_MEAN_UTILITY = 1.55  # of what is shown, with these weights
+_GLADLY = 0.9  # a usual item in the first place is not clicked more often
+_MEAN_UTILITY = 1.45  # about that of what is shown, with these weights
 
 
 class Ranking:
@@ -30,8 +33,9 @@ class Ranking:
         tilt = bell(keyed(world.seed, Stage.TILT, scenes[:, None], categories))
         self._tilt: Floats = np.exp(_TILT * tilt)
         self._by_category: Ints = np.argsort(shop.slot_category, kind="stable")
-        rate = world.click_rate
-        self._offset = float(np.log(rate / (1 - rate))) - _MEAN_UTILITY if 0 < rate < 1 else 0.0
+        first = world.click_rate / (np.arange(1, world.length + 1) ** -world.position_bias).mean()
+        first = min(float(first), _GLADLY)
+        self._offset = math.log(first / (1 - first)) - _MEAN_UTILITY
 
     def utility(self, users: Ints, items: Ints) -> Floats:
         """What an item is worth to a user, in logits; the two are broadcast."""

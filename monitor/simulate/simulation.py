@@ -8,14 +8,19 @@ import numpy as np
 import pyarrow as pa
 
 from monitor.simulate.clicks import clicks
+from monitor.simulate.delivery import Delivery, Hour, deliver
 from monitor.simulate.draws import Stage, stream
 from monitor.simulate.lists import Ints, Lists, item_names, join, micros
+from monitor.simulate.oddities import answered
 from monitor.simulate.people import People
 from monitor.simulate.ranking import Ranking
 from monitor.simulate.retraining import model_of, sharpness
+from monitor.simulate.samples import samples
 from monitor.simulate.seasons import expected_requests, luck
 from monitor.simulate.shop import Shop
 from monitor.simulate.world import HOUR, World
+
+__all__ = ["IMPRESSIONS", "Delivery", "Hour", "Simulation"]
 
 IMPRESSIONS = "impressions"
 """An extra column of the exposures: a number above 0 that a ranker divides by."""
@@ -67,6 +72,23 @@ class Simulation:
         """The clicks on these lists, given what they hold now; see `clicks`."""
         return clicks(lists, self.world, self._ranking)
 
+    def samples(self, start: datetime) -> pa.Table:
+        """The labelled samples written in the hour that begins now; see `samples.samples`."""
+        return samples(self.world, self.people, self.shop, self.world.hour_of(start))
+
+    def hour(self, start: datetime) -> Hour:
+        """All that the hour brings. Change its parts, and `deliver` cuts what is left into files."""
+        lists = self.lists(start)
+        return Hour(start, lists, self.feedback(lists), self.samples(start), self.catalog(start))
+
+    def deliver(self, hour: Hour) -> list[Delivery]:
+        """The files of an hour, in the order that they arrive; see `delivery.deliver`."""
+        return deliver(hour, self.world)
+
+    def files(self, start: datetime) -> list[Delivery]:
+        """The hour as it is delivered."""
+        return self.deliver(self.hour(start))
+
     def _hour(self, hour: int) -> Lists:
         world = self.world
         times, scenes = self._requests(hour)
@@ -108,6 +130,7 @@ class Simulation:
         scenes = np.repeat(np.arange(len(counts)), counts)
         times = micros(self.world.moment(hour)) + rng.integers(0, _HOUR, len(scenes))
         order = np.argsort(times, kind="stable")
+        order = order[answered(self.world, hour, times[order], scenes[order])]
         return times[order], scenes[order]
 
     def _lengths(self, hour: int, count: int) -> Ints:

@@ -101,7 +101,7 @@ class World:
 
     def _mistakes(self) -> list[str]:
         names = [scene.name for scene in self.scenes]
-        shares = (self.new_user_share, self.empty_share, self.short_share, self.click_rate)
+        shares = (self.new_user_share, self.empty_share, self.short_share)
         found = {
             "a world begins at midnight, UTC": self.start.utcoffset() != timedelta(0)
             or self.start.time() != time(),
@@ -119,6 +119,7 @@ class World:
             "blacklisted and expired are not negative": min(self.blacklisted, self.expired) < 0,
             "shares lie within 0 and 1": not all(0 <= share <= 1 for share in shares)
             or self.empty_share + self.short_share > 1,
+            "click_rate lies above 0 and is 0.25 at most": not 0 < self.click_rate <= 0.25,
             "skews, position_bias are finite and not negative": not all(
                 math.isfinite(one) and one >= 0
                 for one in (self.user_skew, self.item_skew, self.position_bias)

@@ -1,0 +1,123 @@
+"""An hour of every log, cut into the files that it is delivered in, each with the moment it arrives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+
+from monitor.logs import columns as c
+from monitor.simulate.draws import Stage, stream
+from monitor.simulate.lists import Lists, micros, to_exposures
+from monitor.simulate.oddities import held_until, hold, is_doubled, is_retried
+from monitor.simulate.world import HOUR, World
+
+WRITING = timedelta(seconds=5)
+"""A file arrives so long after its last row could happen."""
+AGAIN = timedelta(minutes=2)
+"""A file that is sent twice comes so long after its first time."""
+LABELLING = timedelta(minutes=25)
+"""Scored rows are delivered when their labels are known."""
+
+_MINUTE = 60_000_000  # microseconds
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """One file: the log that it belongs to, its name there, its rows, and when it arrives.
+
+    One with the name of an earlier one takes its place.
+    """
+
+    log: str
+    name: str
+    table: pa.Table
+    arrives: datetime
+
+
+@dataclass(frozen=True)
+class Hour:
+    """All that one hour brings, before it is cut into files."""
+
+    start: datetime
+    lists: Lists
+    feedback: pa.Table
+    """The actions on these lists, the last of them in the hour after."""
+    samples: pa.Table
+    catalog: pa.Table
+
+
+def deliver(hour: Hour, world: World) -> list[Delivery]:
+    """The files of an hour, in the order that they arrive.
+
+    Exposures and feedback come every `file_minutes`, with the actions of that time on the lists of this
+    hour; so actions on them are still delivered in the next hour. The catalog is there when the hour
+    begins. Online samples come once their labels are known, the rows of a model's training and test on the
+    day that it is put in force. A file without a row is not written.
+
+    A row of the exposures that claims to lie outside the hour is in the first or the last file.
+    """
+    number = world.hour_of(hour.start)
+    exposures = _parts(c.EXPOSURES, to_exposures(hour.lists, world), hour.start, world, last=60)
+    exposures = _doubled(exposures, world, number) if is_doubled(world, number) else exposures
+    exposures = _retried(exposures) if is_retried(world, number) else exposures
+    feedback = _parts(c.FEEDBACK, hour.feedback, hour.start, world, last=120)
+    held = [_held(one, world, number) for one in (*exposures, *feedback)]
+    catalog = Delivery(c.CATALOG, "catalog.parquet", hour.catalog, hour.start)
+    return sorted([catalog, *held, *_samples(hour)], key=lambda one: one.arrives)
+
+
+def _parts(log: str, rows: pa.Table, start: datetime, world: World, *, last: int) -> list[Delivery]:
+    """The rows by the time that they lie in, up to `last` minutes after the start."""
+    length = world.file_minutes
+    times = rows[c.TS].to_numpy().astype("datetime64[us]").astype(np.int64)
+    part = ((times - micros(start)) // (length * _MINUTE)).clip(0, last // length - 1)
+    found = []
+    for one in np.unique(part).tolist():
+        name = f"{start:%Y%m%dT%H}-{one * length:03d}.parquet"
+        ends = start + timedelta(minutes=(one + 1) * length)
+        found.append(Delivery(log, name, rows.take(pa.array(np.flatnonzero(part == one))), ends + WRITING))
+    return found
+
+
+def _doubled(files: list[Delivery], world: World, hour: int) -> list[Delivery]:
+    """The last file once more under another name, its rows in another order."""
+    if not files:
+        return files
+    last = files[-1]
+    order = stream(world.seed, Stage.SHUFFLE, hour).permutation(last.table.num_rows)
+    rows = last.table.take(pa.array(order))
+    return [*files, Delivery(last.log, f"copy-{last.name}", rows, last.arrives + AGAIN)]
+
+
+def _retried(files: list[Delivery]) -> list[Delivery]:
+    """The first file cut off in the middle, and whole a little later."""
+    if not files:
+        return files
+    first = files[0]
+    half = first.table.slice(0, first.table.num_rows // 2)
+    whole = Delivery(first.log, first.name, first.table, first.arrives + AGAIN)
+    return [Delivery(first.log, first.name, half, first.arrives), whole, *files[1:]]
+
+
+def _held(file: Delivery, world: World, hour: int) -> Delivery:
+    """The file when it is let through."""
+    arrives = file.arrives + hold(world, hour)
+    before = held_until(world, hour)
+    if before is not None:
+        arrives = max(arrives, world.moment(hour) + before + WRITING)
+    return Delivery(file.log, file.name, file.table, arrives)
+
+
+def _samples(hour: Hour) -> list[Delivery]:
+    found = []
+    splits = hour.samples[c.SPLIT].to_numpy(zero_copy_only=False)
+    for split in (c.TRAIN, c.TEST, c.ONLINE):
+        rows = hour.samples.take(pa.array(np.flatnonzero(splits == split)))
+        if not rows.num_rows:
+            continue
+        arrives = hour.start + HOUR + LABELLING if split == c.ONLINE else hour.start + WRITING
+        found.append(Delivery(c.SAMPLES, f"{split}-{hour.start:%Y%m%dT%H}.parquet", rows, arrives))
+    return found

@@ -1,0 +1,107 @@
+"""Labelled samples of the model in force: of its training, of its test, and of what it scored in service."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from monitor.logs import columns as c
+from monitor.simulate.draws import Stage, stream
+from monitor.simulate.lists import Floats, Ints, item_names, micros, model_name, named, timestamps, user_names
+from monitor.simulate.people import People
+from monitor.simulate.retraining import in_force_from, model_of
+from monitor.simulate.shop import Shop
+from monitor.simulate.world import World
+
+TRAIN_ROWS, TEST_ROWS = 20_000, 10_000
+"""Rows that each model was trained and tested on."""
+ONLINE_ROWS = 300
+"""Rows an hour that it scored in service and that were labelled."""
+WEIGHTS: Final = {"affinity": 1.2, "clicks_7d": 0.3, "log_price": -0.5, "recency_days": -0.04}
+"""What each feature adds to the log odds of a label of 1."""
+APP = 0.4
+"""What is added for the device `app`."""
+
+_DEVICES = ("app", "web")
+_INTERCEPT = 0.3
+_ERROR = 0.3  # standard deviation of the log odds that a model gives around the true ones
+_HOUR = 3_600_000_000  # microseconds
+_TRAINED_ON, _TESTED_ON = (8 * 24, 24), (24, 0)  # from and until: hours before the model is in force
+
+
+def samples(world: World, people: People, shop: Shop, hour: int) -> pa.Table:
+    """The samples written in an hour: online rows, and in a model's first hour its train and test rows.
+
+    split, score, label, user_id, request_id, item_id, ts, model, scene, and the features affinity,
+    clicks_7d, log_price, recency_days and device. The label is 1 with its true probability, and the score is
+    that probability with an error on its log odds, alike in all splits: no gap is there to be found.
+    """
+    model = model_of(world, hour)
+    begin = in_force_from(world, model)
+    found = [_rows(world, people, shop, c.ONLINE, ONLINE_ROWS, hour, (hour, hour + 1), model)]
+    if hour == begin:
+        for split, count, (since, until) in (
+            (c.TRAIN, TRAIN_ROWS, _TRAINED_ON),
+            (c.TEST, TEST_ROWS, _TESTED_ON),
+        ):
+            span = (begin - since, begin - until)
+            found.append(_rows(world, people, shop, split, count, hour, span, model))
+    return pa.concat_tables(found)
+
+
+def _rows(
+    world: World,
+    people: People,
+    shop: Shop,
+    split: str,
+    count: int,
+    hour: int,
+    span: tuple[int, int],
+    model: int,
+) -> pa.Table:
+    """Rows of one split, with times in a span of hours of the world; it may begin before the world."""
+    rng = (
+        stream(world.seed, Stage.ONLINE, hour)
+        if split == c.ONLINE
+        else stream(world.seed, Stage.TRAINING, model, c.SPLITS.index(split))
+    )
+    users = people.draw(rng, hour, count)
+    items: Ints = rng.choice(shop.shelf(hour), count)
+    start, end = (micros(world.start) + edge * _HOUR for edge in span)
+    times: Ints = np.sort(rng.integers(start, end, count))
+    scenes: Ints = rng.integers(0, len(world.scenes), count)
+    features = _features(rng, count)
+    device: Ints = rng.integers(0, len(_DEVICES), count)
+    logit = _INTERCEPT + APP * (device == 0) + sum(WEIGHTS[name] * features[name] for name in WEIGHTS)
+    label = (rng.random(count) < _expit(logit)).astype(np.int64)
+    score = np.round(_expit(logit + rng.normal(0, _ERROR, count)), 6)
+    return pa.table(
+        {
+            c.SPLIT: named(np.zeros(count, np.int64), [split]),
+            c.SCORE: score,
+            c.LABEL: label,
+            c.USER_ID: user_names(users),
+            c.REQUEST_ID: np.strings.add(f"{split}-{hour:05d}-", np.arange(count).astype(str)),
+            c.ITEM_ID: item_names(items),
+            c.TS: timestamps(times),
+            c.MODEL: named(np.zeros(count, np.int64), [model_name(model)]),
+            c.SCENE: named(scenes, [scene.name for scene in world.scenes]),
+            **features,
+            "device": named(device, _DEVICES),
+        }
+    )
+
+
+def _features(rng: np.random.Generator, count: int) -> dict[str, Floats]:
+    return {
+        "affinity": np.round(rng.normal(size=count), 4),
+        "clicks_7d": rng.poisson(2.0, count).astype(np.float64),
+        "log_price": np.round(rng.normal(3.0, 0.8, count), 4),
+        "recency_days": np.round(rng.exponential(10.0, count), 3),
+    }
+
+
+def _expit(logit: Floats) -> Floats:
+    return np.asarray(1 / (1 + np.exp(-logit)))
