@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from monitor.results import Window
+from monitor.statistics.past import FAR, NEAR
 
 DAY: Final = timedelta(days=1)
-NEAR: Final = 2  # windows before and after the same time of day that tell of the spread
-FAR: Final = 99
+_MICROSECOND: Final = timedelta(microseconds=1)
 _SATURDAY, _SUNDAY = 5, 6
 
 Ints = npt.NDArray[np.int64]
@@ -25,7 +25,7 @@ Bools = npt.NDArray[np.bool_]
 class Neighbours:
     """Past windows by their ends, the latest first, and how each is related to the window at hand.
 
-    `age` in days; `near` is how many windows its time of day is apart, FAR where more than two;
+    `age` in days; `near` is how many windows its time of day is later, FAR where it is more than NEAR apart;
     `same_day_type` tells working days from weekends and holidays.
     """
 
@@ -54,22 +54,23 @@ def neighbours(window: Window, history: timedelta, latest: int, holidays: Collec
     >>> hour = Window.of(datetime(2026, 1, 12, 10, tzinfo=UTC), timedelta(hours=1))  # a Monday
     >>> found = neighbours(hour, timedelta(days=7), latest=1)
     >>> [int(number) for number in found.near[:4]], bool(found.same_weekday[-2])
-    ([1, 2, 2, 1], True)
+    ([-1, -2, 2, 1], True)
     """
     length = window.length
     back = np.arange(1, history // length + 1, dtype=np.int64)
-    apart = (back * (length // timedelta(microseconds=1))) % (DAY // timedelta(microseconds=1))
-    apart = np.minimum(apart, DAY // timedelta(microseconds=1) - apart)
-    steps = -(-apart // (length // timedelta(microseconds=1)))
-    near = np.where(steps <= NEAR, steps, FAR)
-    wanted = (near <= NEAR) | (back <= latest)
+    step, day = length // _MICROSECOND, DAY // _MICROSECOND
+    earlier = (back * step) % day
+    later = np.where(earlier <= day // 2, -earlier, day - earlier)
+    steps = np.sign(later) * (-(-np.abs(later) // step))
+    near = np.where(np.abs(steps) <= NEAR, steps, FAR)
+    wanted = (near != FAR) | (back <= latest)
     back, near = back[wanted], near[wanted]
     ends = tuple(window.end - int(number) * length for number in back)
     now = _weekday(window.start, holidays)
     days = np.array([_weekday(end - length, holidays) for end in ends], dtype=np.int64)
     return Neighbours(
         ends,
-        back * (length / DAY),
+        np.asarray(back * (length / DAY), dtype=np.float64),
         near,
         days == now,
         (days >= _SATURDAY) == (now >= _SATURDAY),
@@ -78,10 +79,3 @@ def neighbours(window: Window, history: timedelta, latest: int, holidays: Collec
 
 def _weekday(start: datetime, holidays: Collection[str]) -> int:
     return _SUNDAY if start.strftime("%Y-%m-%d") in holidays else start.weekday()
-
-
-def notes_of_changes(changes: Sequence[tuple[datetime, str]], window: Window) -> list[str]:
-    """A note for each change of the day before the window's end."""
-    return [
-        f"{what} since {at:%Y-%m-%d %H:%M} UTC" for at, what in changes if window.end - DAY <= at < window.end
-    ]

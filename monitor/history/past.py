@@ -128,3 +128,71 @@ def _window(end: datetime, rows: Sequence[Sequence[object]]) -> PastWindow:
         violated,
         np.array(definition, dtype=object),
     )
+
+
+class PastWindows:
+    """The windows of one check that were read last, so that the next window reads few more.
+
+    Not to be shared between threads. A window that was judged anew since is read again.
+    """
+
+    def __init__(self, recommender: str, check: str, metric: str | None = None) -> None:
+        self._recommender, self._check, self._metric = recommender, check, metric
+        self._kept: dict[datetime, tuple[tuple[object, ...], PastWindow]] = {}
+        self._names: dict[int, SeriesName] = {}
+
+    def read(
+        self, connection: Connection, ends: Iterable[datetime], length: timedelta
+    ) -> dict[datetime, PastWindow]:
+        """The judged windows with these ends; all others are forgotten."""
+        found = markers(connection, self._recommender, self._check, ends, length)
+        kept = {one.end: self._kept[one.end] for one in found if self._is_kept(one)}
+        new = [one for one in found if one.end not in kept]
+        for one, window in zip(new, read_windows(connection, new, self._metric), strict=True):
+            kept[one.end] = one.state, window
+        self._kept = kept
+        return {end: window for end, (_, window) in kept.items()}
+
+    def names(self, connection: Connection, wanted: Ints) -> dict[int, SeriesName]:
+        """What these series are of."""
+        if not self._names.keys() >= set(wanted.tolist()):
+            self._names = series_of(connection, self._recommender, self._check)
+        return {number: self._names[number] for number in wanted.tolist()}
+
+    def _is_kept(self, marker: Marker) -> bool:
+        kept = self._kept.get(marker.end)
+        return kept is not None and kept[0] == marker.state
+
+
+@dataclass(frozen=True, slots=True)
+class Aligned:
+    """What windows (rows) measured of series (columns); NaN, and not violated, where they do not have one."""
+
+    value: Floats
+    samples: Floats
+    violated: npt.NDArray[np.bool_]
+
+
+def aligned(
+    windows: Sequence[PastWindow], series: Ints, definition: npt.NDArray[np.object_] | None = None
+) -> Aligned:
+    """The windows side by side.
+
+    Args:
+        windows: n of them.
+        series: m ids of series, sorted.
+        definition: of each series; a value of another definition counts as missing. None: any will do.
+    """
+    shape = len(windows), len(series)
+    values, samples = np.full(shape, np.nan), np.full(shape, np.nan)
+    violated = np.zeros(shape, dtype=np.bool_)
+    for row, window in enumerate(windows):
+        place = np.searchsorted(series, window.series)
+        there = place < len(series)
+        there[there] = series[place[there]] == window.series[there]
+        if definition is not None:
+            there[there] = definition[place[there]] == window.definition[there]
+        values[row, place[there]] = window.value[there]
+        samples[row, place[there]] = window.samples[there]
+        violated[row, place[there]] = window.violated[there]
+    return Aligned(values, samples, violated)

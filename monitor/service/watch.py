@@ -18,6 +18,7 @@ from monitor.history.store import Store
 from monitor.history.sums import Sums
 from monitor.logs.columns import EXPOSURES
 from monitor.logs.windows import Due, Part, candidate_windows, due_windows
+from monitor.service.banding import Banding
 from monitor.service.file_index import from_history, to_history
 
 log = logging.getLogger(__name__)
@@ -44,6 +45,7 @@ class Watch:
         self.pending = 0
         self.error: str | None = None
         self.evaluator = Evaluator(settings, rules, KeptPairs(state, settings.name), salt)
+        self.banding = Banding(settings, store)
         self._restored = False
         self._unsaved: set[str] = set()  # logs whose index the history does not have yet
         self._said: dict[str, str | None] = {}
@@ -74,11 +76,13 @@ class Watch:
             self.record(evaluation, now)
             self.pending -= 1
             recorded()
+        # A band rests on the windows before its own, so while older ones are still caught up it waits.
+        left = self.pending > 0 or self.banding.turn(now, self._caught_up_from(now), stopping, recorded)
         if due:
             runtime.give_back()
         self.last_run = now
         self.error = self._blind()
-        return self.pending > 0
+        return left
 
     def look(self, runtime: Runtime, now: datetime) -> None:
         """Bring the index of every log's files up to date, and keep it."""
@@ -168,6 +172,13 @@ class Watch:
         parts = self.evaluator.parts
         found = [window for part in parts.names for window in candidate_windows(parts, part, now, since)]
         return min((window.start for window in found), default=now)
+
+    def _caught_up_from(self, now: datetime) -> datetime:
+        """From when on windows are judged that were missed; those before it have no bands either."""
+        settings = self.settings
+        reached = self.evaluator.source.main.watermark or now
+        waits = self.evaluator.parts.reach + settings.max_wait
+        return min(now, reached) - waits - (settings.catch_up + 1) * settings.window
 
     def forget(self, now: datetime) -> None:
         """Drop what is remembered and no window will ask for again: shown items, users of experiments."""

@@ -1,0 +1,128 @@
+"""The measured series of a window beside those of its past, as one table of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+import numpy.typing as npt
+
+from monitor.checks.band_series import DIMENSION_OTHER, VOLUME, BandedSeries
+from monitor.checks.band_settings import BandSettings
+from monitor.history.past import Aligned, Floats, PastWindow, SeriesName, aligned
+
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """m series: what each is, what it is now (NaN: no value), and what it was in n windows of the past."""
+
+    series: tuple[BandedSeries, ...]
+    value: Floats  # [m]
+    samples: Floats  # [m]
+    error: Floats  # [m], half of the interval
+    past: Aligned  # [n, m]
+
+
+def tabled(
+    now: PastWindow,
+    past: Sequence[PastWindow],
+    names: Mapping[int, SeriesName],
+    settings: BandSettings,
+    same_time: Bools,
+) -> Table:
+    """The series that have a band, with their past.
+
+    A slice whose volume was there in at least half of the windows at the same time of day, and has no row
+    now, is there with 0: what is missed must be seen to be gone.
+
+    Args:
+        now: the window at hand.
+        past: n windows before it.
+        names: what each series is.
+        settings: which series have a band.
+        same_time: which of the past windows are of the same time of day.
+    """
+    named = {number: BandedSeries.named(name) for number, name in names.items()}
+    measured = {number for number in now.series.tolist() if named[number].is_banded(settings)}
+    missed = _missed(now, past, named, settings, same_time)
+    ids = np.array(sorted(measured | missed), dtype=np.int64)
+    definitions = dict(zip(now.series.tolist(), now.definition.tolist(), strict=True))
+    for window in past if missed else ():
+        held = dict(zip(window.series.tolist(), window.definition.tolist(), strict=True))
+        definitions = {number: held[number] for number in missed & held.keys()} | definitions
+    definition = np.array([definitions[number] for number in ids.tolist()], dtype=object)
+    at_hand = aligned([now], ids)
+    value, error = at_hand.value[0], np.full(len(ids), np.nan)
+    place = np.searchsorted(now.series, ids)
+    there = np.isin(ids, now.series)
+    error[there] = now.error[place[there]]
+    value[np.isin(ids, list(missed))] = 0.0
+    return Table(
+        tuple(named[number] for number in ids.tolist()),
+        value,
+        at_hand.samples[0],
+        error,
+        aligned(past, ids, definition),
+    )
+
+
+def _missed(
+    now: PastWindow,
+    past: Sequence[PastWindow],
+    named: Mapping[int, BandedSeries],
+    settings: BandSettings,
+    same_time: Bools,
+) -> set[int]:
+    """The series of volume that have no row now although they are there at this time of the day."""
+    there = {
+        named[number]: value for number, value in zip(now.series.tolist(), now.value.tolist(), strict=True)
+    }
+    whole = there.get(BandedSeries(VOLUME, "requests", ""))
+    if whole is None or np.isnan(whole):  # the window could not be judged, or nobody measured
+        return set()
+    full = {one.dimension for one in there if one.value == DIMENSION_OTHER}
+    wanted = [
+        number
+        for number, one in named.items()
+        if one.is_missed and one.is_banded(settings) and one.dimension not in full and one not in there
+    ]
+    ids = np.array(sorted(wanted), dtype=np.int64)
+    known = [window for window, is_same in zip(past, same_time, strict=True) if is_same]
+    if not len(ids) or not known:
+        return set()
+    often = np.isfinite(aligned(known, ids).value).mean(axis=0) >= 0.5
+    return set(ids[often].tolist())
+
+
+def left_out(
+    table: Table, judged: Sequence[PastWindow | None], names: Mapping[int, SeriesName]
+) -> tuple[Floats, Bools]:
+    """The deviations of the table's series in n judged windows of bands, and whether they had departed.
+
+    A window that bands have not judged is None: NaN, and not departed.
+    """
+    shape = len(judged), len(table.series)
+    deviation, departed = np.full(shape, np.nan), np.zeros(shape, dtype=np.bool_)
+    number_of = {BandedSeries.banded(name): number for number, name in names.items()}
+    numbers = np.array([number_of.get(one, -1) for one in table.series], dtype=np.int64)
+    order = np.argsort(numbers, kind="stable")
+    known = [(row, window) for row, window in enumerate(judged) if window is not None]
+    found = aligned([window for _, window in known], numbers[order])
+    rows = np.array([row for row, _ in known], dtype=np.int64)
+    deviation[np.ix_(rows, order)] = found.value
+    departed[np.ix_(rows, order)] = found.violated
+    return deviation, departed
+
+
+def begun_anew(table: Table, starts: Sequence[datetime], end: datetime, settings: BandSettings) -> Bools:
+    """Which past windows (rows, by their starts) lie before a known change of a series (columns)."""
+    before = np.zeros((len(starts), len(table.series)), dtype=np.bool_)
+    for change in settings.changes:
+        concerned = np.array([change.concerns(one.metric, end) for one in table.series], dtype=np.bool_)
+        older = np.array([start < change.at for start in starts], dtype=np.bool_)
+        before |= older[:, None] & concerned[None, :]
+    return before

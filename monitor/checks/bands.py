@@ -1,0 +1,191 @@
+"""The check of bands: is each number of a window where its own past says it should be?
+
+It reads nothing but the history: what the window was measured to be, and what the windows before it were. So
+it runs after them, in the order of time, and a window that is judged again gets its band anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from monitor.checks import exposure, feedback
+from monitor.checks.anomalies import EXPOSURE_CAUSES, FEEDBACK_CAUSES, Cause, anomalies
+from monitor.checks.band_results import Banded
+from monitor.checks.band_settings import BandSettings
+from monitor.checks.band_table import Table, begun_anew, left_out, tabled
+from monitor.checks.band_windows import DAY, Neighbours, neighbours
+from monitor.checks.judge import worst
+from monitor.checks.model_changes import model_changes
+from monitor.history.past import Floats, PastWindow, PastWindows, SeriesName
+from monitor.history.record import CheckRun
+from monitor.history.store import Store
+from monitor.metrics.band_specs import ANOMALY, DEVIATION
+from monitor.metrics.model_specs import CAUSE_LABEL
+from monitor.results import Window
+from monitor.statistics.bands import band, deviation, limits
+from monitor.statistics.false_alarms import bounds, decide
+from monitor.statistics.past import Level, Past
+from monitor.statistics.scales import Scale
+
+Bools = npt.NDArray[np.bool_]
+
+NAME: Final = "bands"
+OF_FEEDBACK: Final = "bands_feedback"
+MEASURED: Final[Mapping[str, str]] = {NAME: exposure.NAME, OF_FEEDBACK: feedback.NAME}
+"""Of each check of bands the check whose numbers it judges."""
+_CAUSES: Final[Mapping[str, tuple[Cause, ...]]] = {NAME: EXPOSURE_CAUSES, OF_FEEDBACK: FEEDBACK_CAUSES}
+_LATEST: Final = 48  # windows that make a past while no day is over
+_REMEMBERED: Final = 3  # windows back in which a series may have left its band
+_WEEK: Final = timedelta(days=7)
+_HALF_OF_95: Final = 1.959964  # half of a 95 % interval, in standard errors
+_LEVELS: Final = {
+    Level.WEEKDAY: "the same time of the same weekday",
+    Level.DAY_TYPE: "the same time of such days",
+    Level.ANY_DAY: "the same time of any day",
+    Level.ANY_WINDOW: "any window",
+}
+
+
+class BandCheck:
+    """One of the checks of bands of a recommender; for one thread, since it keeps what it read last."""
+
+    def __init__(self, recommender: str, name: str, settings: BandSettings) -> None:
+        self.name = name
+        self._recommender = recommender
+        self._settings = settings
+        self._measured = PastWindows(recommender, MEASURED[name])
+        self._judged = PastWindows(recommender, name, DEVIATION.name)
+        self._told = PastWindows(recommender, NAME, ANOMALY.name)
+        content = settings.model_dump_json(exclude={"changes", "holidays"})
+        self._definition = f"1;of={hashlib.sha256(content.encode()).hexdigest()[:12]}"
+
+    def run(self, store: Store, window: Window, quiet: Sequence[Window] = ()) -> CheckRun:
+        """Judge a window that has been measured; `quiet` are spans that are no past, such as maintenance.
+
+        Raises StoreError.
+        """
+        started = time.perf_counter()
+        settings, length = self._settings, window.length
+        around = neighbours(window, settings.history, max(_LATEST, settings.least), settings.holidays)
+        with store.reading() as connection:
+            measured = self._measured.read(connection, [window.end, *around.ends], length)
+            judged = self._judged.read(connection, around.ends, length)
+            every = np.unique(np.concatenate([one.series for one in measured.values()]))
+            names = self._measured.names(connection, every)
+            numbers = [one.series for one in judged.values()]
+            told = self._judged.names(connection, np.unique(np.concatenate(numbers))) if numbers else {}
+        now = measured.pop(window.end)
+        around = around.only(
+            {end for end in measured if not any(one.start < end and end - length < one.end for one in quiet)}
+        )
+        past = [measured[end] for end in around.ends]
+        table = tabled(now, past, names, settings, around.near == 0)
+        before = left_out(table, [judged.get(end) for end in around.ends], told)
+        found = self._judge(window, table, around, before)
+        results = [result for one in found for result in one.results(self._definition)]
+        results += anomalies(
+            [one.departure() for one in found if one.departed],
+            _CAUSES[self.name],
+            banded=sum(one.is_judged for one in found),
+            version=self._definition,
+            before=self._standing(store, window) if self.name == OF_FEEDBACK else (),
+            notes=self._notes(window, [now, *past], names),
+        )
+        return CheckRun(
+            check=self.name, results=results, status=worst(results),
+            seconds=time.perf_counter() - started, outcome="ok",
+        )  # fmt: skip
+
+    def _judge(
+        self, window: Window, table: Table, around: Neighbours, before: tuple[Floats, Bools]
+    ) -> list[Banded]:
+        settings, past = self._settings, table.past
+        deviations, departed = before
+        starts = [end - window.length for end in around.ends]
+        out = past.violated | departed | begun_anew(table, starts, window.end, settings)
+        made = band(
+            Past(
+                values=np.where(out, np.nan, past.value),
+                samples=past.samples,
+                age=around.age,
+                same_weekday=around.same_weekday,
+                same_day_type=around.same_day_type,
+                near=around.near,
+            ),
+            np.array([int(one.scale) for one in table.series], dtype=np.int64),
+            table.samples,
+            least=settings.least,
+        )
+        errors = table.error / _HALF_OF_95
+        far = deviation(made, table.value, errors)
+        tests = max(1, int(np.isfinite(far).sum())) * (_WEEK / window.length)
+        bound = bounds(tests, made.df, budget=settings.false_alarms)
+        recent = np.array([window.end - end <= _REMEMBERED * window.length for end in around.ends], np.bool_)
+        last, was_out = _last(deviations[recent], departed[recent])
+        fires = decide(far, last, bound) & self._matters(table, made.expected)
+        stays = was_out & (np.sign(far) == np.sign(last)) & (np.abs(far) > bound.clear)
+        lower, upper = limits(made, bound.pair, errors)
+        return [
+            Banded(
+                series=one,
+                measured=float(table.value[place]),
+                expected=float(made.expected[place]),
+                lower=float(lower[place]),
+                upper=float(upper[place]),
+                deviation=float(far[place]),
+                points=int(made.seen[place]),
+                reached=float(bound.pair[place]),
+                departed=bool(fires[place] or stays[place]),
+                why=self._why(Level(int(made.level[place])), int(made.seen[place])),
+            )
+            for place, one in enumerate(table.series)
+        ]
+
+    def _matters(self, table: Table, expected: Floats) -> Bools:
+        """Whether the change is large enough for anybody to care, however sure it is."""
+        count = np.array([one.scale is Scale.COUNT for one in table.series], dtype=np.bool_)
+        least = np.where(count, self._settings.least_volume_change, self._settings.least_change)
+        share = np.array([one.scale is Scale.SHARE for one in table.series], dtype=np.bool_)
+        size = np.where(share, np.minimum(np.abs(expected), np.abs(1 - expected)), np.abs(expected))
+        return np.asarray(np.abs(table.value - expected) >= least * size)
+
+    def _why(self, level: Level, seen: int) -> str:
+        if level is Level.NONE:
+            return f"{seen} windows of the past can be used, and {self._settings.least} make a band"
+        return f"from {_LEVELS[level]}"
+
+    def _standing(self, store: Store, window: Window) -> list[str]:
+        """The causes that stand by the exposures of this window."""
+        with store.reading() as connection:
+            found = self._told.read(connection, [window.end], window.length).get(window.end)
+            if found is None:
+                return []
+            names = self._told.names(connection, found.series)
+        return [names[number].labels[CAUSE_LABEL] for number in found.series[found.violated].tolist()]
+
+    def _notes(
+        self, window: Window, windows: Sequence[PastWindow], names: Mapping[int, SeriesName]
+    ) -> list[str]:
+        """What was changed in the day before, as far as it is known."""
+        known = [
+            f"{one.what} since {one.at:%Y-%m-%d %H:%M} UTC"
+            for one in self._settings.changes
+            if window.end - DAY <= one.at < window.end
+        ]
+        return known + model_changes(window, windows, names)
+
+
+def _last(deviations: Floats, departed: Bools) -> tuple[Floats, Bools]:
+    """The newest deviation of each series (rows: the newest window first), and whether it had departed."""
+    if not len(deviations):
+        return np.full(deviations.shape[1], np.nan), np.zeros(deviations.shape[1], dtype=np.bool_)
+    first = np.isfinite(deviations).argmax(axis=0)
+    columns = np.arange(deviations.shape[1])
+    return deviations[first, columns], departed[first, columns]
