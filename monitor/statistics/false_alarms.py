@@ -20,8 +20,10 @@ AT_ONCE = 0.1
 """The part of the budget that one window alone may use; two in a row have the rest."""
 SERIAL = 0.5
 """The correlation of a series' deviations in two windows in a row that the bounds are made for."""
-TAILS = 20.0
-"""The noise itself is taken to have Student's tails with as many degrees of freedom, not the normal's."""
+TAILS_OF_ONE = 10.0
+"""The noise of a single window is taken to have Student's tails of so many degrees of freedom."""
+TAILS_OF_TWO = 30.0
+"""The same of two windows in a row, which seldom meet with two wild values."""
 EASIER = 0.6
 """What is violated clears below this part of the bound `pair`."""
 
@@ -46,9 +48,10 @@ def bounds(tests_a_week: float, df: ArrayLike, *, budget: float = BUDGET) -> Bou
         pair     the quantile that leaves Phi(-c) above it, where c is such that two normal deviations with
                  correlation 0.5 are both above c with chance 0.9 q / 2
 
-    and 1 / nu = 1 / df + 1 / 20: what is not known of the sd, and tails heavier than the normal's. Most of
-    the budget goes to the pair, since two windows in a row allow a far lower bound: a real incident lasts.
-    The sum over series and sides is an upper bound of the alarms: those that come together count apart.
+    and 1 / nu = 1 / df + 1 / tails: what is not known of the sd, and tails heavier than the normal's, of 10
+    degrees of freedom for a single window and of 30 for two. Most of the budget goes to the pair, since two
+    windows in a row allow a far lower bound: a real incident lasts, and a wild value stands alone. The sum
+    over series and sides is an upper bound of the alarms: those that come together count apart.
 
     Args:
         tests_a_week: series times windows a week.
@@ -57,7 +60,7 @@ def bounds(tests_a_week: float, df: ArrayLike, *, budget: float = BUDGET) -> Bou
 
     >>> found = bounds(100 * 168, [70.0, 12.0])
     >>> found.single.round(2).tolist(), found.pair.round(2).tolist(), found.clear.round(2).tolist()
-    ([], [], [])
+    ([12.76, 26.25], [4.45, 6.09], [2.67, 3.65])
 
     Raises ValueError unless there are tests and a budget, both finite and above 0, and df above 0.
     """
@@ -68,9 +71,8 @@ def bounds(tests_a_week: float, df: ArrayLike, *, budget: float = BUDGET) -> Bou
     if bool(np.any(known <= 0)):
         raise ValueError("degrees of freedom are above 0")
     chance = min(1.0, budget / tests_a_week)
-    nu = 1 / (1 / known + 1 / TAILS)
-    single = student_bound(AT_ONCE * chance / 2, nu)
-    pair = student_bound(_one_of_a_pair((1 - AT_ONCE) * chance / 2), nu)
+    single = student_bound(AT_ONCE * chance / 2, 1 / (1 / known + 1 / TAILS_OF_ONE))
+    pair = student_bound(_one_of_a_pair((1 - AT_ONCE) * chance / 2), 1 / (1 / known + 1 / TAILS_OF_TWO))
     return Bounds(single, pair, EASIER * pair)
 
 
@@ -102,11 +104,10 @@ def _one_of_a_pair(chance: float) -> float:
     slope = float(np.sqrt((1 - SERIAL) / (1 + SERIAL)))
 
     def too_many(c: float) -> float:
-        return float(np.log(max(special.ndtr(-c) - 2 * special.owens_t(c, slope), 1e-300))) - float(
-            np.log(chance)
-        )
+        both = special.ndtr(-c) - 2 * special.owens_t(c, slope)
+        return float(np.log(max(both, 1e-300) / chance))
 
-    return float(special.ndtr(-optimize.brentq(too_many, -8.0, 8.0, xtol=1e-9)))
+    return float(special.ndtr(-optimize.brentq(too_many, -8.0, 37.0, xtol=1e-9)))
 
 
 def decide(now: ArrayLike, before: ArrayLike, bound: Bounds) -> NDArray[np.bool_]:
