@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from monitor.checks.band_settings import BandSettings
 from monitor.checks.health_settings import HealthSettings
+from monitor.checks.maintenance import Maintenance
 from monitor.checks.model_settings import DiagnosedModels
 from monitor.expectations.settings import RuleSettings
 from monitor.logs.columns import CATALOG, CREATED_AT, EXPOSURES, USERS
@@ -63,8 +64,8 @@ def sliced_column(name: str) -> tuple[str, str] | None:
 
 
 class Objective(Settings):
-    """A bound on a metric. It is violated only where the whole interval lies beyond the bound. A violation ends
-    where the value itself is back at `clear`."""
+    """A bound on a metric. It is violated only where the whole interval lies beyond the bound, and stands
+    until the value itself is back at `clear`."""
 
     metric: str
     labels: dict[str, str] = Field(default_factory=dict, description="which series, for example {by: pv}")
@@ -108,9 +109,12 @@ class RecommenderSettings(TimeSettings):
         DiagnosedModels(), description="how logs.samples judges the models, see docs/models.md"
     )
     bands: BandSettings | None = Field(
-        None, description="what each metric should be, from its own past, see docs/bands.md; unless given, none"
+        None, description="what each metric should be by its own past, see docs/bands.md; unless given, none"
     )
     health: HealthSettings | None = Field(
         None, description="one number of chosen metrics, see docs/health.md; unless given, there is none"
     )
     evidence: EvidenceSettings = EvidenceSettings()
+    maintenance: tuple[Maintenance, ...] = Field(
+        (), max_length=100, description="when nobody is to be alerted, see docs/maintenance.md"
+    )

@@ -12,6 +12,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, Secret, SecretStr, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from monitor.config.problems import Place, Problem, nearest, show_place
@@ -191,14 +192,14 @@ def _a_kind(value: Any) -> str:
 
 def _purpose(spot: _Spot) -> str:
     """What the key is for, from the model."""
-    field = spot.owner.model_fields.get(str(spot.place[-1])) if spot.owner and spot.place else None
+    field = _fields(spot.owner).get(str(spot.place[-1])) if spot.owner and spot.place else None
     text = field.description if field is not None else None
     return f": {text}" if text else ""
 
 
 def _meant(root: type[BaseModel], spot: _Spot) -> str:
     word = str(spot.place[-1])
-    known = list(spot.owner.model_fields) if spot.owner is not None else []
+    known = list(_fields(spot.owner)) if spot.owner is not None else []
     close = nearest(word, known)
     if close is not None:
         return f"; did you mean {close}?"
@@ -215,12 +216,17 @@ def _suggest(word: str, known: Iterable[str]) -> str:
 
 def _homes(model: type[BaseModel], word: str, place: str) -> Iterable[str]:
     """The places of the whole config at which a key is known."""
-    if word in model.model_fields:
+    if word in _fields(model):
         yield place
-    for name, field in model.model_fields.items():
+    for name, field in _fields(model).items():
         inner, many = model_within(field.annotation)
         if inner is not None:
             yield from _homes(inner, word, f"{place}.{name}".lstrip(".") + ("[]" if many else ""))
+
+
+def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The fields of a model by the keys that a config gives them by."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
 def _walk(root: type[BaseModel], location: Sequence[str | int]) -> _Spot:
@@ -238,7 +244,8 @@ def _walk(root: type[BaseModel], location: Sequence[str | int]) -> _Spot:
         elif kind is not None and not many:
             place.append(part)
             owner = kind
-            annotation = kind.model_fields[part].annotation if part in kind.model_fields else Any
+            field = _fields(kind).get(part)
+            annotation = field.annotation if field is not None else Any
         elif _is_mapping(annotation) and part != "[key]":
             place.append(part)
             owner, annotation = None, _entry_of(annotation)

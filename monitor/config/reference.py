@@ -50,7 +50,7 @@ def _models(place: str, model: type[BaseModel]) -> Iterator[tuple[str, type[Base
 def _section(place: str, model: type[BaseModel]) -> str:
     title = f"`{place}`" if place else "The file"
     about = " ".join((model.__doc__ or "").split(">>>")[0].split())
-    rows = "".join(_row(name, field) for name, field in model.model_fields.items())
+    rows = "".join(_row(field.alias or name, field) for name, field in model.model_fields.items())
     return f"\n## {title}\n\n{about}\n\n| key | value | default | |\n|---|---|---|---|\n{rows}"
 
 

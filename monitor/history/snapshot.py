@@ -34,6 +34,7 @@ class Series:
     until the rate itself is back at the threshold. `since` is the start of the first window of
     the present standing. `violation` is the newest window that was violated: the one at hand, or an
     older one of the recent past or that still stands, so that its evidence outlives the next window.
+    `excused` says that the standing is not ok, and was so in windows of maintenance alone: nobody is alerted.
     """
 
     recommender: str
@@ -45,6 +46,7 @@ class Series:
     since: datetime
     past: tuple[Point, ...] = ()  # oldest first, the newest window last
     violation: Violation | None = None
+    excused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,14 @@ class RuleInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class MaintenanceState:
+    """Maintenance that holds alerts back now: until when it was said to last, and why."""
+
+    until: datetime
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RecommenderState:
     """`error` is set when the recommender itself cannot be run (then it shows nothing else new)."""
 
@@ -87,6 +97,7 @@ class RecommenderState:
     check_seconds: Mapping[str, float] = field(default_factory=dict)  # check -> its last duration
     error: str | None = None
     rules: tuple[RuleInfo, ...] = ()  # every rule of the config, in its order
+    maintenance: MaintenanceState | None = None
 
 
 CounterKey = tuple[str, tuple[tuple[str, str], ...]]  # family name, sorted (label, value) pairs

@@ -153,6 +153,7 @@ def _recommender(values: Values, state: RecommenderState) -> None:
     end = None if state.last_window is None else state.last_window.end
     _one(values, "recsys_last_window_end_timestamp_seconds", own, _seconds(end))
     _one(values, "recsys_pending_windows", own, state.pending_windows)
+    _one(values, "recsys_maintenance", own, float(state.maintenance is not None))
     for check, seconds in state.check_seconds.items():
         _one(values, "recsys_check_duration_seconds", (*own, label(check)), seconds)
     for log in state.logs:
@@ -170,7 +171,8 @@ def _rule(values: Values, series: Series) -> None:
     if series.standing is Status.UNDEFINED:
         return  # it does not apply to this log, so it has no verdict
     labels = (label(series.recommender), label(given.get("rule", "")), label(given.get("kind", "")))
-    set_status(values, "recsys_rule_status", labels, verdict(series.standing), VERDICTS)
+    if not series.excused:
+        set_status(values, "recsys_rule_status", labels, verdict(series.standing), VERDICTS)
     _one(values, "recsys_rule_violation_ratio", labels, result.value)
     _one(values, "recsys_rule_violation_lower_ratio", labels, result.lower)
     _one(values, "recsys_rule_violation_upper_ratio", labels, result.upper)
@@ -184,7 +186,8 @@ def _measurement(values: Values, series: Series) -> None:
     result = series.result
     given = result.labels
     sliced = any(one in given for one in SLICE_LABELS)
-    tell_state(values, series)
+    if not series.excused:
+        tell_state(values, series)
     spec = ALL_SPECS.get(result.metric)
     if spec is None:
         return

@@ -39,6 +39,12 @@ MONITOR: Final = (
         "End of the newest window that was judged.",
         unit="seconds",
     ),
+    Family(
+        "recsys_maintenance",
+        "gauge",
+        "1 while maintenance of the config holds alerts back: from its start until its last window has been "
+        "judged and no alert looks back on it; else 0.",
+    ),
     Family("recsys_pending_windows", "gauge", "Windows that are due and not judged yet."),
     Family(
         "recsys_check_duration_seconds",

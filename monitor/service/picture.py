@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from monitor.checks import health, models
 from monitor.checks.judge import RULE
+from monitor.checks.maintenance import Maintenance, began_within, now_quiet
 from monitor.history.errors import StoreError
-from monitor.history.snapshot import RecommenderState, RuleInfo, Series, Snapshot
+from monitor.history.snapshot import MaintenanceState, RecommenderState, RuleInfo, Series, Snapshot
 from monitor.history.store import Store
 from monitor.history.take import take_snapshot
 from monitor.logs.columns import LOGS
@@ -76,8 +77,14 @@ class Picture:
         return self._dressed(replace(snapshot, recommenders=states))
 
     def _dressed(self, snapshot: Snapshot) -> Snapshot:
+        watches, now = self.running.watches, snapshot.taken_at
+        states = (
+            replace(state, maintenance=_maintenance(watches.get(state.name), now))
+            for state in snapshot.recommenders
+        )
         return replace(
             snapshot,
+            recommenders=tuple(states),
             counters=self._tally.over(snapshot.counters),
             config_loaded_at=self.running.loaded_at,
             config_error=self.running.refused or None,
@@ -88,9 +95,10 @@ class Picture:
 def _completed(state: RecommenderState, running: Running) -> RecommenderState:
     """A recommender's state with what only the running daemon knows."""
     watch = running.watches.get(state.name)
+    asked = () if watch is None else _excused(_asked_for(state.series, watch), watch.settings.maintenance)
     return replace(
         state,
-        series=state.series if watch is None else tuple(_asked_for(state.series, watch)),
+        series=state.series if watch is None else tuple(asked),
         logs=tuple(one for one in state.logs if one.log in LOGS),
         last_run=watch.last_run if watch and watch.last_run else state.last_run,
         pending_windows=watch.pending if watch else 0,
@@ -100,6 +108,22 @@ def _completed(state: RecommenderState, running: Running) -> RecommenderState:
             for one in (watch.rules if watch else ())
         ),
     )
+
+
+def _maintenance(watch: Watch | None, now: datetime) -> MaintenanceState | None:
+    """What holds alerts back now. By the clock alone: a history that cannot be read must not prolong it."""
+    if watch is None:
+        return None
+    asked = watch.settings
+    one = now_quiet(asked.maintenance, now, window=asked.window, lateness=asked.lateness)
+    return None if one is None else MaintenanceState(one.until, one.reason)
+
+
+def _excused(series: Iterable[Series], spans: Sequence[Maintenance]) -> Iterator[Series]:
+    """The series, with what was seen in maintenance alone marked as such."""
+    for one in series:
+        well = one.standing is Status.OK or not began_within(spans, one.window, one.since)
+        yield one if well else replace(one, excused=True)
 
 
 def _asked_for(series: Sequence[Series], watch: Watch) -> Iterator[Series]:
