@@ -41,6 +41,8 @@ ABOUT_MODELS = {
     "RecsysTimeTravel",
 }
 
+ABOUT_CAUSES = {"RecsysAnomaly", "RecsysAnomalySevere"}
+
 
 def promtool(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     if shutil.which("promtool") is None:
@@ -118,8 +120,8 @@ def test_a_runbook_names_only_families_and_pages_that_exist(name: str) -> None:
 def test_the_list_of_runbooks_has_every_alert_with_where_it_goes() -> None:
     page = (RUNBOOKS / "README.md").read_text(encoding="utf-8")
     listed = dict(re.findall(r"^\| \[(\w+)\]\(\1\.md\) \| ([a-z-]+) \|", page, re.MULTILINE))
-    goes = {"page": "page", "ticket": "ticket", "none": "dead-man"}
-    assert listed == {name: goes[alert["labels"]["severity"]] for name, alert in ALERTS.items()}
+    goes = {name: alert["labels"]["severity"].replace("none", "nobody") for name, alert in ALERTS.items()}
+    assert listed == goes | {"RecsysWatchdog": "dead-man"}
 
 
 @pytest.mark.parametrize("name", sorted(ALERTS))
@@ -170,20 +172,20 @@ def test_an_alert_carries_a_severity_a_summary_a_description_and_a_runbook(name:
     assert set(alert["labels"]) == {"severity"}
     assert alert["labels"]["severity"] in ("page", "ticket", "none")
     expected = {"summary", "description", "runbook_url"} | (
-        {"evidence"} if name in ABOUT_RULES | ABOUT_MODELS else set()
+        {"evidence"} if name in {*ABOUT_RULES, *ABOUT_MODELS, *ABOUT_CAUSES, "RecsysDrift"} else set()
     )
     assert set(alert["annotations"]) == expected
     assert alert["annotations"]["runbook_url"].endswith(f"docs/runbooks/{name}.md")
 
 
 def test_all_links_to_evidence_are_built_in_the_same_way() -> None:
-    for about, end in ((ABOUT_RULES, "/rules/"), (ABOUT_MODELS, "#models")):
+    ends = ((ABOUT_RULES, "/rules/"), (ABOUT_MODELS, "#models"), (ABOUT_CAUSES, "/anomalies/"))
+    for about, end in ends:
         (link,) = {alert["annotations"]["evidence"] for name, alert in ALERTS.items() if name in about}
         assert 'query "recsys_web_info"' in link
         assert end in link
 
 
-def test_only_the_watchdog_is_neither_page_nor_ticket() -> None:
-    assert [name for name, alert in ALERTS.items() if alert["labels"]["severity"] == "none"] == [
-        "RecsysWatchdog"
-    ]
+def test_only_the_watchdog_and_maintenance_are_neither_page_nor_ticket() -> None:
+    neither = {name for name, alert in ALERTS.items() if alert["labels"]["severity"] == "none"}
+    assert neither == {"RecsysWatchdog", "RecsysMaintenance"}

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +11,9 @@ import yaml
 
 from monitor.diagnosis.diagnose import CAUSES
 from monitor.metrics.model_specs import PAIRS
+from tests.alerts.posted import Group, alert, assert_groups, post, running
 from tests.end_to_end.servers import Alertmanager
-from tests.processes import ROOT, get, wait_for
+from tests.processes import ROOT
 
 ALERTS: dict[str, dict[str, Any]] = {
     rule["alert"]: rule
@@ -69,67 +67,25 @@ def test_the_causes_that_page_come_first_and_the_rest_of_them_is_a_ticket_withou
 
 @pytest.fixture(scope="module")
 def alertmanager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Alertmanager]:
-    server = Alertmanager(tmp_path_factory.mktemp("alertmanager"), "http://127.0.0.1:9")
-    try:
-        server.up()
+    with running(tmp_path_factory.mktemp("alertmanager")) as server:
         yield server
-    finally:
-        server.stop()
-
-
-def alert(name: str, recommender: str = "shop", **labels: str) -> dict[str, Any]:
-    known = ALERTS[name]["labels"] if name in ALERTS else {"severity": "ticket"}
-    return {"labels": {"alertname": name, "recommender": recommender, **known, **labels}}
-
-
-def groups(server: Alertmanager, sent: list[dict[str, Any]]) -> list[tuple[str, list[str]]]:
-    """The messages that these alerts become: receiver, and alerts as name and model."""
-    request = urllib.request.Request(
-        f"http://{server.target}/api/v2/alerts",
-        json.dumps(sent).encode(),
-        {"Content-Type": "application/json"},
-    )
-    with urllib.request.urlopen(request, timeout=10) as answer:
-        assert answer.status == 200
-
-    def found() -> list[tuple[str, list[str]]]:
-        _, body = get(f"http://{server.target}/api/v2/alerts/groups")
-        made = [
-            (
-                one["receiver"]["name"],
-                sorted(f"{a['labels']['alertname']} {a['labels'].get('model', '')}" for a in one["alerts"]),
-            )
-            for one in json.loads(body)
-        ]
-        return made if sum(len(alerts) for _, alerts in made) == len(sent) else []
-
-    return sorted(wait_for("every alert in a group", found))
 
 
 def test_what_breaks_several_models_of_a_recommender_is_one_message(alertmanager: Alertmanager) -> None:
-    sent = [
-        alert("RecsysServingSkew", pair="test_online", model="v1"),
-        alert("RecsysPrunedFeatures", pair="test_online", model="v2"),
-        alert("RecsysScoreShift", pair="test_online", model="v3"),
-        alert("RecsysFeatureSkew", model="v4", feature="age"),
-        alert("RecsysFeatureSkew", model="v4", feature="city"),
-        alert("RecsysTimeTravel", recommender="news", pair="test_online", model="v1"),
-        alert("RecsysSoftRuleViolated", rule="price"),
-    ]
-    assert groups(alertmanager, sent) == [
-        ("page", ["RecsysPrunedFeatures v2", "RecsysServingSkew v1"]),
-        ("ticket", ["RecsysFeatureSkew v4", "RecsysFeatureSkew v4", "RecsysScoreShift v3"]),
-        ("ticket", ["RecsysSoftRuleViolated "]),
-        ("ticket", ["RecsysTimeTravel v1"]),
-    ]
-
-
-def test_the_route_names_every_alert_that_is_about_one_model() -> None:
-    config = yaml.safe_load(Path(ROOT / "deploy/alertmanager.yml").read_text("utf-8"))
-    severities = [route for route in config["route"]["routes"] if "severity" in route["matchers"][0]]
-    assert len(severities) == 2
-    for route in severities:
-        (of_models,) = route["routes"]
-        (matcher,) = of_models["matchers"]
-        about = {name for name, rule in ALERTS.items() if "model" in rule["expr"].split(")")[0]}
-        assert set(matcher.split('"')[1].split("|")) == about
+    post(
+        alertmanager,
+        [
+            alert("RecsysServingSkew", pair="test_online", model="v1"),
+            alert("RecsysPrunedFeatures", pair="test_online", model="v2"),
+            alert("RecsysScoreShift", pair="test_online", model="v3"),
+            alert("RecsysFeatureSkew", model="v4", feature="age"),
+            alert("RecsysFeatureSkew", model="v4", feature="city"),
+            alert("RecsysTimeTravel", recommender="news", pair="test_online", model="v1"),
+        ],
+    )
+    assert_groups(
+        alertmanager,
+        Group("page", "shop", ("RecsysPrunedFeatures", "RecsysServingSkew")),
+        Group("ticket", "news", ("RecsysTimeTravel",)),
+        Group("ticket", "shop", (), held=("RecsysFeatureSkew", "RecsysFeatureSkew", "RecsysScoreShift")),
+    )

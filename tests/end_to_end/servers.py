@@ -23,7 +23,7 @@ class Alertmanager:
         program = shutil.which("alertmanager") or need("prometheus-alertmanager", "prometheus-alertmanager")
         config = yaml.safe_load((ROOT / "deploy/alertmanager.yml").read_text("utf-8"))
         for receiver in config["receivers"]:
-            for one in receiver["webhook_configs"]:
+            for one in receiver.get("webhook_configs", ()):
                 one["url"] = f"{webhook}/{receiver['name']}"
         for route in (config["route"], *config["route"]["routes"]):
             # Durations of the copy: messages leave at once, and the watchdog comes every two seconds.

@@ -1,0 +1,182 @@
+"""One incident, one message; maintenance and silences hold everything back: the real Alertmanager says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import yaml
+
+from tests.alerts.posted import SEVERITIES, Group, alert, assert_groups, delete, post, resolved, running
+from tests.end_to_end.servers import Alertmanager
+from tests.processes import ROOT
+
+CONFIG = yaml.safe_load((ROOT / "deploy/alertmanager.yml").read_text("utf-8"))
+OF_THE_MONITOR = {
+    "RecsysMonitorDown",
+    "RecsysWatchdog",
+    "RecsysConfigReloadFailed",
+    "RecsysHistoryErrors",
+    "RecsysSeriesBudgetReached",
+}
+OF_A_RECOMMENDER = {name: to for name, to in SEVERITIES.items() if name not in OF_THE_MONITOR}
+
+
+@pytest.fixture
+def alertmanager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Alertmanager]:
+    with running(tmp_path_factory.mktemp("alertmanager")) as server:
+        yield server
+
+
+def of(severity: str) -> tuple[str, ...]:
+    """Every alert on a recommender with this severity, one of each."""
+    return tuple(sorted(name for name, to in OF_A_RECOMMENDER.items() if to == severity))
+
+
+def test_an_incident_with_every_page_and_ticket_that_there_is_is_one_message(
+    alertmanager: Alertmanager,
+) -> None:
+    post(alertmanager, [alert(name) for name in (*of("page"), *of("ticket"))])
+    stuck = ("RecsysMonitorStuck",)  # says less than RecsysRecommenderError
+    assert_groups(
+        alertmanager,
+        Group("page", "shop", tuple(name for name in of("page") if name not in stuck), held=stuck),
+        Group("ticket", "shop", (), held=of("ticket")),
+    )
+
+
+def test_tickets_of_one_incident_are_one_message_and_two_recommenders_are_two(
+    alertmanager: Alertmanager,
+) -> None:
+    lists = [alert("RecsysAnomaly", cause=cause) for cause in ("lists_empty", "few_items")]
+    drifts = [alert("RecsysDrift", metric=metric, by="pv", of="") for metric in ("failure", "coverage")]
+    elsewhere = [
+        alert("RecsysAnomaly", "news", cause="lists_empty"),
+        alert("RecsysHardRuleViolated", "video"),
+    ]
+    post(alertmanager, [*lists, *drifts, alert("RecsysSoftRuleViolated", rule="price"), *elsewhere])
+    assert_groups(
+        alertmanager,
+        Group(
+            "ticket",
+            "shop",
+            ("RecsysAnomaly", "RecsysAnomaly", "RecsysDrift", "RecsysDrift", "RecsysSoftRuleViolated"),
+        ),
+        Group("ticket", "news", ("RecsysAnomaly",)),
+        Group("page", "video", ("RecsysHardRuleViolated",)),
+    )
+
+
+def test_tickets_come_when_the_page_that_held_them_back_is_over(alertmanager: Alertmanager) -> None:
+    page, ticket = alert("RecsysAnomalySevere", cause="lists_empty"), alert("RecsysDrift", metric="failure")
+    post(alertmanager, [page, ticket])
+    assert_groups(
+        alertmanager,
+        Group("page", "shop", ("RecsysAnomalySevere",)),
+        Group("ticket", "shop", (), held=("RecsysDrift",)),
+    )
+    post(alertmanager, [resolved(page), ticket])
+    assert_groups(alertmanager, Group("ticket", "shop", ("RecsysDrift",)))
+
+
+def test_a_page_about_the_monitor_itself_holds_back_no_ticket_of_the_monitor(
+    alertmanager: Alertmanager,
+) -> None:
+    about = {"instance": "m:9108"}
+    post(
+        alertmanager,
+        [
+            alert("RecsysHistoryErrors", "", fault="full", **about),
+            alert("RecsysConfigReloadFailed", "", **about),
+            alert("RecsysRunsFail"),
+        ],
+    )
+    assert_groups(
+        alertmanager,
+        Group("page", "", ("RecsysHistoryErrors",)),
+        Group("ticket", "", ("RecsysConfigReloadFailed",)),
+        Group("ticket", "shop", (), held=("RecsysRunsFail",)),
+    )
+
+
+def test_maintenance_holds_back_all_of_its_recommender_and_nothing_of_another_or_of_the_monitor(
+    alertmanager: Alertmanager,
+) -> None:
+    mine = [alert(name) for name in (*of("page"), *of("ticket"))]
+    post(
+        alertmanager,
+        [
+            *mine,
+            alert("RecsysMaintenance"),
+            alert("RecsysHardRuleViolated", "news"),
+            alert("RecsysWatchdog", ""),
+            alert("RecsysMonitorDown", "", instance="m:9108"),
+            alert("RecsysMonitorDown", "shop", instance="m:9108"),
+        ],
+    )
+    assert_groups(
+        alertmanager,
+        Group("dead-man", "", ("RecsysWatchdog",)),
+        Group("nobody", "shop", ("RecsysMaintenance",)),
+        Group("page", "", ("RecsysMonitorDown",)),
+        Group("page", "news", ("RecsysHardRuleViolated",)),
+        Group("page", "shop", ("RecsysMonitorDown",), held=of("page")),
+        Group("ticket", "shop", (), held=of("ticket")),
+    )
+
+
+def test_what_stands_when_maintenance_ends_is_told_then(alertmanager: Alertmanager) -> None:
+    quiet, page = alert("RecsysMaintenance"), alert("RecsysHardRuleViolated", rule="blacklist")
+    post(alertmanager, [quiet, page])
+    assert_groups(
+        alertmanager,
+        Group("nobody", "shop", ("RecsysMaintenance",)),
+        Group("page", "shop", (), held=("RecsysHardRuleViolated",)),
+    )
+    post(alertmanager, [resolved(quiet), page])
+    assert_groups(alertmanager, Group("page", "shop", ("RecsysHardRuleViolated",)))
+
+
+def test_a_silence_on_a_recommender_holds_everything_of_it_back_until_it_is_expired(
+    alertmanager: Alertmanager,
+) -> None:
+    now = datetime.now(UTC)
+    silence = {
+        "matchers": [{"name": "recommender", "value": "shop", "isRegex": False, "isEqual": True}],
+        "startsAt": now.isoformat(),
+        "endsAt": (now + timedelta(hours=2)).isoformat(),
+        "createdBy": "test",
+        "comment": "move of the shop",
+    }
+    made = post(alertmanager, silence, "silences")["silenceID"]
+    post(alertmanager, [alert("RecsysHardRuleViolated"), alert("RecsysRunsFail")])
+    post(alertmanager, [alert("RecsysAnomaly", "news", cause="few_items")])
+    news = Group("ticket", "news", ("RecsysAnomaly",))
+    assert_groups(
+        alertmanager,
+        Group("page", "shop", (), held=("RecsysHardRuleViolated",)),
+        Group("ticket", "shop", (), held=("RecsysRunsFail",)),
+        news,
+    )
+    delete(alertmanager, f"silence/{made}")
+    assert_groups(
+        alertmanager,
+        Group("page", "shop", ("RecsysHardRuleViolated",)),
+        Group("ticket", "shop", (), held=("RecsysRunsFail",)),
+        news,
+    )
+
+
+def test_an_incident_of_days_is_not_told_every_hour() -> None:
+    told_again = {route["receiver"]: route.get("repeat_interval") for route in CONFIG["route"]["routes"]}
+    assert told_again["page"] == "4h"
+    assert CONFIG["route"]["repeat_interval"] == "3d"
+    assert told_again["ticket"] is None, "tickets go by the root's"
+
+
+def test_every_route_groups_by_the_recommender_alone_but_for_the_watchdog() -> None:
+    assert CONFIG["route"]["group_by"] == ["recommender"]
+    apart = [route["receiver"] for route in CONFIG["route"]["routes"] if "group_by" in route]
+    assert apart == ["dead-man"]
+    assert not [route for route in CONFIG["route"]["routes"] if "routes" in route]
