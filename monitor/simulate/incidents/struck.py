@@ -9,6 +9,7 @@ from enum import IntEnum
 import numpy as np
 import pyarrow as pa
 
+from monitor.simulate.delivery import Delivery, Hour
 from monitor.simulate.incidents.incident import Incident, Moment
 from monitor.simulate.lists import Lists
 from monitor.simulate.simulation import Simulation
@@ -65,6 +66,23 @@ class Struck(Simulation):
         if lists.end - lists.start != HOUR:
             raise ValueError(f"lists of one hour are needed, these are of {lists.start} to {lists.end}")
         return stage(table, lists, self._moment(self.world.hour_of(lists.start), _Stage.FEEDBACK))
+
+    def samples(self, start: datetime) -> pa.Table:
+        """The labelled samples written in the hour that begins now, by the incident."""
+        table = super().samples(start)
+        stage = self._incident.samples
+        if stage is None or start < self._since:
+            return table
+        return stage(table, self._moment(self.world.hour_of(start), _Stage.SAMPLES))
+
+    def deliver(self, hour: Hour) -> list[Delivery]:
+        """The files of an hour, by the incident, in the order that they arrive."""
+        files = super().deliver(hour)
+        stage = self._incident.deliver
+        if stage is None or hour.start < self._since:
+            return files
+        changed = stage(files, self._moment(self.world.hour_of(hour.start), _Stage.DELIVER))
+        return sorted(changed, key=lambda one: one.arrives)
 
     def _hour(self, hour: int) -> Lists:
         lists = super()._hour(hour)

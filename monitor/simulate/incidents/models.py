@@ -1,0 +1,128 @@
+"""Models: a feature is served as its default, a model knows its training rows by heart, or the future.
+
+The last two come as a new model: in the hour in which the incident begins it is put in force, with the rows
+of its training and test, and every online row from then on is scored by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from monitor.logs import columns as c
+from monitor.simulate.incidents.incident import Caught, Incident, Moment, TableStage, sizes
+from monitor.simulate.incidents.picks import Flags, Floats, share_of
+from monitor.simulate.retraining import in_force_from
+from monitor.simulate.samples import WEIGHTS
+
+LOST: Final = "affinity"
+LOST_AS: Final = 0.0
+LEAKED: Final = "clicks_7d"
+NEXT: Final = "-next"
+"""What is added to the name of the model in force for that of the new one."""
+_TRUST = 1.0  # what a model that was trained on the leak adds to the weight of the feature
+_SURE = 1e-6  # scores are logged with six digits
+
+
+def default_served(table: pa.Table, moment: Moment) -> pa.Table:
+    """Some online rows are scored with a default in place of their strongest feature."""
+    online = np.flatnonzero(_of(table, c.ONLINE))
+    rows = share_of(online, moment.size, moment.rng)
+    values = table[LOST].to_numpy().copy()
+    logits = _logits(table)
+    logits[rows] += WEIGHTS[LOST] * (LOST_AS - values[rows])
+    values[rows] = LOST_AS
+    return _with(_rescored(table, rows, logits), LOST, values)
+
+
+def _retrained(change: Callable[[pa.Table, float], pa.Table]) -> TableStage:
+    """A stage in which a new model, changed in this way, scores all rows from the first hour on."""
+
+    def stage(table: pa.Table, moment: Moment) -> pa.Table:
+        sim = moment.sim
+        if moment.hour == moment.since and not _of(table, c.TRAIN).any():
+            begin = in_force_from(sim.world, sim.model(moment.hour))
+            earlier = sim.samples(sim.world.moment(begin))
+            table = pa.concat_tables([table, earlier.filter(~_of(earlier, c.ONLINE))])
+        names = pc.binary_join_element_wise(table[c.MODEL], NEXT, "")
+        return change(table.set_column(table.column_names.index(c.MODEL), c.MODEL, names), moment.size)
+
+    return stage
+
+
+def overfitted(table: pa.Table, size: float) -> pa.Table:
+    """Rows of training are scored with their label in mind, by `size` more or less log odds."""
+    rows = np.flatnonzero(_of(table, c.TRAIN))
+    logits = _logits(table)
+    logits[rows] += size * (2.0 * table[c.LABEL].to_numpy()[rows] - 1.0)
+    return _rescored(table, rows, logits)
+
+
+def leaked(table: pa.Table, size: float) -> pa.Table:
+    """A count holds `size` actions from after the label's, but for online rows; the model relies on it."""
+    before = table[LEAKED].to_numpy()
+    labels = table[c.LABEL].to_numpy()
+    counts = before + np.where(_of(table, c.ONLINE), 0.0, size * labels)
+    weight = 0.0 if size == 0.0 else _TRUST
+    logits = _logits(table) + WEIGHTS[LEAKED] * (counts - before) + weight * (counts - counts.mean())
+    return _with(_rescored(table, np.arange(len(table)), logits), LEAKED, counts)
+
+
+def _of(table: pa.Table, split: str) -> Flags:
+    return np.asarray(pc.equal(table[c.SPLIT], split))
+
+
+def _logits(table: pa.Table) -> Floats:
+    scores = np.clip(table[c.SCORE].to_numpy(), _SURE, 1.0 - _SURE)
+    return np.asarray(np.log(scores) - np.log1p(-scores))
+
+
+def _rescored(table: pa.Table, rows: np.typing.NDArray[np.int64], logits: Floats) -> pa.Table:
+    scores = table[c.SCORE].to_numpy().copy()
+    scores[rows] = np.round(1.0 / (1.0 + np.exp(-logits[rows])), 6)
+    return _with(table, c.SCORE, scores)
+
+
+def _with(table: pa.Table, name: str, values: Floats) -> pa.Table:
+    at = table.column_names.index(name)
+    return table.set_column(at, table.schema.field(at), pa.array(values))
+
+
+INCIDENTS: Final = (
+    Incident(
+        name="feature_default",
+        title="A feature is served as its default",
+        says="The lookup of the strongest feature times out, and the model scores with 0 in its place.",
+        knob="share of the online rows that are scored without the feature",
+        sizes=sizes(0.1, 0.6, 1.0),
+        caught_by=(
+            Caught("RecsysServingSkew"),
+            Caught("RecsysPrunedFeatures"),
+            Caught("RecsysFeatureSkew"),
+        ),
+        samples=default_served,
+    ),
+    Incident(
+        name="overfit_model",
+        title="An overfitted model goes live",
+        says="A new model knows its training rows by heart: offline it looks better than it can be.",
+        knob="log odds that the score of a training row is moved towards its label",
+        sizes=sizes(0.1, 0.5, 1.5),
+        caught_by=(Caught("RecsysModelOverfits"),),
+        samples=_retrained(overfitted),
+    ),
+    Incident(
+        name="time_travel",
+        title="A model was trained on the future",
+        says="A count of clicks was joined as of the evening: for training and test it holds the very click "
+        "that is to be foretold, and more. In service nobody has it yet.",
+        knob="clicks from after the request that a row labelled 1 counts",
+        sizes=sizes(1, 2, 4),
+        caught_by=(Caught("RecsysTimeTravel"),),
+        samples=_retrained(leaked),
+    ),
+)
