@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from monitor.checks.judge import worst
+from monitor.checks.maintenance import covers
 from monitor.config.check import Checked
 from monitor.config.load import ConfigError, Problem, load_checked
 from monitor.config.models import Config
@@ -94,6 +95,7 @@ def backfill(path: Path, first: Moment, last: Moment, only: str | None) -> int:
                         recorded = store.record_window(
                             name, due.window, evaluation.runs,
                             fingerprint=due.fingerprint, rows=due.rows, evaluated_at=now,
+                            in_maintenance=covers(one.settings.maintenance, due.window),
                         )  # fmt: skip
                         changed += recorded.changed
                         judged.add(due.window)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
-from pydantic import BaseModel, Secret, SecretStr
+from pydantic import AwareDatetime, BaseModel, Secret, SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
@@ -72,7 +72,7 @@ def _word(kind: Any) -> str:
         return "mapping"
     words = {
         str: "text", int: "whole number", float: "number", bool: "`true` or `false`", Path: "path",
-        timedelta: "duration", datetime: "time", SecretStr: "text",
+        timedelta: "duration", datetime: "time", AwareDatetime: "time", SecretStr: "text",
     }  # fmt: skip
     return words.get(kind, "value")
 
@@ -88,7 +88,7 @@ def _default(field: FieldInfo) -> str:
         return "**required**"
     if isinstance(default, timedelta):
         return f"`{show_duration(default)}`"
-    if default is None or isinstance(default, BaseModel | Secret) or default in ((), {}):
+    if default is None or isinstance(default, BaseModel | Secret) or default in ((), {}, ""):
         return ""
     if isinstance(default, bool):
         return f"`{str(default).lower()}`"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from sqlalchemy import Connection, select
@@ -12,11 +13,12 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from monitor.history import schema
 from monitor.history.snapshot import CounterKey
-from monitor.results import VERDICTS, Result, Status
+from monitor.results import VERDICTS, Kind, Result, Status
 
 WINDOWS: Final = "recsys_windows_total"
 CHECK_RUNS: Final = "recsys_check_runs_total"
 RULE_VIOLATIONS: Final = "recsys_rule_violations_total"
+RULE_JUDGED: Final = "recsys_rule_judged_total"
 CORRECTIONS: Final = "recsys_corrections_total"
 UNDEFINED: Final = "recsys_undefined_total"
 OUTCOMES: Final = ("ok", "error", "interrupted")
@@ -60,21 +62,28 @@ def read(connection: Connection) -> dict[CounterKey, float]:
 
 
 def of_results(
-    recommender: str, results: Iterable[Result], before: Iterable[Result]
+    recommender: str, results: Iterable[Result], before: Iterable[Result], *, in_maintenance: bool = False
 ) -> dict[CounterKey, float]:
     """What the results of a window add, given those that the window had before: only what has risen.
 
     A rule that was violated in this window already adds nothing more: alerts watch the counter, and a
-    correction must not wake anybody a second time for the same window. Slices are left out: they count
-    the same violations once more.
+    correction must not wake anybody a second time for the same window. The rows that it has judged are
+    counted as its violations are, so that their ratio is one. Slices are left out: they count the same
+    violations once more. In maintenance soft rules add nothing: their error budget is not meant for it.
     """
-    before = list(before)
+    before, results = list(before), list(results)
+    if in_maintenance:
+        results = [_emptied(one) if one.labels.get("kind") == Kind.SOFT else one for one in results]
     old = _counted(recommender, before)
     told = set(_counted(recommender, [one for one in before if one.status is Status.VIOLATED]))
     return {
         name: 0 if name in told else max(0, count - old.get(name, 0))
         for name, count in _counted(recommender, results).items()
     }
+
+
+def _emptied(result: Result) -> Result:
+    return replace(result, violations=0, samples=0)
 
 
 def _counted(recommender: str, results: Iterable[Result]) -> Counter[CounterKey]:
@@ -84,7 +93,9 @@ def _counted(recommender: str, results: Iterable[Result]) -> Counter[CounterKey]
             continue
         if result.metric == "rule":
             labels = {name: result.labels.get(name, "") for name in ("rule", "kind")}
-            counted[key(RULE_VIOLATIONS, {"recommender": recommender, **labels})] += result.violations or 0
+            labels["recommender"] = recommender
+            counted[key(RULE_VIOLATIONS, labels)] += result.violations or 0
+            counted[key(RULE_JUDGED, labels)] += result.samples or 0
         elif result.status is Status.UNDEFINED:
             counted[key(UNDEFINED, {"recommender": recommender, "metric": result.metric})] += 1
     return counted

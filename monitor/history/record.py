@@ -62,6 +62,7 @@ def record(
     fingerprint: str,
     rows: int,
     evaluated_at: datetime,
+    in_maintenance: bool = False,
 ) -> Recorded:
     """Write what the checks found in a window, with the counters that follow from it."""
     held = _held(connection, recommender, window)
@@ -80,7 +81,10 @@ def record(
             continue
         changed = True
         first = first or now is None
-        for name, by in counters.of_results(recommender, fresh.values(), stored.values()).items():
+        counted = counters.of_results(
+            recommender, fresh.values(), stored.values(), in_maintenance=in_maintenance
+        )
+        for name, by in counted.items():
             added[name] = added.get(name, 0) + by
         if now is None:
             added |= counters.of_run(recommender, run.check, _outcome(run, fresh))

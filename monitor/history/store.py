@@ -95,13 +95,15 @@ class Store:
         fingerprint: str,
         rows: int,
         evaluated_at: datetime,
+        in_maintenance: bool = False,
     ) -> Recorded:
         """Write what the checks found in a window: results, evidence, marker and counters, or nothing.
 
         Writing the same again changes nothing. Other results take the place of the old ones; those that are
         no longer given are gone. Only another `fingerprint` of the data makes it a correction.
         `recsys_windows_total` counts a window under its worst status over the checks when that status is
-        first reached, so give all checks in one call where they are at hand.
+        first reached, so give all checks in one call where they are at hand. `in_maintenance` leaves the
+        window out of the error budgets of soft rules.
         """
         with self._database.writing() as connection:
             return record.record(
@@ -112,6 +114,7 @@ class Store:
                 fingerprint=fingerprint,
                 rows=rows,
                 evaluated_at=evaluated_at,
+                in_maintenance=in_maintenance,
             )
 
     def evaluated(

@@ -25,6 +25,7 @@ from monitor.results import VERDICTS, Kind, Status
 from monitor.service.families import MONITOR, RULES, SLICE_LABELS, STATUSES, Family, Part, all_families
 from monitor.service.families import metric_family_name as family_name
 from monitor.service.states import Labels, Values, label, set_status, tell_state, verdict
+from monitor.service.tally import OF_RULES
 
 CHECK_ENDS: Final = ("ok", "error", "interrupted")
 SCHEDULER_OUTCOMES: Final = ("ok", "failed", "missed", "overrun")
@@ -237,12 +238,14 @@ def _has_left(labels: Mapping[str, str], states: Mapping[str, RecommenderState])
 def _from_the_start(state: RecommenderState) -> Iterator[tuple[str, Labels]]:
     own = state.name
     for info in state.rules:
-        yield "recsys_rule_violations_total", (own, info.rule, info.kind.value)
+        for name in OF_RULES:
+            yield name, (own, info.rule, info.kind.value)
     for series in state.series:
         result = series.result
         if result.metric == "rule":
             kind = result.labels.get("kind", Kind.HARD.value)
-            yield "recsys_rule_violations_total", (own, result.labels.get("rule", ""), kind)
+            for name in OF_RULES:
+                yield name, (own, result.labels.get("rule", ""), kind)
         elif result.metric in ALL_SPECS:
             yield "recsys_undefined_total", (own, result.metric)
     yield "recsys_corrections_total", (own,)

@@ -140,7 +140,15 @@ RULES: Final = (
         "recsys_rule_violations_total",
         "counter",
         "Violations of the rule in all judged windows. Starts at 0 for every configured rule, counts each "
-        "window once (corrections by late data are left out), and survives restarts.",
+        "window once (corrections by late data are left out), and survives restarts. Windows in maintenance "
+        "are left out of a soft rule's.",
+        _RULE,
+    ),
+    Family(
+        "recsys_rule_judged_total",
+        "counter",
+        "Rows (or lists) judged by the rule in all windows, counted as its violations are: what a soft rule "
+        "has used of its error budget is the ratio of the two over its threshold.",
         _RULE,
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from itertools import product
 
 from monitor.expectations.suites import LoadedRule
 from monitor.history.errors import Fault, StoreError
@@ -13,7 +14,7 @@ from monitor.history.store import Store
 
 RUNS = "recsys_scheduler_runs_total"
 STORE_ERRORS = "recsys_store_errors_total"
-VIOLATIONS = "recsys_rule_violations_total"
+OF_RULES = ("recsys_rule_violations_total", "recsys_rule_judged_total")
 OUTCOMES = ("ok", "failed", "missed", "overrun")
 
 
@@ -33,8 +34,8 @@ class Tally:
         with self._lock:
             for outcome in OUTCOMES:
                 self._waiting[_key(RUNS, recommender=recommender, outcome=outcome)] += 0
-            for rule in rules:
-                self._waiting[_key(VIOLATIONS, recommender=recommender, rule=rule.name, kind=rule.kind)] += 0
+            for rule, name in product(rules, OF_RULES):
+                self._waiting[_key(name, recommender=recommender, rule=rule.name, kind=rule.kind)] += 0
 
     def ran(self, recommender: str, outcome: str) -> None:
         """Count one scheduled run."""

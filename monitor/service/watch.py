@@ -9,6 +9,7 @@ from pathlib import Path
 
 from monitor.checks.evaluate import MARKERS, Evaluation, Evaluator
 from monitor.checks.health import health_run, needed
+from monitor.checks.maintenance import covers
 from monitor.checks.runtime import Runtime
 from monitor.checks.settings import RecommenderSettings
 from monitor.expectations.suites import LoadedRule
@@ -140,6 +141,7 @@ class Watch:
         recorded = self.store.record_window(
             self.name, due.window, [*evaluation.runs, *self._health(evaluation)],
             fingerprint=due.fingerprint, rows=due.rows, evaluated_at=now,
+            in_maintenance=covers(self.settings.maintenance, due.window),
         )  # fmt: skip
         log.info(
             "%s: judged %s of %s to %s, %d rows%s%s",
