@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from monitor.logs import columns as c
 from monitor.simulate.draws import Stage, bell, keyed
-from monitor.simulate.lists import Lists, item_names, micros, named, timestamps, user_names
+from monitor.simulate.lists import Ints, Lists, item_names, micros, named, timestamps, user_names
 from monitor.simulate.ranking import Ranking
 from monitor.simulate.retraining import click_level
 from monitor.simulate.seasons import mood
@@ -17,6 +17,7 @@ CLICK = "click"
 MEAN_DELAY, LONGEST_DELAY = 3.0, 20.0
 """Minutes from a list to its click: exponential, cut off."""
 
+_CHUNK = 16_384  # requests looked at at once
 _HOUR = 3.6e9  # microseconds
 _SCENES = 0.15  # how far scenes differ in how gladly people click
 
@@ -29,20 +30,11 @@ def clicks(lists: Lists, world: World, ranking: Ranking) -> pa.Table:
     Scores play no part: what people want does not depend on what the ranker says. Whether a place is clicked
     depends on its user, time, item and position alone, so that other rows may come and go.
     """
-    request, place = np.nonzero(lists.shown & (lists.items >= 0))
-    users, times = lists.users[request], lists.times[request]
-    items = lists.items[request, place]
-    scenes = np.arange(len(world.scenes))
-    level = np.exp(_SCENES * bell(keyed(world.seed, Stage.SCENE_LEVEL, scenes)))[lists.scenes]
-    level *= click_level(world, lists.models) * np.where(lists.arms > 0, 1 + world.arm_lift, 1.0)
-    level *= mood((lists.times - micros(world.start)) / _HOUR)
-    chance = ranking.chance(ranking.utility(users, items)) * level[request]
-    chance /= (place + 1.0) ** world.position_bias
-    clicked = np.flatnonzero(keyed(world.seed, Stage.CLICK, times, users, place) < chance)
-    request, users, items = request[clicked], users[clicked], items[clicked]
-    luck = keyed(world.seed, Stage.DELAY, times[clicked], users, place[clicked])
-    minutes = -MEAN_DELAY * np.log1p(-luck * -np.expm1(-LONGEST_DELAY / MEAN_DELAY))
-    at = times[clicked] + (minutes * 60e6).astype(np.int64)
+    request, place = _clicked(lists, world, ranking)
+    times, users, items = lists.times[request], lists.users[request], lists.items[request, place]
+    luck = keyed(world.seed, Stage.DELAY, times, users, place)
+    minutes = -MEAN_DELAY * np.log1p(luck * np.expm1(-LONGEST_DELAY / MEAN_DELAY))
+    at = times + (minutes * 60e6).astype(np.int64)
     order = np.argsort(at, kind="stable")
     people, person = np.unique(users[order], return_inverse=True)
     goods, good = np.unique(items[order], return_inverse=True)
@@ -55,3 +47,23 @@ def clicks(lists: Lists, world: World, ranking: Ranking) -> pa.Table:
             c.REQUEST_ID: pa.array(lists.request_ids, pa.string()).take(pa.array(request[order])),
         }
     )
+
+
+def _clicked(lists: Lists, world: World, ranking: Ranking) -> tuple[Ints, Ints]:
+    """The places that are clicked: their requests, and their numbers from 0."""
+    scenes = np.arange(len(world.scenes))
+    level = np.exp(_SCENES * bell(keyed(world.seed, Stage.SCENE_LEVEL, scenes)))[lists.scenes]
+    level *= click_level(world, lists.models) * np.where(lists.arms > 0, 1 + world.arm_lift, 1.0)
+    level *= mood((lists.times - micros(world.start)) / _HOUR)
+    there = lists.shown & (lists.items >= 0)
+    found = [(np.empty(0, np.int64), np.empty(0, np.int64))]
+    for low in range(0, len(lists), _CHUNK):
+        request, place = np.nonzero(there[low : low + _CHUNK])
+        request += low
+        users = lists.users[request]
+        chance = ranking.chance(ranking.utility(users, lists.items[request, place])) * level[request]
+        chance /= (place + 1.0) ** world.position_bias
+        clicked = keyed(world.seed, Stage.CLICK, lists.times[request], users, place) < chance
+        found.append((request[clicked], place[clicked]))
+    requests, places = zip(*found, strict=True)
+    return np.concatenate(requests), np.concatenate(places)

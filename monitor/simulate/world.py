@@ -58,7 +58,7 @@ class World:
     scenes: tuple[Scene, ...] = (Scene("home", 3300.0), Scene("detail", 650.0), Scene("search", 200.0, 0.2))
     users: int = 20_000
     """People who come back all the time; new ones are numbered from here on."""
-    user_skew: float = 0.6
+    user_skew: float = 0.5
     """Zipf's exponent of how often each of them comes."""
     new_users_per_hour: int = 60
     new_user_share: float = 0.03
