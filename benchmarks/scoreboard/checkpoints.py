@@ -1,0 +1,59 @@
+"""A monitor at a moment, as a folder: what it needs to go on from there, as often as one likes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from benchmarks.scoreboard.series import Recorded
+from benchmarks.scoreboard.watched import Watched
+
+_MOMENT: Final = "moment.json"
+_SERIES: Final = "series.parquet"
+_COPIED: Final = ("state", "rules")
+_ENGINES_OWN: Final = "spill"
+
+
+def save(watched: Watched, where: Path) -> None:
+    """Copy what the monitor of a folder has, between two of its turns; one that is there gives way."""
+    part = where.with_name(f".{where.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    watched.daemon._picture.write_counters()  # as on a stop
+    _copy(watched.folder, part)
+    watched.recorded.write(part / _SERIES)
+    (part / _MOMENT).write_text(json.dumps(watched.now.isoformat()), "utf-8")
+    shutil.rmtree(where, ignore_errors=True)
+    part.rename(where)
+
+
+def restore(where: Path, folder: Path) -> None:
+    """Make `folder` what was saved."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    _copy(where, folder)
+
+
+def moment(where: Path) -> datetime | None:
+    """The moment that was saved; None where nothing was."""
+    path = where / _MOMENT
+    return datetime.fromisoformat(json.loads(path.read_text("utf-8"))) if path.exists() else None
+
+
+def series(where: Path) -> Recorded:
+    """What had been scraped until then."""
+    return Recorded.read(where / _SERIES)
+
+
+def _copy(source: Path, target: Path) -> None:
+    for name in _COPIED:
+        shutil.copytree(source / name, target / name, ignore=shutil.ignore_patterns(_ENGINES_OWN))
+    for path in source.glob("*.*"):
+        if path.is_file() and path.name not in (_MOMENT, _SERIES):
+            shutil.copy2(path, target / path.name)
+    # Files of a log are replaced and never written to again, so a second name will do.
+    shutil.copytree(source / "logs", target / "logs", copy_function=os.link)

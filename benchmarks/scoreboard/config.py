@@ -1,0 +1,76 @@
+"""The config of the monitor that is put to the test: every log, every pack of rules that fits, and bands."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from benchmarks.scoreboard.alerts import ROOT
+from monitor.simulate.shop import AVAILABLE_FROM, AVAILABLE_UNTIL
+from monitor.simulate.simulation import IMPRESSIONS
+from monitor.simulate.world import World
+
+NAME: Final = "shop"
+BLACKLIST: Final = "blacklist.csv"
+_PACKS: Final[dict[str, dict[str, Any]]] = {
+    "blacklist": {"blacklist": BLACKLIST},
+    "catalog": {"available_from": AVAILABLE_FROM, "available_until": AVAILABLE_UNTIL},
+    "lists": {},
+    "order": {},
+    "scores": {},
+    "time": {},
+    "arithmetic": {"denominators": [IMPRESSIONS], "underflow": ["score"]},
+}
+
+
+def write_config(folder: Path, world: World) -> Path:
+    """Write the config of a monitor in `folder`, and its rules beside it; the config's path.
+
+    The packs are copied, and read as a team's own files are, so that an incident can break one.
+    """
+    suites = folder / "rules"
+    suites.mkdir(parents=True, exist_ok=True)
+    for pack in _PACKS:
+        shutil.copyfile(ROOT / "rules" / "business" / f"{pack}.yaml", suites / f"{pack}.yaml")
+    path = folder / "config.yaml"
+    path.write_text(yaml.safe_dump(config(world), sort_keys=False), "utf-8")
+    return path
+
+
+def config(world: World) -> dict[str, Any]:
+    """The whole config."""
+    return {
+        "state": "state",
+        "log": {"level": "warning"},
+        "engine": {"threads": 1},  # every run has a core of its own
+        "recommenders": [
+            {
+                "name": NAME,
+                "logs": {log: {"path": f"logs/{log}/*.parquet"} for log in LOGS},
+                "window": "1h",
+                "lateness": "5m",
+                "max_wait": "30m",
+                "rules": [
+                    {"suite": f"rules/{pack}.yaml", **({"parameters": given} if given else {})}
+                    for pack, given in _PACKS.items()
+                ],
+                "metrics": {"attribution": "30m", "score_range": [0, 1]},
+                "slices": {"by": ["scene", "model", "user_activity"]},
+                "experiments": [
+                    {
+                        "name": "ranker",
+                        "column": "arm",
+                        "split": dict.fromkeys(world.arms, 1),
+                        "start": world.start.isoformat(),
+                    }
+                ],
+                "bands": {"holidays": [day.isoformat() for day in world.holidays]},
+            }
+        ],
+    }
+
+
+LOGS: Final = ("exposures", "feedback", "catalog", "samples")

@@ -1,0 +1,57 @@
+"""Incidents of the monitor itself: its history has no room, a rule file has a mistake."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy import text
+
+from benchmarks.scoreboard.play import Operation
+from benchmarks.scoreboard.watched import MINUTE, Watched
+from monitor.simulate.incidents.incident import Incident
+
+_NO_LIMIT: Final = 1_073_741_823  # pages
+
+
+def operation(incident: Incident, size: float, since: datetime) -> Operation:
+    """What the incident does to the monitor, minute by minute. Raises ValueError where it is not known."""
+    match incident.operation:
+        case "history_full":
+            return _history_full(since, since + timedelta(hours=size))
+        case "rule_file_broken":
+            return _rule_file_broken(since, int(size))
+        case None:
+            return lambda _watched, _minute: False
+    raise ValueError(f"{incident.operation!r} is nothing that can be done to a monitor")
+
+
+def _history_full(since: datetime, until: datetime) -> Operation:
+    """Between the two times the database takes not one page more."""
+
+    def act(watched: Watched, minute: datetime) -> bool:
+        if minute not in (begins, ends):
+            return False
+        with watched.daemon.store.reading() as connection:
+            pages = connection.execute(text("PRAGMA page_count")).scalar_one()
+            limit = pages if minute == begins else _NO_LIMIT
+            connection.execute(text(f"PRAGMA max_page_count = {limit}"))
+        return True
+
+    begins = since + MINUTE
+    ends = max(begins + MINUTE, begins + (until - since) // MINUTE * MINUTE)
+    return act
+
+
+def _rule_file_broken(since: datetime, files: int) -> Operation:
+    """So many files get a line that is no YAML, and the monitor is told to read its config again."""
+
+    def act(watched: Watched, minute: datetime) -> bool:
+        if minute != since + MINUTE:
+            return False
+        for path in sorted((watched.folder / "rules").glob("*.yaml"))[:files]:
+            path.write_text(path.read_text("utf-8") + "  - rule: [not closed\n", "utf-8")
+        watched.reload()
+        return True
+
+    return act

@@ -1,0 +1,79 @@
+"""A simulation's logs, delivered to a monitor as the hours pass."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import pyarrow.parquet as pq
+
+from benchmarks.scoreboard.config import BLACKLIST, LOGS
+from benchmarks.scoreboard.watched import MINUTE, Watched
+from monitor.simulate.simulation import Delivery, Simulation
+from monitor.simulate.world import HOUR
+
+_ROTATED: Final = ("exposures", "feedback")
+_KEPT: Final = timedelta(hours=8)
+_STILL_COMING: Final = 3  # hours after its end by which every file of an hour has come
+_BY_THE_CLOCK: Final = (0, 31)  # minutes of an hour: it has ended; `max_wait` is over
+
+Operation = Callable[[Watched, datetime], bool]
+"""What somebody does to the monitor at a minute; whether anything was done."""
+
+
+def play(
+    watched: Watched,
+    simulation: Simulation,
+    begin: datetime,
+    end: datetime,
+    operation: Operation = lambda _watched, _minute: False,
+) -> Iterator[datetime]:
+    """Deliver what arrives from `begin` to `end` and let the monitor have its turns; gives each hour's end.
+
+    Files lie as they would on a disk: written when they arrive, with that as their time, and rotated away.
+    """
+    first = max(simulation.world.start, begin - _STILL_COMING * HOUR)
+    waiting = [one for hour in hours(first, begin) for one in simulation.files(hour) if one.arrives > begin]
+    for log in LOGS:
+        (watched.folder / "logs" / log).mkdir(parents=True, exist_ok=True)
+    (watched.folder / BLACKLIST).write_text("\n".join(["item_id", *simulation.blacklist, ""]), "utf-8")
+    for hour in hours(begin, end):
+        waiting += simulation.files(hour)
+        for minute in (hour + past * MINUTE for past in range(1, 61)):
+            landed = [one for one in waiting if one.arrives <= minute]
+            for one in landed:
+                land(watched.folder, one)
+            if landed:
+                waiting = [one for one in waiting if one.arrives > minute]
+            done = operation(watched, minute)
+            if landed or done or not watched.idle or minute.minute in _BY_THE_CLOCK:
+                watched.turn(minute)
+        rotate(watched.folder, hour)
+        yield hour + HOUR
+
+
+def hours(begin: datetime, end: datetime) -> list[datetime]:
+    """The start of every hour from `begin` on that ends by `end`."""
+    return [begin + number * HOUR for number in range((end - begin) // HOUR)]
+
+
+def land(folder: Path, delivery: Delivery) -> None:
+    """Write a file as a careful writer does, with the time at which it arrives."""
+    path = folder / "logs" / delivery.log / delivery.name
+    part = path.with_name(f".{path.name}.part")
+    pq.write_table(delivery.table, part)
+    moment = delivery.arrives.timestamp()
+    os.utime(part, (moment, moment))
+    part.replace(path)
+
+
+def rotate(folder: Path, now: datetime) -> None:
+    """Delete the files that nobody reads any more, as the rotation of a log would."""
+    oldest = (now - _KEPT).timestamp()
+    for log in _ROTATED:
+        for path in (folder / "logs" / log).glob("*.parquet"):
+            if path.stat().st_mtime < oldest:
+                path.unlink()
