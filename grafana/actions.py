@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from grafana.panels import OURS, Panel, graph, ours
-from monitor.metrics.catalogue import ALL_SPECS
+from monitor.metrics.catalogue import ALL_SPECS, SPECS
 from monitor.metrics.family import MetricSpec
 from monitor.metrics.health_specs import HEALTH_SPECS
 from monitor.metrics.model_specs import MODEL_LABEL, SPLIT_LABEL
@@ -59,6 +59,7 @@ def panel(
         return f"{largest}({most}, {series})" if largest else series
 
     parts: tuple[Part, ...] = ("", "lower", "upper") if spec.interval else ("",)
+    compared = spec.name in SPECS and not further  # with its past: the metrics of windows, not of models
     title = spec.name.replace("_", " ").replace("auc", "AUC")
     told = [spec.help]
     if most is not None:
@@ -71,4 +72,5 @@ def panel(
         [(asked(part), f"{legend} {part}".rstrip()) for part in parts],
         unit=_UNITS[spec.unit],
         dashed=("B", "C")[: len(parts) - 1],
+        of_the_past=spec.name if compared else "",
     )

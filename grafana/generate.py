@@ -17,7 +17,7 @@ from grafana_foundation_sdk.builders import dashboard
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import dashboard as shapes
 
-from grafana import actions, models
+from grafana import actions, anomalies, models
 from grafana.health import reach, scores, variety, volumes
 from grafana.inside import itself, logs
 from grafana.panels import DATASOURCE, Panel
@@ -105,12 +105,27 @@ def of_models() -> dashboard.Dashboard:
     )
 
 
+def of_the_past() -> dashboard.Dashboard:
+    """What is unlike the past of a recommender: causes, deviations from bands, drift."""
+    return board(
+        "recsys-anomalies",
+        "Recommenders: anomalies",
+        "Causes of anomalies, the series that are out of their bands, and metrics that slide over days.",
+        (
+            ("Anomalies", anomalies.causes()),
+            ("Deviations", anomalies.deviations()),
+            ("Drift", anomalies.drifts()),
+        ),
+    )
+
+
 def dashboards() -> dict[str, str]:
     """The text of every dashboard by the name of its file."""
-    first = _text(overview())
+    first, unlike = _text(overview()), _text(of_the_past())
     return {
         "overview.json": first,
-        "feedback.json": _text(feedback(first)),
+        "anomalies.json": unlike,
+        "feedback.json": _text(feedback(first + unlike)),
         "models.json": _text(of_models()),
     }
 

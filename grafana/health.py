@@ -13,6 +13,7 @@ def volumes() -> Sequence[Panel]:
             "Volume",
             "Requests, users, exposures and distinct items of the window.",
             [(f"recsys_volume{OURS}", "{{recommender}} {{by}}")],
+            of_the_past="volume",
             unit="short",
             logarithmic=True,
         ),
@@ -21,12 +22,14 @@ def volumes() -> Sequence[Panel]:
             "Actions",
             "Actions of each event, whether a list is found for them or not.",
             [(f"recsys_action_volume{OURS}", "{{recommender}} {{event}}")],
+            of_the_past="action_volume",
             unit="short",
         ),
         graph(
             "Catalog items",
             "Distinct items that the catalog holds.",
             [(f"recsys_catalog_items{OURS}", "{{recommender}}")],
+            of_the_past="catalog_items",
             unit="short",
         ),
     )
@@ -69,6 +72,7 @@ def reach() -> Sequence[Panel]:
                 (f"recsys_coverage_unknown_items{OURS}", "{{recommender}} unknown items"),
                 (f"100 * recsys_unknown_category_ratio{OURS}", "{{recommender}} % without category"),
             ],
+            of_the_past="coverage_unknown_items",
             unit="short",
         ),
     )
@@ -85,12 +89,14 @@ def variety() -> Sequence[Panel]:
                 (f"recsys_gini_exposed{OURS}", "{{recommender}} gini, shown items"),
                 (f"recsys_matthew_effect{OURS}", "{{recommender}} Matthew effect"),
             ],
+            of_the_past="gini|gini_exposed|matthew_effect",
             unit="none",
         ),
         graph(
             "Share of the most shown items",
             "Share of all exposures that the single top item and the top 1 % and 10 % of items take.",
             [(f"recsys_popularity_share_ratio{OURS}", "{{recommender}} {{by}}")],
+            of_the_past="popularity_share",
             unit="percentunit",
         ),
         metric(
@@ -110,6 +116,7 @@ def variety() -> Sequence[Panel]:
             "Personalization",
             "How unlike the items of two users are: 0 all see the same, 1 nothing in common.",
             [(f"recsys_personalization{OURS}", "{{recommender}}")],
+            of_the_past="personalization",
             unit="none",
         ),
         metric(
@@ -128,6 +135,7 @@ def variety() -> Sequence[Panel]:
             "Average popularity",
             "How often the items now shown were shown (or acted on) in the history, on average.",
             [(f"recsys_average_popularity{OURS}", "{{recommender}}")],
+            of_the_past="average_popularity",
             unit="short",
         ),
     )
@@ -147,6 +155,7 @@ def scores() -> Sequence[Panel]:
             "Importance weights",
             "The smallest and the largest weight 1 / propensity. Huge weights make estimates a lottery.",
             [(f"recsys_importance_weight{OURS}", "{{recommender}} {{by}}")],
+            of_the_past="importance_weight",
             unit="short",
             logarithmic=True,
         ),
@@ -157,6 +166,7 @@ def scores() -> Sequence[Panel]:
                 (f"recsys_effective_sample_size{OURS}", "{{recommender}}"),
                 (f"recsys_effective_sample_size_samples{OURS}", "{{recommender}} exposures"),
             ],
+            of_the_past="effective_sample_size",
             unit="short",
             dashed=("B",),
         ),
@@ -164,6 +174,7 @@ def scores() -> Sequence[Panel]:
             "Low propensities",
             "Share of propensities below `min_propensity`.",
             [(f"recsys_low_propensity_ratio{OURS}", "{{recommender}}")],
+            of_the_past="low_propensity",
             unit="percentunit",
         ),
     )

@@ -22,6 +22,8 @@ STATES: Final = (
     ("violated", 6, "red"),
 )
 
+_REFS: Final = "ABCDEF"
+
 Panel = timeseries.Panel | stat.Panel | statetimeline.Panel
 
 
@@ -72,10 +74,17 @@ def graph(
     *,
     unit: str,
     dashed: Sequence[str] = (),
+    of_the_past: str = "",
     bars: bool = False,
     logarithmic: bool = False,
 ) -> timeseries.Panel:
-    """Lines (or bars) over time, two panels to a row; the queries named in `dashed` are thin and dashed."""
+    """Lines (or bars) over time, two panels to a row; the queries named in `dashed` are thin and dashed.
+
+    `of_the_past` are the metrics, as a regular expression, whose bands are drawn as dotted lines beside them.
+    """
+    around = expected(of_the_past) if of_the_past else ()
+    lines = (*lines, *around)
+    description += " Dotted: what is expected from its own past, and the band of it." if around else ""
     panel = (
         timeseries.Panel()
         .title(title)
@@ -100,8 +109,15 @@ def graph(
     if logarithmic:
         scale = common.ScaleDistributionConfig().type(models.ScaleDistribution.LOG).log(10)
         panel = panel.scale_distribution(scale)
-    for ref, (expression, legend) in zip("ABCDEF", lines, strict=False):
+    for ref, (expression, legend) in zip(_REFS, lines, strict=False):
         panel = panel.with_target(query(ref, expression, legend))
+    for ref in _REFS[len(lines) - len(around) : len(lines)]:
+        dotted = [
+            shapes.DynamicConfigValue(id_val="custom.lineWidth", value=1),
+            shapes.DynamicConfigValue(id_val="custom.lineStyle", value={"fill": "dot", "dash": [2, 4]}),
+            shapes.DynamicConfigValue(id_val="color", value={"mode": "fixed", "fixedColor": "green"}),
+        ]
+        panel = panel.override_by_query(ref, dotted)
     for ref in dashed:
         thin = [
             shapes.DynamicConfigValue(id_val="custom.lineWidth", value=1),
@@ -109,6 +125,18 @@ def graph(
         ]
         panel = panel.override_by_query(ref, thin)
     return panel
+
+
+def expected(metrics: str) -> tuple[tuple[str, str], ...]:
+    """The queries, with their legends, of what these metrics are expected to be: the middle, then the band.
+
+    >>> [query for query, legend in expected("gini|novelty")][1]
+    'recsys_expected_lower{metric=~"gini|novelty", recommender=~"$recommender"}'
+    """
+    which = ours(f'metric=~"{metrics}"' if "|" in metrics else f'metric="{metrics}"')
+    legend = "{{recommender}} {{by}} {{of}}"
+    parts = (("", "expected"), ("_lower", "band, lower"), ("_upper", "band, upper"))
+    return tuple((f"recsys_expected{part}{which}", f"{legend} {name}") for part, name in parts)
 
 
 def metric(title: str, description: str, name: str, unit: str, *, by: bool = False) -> timeseries.Panel:
@@ -125,6 +153,7 @@ def metric(title: str, description: str, name: str, unit: str, *, by: bool = Fal
         ],
         unit={"ratio": "percentunit", "bits": "suffix: bit", "": "none"}[unit],
         dashed=("B", "C"),
+        of_the_past=name,
     )
 
 

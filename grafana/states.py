@@ -107,6 +107,21 @@ def rules() -> Sequence[Panel]:
             bars=True,
         ),
         graph(
+            "Violation ratio of a day",
+            "Share of the rows judged in a day that violate the rule; dashed: the threshold, the budget of a "
+            "soft rule. It shows a rate that no single window can tell from chance.",
+            [
+                (
+                    f"increase(recsys_rule_violations_total{OURS}[1d]) "
+                    f"/ increase(recsys_rule_judged_total{OURS}[1d])",
+                    legend,
+                ),
+                (f"recsys_rule_threshold_ratio{OURS}", f"{legend} threshold"),
+            ],
+            unit="percentunit",
+            dashed=("B",),
+        ),
+        graph(
             "Rows judged",
             "What every rule's ratio rests on in the last window.",
             [(f"recsys_rule_samples{OURS}", legend)],

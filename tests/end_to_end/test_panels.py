@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,27 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from monitor.simulate.traffic import Simulator, Traffic
+from tests.end_to_end.panel_queries import queries
 from tests.end_to_end.served import land_samples
 from tests.end_to_end.servers import Prometheus
-from tests.processes import ROOT, land, monitor, wait_for
+from tests.processes import land, monitor, wait_for
 
 MINUTE = timedelta(minutes=1)
-VARIABLES = {"$__rate_interval": "1m", "$__range": "1h", "$__interval": "1s", "$recommender": ".*"}
-
-
-def queries() -> Iterator[Any]:
-    """Each query of each panel, those of closed rows too."""
-    for path in sorted((ROOT / "grafana/dashboards").glob("*.json")):
-        board = json.loads(path.read_text("utf-8"))
-        for panel in flat(board["panels"]):
-            for number, target in enumerate(panel.get("targets", [])):
-                yield pytest.param(target["expr"], id=f"{path.stem}: {panel['title']} {number + 1}")
-
-
-def flat(panels: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    for panel in panels:
-        yield panel
-        yield from flat(panel.get("panels", []))
 
 
 @pytest.fixture(scope="module")
@@ -129,9 +112,6 @@ def write(folder: Path, simulator: Simulator, start: datetime, length: timedelta
     land(folder / "feedback" / name, pd.concat([done.assign(value=30.0), rated]))
 
 
-@pytest.mark.parametrize("expression", list(queries()))
+@pytest.mark.parametrize("expression", list(queries(of_the_past=False)))
 def test_a_panel_has_data(expression: str, prometheus: Prometheus) -> None:
-    for variable, value in VARIABLES.items():
-        expression = expression.replace(variable, value)
-    assert "$" not in expression
     wait_for(f"data for {expression}", lambda: prometheus.ask(expression), 5)

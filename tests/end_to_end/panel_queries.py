@@ -1,0 +1,42 @@
+"""The queries of the dashboards, as Grafana would send them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+
+from tests.processes import ROOT
+
+VARIABLES: Final = {"$__rate_interval": "1m", "$__range": "1h", "$__interval": "1s", "$recommender": ".*"}
+_OF_THE_PAST: Final = re.compile(r"\brecsys_(slice_)?(expected|deviation|drift|anomaly)")
+
+
+def queries(*, of_the_past: bool) -> Iterator[Any]:
+    """Each query of each panel, those of closed rows too: those that need days of history, or the others."""
+    for path in sorted((ROOT / "grafana/dashboards").glob("*.json")):
+        board = json.loads(path.read_text("utf-8"))
+        for panel in flat(board["panels"]):
+            for number, target in enumerate(panel.get("targets", [])):
+                expression = target["expr"]
+                if bool(_OF_THE_PAST.search(expression)) is of_the_past:
+                    name = f"{path.stem}: {panel['title']} {number + 1}"
+                    yield pytest.param(filled(expression), id=name)
+
+
+def filled(expression: str) -> str:
+    """The query with a value in the place of each variable."""
+    for variable, value in VARIABLES.items():
+        expression = expression.replace(variable, value)
+    assert "$" not in expression
+    return expression
+
+
+def flat(panels: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The panels, and those within closed rows."""
+    for panel in panels:
+        yield panel
+        yield from flat(panel.get("panels", []))
