@@ -86,6 +86,8 @@ def item_names(items: Ints) -> Texts:
 
 
 def _names(letter: str, digits: int, numbers: Ints) -> Texts:
+    if not numbers.size:  # zfill asks for the longest of its texts
+        return np.empty(numbers.shape, np.str_)
     return np.asarray(np.strings.add(letter, np.strings.zfill(numbers.astype(str), digits)))
 
 
