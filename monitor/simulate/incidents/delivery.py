@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -16,11 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from monitor.logs import columns as c
+from monitor.simulate.delivery import Delivery
 from monitor.simulate.incidents.incident import Caught, Incident, Moment, sizes
 from monitor.simulate.incidents.picks import Flags
-
-if TYPE_CHECKING:
-    from monitor.simulate.simulation import Delivery
 
 _SKEWED: Final = 0.1  # of the requests: one server of ten
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 import pyarrow as pa
 
+from monitor.simulate.delivery import Delivery
 from monitor.simulate.lists import Lists
-
-if TYPE_CHECKING:
-    from monitor.simulate.simulation import Delivery, Simulation
+from monitor.simulate.simulation import Simulation
 
 Size = Literal["small", "middle", "large"]
 Operation = Literal["history_full", "rule_file_broken"]
@@ -44,7 +43,7 @@ class Moment:
 ListsStage = Callable[[Lists, Moment], Lists]
 TableStage = Callable[[pa.Table, Moment], pa.Table]
 FeedbackStage = Callable[[pa.Table, Lists, Moment], pa.Table]
-DeliverStage = Callable[[Sequence["Delivery"], Moment], list["Delivery"]]
+DeliverStage = Callable[[Sequence[Delivery], Moment], list[Delivery]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from monitor.simulate.incidents.picks import Ints, changed
-from monitor.simulate.lists import Lists, join
-
-if TYPE_CHECKING:
-    from monitor.simulate.simulation import Simulation
+from monitor.simulate.lists import Lists
+from monitor.simulate.simulation import Simulation
 
 HOURS = 24
 
@@ -48,11 +45,11 @@ class Memory:
 def day_before(sim: Simulation, since: datetime) -> Memory:
     """What was shown in the day before `since`, or in as much of it as the world is old."""
     begin = max(since - timedelta(hours=HOURS), sim.world.start)
-    hours = range((since - begin) // timedelta(hours=1))
+    hours = (since - begin) // timedelta(hours=1)
     if not hours:
         none = np.empty(0, np.int64)
         return Memory(sim.lists(since), none, none, 1)
-    lists = join([sim.lists(begin + timedelta(hours=hour)) for hour in hours])
+    lists = sim.lists(begin, hours)
     scenes = len(sim.world.scenes)
     rows = np.flatnonzero(lists.lengths > 0)
     keys = lists.users[rows] * scenes + lists.scenes[rows]

@@ -15,12 +15,17 @@ from monitor.simulate.incidents.shelf import categories, numbers
 from monitor.simulate.lists import Lists
 
 FEW: Final = 20
+_CHUNK: Final = 4096  # lists drawn at once: chunk x pool floats are held in memory
 
 
 def _drawn(pool: Ints, weights: Floats, rows: int, width: int, rng: np.random.Generator) -> Ints:
     """`rows` lists of `width` different items of the pool, drawn by their weights (Gumbel's largest keys)."""
-    keys = np.log(weights) + rng.gumbel(size=(rows, len(pool)))
-    return pool[np.argsort(-keys, axis=1)[:, :width]]
+    drawn = np.empty((rows, width), np.int64)
+    for low in range(0, rows, _CHUNK):
+        part = drawn[low : low + _CHUNK]
+        keys = np.log(weights) + rng.gumbel(size=(len(part), len(pool)))
+        part[:] = pool[np.argsort(-keys, axis=1)[:, :width]]
+    return drawn
 
 
 def _from_pool(lists: Lists, pool: Ints, weights: Floats, moment: Moment) -> Lists:

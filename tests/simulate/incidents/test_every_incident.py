@@ -1,0 +1,251 @@
+"""What all incidents have in common."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import numpy as np
+import pytest
+import yaml
+
+from monitor.checks.anomalies import CAUSES
+from monitor.simulate.incidents.catalogue import INCIDENTS
+from monitor.simulate.incidents.describe import page
+from monitor.simulate.incidents.incident import SIZES, Caught, Moment
+from monitor.simulate.incidents.struck import Struck
+from monitor.simulate.simulation import Simulation
+from tests.conftest import ROOT
+from tests.simulate.incidents.conftest import (
+    LATER,
+    SHOP,
+    SINCE,
+    columns,
+    differing,
+    is_sound,
+    repeats,
+    rows_of,
+)
+
+NAMES = (
+    *(
+        "blacklist",
+        "expired",
+        "duplicates",
+        "empty_scene",
+        "empty_new_users",
+        "empty_everyone",
+        "lists_short",
+    ),
+    *("lists_stale", "novelty_gone", "popularity_collapse", "category_takeover", "catalog_shrinks"),
+    *("personalization_lost", "score_nan", "score_infinite", "score_constant", "score_saturated"),
+    *("score_underflown", "order_broken", "zero_denominators", "feature_default", "overfit_model"),
+    *("time_travel", "sample_ratio_mismatch", "bucket_hash_broken", "log_stops", "log_slows", "log_doubles"),
+    *("log_loses", "log_loses_scene", "clock_skew", "click_fraud", "click_logging_broken", "slow_drift"),
+    *("history_full", "rule_file_broken"),
+)
+WHOLE_LISTS = {"items", "scores", "lengths", "impressions"}
+TOUCHED = {  # the columns of the lists that an incident may change; it changes the first of them
+    "blacklist": {"items"},
+    "expired": {"items"},
+    "duplicates": {"items"},
+    "empty_scene": WHOLE_LISTS,
+    "empty_new_users": WHOLE_LISTS,
+    "empty_everyone": WHOLE_LISTS,
+    "lists_short": WHOLE_LISTS,
+    "lists_stale": WHOLE_LISTS,
+    "novelty_gone": WHOLE_LISTS,
+    "popularity_collapse": {"items"},
+    "category_takeover": {"items"},
+    "personalization_lost": {"items"},
+    "score_nan": {"scores"},
+    "score_infinite": {"scores"},
+    "score_constant": {"scores"},
+    "score_saturated": {"scores"},
+    "score_underflown": {"scores"},
+    "order_broken": {"items", "scores", "impressions"},
+    "zero_denominators": {"impressions"},
+    "sample_ratio_mismatch": {"arms"},
+    "bucket_hash_broken": {"arms"},
+}
+STAGES = ("lists", "feedback", "samples", "catalog", "deliver")
+NEW_MODEL = {"overfit_model", "time_travel"}  # of any size comes under a new name
+EVERY = [(name, size) for name in INCIDENTS for size in SIZES]
+OF_LISTS = [name for name, one in INCIDENTS.items() if one.lists]
+
+
+def struck_since_34_hours(name, size, healthy=None):
+    incident = INCIDENTS[name]
+    return Struck(healthy or Simulation(SHOP), incident, incident.sizes.get(size, size), SINCE)
+
+
+def same_rows(one, other):
+    if one.schema != other.schema:
+        return False
+    nulls = [[column.null_count for column in table.columns] for table in (one, other)]
+    return nulls[0] == nulls[1] and one.to_pandas().equals(other.to_pandas())  # where NaN equals NaN
+
+
+def same_files(one, other):
+    told = [[(each.log, each.name, each.arrives) for each in files] for files in (one, other)]
+    return told[0] == told[1] and all(
+        same_rows(first.table, second.table) for first, second in zip(one, other, strict=True)
+    )
+
+
+def test_the_catalogue_is_complete():
+    assert tuple(INCIDENTS) == NAMES
+    assert {name: one.name for name, one in INCIDENTS.items()} == {name: name for name in NAMES}
+
+
+def test_every_incident_happens_at_some_stage_or_is_an_operation():
+    for one in INCIDENTS.values():
+        stages = [stage for stage in STAGES if getattr(one, stage) is not None]
+        assert len(stages) + (one.operation is not None) == 1, one.name
+    assert set(TOUCHED) == set(OF_LISTS)
+
+
+def test_sizes_rise_and_every_text_is_there():
+    for one in INCIDENTS.values():
+        small, middle, large = (one.sizes[size] for size in SIZES)
+        assert 0 < small < middle < large, one.name
+        assert one.title, one.name
+        assert one.knob[-1:] not in ("", "."), one.name
+        assert one.says.endswith("."), one.name
+        assert not one.knob.startswith("share") or large <= 1, one.name
+        assert set(one.unseen) <= {"small"}, one.name
+        assert one.caught_by, one.name
+        assert one.windows == (72 if one.name == "slow_drift" else 2), one.name
+    assert {name for name, one in INCIDENTS.items() if one.hard} == {
+        "blacklist",
+        "expired",
+        "zero_denominators",
+    }
+
+
+def test_what_should_catch_is_an_alert_a_rule_or_a_cause_that_exists():
+    alerts, rules = set(), set()
+    for path in (ROOT / "rules" / "alerts").glob("*.yaml"):
+        groups = yaml.safe_load(path.read_text("utf-8"))["groups"]
+        alerts |= {rule["alert"] for group in groups for rule in group["rules"]}
+    for path in (ROOT / "rules" / "business").glob("*.yaml"):
+        rules |= {one["meta"]["rule"] for one in yaml.safe_load(path.read_text("utf-8"))["expectations"]}
+    for one in INCIDENTS.values():
+        for caught in one.caught_by:
+            assert caught.alert in alerts, one.name
+            assert caught.rule is None or caught.rule in rules, one.name
+            assert caught.cause is None or caught.cause in CAUSES, one.name
+
+
+def test_an_alert_is_the_one_meant_where_name_and_labels_are():
+    meant = Caught("RecsysHardRuleViolated", rule="blacklist")
+    alert = {"alertname": "RecsysHardRuleViolated", "rule": "blacklist", "recommender": "shop"}
+    assert meant.fits(alert)
+    assert not meant.fits(alert | {"rule": "item_expired"})
+    assert not meant.fits(alert | {"alertname": "RecsysSoftRuleViolated"})
+    assert not meant.fits({"alertname": "RecsysHardRuleViolated"})
+    assert str(meant) == "RecsysHardRuleViolated (rule=blacklist)"
+
+
+def test_the_page_is_the_one_that_the_code_writes():
+    assert (ROOT / "docs" / "incidents.md").read_text("utf-8") == page() + "\n"
+
+
+def test_the_example_of_the_page_runs():
+    code = page().split("```python\n")[1].split("```")[0]
+    names = {}
+    exec(code, names)
+    lists = names["lists"]
+    search = lists.scenes == [scene.name for scene in names["healthy"].world.scenes].index("search")
+    assert search.any()
+    assert (lists.lengths[search] == 0).all()
+    assert (lists.lengths[~search] > 0).mean() > 0.99
+
+
+@pytest.mark.parametrize("name", INCIDENTS)
+def test_before_it_begins_everything_is_healthy_to_the_byte(name, healthy):
+    before = SINCE - timedelta(hours=1)
+    assert same_files(struck_since_34_hours(name, "large", healthy).files(before), healthy.files(before))
+
+
+@pytest.mark.parametrize("name", [name for name in INCIDENTS if name not in NEW_MODEL])
+def test_a_size_of_0_changes_nothing(name, healthy):
+    assert same_files(struck_since_34_hours(name, 0.0, healthy).files(LATER), healthy.files(LATER))
+
+
+@pytest.mark.parametrize(("name", "size"), EVERY)
+def test_the_same_world_size_and_hour_give_the_same_files_whatever_was_asked_before(name, size):
+    one, other = struck_since_34_hours(name, size), struck_since_34_hours(name, size)
+    one.files(SINCE)
+    assert same_files(one.files(LATER), other.files(LATER))
+
+
+@pytest.mark.parametrize(("name", "size"), [(name, size) for name in OF_LISTS for size in SIZES])
+def test_only_the_columns_that_it_is_about_change(name, size, hour, healthy, strike):
+    struck = strike(name, size)
+    changes = differing(struck.lists(SINCE), hour)
+    assert changes
+    assert set(changes) <= TOUCHED[name]
+    assert is_sound(struck.lists(SINCE))
+    assert (repeats(struck.lists(SINCE)) > 0) == (name == "duplicates")
+    assert struck.catalog(SINCE).equals(healthy.catalog(SINCE))
+    assert struck.samples(SINCE).equals(healthy.samples(SINCE))
+
+
+@pytest.mark.parametrize("name", INCIDENTS)
+def test_columns_and_types_of_every_log_stay(name, healthy, strike):
+    expected = {one.log: one.table.schema for one in healthy.files(LATER)}
+    files = strike(name, "large").files(LATER)
+    assert {one.log: one.table.schema for one in files} == {
+        log: schema for log, schema in expected.items() if log in {one.log for one in files}
+    }
+    gone = set(expected) - {one.log for one in files}
+    assert gone == ({"feedback"} if name == "click_logging_broken" else set())
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+@pytest.mark.parametrize("name", OF_LISTS)
+def test_an_hour_without_requests_or_with_one_is_survived(name, rows, hour, healthy):
+    few = rows_of(hour, np.arange(rows))
+    incident = INCIDENTS[name]
+    for size in SIZES:
+        moment = Moment(healthy, SINCE, SINCE, incident.sizes[size], np.random.default_rng(0))
+        kept = {column: values.copy() for column, values in columns(few).items()}
+        found = incident.lists(few, moment)
+        assert len(found) == rows
+        assert set(differing(found, few)) <= TOUCHED[name]
+        assert is_sound(found)
+        assert all(np.array_equal(values, columns(few)[column]) for column, values in kept.items())
+
+
+@pytest.mark.parametrize("name", OF_LISTS)
+def test_an_hour_of_nothing_but_empty_lists_stays_as_it_is(name, hour, healthy):
+    blank = rows_of(hour, np.flatnonzero(hour.lengths == 0))
+    assert len(blank) > 0
+    incident = INCIDENTS[name]
+    moment = Moment(healthy, SINCE, SINCE, incident.sizes["large"], np.random.default_rng(0))
+    assert set(differing(incident.lists(blank, moment), blank)) <= {"arms"}
+
+
+@pytest.mark.parametrize("name", [name for name, one in INCIDENTS.items() if one.lists or one.feedback])
+def test_the_hour_of_the_healthy_simulation_is_not_written_to(name, hour, healthy):
+    incident = INCIDENTS[name]
+    kept = {column: values.copy() for column, values in columns(hour).items()}
+    moment = Moment(healthy, SINCE, SINCE, incident.sizes["large"], np.random.default_rng(0))
+    if incident.lists:
+        incident.lists(hour, moment)
+    else:
+        incident.feedback(healthy.feedback(hour), hour, moment)
+    assert all(values.tobytes() == columns(hour)[column].tobytes() for column, values in kept.items())
+
+
+def test_an_incident_begins_with_a_full_hour_of_the_world(healthy):
+    with pytest.raises(ValueError, match="full hour"):
+        Struck(healthy, INCIDENTS["blacklist"], 1, SINCE + timedelta(minutes=1))
+
+
+def test_clicks_are_changed_an_hour_at_a_time(strike):
+    struck = strike("click_fraud", "large")
+    with pytest.raises(ValueError, match="one hour"):
+        struck.feedback(struck.lists(SINCE, 2))
+    before = SINCE - timedelta(hours=2)
+    assert len(struck.feedback(struck.lists(before, 2))) > 0
