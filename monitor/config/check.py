@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from monitor.checks.settings import RecommenderSettings
+from monitor.config.check_bands import check_bands
 from monitor.config.check_engine import check_engine
 from monitor.config.check_experiments import check_experiments
 from monitor.config.check_health import check_health
@@ -51,6 +52,7 @@ def _check(config: Config, place: int, folder: Path) -> Checked:
         *check_slices(f"{where}.slices", settings),
         *check_objectives(f"{where}.objectives", settings),
         *check_health(f"{where}.health", settings),
+        *check_bands(f"{where}.bands", settings, config.history.retention),
         *check_experiments(f"{where}.experiments", settings),
         *check_models(f"{where}.models", settings),
         *check_without_exposures(where, settings),

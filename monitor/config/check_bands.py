@@ -1,0 +1,42 @@
+"""Can a band ever be drawn as it is asked for? Its metrics, its past, its slices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from monitor.checks.settings import RecommenderSettings
+from monitor.config.problems import Problem, nearest, show_duration
+from monitor.metrics.catalogue import SPECS
+
+
+def check_bands(where: str, settings: RecommenderSettings, retention: timedelta) -> Iterator[Problem]:
+    """Metrics that are none, and a past that is too short or is not kept."""
+    bands = settings.bands
+    if bands is None:
+        return
+    named = [
+        *((f"{where}.sliced[{place}]", name) for place, name in enumerate(bands.sliced)),
+        *((f"{where}.without[{place}]", name) for place, name in enumerate(bands.without)),
+        *(
+            (f"{where}.changes[{number}].metrics[{place}]", name)
+            for number, change in enumerate(bands.changes)
+            for place, name in enumerate(change.metrics)
+        ),
+    ]
+    for place, name in named:
+        if name not in SPECS:
+            close = nearest(name, SPECS)
+            hint = f"did you mean {close}?" if close else "docs/metrics/README.md lists them"
+            yield Problem(place, f"no metric is called {name[:80]!r}; {hint}")
+    if bands.history < bands.least * settings.window:
+        yield Problem(
+            f"{where}.history",
+            f"holds fewer than `least` ({bands.least}) windows of {show_duration(settings.window)}, so no band "
+            "could ever be drawn",
+        )
+    if bands.history > retention:
+        yield Problem(
+            f"{where}.history",
+            f"is longer than the history is kept (history.retention, {show_duration(retention)})",
+        )
