@@ -1,0 +1,41 @@
+"""docs/simulation.md runs, and says of the world what the world is."""
+
+from __future__ import annotations
+
+import doctest
+from pathlib import Path
+
+from monitor.simulate.oddities import DEPLOYS, DIP_FROM, DIP_LEFT, DIP_UNTIL, LATE
+from monitor.simulate.retraining import AT_HOUR, LEAST, MOST
+from monitor.simulate.samples import ONLINE_ROWS
+from monitor.simulate.seasons import DAY_LUCK, HOLIDAY, HOUR_LUCK
+from monitor.simulate.world import World
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "simulation.md"
+
+
+def test_the_example_of_the_page_runs():
+    found = doctest.testfile(str(PAGE), module_relative=False)
+    assert found.failed == 0
+    assert found.attempted > 7
+
+
+def test_the_numbers_of_the_page_are_those_of_the_code():
+    text = " ".join(PAGE.read_text(encoding="utf-8").split())
+    world = World()
+    assert DEPLOYS == ((1, 13), (3, 13))
+    assert round(DIP_LEFT * 10) == 1
+    assert DIP_UNTIL - DIP_FROM == 2
+    for said in (
+        f"like a Sunday with {HOLIDAY - 1:.0%}".replace("%", " %"),
+        f"{world.growth:.0%} a week".replace("%", " %"),
+        f"a day is {100 * DAY_LUCK:g} % off as a rule, an hour {100 * HOUR_LUCK:g} %",
+        f"{100 * world.new_user_share:g} % of the requests",
+        f"every seven days at {AT_HOUR:02d}:00; clicks and popularity move by {100 * LEAST:g} to {100 * MOST:g} %",
+        f"the second clicks {100 * world.arm_lift:g} % more",
+        f"{ONLINE_ROWS} labelled rows an hour",
+        f"a deploy at 13:{DIP_FROM}",
+    ):
+        assert said in text
+    assert world.retrain_days == 7
+    assert LATE.total_seconds() == 40 * 60
