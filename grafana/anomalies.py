@@ -125,4 +125,16 @@ def drifts() -> Sequence[Panel]:
             [(f"topk({_MOST}, abs(recsys_drift{OURS}))", _OF_SERIES)],
             unit=_SD,
         ),
+        graph(
+            "Daily values of what drifts",
+            "What the series that stand violated were over each whole day, in the unit of each.",
+            [
+                (
+                    f"recsys_daily{OURS} and on (recommender, metric, by, of) "
+                    f"recsys_drift_status{VIOLATED} == 1",
+                    _OF_SERIES,
+                )
+            ],
+            unit="short",
+        ),
     )

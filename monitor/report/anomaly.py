@@ -26,17 +26,21 @@ from monitor.report.sparkline import Sparkline
 from monitor.report.views import Frame, Moment, Row
 from monitor.results import Status
 
-_RUNBOOK: Final = "docs/runbooks/RecsysAnomaly.md"
+_RUNBOOKS: Final = "docs/runbooks"
 
 
 @dataclass(frozen=True, slots=True)
 class OutOfBand:
-    """A series that was out of its band; `spark` is its recent past, where it is still measured."""
+    """A series that was out of its band; `spark` is its recent past, where it is still measured.
+
+    `source` says what its band is now made of.
+    """
 
     name: str
     slice: str
     measured: str
     expected: str
+    source: str
     between: str
     deviation: str
     spark: Sparkline | None
@@ -80,9 +84,10 @@ def anomaly_page(
         return None
     source = _source(found)
     table = _table(source.result.evidence, state.series, now)
-    path = f"{_RUNBOOK}#{cause}"
+    meanings = meanings or {}
+    path = f"{_RUNBOOKS}/{f'causes/{cause}' if cause in meanings else 'RecsysAnomaly'}.md"
     result, row = found.result, anomaly_row(found, now)
-    means = numbers.visible((meanings or {}).get(cause, ""))
+    means = numbers.visible(meanings.get(cause, ""))
     return AnomalyPage(
         frame=frame(snapshot, now),
         recommender=numbers.visible(state.name),
@@ -116,7 +121,7 @@ def _table(
     keys = {key_named(row) for row in evidence}
     measured = {key_of(one.result): one for one in series if not rows.is_of_bands(one.result)}
     measured = {key: one for key, one in measured.items() if key in keys}
-    bands = bands_of(series) if measured else {}
+    bands = bands_of(series)
     return tuple(_out_of_band(row, measured, bands, now) for row in evidence)
 
 
@@ -129,12 +134,13 @@ def _out_of_band(
     value, expected, lower, upper, deviation = (
         told.get(field) for field in ("measured", "expected", "lower", "upper", "deviation")
     )
-    one = measured.get(key)
+    one, band = measured.get(key), bands.get(key)
     return OutOfBand(
         name=numbers.visible(name),
         slice=numbers.visible(of_slice),
         measured="" if value is None else show(value),
         expected="" if expected is None else show(expected),
+        source="" if band is None else numbers.visible(band.expected.result.detail),
         between=rows.between_text(key[0], lower, upper),
         deviation="" if deviation is None else deviation_text(deviation),
         spark=None if one is None else with_band(rows.metric_row(one, now), one, bands).spark,

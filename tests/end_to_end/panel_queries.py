@@ -12,7 +12,7 @@ import pytest
 from tests.processes import ROOT
 
 VARIABLES: Final = {"$__rate_interval": "1m", "$__range": "1h", "$__interval": "1s", "$recommender": ".*"}
-_OF_THE_PAST: Final = re.compile(r"\brecsys_(slice_)?(expected|deviation|drift|anomaly)")
+_OF_THE_PAST: Final = re.compile(r"\brecsys_(slice_)?(expected|deviation|daily|drift|anomaly)")
 
 
 def queries(*, of_the_past: bool) -> Iterator[Any]:

@@ -12,6 +12,7 @@ from monitor.report.anomaly import AnomalyPage, anomaly_page
 from monitor.report.page import recommender_page
 from monitor.report.views import AnomaliesView, RecommenderView
 from monitor.results import Result, Status, Window
+from tests.conftest import ROOT
 from tests.service import pictured_bands, pictures
 from tests.service.made import HOUR, LAST, NOW, metric, series
 from tests.service.pictured_bands import FOUND, NAME, anomaly, feeds
@@ -155,8 +156,21 @@ def test_the_page_of_a_cause_shows_the_series_with_their_bands_and_pasts():
     assert all(one.spark is not None and one.spark.band is not None for one in found.series)
     assert (found.shown, found.samples, found.empty) == ("3 series", "41", "")
     assert (found.evidence_window, found.evidence_is_older) == ("2026-03-09 13:00 to 14:00 UTC", False)
-    assert found.runbook == "https://git.test/main/docs/runbooks/RecsysAnomaly.md#lists_empty"
+    assert found.runbook == "https://git.test/main/docs/runbooks/causes/lists_empty.md"
     assert found.means == CAUSES["lists_empty"]
+    assert first.source == pictured_bands.SOURCE
+
+
+def test_every_cause_has_a_runbook_of_its_own_and_an_unknown_one_that_of_the_alert():
+    for cause in CAUSES:
+        found = page(feeds(), cause)
+        assert found is not None
+        assert (ROOT / found.runbook_path).is_file()
+        assert found.runbook.endswith(f"/causes/{cause}.md")
+    found = page(feeds(anomaly("of_an_older_version")), "of_an_older_version")
+    assert found is not None
+    assert (found.runbook_path, found.means) == ("docs/runbooks/RecsysAnomaly.md", "")
+    assert (ROOT / found.runbook_path).is_file()
 
 
 def test_what_a_cause_means_is_not_said_twice():

@@ -19,6 +19,7 @@ SCENE = f"{HOSTILE}\n\u202e"
 TOLD = (
     "more lists are empty than usual; failure by pv is 0.41, expected 0.0102 (0.0061 to 0.0155), and 2 more"
 )
+SOURCE = "from the same time of the same weekday"
 DAY = Window(LAST.start.replace(hour=0) - timedelta(days=1), LAST.start.replace(hour=0))
 
 
@@ -40,7 +41,13 @@ def banded(
     name = labels_of(of)
     state = Status.VIOLATED if violated else Status.OK
     band = metric(
-        "expected", labels=name, value=expected, lower=expected - half, upper=expected + half, samples=112
+        "expected",
+        labels=name,
+        value=expected,
+        lower=expected - half,
+        upper=expected + half,
+        samples=112,
+        detail=SOURCE,
     )
     bound = "max" if deviation > 0 else "min"
     far = metric(
@@ -106,6 +113,12 @@ FOUND = anomaly(
 )
 
 
+def daily(name: str, by: str, value: float) -> Series:
+    """What a metric was yesterday."""
+    found = metric("daily", labels={"metric": name, "by": by, "of": "event=click"}, value=value)
+    return replace(series(found, recommender=NAME, check="drift"), window=DAY, since=DAY.start)
+
+
 def drift(name: str, by: str, deviation: float, status: Status, detail: str = "") -> Series:
     """How a metric slides, as of yesterday."""
     found = metric(
@@ -140,6 +153,7 @@ def feeds(*found: Result, causes: Sequence[str] = tuple(CAUSES)) -> RecommenderS
             *banded(click, 0.032, 0.0021, -0.02, wave=0.05),
             *learning(metric("gini", value=0.65, samples=11873)),
             *anomalies,
+            daily("action_rate", "exposure", 0.027),
             drift("action_rate", "exposure", -6.1, Status.VIOLATED, "fell from 0.031 to 0.027 in three days"),
             drift("conversion", "user", 0.7, Status.OK),
         ),

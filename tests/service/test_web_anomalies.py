@@ -123,5 +123,5 @@ def test_the_runbook_is_a_link_to_the_cause_where_the_docs_have_an_address():
             text = web.get(PATH).text
     finally:
         server.stop()
-    assert 'href="https://git.test/main/docs/runbooks/RecsysAnomaly.md#lists_empty"' in text
+    assert 'href="https://git.test/main/docs/runbooks/causes/lists_empty.md"' in text
     assert pictured_bands.TOLD.split(";")[0] in text

@@ -1,0 +1,65 @@
+"""What docs/bands.md says holds: its config is good, its numbers are the code's, its gauges are exported."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+
+from monitor.checks.band_settings import BandSettings
+from monitor.config.check import check_config
+from monitor.config.load import load_config
+from monitor.metrics.catalogue import SPECS
+from monitor.service.families import all_families
+from monitor.statistics import scales
+from monitor.statistics.false_alarms import EASIER, bounds
+from monitor.statistics.past import POINTS, Level
+from tests.conftest import ROOT
+
+TEXT = (ROOT / "docs" / "bands.md").read_text("utf-8")
+PLAIN = re.sub(r"\s+", " ", TEXT)
+CONFIG, CHANGE = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
+
+
+@pytest.mark.parametrize("text", [CONFIG, CONFIG + CHANGE.partition("\n")[2]])
+def test_the_config_of_the_page_is_good_with_the_new_level_as_well(tmp_path, text: str):
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    (checked,) = check_config(load_config(path), tmp_path)
+    assert checked.problems == ()
+    assert checked.settings.bands is not None
+    changes = checked.settings.bands.changes
+    assert len(changes) == text.count("what:")
+    assert {metric for one in changes for metric in one.metrics} <= SPECS.keys()
+
+
+def test_every_number_of_the_page_is_that_of_the_code():
+    asked = BandSettings()
+    for said in (
+        f"the last {asked.history // timedelta(days=1)} days (`history`)",
+        f"weekday ({POINTS[Level.WEEKDAY]} are needed)",
+        f"weekends and holidays ({POINTS[Level.DAY_TYPE]})",
+        f"any day ({POINTS[Level.ANY_DAY]}), else of any window ({asked.least}, `least`)",
+        f"below {scales.LEVEL_FLOOR * 100:.0f} % of the value (of a count {scales.COUNT_FLOOR * 100:.0f} %)",
+        f"by default {asked.false_alarms} a week",
+        f"below {asked.least_change * 100:.0f} % (`least_change`)",
+        f"of {asked.least_volume_change * 100:.0f} % of a count (`least_volume_change`)",
+        f"within {EASIER} of `pair`",
+    ):
+        assert said in PLAIN, said
+
+
+def test_the_bounds_of_the_example_are_those_of_a_hundred_series_and_hourly_windows():
+    found = bounds(100 * 168, [70.0], budget=BandSettings().false_alarms)
+    assert f"about {found.single[0]:.1f} and {found.pair[0]:.1f} standard deviations" in PLAIN
+    assert "With 100 series and hourly windows" in PLAIN
+
+
+def test_every_gauge_and_every_page_that_is_named_is_there():
+    named = set(re.findall(r"`(recsys_\w+)`", TEXT))
+    assert len(named) == 10
+    assert named <= all_families().keys()
+    links = {link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", TEXT)}
+    assert len(links) == 4
+    assert [link for link in sorted(links) if not (ROOT / "docs" / link).is_file()] == []
