@@ -38,6 +38,7 @@ fix: .venv/installed ## format, and mend what the linter can mend
 docs: .venv/installed ## generate the pages and dashboards that are made from the code
 	$(BIN)/python -m monitor.metrics.describe docs/metrics
 	$(BIN)/python -m monitor.metrics.describe_experiments > docs/experiments.md
+	$(BIN)/python -m monitor.simulate.incidents.describe > docs/incidents.md
 	$(BIN)/python -m monitor.service.families > docs/gauges.md
 	$(BIN)/python -m monitor.config.reference > docs/config.md
 	$(BIN)/python -m monitor.cli_reference > docs/cli.md

@@ -111,14 +111,14 @@ INCIDENTS: Final = (
         title="The log pipeline slows down",
         says="The files of the exposures are whole, but each of them arrives late.",
         knob="minutes by which every file is late",
-        sizes=sizes(20, 60, 240),
+        sizes=sizes(5, 60, 240),
         caught_by=(
             Caught("RecsysWindowLate"),
             Caught("RecsysLogStalled"),
             Caught("RecsysPendingWindowsGrow"),
             Caught("RecsysNoData"),
         ),
-        unseen={"small": "Windows wait half an hour for their rows: a delay of 20 minutes loses nothing."},
+        unseen={"small": "Windows wait half an hour for their rows: five minutes more lose nothing."},
         deliver=slowed,
     ),
     Incident(

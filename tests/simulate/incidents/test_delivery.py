@@ -41,7 +41,7 @@ def test_what_would_arrive_while_the_pipeline_stands_comes_once_it_runs_again(si
     assert rows(struck.files(SINCE)).equals(rows(healthy.files(SINCE)))
 
 
-@pytest.mark.parametrize(("size", "minutes"), [("small", 20), ("middle", 60), ("large", 240)])
+@pytest.mark.parametrize(("size", "minutes"), [("small", 5), ("middle", 60), ("large", 240)])
 def test_every_file_of_the_exposures_is_late(size, minutes, healthy, strike):
     files = strike("log_slows", size).files(SINCE)
     for (log, name), moment in arrivals(healthy.files(SINCE)).items():
