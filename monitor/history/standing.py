@@ -68,8 +68,9 @@ def signal_of(result: Result) -> Signal:
     >>> signal_of(over).name
     'HOLD'
     >>> from dataclasses import replace
-    >>> few = Result(metric="failure", status=Status.OK, definition="1", value=0.015, threshold=0.02, bound="max")
-    >>> signal_of(few).name, signal_of(replace(few, clear=0.01)).name
+    >>> failure = Result(metric="failure", status=Status.OK, definition="1", value=0.015, threshold=0.02)
+    >>> most = replace(failure, bound="max")
+    >>> signal_of(most).name, signal_of(replace(most, clear=0.01)).name
     ('CLEAR', 'HOLD')
     """
     if result.status is not Status.OK:
