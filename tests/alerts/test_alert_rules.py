@@ -29,6 +29,7 @@ ABOUT_RULES = {
     "RecsysSoftRuleViolated",
     "RecsysNumericRuleViolated",
     "RecsysRuleError",
+    "RecsysSoftRuleBurnsBudget",
 }
 ABOUT_MODELS = {
     "RecsysAucGap",
