@@ -141,6 +141,7 @@ def recommender(
             anomalies,
         ),
         error=numbers.visible_lines(state.error or ""),
+        maintenance=_maintenance(state, now),
         last_window="" if state.last_window is None else numbers.window(state.last_window),
         last_run=None if state.last_run is None else rows.moment(state.last_run, now),
         pending=numbers.count(state.pending_windows),
@@ -159,6 +160,17 @@ def recommender(
         counters=tuple(_counter_rows(snapshot, state.name)),
         empty=_empty(state),
     )
+
+
+def _maintenance(state: RecommenderState, now: datetime) -> str:
+    held = state.maintenance
+    if held is None:
+        return ""
+    reason = f": {numbers.visible(held.reason)}" if held.reason else ""
+    until = numbers.moment(held.until)
+    if now < held.until:
+        return f"Maintenance until {until}{reason}. Nobody is alerted."
+    return f"Maintenance until {until} is over{reason}. Alerts are held back until all of it has been judged."
 
 
 def _empty(state: RecommenderState) -> str:

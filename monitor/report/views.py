@@ -189,6 +189,7 @@ class RecommenderView:
     verdict: Verdict
     summary: str
     error: str
+    maintenance: str  # until when alerts are held back, and why; empty where they are not
     last_window: str
     last_run: Moment | None
     pending: str
