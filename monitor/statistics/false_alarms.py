@@ -72,7 +72,9 @@ def bounds(tests_a_week: float, df: ArrayLike, *, budget: float = BUDGET) -> Bou
         raise ValueError("degrees of freedom are above 0")
     chance = min(1.0, budget / tests_a_week)
     single = student_bound(AT_ONCE * chance / 2, 1 / (1 / known + 1 / TAILS_OF_ONE))
-    pair = student_bound(_one_of_a_pair((1 - AT_ONCE) * chance / 2), 1 / (1 / known + 1 / TAILS_OF_TWO))
+    pair = student_bound(
+        one_of_a_pair((1 - AT_ONCE) * chance / 2, SERIAL), 1 / (1 / known + 1 / TAILS_OF_TWO)
+    )
     return Bounds(single, pair, EASIER * pair)
 
 
@@ -92,16 +94,19 @@ def student_bound(chance: float, df: ArrayLike) -> Floats:
 
 
 @lru_cache(maxsize=256)
-def _one_of_a_pair(chance: float) -> float:
-    """The chance of one normal deviation to lie above c, where two in a row do with the chance given.
+def one_of_a_pair(chance: float, correlation: float) -> float:
+    """The chance of one normal deviation to lie above c, where two of them both do with the chance given.
 
         P(both above c) = Phi(-c) - 2 T(c, sqrt((1 - r) / (1 + r))), T Owen's function, r their correlation
 
     Source: D. B. Owen, Tables for computing bivariate normal probabilities, Ann. Math. Stat. 27 (1956).
+
+    >>> round(one_of_a_pair(0.01, 0.0), 6), round(one_of_a_pair(1 / 3, 0.5), 6)  # 0.1 x 0.1; orthant 1/3
+    (0.1, 0.5)
     """
     from scipy import optimize, special
 
-    slope = float(np.sqrt((1 - SERIAL) / (1 + SERIAL)))
+    slope = float(np.sqrt((1 - correlation) / (1 + correlation)))
 
     def too_many(c: float) -> float:
         both = special.ndtr(-c) - 2 * special.owens_t(c, slope)

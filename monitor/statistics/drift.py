@@ -1,0 +1,226 @@
+"""Slow changes: the last three days of a series against the four weeks before them, and against each other.
+
+A band moves with its past, and a change of two percent a day stays within it for long. Seen over three days,
+against a past that ends before they began, it does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from monitor.statistics.counts import Floats
+from monitor.statistics.false_alarms import BUDGET, EASIER, one_of_a_pair, student_bound
+from monitor.statistics.medians import median
+from monitor.statistics.weekdays import usual
+
+RECENT = 3
+"""The days that are judged, the newest of them weighing 3, the one before 2, the oldest 1."""
+FIRST, LAST = 5, 28
+"""The days that they are held against, counted back from the last day, which is 1."""
+LEAST = 8
+"""Without as many of those there is no judgement."""
+FLOOR = 0.005
+"""The smallest relative noise that a daily value is believed to have."""
+SMALLEST = 0.04
+"""The smallest relative change that is called a drift."""
+GOING_ON = 0.25
+"""The pace above which a change goes on; a step has none once it is made."""
+FARTHEST = 1000.0
+"""No change and no pace is told as larger than this."""
+_TESTS_A_WEEK = 7 / RECENT  # of the change: three judgements in a row share their days
+_SPARSE = 0.2  # of a usual day's samples; a day with fewer counts as missing
+_DUST = 1e-9
+
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Drift:
+    """What became of m series. NaN where there is no judgement."""
+
+    before: Floats
+    """What the last three days would be by the days before them."""
+    now: Floats
+    """The weighted mean of the last three days."""
+    change: Floats
+    """now - before, in standard errors."""
+    relative: Floats
+    """(now - before) / |before|; infinite where before is 0 and now is not."""
+    df: Floats
+    """Degrees of freedom of the change."""
+    start: Floats
+    """What the last day would be, had the last three days not moved."""
+    last: Floats
+    """The last day."""
+    pace: Floats
+    """How far these moved in one direction without the largest of their moves, in sds of a move."""
+    moved: Floats
+    """(last - start) / |start|."""
+    pace_df: Floats
+    """Degrees of freedom of the pace."""
+    days: Ints
+    """Days before that were used."""
+
+
+class DriftBounds(NamedTuple):
+    """For each series: the bounds of |change| and of |pace|, and the |change| below which a drift is over."""
+
+    change: Floats
+    pace: Floats
+    clear: Floats
+
+
+def drift(values: ArrayLike, weights: ArrayLike, weekday: ArrayLike) -> Drift:
+    """How far the last three days lie from the days before, and how far they still move.
+
+        now = sum a_d x_d,  before = sum a_d m_d,  a = 1/6, 2/6, 3/6, the newest day last
+        change = (now - before) / (s sqrt(sum a_d^2 (1 / u_d + v_d)))
+        pace   = (sum y_d - the largest y_d) / s_y,  y = x_d - x_(d - 1) less what is usual, at least 0
+
+    m_d, its noise v_d, and the spread s are what the fifth to the 28th day before say of such a weekday
+    (`weekdays.usual`), u_d is the part of a usual day's samples that a day has; s is never below 0.5 % of
+    before. The pace, with the sign of sum y_d, is the same for the moves from day to day. It leaves out the
+    largest, so that a new model's step has next to none, however large, and a drift has two thirds of its
+    own. Neither hangs on the unit of the values.
+
+    All of the last four days must be there, and eight of the days before. A day with less than a fifth of
+    the usual samples, or with none, counts as missing, and so does a value that is not finite.
+
+    Args:
+        values: days x series, oldest first, no day left out; NaN where one is missing.
+        weights: their samples; NaN where unknown.
+        weekday: of each day, 0 to 6.
+
+    >>> day = np.arange(28)
+    >>> values = np.full((28, 2), 100.0)
+    >>> values[25:] -= [[2.0, 6.0], [4.0, 6.0], [6.0, 6.0]]  # it drifts; a step
+    >>> found = drift(values, np.full((28, 2), np.nan), day % 7)
+    >>> found.before.tolist(), found.now.round(2).tolist(), found.moved.round(2).tolist()
+    ([100.0, 100.0], [95.33, 94.0], [-0.06, -0.06])
+    >>> found.change.round(1).tolist(), found.pace.round(1).tolist()
+    ([-14.5, -18.7], [-5.5, 0.0])
+
+    Raises ValueError where the shapes differ or a weekday is none.
+    """
+    given, samples = np.asarray(values, np.float64), np.asarray(weights, np.float64)
+    days = np.asarray(weekday, np.float64)
+    if given.ndim != 2 or samples.shape != given.shape or days.shape != given.shape[:1]:
+        raise ValueError(f"values are days x series, {given.shape}; so are weights, and weekday is one a day")
+    if not bool(np.isin(days, np.arange(7)).all()):
+        raise ValueError("a weekday is 0 to 6")
+    full = _fullness(given, samples)
+    known = _last(np.where(full >= _SPARSE, given, np.nan), np.nan)
+    full, its_day = _last(full, 0.0), _last(days, 0.0).astype(np.int64)
+    old = slice(0, LAST - FIRST + 1)
+    level = usual(known[old], its_day[old], its_day[-RECENT:])
+    enough = np.isfinite(known[-RECENT - 1 :]).all(axis=0) & (level.days >= LEAST)
+    share = np.where(enough, np.arange(1.0, RECENT + 1)[:, None] / 6, np.nan)
+    before, now = (share * level.centre).sum(axis=0), (share * known[-RECENT:]).sum(axis=0)
+    each = 1 / np.maximum(full[-RECENT:], _SPARSE) + level.noise
+    error = _believed(level.sd, before) * np.sqrt((share**2 * each).sum(axis=0))
+    moves = np.diff(known, axis=0)
+    step = usual(moves[: old.stop - 1], its_day[1 : old.stop], its_day[-RECENT:])
+    went = np.where(enough, moves[-RECENT:] - step.centre, np.nan)
+    last = np.where(enough, known[-1], np.nan)
+    start = last - went.sum(axis=0)
+    of_move = _believed(step.sd, np.sqrt(2) * start) * np.sqrt(1 + step.noise.mean(axis=0))
+    return Drift(
+        before=before,
+        now=now,
+        change=np.clip((now - before) / error, -FARTHEST, FARTHEST),
+        relative=_relative(now - before, before),
+        df=np.where(enough, level.df, np.nan),
+        start=start,
+        last=last,
+        pace=np.clip(_without_the_largest(went) / of_move, -FARTHEST, FARTHEST),
+        moved=_relative(last - start, start),
+        pace_df=np.where(enough & (step.df > 0), step.df, np.nan),
+        days=level.days.astype(np.int64),
+    )
+
+
+def _fullness(values: Floats, samples: Floats) -> Floats:
+    """Samples over those of a usual day, at most 1; 1 where they are unknown, 0 where there is no value."""
+    there = np.isfinite(values) & ~(samples <= 0)
+    typical = median(np.where(there & np.isfinite(samples), samples, np.nan).T)
+    full = np.where(np.isfinite(samples), np.minimum(samples / typical, 1.0), 1.0)
+    return np.where(there, full, 0.0)
+
+
+def _last(days: Floats, missing: float) -> Floats:
+    """The last 28 days; days that nobody saw come before them."""
+    kept = days[-LAST:]
+    around = [(LAST - len(kept), 0)] + [(0, 0)] * (kept.ndim - 1)
+    return np.pad(kept, around, constant_values=missing)
+
+
+def _believed(sd: Floats, size: Floats) -> Floats:
+    return np.asarray(np.maximum(sd, np.maximum(FLOOR * np.abs(size), _DUST)))
+
+
+def _without_the_largest(went: Floats) -> Floats:
+    """The sum over days without the largest of its sign; 0 where that leaves nothing of its sign."""
+    total = went.sum(axis=0)
+    sign = np.sign(total)
+    return np.asarray(sign * np.maximum(np.abs(total) - (went * sign).max(axis=0), 0.0) + 0.0)
+
+
+def _relative(difference: Floats, base: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(difference == 0, 0.0, difference / np.abs(base))
+
+
+def drift_bounds(series: int, found: Drift, *, budget: float = BUDGET) -> DriftBounds:
+    """The bounds of a recommender's series, from the false alarms that may be expected a week.
+
+    Each of the two tests has half of the budget. With q = budget / 2 / series:
+
+        change   the quantile of Student's t that leaves q 3/7 / 2 above it
+        pace     the one that leaves sqrt(q / 7 / 2) above it
+
+    The change is tested on days that three judgements share, which makes 7/3 a week. Without its largest move
+    the pace is below both x_0 - x_2 and x_1 - x_3, which share no day: both must be beyond the bound.
+
+    >>> day = np.arange(28)
+    >>> found = drift(np.full((28, 1), 100.0), np.full((28, 1), np.nan), day % 7)
+    >>> [bound.round(2).tolist() for bound in drift_bounds(60, found)]
+    [[4.44], [2.71], [2.67]]
+
+    Raises ValueError unless there is a series and the budget is finite and above 0.
+    """
+    if not (series > 0 and 0 < budget < np.inf):
+        raise ValueError(f"bounds need a series and a budget above 0, got {series!r} and {budget!r}")
+    chance = min(1.0, budget / 2 / series)
+    change = student_bound(chance / _TESTS_A_WEEK / 2, found.df)
+    return DriftBounds(
+        change, student_bound(one_of_a_pair(chance / 7 / 2, 0.0), found.pace_df), EASIER * change
+    )
+
+
+def drifts(found: Drift, bounds: DriftBounds, *, smallest: float = SMALLEST) -> Bools:
+    """Which series drift: they have moved by `smallest` or more, surely, and they go on moving.
+
+        |change| >= bound with a pace of 0.25 or more to the same side, or |pace| >= bound,
+        and relative or moved is `smallest` or more to that side
+
+    A step, as a retrained model makes it, is sure after three days however small it is, and is no drift. So
+    what does not go on is none, and what is small waits: of steps of 2 % one judgement in a hundred takes one
+    for a drift while it is within the last three days. A drift of 2 % a day is told on its third day, of 1 %
+    a day on its fifth to seventh. What has stood still is no drift any more: hold it by `clear`.
+
+    >>> day = np.arange(28)
+    >>> values = np.full((28, 3), 100.0)
+    >>> values[25:] -= [[2.0, 6.0, 0.5], [4.0, 6.0, 1.0], [6.0, 6.0, 1.5]]
+    >>> found = drift(values, np.full((28, 3), np.nan), day % 7)
+    >>> drifts(found, drift_bounds(3, found)).tolist()
+    [True, False, False]
+    """
+    side = np.sign(found.change)
+    by_change = (np.abs(found.change) >= bounds.change) & (found.pace * side >= GOING_ON)
+    by_change &= np.maximum(found.relative * side, found.moved * side) >= smallest
+    return np.asarray(by_change | ((np.abs(found.pace) >= bounds.pace) & (np.abs(found.moved) >= smallest)))
