@@ -1,0 +1,78 @@
+"""A history of an older version, brought to the schema of this one with all that is in it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.operations import Operations
+from alembic.script import ScriptDirectory
+from sqlalchemy import create_engine, text
+
+from monitor.history import migrate, schema
+from monitor.history.store import Store
+from monitor.history.take import take_snapshot
+from monitor.results import Status
+from tests.history.conftest import hour
+from tests.history.recording import COVERAGE, NOON, counted, put
+
+_ROWS = """
+INSERT INTO series (id, recommender, check_name, metric, labels, digest)
+VALUES (901, 'shop', 'rules', 'coverage', '{"by":"pv"}', :digest);
+INSERT INTO windows (id, recommender, check_name, window_start, window_end, definition, status, fingerprint,
+                     rows, evaluated_at, seconds, revision, current)
+VALUES (901, 'shop', 'rules', :start, :end, '1', 'violated', 'a', 100, :end, 0.5, 0, true);
+INSERT INTO results (window_id, series_id, window_end, signal, definition, status, value, samples, lower,
+                     upper, detail, threshold, bound)
+VALUES (901, 901, :end, 2, '1', 'violated', 0.1, 40, 0.05, 0.15, 'too little', 0.2, 'min');
+INSERT INTO evidence (window_id, series_id, place, content) VALUES (901, 901, 0, '{"item_id":"a"}');
+INSERT INTO counters (name, labels, value)
+VALUES ('recsys_windows_total', '{"recommender":"shop","status":"violated"}', 7)
+"""
+
+
+def _of_the_first_version(url: str) -> None:
+    """A database as the first schema had it, with a violated window."""
+    scripts = ScriptDirectory(str(migrate._SCRIPTS))
+    engine = create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+    opts = {"fn": lambda heads, _: scripts._upgrade_revs("0001", heads), "transactional_ddl": True}
+    values = {
+        "digest": schema.digest([COVERAGE.metric, dict(COVERAGE.labels)]),
+        "start": schema.microseconds(hour(0).start),
+        "end": schema.microseconds(hour(0).end),
+    }
+    with engine.begin() as connection:
+        context = MigrationContext.configure(connection, opts=opts)
+        with Operations.context(context):
+            context.run_migrations()
+        for statement in _ROWS.split(";"):
+            asked = {name: value for name, value in values.items() if f":{name}" in statement}
+            connection.execute(text(statement).bindparams(**asked))
+        columns = connection.execute(text("SELECT * FROM results")).keys()
+        assert "clear_bound" not in columns
+    engine.dispose()
+
+
+def test_what_an_older_version_kept_is_there_after_the_upgrade(url: str) -> None:
+    _of_the_first_version(url)
+    with Store.open(url) as store:
+        with store.reading() as connection:
+            context = MigrationContext.configure(connection, opts={"compare_type": False})
+            assert context.get_current_heads() == (schema.HEAD,)
+            assert compare_metadata(context, schema.metadata) == []
+        (kept,) = store.results()
+        assert (kept.result.value, kept.result.threshold, kept.result.clear) == (0.1, 0.2, None)
+        assert kept.result.evidence == ({"item_id": "a"},)
+        assert counted(store, "recsys_windows_total", status="violated") == 7
+
+
+def test_a_violation_of_before_the_upgrade_stands_until_the_bound_of_after_it(url: str) -> None:
+    _of_the_first_version(url)
+    with Store.open(url) as store:
+        for number, (value, standing) in enumerate([(0.25, Status.VIOLATED), (0.3, Status.OK)], 1):
+            put(store, [replace(COVERAGE, value=value, clear=0.3)], number)
+            (series,) = take_snapshot(store, ["shop"], NOON).recommenders[0].series
+            assert series.standing is standing
+    with Store.open(url) as store:  # a second opening finds nothing to do
+        assert [one.result.clear for one in store.results()] == [None, 0.3, 0.3]
