@@ -16,6 +16,8 @@ from monitor.history.snapshot import MaintenanceState, RecommenderState, RuleInf
 from monitor.history.store import Store
 from monitor.history.take import take_snapshot
 from monitor.logs.columns import LOGS
+from monitor.metrics.band_specs import BAND_SPECS
+from monitor.metrics.experiment_specs import EXPERIMENT
 from monitor.results import Status
 from monitor.service.tally import Tally
 from monitor.service.watch import Watch
@@ -133,16 +135,21 @@ def _asked_for(series: Sequence[Series], watch: Watch) -> Iterator[Series]:
     must not wait for the next window, which may be a day away.
     """
     rules = {(one.name, one.kind.value) for one in watch.rules}
+    experiments = {one.name for one in watch.settings.experiments}
     for one in series:
         result = one.result
         if one.check == health.NAME and watch.settings.health is None:
+            continue
+        if result.metric in BAND_SPECS and watch.settings.bands is None:
             continue
         if result.metric == RULE:
             if (result.labels.get("rule"), result.labels.get("kind")) in rules:
                 yield one
         elif (
             result.threshold is None
-            or one.check == models.NAME  # its bounds are no objectives
+            or one.check == models.NAME  # its bounds are no objectives, nor are those of the next two
+            or result.metric in BAND_SPECS
+            or result.labels.get(EXPERIMENT) in experiments
             or any(
                 each.metric == result.metric and each.labels == result.labels
                 for each in watch.settings.objectives
