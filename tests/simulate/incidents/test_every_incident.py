@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
@@ -236,6 +237,24 @@ def test_the_hour_of_the_healthy_simulation_is_not_written_to(name, hour, health
     else:
         incident.feedback(healthy.feedback(hour), hour, moment)
     assert all(values.tobytes() == columns(hour)[column].tobytes() for column, values in kept.items())
+
+
+def test_chance_differs_by_hour_stage_and_incident_and_by_nothing_else(healthy):
+    drawn = []
+
+    def draws(table, *given):
+        drawn.append(float(given[-1].rng.random()))
+        return table
+
+    for name in ("one", "other"):
+        like = replace(INCIDENTS["lists_short"], name=name, lists=draws, catalog=draws)
+        for size in (0.1, 0.2):
+            struck = Struck(healthy, like, size, SINCE)
+            for at in (SINCE, LATER):
+                struck.lists(at)
+                struck.catalog(at)
+    assert len(drawn) == 16
+    assert len(set(drawn)) == 8
 
 
 def test_an_incident_begins_with_a_full_hour_of_the_world(healthy):

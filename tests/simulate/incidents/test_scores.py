@@ -63,7 +63,8 @@ def test_the_share_of_the_lists_stands_in_another_order_of_the_same_places(size,
     wanted = share * (hour.lengths > 0).sum()
     assert abs(rows.sum() - wanted) <= 1 + 0.01 * wanted  # a short list may be drawn as it was
     order, before = np.argsort(found.items, axis=1), np.argsort(hour.items, axis=1)
-    for now, then in ((found.items, hour.items), (found.scores, hour.scores)):
+    counts = found.extra["impressions"], hour.extra["impressions"]
+    for now, then in ((found.items, hour.items), (found.scores, hour.scores), counts):
         assert (np.take_along_axis(now, order, 1) == np.take_along_axis(then, before, 1)).all()
     rising = (np.diff(found.scores, axis=1) > 0) & found.shown[:, 1:]
     assert rising.any(axis=1)[rows].mean() > 0.99
