@@ -39,6 +39,7 @@ _KINDS: Mapping[str, str] = {
     "float_type": "must be a number",
     "float_parsing": "must be a number",
     "finite_number": "must be a finite number",
+    "timezone_aware": "must be a time with its zone, as 2026-11-20T22:00:00Z",
 }
 _BOUNDS: Mapping[str, tuple[str, str]] = {
     "greater_than_equal": ("at least", "ge"),
