@@ -68,14 +68,14 @@ def test_every_file_of_rules_has_unit_tests_that_pass(path: Path) -> None:
 
 
 def test_a_unit_test_with_a_wrong_expectation_is_noticed(tmp_path: Path) -> None:
-    text = (ROOT / "rules" / "alerts" / "tests" / "monitor.yaml").read_text(encoding="utf-8")
+    text = (ROOT / "rules" / "alerts" / "tests" / "bands.yaml").read_text(encoding="utf-8")
     wrong = text.replace("12 series of", "13 series of").replace(
-        "../monitor.yaml", str(RULES[0].parent / "monitor.yaml")
+        "../bands.yaml", str(RULES[0].parent / "bands.yaml")
     )
     (tmp_path / "wrong.yaml").write_text(wrong, encoding="utf-8")
     answer = promtool("test", "rules", tmp_path / "wrong.yaml")
     assert answer.returncode != 0
-    assert "RecsysSeriesBudgetReached" in answer.stdout + answer.stderr
+    assert "RecsysAnomaly" in answer.stdout + answer.stderr
 
 
 def test_every_alert_is_tested_while_it_fires_and_while_it_is_silent() -> None:
