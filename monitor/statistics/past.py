@@ -120,8 +120,12 @@ def levels_of(past: Past, there: Bools, least: int) -> Ints:
 
 
 def _poolable(past: Past, there: Bools, level: Level, needed: int) -> Ints:
+    """How many windows of each series have a residual: those of the pool whose group is large enough."""
+    if not len(there):
+        return np.zeros(there.shape[1], np.int64)
     group = groups(past, level)
-    sizes = np.zeros((int(group.max(initial=-1)) + 1, there.shape[1]), np.int64)
-    np.add.at(sizes, group, there)
-    counted = there & (sizes[group] >= needed) & pool(past, level)[:, None]
-    return np.asarray(counted.sum(axis=0))
+    order = np.argsort(group, kind="stable")
+    starts = np.flatnonzero(np.diff(group[order], prepend=-1))
+    pooled = there & pool(past, level)[:, None]
+    sizes, found = (np.add.reduceat(one[order], starts, axis=0, dtype=np.int64) for one in (there, pooled))
+    return np.asarray(np.where(sizes >= needed, found, 0).sum(axis=0))
