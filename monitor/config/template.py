@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 import yaml
 
 from monitor.report.numbers import visible
+from monitor.settings import parse_duration
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _COMMENT_LENGTH = 160
@@ -117,6 +119,8 @@ def _lines(draft: Draft) -> Iterable[str]:
         yield f"    slices: {{by: {by}, budget: 10}}{comment(draft.slices_comment)}"
     else:
         yield "    # slices: {by: [scene], budget: 10} # no column with few values was found"
+    hint = "" if parse_duration(draft.window) <= timedelta(days=1) else "# "  # too few windows in four weeks
+    yield f"    {hint}bands: {{}} # what every metric should be by its own past, docs/bands.md"
     yield "    # objectives: # bounds on metrics, violated where the whole interval is beyond"
     yield from (f"    #   {line}" for line in draft.objectives)
 

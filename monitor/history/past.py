@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Float, cast, func, select
 
 from monitor.history import schema
 from monitor.history.rows import batches
@@ -128,6 +128,48 @@ def _window(end: datetime, rows: Sequence[Sequence[object]]) -> PastWindow:
         violated,
         np.array(definition, dtype=object),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A check's series over a day: how often each was measured, the mean of it, also weighted by samples.
+
+    `weighted` is NaN where no samples are known, `samples` is then 0.
+    """
+
+    series: Ints
+    windows: Ints
+    mean: Floats
+    weighted: Floats
+    samples: Floats
+
+
+def read_day(connection: Connection, wanted: Sequence[Marker], definitions: Mapping[int, str]) -> Day:
+    """What the database adds up over these windows; a series counts by one definition alone."""
+    table = schema.results.c
+    sums: dict[int, list[float]] = {}
+    for part in batches(wanted):
+        weight = cast(table.samples, Float)
+        query = (
+            select(
+                table.series_id,
+                table.definition,
+                func.count(table.value),
+                func.sum(table.value),
+                func.sum(table.value * weight),
+                func.sum(weight),
+            )
+            .where(table.window_id.in_([one.id for one in part]), table.status == Status.OK.value)
+            .group_by(table.series_id, table.definition)
+        )
+        for number, definition, *added in connection.execute(query):
+            if definitions.get(number) == definition:
+                held = sums.setdefault(number, [0.0] * len(added))
+                sums[number] = [one + float(more or 0) for one, more in zip(held, added, strict=True)]
+    series = np.array(sorted(sums), dtype=np.int64)
+    count, total, weighted, samples = np.array([sums[one] for one in series.tolist()]).reshape(-1, 4).T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return Day(series, count.astype(np.int64), total / count, weighted / samples, samples)
 
 
 class PastWindows:

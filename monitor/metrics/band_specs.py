@@ -59,6 +59,19 @@ DEVIATION: Final = MetricSpec(
     counted=False,
     no_data="too little past, or the metric has no value in the window",
 )
+DAILY: Final = MetricSpec(
+    name="daily",
+    help="What a metric was over a whole day (UTC), as the drift is judged on it.",
+    formula="mean over the day's windows; of shares weighted by their samples",
+    answers="Where does a number stand, without the shape of the day?",
+    misleads="A day in which the metric left its band has none, nor has one with less than half of its "
+    "windows.",
+    labels=OF_SERIES,
+    requires=("exposures",),
+    samples="those of the day's windows together, or the windows where they have none",
+    no_data="the metric left its band that day, or less than half of its windows have a value",
+    sliced=False,
+)
 DRIFT: Final = MetricSpec(
     name="drift",
     help="How far a metric has moved slowly: its last three days against the weeks before, standardised.",
@@ -104,4 +117,4 @@ ANOMALY_SEVERITY: Final = MetricSpec(
     sliced=False,
 )
 
-BAND_SPECS: Final = {spec.name: spec for spec in (EXPECTED, DEVIATION, DRIFT, ANOMALY, ANOMALY_SEVERITY)}
+BAND_SPECS: Final = {spec.name: spec for spec in (EXPECTED, DEVIATION, DAILY, DRIFT, ANOMALY, ANOMALY_SEVERITY)}

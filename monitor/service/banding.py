@@ -6,13 +6,16 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
-from monitor.checks import bands
+from monitor.checks import bands, drift
 from monitor.checks.bands import BandCheck
+from monitor.checks.drift import DAY, DriftCheck
 from monitor.checks.settings import RecommenderSettings
 from monitor.history.reads import Evaluated
 from monitor.history.store import Store
+from monitor.results import Window
 
-CHECKS: Final = (bands.NAME, bands.OF_FEEDBACK)
+CHECKS: Final = (*bands.MEASURED, *drift.BANDS)
+_DAYS: Final = 28 * DAY  # of the past that get their daily values when somebody first asks for them
 
 
 class Banding:
@@ -22,7 +25,15 @@ class Banding:
         self._settings = settings
         self._store = store
         asked = settings.bands
-        self._checks = [BandCheck(settings.name, name, asked) for name in bands.MEASURED] if asked else []
+        self._bands: list[BandCheck] = []
+        self._drifts: list[DriftCheck] = []
+        self._quiet = [one.span for one in settings.maintenance]
+        if asked is None:
+            return
+        self._bands = [BandCheck(settings.name, name, asked) for name in bands.MEASURED]
+        if settings.window <= DAY:
+            self._drifts = [DriftCheck(settings.name, name, asked, settings.window) for name in drift.BANDS]
+        self._days_until: dict[str, datetime] = {}  # check of drift -> the end of the newest day that is done
 
     def turn(
         self,
@@ -36,15 +47,25 @@ class Banding:
         True where some are left. Raises StoreError where the history cannot be read or written; then the
         window stays due.
         """
-        for check in self._checks:
+        for check in self._bands:
             for one in self._due(check, since):
                 if stopping():
                     return True
-                run = check.run(self._store, one.window)
+                run = check.run(self._store, one.window, self._quiet)
                 self._store.record_window(
                     self._settings.name, one.window, [run],
                     fingerprint=one.fingerprint, rows=one.rows, evaluated_at=now,
                 )  # fmt: skip
+                recorded()
+        for each in self._drifts:
+            for day in self._days(each, since):
+                if stopping():
+                    return True
+                self._store.record_window(
+                    self._settings.name, day, [each.run(self._store, day)],
+                    fingerprint="", rows=0, evaluated_at=now,
+                )  # fmt: skip
+                self._days_until[each.name] = day.end
                 recorded()
         return False
 
@@ -54,3 +75,18 @@ class Banding:
         known = self._store.evaluated(self._settings.name, check.name, start=since)
         judged = {one.window: one.fingerprint for one in known}
         return [one for one in measured if judged.get(one.window) != one.fingerprint]
+
+    def _days(self, check: DriftCheck, since: datetime) -> list[Window]:
+        """The days that are over and have not been judged: their last window has its band, oldest first."""
+        judged = self._store.evaluated(self._settings.name, drift.BANDS[check.name], start=since)
+        if not judged:
+            return []
+        last = Window.of(judged[-1].window.end, DAY).start
+        done = self._days_until.get(check.name)
+        if done is None:
+            name, oldest = self._settings.name, last - _DAYS
+            known = self._store.evaluated(name, check.name, start=oldest)
+            measured = self._store.evaluated(name, bands.MEASURED[drift.BANDS[check.name]], start=oldest)
+            done = known[-1].window.end if known else Window.of(measured[0].window.start, DAY).start
+            self._days_until[check.name] = done
+        return [Window(done + back * DAY, done + (back + 1) * DAY) for back in range((last - done) // DAY)]

@@ -1,0 +1,177 @@
+"""The check of drift: does a number slide, too slowly for any window to show it?
+
+Once a UTC day is over, each series' value of that day is kept, and the last three days are held against the
+weeks before. Series of slices are left out: a drift that matters moves the whole.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+import numpy as np
+
+from monitor.checks import bands
+from monitor.checks.band_series import BandedSeries
+from monitor.checks.band_settings import BandSettings
+from monitor.checks.judge import worst
+from monitor.history.past import Day, Floats, PastWindows, aligned, markers, read_day, read_windows
+from monitor.history.record import CheckRun
+from monitor.history.store import Store
+from monitor.metrics.band_specs import DAILY, DEVIATION, DRIFT
+from monitor.metrics.family import steady
+from monitor.results import Result, Status, Window
+from monitor.statistics import drift as statistics
+from monitor.statistics.scales import Scale
+
+NAME: Final = "drift"
+OF_FEEDBACK: Final = "drift_feedback"
+BANDS: Final[Mapping[str, str]] = {NAME: bands.NAME, OF_FEEDBACK: bands.OF_FEEDBACK}
+"""Of each check of drift the check of bands whose series it watches."""
+DAY: Final = timedelta(days=1)
+_FULL: Final = 0.5  # of a day's windows, or it has no value
+_DEFINITION: Final = "1"
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """Of a series on a day: NaN, and why, where there is none."""
+
+    value: float
+    samples: float
+    why: str
+
+
+class DriftCheck:
+    """One of the checks of drift of a recommender; for one thread, since it keeps what it read last."""
+
+    def __init__(self, recommender: str, name: str, settings: BandSettings, length: timedelta) -> None:
+        self.name = name
+        self._recommender, self._settings, self._length = recommender, settings, length
+        self._measured = PastWindows(recommender, bands.MEASURED[BANDS[name]])
+        self._departed = PastWindows(recommender, BANDS[name], DEVIATION.name)
+        self._daily = PastWindows(recommender, name, DAILY.name)
+
+    def run(self, store: Store, day: Window) -> CheckRun:
+        """Judge a day whose windows have been measured and have their bands. Raises StoreError."""
+        started = time.perf_counter()
+        today = self._today(store, day)
+        series = sorted(today)
+        past, weights = self._before(store, day, series)
+        values = np.vstack([past, [today[one].value for one in series]])
+        samples = np.vstack([weights, [today[one].samples for one in series]])
+        weekdays = [(day.start - back * DAY).weekday() for back in reversed(range(statistics.LAST))]
+        found = statistics.drift(values, samples, weekdays)
+        bounds = statistics.drift_bounds(max(1, len(series)), found, budget=self._settings.false_alarms)
+        slides = statistics.drifts(found, bounds)
+        results = [
+            result
+            for place, one in enumerate(series)
+            for result in _results(one, today[one], found, bounds, bool(slides[place]), place)
+        ]
+        return CheckRun(
+            check=self.name, results=results, status=worst(results), definition=_DEFINITION,
+            seconds=time.perf_counter() - started, outcome="ok",
+        )  # fmt: skip
+
+    def _today(self, store: Store, day: Window) -> dict[BandedSeries, _Value]:
+        """The series that are watched, each with its value of the day."""
+        length = self._length
+        ends = [day.start + (number + 1) * length for number in range(DAY // length)]
+        with store.reading() as connection:
+            windows = markers(connection, self._recommender, bands.MEASURED[BANDS[self.name]], ends, length)
+            if not windows:
+                return {}
+            newest = read_windows(connection, [max(windows, key=lambda one: one.end)])[0]
+            definitions = dict(zip(newest.series.tolist(), newest.definition.tolist(), strict=True))
+            names = self._measured.names(connection, newest.series)
+            added = read_day(connection, windows, definitions)
+            judged = self._departed.read(connection, ends, length).values()
+            out = [one.series[one.violated] for one in judged]
+            left = self._departed.names(connection, np.unique(np.concatenate(out))) if out else {}
+        departed = {BandedSeries.banded(name) for name in left.values()}
+        sums = {number: place for place, number in enumerate(added.series.tolist())}
+        found = {}
+        for number, name in names.items():
+            one = BandedSeries.named(name)
+            if one.dimension or not one.is_banded(self._settings):
+                continue
+            found[one] = _value(one, added, sums.get(number), one in departed, _FULL * len(ends))
+        return found
+
+    def _before(self, store: Store, day: Window, series: Sequence[BandedSeries]) -> tuple[Floats, Floats]:
+        """Values and samples of the series on the days before, oldest first; NaN where there are none."""
+        ends = [day.end - back * DAY for back in reversed(range(1, statistics.LAST))]
+        with store.reading() as connection:
+            kept = self._daily.read(connection, ends, DAY)
+            told = [one.series for one in kept.values()]
+            names = self._daily.names(connection, np.unique(np.concatenate(told))) if told else {}
+        number_of = {BandedSeries.banded(name): number for number, name in names.items()}
+        known = np.array([number_of.get(one, -1) for one in series], dtype=np.int64)
+        order = np.argsort(known, kind="stable")
+        rows = np.array([place for place, end in enumerate(ends) if end in kept], dtype=np.int64)
+        found = aligned([kept[end] for end in ends if end in kept], known[order])
+        values, samples = np.full((2, len(ends), len(series)), np.nan)
+        values[np.ix_(rows, order)] = found.value
+        samples[np.ix_(rows, order)] = np.where(found.samples > 0, found.samples, np.nan)
+        return values, samples
+
+
+def _value(one: BandedSeries, added: Day, place: int | None, departed: bool, least: float) -> _Value:
+    windows = 0 if place is None else int(added.windows[place])
+    if departed:
+        return _Value(math.nan, math.nan, "it left its band that day")
+    if place is None or windows < least or not windows:
+        return _Value(math.nan, math.nan, f"{windows} of the day's windows have a value")
+    samples = float(added.samples[place])
+    weighted = one.scale is Scale.SHARE and samples > 0
+    return _Value(float((added.weighted if weighted else added.mean)[place]), samples or math.nan, "")
+
+
+def _results(
+    one: BandedSeries,
+    today: _Value,
+    found: statistics.Drift,
+    bounds: statistics.DriftBounds,
+    slides: bool,
+    place: int,
+) -> Iterator[Result]:
+    if not math.isfinite(today.value):
+        for metric in (DAILY.name, DRIFT.name):
+            yield Result(
+                metric=metric, labels=one.labels, definition=_DEFINITION, status=Status.NO_DATA,
+                detail=today.why,
+            )  # fmt: skip
+        return
+    yield Result(
+        metric=DAILY.name, labels=one.labels, definition=_DEFINITION, status=Status.OK,
+        value=steady(today.value), samples=None if math.isnan(today.samples) else int(today.samples),
+    )  # fmt: skip
+    change, days = float(found.change[place]), int(found.days[place])
+    if not math.isfinite(change):
+        yield Result(
+            metric=DRIFT.name, labels=one.labels, definition=_DEFINITION, status=Status.NO_DATA,
+            samples=days, detail=f"{days} days before can be used, and {statistics.LEAST} are needed",
+        )  # fmt: skip
+        return
+    above = change > 0
+    before, now = float(found.before[place]), float(found.now[place])
+    bound = float(bounds.change[place])
+    yield Result(
+        metric=DRIFT.name,
+        labels=one.labels,
+        definition=_DEFINITION,
+        status=Status.VIOLATED if slides else Status.OK,
+        value=steady(change),
+        samples=days,
+        threshold=steady(bound if above else -bound),
+        clear=steady(float(bounds.clear[place]) * (1 if above else -1)),
+        bound="max" if above else "min",
+        detail=f"{'rose' if above else 'fell'} from {before:.4g} to {now:.4g}, over three days"
+        if slides
+        else "",
+    )
