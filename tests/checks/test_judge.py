@@ -102,6 +102,31 @@ def test_what_has_no_value_is_never_ok_for_an_objective(status: Status, judged: 
     assert (found.status, found.threshold) == (judged, 1.0)
 
 
+@pytest.mark.parametrize(
+    ("value", "status", "shown"),
+    [
+        (0.25, Status.VIOLATED, "max"),
+        (0.18, Status.OK, "max"),  # below the most, and not yet back at 0.15
+        (0.15, Status.OK, "min"),  # nothing is wrong: the first
+        (0.08, Status.OK, "min"),  # not yet back at 0.1
+        (0.04, Status.VIOLATED, "min"),
+    ],
+)
+def test_of_two_objectives_the_one_is_shown_whose_violation_has_not_ended(
+    value: float, status: Status, shown: str
+) -> None:
+    band = [objective(min=0.05, clear=0.1), objective(max=0.2, clear=0.15)]
+    (judged,) = judge([measured(value)], band)
+    assert (judged.status, judged.bound, judged.clear) == (status, shown, {"min": 0.1, "max": 0.15}[shown])
+
+
+def test_beyond_a_bound_is_more_than_beyond_the_bound_to_clear_at() -> None:
+    (judged,) = judge(
+        [measured(0.18, lower=0.1, upper=0.3)], [objective(min=0.15, clear=0.2), objective(max=0.17)]
+    )
+    assert (judged.status, judged.bound, judged.clear) == (Status.OK, "max", None)
+
+
 def test_an_objective_has_exactly_one_bound() -> None:
     for bounds in ({}, {"min": 0.1, "max": 0.2}, {"min": float("nan")}):
         with pytest.raises(ValueError, match=r"exactly one|finite"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from monitor.report.result_json import result_as_json
@@ -35,6 +36,16 @@ def test_a_metric_has_exactly_the_promised_keys() -> None:
         "status": "ok",
         "definition": "1",
     }
+
+
+def test_a_judged_metric_has_its_bounds_as_well() -> None:
+    plain = Result(metric="failure", status=Status.OK, definition="1", value=0.01)
+    unjudged = result_as_json("shop", "exposure", HOUR, plain)
+    most = replace(plain, threshold=0.02, bound="max")
+    shown = result_as_json("shop", "exposure", HOUR, most)
+    assert shown == unjudged | {"threshold": 0.02, "bound": "max"}
+    apart = result_as_json("shop", "exposure", HOUR, replace(most, clear=0.01))
+    assert apart == shown | {"clear": 0.01}
 
 
 def test_a_rule_has_its_violations_threshold_and_evidence_as_well() -> None:

@@ -1,0 +1,143 @@
+"""Maintenance in what is exported: the gauge by the clock, and no verdict of what was seen in it alone."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from monitor.checks.settings import RecommenderSettings
+from monitor.history.snapshot import MaintenanceState, RecommenderState
+from monitor.history.store import Store
+from monitor.results import Kind, Result, Status, Window
+from monitor.service.picture import Picture, Running
+from monitor.service.tally import Tally
+from monitor.service.watch import Watch
+from tests.service import pictures
+from tests.service.scrapes import find, scrape
+from tests.service.test_web import client
+
+TEN = datetime(2026, 11, 20, 22, tzinfo=UTC)
+HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
+OBJECTIVE = {"recommender": "shop", "metric": "failure", "by": "pv"}
+
+
+class Shown:
+    """A picture of one recommender with maintenance from ten to eleven, at a time that is set by hand."""
+
+    def __init__(self, store: Store, folder: Path, **settings: object) -> None:
+        given = {
+            "name": "shop",
+            "logs": {"exposures": {"path": str(folder / "logs/*.parquet")}},
+            "objectives": [{"metric": "failure", "labels": {"by": "pv"}, "max": 0.02, "clear": 0.01}],
+            "maintenance": [{"from": TEN, "until": TEN + HOUR, "reason": "a move"}],
+            **settings,
+        }
+        asked = RecommenderSettings.model_validate(given)
+        watch = Watch(asked, (), store, folder / "state", "salt")
+        self.now = TEN - HOUR
+        running = Running(["shop"], {"shop": watch}, {}, self.now)
+        self.store = store
+        self.picture = Picture(store, Tally(store), running, lambda: self.now)
+
+    def at(self, now: datetime) -> str:
+        """What is exported at this time."""
+        self.now = now
+        self.picture.publish(worked=True)
+        return scrape(self.picture.current())
+
+    def judge(self, hour: int, value: float, check: str = "exposure") -> None:
+        """An hour of the day in which the objective has this value."""
+        start = TEN + (hour - 22) * HOUR
+        status = Status.VIOLATED if value > 0.02 else Status.OK
+        result = Result(
+            metric="failure", status=status, definition="1", labels={"by": "pv"}, value=value,
+            threshold=0.02, bound="max", clear=0.01,
+        )  # fmt: skip
+        self.store.record(
+            "shop", check, Window(start, start + HOUR), [result],
+            fingerprint="a", rows=1, seconds=0, evaluated_at=start + HOUR,
+        )  # fmt: skip
+
+
+@pytest.fixture
+def shown(store: Store, tmp_path: Path) -> Shown:
+    return Shown(store, tmp_path)
+
+
+def test_the_gauge_is_there_from_the_start_and_goes_by_the_clock(shown: Shown) -> None:
+    minutes = {-1: 0, 0: 1, 59: 1, 60: 1, 99: 1, 100: 0}  # an hour, five minutes of lateness, 35 to look back
+    told = {number: find(shown.at(TEN + number * MINUTE), "recsys_maintenance", recommender="shop")
+            for number in minutes}  # fmt: skip
+    assert told == minutes
+
+
+def test_without_maintenance_the_gauge_is_zero(store: Store, tmp_path: Path) -> None:
+    bare = Shown(store, tmp_path, maintenance=[])
+    assert find(bare.at(TEN), "recsys_maintenance", recommender="shop") == 0
+    assert bare.picture.current().recommenders[0].maintenance is None
+
+
+def test_a_history_that_cannot_be_read_does_not_prolong_it(store: Store, tmp_path: Path) -> None:
+    with closing(Store.open(tmp_path / "other.sqlite")) as other:
+        shown = Shown(other, tmp_path)
+        assert find(shown.at(TEN), "recsys_maintenance", recommender="shop") == 1
+    (tmp_path / "other.sqlite").unlink()
+    (tmp_path / "other.sqlite").mkdir()
+    text = shown.at(TEN + 3 * HOUR)
+    assert (
+        sum(value for (_, _), value in shown.picture.current().counters.items()) > 0
+    )  # an error was counted
+    assert find(text, "recsys_maintenance", recommender="shop") == 0
+
+
+def test_what_was_seen_in_maintenance_alone_has_no_verdict_however_late_it_is_judged(shown: Shown) -> None:
+    shown.judge(21, 0.005)
+    assert find(shown.at(TEN), "recsys_objective_status", status="violated", **OBJECTIVE) == 0
+    shown.judge(22, 0.5)
+    text = shown.at(TEN + 24 * HOUR)  # as what rests on feedback may be
+    assert find(text, "recsys_maintenance", recommender="shop") == 0
+    assert find(text, "recsys_objective_status", status="violated", **OBJECTIVE) is None
+    assert find(text, "recsys_failure_ratio", recommender="shop", by="pv") == 0.5
+    assert shown.picture.current().recommenders[0].series[0].standing is Status.VIOLATED
+    shown.judge(23, 0.005)
+    assert find(shown.at(TEN + 25 * HOUR), "recsys_objective_status", status="ok", **OBJECTIVE) == 1
+
+
+def test_what_is_still_so_after_it_is_told(shown: Shown) -> None:
+    for hour in (22, 23):
+        shown.judge(hour, 0.5)
+    assert find(shown.at(TEN + 3 * HOUR), "recsys_objective_status", status="violated", **OBJECTIVE) == 1
+
+
+def test_what_stood_before_it_stands_through_it(shown: Shown) -> None:
+    for hour in (21, 22):
+        shown.judge(hour, 0.5)
+    assert find(shown.at(TEN + HOUR), "recsys_objective_status", status="violated", **OBJECTIVE) == 1
+
+
+@pytest.mark.parametrize("status", [Status.VIOLATED, Status.ERROR, Status.NO_DATA, Status.LATE])
+def test_an_excused_rule_has_numbers_and_no_verdict(status: Status) -> None:
+    result = pictures.rule("blacklist", status=status, value=0.1, violations=1, samples=10)
+    labels = {"recommender": "shop", "rule": "blacklist", "kind": Kind.HARD.value}
+    told = {}
+    for excused in (False, True):
+        one = replace(pictures.series(result), excused=excused)
+        state = RecommenderState("shop", series=(one,))
+        told[excused] = scrape(replace(pictures.empty(), recommenders=(state,)))
+        assert find(told[excused], "recsys_rule_window_violations", **labels) == 1
+    assert find(told[False], "recsys_rule_status", status=status.value, **labels) == 1
+    assert find(told[True], "recsys_rule_status", status=status.value, **labels) is None
+
+
+def test_the_page_says_so_and_a_reason_is_never_markup() -> None:
+    held = MaintenanceState(datetime(2999, 1, 1, tzinfo=UTC), f"a move {pictures.HOSTILE}")
+    state = replace(pictures.news(), maintenance=held)
+    for path in ("/", "/recommenders/news"):
+        with client(replace(pictures.full(), recommenders=(state,))) as web:
+            text = web.get(path).text
+        assert "Maintenance until 2999-01-01 00:00 UTC: a move &lt;script&gt;" in text
+        assert pictures.HOSTILE not in text
