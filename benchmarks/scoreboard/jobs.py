@@ -1,0 +1,159 @@
+"""The runs that a scoreboard is made of, each a process' work and kept once it is done."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import logging
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from benchmarks.scoreboard import checkpoints
+from benchmarks.scoreboard.alerts import ROOT
+from benchmarks.scoreboard.compiled import remember_sql
+from benchmarks.scoreboard.config import NAME, write_config
+from benchmarks.scoreboard.operations import operation
+from benchmarks.scoreboard.play import play
+from benchmarks.scoreboard.watched import Watched
+from monitor.simulate.incidents.catalogue import INCIDENTS
+from monitor.simulate.incidents.incident import SOON, Incident, Size
+from monitor.simulate.incidents.struck import Struck
+from monitor.simulate.simulation import Simulation
+from monitor.simulate.world import HOUR, World
+
+RUN_CODE: Final = ("monitor", "rules/business", "benchmarks/scoreboard")
+JUDGING_CODE: Final = ("rules/alerts", "deploy/alertmanager.yml")
+_NOT_RUN: Final = ("monitor/report/", "monitor/service/templates/", "monitor/service/static/")
+_SERIES: Final = "series.parquet"
+_AFTER: Final = 2  # windows that a run goes on after an incident should have been caught
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What all runs have in common: the healthy days, and when the incidents strike in them."""
+
+    world: World
+    days: int = 30
+    fork: timedelta = timedelta(days=22, hours=10)
+
+    @property
+    def strikes(self) -> datetime:
+        return self.world.start + self.fork
+
+    @property
+    def ends(self) -> datetime:
+        return self.world.start + timedelta(days=self.days)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One run: the healthy days of a world, or an incident of some size from where they fork."""
+
+    plan: Plan
+    incident: str = ""
+    size: Size = "large"
+
+    @property
+    def name(self) -> str:
+        seed = f"seed-{self.plan.world.seed}"
+        return f"{self.incident}-{self.size}-{seed}" if self.incident else f"healthy-{seed}"
+
+    @property
+    def begins(self) -> datetime:
+        return self.plan.strikes if self.incident else self.plan.world.start
+
+    @property
+    def ends(self) -> datetime:
+        if not self.incident:
+            return self.plan.ends
+        windows = INCIDENTS[self.incident].windows
+        return self.begins + (windows + _AFTER * (1 if windows <= SOON else 4)) * HOUR
+
+    def series(self, work: Path) -> Path:
+        """Where its series are once it is done."""
+        return work / f"{self.name}.parquet"
+
+
+def digest(paths: Iterable[str], *more: object) -> str:
+    """Changes with the tracked files below these paths, as they lie there, and with whatever else is given."""
+    command = ["git", "ls-files", "-z", "--", *paths]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout.decode()
+    found = hashlib.sha256(repr(more).encode())
+    for name in sorted(listed.split("\0")):
+        path = ROOT / name
+        if name and not name.startswith(_NOT_RUN) and path.is_file():
+            found.update(name.encode() + b"\0" + path.read_bytes())
+    return found.hexdigest()[:12]
+
+
+def run(job: Job, work: Path, say: Callable[[str], None] | None = None) -> float:
+    """Do a job and keep its series; the seconds of the processor that an hour of it took.
+
+    The healthy days go on where they were, at the last midnight, if they were interrupted.
+    """
+    _settle(work / "monitor.log")
+    say = say or (lambda text: print(text, file=sys.stderr, flush=True))
+    return _incident(job, work) if job.incident else _healthy(job, work, say)
+
+
+def fork(plan: Plan, work: Path) -> Path:
+    """Where the healthy monitor is kept as it was when incidents strike."""
+    return work / f"fork-{plan.world.seed}"
+
+
+def _healthy(job: Job, work: Path, say: Callable[[str], None]) -> float:
+    plan, live = job.plan, work / f"live-{job.name}"
+    midnight = work / f"midnight-{plan.world.seed}"
+    simulation, begin, recorded = Simulation(plan.world), job.begins, None
+    if (reached := checkpoints.moment(midnight)) is not None:
+        begin, recorded = reached, checkpoints.series(midnight)
+        checkpoints.restore(midnight, live)
+    else:
+        shutil.rmtree(live, ignore_errors=True)
+        write_config(live, plan.world)
+    began, first = time.process_time(), begin
+    with Watched(live, NAME, begin, recorded) as watched:
+        for at in play(watched, simulation, begin, job.ends):
+            if at == plan.strikes:
+                checkpoints.save(watched, fork(plan, work))
+            if (at - plan.world.start) % timedelta(days=1) == timedelta(0):
+                watched.housekeeping()
+                checkpoints.save(watched, midnight)
+                spent = (time.process_time() - began) / max(1, (at - first) // HOUR)
+                say(f"{job.name}: {(at - plan.world.start).days} of {plan.days} days, {spent:.1f} s an hour")
+        watched.recorded.write(job.series(work))
+    shutil.rmtree(live)
+    shutil.rmtree(midnight, ignore_errors=True)
+    return (time.process_time() - began) / max(1, (job.ends - first) // HOUR)
+
+
+def _incident(job: Job, work: Path) -> float:
+    plan, live = job.plan, work / f"live-{job.name}"
+    incident: Incident = INCIDENTS[job.incident]
+    size, since = incident.sizes[job.size], plan.strikes
+    checkpoints.restore(fork(plan, work), live)
+    recorded = checkpoints.series(fork(plan, work))
+    simulation = Struck(Simulation(plan.world), incident, size, since)
+    began = time.process_time()
+    with Watched(live, NAME, since, recorded) as watched:
+        for _ in play(watched, simulation, since, job.ends, operation(incident, size, since)):
+            pass
+        watched.recorded.write(job.series(work))
+    shutil.rmtree(live)
+    return (time.process_time() - began) / ((job.ends - job.begins) // HOUR)
+
+
+def _settle(log: Path) -> None:
+    """What a process does once: log to a file, remember SQL, and leave what is loaded to itself."""
+    if not logging.getLogger().handlers:
+        logging.basicConfig(filename=log, level=logging.WARNING, format="%(asctime)s %(message)s")
+    remember_sql()
+    gc.collect()
+    gc.freeze()
