@@ -31,6 +31,9 @@ class SliceSettings(Settings):
         "(users.plan), or user_activity, item_popularity, new_item, hour, weekday",
     )
     budget: int = Field(10, ge=1, le=200, description="the values with most rows; the rest is `other`")
+    metrics: tuple[str, ...] = Field(
+        (), description="the metrics that are repeated by slice; none named: all, at a query each"
+    )
     heavy: int = Field(
         20, ge=1, description="exposures in the history from which on a user is heavy (user_activity)"
     )

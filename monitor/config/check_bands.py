@@ -32,7 +32,7 @@ def check_bands(where: str, settings: RecommenderSettings, retention: timedelta)
     if bands.history < bands.least * settings.window:
         yield Problem(
             f"{where}.history",
-            f"holds fewer than `least` ({bands.least}) windows of {show_duration(settings.window)}, so no band "
+            f"holds fewer than `least` ({bands.least}) windows of {show_duration(settings.window)}: no band "
             "could ever be drawn",
         )
     if bands.history > retention:

@@ -51,6 +51,8 @@ def _labels(
 ) -> Iterator[Problem]:
     own = [*([_BY] if spec.by or spec.by_help else []), *spec.labels]
     measured = {"event": set(settings.metrics.events), "k": {str(one) for one in settings.metrics.k}}
+    if _DIMENSION in labels and settings.slices.metrics and spec.name not in settings.slices.metrics:
+        yield Problem(place, f"slices.metrics does not name {spec.name}, so it is not measured by slice")
     for name in labels:
         if name not in (*own, _DIMENSION, _VALUE):
             if own:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from monitor.checks.settings import NEW_ITEM, RecommenderSettings, sliced_column
-from monitor.config.problems import Problem
+from monitor.config.problems import Problem, nearest
 from monitor.logs.columns import (
     CATALOG,
     CREATED_AT,
@@ -20,6 +20,7 @@ from monitor.logs.columns import (
     USERS,
     VECTOR,
 )
+from monitor.metrics.catalogue import SPECS
 
 _TOO_MANY = {
     EXPOSURES: (REQUEST_ID, USER_ID, ITEM_ID, TS, POSITION, SCORE, PROPENSITY),
@@ -30,6 +31,14 @@ _TOO_MANY = {
 
 def check_slices(where: str, settings: RecommenderSettings) -> Iterator[Problem]:
     """Every slice that could never say anything, with the reason."""
+    for number, name in enumerate(settings.slices.metrics):
+        place = f"{where}.metrics[{number}]"
+        if name not in SPECS:
+            close = nearest(name, SPECS)
+            hint = f"did you mean {close}?" if close else "docs/metrics/README.md lists them"
+            yield Problem(place, f"no metric is called {name[:80]!r}; {hint}")
+        elif not SPECS[name].sliced:
+            yield Problem(place, f"{name} is never given by slice")
     by = settings.slices.by
     logs = settings.logs.named()
     for number, name in enumerate(by):
