@@ -9,6 +9,7 @@ from typing import Any, Final
 import yaml
 
 from benchmarks.scoreboard.alerts import ROOT
+from monitor.checks.band_settings import SLICED
 from monitor.simulate.shop import AVAILABLE_FROM, AVAILABLE_UNTIL
 from monitor.simulate.simulation import IMPRESSIONS
 from monitor.simulate.world import World
@@ -58,7 +59,8 @@ def config(world: World) -> dict[str, Any]:
                     for pack, given in _PACKS.items()
                 ],
                 "metrics": {"attribution": "30m", "score_range": [0, 1]},
-                "slices": {"by": ["scene", "model", "user_activity"]},
+                "slices": {"by": ["scene", "model", "user_activity"], "metrics": list(SLICED)},
+                "models": {"over": "2h"},
                 "experiments": [
                     {
                         "name": "ranker",
