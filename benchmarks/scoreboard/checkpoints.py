@@ -15,7 +15,7 @@ from benchmarks.scoreboard.watched import Watched
 _MOMENT: Final = "moment.json"
 _SERIES: Final = "series.parquet"
 _COPIED: Final = ("state", "rules")
-_ENGINES_OWN: Final = "spill"
+_NOT_COPIED: Final = ("spill", "*-shm")  # of the engines; of an open database, which makes it anew
 
 
 def save(watched: Watched, where: Path) -> None:
@@ -51,7 +51,7 @@ def series(where: Path) -> Recorded:
 
 def _copy(source: Path, target: Path) -> None:
     for name in _COPIED:
-        shutil.copytree(source / name, target / name, ignore=shutil.ignore_patterns(_ENGINES_OWN))
+        shutil.copytree(source / name, target / name, ignore=shutil.ignore_patterns(*_NOT_COPIED))
     for path in source.glob("*.*"):
         if path.is_file() and path.name not in (_MOMENT, _SERIES):
             shutil.copy2(path, target / path.name)

@@ -73,7 +73,8 @@ class Job:
     def ends(self) -> datetime:
         if not self.incident:
             return self.plan.ends
-        windows = INCIDENTS[self.incident].windows
+        incident: Incident = INCIDENTS[self.incident]
+        windows = incident.windows
         return self.begins + (windows + _AFTER * (1 if windows <= SOON else 4)) * HOUR
 
     def series(self, work: Path) -> Path:
@@ -82,7 +83,7 @@ class Job:
 
 
 def digest(paths: Iterable[str], *more: object) -> str:
-    """Changes with the tracked files below these paths, as they lie there, and with whatever else is given."""
+    """Changes with the tracked files below these paths, as they lie there, and with what else is given."""
     command = ["git", "ls-files", "-z", "--", *paths]
     listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout.decode()
     found = hashlib.sha256(repr(more).encode())
