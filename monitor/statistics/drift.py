@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from monitor.statistics.counts import Floats
 from monitor.statistics.false_alarms import BUDGET, EASIER, one_of_a_pair, student_bound
-from monitor.statistics.medians import median
+from monitor.statistics.medians import median, spread_of_most
 from monitor.statistics.weekdays import usual
 
 RECENT = 3
@@ -23,6 +23,8 @@ FIRST, LAST = 5, 28
 """The days that they are held against, counted back from the last day, which is 1."""
 LEAST = 8
 """Without as many of those there is no judgement."""
+LEAST_MOVES = 20
+"""Without as many moves from day to day among them the pace alone makes no drift."""
 FLOOR = 0.005
 """The smallest relative noise that a daily value is believed to have."""
 SMALLEST = 0.04
@@ -62,7 +64,7 @@ class Drift:
     moved: Floats
     """(last - start) / |start|."""
     pace_df: Floats
-    """Degrees of freedom of the pace."""
+    """Degrees of freedom of the pace; NaN, and no bound, where fewer than LEAST_MOVES are known."""
     days: Ints
     """Days before that were used."""
 
@@ -84,9 +86,9 @@ def drift(values: ArrayLike, weights: ArrayLike, weekday: ArrayLike) -> Drift:
 
     m_d, its noise v_d, and the spread s are what the fifth to the 28th day before say of such a weekday
     (`weekdays.usual`), u_d is the part of a usual day's samples that a day has; s is never below 0.5 % of
-    before. The pace, with the sign of sum y_d, is the same for the moves from day to day. It leaves out the
-    largest, so that a new model's step has next to none, however large, and a drift has two thirds of its
-    own. Neither hangs on the unit of the values.
+    before. The pace, with the sign of sum y_d, is the same for the moves from day to day, s_y without those
+    that were steps (`spread_of_most`). It leaves out the largest move, so that a new model's step has next to
+    none, however large, and a drift has two thirds of its own. Neither hangs on the unit of the values.
 
     All of the last four days must be there, and eight of the days before. A day with less than a fifth of
     the usual samples, or with none, counts as missing, and so does a value that is not finite.
@@ -124,7 +126,7 @@ def drift(values: ArrayLike, weights: ArrayLike, weekday: ArrayLike) -> Drift:
     each = 1 / np.maximum(full[-RECENT:], _SPARSE) + level.noise
     error = _believed(level.sd, before) * np.sqrt((share**2 * each).sum(axis=0))
     moves = np.diff(known, axis=0)
-    step = usual(moves[: old.stop - 1], its_day[1 : old.stop], its_day[-RECENT:])
+    step = usual(moves[: old.stop - 1], its_day[1 : old.stop], its_day[-RECENT:], robust=spread_of_most)
     went = np.where(enough, moves[-RECENT:] - step.centre, np.nan)
     last = np.where(enough, known[-1], np.nan)
     start = last - went.sum(axis=0)
@@ -139,7 +141,7 @@ def drift(values: ArrayLike, weights: ArrayLike, weekday: ArrayLike) -> Drift:
         last=last,
         pace=np.clip(_without_the_largest(went) / of_move, -FARTHEST, FARTHEST),
         moved=_relative(last - start, start),
-        pace_df=np.where(enough & (step.df > 0), step.df, np.nan),
+        pace_df=np.where(enough & (step.days >= LEAST_MOVES), step.df, np.nan),
         days=level.days.astype(np.int64),
     )
 
@@ -189,7 +191,7 @@ def drift_bounds(series: int, found: Drift, *, budget: float = BUDGET) -> DriftB
     >>> day = np.arange(28)
     >>> found = drift(np.full((28, 1), 100.0), np.full((28, 1), np.nan), day % 7)
     >>> [bound.round(2).tolist() for bound in drift_bounds(60, found)]
-    [[4.44], [2.71], [2.67]]
+    [[4.93], [2.85], [2.96]]
 
     Raises ValueError unless there is a series and the budget is finite and above 0.
     """
@@ -209,9 +211,11 @@ def drifts(found: Drift, bounds: DriftBounds, *, smallest: float = SMALLEST) -> 
         and relative or moved is `smallest` or more to that side
 
     A step, as a retrained model makes it, is sure after three days however small it is, and is no drift. So
-    what does not go on is none, and what is small waits: of steps of 2 % one judgement in a hundred takes one
-    for a drift while it is within the last three days. A drift of 2 % a day is told on its third day, of 1 %
-    a day on its fifth to seventh. What has stood still is no drift any more: hold it by `clear`.
+    what is small is none, and neither is what does not go on. With a daily noise of 1 %, a drift of 2 % a day
+    is told on its third day (94 of 100), of 1 % a day on its fifth to eighth; a step of 2 % is taken for one
+    in two judgements of a hundred while it is within the last three days, and in less later. A large step has
+    at each judgement one chance in four to look as if it went on. What stands still is no drift any more:
+    hold it by `clear`.
 
     >>> day = np.arange(28)
     >>> values = np.full((28, 3), 100.0)

@@ -13,6 +13,8 @@ _REACH = 3.0
 """Residuals beyond so many first guesses of the spread count as this many."""
 _KEPT = 0.9950
 """E min(z^2, 9) of a standard normal z: what the reach leaves of a variance of 1."""
+_KEPT_OF_MOST = 0.9733
+"""E z^2 where |z| <= 3."""
 
 
 def median(values: Floats) -> Floats:
@@ -71,13 +73,34 @@ def spread(residuals: Floats) -> Floats:
     >>> spread(np.array([[-1.0, 1.0, -1.0, 1.0], [0.0, 0.0, 0.0, np.nan]])).round(4).tolist()
     [1.2531, 0.0]
     """
+    size, first = _first_guess(residuals)
+    reached = np.minimum(size, _REACH * first[..., None])
+    return _root_mean(reached, np.isfinite(size), _KEPT)
+
+
+def spread_of_most(residuals: Floats) -> Floats:
+    """As `spread`, but without what is beyond the reach: no noise, but something that was done.
+
+        s^2 = the mean of r^2 where |r| <= 3 s0, / 0.9733, times n / (n - 0.8), n how many those are
+
+    >>> spread_of_most(np.array([[-1.0, 1.0, -1.0, 1.0, 50.0]])).round(4).tolist()
+    [1.267]
+    """
+    size, first = _first_guess(residuals)
+    return _root_mean(size, size <= _REACH * first[..., None], _KEPT_OF_MOST)
+
+
+def _first_guess(residuals: Floats) -> tuple[Floats, Floats]:
+    """Their sizes, and 1.4826 times the median of these, or 1.2533 times the mean where the median is 0."""
     size = np.abs(residuals)
     there = np.isfinite(size)
-    count = there.sum(axis=-1)
+    guess = np.nan_to_num(NORMAL * median(size))
+    mean = np.where(there, size, 0.0).sum(axis=-1) / np.maximum(there.sum(axis=-1), 1)
+    return size, np.where(guess > 0, guess, 1.2533 * mean)
+
+
+def _root_mean(size: Floats, used: NDArray[np.bool_], kept: float) -> Floats:
+    count = used.sum(axis=-1)
     safe = np.maximum(count, 1)
-    whole = np.where(there, size, 0.0)
-    first = np.asarray(NORMAL * median(size))
-    first = np.where(first > 0, first, 1.2533 * whole.sum(axis=-1) / safe)
-    reached = np.minimum(whole, _REACH * np.where(count > 0, first, 0.0)[..., None])
-    found = np.sqrt((reached**2).sum(axis=-1) / safe / _KEPT) * safe / (safe - 0.8)
+    found = np.sqrt((np.where(used, size, 0.0) ** 2).sum(axis=-1) / safe / kept) * safe / (safe - 0.8)
     return np.where(count > 0, found, np.nan)

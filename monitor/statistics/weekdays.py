@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,8 @@ from monitor.statistics.counts import Floats
 from monitor.statistics.medians import median, median_of_the_others, spread
 
 WEEK = 7
+EFFICIENCY = 0.7
+"""Degrees of freedom of a day, those of the centres taken off: the spread is about medians; by simulation."""
 
 Ints = NDArray[np.int64]
 
@@ -30,7 +33,9 @@ class Usual(NamedTuple):
     """m: days before that have a value."""
 
 
-def usual(values: Floats, weekday: Ints, judged: Ints) -> Usual:
+def usual(
+    values: Floats, weekday: Ints, judged: Ints, *, robust: Callable[[Floats], Floats] = spread
+) -> Usual:
     """What days of these weekdays should be, from the days before.
 
     Where each weekday has two values or more, the sd is the robust spread of what each day differs from the
@@ -46,6 +51,7 @@ def usual(values: Floats, weekday: Ints, judged: Ints) -> Usual:
         values: days x series; NaN where there is none.
         weekday: of those days, 0 to 6.
         judged: the weekdays of the days that are judged.
+        robust: the spread of residuals about 0.
 
     Source: W. James and C. Stein, Estimation with quadratic loss, Berkeley Symposium 4 (1961), for k; 2/3 is
     (7 - 3) / (7 - 1).
@@ -53,11 +59,11 @@ def usual(values: Floats, weekday: Ints, judged: Ints) -> Usual:
     >>> day = np.arange(21)
     >>> week = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 60.0, 70.0])
     >>> found = usual(week[day % 7][:, None], day % 7, np.array([5, 0]))
-    >>> found.centre[:, 0].tolist(), found.sd.tolist(), found.df.tolist()
-    ([60.0, 1.0], [0.0], [14.0])
+    >>> found.centre[:, 0].tolist(), found.sd.tolist(), found.df.round(1).tolist()
+    ([60.0, 1.0], [0.0], [9.8])
     >>> found = usual(np.array([[1.0], [2.0], [3.0], [2.0]]), np.arange(4), np.array([4]))
-    >>> found.centre.tolist(), found.sd.round(3).tolist(), found.df.tolist()
-    ([[2.0]], [0.587], [3.0])
+    >>> found.centre.tolist(), found.sd.round(3).tolist(), found.df.round(1).tolist()
+    ([[2.0]], [0.587], [2.1])
     """
     days = np.isfinite(values).sum(axis=0)
     middle, chance = median(values.T), median_noise(days)
@@ -66,14 +72,15 @@ def usual(values: Floats, weekday: Ints, judged: Ints) -> Usual:
     often = (counts >= 2).all(axis=0)
     medians, noise = np.array([median(same) for same in by_day]), median_noise(counts)
     apart = np.concatenate([_apart(same) for same in by_day], axis=1)
-    sd = np.where(often, spread(apart), _root_mean_square(_apart(values.T)))
+    sd = np.where(often, robust(apart), _root_mean_square(_apart(values.T)))
     with np.errstate(divide="ignore", invalid="ignore"):
         kept = 1 - 2 / 3 * noise.mean(axis=0) * sd**2 / medians.var(axis=0, ddof=1)
     kept = np.where(often & (kept > 0), kept, 0.0)
     weekly = kept > 0  # a weekday that has no value must not spoil those series that go without
     centre = np.where(weekly, middle + kept * (medians[judged] - middle), middle)
     each = np.where(weekly, kept * noise[judged], 0.0) + (1 - kept) * chance
-    return Usual(centre, each, sd, days - np.where(often, WEEK, 1.0), days.astype(np.float64))
+    df = EFFICIENCY * (days - np.where(often, WEEK, 1))
+    return Usual(centre, each, sd, df, days.astype(np.float64))
 
 
 def _apart(values: Floats) -> Floats:

@@ -31,7 +31,7 @@ def alarms_a_week(far, bound):
 
 
 def simulated(tails, serial, df):
-    """Alarms a week in 300 weeks of a recommender with a hundred series whose sds are themselves estimates."""
+    """Alarms a week in 300 weeks of a recommender: a hundred series whose sds are estimates themselves."""
     rng = np.random.default_rng([1, int(df)])
     columns = 300 * SERIES
     far = noise(rng, (WEEK + 30, columns), tails=tails, serial=serial)[30:]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.statistics.medians import median, median_of_the_others, spread
+from monitor.statistics.medians import median, median_of_the_others, spread, spread_of_most
 
 numbers = st.lists(st.one_of(st.just(float("nan")), st.floats(-1e6, 1e6)), max_size=9)
 
@@ -54,6 +54,14 @@ def test_a_third_of_wild_residuals_widens_the_spread_by_a_bounded_factor():
     assert spread(draws).max() < 4.5
 
 
+def test_what_lies_far_out_does_not_count_in_the_spread_of_most():
+    draws = np.random.default_rng(14).normal(size=(400, 90))
+    assert spread_of_most(draws).mean() == pytest.approx(1, rel=0.03)
+    draws[:, :12] = 1e9
+    assert spread_of_most(draws).mean() == pytest.approx(1, rel=0.05)
+    assert spread(draws).mean() > 1.3
+
+
 def test_where_most_residuals_are_0_the_others_still_count():
     assert spread(np.array([[0.0, 0.0, 0.0, 0.0, 1.0]]))[0] > 0.2
     assert spread(np.array([[0.0] * 5]))[0] == 0.0
@@ -63,4 +71,4 @@ def test_no_residual_has_no_spread_and_one_has_its_size():
     found = spread(np.array([[np.nan, np.nan], [2.0, np.nan]]))
     assert np.isnan(found[0])
     assert found[1] >= 2.0
-    assert np.isnan(spread(np.empty((1, 0)))[0])
+    assert np.isnan([spread(np.empty((1, 0)))[0], spread_of_most(np.full((1, 2), np.nan))[0]]).all()
