@@ -56,6 +56,9 @@ bench-models: .venv/installed ## exact AUC beside argsort, features online again
 bench-rest: .venv/installed ## does the daemon's memory grow over two thousand windows?
 	$(BIN)/python -m benchmarks.rest
 
+scoreboard: .venv/installed ## which incidents are caught, and how often healthy days wake somebody; hours
+	$(BIN)/python -m benchmarks.scoreboard --keep
+
 lock: ## choose the newest versions that fit and lock them with hashes
 	$(BIN)/uv pip compile pyproject.toml --extra dev --generate-hashes --no-emit-index-url --no-emit-find-links \
 		--python-version 3.11 --custom-compile-command "make lock" --quiet --output-file requirements.lock
@@ -63,4 +66,4 @@ lock: ## choose the newest versions that fit and lock them with hashes
 		$(BIN)/uv pip compile - --constraint requirements.lock --generate-hashes --no-emit-index-url --no-emit-find-links \
 		--python-version 3.11 --custom-compile-command "make lock" --quiet --output-file requirements-spark.lock
 
-.PHONY: help setup run test lint fix docs bench bench-peers bench-models bench-rest lock
+.PHONY: help setup run test lint fix docs bench bench-peers bench-models bench-rest scoreboard lock

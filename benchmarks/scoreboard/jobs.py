@@ -28,8 +28,20 @@ from monitor.simulate.incidents.struck import Struck
 from monitor.simulate.simulation import Simulation
 from monitor.simulate.world import HOUR, World
 
-RUN_CODE: Final = ("monitor", "rules/business", "benchmarks/scoreboard")
-JUDGING_CODE: Final = ("rules/alerts", "deploy/alertmanager.yml")
+_HERE: Final = "benchmarks/scoreboard"
+RUN_CODE: Final = (
+    "monitor",
+    "rules/business",
+    *(f"{_HERE}/{name}.py" for name in ("config", "jobs", "operations", "play", "series", "watched")),
+)
+JUDGING_CODE: Final = (
+    "rules/alerts",
+    "deploy/alertmanager.yml",
+    *(
+        f"{_HERE}/{name}.py"
+        for name in ("alerts", "groups", "openmetrics", "prometheus", "selectors", "verdicts")
+    ),
+)
 _NOT_RUN: Final = ("monitor/report/", "monitor/service/templates/", "monitor/service/static/")
 _SERIES: Final = "series.parquet"
 _AFTER: Final = 2  # windows that a run goes on after an incident should have been caught
@@ -37,11 +49,11 @@ _AFTER: Final = 2  # windows that a run goes on after an incident should have be
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What all runs have in common: the healthy days, and when the incidents strike in them."""
+    """What the runs of a world have in common: its healthy days, and how far in them incidents strike."""
 
     world: World
-    days: int = 30
-    fork: timedelta = timedelta(days=22, hours=10)
+    lasts: timedelta
+    fork: timedelta
 
     @property
     def strikes(self) -> datetime:
@@ -49,7 +61,7 @@ class Plan:
 
     @property
     def ends(self) -> datetime:
-        return self.world.start + timedelta(days=self.days)
+        return self.world.start + self.lasts
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +140,8 @@ def _healthy(job: Job, work: Path, say: Callable[[str], None]) -> float:
                 watched.housekeeping()
                 checkpoints.save(watched, midnight)
                 spent = (time.process_time() - began) / max(1, (at - first) // HOUR)
-                say(f"{job.name}: {(at - plan.world.start).days} of {plan.days} days, {spent:.1f} s an hour")
+                day = (at - plan.world.start).days
+                say(f"{job.name}: {day} of {plan.lasts.days} days, {spent:.1f} s an hour")
         watched.recorded.write(job.series(work))
     shutil.rmtree(live)
     shutil.rmtree(midnight, ignore_errors=True)

@@ -6,7 +6,7 @@ import os
 import platform
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from string import Template
 from typing import Final
@@ -138,8 +138,8 @@ def _worlds(plans: Sequence[Plan]) -> Iterator[str]:
     scenes = ", ".join(f"{one.name} {one.requests_per_hour:g}" for one in world.scenes)
     seeds = ", ".join(str(one.world.seed) for one in plans)
     yield (
-        f"Worlds of {plans[0].days} days, with the seeds {seeds}. Requests an hour in the mean: {scenes}; "
-        f"lists of {world.length} items."
+        f"Worlds of {plans[0].lasts / timedelta(days=1):g} days, with the seeds {seeds}; lists of "
+        f"{world.length} items; requests an hour in the mean: {scenes}."
     )
 
 

@@ -17,6 +17,7 @@ from monitor.simulate.world import HOUR
 
 _ROTATED: Final = ("exposures", "feedback")
 _KEPT: Final = timedelta(hours=8)
+_AFTER_THE_HOUR: Final = timedelta(minutes=5)  # by which the last file of an hour has come, but for held ones
 _STILL_COMING: Final = 3  # hours after its end by which every file of an hour has come
 _BY_THE_CLOCK: Final = (0, 31)  # minutes of an hour: it has ended; `max_wait` is over
 
@@ -71,8 +72,8 @@ def land(folder: Path, delivery: Delivery) -> None:
 
 
 def rotate(folder: Path, now: datetime) -> None:
-    """Delete the files that nobody reads any more, as the rotation of a log would."""
-    oldest = (now - _KEPT).timestamp()
+    """Delete the files of whole hours that nobody reads any more, as the rotation of a log would."""
+    oldest = (now - _KEPT + _AFTER_THE_HOUR).timestamp()
     for log in _ROTATED:
         for path in (folder / "logs" / log).glob("*.parquet"):
             if path.stat().st_mtime < oldest:
