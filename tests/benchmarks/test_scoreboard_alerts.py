@@ -1,0 +1,118 @@
+"""`for` and `keep_firing_for` as the scoreboard applies them, held against Prometheus' own unit tests."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from benchmarks.scoreboard.alerts import RULES, Episode, firing, read_alerts, seconds
+from tests.conftest import need
+
+STEP = 60
+SERIES = {  # alerts of the shipped rules, and a series that is 1 while their expression has a result
+    "RecsysNoData": 'recsys_rule_status{recommender="shop",rule="r",kind="hard",status="no_data"}',
+    "RecsysSoftRuleViolated": 'recsys_rule_status{recommender="shop",rule="r",kind="soft",status="violated"}',
+    "RecsysRuleError": 'recsys_rule_status{recommender="shop",rule="r",kind="hard",status="error"}',
+}
+LABELS = {
+    "RecsysNoData": {"recommender": "shop"},
+    "RecsysSoftRuleViolated": {"recommender": "shop", "rule": "r"},
+    "RecsysRuleError": {"recommender": "shop", "rule": "r", "kind": "hard"},
+}
+
+
+def pattern(seed: int, length: int = 150) -> list[bool]:
+    """Minutes with a result and without, in spans about as long as the durations at hand."""
+    rng, found = random.Random(seed), []
+    while len(found) < length:
+        found += [len(found) % 2 == 0 if not found else not found[-1]] * rng.choice(
+            [1, 2, 3, 9, 10, 11, 15, 16]
+        )
+    return found[:length]
+
+
+@pytest.mark.parametrize("name", SERIES)
+@pytest.mark.parametrize("seed", range(3))
+def test_an_alert_fires_exactly_when_prometheus_lets_it(name: str, seed: int, tmp_path: Path) -> None:
+    (alert,) = [one for one in read_alerts() if one.name == name]
+    assert alert.wait or alert.keep
+    there = pattern(seed)
+    present = [minute * STEP for minute, one in enumerate(there) if one]
+    last = (len(there) - 1) * STEP
+    fired = [
+        Episode({}, *one) for one in firing(present, step=STEP, last=last, wait=alert.wait, keep=alert.keep)
+    ]
+    assert len(fired) > 1
+    cases = [
+        {
+            "eval_time": f"{minute}m",
+            "alertname": name,
+            "exp_alerts": [
+                {"exp_labels": LABELS[name] | dict(alert.labels)} for one in fired if one.fires(minute * STEP)
+            ],
+        }
+        for minute in range(len(there))
+    ]
+    values = " ".join("1" if one else "0" for one in there)
+    test = {
+        "rule_files": [str(without_texts(name, tmp_path))],
+        "evaluation_interval": "1m",
+        "tests": [
+            {
+                "interval": "1m",
+                "input_series": [{"series": SERIES[name], "values": values}],
+                "alert_rule_test": cases,
+            }
+        ],
+    }
+    path = tmp_path / "test.yaml"
+    path.write_text(yaml.safe_dump(test), "utf-8")
+    command = [need("promtool", "prometheus"), "test", "rules", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def without_texts(name: str, folder: Path) -> Path:
+    """The rule alone, as it is shipped but for its annotations, which promtool would compare as well."""
+    rules = [
+        {key: value for key, value in rule.items() if key != "annotations"}
+        for path in RULES.glob("*.yaml")
+        for group in yaml.safe_load(path.read_text("utf-8"))["groups"]
+        for rule in group["rules"]
+        if rule["alert"] == name
+    ]
+    path = folder / "rules.yaml"
+    path.write_text(yaml.safe_dump({"groups": [{"name": "one", "rules": rules}]}), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("present", "wait", "keep", "expected"),
+    [
+        ([], 0, 0, []),
+        ([60], 0, 0, [(60, 120)]),
+        ([60], 60, 0, []),
+        ([600], 0, 0, [(600, None)]),
+        ([540], 0, 60, [(540, None)]),
+        ([0, 60, 180], 60, 60, [(60, 300)]),
+        ([0, 60, 240], 60, 60, [(60, 180)]),
+        ([0], 0, 90, [(0, 180)]),
+    ],
+)
+def test_an_alert_by_hand(present, wait, keep, expected) -> None:
+    assert firing(present, step=60, last=600, wait=wait, keep=keep) == expected
+
+
+@pytest.mark.parametrize("text", ["", "5", "m", "5 m", "-5m", "5mm", "1.5h"])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="no duration"):
+        seconds(text)
+
+
+def test_every_alert_that_is_shipped_is_read() -> None:
+    text = "".join(path.read_text("utf-8") for path in RULES.glob("*.yaml"))
+    assert len(read_alerts()) == text.count("- alert:") > 20
