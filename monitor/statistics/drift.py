@@ -29,6 +29,8 @@ FLOOR = 0.005
 """The smallest relative noise that a daily value is believed to have."""
 SMALLEST = 0.04
 """The smallest relative change that is called a drift."""
+LARGE = 2.0
+"""What is this many times the smallest change is told whether it goes on or not."""
 GOING_ON = 0.25
 """The pace above which a change goes on; a step has none once it is made."""
 FARTHEST = 1000.0
@@ -191,7 +193,7 @@ def drift_bounds(series: int, found: Drift, *, budget: float = BUDGET) -> DriftB
     >>> day = np.arange(28)
     >>> found = drift(np.full((28, 1), 100.0), np.full((28, 1), np.nan), day % 7)
     >>> [bound.round(2).tolist() for bound in drift_bounds(60, found)]
-    [[4.93], [2.85], [2.96]]
+    [[4.81], [2.82], [2.89]]
 
     Raises ValueError unless there is a series and the budget is finite and above 0.
     """
@@ -205,17 +207,14 @@ def drift_bounds(series: int, found: Drift, *, budget: float = BUDGET) -> DriftB
 
 
 def drifts(found: Drift, bounds: DriftBounds, *, smallest: float = SMALLEST) -> Bools:
-    """Which series drift: they have moved by `smallest` or more, surely, and they go on moving.
+    """Which series drift: they have surely moved by `smallest` or more, and go on or have moved far.
 
-        |change| >= bound with a pace of 0.25 or more to the same side, or |pace| >= bound,
-        and relative or moved is `smallest` or more to that side
+        |change| >= bound, and a pace of 0.25 or more to the same side unless |relative| is 2 `smallest`,
+        or |pace| >= bound; and relative or moved is `smallest` or more to that side
 
     A step, as a retrained model makes it, is sure after three days however small it is, and is no drift. So
-    what is small is none, and neither is what does not go on. With a daily noise of 1 %, a drift of 2 % a day
-    is told on its third day (94 of 100), of 1 % a day on its fifth to eighth; a step of 2 % is taken for one
-    in two judgements of a hundred while it is within the last three days, and in less later. A large step has
-    at each judgement one chance in four to look as if it went on. What stands still is no drift any more:
-    hold it by `clear`.
+    what is small is none, and what is not large is none unless it goes on. What stands still is no drift any
+    more: hold it by `clear`. docs/statistics.md says what was measured.
 
     >>> day = np.arange(28)
     >>> values = np.full((28, 3), 100.0)
@@ -225,6 +224,7 @@ def drifts(found: Drift, bounds: DriftBounds, *, smallest: float = SMALLEST) -> 
     [True, False, False]
     """
     side = np.sign(found.change)
-    by_change = (np.abs(found.change) >= bounds.change) & (found.pace * side >= GOING_ON)
+    goes_on = (found.pace * side >= GOING_ON) | (np.abs(found.relative) >= LARGE * smallest)
+    by_change = (np.abs(found.change) >= bounds.change) & goes_on
     by_change &= np.maximum(found.relative * side, found.moved * side) >= smallest
     return np.asarray(by_change | ((np.abs(found.pace) >= bounds.pace) & (np.abs(found.moved) >= smallest)))

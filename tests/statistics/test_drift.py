@@ -56,11 +56,8 @@ def test_a_drift_worked_by_hand():
     of_median = np.pi / (2 * 23 + 1)
     assert found.pace[0] == pytest.approx(-5 / (100 * FLOOR * np.sqrt(2 * (1 + of_median))))
     assert (found.start.tolist(), found.last.tolist(), found.moved.tolist()) == ([100.0], [92.0], [-0.08])
-    assert (found.days.tolist(), found.df.round(1).tolist(), found.pace_df.round(1).tolist()) == (
-        [24],
-        [11.9],
-        [11.2],
-    )
+    assert found.days.tolist() == [24]
+    assert (found.df.tolist(), found.pace_df.tolist()) == ([0.75 * 17], [0.75 * 16])
 
 
 def test_the_week_is_known_as_far_as_weekdays_differ():
@@ -78,7 +75,7 @@ def test_with_less_than_two_of_a_weekday_all_days_are_alike_and_the_weekend_is_n
     found = usual(values, weekdays(12), np.array([5]))
     assert found.centre[0, 0] == np.median(values)
     assert found.sd[0] > 0.02
-    assert found.df[0] == pytest.approx(0.7 * 11)
+    assert found.df[0] == pytest.approx(0.75 * 11)
 
 
 def test_a_drift_of_two_percent_a_day_is_seen_on_its_third_day():
@@ -103,9 +100,10 @@ def test_a_step_is_no_drift():
     for day, most in ((1, 0.01), (2, 0.03), (3, 0.04), (4, 0.03), (6, 0.01)):
         assert fires(series(np.full(day, 0.98))) < most
     assert fires(series(np.full(5, 0.97))) < 0.05
-    assert (
-        fires(series(np.full(6, 0.9), noise=0.004)) < 0.33
-    )  # sure and large, and by chance it seems to go on
+
+
+def test_a_step_that_is_large_is_told_although_it_does_not_go_on():
+    assert fires(series(np.full(4, 0.9))) > 0.99
 
 
 def test_weekly_models_that_differ_by_up_to_3_percent_are_no_drift():
@@ -212,8 +210,8 @@ def test_the_bounds_are_the_formula_and_rise_with_the_number_of_series():
     found = found_in(np.full((28, 1), 100.0))
     bounds, more = drift_bounds(SERIES, found), drift_bounds(10 * SERIES, found)
     chance = 0.1 / 2 / SERIES
-    assert bounds.change[0] == pytest.approx(stats.t.isf(chance * 3 / 7 / 2, 0.7 * 17))
-    assert bounds.pace[0] == pytest.approx(stats.t.isf(np.sqrt(chance / 7 / 2), 0.7 * 16))
+    assert bounds.change[0] == pytest.approx(stats.t.isf(chance * 3 / 7 / 2, 0.75 * 17))
+    assert bounds.pace[0] == pytest.approx(stats.t.isf(np.sqrt(chance / 7 / 2), 0.75 * 16))
     assert bounds.clear[0] == 0.6 * bounds.change[0]
     assert all(theirs > own for theirs, own in zip(more, bounds, strict=True))
 
@@ -240,6 +238,7 @@ def made(**changed):
         ({"change": -4.0}, False),
         ({"pace": -0.2}, False),
         ({"pace": 1.0}, False),
+        ({"pace": 1.0, "relative": -0.08}, True),
         ({"relative": -0.01}, True),  # it has moved far enough
         ({"relative": -0.01, "moved": -0.01}, False),
         ({"change": 0.0, "pace": -3.0}, True),
