@@ -27,6 +27,7 @@ from monitor.logs.engine import DeadlineExceeded, deadline
 from monitor.logs.index import readable
 from monitor.logs.source import Source
 from monitor.logs.windows import Due, Part, Parts
+from monitor.metrics.plans import Plans
 from monitor.results import Result, Status
 
 log = logging.getLogger(__name__)
@@ -77,6 +78,7 @@ class Evaluator:
         self.assignments = Assignments(settings, kept.folder)
         self.salt = salt
         self._tables: WindowTables | None = None
+        self._plans: dict[Part, Plans] = {part: Plans() for part in (EXPOSURES, FEEDBACK)}
 
     def evaluate(self, runtime: Runtime, due: Due) -> Evaluation:
         """Run every check on one window. A check that fails or takes too long does not stop the others.
@@ -111,7 +113,7 @@ class Evaluator:
             )  # fmt: skip
 
         measured = exposure if due.part == EXPOSURES else feedback
-        metrics = MetricsCheck(settings.metrics, measured.FAMILIES, evaluation.costs)
+        metrics = MetricsCheck(settings.metrics, measured.FAMILIES, evaluation.costs, settings.slices.metrics)
         names = {spec.name for family in measured.FAMILIES for spec, _ in family.outputs}
         objectives = [one for one in settings.objectives if one.metric in names]
 
@@ -192,7 +194,10 @@ class Evaluator:
     def _prepared(self, runtime: Runtime, due: Due) -> WindowTables:
         if self._tables is None:
             around = self.parts.span(due.window, due.part) if due.part == FEEDBACK else None
-            self._tables = prepare(runtime.engine, self.source, due.window, self.settings, self.kept, around)
+            self._tables = prepare(
+                runtime.engine, self.source, due.window, self.settings, self.kept, around,
+                plans=self._plans[due.part],
+            )  # fmt: skip
         return self._tables
 
     def _remember(self, runtime: Runtime, due: Due) -> None:

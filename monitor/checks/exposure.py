@@ -22,14 +22,20 @@ class MetricsCheck:
         settings: the recommender's metric settings.
         families: the metrics of this check.
         seconds: is filled with what each family of metrics took.
+        sliced: the metrics that are repeated by slice; none named: all that can be.
     """
 
     def __init__(
-        self, settings: MetricSettings, families: Sequence[Family], seconds: dict[str, float]
+        self,
+        settings: MetricSettings,
+        families: Sequence[Family],
+        seconds: dict[str, float],
+        sliced: Sequence[str] = (),
     ) -> None:
         self._settings = settings
         self._families = tuple(families)
         self._seconds = seconds
+        self._sliced = tuple(sliced)
         self._found: list[Result] = []
         self._tables: WindowTables | None = None
 
@@ -37,7 +43,11 @@ class MetricsCheck:
         """The metrics that the logs at hand can give, in the catalogue's order."""
         self._tables = tables
         for measured in measure_all(
-            tables.shared, self._settings, tables.dimensions(), families=self._families
+            tables.shared,
+            self._settings,
+            tables.dimensions(),
+            families=self._families,
+            sliced=self._sliced,
         ):
             self._found += sorted(measured.results, key=_slice)  # a GROUP BY gives them in any order
             self._seconds[measured.family] = measured.seconds

@@ -20,6 +20,7 @@ from monitor.logs.canonical import TIMESTAMP
 from monitor.logs.engine import Engine
 from monitor.logs.index import readable
 from monitor.logs.source import Source
+from monitor.metrics.plans import Plans, Replayed
 from monitor.metrics.shared import EXPOSURES, Shared
 from monitor.results import Window
 
@@ -56,11 +57,13 @@ def prepare(
     settings: RecommenderSettings,
     kept: KeptPairs,
     around: Window | None = None,
+    plans: Plans | None = None,
 ) -> WindowTables:
     """Make the tables of a window. The expensive ones are made only when somebody asks for them.
 
     `around` is the time in which an action may lie that belongs to a list of the window, or a list to which
-    an action of the window belongs; not given where no feedback is looked at.
+    an action of the window belongs; not given where no feedback is looked at. `plans` hold what the windows
+    before asked in the same way.
     """
     made = ["window_exposures", "exposures", "feedback", "future_exposures", "earlier_actions"]
     made += ["responses", "exposures_around"]
@@ -85,19 +88,31 @@ def prepare(
     actions = feedback_of(engine, source, history, "earlier_actions")
     day = Window.of(window.start, _DAY)
     keep_missing(engine, source, kept, Window(min(history.start, day.start - _DAY), window.start))
+    earlier = remembered(engine, source, kept, history, made, view="history_user_items")
+    yesterday = Window(day.start - _DAY, day.start)
+    previous = remembered(engine, source, kept, yesterday, made, view="previous_day")
+    edges = (window.start.replace(tzinfo=None), window.end.replace(tzinfo=None))
+    asked = None
+
+    def part(name: str) -> ir.Table | None:
+        return shared.part(name)
+
+    if plans is not None and engine.keeps_statements:
+        logs = (exposures, catalog, feedback, responses, around_exposures, actions, earlier, previous)
+        plans.begin(*(None if table is None else table.op() for table in logs))
+        asked = Replayed(plans, engine, made.append, part, edges)
     shared = Shared(
         exposures,
         catalog=catalog,
         feedback=feedback,
         responses=responses,
         around=around_exposures,
-        window=(window.start.replace(tzinfo=None), window.end.replace(tzinfo=None)),
-        history_user_items=remembered(engine, source, kept, history, made, view="history_user_items"),
+        window=edges,
+        history_user_items=earlier,
         history_actions=actions,
-        previous_day_user_items=remembered(
-            engine, source, kept, Window(day.start - _DAY, day.start), made, view="previous_day"
-        ),
+        previous_day_user_items=previous,
         materialise=materialise,
+        asked=asked,
     )
     if around is None and settings.divides_a_day:
         shared.today_user_items = _today(shared, engine, source, kept, day.start, window, made)

@@ -6,18 +6,26 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import duckdb
 import fsspec
 import ibis
+import ibis.expr.datatypes as dt
+import ibis.expr.operations as ops
 import sqlglot.expressions as sge
+from ibis.backends.duckdb.converter import DuckDBPyArrowData
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 _POKE_SECONDS = 0.2
 _PATTERN = re.compile(r"([*?\[])")
+_TIME = dt.Timestamp(scale=6)
+
+
+def _moment() -> object: ...
 
 
 class DeadlineExceeded(Exception):
@@ -27,13 +35,18 @@ class DeadlineExceeded(Exception):
 class Engine:
     """Owned by one thread. Tables made here are seen by every connection of the same database.
 
+    `keeps_statements` says whether what is asked can be kept as text and asked again by it.
+
     >>> engine = Engine(duckdb.connect())
     >>> int(engine.create("numbers", ibis.memtable({"n": [1, 2]})).count().execute())
     2
     """
 
+    keeps_statements: ClassVar[bool] = True
+
     def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
         self.cursor = cursor
+        self._filled: set[str] = set()  # known to be tables
         self.cursor.execute("SET TimeZone = 'UTC'")
         self.cursor.execute("SET preserve_insertion_order = false")
         self.backend = ibis.duckdb.from_connection(self.cursor)
@@ -49,6 +62,44 @@ class Engine:
         self.drop(name)
         self.backend.create_view(name, expression)
         return self.backend.table(name)
+
+    def select(self, expression: ir.Table) -> str:
+        """The query that an expression is."""
+        return str(self.backend.compile(expression))
+
+    def filling(self, name: str, expression: ir.Table) -> str:
+        """The statements that store what an expression gives as a table, where there is none of that name."""
+        schema = expression.schema()
+        place = sge.to_identifier(name, quoted=True)
+        columns = schema.to_sqlglot_column_defs("duckdb")
+        make = sge.Create(kind="TABLE", this=sge.Schema(this=sge.Table(this=place), expressions=columns))
+        names = ", ".join(sge.to_identifier(one, quoted=True).sql("duckdb") for one in schema.names)
+        insert = f"INSERT INTO {place.sql('duckdb')} ({names}) {self.select(expression)}"
+        return f"{make.sql('duckdb')}; {insert}"
+
+    def fill(self, name: str, statement: str, schema: ibis.Schema | None = None) -> ir.Table:
+        """The table that `filling` told how to make; its columns are looked up unless `schema` tells them."""
+        self.drop(name)
+        self.cursor.execute(statement)
+        self._filled.add(name)
+        if schema is None:
+            return self.backend.table(name)
+        return ops.DatabaseTable(name, schema=schema, source=self.backend).to_expr()
+
+    def rows(self, statement: str, schema: ibis.Schema) -> list[dict[str, Any]]:
+        """The rows of a query that `select` gave, as values of the types that the expression has."""
+        found = self.cursor.execute(statement).to_arrow_table()
+        rows: list[dict[str, Any]] = DuckDBPyArrowData.convert_table(found, schema).to_pylist()
+        return rows
+
+    def remember(self, name: str, moment: datetime) -> None:
+        """Let the statements of this cursor, and of no other, read a time without a zone by `remembered`."""
+        quoted = sge.to_identifier(name, quoted=True).sql("duckdb")
+        self.cursor.execute(f"CREATE OR REPLACE TEMP MACRO {quoted}() AS TIMESTAMP '{moment.isoformat(' ')}'")
+
+    def remembered(self, name: str) -> ir.Value:
+        """The time that was told last under a name, as an expression; it is looked up when that is run."""
+        return ibis.udf.scalar.builtin(_moment, name=name, signature=((), _TIME))()
 
     def reader(self, name: str, function: str, paths: list[str], **options: Any) -> ir.Table:
         """A view over files: `read_parquet`, `read_csv` or `read_json`, all values quoted by sqlglot.
@@ -79,6 +130,10 @@ class Engine:
         """Remove tables or views, whichever they are, if they are there."""
         for name in names:
             quoted = sge.to_identifier(name, quoted=True).sql("duckdb")
+            if name in self._filled:
+                self.cursor.execute(f"DROP TABLE IF EXISTS {quoted}")
+                self._filled.discard(name)
+                continue
             try:
                 self.cursor.execute(f"DROP VIEW IF EXISTS {quoted}")
             except duckdb.CatalogException:  # it is a table

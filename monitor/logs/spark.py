@@ -94,6 +94,8 @@ class SparkEngine(Engine):
     duckdb.InterruptException, the one sign of an interrupt that all the monitor knows.
     """
 
+    keeps_statements = False  # what is stored is computed when it is first read, by Spark's own plan
+
     def __init__(self, session: SparkSession, cursor: duckdb.DuckDBPyConnection) -> None:
         super().__init__(cursor)
         self.session = session.newSession()

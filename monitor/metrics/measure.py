@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ import duckdb
 
 from monitor.metrics.catalogue import FAMILIES
 from monitor.metrics.family import Family
+from monitor.metrics.plans import Rows
 from monitor.metrics.settings import MetricSettings
 from monitor.metrics.shared import Shared
 from monitor.metrics.similarity import similarity_of
@@ -32,6 +33,7 @@ def measure_all(
     settings: MetricSettings,
     dimensions: Mapping[str, str] | None = None,
     families: Iterable[Family] = FAMILIES,
+    sliced: Collection[str] = (),
 ) -> Iterator[Measured]:
     """Every metric of the families that the logs at hand can give, a family at a time, overall and by slice.
 
@@ -45,12 +47,18 @@ def measure_all(
         dimensions: name of a slice -> the column of exposures that holds its (few) values. Results
             of a slice carry the labels `dimension` (that name) and `value`.
         families: the metrics to measure, as the catalogue lists them.
+        sliced: the metrics that are repeated by slice; none named: all that can be.
     """
     settings = resolved(settings, shared)
     for family in families:
         if _wanted(family, settings) and family.reason_not(shared, settings) is None:
             started = time.perf_counter()
-            results = _measure(family, shared, settings, dimensions or {})
+            by = (dimensions or {}) if not sliced or _gives(family, sliced) else {}
+            results = [
+                one
+                for one in _measure(family, shared, settings, by)
+                if not sliced or one.metric in sliced or "dimension" not in one.labels
+            ]
             yield Measured(family.name, results, time.perf_counter() - started)
 
 
@@ -71,6 +79,10 @@ def not_measured(shared: Shared, settings: MetricSettings) -> dict[str, str]:
     return reasons
 
 
+def _gives(family: Family, metrics: Collection[str]) -> bool:
+    return any(spec.name in metrics for spec, _ in family.outputs)
+
+
 def _wanted(family: Family, settings: MetricSettings) -> bool:
     return any(spec.name not in settings.disable for spec, _ in family.outputs)
 
@@ -79,15 +91,14 @@ def _measure(
     family: Family, shared: Shared, settings: MetricSettings, dimensions: Mapping[str, str]
 ) -> list[Result]:
     try:
-        rows = family.measure(shared, settings).to_pyarrow().to_pylist()
-        results = family.results(rows, settings)
+        results = family.results(_rows(family, shared, settings), settings)
     except duckdb.InterruptException:
         raise
     except Exception as error:
         return family.without_rows(settings, Status.ERROR, explain(error))
     for dimension, column in dimensions.items() if family.sliced else ():
         try:
-            rows = family.measure(shared, settings, column).to_pyarrow().to_pylist()
+            rows = _rows(family, shared, settings, column)
             results += family.results(rows, settings, dimension, column)
         except duckdb.InterruptException:
             raise
@@ -95,6 +106,10 @@ def _measure(
             for failed in family.without_rows(settings, Status.ERROR, explain(error)):
                 results.append(replace(failed, labels={**failed.labels, "dimension": dimension, "value": ""}))
     return results
+
+
+def _rows(family: Family, shared: Shared, settings: MetricSettings, key: str | None = None) -> Rows:
+    return shared.answer(family.name, key, lambda: family.measure(shared, settings, key))
 
 
 def explain(error: Exception) -> str:

@@ -25,10 +25,12 @@ from monitor.logs.columns import (
     TS,
     USER_ID,
 )
+from monitor.metrics.plans import WINDOW_EDGES, Asked, Rows
 
 LENGTH = "length"
 EXPOSURES = "exposures"
 NO_SLICE = "unknown"
+_TODAY = "the pairs of today"
 
 Materialise = Callable[[str, ir.Table], ir.Table]
 
@@ -54,6 +56,7 @@ class Shared:
             belongs to one list only, and that may be one of another window; unless given, `exposures`.
         window: the window's [start, end) as times without a zone; unless given, everything is in it.
         materialise: stores an expression under a name and gives the stored table.
+        asked: how what is asked is answered; unless given, everything is built, and stored by `materialise`.
 
     A user id that is null (or NaN) belongs to no user: such rows count in everything by request
     and by item, and in nothing by user. A row without a request id belongs to no list.
@@ -73,6 +76,7 @@ class Shared:
         around: ir.Table | None = None,
         window: tuple[datetime, datetime] | None = None,
         materialise: Materialise = keep_lazy,
+        asked: Asked | None = None,
     ) -> None:
         self.exposures = _without_nan_ids(exposures)
         self.catalog = catalog
@@ -80,12 +84,13 @@ class Shared:
         self.history_user_items = history_user_items
         self.history_actions = history_actions
         self.previous_day_user_items = previous_day_user_items
-        self.today_user_items = today_user_items
+        self._today_user_items = today_user_items
         self._responses = responses
         self._around = around
         self._window = window
         self._keys: dict[str, Callable[[ir.Table], ir.Table]] = {}
-        self._materialise = materialise
+        self._rows: dict[str, ir.Table] = {}
+        self._asked = Asked(materialise) if asked is None else asked
         self._made: dict[str, ir.Table] = {}
         self._scalars: dict[str, Any] = {}
 
@@ -110,12 +115,22 @@ class Shared:
         """What `build` gives, built (and stored) at the first call only."""
         full = name if key is None else f"{name}_by_{key}"
         if full not in self._made:
-            expression = build()
-            self._made[full] = self._materialise(full, expression) if store else expression
+            make = self._asked.stored if store else self._asked.inline
+            self._made[full] = make(full, build)
+        self._asked.used(full)
         return self._made[full]
 
+    def answer(self, name: str, key: str | None, build: Callable[[], ir.Table]) -> Rows:
+        """The rows of what `build` gives; the name tells what is asked apart from all else."""
+        return self._asked.answer(name if key is None else f"{name}_by_{key}", build)
+
     def scalar(self, name: str, expression: ir.Scalar) -> Any:
-        """The value of an expression that has one, computed at the first call only."""
+        """The value of an expression that has one, computed at the first call only.
+
+        Asked for where an expression is built by it, and not before: what is kept of one window must not rest
+        on the value of another.
+        """
+        self._asked.varies()
         if name not in self._scalars:
             self._scalars[name] = expression.as_table().to_pyarrow().column(0)[0].as_py()
         return self._scalars[name]
@@ -128,6 +143,21 @@ class Shared:
             raise ValueError("there is no feedback")
         return found
 
+    @property
+    def today_user_items(self) -> ir.Table | None:
+        """The pairs of the day up to the window's end."""
+        if self._today_user_items is not None:
+            self._asked.read(_TODAY, self._today_user_items)
+        return self._today_user_items
+
+    @today_user_items.setter
+    def today_user_items(self, pairs: ir.Table) -> None:
+        self._today_user_items = pairs
+
+    def part(self, name: str) -> ir.Table | None:
+        """The part of the logs that was read under this name."""
+        return self.today_user_items if name == _TODAY else self.rows(name)
+
     @cached_property
     def around(self) -> ir.Table:
         """The exposures whose lists an action of `responses` may belong to."""
@@ -137,7 +167,8 @@ class Shared:
         """Whether a time lies in the window."""
         if self._window is None:
             return ibis.literal(True)
-        start, end = (ibis.literal(edge).cast("timestamp(6)") for edge in self._window)
+        edges = zip(WINDOW_EDGES, self._window, strict=True)
+        start, end = (self._asked.moment(name, edge).cast("timestamp(6)") for name, edge in edges)
         return (moment >= start) & (moment < end)
 
     def nothing(self) -> ir.Table:
@@ -173,11 +204,11 @@ class Shared:
         """The exposures, with the key of a slice as text that is never null."""
         if key is None:
             return self.exposures
-        if key in self._keys:
-            return self._keys[key](self.exposures)
-        column = self.exposures[key]
-        text = column if column.type().is_string() else column.cast("string")
-        return self.exposures.mutate(**{key: text.fill_null(NO_SLICE)})
+        if key not in self._rows:
+            added = self._keys.get(key, lambda rows: _with_text(rows, key))
+            self._rows[key] = added(self.exposures)
+        self._asked.read(key, self._rows[key])
+        return self._rows[key]
 
     def shown(self, key: str | None = None) -> ir.Table:
         """The exposures that show an item."""
@@ -241,6 +272,12 @@ class Shared:
 def listed(key: str | None) -> list[str]:
     """The key as the list of columns to group by, empty without one."""
     return [] if key is None else [key]
+
+
+def _with_text(rows: ir.Table, key: str) -> ir.Table:
+    column = rows[key]
+    text = column if column.type().is_string() else column.cast("string")
+    return rows.mutate(**{key: text.fill_null(NO_SLICE)})
 
 
 def _without_nan_ids(table: ir.Table) -> ir.Table:

@@ -46,10 +46,14 @@ def item_vectors(shared: Shared) -> tuple[ir.Table, list[str]]:
     A vector is usable if it is as long as most of the catalog's, all of it is finite, and it is
     not all 0 (it would have no direction).
     """
+    vectors = shared.once("item_vectors", None, lambda: _item_vectors(shared))
+    return vectors, [name for name in vectors.columns if name != ITEM_ID]
+
+
+def _item_vectors(shared: Shared) -> ir.Table:
     assert shared.catalog is not None
     width = shared.scalar("vector_width", _usual_length(shared.catalog)) or 0
-    columns = [f"x{i}" for i in range(width)]
-    return shared.once("item_vectors", None, lambda: _unit_vectors(shared.catalog, columns)), columns
+    return _unit_vectors(shared.catalog, [f"x{i}" for i in range(width)])
 
 
 def _usual_length(catalog: ir.Table) -> ir.IntegerScalar:
@@ -64,8 +68,7 @@ def _usual_length(catalog: ir.Table) -> ir.IntegerScalar:
     return usual.width.max()
 
 
-def _unit_vectors(catalog: ir.Table | None, columns: list[str]) -> ir.Table:
-    assert catalog is not None
+def _unit_vectors(catalog: ir.Table, columns: list[str]) -> ir.Table:
     vector = catalog[VECTOR]
     rows = catalog.filter([catalog[ITEM_ID].notnull(), vector.length() == len(columns)])
     rows = rows.select(ITEM_ID, **{c: rows[VECTOR][i].cast("float64") for i, c in enumerate(columns)})

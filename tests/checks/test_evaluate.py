@@ -155,11 +155,13 @@ def test_what_was_measured_before_a_check_failed_is_judged_all_the_same(
     empty = rows(0).drop_duplicates("request_id").assign(item_id=None)
     shop.write("logs/0.parquet", empty.astype({"item_id": "string"}))
 
-    def fails_after_the_first(*given: Any, **named: Any) -> Iterator[Measured]:
-        yield next(measure_all(*given, **named))
-        raise MemoryError("no room left")
+    def fails_after_coverage(*given: Any, **named: Any) -> Iterator[Measured]:
+        for measured in measure_all(*given, **named):
+            yield measured
+            if measured.family == "coverage":
+                raise MemoryError("no room left")
 
-    monkeypatch.setattr(exposure, "measure_all", fails_after_the_first)
+    monkeypatch.setattr(exposure, "measure_all", fails_after_coverage)
     evaluation = shop.judge(hour(0))
     assert statuses(evaluation)["exposure"] == ("error", Status.VIOLATED)
     # Unjudged, this result would be an ok that ends a standing violation.

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from monitor.metrics import measure
 from monitor.metrics.catalogue import FAMILIES, SPECS
 from monitor.metrics.measure import measure_all, not_measured
+from monitor.metrics.plans import Asked
 from monitor.metrics.settings import EventSettings, MetricSettings
 from monitor.results import Status
 from tests.metrics.worlds import START, World, by_name, catalog, lists, results_of, shared_of
@@ -179,7 +180,7 @@ def test_shared_tables_are_made_once_a_window():
         return ibis.memtable(expression.to_pyarrow())
 
     shared = shared_of(FULL)
-    shared._materialise = keep
+    shared._asked = Asked(keep)
     list(measure_all(shared, MetricSettings(), {"scene": "scene"}))
     assert len(made) == len(set(made))
     assert {"requests", "user_items", "item_counts", "requests_by_scene", "item_counts_by_scene"} <= set(made)
@@ -268,3 +269,14 @@ def test_an_error_message_is_one_printable_line_of_bounded_length():
     assert len(text) == 300
     assert measure.explain(ValueError("a\x00b\nsecret")) == "ValueError: a b"
     assert measure.explain(ValueError()) == "ValueError"
+
+
+def test_only_the_metrics_that_are_named_are_given_by_slice():
+    asked = list(
+        measure_all(shared_of(FULL), MetricSettings(), {"scene": "scene"}, sliced=("failure", "gini"))
+    )
+    found = [one for measured in asked for one in measured.results]
+    assert {one.metric for one in found if "dimension" in one.labels} == {"failure", "gini"}
+    every = list(measure_all(shared_of(FULL), MetricSettings(), {"scene": "scene"}))
+    whole = [one for measured in every for one in measured.results if "dimension" not in one.labels]
+    assert [one for one in found if "dimension" not in one.labels] == whole
