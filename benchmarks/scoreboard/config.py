@@ -54,6 +54,7 @@ def config(world: World) -> dict[str, Any]:
                 "window": "1h",
                 "lateness": "5m",
                 "max_wait": "30m",
+                "catch_up": 6,  # or each new model's training days would be judged hour by hour
                 "rules": [
                     {"suite": f"rules/{pack}.yaml", **({"parameters": given} if given else {})}
                     for pack, given in _PACKS.items()

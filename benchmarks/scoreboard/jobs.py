@@ -79,7 +79,8 @@ class Job:
 
     @property
     def begins(self) -> datetime:
-        return self.plan.strikes if self.incident else self.plan.world.start
+        # Nobody watches a recommender that has not shown anything yet.
+        return self.plan.strikes if self.incident else self.plan.world.start + HOUR
 
     @property
     def ends(self) -> datetime:

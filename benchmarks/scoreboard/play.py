@@ -35,12 +35,17 @@ def play(
     """Deliver what arrives from `begin` to `end` and let the monitor have its turns; gives each hour's end.
 
     Files lie as they would on a disk: written when they arrive, with that as their time, and rotated away.
+    Those of the last hours before `begin` are there when it begins.
     """
-    first = max(simulation.world.start, begin - _STILL_COMING * HOUR)
-    waiting = [one for hour in hours(first, begin) for one in simulation.files(hour) if one.arrives > begin]
     for log in LOGS:
         (watched.folder / "logs" / log).mkdir(parents=True, exist_ok=True)
     (watched.folder / BLACKLIST).write_text("\n".join(["item_id", *simulation.blacklist, ""]), "utf-8")
+    first = max(simulation.world.start, begin - _STILL_COMING * HOUR)
+    waiting = [one for hour in hours(first, begin) for one in simulation.files(hour)]
+    for one in sorted(waiting, key=lambda one: one.arrives):
+        if one.arrives <= begin:  # where the folder goes on from another, it has just these files already
+            land(watched.folder, one)
+    waiting = [one for one in waiting if one.arrives > begin]
     for hour in hours(begin, end):
         waiting += simulation.files(hour)
         for minute in (hour + past * MINUTE for past in range(1, 61)):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -46,9 +47,10 @@ class Watched(AbstractContextManager["Watched"]):
         self._count_idle_turns(now)
         self.now = now
         watch = self.daemon._running.watches[self.name]
-        self.daemon._turn(self.name)
-        while watch.last_run == now and watch.pending:  # it asks to be run again as soon as can be
+        with self._shown_once():
             self.daemon._turn(self.name)
+            while watch.last_run == now and watch.pending:  # it asks to be run again as soon as can be
+                self.daemon._turn(self.name)
         self.idle = watch.last_run == now  # not where the turn failed: then the next minute's is another try
         self._scrape()
 
@@ -59,6 +61,17 @@ class Watched(AbstractContextManager["Watched"]):
     def reload(self) -> None:
         """Read the config again, as on SIGHUP."""
         self.daemon.reload()
+
+    @contextmanager
+    def _shown_once(self) -> Iterator[None]:
+        """A snapshot at the end of the block alone: nobody looks at those that each window is followed by."""
+        picture = self.daemon._picture
+        vars(picture)["publish"] = lambda **_: None
+        try:
+            yield
+        finally:
+            del vars(picture)["publish"]
+            picture.publish(worked=True)
 
     def _count_idle_turns(self, now: datetime) -> None:
         if not self.idle:
