@@ -17,7 +17,6 @@ from typing import Final
 
 from benchmarks.scoreboard import checkpoints
 from benchmarks.scoreboard.alerts import ROOT
-from benchmarks.scoreboard.compiled import remember_sql
 from benchmarks.scoreboard.config import NAME, write_config
 from benchmarks.scoreboard.operations import operation
 from benchmarks.scoreboard.play import play
@@ -166,9 +165,8 @@ def _incident(job: Job, work: Path) -> float:
 
 
 def _settle(log: Path) -> None:
-    """What a process does once: log to a file, remember SQL, and leave what is loaded to itself."""
+    """What a process does once: log to a file, and leave what is loaded to itself."""
     if not logging.getLogger().handlers:
         logging.basicConfig(filename=log, level=logging.WARNING, format="%(asctime)s %(message)s")
-    remember_sql()
     gc.collect()
     gc.freeze()
