@@ -33,6 +33,12 @@ class _Evaluated:
     status: Status
     evaluated_at: datetime
     seconds: float
+    state: _State  # changes whenever the window is written again
+
+
+_State = tuple[object, ...]
+KeptPoints = dict[int, tuple[_State, dict[int, Point]]]
+"""Id of a window -> its state when it was read, and its points by series: they need not be read again."""
 
 
 @dataclass(slots=True)
@@ -52,17 +58,21 @@ class _Check:
         return self.windows[: self.shown][::-1]
 
 
-def take_snapshot(store: Store, names: Sequence[str], now: datetime, past: int = 48) -> Snapshot:
+def take_snapshot(
+    store: Store, names: Sequence[str], now: datetime, past: int = 48, kept: KeptPoints | None = None
+) -> Snapshot:
     """The newest result of every series of these recommenders, its recent past, standing, logs and counters.
 
     A series that the newest window of its check does not have is gone. Only a window that could not be
     judged and so gave no result at all (a run that failed or was interrupted) does not make its series
     disappear: they take on the status of that window. What the store cannot know (pending windows, errors
-    of the config) is for the caller to add. Raises StoreError.
+    of the config) is for the caller to add. `kept` is filled with what was read of the past, and spares the
+    next call, by the same caller, all of it that has not changed. Raises StoreError.
     """
+    points: KeptPoints = {} if kept is None else kept
     with store.reading() as connection:
         checks = [check for name in names for check in _checks(connection, name, past)]
-        _read_points(connection, checks)
+        _read_points(connection, checks, points)
         _read_results(connection, checks)
         last = last_of_each_signal(connection, [number for check in checks for number in check.results])
         stands = standings(connection, last)
@@ -89,43 +99,55 @@ def _checks(connection: Connection, recommender: str, past: int) -> list[_Check]
                 columns.status,
                 columns.evaluated_at,
                 columns.seconds,
+                columns.fingerprint,
+                columns.revision,
             )
             .where(columns.recommender == recommender, columns.check_name == check, columns.current)
             .order_by(columns.window_end.desc(), columns.window_start.desc())
             .limit(max(past, 1))
         )
         windows = [
-            _Evaluated(number, Window(start, end), Status(status), evaluated_at, seconds)
-            for number, start, end, status, evaluated_at, seconds in connection.execute(query)
+            _Evaluated(
+                number,
+                Window(start, end),
+                Status(status),
+                evaluated_at,
+                seconds,
+                (end, status, evaluated_at, seconds, *state),
+            )
+            for number, start, end, status, evaluated_at, seconds, *state in connection.execute(query)
         ]
         if windows:
             found.append(_Check(recommender, check, windows))
     return found
 
 
-def _read_points(connection: Connection, checks: Iterable[_Check]) -> None:
+def _read_points(connection: Connection, checks: Iterable[_Check], kept: KeptPoints) -> None:
     """The newest values of each series, oldest first; and which window the results are shown from."""
     columns = schema.results.c
     query = select(columns.window_id, columns.series_id, columns.value, columns.status)
     named = {status.value: status for status in Status}
+    windows = {one.id: one for check in checks for one in check.windows}
+    for number in [number for number in kept if number not in windows]:
+        del kept[number]
+    new = [number for number, one in windows.items() if number not in kept or kept[number][0] != one.state]
+    for part in batches(new):
+        read: dict[int, dict[int, Point]] = {number: {} for number in part}
+        for number, series, value, status in connection.execute(query.where(columns.window_id.in_(part))):
+            read[number][series] = Point(windows[number].window, value, named[status])
+        kept |= {number: (windows[number].state, points) for number, points in read.items()}
     for check in checks:
-        rows: dict[int, list[Any]] = {}
-        for part in batches([one.id for one in check.windows]):
-            for row in connection.execute(query.where(columns.window_id.in_(part))).all():
-                rows.setdefault(row[0], []).append(row)
-        check.shown = _shown(check.windows, rows)
-        points: dict[int, list[Point]] = {row[1]: [] for row in rows.get(check.windows[check.shown].id, ())}
-        for one in reversed(check.windows):
-            for _, series, value, status in rows.get(one.id, ()):
-                if series in points:
-                    points[series].append(Point(one.window, value, named[status]))
-        check.points = points
+        there = [kept[one.id][1] for one in check.windows]
+        check.shown = _shown(check.windows, there)
+        check.points = {
+            series: [one[series] for one in reversed(there) if series in one] for series in there[check.shown]
+        }
 
 
-def _shown(windows: Sequence[_Evaluated], rows: Mapping[int, Any]) -> int:
+def _shown(windows: Sequence[_Evaluated], points: Sequence[Mapping[int, Point]]) -> int:
     unjudged = {Status.NO_DATA, Status.LATE, Status.ERROR}
-    for place, one in enumerate(windows):
-        if one.id in rows or one.status not in unjudged:
+    for place, (one, its_points) in enumerate(zip(windows, points, strict=True)):
+        if its_points or one.status not in unjudged:
             return place
     return 0
 

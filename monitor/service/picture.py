@@ -14,7 +14,7 @@ from monitor.checks.maintenance import Maintenance, began_within, now_quiet
 from monitor.history.errors import StoreError
 from monitor.history.snapshot import MaintenanceState, RecommenderState, RuleInfo, Series, Snapshot
 from monitor.history.store import Store
-from monitor.history.take import take_snapshot
+from monitor.history.take import KeptPoints, take_snapshot
 from monitor.logs.columns import LOGS
 from monitor.metrics.band_specs import BAND_SPECS
 from monitor.metrics.experiment_specs import EXPERIMENT
@@ -49,6 +49,7 @@ class Picture:
         self._lock = threading.Lock()
         self._worked_at = clock()
         self.running = running
+        self._points: KeptPoints = {}
         self._shown = self._take()
 
     def current(self) -> Snapshot:
@@ -74,7 +75,9 @@ class Picture:
 
     def _take(self) -> Snapshot:
         running = self.running
-        snapshot = take_snapshot(self._store, list(dict.fromkeys(running.names)), self._clock())
+        snapshot = take_snapshot(
+            self._store, list(dict.fromkeys(running.names)), self._clock(), kept=self._points
+        )
         states = tuple(_completed(state, running) for state in snapshot.recommenders)
         return self._dressed(replace(snapshot, recommenders=states))
 

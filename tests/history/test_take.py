@@ -12,7 +12,7 @@ from sqlalchemy import event
 from monitor.history.logstate import IndexedFile
 from monitor.history.snapshot import RecommenderState, SkippedFile
 from monitor.history.store import Store
-from monitor.history.take import take_snapshot
+from monitor.history.take import KeptPoints, take_snapshot
 from monitor.results import Result, Status, Window
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -222,3 +222,21 @@ def test_the_cost_of_a_picture_does_not_grow_with_the_history(tmp_path: Path, la
             state(store)
             costs.append(steps - before)
         assert costs[2] < costs[0] * 1.3 + 10
+
+
+def test_what_was_read_before_is_not_read_again_unless_it_has_changed(store: Store) -> None:
+    kept: KeptPoints = {}
+    for number in range(4):
+        put(store, number, replace(GINI, value=number / 10))
+    first = take_snapshot(store, ["shop"], NOON, kept=kept)
+    held = {number: points for number, (_, points) in kept.items()}
+    put(store, 1, replace(GINI, value=0.9))
+    put(store, 4, replace(GINI, value=0.4))
+    second = take_snapshot(store, ["shop"], NOON, kept=kept)
+    assert second == take_snapshot(store, ["shop"], NOON)
+    (before,), (after,) = first.recommenders[0].series, second.recommenders[0].series
+    assert [point.value for point in before.past] == [0.0, 0.1, 0.2, 0.3]
+    assert [point.value for point in after.past] == [0.0, 0.9, 0.2, 0.3, 0.4]
+    assert sum(points is held.get(number) for number, (_, points) in kept.items()) == 3
+    take_snapshot(store, ["shop"], NOON, past=2, kept=kept)
+    assert len(kept) == 2
