@@ -38,7 +38,7 @@ _ENOUGH: Final = 12  # finished runs that are judged together
 def main(arguments: Sequence[str] | None = None, world: World | None = None, base: Path = WORK) -> int:
     """Run what is asked for, print the page; 1 where the bar is missed."""
     chosen = _parser().parse_args(arguments)
-    world = world or World()
+    world = world or World(file_minutes=30)
     plans = [_plan(replace(world, seed=seed), chosen.days) for seed in chosen.seeds]
     names = chosen.only or list(INCIDENTS)
     healthy = [Job(plan) for plan in plans]

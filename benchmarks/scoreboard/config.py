@@ -59,7 +59,7 @@ def config(world: World) -> dict[str, Any]:
                     {"suite": f"rules/{pack}.yaml", **({"parameters": given} if given else {})}
                     for pack, given in _PACKS.items()
                 ],
-                "metrics": {"attribution": "30m", "score_range": [0, 1]},
+                "metrics": {"attribution": "30m", "history": "1d", "score_range": [0, 1]},
                 "slices": {"by": ["scene", "model", "user_activity"], "metrics": list(SLICED)},
                 "models": {"over": "2h"},
                 "experiments": [
