@@ -97,7 +97,7 @@ def make_tables(engine: Engine, rules: Sequence[LoadedRule], tables: WindowTable
 
     def lists() -> ir.Table:
         wanted = [name for name in LIST_COLUMNS if any(one.mentions(name) for one in on_lists)]
-        return with_list_columns(shared, wanted)
+        return shared.once(f"{_OWN}requests", None, lambda: with_list_columns(shared, wanted))
 
     on_lists = [rule for rule in rules if rule.table == "requests"]
     if any(getattr(rule.expectation, "catalog_table", None) == "catalog" for rule in rules):
@@ -132,7 +132,7 @@ def _named(engine: Engine, name: str, table: ir.Table, made: list[str]) -> str:
     if isinstance(operation, ops.DatabaseTable):
         return str(operation.name)
     made.append(name)
-    if name in ("rule_requests", "rule_user_items_day"):
+    if name == "rule_user_items_day":
         engine.create(name, table)  # an aggregate, which GX's several queries would compute again and again
     else:
         engine.view(name, table)

@@ -17,6 +17,9 @@ import ibis.expr.operations as ops
 import sqlglot.expressions as sge
 from ibis.backends.duckdb.converter import DuckDBPyArrowData
 
+from monitor.logs.duckdb_backend import DuckDBBackend
+from monitor.results import Window
+
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
@@ -49,18 +52,33 @@ class Engine:
         self._filled: set[str] = set()  # known to be tables
         self.cursor.execute("SET TimeZone = 'UTC'")
         self.cursor.execute("SET preserve_insertion_order = false")
-        self.backend = ibis.duckdb.from_connection(self.cursor)
+        self.backend = DuckDBBackend.from_connection(self.cursor)
 
     def create(self, name: str, expression: ir.Table) -> ir.Table:
         """Store what an expression gives as a table, in place of the older table or view of that name."""
-        self.drop(name)
-        self.backend.create_table(name, expression)
-        return self.backend.table(name)
+        if expression.op().find(ops.InMemoryTable):  # its rows have to be brought along
+            self.drop(name)
+            self.backend.create_table(name, expression)
+            return self.backend.table(name)
+        return self.fill(name, self.filling(name, expression))
 
     def view(self, name: str, expression: ir.Table) -> ir.Table:
         """Give an expression a name without computing it."""
+        return self._view(name, self.select(expression))
+
+    def view_of_span(self, name: str, expression: ir.Table, column: str, span: Window) -> ir.Table:
+        """A view of the rows whose time without a zone lies in a span: of other spans only that differs."""
+        time = sge.to_identifier(column, quoted=True).sql("duckdb")
+        start, end = (
+            f"TIMESTAMP '{edge.replace(tzinfo=None).isoformat(' ')}'" for edge in (span.start, span.end)
+        )
+        rows = f"FROM ({self.select(expression)}) AS held"
+        return self._view(name, f"{rows} WHERE held.{time} >= {start} AND held.{time} < {end}")
+
+    def _view(self, name: str, query: str) -> ir.Table:
         self.drop(name)
-        self.backend.create_view(name, expression)
+        quoted = sge.to_identifier(name, quoted=True).sql("duckdb")
+        self.cursor.execute(f"CREATE VIEW {quoted} AS {query}")
         return self.backend.table(name)
 
     def select(self, expression: ir.Table) -> str:
@@ -111,11 +129,7 @@ class Engine:
             expressions=[_literal([_PATTERN.sub(r"[\1]", path) for path in paths])]
             + [sge.EQ(this=sge.to_identifier(k), expression=_literal(v)) for k, v in options.items()],
         )
-        query = sge.Select(expressions=[sge.Star()]).from_(call)
-        self.drop(name)
-        quoted = sge.to_identifier(name, quoted=True).sql("duckdb")
-        self.cursor.execute(f"CREATE VIEW {quoted} AS {query.sql('duckdb')}")
-        return self.backend.table(name)
+        return self._view(name, sge.Select(expressions=[sge.Star()]).from_(call).sql("duckdb"))
 
     def empty(self, name: str, schema: ibis.Schema) -> ir.Table:
         """A table without rows, in place of the older table or view of that name."""

@@ -60,13 +60,18 @@ class Source:
         anything else is copied once.
         """
         entries = [one for one in self.logs[log].read_entries if one.holds(span)]
-        parts = [self._in_window(engine, log, group, span) for group in self._groups(entries)]
-        return self._stored(engine, entries, parts, table) if entries else None
+        if not entries:
+            return None
+        whole = union([self._placed(engine, log, group) for group in self._groups(entries)])
+        if self._is_cheap(entries):
+            return engine.view_of_span(table, whole, c.TS, span)
+        time = whole[c.TS]
+        return engine.create(table, whole.filter(time >= _moment(span.start), time < _moment(span.end)))
 
     def load_files(self, engine: Engine, log: str, entries: Sequence[FileEntry], *, table: str) -> ir.Table:
         """Make all rows of these files a table, whatever their time; a view where `load` gives one."""
         parts = [usable(self._read(engine, log, group), log) for group in self._groups(entries)]
-        return self._stored(engine, entries, parts, table)
+        return (engine.view if self._is_cheap(entries) else engine.create)(table, union(parts))
 
     def values_by_file(
         self, engine: Engine, log: str, column: str, paths: Iterable[str]
@@ -81,12 +86,8 @@ class Source:
                 found.setdefault(row[_PATH], set()).add(row[column])
         return found
 
-    def _stored(
-        self, engine: Engine, entries: Iterable[FileEntry], parts: Sequence[ir.Table], table: str
-    ) -> ir.Table:
-        whole = union(parts)
-        cheap = all(one.file.is_local and one.shape is not None and one.shape.scans_fast for one in entries)
-        return engine.view(table, whole) if cheap else engine.create(table, whole)
+    def _is_cheap(self, entries: Iterable[FileEntry]) -> bool:
+        return all(one.file.is_local and one.shape is not None and one.shape.scans_fast for one in entries)
 
     def schema(self, log: str) -> dict[str, ibis.DataType]:
         """The columns of a log, with the types of its newest files where they differ."""
@@ -183,13 +184,9 @@ class Source:
             engine, view, log, self.logs[log].settings, shape, paths, self.id_types(), path_column=path_column
         )
 
-    def _in_window(self, engine: Engine, log: str, group: list[FileEntry], window: Window) -> ir.Table:
+    def _placed(self, engine: Engine, log: str, group: list[FileEntry]) -> ir.Table:
+        """The rows of files of one shape that can be in a window."""
         rows = usable(self._read(engine, log, group), log)
-        start, end = (
-            ibis.literal(edge.replace(tzinfo=None)).cast("timestamp(6)")
-            for edge in (window.start, window.end)
-        )
-        rows = rows.filter(rows[c.TS] >= start, rows[c.TS] < end)
         return rows.filter(rows[c.TS] <= self._limit(group[0])) if group[0].future else rows
 
     def _limit(self, entry: FileEntry) -> ir.Value:

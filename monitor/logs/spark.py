@@ -29,6 +29,7 @@ from pyspark.storagelevel import StorageLevel
 from monitor.logs.engine import Engine
 from monitor.logs.spark_files import read_files
 from monitor.logs.spark_sql import SparkBackend
+from monitor.results import Window
 
 if TYPE_CHECKING:
     import fsspec
@@ -119,6 +120,13 @@ class SparkEngine(Engine):
 
     def view(self, name: str, expression: ir.Table) -> ir.Table:
         return self._named(name, self.frame(expression))
+
+    def view_of_span(self, name: str, expression: ir.Table, column: str, span: Window) -> ir.Table:
+        start, end = (
+            ibis.literal(edge.replace(tzinfo=None)).cast("timestamp(6)") for edge in (span.start, span.end)
+        )
+        time = expression[column]
+        return self.view(name, expression.filter(time >= start, time < end))
 
     def empty(self, name: str, schema: ibis.Schema) -> ir.Table:
         return self.add(name, schema.to_pyarrow().empty_table())

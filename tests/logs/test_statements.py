@@ -1,0 +1,112 @@
+"""The embedded engine writes the same SQL for the same expression, and spans of time are half open."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import duckdb
+import ibis
+import pyarrow as pa
+import pytest
+from ibis.backends.duckdb import Backend
+
+from monitor.logs import duckdb_backend
+from monitor.logs.engine import Engine
+from monitor.results import Window
+
+START = datetime(2026, 1, 1, 10)
+HOUR = Window(START.replace(tzinfo=UTC), START.replace(tzinfo=UTC) + timedelta(hours=1))
+HOSTILE = 'ts" OR 1=1; --'
+
+
+@pytest.fixture
+def engine() -> Engine:
+    return Engine(duckdb.connect())
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What Ibis itself was asked to compile."""
+    asked: list[Any] = []
+    own = Backend.compile
+
+    def compile_and_tell(self: Backend, expr: Any, /, **options: Any) -> Any:
+        asked.append(expr)
+        return own(self, expr, **options)
+
+    monkeypatch.setattr(Backend, "compile", compile_and_tell)
+    return asked
+
+
+def numbers(engine: Engine, values: list[Any]) -> Any:
+    engine.drop("numbers")
+    return engine.backend.create_table("numbers", pa.table({"n": values}))
+
+
+def test_an_expression_that_says_the_same_is_compiled_once(engine: Engine, compiled: list[Any]) -> None:
+    sums = []
+    for values in ([1, 2], [3, 4]):
+        table = numbers(engine, values)
+        sums.append(table.aggregate(total=table.n.sum()).to_pyarrow().to_pylist())
+    assert sums == [[{"total": 3}], [{"total": 7}]]
+    assert len(compiled) == 1
+
+
+def test_other_columns_other_values_and_other_options_are_other_sql(
+    engine: Engine, compiled: list[Any]
+) -> None:
+    table = numbers(engine, [1, 2, 3])
+    assert [table.filter(table.n > edge).count().to_pyarrow().as_py() for edge in (1, 2)] == [2, 1]
+    assert table.filter(table.n > 1).limit(1).count().execute() == 1
+    assert "LIMIT 5" in engine.backend.compile(table, limit=5)
+    assert "LIMIT" not in engine.backend.compile(table)
+    text = numbers(engine, ["1", "2"])
+    assert text.aggregate(top=text.n.max()).to_pyarrow().to_pylist() == [{"top": "2"}]
+    assert len(compiled) == 6
+
+
+def test_only_the_newest_expressions_are_remembered(
+    engine: Engine, compiled: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(duckdb_backend, "_MOST", 2)
+    table = numbers(engine, [1])
+    one, two, three = (table.mutate(m=ibis.literal(value)) for value in range(3))
+    for expression in (one, two, one, three, one, two):
+        engine.select(expression)
+    assert len(compiled) == 4  # two was the oldest when three came
+
+
+def test_rows_that_come_along_with_an_expression_are_stored(engine: Engine) -> None:
+    for value in (1, 2):
+        stored = engine.create("given", ibis.memtable({"n": [value]}))
+        assert stored.to_pyarrow().to_pylist() == [{"n": value}]
+
+
+def test_a_table_takes_the_place_of_a_view_and_the_other_way_round(engine: Engine) -> None:
+    table = numbers(engine, [1, 2])
+    for make in (engine.create, engine.view, engine.create, engine.create, engine.view, engine.view):
+        assert make("other", table.filter(table.n > 1)).to_pyarrow().to_pylist() == [{"n": 2}]
+    engine.drop("other", "never made")
+    assert engine.backend.list_tables() == ["numbers"]
+
+
+def test_a_span_holds_its_start_and_not_its_end(engine: Engine) -> None:
+    second = timedelta(microseconds=1)
+    times = [START - second, START, START + timedelta(hours=1) - second, START + timedelta(hours=1), None]
+    rows = pa.table({HOSTILE: pa.array(times, pa.timestamp("us")), "n": range(5)})
+    table = engine.backend.create_table("rows", rows)
+    found = engine.view_of_span("held", table, HOSTILE, HOUR)
+    assert sorted(found.n.to_pyarrow().to_pylist()) == [1, 2]
+    assert found.schema() == table.schema()
+    later = Window(HOUR.end, HOUR.end + timedelta(hours=1))
+    assert engine.view_of_span("held", table, HOSTILE, later).n.to_pyarrow().to_pylist() == [3]
+
+
+def test_a_time_is_read_by_its_name_when_a_statement_runs(engine: Engine) -> None:
+    engine.remember("now", START)
+    moments = numbers(engine, [1]).select(at=engine.remembered("now"))
+    statement = engine.select(moments)
+    assert engine.rows(statement, moments.schema()) == [{"at": START}]
+    engine.remember("now", START + timedelta(microseconds=7))
+    assert engine.rows(statement, moments.schema()) == [{"at": START + timedelta(microseconds=7)}]
