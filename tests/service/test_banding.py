@@ -1,0 +1,159 @@
+"""Bands and drift as the daemon has them judged: after the windows, in order, and again where data came."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from monitor.checks import bands, drift
+from monitor.checks.settings import RecommenderSettings
+from monitor.history.store import Store
+from monitor.results import Status
+from monitor.service.banding import Banding
+from tests.checks.banded import HOUR, SHOP, START, hour, measured, put
+
+LONG_AGO = START - timedelta(days=400)
+
+
+def settings(**more: object) -> RecommenderSettings:
+    logs = {"exposures": {"path": "log/*.parquet"}}
+    given = {"name": SHOP, "logs": logs, "window": "1h", "bands": {}} | more
+    return RecommenderSettings.model_validate(given)
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store.open(tmp_path / "history.db") as store:
+        yield store
+
+
+def gini(number: int) -> float:
+    return 0.6 + 0.001 * (number * 7 % 5)
+
+
+def put_hours(store, numbers, value_of=gini, version="a"):
+    for number in numbers:
+        put(store, number, [measured("gini", value_of(number), 500)], version=version)
+
+
+def turn(store, since=LONG_AGO, **more):
+    return Banding(settings(**more), store).turn(datetime.now(UTC), since)
+
+
+def kept(store, check=bands.NAME):
+    """Everything that the history holds of the check, by window."""
+    found = {}
+    for one in store.results():
+        if one.check == check:
+            found.setdefault(one.window, []).append(one.result)
+    return found
+
+
+def test_every_measured_window_gets_its_band_once(store):
+    put_hours(store, range(30))
+    assert turn(store) is False
+    first = kept(store)
+    assert set(first) == {hour(number) for number in range(30)}
+    markers = store.evaluated(SHOP, bands.NAME)
+    turn(store)
+    assert store.evaluated(SHOP, bands.NAME) == markers  # nothing was written again
+    assert store.counters().get(("recsys_corrections_total", (("recommender", SHOP),)), 0) == 0
+
+
+def test_without_the_setting_there_is_none(store):
+    put_hours(store, range(3))
+    assert turn(store, bands=None) is False
+    assert kept(store) == {}
+
+
+def test_it_makes_no_difference_in_which_order_or_in_how_many_turns_windows_were_measured(tmp_path):
+    found = []
+    for name, order in (("forth", range(40)), ("back", reversed(range(40)))):
+        with Store.open(tmp_path / f"{name}.db") as store:
+            put_hours(store, order)
+            turn(store)
+            found.append(kept(store))
+    with Store.open(tmp_path / "hourly.db") as store:
+        for number in range(40):
+            put_hours(store, [number])
+            turn(store)  # a Banding of its own each time, as after a restart
+        found.append(kept(store))
+    assert found[0] == found[1] == found[2]
+
+
+def test_late_data_judges_its_window_again_and_no_other(store):
+    put_hours(store, range(40), lambda number: 0.9 if number >= 38 else gini(number))
+    turn(store)
+    assert violated(store) == {38: ["few_items"], 39: ["few_items"]}
+    before = kept(store)
+    put_hours(store, [39], version="late data")
+    turn(store)
+    after = kept(store)
+    assert 39 not in violated(store)
+    assert {window for window in after if after[window] != before[window]} == {hour(39)}
+
+
+def violated(store):
+    """Number of the hour -> causes that stand."""
+    return {
+        (window.start - START) // HOUR: causes
+        for window, results in kept(store).items()
+        if (
+            causes := [
+                one.labels["cause"]
+                for one in results
+                if one.metric == "anomaly" and one.status is Status.VIOLATED
+            ]
+        )
+    }
+
+
+def test_windows_before_those_that_are_caught_up_get_none(store):
+    put_hours(store, range(40))
+    turn(store, since=hour(30).start)
+    assert set(kept(store)) == {hour(number) for number in range(30, 40)}
+
+
+def test_a_stop_leaves_the_rest_for_the_next_turn(store):
+    put_hours(store, range(5))
+    asked = iter([False, False, True])
+    banding = Banding(settings(), store)
+    assert banding.turn(datetime.now(UTC), LONG_AGO, stopping=lambda: next(asked)) is True
+    assert len(kept(store)) == 2
+    assert banding.turn(datetime.now(UTC), LONG_AGO) is False
+    assert len(kept(store)) == 5
+
+
+def test_each_band_is_said_to_be_recorded(store):
+    put_hours(store, range(3))
+    said = []
+    Banding(settings(), store).turn(datetime.now(UTC), LONG_AGO, recorded=lambda: said.append(1))
+    assert len(said) == 3
+
+
+def test_a_day_that_is_over_is_judged_for_drift_once(store):
+    put_hours(store, range(50))
+    turn(store)
+    days = kept(store, drift.NAME)
+    assert sorted(window.start for window in days) == [START, START + timedelta(days=1)]
+    markers = store.evaluated(SHOP, drift.NAME)
+    turn(store)
+    assert store.evaluated(SHOP, drift.NAME) == markers
+    put_hours(store, range(50, 73))
+    turn(store)
+    assert len(kept(store, drift.NAME)) == 3
+
+
+def test_windows_longer_than_a_day_have_no_drift(store):
+    put_hours(store, range(26))
+    assert turn(store, window="2d") is False
+    assert kept(store, drift.NAME) == {}
+
+
+def test_windows_of_maintenance_are_no_past_of_a_band(store):
+    put_hours(store, range(40))
+    quiet = {"from": hour(10).start.isoformat(), "until": hour(20).start.isoformat()}
+    turn(store, maintenance=[quiet])
+    used = [one.samples for one in kept(store)[hour(39)] if one.metric == "expected"]
+    assert used == [29]
