@@ -117,4 +117,6 @@ ANOMALY_SEVERITY: Final = MetricSpec(
     sliced=False,
 )
 
-BAND_SPECS: Final = {spec.name: spec for spec in (EXPECTED, DEVIATION, DAILY, DRIFT, ANOMALY, ANOMALY_SEVERITY)}
+BAND_SPECS: Final = {
+    spec.name: spec for spec in (EXPECTED, DEVIATION, DAILY, DRIFT, ANOMALY, ANOMALY_SEVERITY)
+}
