@@ -15,6 +15,7 @@ from monitor.simulate.simulation import IMPRESSIONS
 from monitor.simulate.world import World
 
 NAME: Final = "shop"
+MAX_WAIT: Final = 40  # minutes; longer than it takes from a window's end to the next file of a log
 BLACKLIST: Final = "blacklist.csv"
 _PACKS: Final[dict[str, dict[str, Any]]] = {
     "blacklist": {"blacklist": BLACKLIST},
@@ -53,7 +54,7 @@ def config(world: World) -> dict[str, Any]:
                 "logs": {log: {"path": f"logs/{log}/*.parquet"} for log in LOGS},
                 "window": "1h",
                 "lateness": "5m",
-                "max_wait": "30m",
+                "max_wait": f"{MAX_WAIT}m",
                 "catch_up": 6,  # or each new model's training days would be judged hour by hour
                 "rules": [
                     {"suite": f"rules/{pack}.yaml", **({"parameters": given} if given else {})}

@@ -10,7 +10,7 @@ from typing import Final
 
 import pyarrow.parquet as pq
 
-from benchmarks.scoreboard.config import BLACKLIST, LOGS
+from benchmarks.scoreboard.config import BLACKLIST, LOGS, MAX_WAIT
 from benchmarks.scoreboard.watched import MINUTE, Watched
 from monitor.simulate.simulation import Delivery, Simulation
 from monitor.simulate.world import HOUR
@@ -19,7 +19,7 @@ _ROTATED: Final = ("exposures", "feedback")
 _KEPT: Final = timedelta(hours=8)
 _AFTER_THE_HOUR: Final = timedelta(minutes=5)  # by which the last file of an hour has come, but for held ones
 _STILL_COMING: Final = 3  # hours after its end by which every file of an hour has come
-_BY_THE_CLOCK: Final = (0, 31)  # minutes of an hour: it has ended; `max_wait` is over
+_BY_THE_CLOCK: Final = (0, MAX_WAIT)  # minutes of an hour: it has ended; a window is waited for no longer
 
 Operation = Callable[[Watched, datetime], bool]
 """What somebody does to the monitor at a minute; whether anything was done."""
