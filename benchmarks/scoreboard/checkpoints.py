@@ -23,7 +23,6 @@ def save(watched: Watched, where: Path) -> None:
     part = where.with_name(f".{where.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
-    watched.daemon._picture.write_counters()  # as on a stop
     _copy(watched.folder, part)
     watched.recorded.write(part / _SERIES)
     (part / _MOMENT).write_text(json.dumps(watched.now.isoformat()), "utf-8")

@@ -59,7 +59,7 @@ def outcome(job: Job, verdict: Verdict, healthy: Verdict) -> Outcome:
     since, end = int(job.begins.timestamp()), int(job.ends.timestamp())
     ordinary = {told(one) for one in healthy.episodes if _within(one, since, end)}
     ordinary |= {told(one) for one in verdict.episodes if one.since <= since}
-    fired = [one for one in verdict.episodes if one.since > since and told(one) not in ordinary]
+    fired = [one for one in verdict.episodes if told(one) not in ordinary]
     fired = [one for one in fired if one.severity in ("page", "ticket")]
     matchers = incident_of(job).caught_by
     catching = [one for one in fired if any(each.fits(one.labels) for each in matchers)]

@@ -80,7 +80,8 @@ def test_healthy_tickets_that_stand_at_the_same_time_are_one() -> None:
         alert("RecsysAnomaly", 0, 20, cause="a"),
         alert("RecsysAnomaly", 10, 40, cause="b"),
         alert("RecsysDrift", 30, 35),
-        alert("RecsysAnomaly", 41, 50, cause="a"),
+        alert("RecsysAnomaly", 40, 50, cause="a"),
+        alert("RecsysAnomaly", 51, 60, cause="c"),
         alert("RecsysWindowLate", 500),
         alert("RecsysDrift", 9000),
         alert("RecsysLogStalled", 20, severity="page"),
@@ -91,7 +92,7 @@ def test_healthy_tickets_that_stand_at_the_same_time_are_one() -> None:
     assert found.pages == ("RecsysLogStalled",)
     assert found.tickets == (
         ("RecsysAnomaly (a)", "RecsysAnomaly (b)", "RecsysDrift"),
-        ("RecsysAnomaly (a)",),
+        ("RecsysAnomaly (c)",),
         ("RecsysWindowLate", "RecsysDrift"),
     )
 

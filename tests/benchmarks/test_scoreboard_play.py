@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -130,6 +131,14 @@ def test_a_full_history_fails_every_minute_until_there_is_room_again(folder: Pat
         assert count(0) == 0
         assert count(60) == pytest.approx(60, abs=2)
         assert count(62) == count(120)
+        looked = [
+            value(watched, "recsys_last_run_timestamp_seconds", BEGIN + n * MINUTE, SHOP)
+            for n in range(1, 181)
+        ]
+        rises = [after - before for before, after in pairwise(one for one in looked if one is not None)]
+        assert len(rises) == 179
+        assert min(rises) == 0  # no look succeeds while the history is full
+        assert max(rises) > 40 * 60
         late = BEGIN + 2 * HOUR + MINUTE
         assert judged(watched)[WORLD.start + HOUR] == late
         assert list(judged(watched)) == [WORLD.start + n * HOUR for n in range(3)]

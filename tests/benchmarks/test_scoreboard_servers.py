@@ -72,6 +72,23 @@ def test_a_counter_of_the_day_before_is_known_where_an_alert_reads_it() -> None:
     assert [one.name for one in found["new"]] == ["RecsysHardRuleViolated"]
 
 
+def test_a_series_that_is_gone_ends_its_alert_at_once_and_none_fires_before_the_run_begins() -> None:
+    need("promtool", "prometheus")
+    labels = (("recommender", "shop"), ("rule", "blacklist"), ("kind", "hard"))
+    status: Key = ("recsys_rule_status", (*labels, ("status", "violated")))
+    total: Key = ("recsys_rule_violations_total", labels)
+    gone = Recorded()
+    gone.take(DAY + 10, {status: 1.0})
+    gone.take(DAY + 20, {})
+    risen = Recorded()  # what has been told of before the run that is looked at
+    risen.take(DAY, {total: 0.0})
+    risen.take(DAY + 10, {total: 1.0})
+    targets = [Target("gone", gone, DAY, DAY + 100), Target("risen", risen, DAY + 60, DAY + 100)]
+    found = episodes(targets, read_alerts())
+    assert [(minutes(one.since, DAY), minutes(one.until, DAY)) for one in found["gone"]] == [(10, 20)]
+    assert found["risen"] == []
+
+
 def test_text_that_is_no_openmetrics_is_an_error(tmp_path) -> None:
     need("promtool", "prometheus")
     (tmp_path / "bad.om").write_text("recsys_x{ 1\n# EOF\n", "utf-8")
