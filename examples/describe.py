@@ -12,6 +12,7 @@ from typing import NamedTuple
 from monitor.config.check import check_config
 from monitor.config.load import load_config
 from monitor.logs.windows import Due
+from monitor.report.numbers import number
 from monitor.results import Result
 from monitor.service.once import one_off
 
@@ -109,7 +110,7 @@ def _title(result: Result) -> str:
 
 
 def _cell(result: Result) -> str:
-    value = "" if result.value is None else f"{result.value:.4g}"
+    value = "" if result.value is None else number(result.value)
     return value if result.status == "ok" else f"{value} **{result.status}**".strip()
 
 
