@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import text
+from sqlalchemy import event, text
 
 from benchmarks.scoreboard.play import Operation
 from benchmarks.scoreboard.watched import MINUTE, Watched
@@ -27,19 +27,26 @@ def operation(incident: Incident, size: float, since: datetime) -> Operation:
 
 
 def _history_full(since: datetime, until: datetime) -> Operation:
-    """Between the two times the database takes not one page more."""
+    """Between the two times the database takes not one page more, on whichever connection."""
+    begins = since + MINUTE
+    ends = max(begins + MINUTE, begins + (until - since) // MINUTE * MINUTE)
+    most = [_NO_LIMIT]
+
+    def limit(connection: Any, *_: object) -> None:
+        connection.execute(f"PRAGMA max_page_count = {most[0]}").close()
 
     def act(watched: Watched, minute: datetime) -> bool:
         if minute not in (begins, ends):
             return False
-        with watched.daemon.store.reading() as connection:
-            pages = connection.execute(text("PRAGMA page_count")).scalar_one()
-            limit = pages if minute == begins else _NO_LIMIT
-            connection.execute(text(f"PRAGMA max_page_count = {limit}"))
+        store = watched.daemon.store
+        if minute == begins:
+            event.listen(store._database._engine, "checkout", limit)
+            with store.reading() as connection:
+                most[0] = connection.execute(text("PRAGMA page_count")).scalar_one()
+        else:
+            most[0] = _NO_LIMIT
         return True
 
-    begins = since + MINUTE
-    ends = max(begins + MINUTE, begins + (until - since) // MINUTE * MINUTE)
     return act
 
 
