@@ -195,7 +195,7 @@ def _of_column(table: ir.Table | None, column: str, on: str) -> _Dimension | Non
 
 
 def _user_activity(shared: Shared, heavy: int) -> _Dimension:
-    history = shared.history_user_items
+    history = shared.history_pairs
     if history is None:
         return _Dimension(lambda _: ibis.literal(UNKNOWN), values=1)
 
@@ -211,7 +211,7 @@ def _user_activity(shared: Shared, heavy: int) -> _Dimension:
 
 def _item_popularity(shared: Shared) -> _Dimension:
     """Items by the share of the history's exposures that the items before them have, most shown first."""
-    history = shared.history_user_items
+    history = shared.history_pairs
     if history is None:
         return _Dimension(lambda rows: _of_items(rows, UNKNOWN), values=2)
 

@@ -27,6 +27,7 @@ from monitor.results import Window
 log = logging.getLogger(__name__)
 
 _DAY = timedelta(days=1)
+_FEW_PAIRS = 2_000_000  # some 100 MB; more of them are added up for each question, and never all held
 _EMPTY: dict[str, str | ibis.DataType] = {
     "id": "string",
     "time": TIMESTAMP,
@@ -92,6 +93,9 @@ def prepare(
     yesterday = Window(day.start - _DAY, day.start)
     previous = remembered(engine, source, kept, yesterday, made, view="previous_day")
     edges = (window.start.replace(tzinfo=None), window.end.replace(tzinfo=None))
+    few = (
+        earlier is not None and engine.keeps_statements and _pairs(engine, "history_user_items") <= _FEW_PAIRS
+    )
     asked = None
 
     def part(name: str) -> ir.Table | None:
@@ -99,7 +103,7 @@ def prepare(
 
     if plans is not None and engine.keeps_statements:
         logs = (exposures, catalog, feedback, responses, around_exposures, actions, earlier, previous)
-        plans.begin(*(None if table is None else table.op() for table in logs))
+        plans.begin(few, *(None if table is None else table.op() for table in logs))
         asked = Replayed(plans, engine, made.append, part, edges)
     shared = Shared(
         exposures,
@@ -113,6 +117,7 @@ def prepare(
         previous_day_user_items=previous,
         materialise=materialise,
         asked=asked,
+        store_history=few,
     )
     if around is None and settings.divides_a_day:
         shared.today_user_items = _today(shared, engine, source, kept, day.start, window, made)
@@ -206,6 +211,12 @@ def remembered(
     ids = {name: table[name].try_cast(types[name]) for name in (c.USER_ID, c.ITEM_ID) if name in types}
     table = table.select(**ids, **{EXPOSURES: table[EXPOSURES]})
     return _summed(table) if len(paths) > 1 else table
+
+
+def _pairs(engine: Engine, view: str) -> int:
+    """The pairs that are kept, of each window or sum: the footers of the files tell, which takes no time."""
+    counted = engine.relation(engine.backend.table(view)).count("*").fetchone()
+    return int(counted[0]) if counted else 0
 
 
 def _added(one: ir.Table, other: ir.Table) -> ir.Table:

@@ -73,22 +73,20 @@ class Novelty(Family):
     outputs = ((NOVELTY, ("item",)),)
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
-        history = shared.history_user_items
+        history = shared.history_pairs
         pairs = shared.user_items(key)
         if history is None:
             counts = pairs.aggregate(by=listed(key), item_pairs=pairs.count())
             unknown = {f"{column}_pairs": ibis.literal(0) for column in self._columns(shared, settings)}
             return shared.side_by_side(key, counts).mutate(history=ibis.literal(0), **unknown)
-        tables = _counted_new(pairs, history, "item", ITEM_ID, key)
+        tables = _counted_new(pairs, _known(shared, history), "item", ITEM_ID, key)
         for column in self._columns(shared, settings):
             values = item_categories(shared, column).select(ITEM_ID, CODE)
             now = user_categories(shared, column, key)
             now = now.filter(now[CODE] != UNKNOWN)
             before = shared.once(f"history_values_{column}", None, lambda v=values: _valued(history, v))  # type: ignore[misc]
             tables += _counted_new(now, before, column, CODE, key)
-        return shared.side_by_side(key, *tables).cross_join(
-            history.limit(1).aggregate(history=ibis._.count())
-        )
+        return shared.side_by_side(key, *tables).cross_join(_any(shared, history, "history"))
 
     def series(self, settings: MetricSettings) -> Iterator[tuple[MetricSpec, dict[str, str]]]:
         for name in ("item", *settings.novelty):
@@ -110,6 +108,18 @@ class Novelty(Family):
                     "no user was shown an item" if name == "item" else f"no item shown has a value of {name}"
                 )
                 yield maker.share(row[f"{name}_new"], row[f"{name}_pairs"], nothing)
+
+
+def _known(shared: Shared, history: ir.Table) -> ir.Table:
+    """The window's pairs that the history holds: looked up once, however many slices there are."""
+    return shared.once(
+        "known_pairs", None, lambda: shared.user_items().semi_join(history, [USER_ID, ITEM_ID])
+    )
+
+
+def _any(shared: Shared, table: ir.Table, name: str) -> ir.Table:
+    """One row with a column of this name: 1 where the table has rows, else 0."""
+    return shared.once(f"any_{name}", None, lambda: table.limit(1).aggregate(**{name: ibis._.count()}))
 
 
 def _valued(pairs: ir.Table, values: ir.Table) -> ir.Table:
@@ -153,7 +163,10 @@ class Popularity(Family):
             popularity=(valued.n * valued.popularity).sum(),
         )
         joined = shared.side_by_side(key, sums).cross_join(everyone)
-        return joined.mutate(popularity_rows=_rows_of(_popularity_source(shared, settings)))
+        source = _popularity_source(shared, settings)
+        if source is None:
+            return joined.mutate(popularity_rows=ibis.literal(0))
+        return joined.cross_join(_any(shared, source, "popularity_rows"))
 
     def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
         n = int(row["exposures"] or 0)
@@ -172,17 +185,13 @@ class Popularity(Family):
 
 def _popularity_source(shared: Shared, settings: MetricSettings) -> ir.Table | None:
     if settings.popularity == "exposures":
-        return shared.history_user_items
+        return shared.history_pairs
     return None if shared.history_actions is None else of_events(shared.history_actions, settings)
-
-
-def _rows_of(table: ir.Table | None) -> ir.Value:
-    return ibis.literal(0) if table is None else table.limit(1).count().as_scalar()
 
 
 def _history_users(shared: Shared) -> ir.Table:
     """One row: `history_users`, how many users the history knows."""
-    history = shared.history_user_items
+    history = shared.history_pairs
     if history is None:
         return shared.nothing().aggregate(history_users=ibis._.count())
     return shared.once(
@@ -196,7 +205,7 @@ def history_items(shared: Shared, settings: MetricSettings) -> ir.Table:
     """One row an item of the history: `users` who were shown it, and its `popularity`."""
 
     def build() -> ir.Table:
-        history = shared.history_user_items
+        history = shared.history_pairs
         users = shared.nothing() if history is None else history
         shown = users[EXPOSURES].sum() if EXPOSURES in users.columns else users.count()
         by_item = users.aggregate(by=ITEM_ID, users=users.count(), popularity=shown)

@@ -19,11 +19,13 @@ import ibis.expr.operations as ops
 import ibis.expr.types as ir
 
 Build = Callable[[], ir.Table]
+Materialise = Callable[[str, ir.Table], ir.Table]
 Rows = list[dict[str, Any]]
 WINDOW_EDGES: Final = ("window_start", "window_end")
 
 
-def _keep_lazy(_name: str, expression: ir.Table) -> ir.Table:
+def keep_lazy(_name: str, expression: ir.Table) -> ir.Table:
+    """The `materialise` that stores nothing: right for tests and for a single metric."""
     return expression
 
 
@@ -88,7 +90,7 @@ class Asked:
         materialise: stores an expression under a name and gives the stored table.
     """
 
-    def __init__(self, materialise: Callable[[str, ir.Table], ir.Table] = _keep_lazy) -> None:
+    def __init__(self, materialise: Materialise = keep_lazy) -> None:
         self._materialise = materialise
 
     def stored(self, name: str, build: Build) -> ir.Table:

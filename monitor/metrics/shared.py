@@ -25,19 +25,12 @@ from monitor.logs.columns import (
     TS,
     USER_ID,
 )
-from monitor.metrics.plans import WINDOW_EDGES, Asked, Rows
+from monitor.metrics.plans import WINDOW_EDGES, Asked, Materialise, Rows, keep_lazy
 
 LENGTH = "length"
 EXPOSURES = "exposures"
 NO_SLICE = "unknown"
 _TODAY = "the pairs of today"
-
-Materialise = Callable[[str, ir.Table], ir.Table]
-
-
-def keep_lazy(_name: str, expression: ir.Table) -> ir.Table:
-    """The `materialise` that stores nothing: right for tests and for a single metric."""
-    return expression
 
 
 class Shared:
@@ -57,6 +50,7 @@ class Shared:
         window: the window's [start, end) as times without a zone; unless given, everything is in it.
         materialise: stores an expression under a name and gives the stored table.
         asked: how what is asked is answered; unless given, everything is built, and stored by `materialise`.
+        store_history: whether `history_user_items` is small enough to be stored once it is asked for.
 
     A user id that is null (or NaN) belongs to no user: such rows count in everything by request
     and by item, and in nothing by user. A row without a request id belongs to no list.
@@ -77,6 +71,7 @@ class Shared:
         window: tuple[datetime, datetime] | None = None,
         materialise: Materialise = keep_lazy,
         asked: Asked | None = None,
+        store_history: bool = False,
     ) -> None:
         self.exposures = _without_nan_ids(exposures)
         self.catalog = catalog
@@ -89,6 +84,7 @@ class Shared:
         self._around = around
         self._window = window
         self._keys: dict[str, Callable[[ir.Table], ir.Table]] = {}
+        self._store_history = store_history
         self._rows: dict[str, ir.Table] = {}
         self._asked = Asked(materialise) if asked is None else asked
         self._made: dict[str, ir.Table] = {}
@@ -153,6 +149,14 @@ class Shared:
     @today_user_items.setter
     def today_user_items(self, pairs: ir.Table) -> None:
         self._today_user_items = pairs
+
+    @property
+    def history_pairs(self) -> ir.Table | None:
+        """`history_user_items`, added up once where it is to be stored."""
+        pairs = self.history_user_items
+        if pairs is None or not self._store_history:
+            return pairs
+        return self.once("history_pairs", None, lambda: pairs)
 
     def part(self, name: str) -> ir.Table | None:
         """The part of the logs that was read under this name."""

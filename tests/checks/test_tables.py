@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import gc
 from datetime import timedelta
+from typing import Any
 
+import ibis.expr.types as ir
 import pandas as pd
 import pytest
 
+from monitor.checks import tables
 from monitor.checks.tables import empty_exposures, prepare
 from monitor.history.kept import KeptPairs
 from monitor.logs.columns import EXPOSURES, TYPES
+from monitor.logs.engine import Engine
 from monitor.results import Status, Window
 from tests.checks.conftest import DAY, HOUR, Shop, hour, one, rows, ruled
 
@@ -133,6 +137,33 @@ def test_the_tables_of_a_window_are_gone_when_the_next_begins(shop: Shop) -> Non
             "UNION ALL SELECT view_name FROM duckdb_views() WHERE NOT internal"
         ).fetchall()
         assert left == []
+
+
+@pytest.mark.parametrize("most", [0, 19, 20, 10**6])
+def test_what_rests_on_the_history_is_the_same_whether_it_is_stored_or_not(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(tables, "_FEW_PAIRS", most)
+    stored: list[str] = []
+    own = Engine.fill
+
+    def fill(self: Engine, name: str, *rest: Any) -> ir.Table:
+        stored.append(name)
+        return own(self, name, *rest)
+
+    monkeypatch.setattr(Engine, "fill", fill)
+    shop.config["slices"] = {"by": ["user_activity", "item_popularity", "scene"]}
+    for number in range(4):
+        shop.write(f"logs/{number}.parquet", rows(number, 10, item_id=lambda row: f"i{row}", scene="home"))
+    shop.write("logs/3.parquet", rows(3, 10, item_id=lambda row: f"i{row + row // 5 * 5}", scene="home"))
+    found = [shop.judge(hour(number)) for number in (0, 1, 2, 3)]
+    assert [one(window, "novelty", by="item").value for window in found] == [None, 0.0, 0.0, 0.5]
+    assert one(found[3], "average_popularity").value == pytest.approx(1.5)
+    assert one(found[3], "self_information").samples == 10
+    heads = [result for result in found[3].results if result.labels.get("dimension") == "item_popularity"]
+    assert {result.labels["value"] for result in heads} == {"head", "new"}
+    # Ten pairs an hour: 10, 20 and 30 of them are known before the hours after the first.
+    assert stored.count("history_pairs") == sum(known <= most for known in (10, 20, 30))
 
 
 def test_a_day_is_a_day_in_utc_however_the_log_is_zoned(shop: Shop) -> None:
