@@ -20,6 +20,7 @@ from monitor.logs.settings import LogSettings
 from monitor.results import Window
 
 _SCAN = "scan_file"
+_LIMIT = "latest_time"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _REASON_LENGTH = 400
 _EARLIEST = datetime(1000, 1, 1)  # an older time is a fault, and the calendar of Python ends soon before
@@ -148,11 +149,12 @@ def _scan(
         return FileEntry(file, digest, shape, buckets=placed)
     if c.TS not in rows.columns:  # samples that lie in no time: what a model was trained or tested on
         rows = rows.mutate(**{c.TS: ibis.null(TIMESTAMP)})
-    limit = (file.modified + future_tolerance).replace(tzinfo=None)
+    # By its name, so that the query is the same for every file: to compile it takes longer than to run it.
+    engine.remember(_LIMIT, (file.modified + future_tolerance).replace(tzinfo=None))
     key = [name for name in c.TYPES[log] if name in rows.columns]
     length = int(window.total_seconds())
     rows = rows.mutate(
-        __future=(rows[c.TS] > ibis.literal(limit)).fill_null(False),
+        __future=(rows[c.TS] > engine.remembered(_LIMIT)).fill_null(False),
         __usable=ibis.and_(
             rows[c.TS] >= ibis.literal(_EARLIEST), *(rows[name].notnull() for name in c.INDISPENSABLE[log])
         ).fill_null(False),
