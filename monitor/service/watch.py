@@ -121,17 +121,20 @@ class Watch:
         # At its old end a log loses files for their age. What the history says of that window rests on all of
         # its rows, and must not give way to what a part of them says.
         rows = {one.window: one.rows for one in evaluated}
-        oldest = min(parts.timeline(part).windows(), default=None)
-        lost = oldest is not None and any(window < oldest for window in rows)
+        timeline = parts.timeline(part)
+        oldest = min(timeline.windows(), default=None)
+        if oldest is None:  # all files have been moved away, as log rotation does at midnight
+            return [one for one in due if rows.get(one.window, 0) == 0]
+        is_partial = timeline.rows(oldest) < rows.get(oldest, 0)
+        lost = is_partial or any(window < oldest for window in rows)
+        whole_from = oldest.end if is_partial else oldest.start
 
         def is_whole(one: Due) -> bool:
             if one.window not in rows:
                 return True
-            if oldest is None:  # all files have been moved away, as log rotation does at midnight
-                return rows[one.window] == 0
-            reached = parts.span(one.window, part).start < oldest.start and part != EXPOSURES
-            kept = one.window != oldest or one.rows >= rows[one.window]
-            return kept and not (lost and reached)
+            if part == EXPOSURES:
+                return one.window != oldest or not is_partial
+            return not lost or parts.span(one.window, part).start >= whole_from
 
         return [one for one in due if is_whole(one)]
 

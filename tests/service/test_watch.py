@@ -21,6 +21,7 @@ from tests.processes import exposures, land
 FIRST = datetime(2026, 3, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 NOW = datetime.now(UTC)
+LOGS = {"exposures": "logs", "feedback": "feedback"}
 
 
 def watch(folder: Path, store: Store, **settings: object) -> Watch:
@@ -129,6 +130,33 @@ def test_files_that_are_removed_for_their_age_change_no_verdict(
     land(tmp_path / "logs/late.parquet", exposures(FIRST + 2 * HOUR, 900, lists=2))
     shop.turn(runtime, NOW)
     assert store.counters()["recsys_corrections_total", (("recommender", "shop"),)] == 1
+
+
+def test_feedback_beside_a_window_that_has_lost_some_of_its_files_changes_no_verdict(
+    tmp_path: Path, store: Store, runtime: Runtime
+) -> None:
+    for number in range(4):
+        for half in (0, 1):
+            start = FIRST + number * HOUR + half * HOUR / 2
+            shown = exposures(start, 1800, lists=4)
+            land(tmp_path / f"logs/{number}{half}.parquet", shown)
+            clicks = shown[["user_id", "item_id", "ts"]].assign(event="click")
+            land(tmp_path / f"feedback/{number}{half}.parquet", clicks)
+    logs = {log: {"path": str(tmp_path / f"{name}/*.parquet")} for log, name in LOGS.items()}
+    metrics = {"attribution": "30m", "disable": [name for name in SPECS if name != "action_rate"]}
+    shop = watch(tmp_path, store, logs=logs, metrics=metrics)
+    shop.turn(runtime, NOW)
+    before = list(store.results())
+    assert len(store.evaluated("shop", "feedback")) == 4
+    for gone in (
+        "00",
+        "01",
+        "10",
+        "11",
+    ):  # with half of an hour gone, the hour after it could be judged worse
+        (tmp_path / f"logs/{gone}.parquet").unlink()
+        shop.turn(runtime, NOW)
+        assert (list(store.results()), shop.pending) == (before, 0), gone
 
 
 def test_a_log_whose_files_are_all_moved_away_takes_nothing_back(
