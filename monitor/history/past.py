@@ -22,8 +22,8 @@ Ints = npt.NDArray[np.int64]
 class PastWindow:
     """One judged window of a check: its series in the order of their ids, with what was measured.
 
-    `value` is NaN where there was none, or where the window was late or in error. `samples` is NaN where
-    unknown, `error` is half of the interval and NaN where there is none.
+    `value` is NaN where there was none, or where the window was late or in error; a count of nothing is 0.
+    `samples` is NaN where unknown, `error` is half of the interval and NaN where there is none.
     """
 
     end: datetime
@@ -116,8 +116,9 @@ def _window(end: datetime, rows: Sequence[Sequence[object]]) -> PastWindow:
     _, series, value, samples, lower, upper, status, definition = columns
     told = np.array(status, dtype=object)
     violated = np.asarray(told == Status.VIOLATED.value, dtype=np.bool_)
-    judged = violated | np.asarray(told == Status.OK.value, dtype=np.bool_)
-    measured = np.where(judged, np.array(value, dtype=np.float64), np.nan)
+    # A count of nothing is `no_data`, and 0: a band must see it fall.
+    counted = np.isin(told, (Status.OK.value, Status.VIOLATED.value, Status.NO_DATA.value))
+    measured = np.where(counted, np.array(value, dtype=np.float64), np.nan)
     error = (np.array(upper, dtype=np.float64) - np.array(lower, dtype=np.float64)) / 2
     return PastWindow(
         end,

@@ -257,3 +257,13 @@ def test_days_that_have_no_hours_are_windows_as_well(tmp_path):
     found = neighbours(day, timedelta(days=28), latest=48)
     assert found.near.tolist() == [0] * 28
     assert found.same_weekday.sum() == 4
+
+
+def test_a_count_of_nothing_is_seen_to_have_fallen(store):
+    for number in (NOW, NOW + 1):
+        nothing = replace(measured("volume", 0.0, 0, by="requests"), status=Status.NO_DATA)
+        put(store, number, [nothing])
+    check = a_check()
+    run = [judge(store, check, number) for number in (NOW, NOW + 1)][1]
+    assert causes(run) == ["traffic_lost"]
+    assert of(run, "anomaly_severity", cause="traffic_lost").value == 1.0
