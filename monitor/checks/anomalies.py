@@ -100,7 +100,7 @@ EXPOSURE_CAUSES: Final = (
     Cause(
         "scene_lost",
         "a part of the traffic is gone while the rest is there",
-        (Sign("volume", "below", _REQUESTS, sliced=True),),
+        (Sign("volume", "below", ("requests", "users"), sliced=True),),
         ("traffic_lost",),
     ),
     Cause(
@@ -111,7 +111,7 @@ EXPOSURE_CAUSES: Final = (
     Cause(
         "lists_short",
         "lists are shorter than usual",
-        (Sign("list_length", "below"), Sign("volume", "below", ("exposures",), sliced=False)),
+        (Sign("list_length", "below"), Sign("volume", "below", ("exposures",))),
         ("lists_empty", "traffic_lost", "scene_lost"),
     ),
     Cause("lists_long", "lists are longer than usual", _all("above", "list_length"), ("traffic_surge",)),

@@ -8,6 +8,7 @@ from pydantic import AwareDatetime, Field, field_validator
 
 from monitor.settings import Duration, Settings
 
+WITHOUT = ("average_popularity",)
 SLICED = ("volume", "coverage", "failure", "list_length", "action_rate")
 
 
@@ -44,7 +45,10 @@ class BandSettings(Settings):
     sliced: tuple[str, ...] = Field(
         SLICED, description="the metrics whose slices have bands; each is a further test: fewer see more"
     )
-    without: tuple[str, ...] = Field((), description="metrics that have no band")
+    without: tuple[str, ...] = Field(
+        WITHOUT,
+        description="metrics that have no band; average_popularity follows the days before, not today",
+    )
     holidays: tuple[str, ...] = Field(
         (), max_length=1000, description="days that are like a Sunday: 2026-12-25 (UTC)"
     )

@@ -52,6 +52,7 @@ def standing(departures, causes=EVERY, **more) -> list[str]:
         (out("coverage", "below", "pv"), "lists_empty"),
         (out("list_length", "below"), "lists_short"),
         (out("volume", "below", "exposures"), "lists_short"),
+        (out("volume", "below", "exposures", slice_="home"), "lists_short"),
         (out("list_length", "above"), "lists_long"),
         (out("catalog_items", "below"), "catalog_changed"),
         (out("catalog_items", "above"), "catalog_changed"),

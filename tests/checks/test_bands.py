@@ -199,6 +199,14 @@ def test_what_is_not_asked_for_has_no_band(store):
     assert named == {("volume", ""), ("failure", ""), ("failure", "scene")}
 
 
+def test_what_counts_the_days_before_has_no_band_unless_asked_for(store):
+    put(store, NOW, [measured("average_popularity", 8000.0, 400), measured("gini", 0.6, 400)])
+    named = {one.labels.get("metric") for one in judge(store, a_check(), NOW).results} - {None}
+    assert named == {"gini"}
+    named = {one.labels.get("metric") for one in judge(store, a_check(without=[]), NOW).results} - {None}
+    assert named == {"gini", "average_popularity"}
+
+
 def test_the_first_window_of_all_is_told_to_learn(tmp_path):
     with Store.open(tmp_path / "new.db") as store:
         put(store, 0, usual_hour(0))
