@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from monitor.checks.anomalies import Departure
 from monitor.checks.band_series import BandedSeries
+from monitor.checks.departure import Departure
 from monitor.metrics.band_specs import DEVIATION, EXPECTED
 from monitor.metrics.family import steady
 from monitor.results import Result, Status

@@ -119,12 +119,12 @@ def index_file(
 
 
 def readable(exc: BaseException) -> str:
-    """The first lines of an engine's message, short enough for a page.
+    """The first lines of an engine's message without the query it was about, short enough for a page.
 
     >>> readable(ValueError("cannot  read\\n\\nPossible fixes: many"))
     'cannot read'
     """
-    text = str(exc).split("Possible ")[0].split("\n\n  file")[0]
+    text = str(exc).split("Possible ")[0].split("\n\n  file")[0].split("\nLINE ")[0]
     text = " ".join(text.split())
     return (text[:_REASON_LENGTH] + "...") if len(text) > _REASON_LENGTH else text or type(exc).__name__
 

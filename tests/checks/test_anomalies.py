@@ -12,9 +12,9 @@ from monitor.checks.anomalies import (
     FEEDBACK_CAUSES,
     OTHER,
     ROWS,
-    Departure,
     anomalies,
 )
+from monitor.checks.departure import Departure
 from monitor.metrics.catalogue import SPECS
 from monitor.results import Result, Status
 

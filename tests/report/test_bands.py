@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from monitor.checks.anomalies import Departure
+from monitor.checks.departure import Departure
 from monitor.history.snapshot import Series
 from monitor.report.bands import bands_of, key_of, series_name, with_band
 from monitor.report.rows import metric_row
