@@ -11,11 +11,13 @@ from monitor.results import Kind, Result, Status, Window
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One past window of a series, for the sparkline."""
+    """One past window of a series, for the sparkline, with the interval that was kept with it."""
 
     window: Window
     value: float | None
     status: Status
+    lower: float | None = None
+    upper: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,7 +125,9 @@ def _checks(connection: Connection, recommender: str, past: int) -> list[_Check]
 def _read_points(connection: Connection, checks: Iterable[_Check], kept: KeptPoints) -> None:
     """The newest values of each series, oldest first; and which window the results are shown from."""
     columns = schema.results.c
-    query = select(columns.window_id, columns.series_id, columns.value, columns.status)
+    query = select(
+        columns.window_id, columns.series_id, columns.value, columns.status, columns.lower, columns.upper
+    )
     named = {status.value: status for status in Status}
     windows = {one.id: one for check in checks for one in check.windows}
     for number in [number for number in kept if number not in windows]:
@@ -133,8 +135,10 @@ def _read_points(connection: Connection, checks: Iterable[_Check], kept: KeptPoi
     new = [number for number, one in windows.items() if number not in kept or kept[number][0] != one.state]
     for part in batches(new):
         read: dict[int, dict[int, Point]] = {number: {} for number in part}
-        for number, series, value, status in connection.execute(query.where(columns.window_id.in_(part))):
-            read[number][series] = Point(windows[number].window, value, named[status])
+        for number, series, value, status, *ends in connection.execute(
+            query.where(columns.window_id.in_(part))
+        ):
+            read[number][series] = Point(windows[number].window, value, named[status], *ends)
         kept |= {number: (windows[number].state, points) for number, points in read.items()}
     for check in checks:
         there = [kept[one.id][1] for one in check.windows]

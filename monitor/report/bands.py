@@ -66,13 +66,15 @@ def with_band(row: Row, series: Series, bands: Bands) -> Row:
         return row
     show = rows.shower(series.result.metric)
     shown = view(series, band)
-    result = band.expected.result
-    known = {one.window: one.value for one in band.expected.past if one.value is not None}
+    past = band.expected.past
     broken = {} if band.deviation is None else {one.window: one.status for one in band.deviation.past}
     around = Around(
-        expected=known,
-        lower=None if shown.lacking else result.lower,
-        upper=None if shown.lacking else result.upper,
+        expected={one.window: one.value for one in past if one.value is not None},
+        between={
+            one.window: (one.lower, one.upper)
+            for one in past
+            if one.lower is not None and one.upper is not None
+        },
         text=f"expected {shown.expected} ({shown.between})" if shown.between else "",
         broken=frozenset(window for window, status in broken.items() if status is Status.VIOLATED),
     )

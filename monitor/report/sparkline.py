@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from monitor.history.snapshot import Point
 from monitor.results import Status, Window
@@ -12,7 +13,11 @@ from monitor.results import Status, Window
 WIDTH, HEIGHT = 120, 28
 _MARGIN = 4
 _POINTS = 48
-_BAND = 7
+_ALONE = 7  # how broad the band of a window without neighbours is drawn
+_SEEN = 2  # how high a band is drawn at least
+
+
+_Placed = TypeVar("_Placed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,25 +28,14 @@ class Dot:
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
-    """The band of the newest window."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-
-
-@dataclass(frozen=True, slots=True)
 class Around:
-    """What was expected of the values drawn, and the band of the newest window; `text` says that in words.
+    """What was expected of the values drawn, and between which two values; `text` says the newest in words.
 
     `broken` are the windows whose value was out of its band.
     """
 
     expected: Mapping[Window, float] = field(default_factory=dict)
-    lower: float | None = None
-    upper: float | None = None
+    between: Mapping[Window, tuple[float, float]] = field(default_factory=dict)
     text: str = ""
     broken: frozenset[Window] = frozenset()
 
@@ -50,8 +44,8 @@ class Around:
 class Sparkline:
     """Unbroken runs of values as polylines, violated and lone points as dots, missing values as ticks.
 
-    `expected` are the runs of what was expected. `label` says the same in words. y grows downwards, as SVG
-    has it.
+    `expected` are the runs of what was expected, `bands` the areas around them. `label` says the same in
+    words. y grows downwards, as SVG has it.
     """
 
     label: str
@@ -60,7 +54,7 @@ class Sparkline:
     gaps: tuple[Dot, ...]
     threshold: float | None
     expected: tuple[str, ...] = ()
-    band: Box | None = None
+    bands: tuple[str, ...] = ()
 
 
 def sparkline(
@@ -78,7 +72,8 @@ def sparkline(
         return None
     around = around or Around()
     foreseen = [around.expected.get(point.window) for point in points]
-    scale = _finite([*known, threshold, around.lower, around.upper, *foreseen])
+    between = [_both(around.between.get(point.window)) for point in points]
+    scale = _finite([*known, threshold, *foreseen, *(end for ends in between for end in ends or ())])
     low, high = min(scale), max(scale)
     step = (WIDTH - 2 * _MARGIN) / (len(points) - 1)
 
@@ -86,11 +81,14 @@ def sparkline(
         part = 0.5 if high == low else (value - low) / (high - low)
         return round(HEIGHT - _MARGIN - part * (HEIGHT - 2 * _MARGIN), 1)
 
+    def x(index: int) -> float:
+        return round(_MARGIN + index * step, 1)
+
     def place(index: int, value: float | None, status: Status) -> Dot | None:
         """None where there is nothing to draw."""
         if value is None or not math.isfinite(value):
             return None
-        return Dot(round(_MARGIN + index * step, 1), y(value), status.value)
+        return Dot(x(index), y(value), status.value)
 
     shown = [Status.VIOLATED if point.window in around.broken else point.status for point in points]
     placed = [place(index, point.value, shown[index]) for index, point in enumerate(points)]
@@ -111,12 +109,10 @@ def sparkline(
         label=label,
         lines=_lines(runs),
         dots=tuple(dots),
-        gaps=tuple(
-            Dot(round(_MARGIN + index * step, 1), HEIGHT - _MARGIN, shown[index].value) for index in missing
-        ),
+        gaps=tuple(Dot(x(index), HEIGHT - _MARGIN, shown[index].value) for index in missing),
         threshold=None if threshold is None else y(threshold),
         expected=_lines(_runs([place(index, value, Status.OK) for index, value in enumerate(foreseen)])),
-        band=_box(around, y),
+        bands=_areas([ends and (x(index), y(ends[1]), y(ends[0])) for index, ends in enumerate(between)]),
     )
 
 
@@ -124,14 +120,20 @@ def _finite(values: Iterable[float | None]) -> list[float]:
     return [value for value in values if value is not None and math.isfinite(value)]
 
 
-def _runs(placed: Iterable[Dot | None]) -> list[list[Dot]]:
-    """The dots between those that are missing."""
-    runs: list[list[Dot]] = [[]]
-    for dot in placed:
-        if dot is None:
+def _both(ends: tuple[float, float] | None) -> tuple[float, float] | None:
+    """The ends of a band, the lower first; None where it has only one."""
+    found = sorted(_finite(ends or ()))
+    return (found[0], found[1]) if len(found) == 2 else None
+
+
+def _runs(placed: Iterable[_Placed | None]) -> list[list[_Placed]]:
+    """What lies between those that are missing."""
+    runs: list[list[_Placed]] = [[]]
+    for one in placed:
+        if one is None:
             runs.append([])
         else:
-            runs[-1].append(dot)
+            runs[-1].append(one)
     return [run for run in runs if run]
 
 
@@ -139,13 +141,15 @@ def _lines(runs: Iterable[Sequence[Dot]]) -> tuple[str, ...]:
     return tuple(" ".join(f"{dot.x},{dot.y}" for dot in run) for run in runs if len(run) > 1)
 
 
-def _box(around: Around, y: Callable[[float], float]) -> Box | None:
-    """The band as a bar at the newest value, seen even where it is very narrow."""
-    ends = _finite((around.lower, around.upper))
-    if len(ends) < 2:
-        return None
-    top, bottom = y(max(ends)), y(min(ends))
-    height = max(bottom - top, 3)
-    middle = (top + bottom) / 2
-    x = WIDTH - _MARGIN - _BAND / 2
-    return Box(x, round(middle - height / 2, 1), _BAND, round(height, 1))
+def _areas(placed: Iterable[tuple[float, float, float] | None]) -> tuple[str, ...]:
+    """Each run of x, top and bottom as a polygon, seen even where the band is very narrow or stands alone."""
+    areas = []
+    for found in _runs(placed):
+        x, top, bottom = found[0]
+        alone = [(x - _ALONE / 2, top, bottom), (x + _ALONE / 2, top, bottom)]
+        run = found if len(found) > 1 else alone
+        more = [max(0.0, _SEEN - (bottom - top)) / 2 for _, top, bottom in run]
+        upper = [(x, top - by) for (x, top, _), by in zip(run, more, strict=True)]
+        lower = [(x, bottom + by) for (x, _, bottom), by in zip(run, more, strict=True)]
+        areas.append(" ".join(f"{x:g},{round(y, 1):g}" for x, y in [*upper, *reversed(lower)]))
+    return tuple(areas)

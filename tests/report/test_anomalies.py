@@ -153,7 +153,7 @@ def test_the_page_of_a_cause_shows_the_series_with_their_bands_and_pasts():
     assert (plain(first.measured), plain(first.expected), plain(first.between)) == (
         "41 %", "1.02 %", "0.52 % to 1.52 %"
     )  # fmt: skip
-    assert all(one.spark is not None and one.spark.band is not None for one in found.series)
+    assert all(one.spark is not None and one.spark.bands for one in found.series)
     assert (found.shown, found.samples, found.empty) == ("3 series", "41", "")
     assert (found.evidence_window, found.evidence_is_older) == ("2026-03-09 13:00 to 14:00 UTC", False)
     assert found.runbook == "https://git.test/main/docs/runbooks/causes/lists_empty.md"

@@ -96,7 +96,8 @@ def test_the_series_are_called_as_in_the_sentence_of_the_cause():
 def test_the_drawing_has_what_was_expected_the_band_and_the_windows_out_of_it():
     points = past([0.2, 0.2, None, 0.2, 0.9])
     foreseen = {point.window: 0.2 for point in points[1:]}
-    around = Around(foreseen, 0.1, 0.3, "expected 0.2", frozenset({points[4].window}))
+    between = dict.fromkeys(foreseen, (0.1, 0.3))
+    around = Around(foreseen, between, "expected 0.2", frozenset({points[4].window}))
     drawn = sparkline(points, str, None, around)
     assert drawn is not None
     assert drawn.label == (
@@ -104,29 +105,57 @@ def test_the_drawing_has_what_was_expected_the_band_and_the_windows_out_of_it():
     )
     (line,) = drawn.expected
     assert len(line.split(" ")) == 4
-    assert drawn.band is not None
-    level = float(line.split(" ")[-1].split(",")[1])
-    assert drawn.band.y < level < drawn.band.y + drawn.band.height
+    (area,) = drawn.bands
+    corners = corners_of(area)
+    assert (
+        [x for x, _ in corners[:4]]
+        == [x for x, _ in reversed(corners[4:])]
+        == [x for x, _ in corners_of(line)]
+    )
+    top, bottom = {y for _, y in corners[:4]}, {y for _, y in corners[4:]}
+    level = corners_of(line)[-1][1]
+    assert max(top) < level < min(bottom)
     (out,) = [dot for dot in drawn.dots if dot.status == "violated"]
-    assert out.y < drawn.band.y
-    assert drawn.band.x < out.x < drawn.band.x + drawn.band.width
+    assert out.y < min(top)
 
 
-@pytest.mark.parametrize(
-    ("lower", "upper"), [(None, 0.3), (0.1, None), (math.nan, 0.3), (0.1, math.inf), (None, None)]
-)
-def test_half_a_band_or_one_that_is_not_finite_is_not_drawn(lower, upper):
-    drawn = sparkline(past([0.2, 0.4]), str, None, Around({}, lower, upper))
+@pytest.mark.parametrize(("lower", "upper"), [(math.nan, 0.3), (0.1, math.inf), (-math.inf, math.nan)])
+def test_a_band_that_is_not_finite_is_not_drawn(lower, upper):
+    points = past([0.2, 0.4])
+    drawn = sparkline(points, str, None, Around({}, {points[0].window: (lower, upper)}))
     assert drawn is not None
-    assert (drawn.band, drawn.expected) == (None, ())
+    assert (drawn.bands, drawn.expected) == ((), ())
     assert len(drawn.lines) == 1
 
 
-def test_a_band_of_no_width_is_still_seen():
-    drawn = sparkline(past([0.5, 0.5]), str, None, Around({}, 0.5, 0.5))
+def test_a_band_of_no_width_and_one_that_stands_alone_are_still_seen():
+    points = past([0.5, 0.5, 0.5])
+    drawn = sparkline(
+        points, str, None, Around({}, {one.window: (0.5, 0.5) for one in (points[0], points[2])})
+    )
     assert drawn is not None
-    assert drawn.band is not None
-    assert drawn.band.height == 3
+    for area, dot in zip(drawn.bands, (4.0, 116.0), strict=True):
+        across, down = zip(*corners_of(area), strict=True)
+        assert (max(across) - min(across), max(down) - min(down)) == (7, 2)
+        assert (max(across) + min(across)) / 2 == dot
+
+
+def test_the_band_of_each_window_is_drawn_with_it_and_that_of_another_never():
+    made, expected, far = banded(FAILURE, 0.0102, 0.005, 55.1, violated=3)
+    older = tuple(
+        replace(one, window=Window(one.window.start - HOUR, one.window.end - HOUR)) for one in expected.past
+    )
+    row = with_band(metric_row(made, NOW), made, bands_of((made, expected, far)))
+    assert row.spark is not None
+    assert len(corners_of(row.spark.bands[0])) == 2 * len(made.past)
+    row = with_band(metric_row(made, NOW), made, bands_of((made, replace(expected, past=older), far)))
+    assert row.spark is not None
+    assert len(corners_of(row.spark.bands[0])) == 2 * (len(made.past) - 1)
+
+
+def corners_of(points: str) -> list[tuple[float, float]]:
+    """The corners of a line or an area as the drawing has them."""
+    return [(float(x), float(y)) for x, y in (one.split(",") for one in points.split(" "))]
 
 
 def test_a_level_series_and_one_in_a_slice_are_drawn_with_the_band_of_their_own():
@@ -137,6 +166,6 @@ def test_a_level_series_and_one_in_a_slice_are_drawn_with_the_band_of_their_own(
     known = bands_of(made)
     drawn = [with_band(metric_row(one, NOW), one, known).spark for one in (made[0], made[3])]
     assert all(one is not None and one.label.count("3 violated") for one in drawn)
-    tops = [one.band.y for one in drawn if one is not None and one.band is not None]
+    tops = [corners_of(one.bands[0])[0][1] for one in drawn if one is not None]
     assert tops[0] < tops[1]  # near the top where 99 % is expected, at the bottom where 1 % is
     assert NOW - made[0].evaluated_at < timedelta(minutes=5)

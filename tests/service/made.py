@@ -25,14 +25,17 @@ NASTY = (
 )
 
 
-def past(values: list[float | None], statuses: dict[int, Status] | None = None) -> tuple[Point, ...]:
-    """Points of the hours up to LAST, oldest first."""
+def past(
+    values: list[float | None], statuses: dict[int, Status] | None = None, half: float | None = None
+) -> tuple[Point, ...]:
+    """Points of the hours up to LAST, oldest first; `half` is the half of the width of their intervals."""
     first = LAST.start - HOUR * (len(values) - 1)
     found = []
     for index, value in enumerate(values):
         start = first + HOUR * index
         status = (statuses or {}).get(index, Status.OK if value is not None else Status.NO_DATA)
-        found.append(Point(Window(start, start + HOUR), value, status))
+        ends = () if value is None or half is None else (value - half, value + half)
+        found.append(Point(Window(start, start + HOUR), value, status, *ends))
     return tuple(found)
 
 

@@ -61,7 +61,7 @@ def banded(
     )
     return (
         series(of, recommender=NAME, points=past(values), hours=300),
-        series(band, recommender=NAME, check="bands", points=past(foreseen)),
+        series(band, recommender=NAME, check="bands", points=past(foreseen, half=half)),
         series(far, recommender=NAME, check="bands", hours=max(violated - 1, 0),
                points=past([0.1] * (hours - violated) + [deviation] * violated, broken)),
     )  # fmt: skip
