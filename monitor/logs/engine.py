@@ -50,6 +50,7 @@ class Engine:
     def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
         self.cursor = cursor
         self._filled: set[str] = set()  # known to be tables
+        self._remembered: dict[str, ir.Value] = {}  # each call would make another function, equal to no other
         self.cursor.execute("SET TimeZone = 'UTC'")
         self.cursor.execute("SET preserve_insertion_order = false")
         self.backend = DuckDBBackend.from_connection(self.cursor)
@@ -117,7 +118,9 @@ class Engine:
 
     def remembered(self, name: str) -> ir.Value:
         """The time that was told last under a name, as an expression; it is looked up when that is run."""
-        return ibis.udf.scalar.builtin(_moment, name=name, signature=((), _TIME))()
+        if name not in self._remembered:
+            self._remembered[name] = ibis.udf.scalar.builtin(_moment, name=name, signature=((), _TIME))()
+        return self._remembered[name]
 
     def reader(self, name: str, function: str, paths: list[str], **options: Any) -> ir.Table:
         """A view over files: `read_parquet`, `read_csv` or `read_json`, all values quoted by sqlglot.

@@ -110,3 +110,15 @@ def test_a_time_is_read_by_its_name_when_a_statement_runs(engine: Engine) -> Non
     assert engine.rows(statement, moments.schema()) == [{"at": START}]
     engine.remember("now", START + timedelta(microseconds=7))
     assert engine.rows(statement, moments.schema()) == [{"at": START + timedelta(microseconds=7)}]
+
+
+def test_a_time_that_is_read_by_its_name_is_the_same_expression_each_time(
+    engine: Engine, compiled: list[Any]
+) -> None:
+    found = []
+    for moment in (START, START + timedelta(days=1)):
+        engine.remember("now", moment)
+        table = numbers(engine, [1])
+        found += table.select(at=engine.remembered("now")).to_pyarrow().to_pylist()
+    assert [one["at"] for one in found] == [START, START + timedelta(days=1)]
+    assert len(compiled) == 1
