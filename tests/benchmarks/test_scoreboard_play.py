@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -15,6 +16,10 @@ from benchmarks.scoreboard.operations import operation
 from benchmarks.scoreboard.play import play, rotate
 from benchmarks.scoreboard.series import Key
 from benchmarks.scoreboard.watched import MINUTE, Watched
+from monitor.logs.engine import Engine
+from monitor.logs.files import LogFile
+from monitor.logs.index import FileEntry, index_file
+from monitor.logs.settings import LogSettings
 from monitor.metrics.catalogue import SPECS
 from monitor.simulate.incidents.catalogue import INCIDENTS
 from monitor.simulate.simulation import Simulation
@@ -110,6 +115,26 @@ def test_a_fork_goes_on_as_the_monitor_itself_does(folder: Path, tmp_path: Path)
             (one.window, one.result) for one in results
         ]
     assert (tmp_path / "fork/state/history.sqlite").stat().st_size > 0
+
+
+def test_a_fork_reads_no_file_again_that_was_read_before(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def counted(engine: Engine, log: str, settings: LogSettings, file: LogFile, **rest: Any) -> FileEntry:
+        read.append(Path(file.path).name)
+        return index_file(engine, log, settings, file, **rest)
+
+    monkeypatch.setattr("monitor.logs.log.index_file", counted)
+    with until(Watched(folder, "shop", BEGIN), 2) as watched:
+        checkpoints.save(watched, tmp_path / "fork")
+    before = read.copy()
+    checkpoints.restore(tmp_path / "fork", tmp_path / "other")
+    with until(Watched(tmp_path / "other", "shop", BEGIN + 2 * HOUR), 1):
+        pass
+    assert len(before) == len(set(before)) == 11  # one a quarter; the last has not come yet
+    assert len(read) == len(set(read)) == 15
 
 
 def test_files_of_whole_hours_are_rotated_away(folder: Path) -> None:
