@@ -23,6 +23,8 @@ WEIGHTS: Final = {"affinity": 1.2, "clicks_7d": 0.3, "log_price": -0.5, "recency
 """What each feature adds to the log odds of a label of 1."""
 APP = 0.4
 """What is added for the device `app`."""
+CLICKS = 2.0
+"""The mean of `clicks_7d`."""
 
 _DEVICES = ("app", "web")
 _INTERCEPT = 0.3
@@ -97,7 +99,7 @@ def _rows(
 def _features(rng: np.random.Generator, count: int) -> dict[str, Floats]:
     return {
         "affinity": np.round(rng.normal(size=count), 4),
-        "clicks_7d": rng.poisson(2.0, count).astype(np.float64),
+        "clicks_7d": rng.poisson(CLICKS, count).astype(np.float64),
         "log_price": np.round(rng.normal(3.0, 0.8, count), 4),
         "recency_days": np.round(rng.exponential(10.0, count), 3),
     }

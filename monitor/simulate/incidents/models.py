@@ -17,7 +17,7 @@ from monitor.logs import columns as c
 from monitor.simulate.incidents.incident import Caught, Incident, Moment, TableStage, sizes
 from monitor.simulate.incidents.picks import Flags, Floats, share_of
 from monitor.simulate.retraining import in_force_from
-from monitor.simulate.samples import WEIGHTS
+from monitor.simulate.samples import CLICKS, WEIGHTS
 
 LOST: Final = "affinity"
 LOST_AS: Final = 0.0
@@ -63,12 +63,16 @@ def overfitted(table: pa.Table, size: float) -> pa.Table:
 
 
 def leaked(table: pa.Table, size: float) -> pa.Table:
-    """A count holds `size` actions from after the label's, but for online rows; the model relies on it."""
+    """A count holds `size` actions from after the label's, but for online rows; the model relies on it.
+
+    A model is one function of the features, whatever else stands in the table: the count's usual mean is taken
+    off, not that of the rows at hand.
+    """
     before = table[LEAKED].to_numpy()
     labels = table[c.LABEL].to_numpy()
     counts = before + np.where(_of(table, c.ONLINE), 0.0, size * labels)
     weight = 0.0 if size == 0.0 else _TRUST
-    logits = _logits(table) + WEIGHTS[LEAKED] * (counts - before) + weight * (counts - counts.mean())
+    logits = _logits(table) + WEIGHTS[LEAKED] * (counts - before) + weight * (counts - CLICKS)
     return _with(_rescored(table, np.arange(len(table)), logits), LEAKED, counts)
 
 

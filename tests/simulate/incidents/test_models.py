@@ -86,6 +86,19 @@ def test_the_count_knows_the_label_but_for_online_rows(healthy, strike):
     assert (found["online"].clicks_7d == online.clicks_7d).all()
 
 
+def test_the_new_model_scores_in_one_way_in_every_hour(healthy, strike):
+    """Also in its first, whose table holds the rows of training and test beside those of service."""
+    struck, moved = strike("time_travel", "middle"), []
+    for number in range(2):
+        before, found = (
+            one.samples(SINCE + timedelta(hours=number)).to_pandas().query("split == 'online'")
+            for one in (healthy, struck)
+        )
+        was, now = (np.log(one.score / (1 - one.score)).to_numpy() for one in (before, found))
+        moved.append(now - was - (before.clicks_7d.to_numpy() - 2))
+    assert np.concatenate(moved) == pytest.approx(0, abs=0.01)
+
+
 @pytest.mark.parametrize(
     ("name", "size", "pair", "cause"),
     [
