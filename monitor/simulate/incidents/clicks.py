@@ -13,7 +13,7 @@ from monitor.simulate.incidents.incident import Caught, Incident, Moment, sizes
 from monitor.simulate.incidents.picks import Ints, filled, share_of
 from monitor.simulate.lists import Lists, item_names, timestamps, user_names
 
-ROBOTS: Final = 5
+ROBOTS: Final = 5  # the users with the lowest numbers: those who come most often
 DRIFT: Final = timedelta(days=14)
 _PAUSE: Final = 30.0  # seconds from a list to a robot's click, on average
 _PATIENCE: Final = 600.0  # and at most
@@ -21,11 +21,13 @@ _CLICK: Final = "click"
 
 
 def by_robots(table: pa.Table, lists: Lists, moment: Moment) -> pa.Table:
-    """With so many further clicks of the five busiest users that these are the share `size` of all clicks.
+    """With so many further clicks of five users that these are the share `size` of all clicks.
 
-    They click on what they were shown, the same item again and again.
+    They are the same in every hour, and click on what they were shown, the same item again and again; in an
+    hour in which none of them is shown anything there are no such clicks.
     """
-    own = _busiest(lists)
+    rows = filled(lists)
+    own = rows[lists.users[rows] < ROBOTS]
     count = int(len(table) * moment.size / (1.0 - moment.size) + 0.5)
     if not len(own) or not count:
         return table
@@ -35,14 +37,6 @@ def by_robots(table: pa.Table, lists: Lists, moment: Moment) -> pa.Table:
     pause = np.minimum(rng.exponential(_PAUSE, count), _PATIENCE)
     new = _clicks(lists, rows, places, lists.times[rows] + (pause * 1e6).astype(np.int64), table.schema)
     return pa.concat_tables([table, new]).sort_by(c.TS)
-
-
-def _busiest(lists: Lists) -> Ints:
-    """The lists of the users who have most of those."""
-    rows = filled(lists)
-    users, counts = np.unique(lists.users[rows], return_counts=True)
-    robots = users[np.argsort(-counts, kind="stable")[:ROBOTS]]
-    return rows[np.isin(lists.users[rows], robots)]
 
 
 def _clicks(lists: Lists, rows: Ints, places: Ints, times: Ints, schema: pa.Schema) -> pa.Table:

@@ -65,8 +65,8 @@ def overfitted(table: pa.Table, size: float) -> pa.Table:
 def leaked(table: pa.Table, size: float) -> pa.Table:
     """A count holds `size` actions from after the label's, but for online rows; the model relies on it.
 
-    A model is one function of the features, whatever else stands in the table: the count's usual mean is taken
-    off, not that of the rows at hand.
+    A model is one function of the features, whatever else stands in the table: the count's usual mean is
+    taken off, not that of the rows at hand.
     """
     before = table[LEAKED].to_numpy()
     labels = table[c.LABEL].to_numpy()

@@ -7,10 +7,11 @@ from typing import Final
 import numpy as np
 
 from monitor.simulate.incidents.incident import Caught, Incident, ListsStage, Moment, sizes
-from monitor.simulate.incidents.picks import changed, filled, share_of, some
+from monitor.simulate.incidents.picks import Ints, changed, filled, share_of, some
 from monitor.simulate.lists import Lists
 
 DENOMINATOR: Final = "impressions"
+DEFAULT: Final = 0.5  # what stands for a score where the model is not loaded
 _SHRUNK: Final = 1e-312  # times a score in (0, 1): below the smallest normal number, and above 0
 _NOT_FINITE = Caught("RecsysNumericRuleViolated", rule="score_not_finite")
 _CHANGED = Caught("RecsysAnomaly", cause="scores_changed")
@@ -24,6 +25,13 @@ def _all_become(value: float) -> ListsStage:
         return changed(lists, rows, scores=np.where(lists.shown[rows], value, 0.0))
 
     return stage
+
+
+def constant(lists: Lists, moment: Moment) -> Lists:
+    """All scores of some lists are the default, and their items stand in any order, as ties leave them."""
+    rows = share_of(filled(lists), moment.size, moment.rng)
+    ties = np.where(lists.shown[rows], DEFAULT, 0.0)
+    return changed(_in_any_order(lists, rows, moment.rng), rows, scores=ties)
 
 
 def saturated(lists: Lists, moment: Moment) -> Lists:
@@ -44,8 +52,11 @@ def underflown(lists: Lists, moment: Moment) -> Lists:
 
 def shuffled(lists: Lists, moment: Moment) -> Lists:
     """Some lists stand in any order; each item keeps its score and its further columns."""
-    rows = share_of(filled(lists), moment.size, moment.rng)
-    keys = np.where(lists.shown[rows], moment.rng.random((len(rows), lists.items.shape[1])), np.inf)
+    return _in_any_order(lists, share_of(filled(lists), moment.size, moment.rng), moment.rng)
+
+
+def _in_any_order(lists: Lists, rows: Ints, rng: np.random.Generator) -> Lists:
+    keys = np.where(lists.shown[rows], rng.random((len(rows), lists.items.shape[1])), np.inf)
     order = np.argsort(keys, axis=1, kind="stable")
     columns = {"items": lists.items, "scores": lists.scores, **lists.extra}
     moved = {name: np.take_along_axis(values[rows], order, axis=1) for name, values in columns.items()}
@@ -82,11 +93,12 @@ INCIDENTS: Final = (
     Incident(
         name="score_constant",
         title="Scores are constant",
-        says="The model is not loaded, and a default stands for every score: nothing is ranked any more.",
+        says="The model is not loaded, and a default stands for every score: nothing is ranked any more, and "
+        "items stand in any order.",
         knob="share of the lists whose scores are all the same number",
         sizes=sizes(0.02, 0.2, 1.0),
         caught_by=(Caught("RecsysSoftRuleViolated", rule="scores_all_equal"), _CHANGED),
-        lists=_all_become(0.5),
+        lists=constant,
     ),
     Incident(
         name="score_saturated",

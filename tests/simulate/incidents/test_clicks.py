@@ -40,15 +40,21 @@ def test_the_share_of_all_clicks_is_that_of_five_users_on_what_they_were_shown(
     assert set(found.event) == {"click"}
 
 
-def test_robots_are_the_busiest_and_without_lists_or_clicks_there_are_none(healthy, hour):
+def test_robots_are_the_same_five_users_in_every_hour(healthy, strike):
+    struck, found = strike("click_fraud", "large"), []
+    for number in (0, 7, 30):
+        lists = healthy.lists(SINCE + timedelta(hours=number))
+        fresh, counts = (one.feedback(lists).to_pandas().user_id.value_counts() for one in (healthy, struck))
+        added = counts.sub(fresh, fill_value=0)
+        found.append(set(added[added > 0].index))
+    assert found == [{f"u{user:07d}" for user in range(ROBOTS)}] * 3
+
+
+def test_without_lists_of_theirs_or_without_clicks_there_are_no_clicks_of_robots(healthy, hour):
     moment = Moment(healthy, SINCE, SINCE, 0.6, np.random.default_rng(2))
     clicks = healthy.feedback(hour)
-    found = by_robots(clicks, hour, moment).to_pandas().user_id.value_counts()
-    users, counts = np.unique(hour.users[hour.lengths > 0], return_counts=True)
-    busiest = users[np.argsort(-counts, kind="stable")[:ROBOTS]]
-    assert set(found.index[:ROBOTS]) == {f"u{user:07d}" for user in busiest.tolist()}
-    nobody = rows_of(hour, np.flatnonzero(hour.lengths == 0))
-    assert by_robots(clicks, nobody, moment) is clicks
+    for rows in (hour.lengths == 0, hour.users >= ROBOTS):
+        assert by_robots(clicks, rows_of(hour, np.flatnonzero(rows)), moment) is clicks
     assert by_robots(clicks.slice(0, 0), hour, moment).num_rows == 0
 
 

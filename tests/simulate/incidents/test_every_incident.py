@@ -60,7 +60,7 @@ TOUCHED = {  # the columns of the lists that an incident may change; it changes 
     "personalization_lost": {"items"},
     "score_nan": {"scores"},
     "score_infinite": {"scores"},
-    "score_constant": {"scores"},
+    "score_constant": {"items", "scores", "impressions"},
     "score_saturated": {"scores"},
     "score_underflown": {"scores"},
     "order_broken": {"items", "scores", "impressions"},

@@ -35,6 +35,18 @@ def test_the_share_of_the_lists_has_such_scores_and_no_other_score_changes(name,
     assert not (is_such(hour.scores) & hour.shown).any()
 
 
+def test_items_whose_scores_are_all_the_same_stand_in_any_order_each_with_its_further_columns(hour, strike):
+    found = strike("score_constant", "large").lists(SINCE)
+    full = hour.lengths == hour.items.shape[1]
+    now, then = np.argsort(found.items[full], axis=1), np.argsort(hour.items[full], axis=1)
+    for one, other in ((found.items, hour.items), (found.extra["impressions"], hour.extra["impressions"])):
+        assert (
+            np.take_along_axis(one[full], now, axis=1) == np.take_along_axis(other[full], then, axis=1)
+        ).all()
+    first = (found.items[full, 0] == hour.items[full, 0]).mean()
+    assert first == pytest.approx(1 / hour.items.shape[1], abs=0.04)
+
+
 def test_scores_that_have_underflown_still_fall_along_the_list(hour, strike):
     found = strike("score_underflown", "large").lists(SINCE)
     assert (np.diff(np.where(found.shown, found.scores, -1.0), axis=1) <= 0).all()
