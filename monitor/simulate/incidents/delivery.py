@@ -37,11 +37,16 @@ def of_hash(ids: pa.ChunkedArray, share: float, seed: int) -> Flags:
 def _exposures(
     change: Callable[[pa.Table, Moment], pa.Table],
 ) -> Callable[[Sequence[Delivery], Moment], list[Delivery]]:
-    """The change of a table as a stage that changes every file of the exposures and no other."""
+    """The change of a table as a stage that changes every file of the exposures and no other.
+
+    What happened before the incident was written down before it as well: files of those hours stay whole.
+    """
 
     def stage(deliveries: Sequence[Delivery], moment: Moment) -> list[Delivery]:
         return [
-            replace(one, table=change(one.table, moment)) if one.log == c.EXPOSURES else one
+            replace(one, table=change(one.table, moment))
+            if one.log == c.EXPOSURES and moment.hour >= moment.since
+            else one
             for one in deliveries
         ]
 
@@ -55,9 +60,14 @@ def stopped(deliveries: Sequence[Delivery], moment: Moment) -> list[Delivery]:
 
 
 def slowed(deliveries: Sequence[Delivery], moment: Moment) -> list[Delivery]:
-    """Every file of the exposures comes later."""
+    """Every file of the exposures that would come from now on comes later."""
     late = timedelta(minutes=moment.size)
-    return [replace(one, arrives=one.arrives + late) if one.log == c.EXPOSURES else one for one in deliveries]
+    return [
+        replace(one, arrives=one.arrives + late)
+        if one.log == c.EXPOSURES and one.arrives >= moment.since
+        else one
+        for one in deliveries
+    ]
 
 
 def _picked(table: pa.Table, share: float, moment: Moment) -> Flags:
@@ -118,7 +128,9 @@ INCIDENTS: Final = (
             Caught("RecsysPendingWindowsGrow"),
             Caught("RecsysNoData"),
         ),
-        unseen={"small": "Windows wait half an hour for their rows: five minutes more lose nothing."},
+        unseen={
+            "small": "Windows wait for their rows as long as `max_wait` says: five minutes more lose nothing."
+        },
         deliver=slowed,
     ),
     Incident(

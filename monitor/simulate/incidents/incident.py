@@ -36,7 +36,7 @@ class Moment:
 
     @property
     def age(self) -> timedelta:
-        """How long the incident has lasted when the hour begins; 0 in its first."""
+        """How long the incident has lasted when the hour begins; 0 in its first, negative before it."""
         return self.hour - self.since
 
 
@@ -82,7 +82,9 @@ class Incident:
 
     `knob` says in words what the number of a size means. Any one of `caught_by` counts. `hard`: a single row
     is enough, so the small size has to be caught as well. `unseen` says why a size cannot be seen, where that
-    is so. Each stage is a pure function; `operation` names what is done to the monitor itself instead.
+    is so. Each stage is a pure function, asked from the hour on in which the incident begins; `deliver` also of
+    the hours before it, whose last files are still on their way. `operation` names what is done to the monitor
+    itself instead.
     """
 
     name: str

@@ -29,7 +29,8 @@ class _Stage(IntEnum):
 class Struck(Simulation):
     """A simulation of the same world with an incident of some size since an hour.
 
-    What belongs to an hour before `since` is healthy, to the byte.
+    What belongs to an hour before `since` holds the same rows, to the byte. Its last files arrive later than
+    that: a pipeline that stands or is slow by then has them, too.
 
     Args:
         healthy: the simulation without it.
@@ -79,7 +80,7 @@ class Struck(Simulation):
         """The files of an hour, by the incident, in the order that they arrive."""
         files = super().deliver(hour)
         stage = self._incident.deliver
-        if stage is None or hour.start < self._since:
+        if stage is None:
             return files
         changed = stage(files, self._moment(self.world.hour_of(hour.start), _Stage.DELIVER))
         return sorted(changed, key=lambda one: one.arrives)

@@ -38,6 +38,14 @@ def test_what_would_arrive_while_the_pipeline_stands_comes_once_it_runs_again(si
     for at in (SINCE, SINCE + timedelta(hours=hours - 1), again):
         planned, found = arrivals(healthy.files(at)), arrivals(struck.files(at))
         assert found == {name: max(moment, again) for name, moment in planned.items()}
+    held = set()
+    for at in (SINCE - timedelta(hours=before) for before in range(1, 4)):
+        planned, found = arrivals(healthy.files(at)), arrivals(struck.files(at))
+        assert found == {
+            name: again if SINCE <= moment < again else moment for name, moment in planned.items()
+        }
+        held |= {log for log, name in found if found[log, name] != planned[log, name]}
+    assert held == {"exposures", "feedback", "samples"}
     assert rows(struck.files(SINCE)).equals(rows(healthy.files(SINCE)))
 
 
@@ -48,6 +56,14 @@ def test_every_file_of_the_exposures_is_late(size, minutes, healthy, strike):
         late = timedelta(minutes=minutes) if log == "exposures" else timedelta(0)
         assert arrivals(files)[log, name] == moment + late
     assert [one.arrives for one in files] == sorted(one.arrives for one in files)
+    hour_before = SINCE - timedelta(hours=1)
+    before = strike("log_slows", size).files(hour_before)
+    late = {
+        name: found - arrivals(healthy.files(hour_before))[name] for name, found in arrivals(before).items()
+    }
+    slow = {(one.log, one.name) for one in before if late[one.log, one.name]}
+    assert {late[name] for name in slow} == {timedelta(minutes=minutes)}
+    assert slow == {max(name for name in late if name[0] == "exposures")}
 
 
 @pytest.mark.parametrize(("size", "share"), [("small", 0.3), ("middle", 0.6), ("large", 1.0)])

@@ -69,6 +69,7 @@ TOUCHED = {  # the columns of the lists that an incident may change; it changes 
     "bucket_hash_broken": {"arms"},
 }
 STAGES = ("lists", "feedback", "samples", "catalog", "deliver")
+HELD_UP = {"log_stops", "log_slows"}  # a pipeline that has files of the hour before in it
 NEW_MODEL = {"overfit_model", "time_travel"}  # of any size comes under a new name
 WITHOUT_CLICKS = {"empty_everyone", "click_logging_broken"}  # at their large sizes
 OF_LISTS = [name for name, one in INCIDENTS.items() if one.lists]
@@ -165,7 +166,12 @@ def test_the_example_of_the_page_runs():
 @pytest.mark.parametrize("name", INCIDENTS)
 def test_before_it_begins_everything_is_healthy_to_the_byte(name, healthy):
     before = SINCE - timedelta(hours=1)
-    assert same_files(struck_since_34_hours(name, "large", healthy).files(before), healthy.files(before))
+    found, planned = struck_since_34_hours(name, "large", healthy).files(before), healthy.files(before)
+    if name in HELD_UP:  # test_delivery holds which of these files come when
+        rows = {(one.log, one.name): one.table for one in found}
+        assert len(rows) == len(planned)
+        found = [replace(one, table=rows[one.log, one.name]) for one in planned]
+    assert same_files(found, planned)
 
 
 @pytest.mark.parametrize("name", [name for name in INCIDENTS if name not in NEW_MODEL])
