@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 import numpy as np
@@ -82,13 +82,12 @@ class BandCheck:
             numbers = [one.series for one in judged.values()]
             told = self._judged.names(connection, np.unique(np.concatenate(numbers))) if numbers else {}
         now = measured.pop(window.end)
-        around = around.only(
-            {end for end in measured if not any(one.start < end and end - length < one.end for one in quiet)}
-        )
+        around = around.only(measured.keys())
         past = [measured[end] for end in around.ends]
-        table = tabled(now, past, names, settings, around.near == 0)
+        calm = np.array([not _is_quiet(end, length, quiet) for end in around.ends], dtype=np.bool_)
+        table = tabled(now, past, names, settings, (around.near == 0) & calm)
         before = left_out(table, [judged.get(end) for end in around.ends], told)
-        found = self._judge(window, table, around, before)
+        found = self._judge(window, table, around, calm, before)
         results = [result for one in found for result in one.results(self._definition)]
         results += anomalies(
             [one.departure() for one in found if one.departed],
@@ -104,12 +103,17 @@ class BandCheck:
         )  # fmt: skip
 
     def _judge(
-        self, window: Window, table: Table, around: Neighbours, before: tuple[Floats, Bools]
+        self,
+        window: Window,
+        table: Table,
+        around: Neighbours,
+        calm: Bools,
+        before: tuple[Floats, Bools],
     ) -> list[Banded]:
         settings, past = self._settings, table.past
         deviations, departed = before
         starts = [end - window.length for end in around.ends]
-        out = past.violated | departed | begun_anew(table, starts, window.end, settings)
+        out = past.violated | departed | begun_anew(table, starts, window.end, settings) | ~calm[:, None]
         made = band(
             Past(
                 values=np.where(out, np.nan, past.value),
@@ -180,6 +184,10 @@ class BandCheck:
             if window.end - DAY <= one.at < window.end
         ]
         return known + model_changes(window, windows, names)
+
+
+def _is_quiet(end: datetime, length: timedelta, quiet: Sequence[Window]) -> bool:
+    return any(one.start < end and end - length < one.end for one in quiet)
 
 
 def _last(deviations: Floats, departed: Bools) -> tuple[Floats, Bools]:

@@ -166,6 +166,18 @@ def test_windows_of_maintenance_are_no_past(store):
     assert of(judge(store, check, NOW, quiet), "expected", metric="gini").samples == with_it - 5
 
 
+def test_an_anomaly_goes_on_through_maintenance_and_after_it(store):
+    check = a_check(least_change=0)
+    far = [judge_usual(store, check, NOW + back, 0.9) for back in range(2)]
+    band = of(far[1], "expected", metric="gini")
+    nearer = band.value + (band.upper - band.value) * 0.95  # holds an anomaly up, begins none
+    quiet = [Window(hour(NOW + 2).start, hour(NOW + 5).end)]
+    for number in range(NOW + 2, NOW + 7):
+        put(store, number, changed(usual_hour(number), {("gini", ""): nearer}))
+    runs = [judge(store, check, number, quiet) for number in range(NOW + 2, NOW + 7)]
+    assert [causes(run) for run in (far[1], *runs)] == [["few_items"]] * 6
+
+
 def test_what_is_late_has_a_band_and_no_verdict(store):
     late = [
         measured(one.metric, one.value, one.samples, **one.labels)
