@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import Connection, delete, exists, or_, select
+from sqlalchemy import Connection, delete, exists, func, or_, select
 
 from monitor.history import schema
 
@@ -32,11 +32,17 @@ def drop_windows(connection: Connection, before: datetime, keep: Mapping[str, da
 def drop_leftovers(connection: Connection, before: datetime) -> None:
     """Drop series without a result, and the log state of recommenders that have no window left.
 
+    The newest series stays in any case: SQLite counts up from the largest id there is, and an id given
+    twice would be taken for the series that readers know by it.
+
     The index of a log that is still read is never touched: the reader keeps it to the files that exist.
     """
     series, results, windows = schema.series, schema.results, schema.windows
     unused = (
-        select(series.c.id).where(~exists().where(results.c.series_id == series.c.id)).limit(SERIES_AT_ONCE)
+        select(series.c.id)
+        .where(~exists().where(results.c.series_id == series.c.id))
+        .where(series.c.id < select(func.max(series.c.id)).scalar_subquery())
+        .limit(SERIES_AT_ONCE)
     )
     connection.execute(delete(series).where(series.c.id.in_(list(connection.scalars(unused)))))
     files, marks = schema.log_files, schema.watermarks

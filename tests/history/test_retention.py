@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
 from monitor.history.logstate import IndexedFile
+from monitor.history.past import PastWindows, series_of
 from monitor.history.store import Store
 from tests.history.conftest import hour
 from tests.history.recording import COVERAGE, Dump, put, rule
@@ -42,3 +47,21 @@ def test_retention_forgets_the_log_state_of_a_recommender_that_is_gone_but_not_o
     assert (store.files("gone", "exposures"), store.watermarks("gone")) == ({}, {})
     assert list(store.files("shop", "exposures")) == ["a"]
     assert store.watermarks("shop") == {"exposures": hour(0).end}
+
+
+def test_an_id_is_never_that_of_another_series_after_its_own_was_dropped(store: Store) -> None:
+    """The reader of the past knows series by their ids, and outlives the housekeeping."""
+    past = PastWindows("shop", "rules")
+
+    def name_of(number: int) -> str:
+        with store.reading() as connection:
+            (window,) = past.read(connection, [hour(number).end], hour(number).length).values()
+            (found,) = past.names(connection, np.unique(window.series)).values()
+        return found.labels["by"]
+
+    for number, by in enumerate("abcd"):
+        put(store, [replace(COVERAGE, labels={"by": by})], number)
+        assert name_of(number) == by
+        store.drop_before(hour(number + 1).end)
+        with store.reading() as connection:
+            assert len(series_of(connection, "shop", "rules")) == 1  # all but the newest go
