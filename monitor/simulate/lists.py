@@ -19,6 +19,9 @@ Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 Texts = npt.NDArray[np.str_]
 
+BUCKET = "bucket"
+"""The column of the exposures that holds the user's bucket."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -38,6 +41,8 @@ class Lists:
     """n numbers of the world's scenes."""
     models: Ints
     """0 the world's first model."""
+    buckets: Ints
+    """Where the hash sorts each request's user, before any arm is chosen."""
     arms: Ints
     items: Ints
     """n x L numbers of items; -1 beyond the list's length."""
@@ -151,6 +156,7 @@ def to_exposures(lists: Lists, world: World) -> pa.Table:
         c.SCENE: named(lists.scenes[rows], [scene.name for scene in world.scenes]),
         c.MODEL: named(lists.models[rows], [model_name(one) for one in range(models)]),
         c.ARM: named(lists.arms[rows], world.arms),
+        BUCKET: pa.array(lists.buckets[rows]),
     }
     for name, values in lists.extra.items():
         columns[name] = pa.array(values[rows, place], pa.float64(), mask=nothing)

@@ -8,8 +8,8 @@ from monitor.simulate.draws import Stage, bell, keyed, zipf
 from monitor.simulate.lists import Floats, Ints
 from monitor.simulate.world import World
 
-BUCKETS = 1000
-"""Users are sorted into so many buckets by a hash, and the buckets into arms."""
+BUCKETS = 120
+"""Users are sorted into so many buckets by a hash, and these into arms: two to six arms have as many each."""
 TASTE = 0.8
 """How far users differ in the categories that they like: the standard deviation of the log of a weight."""
 
@@ -52,12 +52,12 @@ class People:
         return self._world.users + (hour + _MEMORY_HOURS) * self._world.new_users_per_hour
 
     def buckets(self, users: Ints) -> Ints:
-        """The hash bucket of each user, 0 to 999, for good."""
+        """The hash bucket of each user, from 0 on, for good."""
         return np.asarray((keyed(self._world.seed, Stage.BUCKET, users) * BUCKETS).astype(np.int64))
 
-    def arms(self, users: Ints) -> Ints:
-        """The number of the arm of each user: the buckets in equal parts."""
-        return np.asarray(self.buckets(users) * len(self._world.arms) // BUCKETS)
+    def arms(self, buckets: Ints) -> Ints:
+        """The number of the arm of each bucket: they are shared out in equal parts."""
+        return np.asarray(buckets * len(self._world.arms) // BUCKETS)
 
     def taste(self, users: Ints, categories: Ints) -> Floats:
         """How much users like categories; the two are broadcast."""

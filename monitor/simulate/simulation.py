@@ -94,6 +94,7 @@ class Simulation:
         times, scenes = self._requests(hour)
         count = len(times)
         users = self.people.draw(stream(world.seed, Stage.PEOPLE, hour), hour, count)
+        buckets = self.people.buckets(users)
         models = np.full(count, model_of(world, hour), np.int64)
         sharp = float(sharpness(world, np.array([model_of(world, hour)]))[0])
         items, scores = self._ranking.rank(
@@ -115,7 +116,8 @@ class Simulation:
             users=users,
             scenes=scenes,
             models=models,
-            arms=self.people.arms(users),
+            buckets=buckets,
+            arms=self.people.arms(buckets),
             items=items,
             scores=scores,
             lengths=lengths,

@@ -5,7 +5,9 @@ from __future__ import annotations
 import doctest
 from pathlib import Path
 
+from monitor.simulate.lists import BUCKET
 from monitor.simulate.oddities import DEPLOYS, DIP_FROM, DIP_LEFT, DIP_UNTIL, LATE
+from monitor.simulate.people import BUCKETS
 from monitor.simulate.retraining import AT_HOUR, LEAST, MOST
 from monitor.simulate.samples import ONLINE_ROWS
 from monitor.simulate.seasons import DAY_LUCK, HOLIDAY, HOUR_LUCK
@@ -33,6 +35,7 @@ def test_the_numbers_of_the_page_are_those_of_the_code():
         f"{100 * world.new_user_share:g} % of the requests",
         f"every seven days at {AT_HOUR:02d}:00",
         f"clicks and popularity move by {100 * LEAST:g} to {100 * MOST:g} %",
+        f"into {BUCKETS} buckets, logged as `{BUCKET}`",
         f"the second clicks {100 * world.arm_lift:g} % more",
         f"{ONLINE_ROWS} labelled rows an hour",
         f"a deploy at 13:{DIP_FROM}",

@@ -24,6 +24,7 @@ def three(start: datetime = NOON) -> Lists:
         users=np.array([5, 4, 5]),
         scenes=np.array([1, 0, 0]),
         models=np.array([0, 1, 1]),
+        buckets=np.array([700, 12, 700]),
         arms=np.array([1, 0, 1]),
         items=np.array([[9, 8, 7], [-1, -1, -1], [9, -1, -1]]),
         scores=np.array([[0.9, 0.8, 0.7], [0, 0, 0], [0.5, 0, 0]]),
@@ -43,6 +44,7 @@ def test_every_place_is_a_row_and_an_empty_list_is_one_without_an_item():
     assert rows["scene"] == ["search"] * 3 + ["home"] * 2
     assert rows["model"] == ["m1"] * 3 + ["m2"] * 2
     assert rows["arm"] == ["treatment"] * 3 + ["control", "treatment"]
+    assert rows["bucket"] == [700] * 3 + [12, 700]
     assert rows["impressions"] == [1, 2, 3, None, 4]
     assert rows["ts"][-1] == datetime(2026, 1, 5, 12, 0, 0, 2)
 

@@ -50,17 +50,19 @@ def test_no_request_draws_nobody_and_a_single_user_is_always_that_one():
 
 def test_the_arms_split_users_in_equal_parts_and_a_user_stays_in_theirs():
     people = People(World(arms=("a", "b")))
-    arms = people.arms(np.arange(20_000))
+    arms = people.arms(people.buckets(np.arange(20_000)))
     assert arms.mean() == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(20_000))
-    assert np.array_equal(people.arms(np.array([7, 3, 7])), arms[[7, 3, 7]])
-    thirds = np.bincount(People(World(arms=("a", "b", "c"))).arms(np.arange(20_000)))
+    assert np.array_equal(people.arms(people.buckets(np.array([7, 3, 7]))), arms[[7, 3, 7]])
+    three = People(World(arms=("a", "b", "c")))
+    thirds = np.bincount(three.arms(three.buckets(np.arange(20_000))))
     assert thirds / 20_000 == pytest.approx([1 / 3] * 3, abs=0.02)
 
 
 def test_the_buckets_are_filled_evenly():
     counts = np.bincount(People(World()).buckets(np.arange(100_000)), minlength=BUCKETS)
     assert len(counts) == BUCKETS
-    chi_square = ((counts - 100) ** 2 / 100).sum()
+    expected = 100_000 / BUCKETS
+    chi_square = ((counts - expected) ** 2 / expected).sum()
     assert abs(chi_square - BUCKETS) < 5 * np.sqrt(2 * BUCKETS)
 
 
@@ -68,7 +70,7 @@ def test_arms_have_nothing_to_do_with_how_often_people_come():
     users = drawn(WORLD, 0, 100_000)
     people = People(WORLD)
     distinct = np.unique(users)
-    rank = distinct[people.arms(distinct) == 0].mean() / distinct.mean()
+    rank = distinct[people.arms(people.buckets(distinct)) == 0].mean() / distinct.mean()
     assert rank == pytest.approx(1, abs=0.1)
 
 

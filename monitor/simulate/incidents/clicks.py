@@ -18,6 +18,7 @@ DRIFT: Final = timedelta(days=14)
 _PAUSE: Final = 30.0  # seconds from a list to a robot's click, on average
 _PATIENCE: Final = 600.0  # and at most
 _CLICK: Final = "click"
+_OF_CLICKS: Final = ("action_rate", "action_volume", "actions_per_user", "conversion")  # metrics that fall
 
 
 def by_robots(table: pa.Table, lists: Lists, moment: Moment) -> pa.Table:
@@ -97,7 +98,10 @@ INCIDENTS: Final = (
         says="Users lose interest a little more every day; no day looks unlike the one before.",
         knob="share of the clicks that is gone after two weeks",
         sizes=sizes(0.1, 0.3, 0.6),
-        caught_by=(Caught("RecsysDrift"), Caught("RecsysAnomaly", cause="clicks_lost")),
+        caught_by=(
+            *(Caught("RecsysDrift", metric=metric) for metric in _OF_CLICKS),
+            Caught("RecsysAnomaly", cause="clicks_lost"),
+        ),
         windows=72,
         feedback=drifted,
     ),

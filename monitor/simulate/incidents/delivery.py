@@ -125,7 +125,6 @@ INCIDENTS: Final = (
         caught_by=(
             Caught("RecsysWindowLate"),
             Caught("RecsysLogStalled"),
-            Caught("RecsysPendingWindowsGrow"),
             Caught("RecsysNoData"),
         ),
         unseen={
@@ -140,7 +139,6 @@ INCIDENTS: Final = (
         knob="share of the requests whose rows are written twice",
         sizes=sizes(0.3, 0.6, 1.0),
         caught_by=(
-            Caught("RecsysSoftRuleViolated", rule="duplicate_item"),
             Caught("RecsysSoftRuleViolated", rule="position_gaps"),
             Caught("RecsysAnomaly", cause="traffic_surge"),
         ),

@@ -9,7 +9,6 @@ import numpy as np
 from monitor.simulate.incidents.incident import Caught, Incident, Moment, sizes
 from monitor.simulate.incidents.picks import Flags, changed, of_users
 from monitor.simulate.lists import Lists
-from monitor.simulate.people import BUCKETS
 
 FEW_BUCKETS: Final = 10
 
@@ -26,13 +25,13 @@ def rolled_out(lists: Lists, moment: Moment) -> Lists:
 
 
 def in_few_buckets(lists: Lists, moment: Moment) -> Lists:
-    """Some users fall into the first ten buckets of a thousand, and into the arm that these belong to."""
+    """Some users fall into the first ten buckets, and into the arm that these belong to."""
     rows = np.flatnonzero(_struck(lists, moment))
     buckets = lists.users[rows] % FEW_BUCKETS
-    return changed(lists, rows, arms=buckets * len(moment.sim.world.arms) // BUCKETS)
+    return changed(lists, rows, buckets=buckets, arms=moment.sim.people.arms(buckets))
 
 
-_CAUGHT: Final = (Caught("RecsysSampleRatioMismatch"),)
+_CAUGHT: Final = Caught("RecsysSampleRatioMismatch")
 INCIDENTS: Final = (
     Incident(
         name="sample_ratio_mismatch",
@@ -40,17 +39,17 @@ INCIDENTS: Final = (
         says="A flag of the rollout overrides the experiment, and users of the control see the treatment.",
         knob="share of the control's users who get the treatment",
         sizes=sizes(0.1, 0.5, 1.0),
-        caught_by=_CAUGHT,
+        caught_by=(_CAUGHT,),
         lists=rolled_out,
     ),
     Incident(
         name="bucket_hash_broken",
         title="The hash of the buckets is broken",
-        says="After a change of the user ids' form the hash sorts users into the first ten buckets of a "
-        "thousand, all of which belong to the control.",
+        says="After a change of the user ids' form the hash sorts users into the first ten of all "
+        "buckets, which belong to the control.",
         knob="share of the users whose hash is broken",
         sizes=sizes(0.1, 0.5, 1.0),
-        caught_by=_CAUGHT,
+        caught_by=(Caught("RecsysAssignmentBroken"), _CAUGHT),
         lists=in_few_buckets,
     ),
 )

@@ -57,12 +57,13 @@ class Caught:
     alert: str
     rule: str | None = None
     cause: str | None = None
-    log: str | None = None
+    metric: str | None = None
+    feature: str | None = None
 
     @property
     def labels(self) -> dict[str, str]:
         """The labels that are asked for, beside the name."""
-        asked = {"rule": self.rule, "cause": self.cause, "log": self.log}
+        asked = {"rule": self.rule, "cause": self.cause, "metric": self.metric, "feature": self.feature}
         return {name: value for name, value in asked.items() if value is not None}
 
     def fits(self, labels: Mapping[str, str]) -> bool:
@@ -82,9 +83,9 @@ class Incident:
 
     `knob` says in words what the number of a size means. Any one of `caught_by` counts. `hard`: a single row
     is enough, so the small size has to be caught as well. `unseen` says why a size cannot be seen, where that
-    is so. Each stage is a pure function, asked from the hour on in which the incident begins; `deliver` also of
-    the hours before it, whose last files are still on their way. `operation` names what is done to the monitor
-    itself instead.
+    is so. Each stage is a pure function, asked from the hour on in which the incident begins; `deliver` also
+    of the hours before it, whose last files are still on their way. `operation` names what is done to the
+    monitor itself instead.
     """
 
     name: str

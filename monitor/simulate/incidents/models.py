@@ -106,7 +106,7 @@ INCIDENTS: Final = (
         caught_by=(
             Caught("RecsysServingSkew"),
             Caught("RecsysPrunedFeatures"),
-            Caught("RecsysFeatureSkew"),
+            Caught("RecsysFeatureSkew", feature=LOST),
         ),
         samples=default_served,
     ),

@@ -10,10 +10,12 @@ import pytest
 import yaml
 
 from monitor.checks.anomalies import CAUSES
+from monitor.metrics.catalogue import SPECS
 from monitor.simulate.incidents.catalogue import INCIDENTS
 from monitor.simulate.incidents.describe import page
 from monitor.simulate.incidents.incident import SIZES, Caught, Moment
 from monitor.simulate.incidents.struck import Struck
+from monitor.simulate.samples import WEIGHTS
 from monitor.simulate.simulation import Simulation
 from tests.conftest import ROOT
 from tests.simulate.incidents.conftest import (
@@ -66,7 +68,7 @@ TOUCHED = {  # the columns of the lists that an incident may change; it changes 
     "order_broken": {"items", "scores", "impressions"},
     "zero_denominators": {"impressions"},
     "sample_ratio_mismatch": {"arms"},
-    "bucket_hash_broken": {"arms"},
+    "bucket_hash_broken": {"buckets", "arms"},
 }
 STAGES = ("lists", "feedback", "samples", "catalog", "deliver")
 HELD_UP = {"log_stops", "log_slows"}  # a pipeline that has files of the hour before in it
@@ -136,6 +138,8 @@ def test_what_should_catch_is_an_alert_a_rule_or_a_cause_that_exists():
             assert caught.alert in alerts, one.name
             assert caught.rule is None or caught.rule in rules, one.name
             assert caught.cause is None or caught.cause in CAUSES, one.name
+            assert caught.metric is None or caught.metric in SPECS, one.name
+            assert caught.feature is None or caught.feature in WEIGHTS, one.name
 
 
 def test_an_alert_is_the_one_meant_where_name_and_labels_are():
@@ -146,6 +150,16 @@ def test_an_alert_is_the_one_meant_where_name_and_labels_are():
     assert not meant.fits(alert | {"alertname": "RecsysSoftRuleViolated"})
     assert not meant.fits({"alertname": "RecsysHardRuleViolated"})
     assert str(meant) == "RecsysHardRuleViolated (rule=blacklist)"
+
+
+def test_a_drift_of_something_else_or_a_skew_of_another_feature_names_another_cause():
+    slow, default = INCIDENTS["slow_drift"].caught_by, INCIDENTS["feature_default"].caught_by
+    for metric, fits in (("action_rate", True), ("conversion", True), ("volume", False)):
+        alert = {"alertname": "RecsysDrift", "metric": metric, "by": "pv", "of": "event=click"}
+        assert any(one.fits(alert) for one in slow) == fits
+    for feature, fits in (("affinity", True), ("log_price", False)):
+        alert = {"alertname": "RecsysFeatureSkew", "model": "m1", "feature": feature}
+        assert any(one.fits(alert) for one in default) == fits
 
 
 def test_the_page_is_the_one_that_the_code_writes():
@@ -230,7 +244,7 @@ def test_an_hour_of_nothing_but_empty_lists_stays_as_it_is(name, hour, healthy):
     assert len(blank) > 0
     incident = INCIDENTS[name]
     moment = Moment(healthy, SINCE, SINCE, incident.sizes["large"], np.random.default_rng(0))
-    assert set(differing(incident.lists(blank, moment), blank)) <= {"arms"}
+    assert set(differing(incident.lists(blank, moment), blank)) <= {"arms", "buckets"}
 
 
 @pytest.mark.parametrize("name", [name for name, one in INCIDENTS.items() if one.lists or one.feedback])
