@@ -30,7 +30,7 @@ class Watched(AbstractContextManager["Watched"]):
         self.recorded = Recorded() if recorded is None else recorded
         self.idle = False  # whether the last turn left nothing to do before something comes
         self.daemon = Daemon(folder / "config.yaml", clock=lambda: self.now)
-        self._collector = SnapshotCollector(self.daemon._picture.current, version=__version__, url=_URL)
+        self._collector = SnapshotCollector(self.daemon.picture.current, version=__version__, url=_URL)
 
     def __enter__(self) -> Self:
         return self
@@ -38,25 +38,23 @@ class Watched(AbstractContextManager["Watched"]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.daemon._worker.drop_runtime()
-        self.daemon._picture.write_counters()
-        self.daemon.store.close()
+        self.daemon.close()
 
     def turn(self, now: datetime) -> None:
         """What the daemon does at this minute, and a scrape after it."""
         self._count_idle_turns(now)
         self.now = now
-        watch = self.daemon._running.watches[self.name]
+        watch = self.daemon.watches[self.name]
         with self._shown_once():
-            self.daemon._turn(self.name)
+            self.daemon.turn(self.name)
             while watch.last_run == now and watch.pending:  # it asks to be run again as soon as can be
-                self.daemon._turn(self.name)
+                self.daemon.turn(self.name)
         self.idle = watch.last_run == now  # not where the turn failed: then the next minute's is another try
         self._scrape()
 
     def housekeeping(self) -> None:
         """What the daemon does now and then: drop what is too old."""
-        self.daemon._housekeeping()
+        self.daemon.housekeeping()
 
     def reload(self) -> None:
         """Read the config again, as on SIGHUP."""
@@ -65,7 +63,7 @@ class Watched(AbstractContextManager["Watched"]):
     @contextmanager
     def _shown_once(self) -> Iterator[None]:
         """A snapshot at the end of the block alone: nobody looks at those that each window is followed by."""
-        picture = self.daemon._picture
+        picture = self.daemon.picture
         vars(picture)["publish"] = lambda **_: None
         try:
             yield
@@ -77,8 +75,8 @@ class Watched(AbstractContextManager["Watched"]):
         if not self.idle:
             return
         for _ in range((now - self.now) // MINUTE - 1):
-            self.daemon._tally.ran(self.name, "ok")
-        watch = self.daemon._running.watches[self.name]
+            self.daemon.tally.ran(self.name, "ok")
+        watch = self.daemon.watches[self.name]
         watch.last_run = now - MINUTE
 
     def _scrape(self) -> None:

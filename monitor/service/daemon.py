@@ -7,7 +7,7 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,7 +41,10 @@ LEAVE_SECONDS = 9.5  # whatever does not answer by then is left behind
 
 
 class Daemon:
-    """One process: a worker thread that judges, a web server that shows, a scheduler between them."""
+    """One process: a worker thread that judges, a web server that shows, a scheduler between them.
+
+    In place of `run`, whoever has a schedule of its own calls `turn` and `housekeeping`, and `close` at the end.
+    """
 
     def __init__(self, path: Path, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._path = path
@@ -51,21 +54,26 @@ class Daemon:
         self.store = Store.open(self.config.history.location(self.config.state))
         self._state = self.config.state  # another one takes effect with a restart
         self._salt = install_salt(self._state)
-        self._tally = Tally(self.store)
+        self.tally = Tally(self.store)
         self._worker = Worker(self._new_runtime)
         self._web: WebServer | None = None
         self._stop = threading.Event()
         self._swap = threading.Lock()
         self._running = Running((), {}, {}, clock())
         self._schedule = Schedule(
-            turn=self._turn,
+            turn=self.turn,
             not_run=self._not_run,
-            housekeeping=self._housekeeping,
+            housekeeping=self.housekeeping,
             alive=self._alive,
             clock=clock,
         )
         self._watch(checked)
-        self._picture = Picture(self.store, self._tally, self._running, clock)
+        self.picture = Picture(self.store, self.tally, self._running, clock)
+
+    @property
+    def watches(self) -> Mapping[str, Watch]:
+        """The recommenders that are run, by their names."""
+        return self._running.watches
 
     def run(self, announce: Callable[[str], None] = lambda _: None) -> int:
         """Serve and judge until SIGTERM or SIGINT; the exit code.
@@ -76,7 +84,7 @@ class Daemon:
         with arriving(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             self._web = web = serve(
                 self.config.server,
-                self._picture.current,
+                self.picture.current,
                 reload=self.reload,
                 ready=lambda: True,  # the first snapshot is taken before anything listens
                 healthy=lambda: self._schedule.running,
@@ -125,8 +133,8 @@ class Daemon:
         return ReloadOutcome(True, message)
 
     def _show(self, running: Running) -> None:
-        self._running = self._picture.running = running
-        self._picture.publish()
+        self._running = self.picture.running = running
+        self.picture.publish()
 
     def _watch(self, checked: list[Checked]) -> None:
         """Make the scheduler run exactly these recommenders."""
@@ -144,7 +152,7 @@ class Daemon:
             if known is None or not same:
                 known = Watch(one.settings, one.rules, self.store, self._state, self._salt)
             watches[name] = known
-            self._tally.declare(name, one.rules)
+            self.tally.declare(name, one.rules)
         names = [one.settings.name for one in checked]
         self._running = Running(names, watches, broken, self._clock())
         self._schedule.set({name: watch.settings.every for name, watch in watches.items()})
@@ -152,8 +160,8 @@ class Daemon:
     def _new_runtime(self) -> Runtime:
         return open_runtime(self._started_with.engine, self._state / "spill")
 
-    def _turn(self, name: str) -> None:
-        """One scheduled run of one recommender, in the worker thread."""
+    def turn(self, name: str) -> None:
+        """One run of one recommender, in the worker thread."""
         with self._worker.at_work():
             watch = self._running.watches.get(name)
             if watch is not None and not self._stop.is_set():
@@ -168,7 +176,7 @@ class Daemon:
                 self._schedule.soon(name)
         except StoreError as exc:
             history_works = False  # the next run writes what was counted
-            self._tally.store_failed(exc)
+            self.tally.store_failed(exc)
             log.error("%s: the history cannot be written, the window stays due: %s", name, exc)
         except duckdb.InterruptException:
             if self._stop.is_set():
@@ -183,13 +191,13 @@ class Daemon:
             self._worker.drop_runtime()
         finally:
             if outcome in OUTCOMES:  # a run that a stop cut short is nobody's failure
-                self._tally.ran(name, outcome)
+                self.tally.ran(name, outcome)
             if history_works:
-                self._picture.write_counters()
+                self.picture.write_counters()
             self._worked()
 
     def _worked(self) -> None:
-        self._picture.publish(worked=True)
+        self.picture.publish(worked=True)
 
     def _alive(self) -> None:
         """Show that the worker thread does its work, also where a recommender is run once a day."""
@@ -197,7 +205,7 @@ class Daemon:
             if not self._stop.is_set():
                 self._worked()
 
-    def _housekeeping(self) -> None:
+    def housekeeping(self) -> None:
         """Drop what is older than the retention."""
         with self._worker.at_work():
             if self._stop.is_set():
@@ -212,15 +220,15 @@ class Daemon:
                     watch.forget(self._clock())
                 log.debug("housekeeping dropped %d windows", dropped)
             except StoreError as exc:
-                self._tally.store_failed(exc)
+                self.tally.store_failed(exc)
                 log.error("housekeeping failed: %s", exc)
             except Exception:
                 log.exception("housekeeping failed")
 
     def _not_run(self, name: str, outcome: str) -> None:
         if not self._stop.is_set():
-            self._tally.ran(name, outcome)
-            self._picture.publish()  # the worker is busy, and may be for long
+            self.tally.ran(name, outcome)
+            self.picture.publish()  # the worker is busy, and may be for long
 
     def _shut(self, web: WebServer) -> int:
         """Finish or interrupt the window in hand, and leave within 10 seconds."""
@@ -235,10 +243,15 @@ class Daemon:
         if not clean:
             _leave()  # its thread would keep the process alive
         self._schedule.end()
-        self._picture.write_counters()
-        self.store.close()
+        self.close()
         log.info("stopped")
         return 0
+
+    def close(self) -> None:
+        """Write what was counted, and let go of the history and the engine."""
+        self.picture.write_counters()
+        self.store.close()
+        self._worker.drop_runtime()
 
 
 def _leave() -> None:
