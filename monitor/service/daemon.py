@@ -43,7 +43,7 @@ LEAVE_SECONDS = 9.5  # whatever does not answer by then is left behind
 class Daemon:
     """One process: a worker thread that judges, a web server that shows, a scheduler between them.
 
-    In place of `run`, whoever has a schedule of its own calls `turn` and `housekeeping`, and `close` at the end.
+    In place of `run`, whoever has a schedule calls `turn` and `housekeeping`, and `close` at the end.
     """
 
     def __init__(self, path: Path, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
