@@ -42,7 +42,8 @@ MEASURED: Final[Mapping[str, str]] = {NAME: exposure.NAME, OF_FEEDBACK: feedback
 """Of each check of bands the check whose numbers it judges."""
 _CAUSES: Final[Mapping[str, tuple[Cause, ...]]] = {NAME: EXPOSURE_CAUSES, OF_FEEDBACK: FEEDBACK_CAUSES}
 _LATEST: Final = 48  # windows that make a past while no day is over
-_REMEMBERED: Final = 3  # windows back in which a series may have left its band
+REMEMBERED: Final = 3
+"""Windows back in which a series may have left its band."""
 _WEEK: Final = timedelta(days=7)
 _HALF_OF_95: Final = 1.959964  # half of a 95 % interval, in standard errors
 _LEVELS: Final = {
@@ -131,7 +132,7 @@ class BandCheck:
         far = deviation(made, table.value, errors)
         tests = max(1, int(np.isfinite(far).sum())) * (_WEEK / window.length)
         bound = bounds(tests, made.df, budget=settings.false_alarms)
-        recent = np.array([window.end - end <= _REMEMBERED * window.length for end in around.ends], np.bool_)
+        recent = np.array([window.end - end <= REMEMBERED * window.length for end in around.ends], np.bool_)
         last, was_out = _last(deviations[recent], departed[recent])
         fires = decide(far, last, bound) & self._matters(table, made.expected)
         stays = was_out & (np.sign(far) == np.sign(last)) & (np.abs(far) > bound.clear)

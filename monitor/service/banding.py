@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Final
 
 from monitor.checks import bands, drift
@@ -70,11 +73,23 @@ class Banding:
         return False
 
     def _due(self, check: BandCheck, since: datetime) -> list[Evaluated]:
-        """The windows that were measured and have no band of the same data yet."""
-        measured = self._store.evaluated(self._settings.name, bands.MEASURED[check.name], start=since)
-        known = self._store.evaluated(self._settings.name, check.name, start=since)
+        """The windows that were measured and have no band of the same data yet, oldest first.
+
+        A verdict remembers the windows before its own, so these are of its data as well: late data judges as
+        many windows again, and no more. Each comes with the fingerprint of them all.
+        """
+        name, length = self._settings.name, self._settings.window
+        first = since - bands.REMEMBERED * length
+        measured = self._store.evaluated(name, bands.MEASURED[check.name], start=first)
+        own = {one.window: one.fingerprint for one in measured}
+        known = self._store.evaluated(name, check.name, start=since)
         judged = {one.window: one.fingerprint for one in known}
-        return [one for one in measured if judged.get(one.window) != one.fingerprint]
+        wanted = [
+            replace(one, fingerprint=_with_before(one.window, own, length))
+            for one in measured
+            if one.window.start >= since
+        ]
+        return [one for one in wanted if judged.get(one.window) != one.fingerprint]
 
     def _days(self, check: DriftCheck, since: datetime) -> list[Window]:
         """The days that are over and have not been judged: their last window has its band, oldest first."""
@@ -90,3 +105,13 @@ class Banding:
             done = known[-1].window.end if known else Window.of(measured[0].window.start, DAY).start
             self._days_until[check.name] = done
         return [Window(done + back * DAY, done + (back + 1) * DAY) for back in range((last - done) // DAY)]
+
+
+def _with_before(window: Window, own: Mapping[Window, str], length: timedelta) -> str:
+    """A fingerprint of a window's data and of that of the remembered windows before it."""
+    remembered = [
+        Window(window.start - back * length, window.end - back * length)
+        for back in range(bands.REMEMBERED + 1)
+    ]
+    content = json.dumps([own.get(one) for one in remembered])
+    return hashlib.sha256(content.encode()).hexdigest()[:32]

@@ -94,6 +94,56 @@ def test_late_data_judges_its_window_again_and_no_other(store):
     assert {window for window in after if after[window] != before[window]} == {hour(39)}
 
 
+def test_late_data_comes_out_as_if_it_had_been_there_from_the_first(tmp_path):
+    """A far value alone is no anomaly, but is one right after another; that one was wrong, and is mended."""
+    values = [{36: 0.9, 37: 0.645}.get(number, gini(number)) for number in range(40)]
+    found = []
+    for name, corrected in (("at once", False), ("later", True)):
+        with Store.open(tmp_path / f"{name}.db") as store:
+            first = values if corrected else [*values[:36], gini(36), *values[37:]]
+            put_hours(store, range(40), lambda number, first=first: first[number])
+            turn(store)
+            if corrected:
+                assert violated(store) == {36: ["few_items"], 37: ["few_items"]}
+                put_hours(store, [36], version="late data")
+                assert turns_of(store) == [36, 37, 38, 39]
+            found.append(kept(store))
+            assert violated(store) == {}
+    assert found[0] == found[1]
+
+
+def test_late_data_judges_its_window_and_those_that_remember_it_and_no_other(store):
+    put_hours(store, range(45))
+    turn(store)
+    put_hours(store, [30], lambda _: 0.7, version="late data")
+    assert turns_of(store) == [30, 31, 32, 33]
+    assert turns_of(store) == []
+
+
+def test_a_window_measured_after_those_that_remember_it_judges_them_again(store):
+    put_hours(store, [*range(30), *range(31, 40)])
+    turn(store)
+    put_hours(store, [30])
+    assert turns_of(store) == [30, 31, 32, 33]
+
+
+def test_windows_at_the_edge_of_what_is_caught_up_are_not_judged_again_as_it_moves(store):
+    put_hours(store, range(40))
+    turn(store, since=hour(20).start)
+    before = store.evaluated(SHOP, bands.NAME)
+    for number in range(21, 26):
+        turn(store, since=hour(number).start)
+    assert store.evaluated(SHOP, bands.NAME) == before
+
+
+def turns_of(store):
+    """The numbers of the hours whose bands another turn writes."""
+    before = {one.window: one for one in store.evaluated(SHOP, bands.NAME)}
+    turn(store)
+    after = store.evaluated(SHOP, bands.NAME)
+    return [(one.window.start - START) // HOUR for one in after if before.get(one.window) != one]
+
+
 def violated(store):
     """Number of the hour -> causes that stand."""
     return {
