@@ -15,7 +15,14 @@ from monitor.statistics.scales import Scale
 
 VOLUME: Final = "volume"
 COUNTS: Final = frozenset(
-    {VOLUME, "action_volume", "catalog_items", "coverage_unknown_items", "actions_without_item"}
+    {
+        VOLUME,
+        "action_volume",
+        "catalog_items",
+        "coverage_unknown_items",
+        "actions_without_item",
+        "other_events",
+    }
 )
 # What is meant to come and go: the volume of a model or an arm, of an hour or of a day of the week.
 PASSING: Final = frozenset({MODEL, ARM, HOUR, WEEKDAY})
@@ -63,7 +70,8 @@ class BandedSeries:
         if self.metric in COUNTS:
             return Scale.COUNT
         spec = SPECS[self.metric]
-        return Scale.SHARE if spec.interval == "Wilson" and spec.unit == "ratio" else Scale.LEVEL
+        of_so_many = spec.unit == "ratio" and spec.interval in ("", "Wilson")
+        return Scale.SHARE if of_so_many else Scale.LEVEL
 
     @property
     def is_missed(self) -> bool:

@@ -30,7 +30,7 @@ from monitor.metrics.band_specs import ANOMALY, DEVIATION
 from monitor.metrics.model_specs import CAUSE_LABEL
 from monitor.results import Window
 from monitor.statistics.bands import band, deviation, limits
-from monitor.statistics.false_alarms import bounds, decide
+from monitor.statistics.false_alarms import EASIER, bounds, decide
 from monitor.statistics.past import Level, Past
 from monitor.statistics.scales import Scale
 
@@ -46,6 +46,9 @@ REMEMBERED: Final = 3
 """Windows back in which a series may have left its band."""
 _WEEK: Final = timedelta(days=7)
 _HALF_OF_95: Final = 1.959964  # half of a 95 % interval, in standard errors
+_DUST: Final = 0.001
+"""What is no count and rises by less, rises for nobody: from 0, any rise is a large part of what was."""
+_CHECKS: Final = 4  # two of bands and two of drift share the false alarms that are allowed
 _LEVELS: Final = {
     Level.WEEKDAY: "the same time of the same weekday",
     Level.DAY_TYPE: "the same time of such days",
@@ -65,7 +68,7 @@ class BandCheck:
         self._judged = PastWindows(recommender, name, DEVIATION.name)
         self._told = PastWindows(recommender, NAME, ANOMALY.name)
         content = settings.model_dump_json(exclude={"changes", "holidays"})
-        self._definition = f"1;of={hashlib.sha256(content.encode()).hexdigest()[:12]}"
+        self._definition = f"2;of={hashlib.sha256(content.encode()).hexdigest()[:12]}"
 
     def run(self, store: Store, window: Window, quiet: Sequence[Window] = ()) -> CheckRun:
         """Judge a window that has been measured; `quiet` are spans that are no past, such as maintenance.
@@ -131,11 +134,12 @@ class BandCheck:
         errors = table.error / _HALF_OF_95
         far = deviation(made, table.value, errors)
         tests = max(1, int(np.isfinite(far).sum())) * (_WEEK / window.length)
-        bound = bounds(tests, made.df, budget=settings.false_alarms)
+        bound = bounds(tests, made.df, budget=settings.false_alarms / _CHECKS)
         recent = np.array([window.end - end <= REMEMBERED * window.length for end in around.ends], np.bool_)
         last, was_out = _last(deviations[recent], departed[recent])
         fires = decide(far, last, bound) & self._matters(table, made.expected)
         stays = was_out & (np.sign(far) == np.sign(last)) & (np.abs(far) > bound.clear)
+        stays &= self._matters(table, made.expected, EASIER)
         lower, upper = limits(made, bound.pair, errors)
         return [
             Banded(
@@ -153,13 +157,15 @@ class BandCheck:
             for place, one in enumerate(table.series)
         ]
 
-    def _matters(self, table: Table, expected: Floats) -> Bools:
-        """Whether the change is large enough for anybody to care, however sure it is."""
+    def _matters(self, table: Table, expected: Floats, part: float = 1.0) -> Bools:
+        """Whether the change is large enough for anybody to care, however sure it is; or a part of that."""
         count = np.array([one.scale is Scale.COUNT for one in table.series], dtype=np.bool_)
         least = np.where(count, self._settings.least_volume_change, self._settings.least_change)
         share = np.array([one.scale is Scale.SHARE for one in table.series], dtype=np.bool_)
         size = np.where(share, np.minimum(np.abs(expected), np.abs(1 - expected)), np.abs(expected))
-        return np.asarray(np.abs(table.value - expected) >= least * size)
+        change = table.value - expected
+        is_dust = ~count & (change >= 0) & (change < _DUST * part)
+        return np.asarray((np.abs(change) >= part * least * size) & ~is_dust)
 
     def _why(self, level: Level, seen: int) -> str:
         if level is Level.NONE:

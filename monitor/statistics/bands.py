@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from monitor.statistics.counts import Floats
 from monitor.statistics.medians import median, median_of_the_others, spread
-from monitor.statistics.past import POINTS, Ints, Level, Past, groups, levels_of, like, pool
+from monitor.statistics.past import POINTS, Bools, Ints, Level, Past, groups, levels_of, like, pool
 from monitor.statistics.scales import (
     Scale,
     as_scales,
@@ -25,6 +25,8 @@ from monitor.statistics.scales import (
 
 FARTHEST = 1000.0
 """No deviation is told as farther than this."""
+FEWEST = 4
+"""The degrees of freedom of the first days: with fewer, not even a number that is gone would be told."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,8 @@ def band(past: Past, scales: ArrayLike, samples_now: ArrayLike, *, least: int = 
         level          the factor sqrt(typical samples / samples), where there are fewer
 
     and it is never below `smallest_sd` nor below what chance alone does. Half of the residuals count as
-    degrees of freedom, since windows side by side are not independent.
+    degrees of freedom, since windows side by side are not independent; but no more than the days that they
+    are from, since a day has its luck as a whole: FEWEST of the first few, which have no more to say.
 
     Args:
         past: what was measured before; incidents and maintenance left out.
@@ -94,7 +97,7 @@ def band(past: Past, scales: ArrayLike, samples_now: ArrayLike, *, least: int = 
     levels = levels_of(past, there, least)
     typical = median(np.where(there, past.samples, np.nan).T)
     centre, width = np.full(series, np.nan), np.full(series, np.nan)
-    located, pooled = np.zeros(series, np.int64), np.zeros(series, np.int64)
+    located, pooled, days = np.zeros((3, series), np.int64)
     for level in (Level.WEEKDAY, Level.DAY_TYPE, Level.ANY_DAY, Level.ANY_WINDOW):
         chosen = np.flatnonzero(levels == level)
         if chosen.size == 0:
@@ -102,14 +105,15 @@ def band(past: Past, scales: ArrayLike, samples_now: ArrayLike, *, least: int = 
         alike = like(past, level)
         centre[chosen] = median(on_scale[np.ix_(chosen, alike)])
         located[chosen] = there[np.ix_(alike, chosen)].sum(axis=0)
-        residuals = _residuals(on_scale[chosen], past, level)
+        residuals, windows = _residuals(on_scale[chosen], past, level)
         width[chosen], pooled[chosen] = spread(residuals), np.isfinite(residuals).sum(axis=1)
+        days[chosen] = _days(np.isfinite(residuals), past.age[windows])
     samples = np.where(np.isnan(now), typical, now)
     expected = from_scale(centre, typical, kinds)
     return Bands(
         expected=expected,
         sd=_sd(width, expected, typical, samples, kinds),
-        df=np.where(levels == Level.NONE, np.nan, pooled / 2),
+        df=np.where(levels == Level.NONE, np.nan, np.minimum(pooled / 2, np.maximum(days, FEWEST))),
         level=levels,
         located=located,
         pooled=pooled,
@@ -120,8 +124,10 @@ def band(past: Past, scales: ArrayLike, samples_now: ArrayLike, *, least: int = 
     )
 
 
-def _residuals(on_scale: Floats, past: Past, level: Level) -> Floats:
+def _residuals(on_scale: Floats, past: Past, level: Level) -> tuple[Floats, Ints]:
     """Series x windows pooled: each less the median of the others like it; NaN where these are too few.
+
+    And which windows of the past these are.
 
     A window that is left out of its own group leaves one point fewer, so the others may be one fewer.
     """
@@ -135,7 +141,15 @@ def _residuals(on_scale: Floats, past: Past, level: Level) -> Floats:
     residuals = stacked - median_of_the_others(stacked)
     enough = np.isfinite(stacked).sum(axis=2, keepdims=True) >= POINTS.get(level, 2)
     flat = np.where(enough, residuals, np.nan)[:, group[order], place]
-    return np.asarray(flat[:, pool(past, level)[order]])
+    pooled = pool(past, level)[order]
+    return np.asarray(flat[:, pooled]), order[pooled]
+
+
+def _days(there: Bools, age: Floats) -> Ints:
+    """How many days the windows of each series are from: there is series x windows, age is in days."""
+    _, day = np.unique(np.floor(age + 0.5 - 1e-6), return_inverse=True)  # whole days back, as in `groups`
+    is_of = day[:, None] == np.arange(day.max(initial=-1) + 1)
+    return np.asarray((there.astype(np.float64) @ is_of > 0).sum(axis=1))
 
 
 def _sd(width: Floats, expected: Floats, typical: Floats, now: Floats, kinds: Ints) -> Floats:

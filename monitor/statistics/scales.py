@@ -15,6 +15,8 @@ SHARE_FLOOR = 0.01
 """The same of a share, as a part of the share or of what is missing to 1, whichever is less."""
 LEVEL_FLOOR = 0.01
 """The same of a level, as a part of its size."""
+LEVEL_DUST = 1e-5
+"""The noise that even a level is believed to have that was always 0."""
 _DUST = 1e-9
 
 
@@ -97,14 +99,14 @@ def sampling_sd(samples: Floats, scales: NDArray[np.int64]) -> Floats:
 def smallest_sd(expected: Floats, scales: NDArray[np.int64]) -> Floats:
     """The sd on the scale below which no series is believed: one that never moved is not judged on dust.
 
-    1 % of a level, 1 % of the smaller part of a share, 1 of a count (its 2 % is in the scale).
+    1 % of a level and 0.00001, 1 % of the smaller part of a share, 1 of a count (its 2 % is in the scale).
 
     >>> smallest_sd(np.array([0.2, 5.0, -3.0]), np.array(list(Scale))).round(4).tolist()
     [0.0025, 1.0, 0.03]
     """
     part = np.clip(np.minimum(expected, 1 - expected), 0, 0.5)
     share = SHARE_FLOOR * np.sqrt(part / (1 - part)) / 2
-    level = LEVEL_FLOOR * np.abs(expected)
+    level = np.maximum(LEVEL_FLOOR * np.abs(expected), LEVEL_DUST)
     floor = np.where(scales == Scale.SHARE, share, np.where(scales == Scale.COUNT, 1.0, level))
     return np.asarray(np.maximum(floor, _DUST))
 

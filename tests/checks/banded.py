@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
+from monitor.checks.band_settings import BandSettings
 from monitor.checks.bands import MEASURED, NAME, BandCheck
 from monitor.history.record import CheckRun
 from monitor.history.store import Store
@@ -15,6 +16,7 @@ from monitor.results import Result, Status, Window
 HOUR = timedelta(hours=1)
 START = datetime(2026, 3, 2, tzinfo=UTC)  # a Monday
 SHOP = "shop"
+NOW = 22 * 24 + 10  # ten o'clock of a Tuesday, after three weeks and a day
 
 
 def hour(number: int) -> Window:
@@ -77,6 +79,31 @@ def judge(store: Store, check: BandCheck, number: int, quiet: Iterable[Window] =
     run = check.run(store, window, list(quiet))
     store.record_window(SHOP, window, [run], fingerprint=str(number), rows=1, evaluated_at=window.end)
     return run
+
+
+def a_check(name: str = NAME, **settings: object) -> BandCheck:
+    return BandCheck(SHOP, name, BandSettings.model_validate(settings))
+
+
+def hours_of(
+    store: Store,
+    check: BandCheck,
+    values_of: Callable[[int], Mapping[tuple[str, str], float | None]],
+    count: int,
+    first: int = NOW,
+) -> list[CheckRun]:
+    """Measure and judge hours in a row; `values_of` gives the values that are not as usual."""
+    runs = []
+    for number in range(first, first + count):
+        put(store, number, changed(usual_hour(number), values_of(number)))
+        runs.append(judge(store, check, number))
+    return runs
+
+
+def judge_usual(store: Store, check: BandCheck, number: int, gini: float) -> CheckRun:
+    """Measure and judge an hour that is as usual but for its gini."""
+    put(store, number, changed(usual_hour(number), {("gini", ""): gini}))
+    return judge(store, check, number)
 
 
 def of(run: CheckRun, name: str, /, **labels: str) -> Result:

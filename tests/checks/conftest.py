@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,8 +19,10 @@ from monitor.checks.settings import RecommenderSettings
 from monitor.expectations.settings import RuleSettings
 from monitor.expectations.suites import load_rules
 from monitor.history.kept import KeptPairs
+from monitor.history.store import Store
 from monitor.logs.windows import Due, Part
 from monitor.results import Result, Window
+from tests.checks.banded import NOW, put, usual_hour
 from tests.checks.world import World
 
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
@@ -145,3 +148,22 @@ def world(tmp_path: Path) -> Iterator[World]:
     made = World(tmp_path)
     yield made
     made.rule_engine.close()
+
+
+@pytest.fixture(scope="session")
+def three_weeks_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a store with three weeks of measured hours."""
+    path = tmp_path_factory.mktemp("three_weeks") / "history.db"
+    with Store.open(path) as store:
+        for number in range(NOW):
+            put(store, number, usual_hour(number))
+    return path
+
+
+@pytest.fixture
+def three_weeks(three_weeks_file: Path, tmp_path: Path) -> Iterator[Store]:
+    """A store of one's own with three weeks of measured hours."""
+    for file in three_weeks_file.parent.glob("history.db*"):
+        shutil.copy(file, tmp_path)
+    with Store.open(tmp_path / three_weeks_file.name) as store:
+        yield store

@@ -2,51 +2,36 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from monitor.checks.band_settings import BandSettings
+from monitor.checks.band_series import BandedSeries
 from monitor.checks.band_windows import neighbours
-from monitor.checks.bands import NAME, OF_FEEDBACK, BandCheck
+from monitor.checks.bands import OF_FEEDBACK
 from monitor.history.store import Store
 from monitor.results import Status, Window
-from tests.checks.banded import HOUR, SHOP, START, causes, changed, hour, judge, measured, of, put, usual_hour
-
-NOW = 22 * 24 + 10  # ten o'clock of a Tuesday, after three weeks and a day
-
-
-@pytest.fixture(scope="module")
-def past(tmp_path_factory):
-    """The file of a store with three weeks of measured hours."""
-    path = tmp_path_factory.mktemp("past") / "history.db"
-    with Store.open(path) as store:
-        for number in range(NOW):
-            put(store, number, usual_hour(number))
-    return path
+from monitor.statistics.scales import Scale
+from tests.checks.banded import (
+    HOUR,
+    NOW,
+    START,
+    a_check,
+    causes,
+    changed,
+    hours_of,
+    judge,
+    measured,
+    of,
+    put,
+    usual_hour,
+)
 
 
 @pytest.fixture
-def store(past, tmp_path):
-    for file in past.parent.glob("history.db*"):
-        shutil.copy(file, tmp_path)
-    with Store.open(tmp_path / past.name) as store:
-        yield store
-
-
-def a_check(name: str = NAME, **settings: object) -> BandCheck:
-    return BandCheck(SHOP, name, BandSettings.model_validate(settings))
-
-
-def hours_of(store, check, values_of, count, first=NOW):
-    """Measure and judge hours in a row; `values_of` gives the values that are not as usual."""
-    runs = []
-    for number in range(first, first + count):
-        put(store, number, changed(usual_hour(number), values_of(number)))
-        runs.append(judge(store, check, number))
-    return runs
+def store(three_weeks):
+    return three_weeks
 
 
 def test_a_usual_hour_is_ok_and_tells_what_was_expected(store):
@@ -105,39 +90,30 @@ def test_a_scene_is_not_missed_while_others_share_its_name_or_nothing_was_measur
     assert of(run, "anomaly", cause="scene_lost").status is Status.NO_DATA
 
 
-def test_an_incident_of_days_neither_becomes_the_past_nor_ends(store):
+def test_what_rises_from_0_is_dust_until_it_is_a_thousandth(store):
+    for number in range(NOW - 60, NOW):
+        put(store, number, [*usual_hour(number), measured("unknown_category", 0.0)], version="z")
     check = a_check()
-    runs = hours_of(store, check, lambda _: {("gini", ""): 0.9}, 30)
-    assert all(causes(run) == ["few_items"] for run in runs[1:])
-    before, after = (of(run, "expected", metric="gini") for run in (runs[0], runs[-1]))
-    assert after.value == pytest.approx(before.value, abs=0.005)
-    assert after.upper < 0.7
-    end = hours_of(store, check, lambda _: {}, 1, first=NOW + 30)[0]
-    assert causes(end) == []
+    found = []
+    for back, share in enumerate((1e-6, 9e-4, 9e-4, 0.02, 0.02)):
+        put(store, NOW + back, [*usual_hour(NOW + back), measured("unknown_category", share)])
+        found.append(causes(judge(store, check, NOW + back)))
+    assert found == [[], [], [], ["catalog_changed"], ["catalog_changed"]]
 
 
-def test_a_restart_in_an_incident_changes_nothing(store):
-    check = a_check()
-    going_on = [judge_usual(store, check, number, 0.9) for number in range(NOW, NOW + 4)]
-    anew = [a_check().run(store, hour(number)) for number in range(NOW, NOW + 4)]
-    assert [run.results for run in anew] == [run.results for run in going_on]
-
-
-def judge_usual(store, check, number, gini):
-    put(store, number, changed(usual_hour(number), {("gini", ""): gini}))
-    return judge(store, check, number)
-
-
-def test_between_the_bounds_an_anomaly_goes_on_but_none_begins(store):
-    check = a_check()
-    band = of(judge_usual(store, check, NOW, 0.6), "expected", metric="gini")
-    sd_above = (band.upper - band.value) * 0.75  # above 0.6 of the bound, below the bound
-    near = [judge_usual(store, check, NOW + 1 + back, band.value + sd_above) for back in range(3)]
-    assert [causes(run) for run in near] == [[]] * 3
-    far = [judge_usual(store, check, NOW + 4 + back, 0.9) for back in range(2)]
-    again = [judge_usual(store, check, NOW + 6 + back, band.value + sd_above) for back in range(3)]
-    assert [causes(run) for run in (*far[1:], *again)] == [["few_items"]] * 4
-    assert causes(judge_usual(store, check, NOW + 9, band.value)) == []
+@pytest.mark.parametrize(
+    ("metric", "scale"),
+    [
+        ("unknown_category", Scale.SHARE),
+        ("top_user_share", Scale.SHARE),
+        ("failure", Scale.SHARE),
+        ("other_events", Scale.COUNT),
+        ("ndcg", Scale.LEVEL),  # its interval says more than its number of lists
+        ("gini", Scale.LEVEL),
+    ],
+)
+def test_a_ratio_of_so_many_is_a_share_with_chance(metric, scale):
+    assert BandedSeries(metric, "", "").scale is scale
 
 
 def test_a_known_change_begins_the_past_anew(store):
@@ -156,26 +132,6 @@ def test_a_known_change_begins_the_past_anew(store):
     assert of(runs[0], "deviation", metric="volume", dimension="").status is Status.OK
     told = of(runs[5], "anomaly", cause="lists_empty").detail
     assert told.endswith("; model m7 since 2026-03-24 10:00 UTC")
-
-
-def test_windows_of_maintenance_are_no_past(store):
-    quiet = [Window(START + 15 * 24 * HOUR, START + 16 * 24 * HOUR)]
-    put(store, NOW, usual_hour(NOW))
-    check = a_check()
-    with_it = of(judge(store, check, NOW), "expected", metric="gini").samples
-    assert of(judge(store, check, NOW, quiet), "expected", metric="gini").samples == with_it - 5
-
-
-def test_an_anomaly_goes_on_through_maintenance_and_after_it(store):
-    check = a_check(least_change=0)
-    far = [judge_usual(store, check, NOW + back, 0.9) for back in range(2)]
-    band = of(far[1], "expected", metric="gini")
-    nearer = band.value + (band.upper - band.value) * 0.95  # holds an anomaly up, begins none
-    quiet = [Window(hour(NOW + 2).start, hour(NOW + 5).end)]
-    for number in range(NOW + 2, NOW + 7):
-        put(store, number, changed(usual_hour(number), {("gini", ""): nearer}))
-    runs = [judge(store, check, number, quiet) for number in range(NOW + 2, NOW + 7)]
-    assert [causes(run) for run in (far[1], *runs)] == [["few_items"]] * 6
 
 
 def test_what_is_late_has_a_band_and_no_verdict(store):

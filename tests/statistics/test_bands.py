@@ -88,6 +88,15 @@ def test_bands_are_what_a_plain_computation_gives(days_back, level, seed):
         assert found.sd[series] == pytest.approx(max(_spread(residuals), abs(centre) / 100))
 
 
+@pytest.mark.parametrize(("days_back", "df"), [(28, 28.0), (14, 14.0), (2, 4.0)])
+def test_five_windows_of_a_day_are_one_day_of_luck(days_back, df):
+    days, near = np.repeat(np.arange(1, days_back + 1), 5), np.tile([-2, -1, 0, 1, 2], days_back)
+    values = np.random.default_rng(11).normal(10, 1, (len(days), 1))
+    found = band(past_of(values, days=days, near=near, today=2), Scale.LEVEL, UNKNOWN, least=8)
+    assert found.df.tolist() == [df]
+    assert found.pooled[0] > 2 * df
+
+
 def test_a_series_takes_the_most_alike_windows_that_it_has_enough_of():
     values = np.random.default_rng(3).normal(10, 1, (28, 4))
     mondays, weekdays = np.arange(28) % 7 == 6, ~np.isin(np.arange(28) % 7, [0, 1])
@@ -154,7 +163,8 @@ def test_a_series_that_never_moved_is_not_judged_on_dust_but_on_change(scale, va
 
 def test_a_level_that_was_always_0_is_as_far_as_can_be_once_it_is_not():
     found = band(past_of(np.zeros((28, 2))), Scale.LEVEL, np.full(2, np.nan))
-    assert deviation(found, [0.0, -0.01]).tolist() == [0.0, -FARTHEST]
+    assert deviation(found, [0.0, -0.02]).tolist() == [0.0, -FARTHEST]
+    assert deviation(found, [1e-6, -1e-6]) == pytest.approx([0.1, -0.1])
 
 
 def test_infinite_values_and_those_of_no_sample_are_missing_and_counted():

@@ -84,7 +84,7 @@ def test_rounding_beyond_the_ends_is_forgiven():
 
 
 def test_a_level_of_0_still_has_a_smallest_sd():
-    assert 0 < smallest_sd(np.array([0.0]), one(Scale.LEVEL))[0] < 1e-6
+    assert smallest_sd(np.array([0.0, 1e-4, 1.0]), np.full(3, Scale.LEVEL)).tolist() == [1e-5, 1e-5, 0.01]
 
 
 def test_the_smallest_sd_of_a_share_is_the_same_from_both_ends():

@@ -1,0 +1,85 @@
+"""Anomalies that go on: from window to window, through maintenance, until the number is back."""
+
+from __future__ import annotations
+
+import pytest
+
+from monitor.results import Window
+from tests.checks.banded import (
+    HOUR,
+    NOW,
+    START,
+    a_check,
+    causes,
+    changed,
+    hour,
+    hours_of,
+    judge,
+    judge_usual,
+    of,
+    put,
+    usual_hour,
+)
+
+
+@pytest.fixture
+def store(three_weeks):
+    return three_weeks
+
+
+def test_an_incident_of_days_neither_becomes_the_past_nor_ends(store):
+    check = a_check()
+    runs = hours_of(store, check, lambda _: {("gini", ""): 0.9}, 30)
+    assert all(causes(run) == ["few_items"] for run in runs[1:])
+    before, after = (of(run, "expected", metric="gini") for run in (runs[0], runs[-1]))
+    assert after.value == pytest.approx(before.value, abs=0.005)
+    assert after.upper < 0.7
+    end = hours_of(store, check, lambda _: {}, 1, first=NOW + 30)[0]
+    assert causes(end) == []
+
+
+def test_a_restart_in_an_incident_changes_nothing(store):
+    check = a_check()
+    going_on = [judge_usual(store, check, number, 0.9) for number in range(NOW, NOW + 4)]
+    anew = [a_check().run(store, hour(number)) for number in range(NOW, NOW + 4)]
+    assert [run.results for run in anew] == [run.results for run in going_on]
+
+
+def test_between_the_bounds_an_anomaly_goes_on_but_none_begins(store):
+    check = a_check()
+    band = of(judge_usual(store, check, NOW, 0.6), "expected", metric="gini")
+    sd_above = (band.upper - band.value) * 0.75  # above 0.6 of the bound, below the bound
+    near = [judge_usual(store, check, NOW + 1 + back, band.value + sd_above) for back in range(3)]
+    assert [causes(run) for run in near] == [[]] * 3
+    far = [judge_usual(store, check, NOW + 4 + back, 0.9) for back in range(2)]
+    again = [judge_usual(store, check, NOW + 6 + back, band.value + sd_above) for back in range(3)]
+    assert [causes(run) for run in (*far[1:], *again)] == [["few_items"]] * 4
+    assert causes(judge_usual(store, check, NOW + 9, band.value)) == []
+
+
+def test_what_is_left_of_an_anomaly_and_is_small_ends_it(store):
+    check = a_check(least_change=0.2)
+    changes = [1.5, 1.5, 1.15, 1.10]  # 0.6 of a fifth is 12 %
+    runs = [judge_usual(store, check, NOW + back, 0.6 * part) for back, part in enumerate(changes)]
+    assert [causes(run) for run in runs[1:]] == [["few_items"], ["few_items"], []]
+    assert of(runs[-1], "deviation", metric="gini").value > 5
+
+
+def test_windows_of_maintenance_are_no_past(store):
+    quiet = [Window(START + 15 * 24 * HOUR, START + 16 * 24 * HOUR)]
+    put(store, NOW, usual_hour(NOW))
+    check = a_check()
+    with_it = of(judge(store, check, NOW), "expected", metric="gini").samples
+    assert of(judge(store, check, NOW, quiet), "expected", metric="gini").samples == with_it - 5
+
+
+def test_an_anomaly_goes_on_through_maintenance_and_after_it(store):
+    check = a_check(least_change=0)
+    far = [judge_usual(store, check, NOW + back, 0.9) for back in range(2)]
+    band = of(far[1], "expected", metric="gini")
+    nearer = band.value + (band.upper - band.value) * 0.95  # holds an anomaly up, begins none
+    quiet = [Window(hour(NOW + 2).start, hour(NOW + 5).end)]
+    for number in range(NOW + 2, NOW + 7):
+        put(store, number, changed(usual_hour(number), {("gini", ""): nearer}))
+    runs = [judge(store, check, number, quiet) for number in range(NOW + 2, NOW + 7)]
+    assert [causes(run) for run in (far[1], *runs)] == [["few_items"]] * 6
