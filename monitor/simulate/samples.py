@@ -17,7 +17,7 @@ from monitor.simulate.world import World
 
 TRAIN_ROWS, TEST_ROWS = 20_000, 10_000
 """Rows that each model was trained and tested on."""
-ONLINE_ROWS = 300
+ONLINE_ROWS = 3_000
 """Rows an hour that it scored in service and that were labelled."""
 WEIGHTS: Final = {"affinity": 1.2, "clicks_7d": 0.3, "log_price": -0.5, "recency_days": -0.04}
 """What each feature adds to the log odds of a label of 1."""

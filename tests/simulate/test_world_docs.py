@@ -37,7 +37,7 @@ def test_the_numbers_of_the_page_are_those_of_the_code():
         f"clicks and popularity move by {100 * LEAST:g} to {100 * MOST:g} %",
         f"into {BUCKETS} buckets, logged as `{BUCKET}`",
         f"the second clicks {100 * world.arm_lift:g} % more",
-        f"{ONLINE_ROWS} labelled rows an hour",
+        f"{ONLINE_ROWS:,} labelled rows an hour",
         f"a deploy at 13:{DIP_FROM}",
     ):
         assert said in text

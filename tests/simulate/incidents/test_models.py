@@ -12,6 +12,7 @@ from monitor.diagnosis.diagnose import diagnose
 from monitor.diagnosis.sample import Sample
 from monitor.simulate.incidents.catalogue import INCIDENTS
 from monitor.simulate.incidents.struck import Struck
+from monitor.simulate.samples import ONLINE_ROWS
 from tests.simulate.incidents.conftest import SINCE
 
 FEATURES = ("affinity", "clicks_7d", "log_price", "recency_days", "device")
@@ -54,7 +55,7 @@ def test_a_new_model_comes_with_its_training_and_test_and_serves_from_then_on(na
     assert {split: len(rows) for split, rows in parts.items()} == {
         "train": 20_000,
         "test": 10_000,
-        "online": 900,
+        "online": 3 * ONLINE_ROWS,
     }
     assert {model for rows in parts.values() for model in rows.model} == {"m1-next"}
     assert set(healthy.samples(SINCE).to_pandas().model) == {"m1"}
