@@ -14,11 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from monitor.statistics.counts import Floats
 from monitor.statistics.false_alarms import BUDGET, EASIER, one_of_a_pair, student_bound
+from monitor.statistics.levels import levelled
 from monitor.statistics.medians import median, spread_of_most
-from monitor.statistics.weekdays import usual
+from monitor.statistics.weekdays import EFFICIENCY, usual
 
 RECENT = 3
-"""The days that are judged, the newest of them weighing 3, the one before 2, the oldest 1."""
+"""The days that are judged, the newest of them weighing 9, the one before 4, the oldest 1."""
 FIRST, LAST = 5, 28
 """The days that they are held against, counted back from the last day, which is 1."""
 LEAST = 8
@@ -36,6 +37,7 @@ GOING_ON = 0.25
 FARTHEST = 1000.0
 """No change and no pace is told as larger than this."""
 _TESTS_A_WEEK = 7 / RECENT  # of the change: three judgements in a row share their days
+_OF_MOVES = 0.7  # of the degrees of freedom of moves: two in a row share a day; by simulation
 _SPARSE = 0.2  # of a usual day's samples; a day with fewer counts as missing
 _DUST = 1e-9
 
@@ -79,10 +81,10 @@ class DriftBounds(NamedTuple):
     clear: Floats
 
 
-def drift(values: ArrayLike, weights: ArrayLike, weekday: ArrayLike) -> Drift:
+def drift(values: ArrayLike, weights: ArrayLike, weekday: ArrayLike, model: ArrayLike | None = None) -> Drift:
     """How far the last three days lie from the days before, and how far they still move.
 
-        now = sum a_d x_d,  before = sum a_d m_d,  a = 1/6, 2/6, 3/6, the newest day last
+        now = sum a_d x_d,  before = sum a_d m_d,  a = 1/14, 4/14, 9/14, the newest day last
         change = (now - before) / (s sqrt(sum a_d^2 (1 / u_d + v_d)))
         pace   = (sum y_d - the largest y_d) / s_y,  y = x_d - x_(d - 1) less what is usual, at least 0
 
@@ -90,7 +92,11 @@ def drift(values: ArrayLike, weights: ArrayLike, weekday: ArrayLike) -> Drift:
     (`weekdays.usual`), u_d is the part of a usual day's samples that a day has; s is never below 0.5 % of
     before. The pace, with the sign of sum y_d, is the same for the moves from day to day, s_y without those
     that were steps (`spread_of_most`). It leaves out the largest move, so that a new model's step has next to
-    none, however large, and a drift has two thirds of its own. Neither hangs on the unit of the values.
+    none, however large, and a drift has two thirds of its own. Neither hangs on the unit of the values. A day
+    that does not follow the weekday before it, a holiday told as a Sunday, has moved by m_d less m_(d - 1).
+
+    With `model`, what each did to the level is taken out first, and what is not known of it is added to the
+    error (`levels.levelled`): the step of a new model neither hides a drift nor is one.
 
     All of the last four days must be there, and eight of the days before. A day with less than a fifth of
     the usual samples, or with none, counts as missing, and so does a value that is not finite.
@@ -99,15 +105,16 @@ def drift(values: ArrayLike, weights: ArrayLike, weekday: ArrayLike) -> Drift:
         values: days x series, oldest first, no day left out; NaN where one is missing.
         weights: their samples; NaN where unknown.
         weekday: of each day, 0 to 6.
+        model: the number of each day's model, -1 where it is unknown; None: nothing is known of models.
 
     >>> day = np.arange(28)
     >>> values = np.full((28, 2), 100.0)
     >>> values[25:] -= [[2.0, 6.0], [4.0, 6.0], [6.0, 6.0]]  # it drifts; a step
     >>> found = drift(values, np.full((28, 2), np.nan), day % 7)
     >>> found.before.tolist(), found.now.round(2).tolist(), found.moved.round(2).tolist()
-    ([100.0, 100.0], [95.33, 94.0], [-0.06, -0.06])
+    ([100.0, 100.0], [94.86, 94.0], [-0.06, -0.06])
     >>> found.change.round(1).tolist(), found.pace.round(1).tolist()
-    ([-14.5, -18.7], [-5.5, 0.0])
+    ([-14.1, -16.5], [-5.5, 0.0])
 
     Raises ValueError where the shapes differ or a weekday is none.
     """
@@ -117,19 +124,28 @@ def drift(values: ArrayLike, weights: ArrayLike, weekday: ArrayLike) -> Drift:
         raise ValueError(f"values are days x series, {given.shape}; so are weights, and weekday is one a day")
     if not bool(np.isin(days, np.arange(7)).all()):
         raise ValueError("a weekday is 0 to 6")
+    models = np.full(len(days), -1) if model is None else np.asarray(model, np.int64)
+    if models.shape != days.shape:
+        raise ValueError(f"a model is one a day, got {models.shape} of {days.shape}")
     full = _fullness(given, samples)
     known = _last(np.where(full >= _SPARSE, given, np.nan), np.nan)
     full, its_day = _last(full, 0.0), _last(days, 0.0).astype(np.int64)
+    share = np.arange(1.0, RECENT + 1) ** 2 / 14
+    known, unknown, taken = levelled(known, its_day, _last(models.astype(np.float64), -1.0), share)
     old = slice(0, LAST - FIRST + 1)
-    level = usual(known[old], its_day[old], its_day[-RECENT:])
+    level = usual(known[old], its_day[old], its_day[-RECENT - 1 :])
     enough = np.isfinite(known[-RECENT - 1 :]).all(axis=0) & (level.days >= LEAST)
-    share = np.where(enough, np.arange(1.0, RECENT + 1)[:, None] / 6, np.nan)
-    before, now = (share * level.centre).sum(axis=0), (share * known[-RECENT:]).sum(axis=0)
-    each = 1 / np.maximum(full[-RECENT:], _SPARSE) + level.noise
-    error = _believed(level.sd, before) * np.sqrt((share**2 * each).sum(axis=0))
+    share = np.where(enough, share[:, None], np.nan)
+    centre, noise = level.centre[1:], level.noise[1:]
+    before, now = (share * centre).sum(axis=0), (share * known[-RECENT:]).sum(axis=0)
+    each = 1 / np.maximum(full[-RECENT:], _SPARSE) + noise
+    error = np.sqrt(_believed(level.sd, before) ** 2 * (share**2 * each).sum(axis=0) + unknown)
+    follows = np.diff(its_day) % 7 == 1
     moves = np.diff(known, axis=0)
-    step = usual(moves[: old.stop - 1], its_day[1 : old.stop], its_day[-RECENT:], robust=spread_of_most)
-    went = np.where(enough, moves[-RECENT:] - step.centre, np.nan)
+    learnt = np.where(follows[:, None], moves, np.nan)[: old.stop - 1]
+    step = usual(learnt, its_day[1 : old.stop], its_day[-RECENT:], robust=spread_of_most)
+    usual_move = np.where(follows[-RECENT:, None], step.centre, np.diff(level.centre, axis=0))
+    went = np.where(enough, moves[-RECENT:] - usual_move, np.nan)
     last = np.where(enough, known[-1], np.nan)
     start = last - went.sum(axis=0)
     of_move = _believed(step.sd, np.sqrt(2) * start) * np.sqrt(1 + step.noise.mean(axis=0))
@@ -138,12 +154,12 @@ def drift(values: ArrayLike, weights: ArrayLike, weekday: ArrayLike) -> Drift:
         now=now,
         change=np.clip((now - before) / error, -FARTHEST, FARTHEST),
         relative=_relative(now - before, before),
-        df=np.where(enough, level.df, np.nan),
+        df=np.where(enough, np.maximum(level.df - EFFICIENCY * taken, 1.0), np.nan),
         start=start,
         last=last,
         pace=np.clip(_without_the_largest(went) / of_move, -FARTHEST, FARTHEST),
         moved=_relative(last - start, start),
-        pace_df=np.where(enough & (step.days >= LEAST_MOVES), step.df, np.nan),
+        pace_df=np.where(enough & (step.days >= LEAST_MOVES), _OF_MOVES * step.df, np.nan),
         days=level.days.astype(np.int64),
     )
 
@@ -193,7 +209,7 @@ def drift_bounds(series: int, found: Drift, *, budget: float = BUDGET) -> DriftB
     >>> day = np.arange(28)
     >>> found = drift(np.full((28, 1), 100.0), np.full((28, 1), np.nan), day % 7)
     >>> [bound.round(2).tolist() for bound in drift_bounds(60, found)]
-    [[4.81], [2.82], [2.89]]
+    [[4.5], [2.87], [2.7]]
 
     Raises ValueError unless there is a series and the budget is finite and above 0.
     """

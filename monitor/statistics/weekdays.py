@@ -12,7 +12,7 @@ from monitor.statistics.counts import Floats
 from monitor.statistics.medians import median, median_of_the_others, spread
 
 WEEK = 7
-EFFICIENCY = 0.75
+EFFICIENCY = 0.7
 """Degrees of freedom of a day, those of the centres taken off: the spread is about medians; by simulation."""
 
 Ints = NDArray[np.int64]
@@ -28,7 +28,7 @@ class Usual(NamedTuple):
     sd: Floats
     """m: of a day about what it should be."""
     df: Floats
-    """m: degrees of freedom of the sd."""
+    """m: degrees of freedom of the sd: what the weekdays took of them, taken as far as they count."""
     days: Floats
     """m: days before that have a value."""
 
@@ -38,14 +38,15 @@ def usual(
 ) -> Usual:
     """What days of these weekdays should be, from the days before.
 
-    Where each weekday has two values or more, the sd is the robust spread of what each day differs from the
-    median of the others of its weekday, the noise of such a median taken out, and the centre of a weekday is
+    Where each weekday has two values or more, the centre of a weekday is
 
-        m + k (m_w - m),  k = max(0, 1 - 2/3 v sd^2 / var(m_w))
+        m + k (m_w - m),  k = max(0, 1 - 2/3 v s^2 / var(m_w))
 
-    m the median of all days, m_w that of the weekday, v the noise of m_w: weekdays count as far as they
-    differ by more than chance. Else the centre is m, and the sd the root mean square about the median of the
-    others: a robust one would take the days of the first weekends for wild ones, and the next for an alarm.
+    m the median of all days, m_w that of the weekday, v the noise of m_w, s the robust spread of each day
+    about the others of its weekday: weekdays count as far as they differ by more than chance. The sd is the
+    robust spread about such a centre of the other days, its noise taken out; k takes 6 k degrees of freedom.
+    Else the centre is m, and the sd the root mean square about the median of the others: a robust one would
+    take the days of the first weekends for wild ones, and the next for an alarm.
 
     Args:
         values: days x series; NaN where there is none.
@@ -60,10 +61,10 @@ def usual(
     >>> week = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 60.0, 70.0])
     >>> found = usual(week[day % 7][:, None], day % 7, np.array([5, 0]))
     >>> found.centre[:, 0].tolist(), found.sd.tolist(), found.df.round(1).tolist()
-    ([60.0, 1.0], [0.0], [10.5])
+    ([60.0, 1.0], [0.0], [9.8])
     >>> found = usual(np.array([[1.0], [2.0], [3.0], [2.0]]), np.arange(4), np.array([4]))
     >>> found.centre.tolist(), found.sd.round(3).tolist(), found.df.round(1).tolist()
-    ([[2.0]], [0.587], [2.2])
+    ([[2.0]], [0.587], [2.1])
     """
     days = np.isfinite(values).sum(axis=0)
     middle, chance = median(values.T), median_noise(days)
@@ -71,22 +72,36 @@ def usual(
     counts = np.array([np.isfinite(same).sum(axis=1) for same in by_day])
     often = (counts >= 2).all(axis=0)
     medians, noise = np.array([median(same) for same in by_day]), median_noise(counts)
-    apart = np.concatenate([_apart(same) for same in by_day], axis=1)
-    sd = np.where(often, robust(apart), _root_mean_square(_apart(values.T)))
+    by_weekday = np.concatenate([apart(same) for same in by_day], axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        kept = 1 - 2 / 3 * noise.mean(axis=0) * sd**2 / medians.var(axis=0, ddof=1)
+        kept = 1 - 2 / 3 * noise.mean(axis=0) * robust(by_weekday) ** 2 / medians.var(axis=0, ddof=1)
     kept = np.where(often & (kept > 0), kept, 0.0)
+    sd = np.where(often, robust(_apart_from_both(values, weekday, kept)), _root_mean_square(apart(values.T)))
     weekly = kept > 0  # a weekday that has no value must not spoil those series that go without
     centre = np.where(weekly, middle + kept * (medians[judged] - middle), middle)
     each = np.where(weekly, kept * noise[judged], 0.0) + (1 - kept) * chance
-    df = EFFICIENCY * (days - np.where(often, WEEK, 1))
+    df = EFFICIENCY * (days - 1 - (WEEK - 1) * kept)
     return Usual(centre, each, sd, df, days.astype(np.float64))
 
 
-def _apart(values: Floats) -> Floats:
+def apart(values: Floats) -> Floats:
     """Each value of a row less the median of its others, which differ by the noise of that median as well."""
     others = np.isfinite(values).sum(axis=1) - 1
     return np.asarray((values - median_of_the_others(values)) / np.sqrt(1 + median_noise(others))[:, None])
+
+
+def _apart_from_both(values: Floats, weekday: Ints, kept: Floats) -> Floats:
+    """As `apart`, of a centre that lies by `kept` between the others of all days and those of its weekday."""
+    of_all = values.T - median_of_the_others(values.T)
+    noise = np.broadcast_to(median_noise(np.isfinite(values).sum(axis=0) - 1)[:, None], of_all.shape)
+    own, own_noise = np.full((2, *of_all.shape), np.nan)
+    for number in range(WEEK):
+        same = values[weekday == number].T
+        own[:, weekday == number] = same - median_of_the_others(same)
+        own_noise[:, weekday == number] = median_noise(np.isfinite(same).sum(axis=1) - 1)[:, None]
+    part, weekly = kept[:, None], kept[:, None] > 0
+    mixed = np.where(weekly, part * own + (1 - part) * of_all, of_all)
+    return np.asarray(mixed / np.sqrt(1 + np.where(weekly, part * own_noise + (1 - part) * noise, noise)))
 
 
 def _root_mean_square(residuals: Floats) -> Floats:

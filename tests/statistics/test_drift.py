@@ -48,16 +48,17 @@ def test_a_drift_worked_by_hand():
     values[28:] = [98.0, 95.0, 92.0]
     found = found_in(values)
     assert found.before.tolist() == [100.0]
-    assert found.now[0] == pytest.approx(98 / 6 + 95 * 2 / 6 + 92 * 3 / 6)
-    assert found.relative[0] == pytest.approx(-0.06)  # now is 94
-    of_median = np.pi / (2 * 24 + 2.5)
-    assert found.change[0] == pytest.approx(-6 / (100 * FLOOR * np.sqrt((1 + 4 + 9) / 36 * (1 + of_median))))
+    assert found.now[0] == pytest.approx((98 + 95 * 4 + 92 * 9) / 14)
+    lost = 94 / 14  # 2, four times 5 and nine times 8
+    assert found.relative[0] == pytest.approx(-lost / 100)
+    of_median, weights = np.pi / (2 * 24 + 2.5), (1 + 16 + 81) / 14**2
+    assert found.change[0] == pytest.approx(-lost / (100 * FLOOR * np.sqrt(weights * (1 + of_median))))
     # The moves are -2, -3, -3: without the largest, -5.
     of_median = np.pi / (2 * 23 + 1)
     assert found.pace[0] == pytest.approx(-5 / (100 * FLOOR * np.sqrt(2 * (1 + of_median))))
     assert (found.start.tolist(), found.last.tolist(), found.moved.tolist()) == ([100.0], [92.0], [-0.08])
     assert found.days.tolist() == [24]
-    assert (found.df.tolist(), found.pace_df.tolist()) == ([0.75 * 17], [0.75 * 16])
+    assert (found.df[0], found.pace_df[0]) == pytest.approx((0.7 * 23, 0.7 * 0.7 * 22))
 
 
 def test_the_week_is_known_as_far_as_weekdays_differ():
@@ -75,7 +76,7 @@ def test_with_less_than_two_of_a_weekday_all_days_are_alike_and_the_weekend_is_n
     found = usual(values, weekdays(12), np.array([5]))
     assert found.centre[0, 0] == np.median(values)
     assert found.sd[0] > 0.02
-    assert found.df[0] == pytest.approx(0.75 * 11)
+    assert found.df[0] == pytest.approx(0.7 * 11)
 
 
 def test_a_drift_of_two_percent_a_day_is_seen_on_its_third_day():
@@ -210,8 +211,8 @@ def test_the_bounds_are_the_formula_and_rise_with_the_number_of_series():
     found = found_in(np.full((28, 1), 100.0))
     bounds, more = drift_bounds(SERIES, found), drift_bounds(10 * SERIES, found)
     chance = 0.1 / 2 / SERIES
-    assert bounds.change[0] == pytest.approx(stats.t.isf(chance * 3 / 7 / 2, 0.75 * 17))
-    assert bounds.pace[0] == pytest.approx(stats.t.isf(np.sqrt(chance / 7 / 2), 0.75 * 16))
+    assert bounds.change[0] == pytest.approx(stats.t.isf(chance * 3 / 7 / 2, 0.7 * 23))
+    assert bounds.pace[0] == pytest.approx(stats.t.isf(np.sqrt(chance / 7 / 2), 0.7 * 0.7 * 22))
     assert bounds.clear[0] == 0.6 * bounds.change[0]
     assert all(theirs > own for theirs, own in zip(more, bounds, strict=True))
 
@@ -264,3 +265,16 @@ def test_a_drift_is_sure_large_enough_and_goes_on(changed, fires):
 def test_shapes_that_differ_and_weekdays_that_are_none_are_refused(values, weights, days):
     with pytest.raises(ValueError, match="weekday"):
         drift(values, weights, days)
+
+
+def test_holidays_that_are_told_as_sundays_neither_slide_nor_go_on():
+    """Sundays are at 60 of 100; so is a holiday of three days in the middle of the last week."""
+    codes = weekdays(31)  # 0 is a Monday; the last day is a Wednesday
+    values = np.where(codes == 6, 60.0, 100.0) * (1 + 0.005 * np.random.default_rng(6).normal(size=31))
+    values[-3:] *= 0.6
+    found = drift(values[:, None], np.full((31, 1), np.nan), [*codes[:-3], 6, 6, 6])
+    assert abs(found.change[0]) < 3
+    assert abs(found.pace[0]) < 2
+    assert found.before[0] == pytest.approx(60, rel=0.01)
+    found = drift(values[:, None], np.full((31, 1), np.nan), codes)
+    assert drifts(found, drift_bounds(20, found)).tolist() == [True]
