@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import AwareDatetime, Field, field_validator
 
@@ -31,7 +33,10 @@ class BandSettings(Settings):
         timedelta(days=28), description="how far back a band looks; less than 8d leaves it without weekdays"
     )
     least: int = Field(
-        24, ge=8, le=1000, description="windows of the past without which a series has no band"
+        24,
+        ge=8,
+        le=1000,
+        description="windows of the past, from a day or more, without which a series has no band",
     )
     false_alarms: float = Field(
         0.1, gt=0, le=100, description="false alarms to expect a week, over all series of the recommender"
@@ -49,10 +54,28 @@ class BandSettings(Settings):
         WITHOUT,
         description="metrics that have no band; average_popularity follows the days before, not today",
     )
+    timezone: str = Field(
+        "UTC", description="whose times of day, weekdays and holidays the users keep: Europe/Berlin"
+    )
     holidays: tuple[str, ...] = Field(
-        (), max_length=1000, description="days that are like a Sunday: 2026-12-25 (UTC)"
+        (), max_length=1000, description="days of `timezone` that are like a Sunday: 2026-12-25"
     )
     changes: tuple[KnownChange, ...] = Field((), max_length=100)
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The time zone itself."""
+        return ZoneInfo(self.timezone)
+
+    @field_validator("timezone")
+    @classmethod
+    def _zone_exists(cls, name: str) -> str:
+        known = available_timezones()
+        if name not in known:
+            close = difflib.get_close_matches(name[:80], sorted(known))
+            hint = f"did you mean {' or '.join(close)}?" if close else "write it as Europe/Berlin or UTC"
+            raise ValueError(f"{name[:80]!r} is not a known time zone; {hint}")
+        return name
 
     @field_validator("holidays")
     @classmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 
 import numpy as np
@@ -25,8 +25,8 @@ Bools = npt.NDArray[np.bool_]
 class Neighbours:
     """Past windows by their ends, the latest first, and how each is related to the window at hand.
 
-    `age` in days; `near` is how many windows its time of day is later, FAR where it is more than NEAR apart;
-    `same_day_type` tells working days from weekends and holidays.
+    `age` in days by the clock on the wall; `near` is how many windows its time of day is later, FAR where it
+    is more than NEAR apart; `same_day_type` tells working days from weekends and holidays.
     """
 
     ends: tuple[datetime, ...]
@@ -47,35 +47,64 @@ class Neighbours:
         )
 
 
-def neighbours(window: Window, history: timedelta, latest: int, holidays: Collection[str] = ()) -> Neighbours:
-    """The windows of the past that a band is made of: at most five a day, and the `latest` ones.
+def neighbours(
+    window: Window,
+    history: timedelta,
+    latest: int,
+    holidays: Collection[str] = (),
+    zone: tzinfo = UTC,
+) -> Neighbours:
+    """The windows of the past that a band is made of: five a day, the `latest` ones, and all of the last day.
 
-    >>> from datetime import UTC
+    Times of day, weekdays and holidays are those of the zone. Where its clock was changed since, the partner
+    of a window on an earlier day is the one at the same local time, to the nearest whole window: windows of
+    an hour move by one, windows of four hours stay. On a day without that time it is the first after the
+    change; on a day that has it twice, the first of the two.
+
     >>> hour = Window.of(datetime(2026, 1, 12, 10, tzinfo=UTC), timedelta(hours=1))  # a Monday
     >>> found = neighbours(hour, timedelta(days=7), latest=1)
-    >>> [int(number) for number in found.near[:4]], bool(found.same_weekday[-2])
-    ([-1, -2, 2, 1], True)
+    >>> [int(number) for number in found.near[:3]], bool(found.same_weekday[-2])
+    ([-1, -2, 99], True)
     """
     length = window.length
-    back = np.arange(1, history // length + 1, dtype=np.int64)
     step, day = length // _MICROSECOND, DAY // _MICROSECOND
-    earlier = (back * step) % day
-    later = np.where(earlier <= day // 2, -earlier, day - earlier)
+    partners = _partners(window, history, zone)
+    # Four weeks in which the clock was put back are an hour longer, and their last day counts.
+    reach = max(history // _MICROSECOND, int(partners[history // DAY]))
+    back = np.arange(1, reach // step + 1, dtype=np.int64)
+    distance = back * step
+    whole_days = np.searchsorted((partners[:-1] + partners[1:]) / 2, distance)
+    later = partners[whole_days] - distance
     steps = np.sign(later) * (-(-np.abs(later) // step))
     near = np.where(np.abs(steps) <= NEAR, steps, FAR)
-    wanted = (near != FAR) | (back <= latest)
-    back, near = back[wanted], near[wanted]
-    ends = tuple(window.end - int(number) * length for number in back)
-    now = _weekday(window.start, holidays)
-    days = np.array([_weekday(end - length, holidays) for end in ends], dtype=np.int64)
+    wanted = np.flatnonzero((near != FAR) | (back <= max(latest, DAY // length)))
+    ends = tuple(window.end - number * length for number in back[wanted].tolist())
+    now = _weekday(_middle(window).astimezone(zone), holidays)
+    days = np.array([_weekday((end - length / 2).astimezone(zone), holidays) for end in ends], dtype=np.int64)
     return Neighbours(
         ends,
-        np.asarray(back * (length / DAY), dtype=np.float64),
-        near,
+        np.asarray(whole_days - later / day, dtype=np.float64)[wanted],
+        near[wanted],
         days == now,
         (days >= _SATURDAY) == (now >= _SATURDAY),
     )
 
 
-def _weekday(start: datetime, holidays: Collection[str]) -> int:
-    return _SUNDAY if start.strftime("%Y-%m-%d") in holidays else start.weekday()
+def _partners(window: Window, history: timedelta, zone: tzinfo) -> Ints:
+    """How long ago it was the same time of day, by whole days back, in microseconds and in whole windows."""
+    middle, length = _middle(window), window.length
+    local = middle.astimezone(zone)
+    found = [timedelta(0)]
+    for days in range(1, history // DAY + 2):
+        ago = middle - (local - days * DAY).astimezone(UTC)
+        found.append(days * DAY + round((ago - days * DAY) / length) * length)
+    return np.array([ago // _MICROSECOND for ago in found], dtype=np.int64)
+
+
+def _middle(window: Window) -> datetime:
+    """In the day of the middle lies most of a window, be it a day of UTC far from Greenwich."""
+    return window.start + window.length / 2
+
+
+def _weekday(moment: datetime, holidays: Collection[str]) -> int:
+    return _SUNDAY if moment.strftime("%Y-%m-%d") in holidays else moment.weekday()

@@ -77,7 +77,8 @@ class BandCheck:
         """
         started = time.perf_counter()
         settings, length = self._settings, window.length
-        around = neighbours(window, settings.history, max(_LATEST, settings.least), settings.holidays)
+        latest = max(_LATEST, settings.least)
+        around = neighbours(window, settings.history, latest, settings.holidays, settings.zone)
         with store.reading() as connection:
             measured = self._measured.read(connection, [window.end, *around.ends], length)
             judged = self._judged.read(connection, around.ends, length)
@@ -169,7 +170,9 @@ class BandCheck:
 
     def _why(self, level: Level, seen: int) -> str:
         if level is Level.NONE:
-            return f"{seen} windows of the past can be used, and {self._settings.least} make a band"
+            return (
+                f"{seen} windows of the past can be used, and {self._settings.least} over a day make a band"
+            )
         return f"from {_LEVELS[level]}"
 
     def _standing(self, store: Store, window: Window) -> list[str]:

@@ -36,9 +36,10 @@ class Level(IntEnum):
     ANY_DAY = 3
     """The same time of any day: 5 points."""
     ANY_WINDOW = 4
-    """Any window: as many points as are asked for."""
+    """Any window: as many points as are asked for, that reach a day back; half a day has no night."""
 
 
+_A_DAY = 1 - 1e-6
 POINTS = {Level.WEEKDAY: 3, Level.DAY_TYPE: 4, Level.ANY_DAY: 5}
 
 
@@ -51,7 +52,7 @@ class Past:
     samples: Floats
     """n x m; NaN where it is not known."""
     age: Floats
-    """n: days before the window judged, above 0."""
+    """n: days before the window judged, by the clock on the wall, above 0."""
     same_weekday: Bools
     """n: is it the weekday of the window judged?"""
     same_day_type: Bools
@@ -115,6 +116,8 @@ def levels_of(past: Past, there: Bools, least: int) -> Ints:
         needed = POINTS.get(level, least)
         enough = there[like(past, level)].sum(axis=0) >= needed
         enough &= _poolable(past, there, level, needed) >= POOLED
+        if level is Level.ANY_WINDOW:
+            enough &= there[past.age >= _A_DAY].any(axis=0)
         levels[enough] = level
     return levels
 

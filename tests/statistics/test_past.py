@@ -52,6 +52,17 @@ def test_any_window_needs_as_many_as_are_asked_for(least, level):
     assert levels_of(past, np.full((28, 1), True), least).tolist() == [level]
 
 
+@pytest.mark.parametrize(("windows", "level"), [(95, Level.NONE), (96, Level.ANY_WINDOW)])
+def test_any_window_needs_a_past_that_reaches_a_day_back(windows, level):
+    """Quarters of an hour: 24 of them are an afternoon, and say nothing about the night."""
+    back = np.arange(1, windows + 1)
+    past = past_of(np.ones((windows, 2)), days=back / 96, near=np.full(windows, 99))
+    past = Past(past.values, past.samples, back / 96, back < 0, back > 0, past.near)
+    there = np.full((windows, 2), True)
+    there[-1, 1] = False  # the other series began one window later
+    assert levels_of(past, there, 24).tolist() == [level, Level.NONE]
+
+
 def test_a_level_needs_residuals_enough_for_a_spread():
     """Three Mondays alone tell where a Monday lies, but not how far it may lie from there."""
     past = past_of(np.ones((3, 1)), days=np.array([7, 14, 21]))
