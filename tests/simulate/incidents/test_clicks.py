@@ -67,12 +67,12 @@ def test_the_share_of_the_clicks_is_not_logged(size, share, healthy, hour, strik
     assert kept.equals(found)
 
 
-@pytest.mark.parametrize(("days", "grown"), [(0, 0.0), (3.5, 0.25), (7, 0.5), (14, 1.0), (20, 1.0)])
-def test_the_drift_grows_evenly_over_two_weeks_and_stays(days, grown, healthy, hour):
+@pytest.mark.parametrize(("days", "left"), [(0, 1.0), (3.5, 0.5**0.5), (7, 0.5), (14, 0.25), (20, 0.25)])
+def test_the_drift_takes_the_same_share_of_what_is_left_for_two_weeks_and_stays(days, left, healthy, hour):
     clicks = healthy.feedback(hour)
-    moment = Moment(healthy, SINCE - timedelta(days=days), SINCE, 0.6, np.random.default_rng(0))
+    moment = Moment(healthy, SINCE - timedelta(days=days), SINCE, 0.75, np.random.default_rng(0))
     gone = len(clicks) - len(drifted(clicks, hour, moment))
-    assert gone == int(0.6 * grown * len(clicks) + 0.5)
+    assert gone == int((1 - left) * len(clicks) + 0.5)
 
 
 def test_no_day_of_the_drift_is_far_from_the_one_before(healthy):
@@ -81,4 +81,4 @@ def test_no_day_of_the_drift_is_far_from_the_one_before(healthy):
     for day in range(4):
         lists = healthy.lists(SINCE + timedelta(days=day))
         left.append(len(struck.feedback(lists)) / len(healthy.feedback(lists)))
-    assert left == pytest.approx([1 - 0.3 * day / 14 for day in range(4)], abs=0.002)
+    assert left == pytest.approx([0.7 ** (day / 14) for day in range(4)], abs=0.002)
