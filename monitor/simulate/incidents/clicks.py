@@ -104,8 +104,9 @@ INCIDENTS: Final = (
         ),
         windows=72,
         unseen={
-            "small": "Not within three days: on the last of them 5 % is lost, where the luck of a day is 2 % and "
-            "a model that took over the day before may be worth 3 %. After eight days nine of ten are told."
+            "small": "Not within three days: on the last of them 5 % is lost, where the luck of a day is 2 % "
+            "and a model that took over the day before may be worth 3 %. After eight days nine of ten are "
+            "told."
         },
         feedback=drifted,
     ),
