@@ -89,14 +89,49 @@ def test_a_page_about_the_monitor_itself_holds_back_no_ticket_of_the_monitor(
         [
             alert("RecsysHistoryErrors", "", fault="full", **about),
             alert("RecsysConfigReloadFailed", "", **about),
-            alert("RecsysRunsFail"),
         ],
     )
     assert_groups(
         alertmanager,
         Group("page", "", ("RecsysHistoryErrors",)),
         Group("ticket", "", ("RecsysConfigReloadFailed",)),
+    )
+
+
+def test_a_history_out_of_reach_is_one_message_and_holds_back_no_verdict(alertmanager: Alertmanager) -> None:
+    runs = [alert("RecsysRunsFail"), alert("RecsysMonitorStuck", instance="m:9108")]
+    verdicts = [
+        alert("RecsysHardRuleViolated", "news"),
+        alert("RecsysMonitorStuck", "video", instance="n:9108"),
+    ]
+    history = alert("RecsysHistoryErrors", "", fault="full", instance="m:9108")
+    post(alertmanager, [history, *runs, *verdicts])
+    others = (
+        Group("page", "news", ("RecsysHardRuleViolated",)),
+        Group("page", "video", ("RecsysMonitorStuck",)),
+    )
+    assert_groups(
+        alertmanager,
+        Group("page", "", ("RecsysHistoryErrors",)),
+        Group("page", "shop", (), held=("RecsysMonitorStuck",)),
         Group("ticket", "shop", (), held=("RecsysRunsFail",)),
+        *others,
+    )
+    # What stands when the history is well again has another reason.
+    post(alertmanager, [resolved(history), *runs, *verdicts])
+    assert_groups(
+        alertmanager,
+        Group("page", "shop", ("RecsysMonitorStuck",)),
+        Group("ticket", "shop", (), held=("RecsysRunsFail",)),
+        *others,
+    )
+
+
+def test_a_log_that_has_stopped_is_one_message(alertmanager: Alertmanager) -> None:
+    tickets = ("RecsysFeedbackStalled", "RecsysNoData", "RecsysWindowLate")
+    post(alertmanager, [alert("RecsysLogStalled"), *map(alert, tickets)])
+    assert_groups(
+        alertmanager, Group("page", "shop", ("RecsysLogStalled",)), Group("ticket", "shop", (), held=tickets)
     )
 
 
