@@ -1,4 +1,4 @@
-"""From many series out of their bands to the few causes that people can act on.
+"""The few causes that people can act on, and the series out of their bands that speak for each.
 
 Three hundred series that leave their bands together are one incident. Each cause is a pattern of such series,
 looked for in this order; a cause that follows from one before it is not told a second time.
@@ -6,17 +6,14 @@ looked for in this order; a cause that follows from one before it is not told a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
-from monitor.checks.departure import Departure, Side
-from monitor.metrics.band_specs import ANOMALY, ANOMALY_SEVERITY
-from monitor.metrics.model_specs import CAUSE_LABEL
-from monitor.results import Result, Status
+from monitor.checks.band_series import BandedSeries
+from monitor.checks.departure import Side
 
 OTHER: Final = "other"
-ROWS: Final = 20  # of evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +25,17 @@ class Sign:
     by: tuple[str, ...] = ()  # empty: any
     sliced: bool | None = None  # True: slices alone, False: the whole alone
 
-    def fits(self, one: Departure) -> bool:
+    def is_of(self, one: BandedSeries) -> bool:
+        """Whether this series would speak for the cause."""
         return (
             one.metric == self.metric
-            and self.side in (None, one.side)
             and (not self.by or one.by in self.by)
             and self.sliced in (None, bool(one.dimension))
         )
+
+    def fits(self, one: BandedSeries, side: Side) -> bool:
+        """Whether this series speaks for the cause, being out of its band on this side."""
+        return self.side in (None, side) and self.is_of(one)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,14 @@ class Cause:
     says: str
     signs: tuple[Sign, ...] = field(repr=False)
     follows: tuple[str, ...] = ()
+
+    def is_read_from(self, one: BandedSeries) -> bool:
+        """Whether this series can speak for it."""
+        return any(sign.is_of(one) for sign in self.signs)
+
+    def fits(self, one: BandedSeries, side: Side) -> bool:
+        """Whether this series speaks for it, being out of its band on this side."""
+        return any(sign.fits(one, side) for sign in self.signs)
 
 
 def _all(side: Side | None, *metrics: str) -> tuple[Sign, ...]:
@@ -58,7 +67,7 @@ EXPOSURE_CAUSES: Final = (
     Cause(
         "traffic_lost",
         "fewer requests than at this time of the week: traffic or its log is lost",
-        (Sign("volume", "below", ("requests",), sliced=False), Sign("volume", "below", ("users",), False)),
+        (Sign("volume", "below", ("requests",), sliced=False),),
     ),
     Cause(
         "traffic_surge",
@@ -68,8 +77,14 @@ EXPOSURE_CAUSES: Final = (
     Cause(
         "scene_lost",
         "a part of the traffic is gone while the rest is there",
-        (Sign("volume", "below", ("requests", "users"), sliced=True),),
+        (Sign("volume", "below", ("requests",), sliced=True),),
         ("traffic_lost",),
+    ),
+    Cause(
+        "users_lost",
+        "fewer users than usual, but no fewer requests: the ids of users are lost, or few users ask for many",
+        (Sign("volume", "below", ("users",)),),
+        ("traffic_lost", "scene_lost"),
     ),
     Cause(
         "lists_empty",
@@ -167,106 +182,5 @@ FEEDBACK_CAUSES: Final = (
         ("clicks_lost", "clicks_surge", "few_clickers"),
     ),
 )
-_REST: Final = Cause(OTHER, "series that belong to no named cause are out of their bands", ())
-CAUSES: Final[Mapping[str, str]] = {one.name: one.says for one in (*EXPOSURE_CAUSES, *FEEDBACK_CAUSES, _REST)}
-
-
-def anomalies(
-    departures: Sequence[Departure],
-    causes: Sequence[Cause],
-    *,
-    banded: int,
-    version: str,
-    before: Iterable[str] = (),
-    notes: Sequence[str] = (),
-) -> list[Result]:
-    """One result for each cause: violated with its series, ok, or `no_data` while no series has a band.
-
-    Args:
-        departures: the series that stand out of their bands.
-        causes: those that this part of a window can show, in their order.
-        banded: how many series could be judged.
-        version: the definition of the results.
-        before: causes that stand by another part of the same window.
-        notes: known changes near the window, told beside a cause.
-    """
-    standing = set(before)
-    results: list[Result] = []
-    left = list(departures)
-    for cause in (*causes, _REST):
-        mine = [one for one in departures if any(sign.fits(one) for sign in cause.signs)]
-        if cause is _REST:
-            mine = left
-        left = [one for one in left if one not in mine]
-        by = [name for name in cause.follows if name in standing]
-        if mine and not by:
-            standing.add(cause.name)
-        results += _results(cause, mine, by, banded, version, notes)
-    return results
-
-
-def _results(
-    cause: Cause,
-    mine: Sequence[Departure],
-    by: Sequence[str],
-    banded: int,
-    version: str,
-    notes: Sequence[str],
-) -> Iterator[Result]:
-    labels = {CAUSE_LABEL: cause.name}
-    if not banded:
-        yield Result(
-            metric=ANOMALY.name, labels=labels, definition=version, status=Status.NO_DATA, samples=0,
-            detail="no series has enough of a past for a band yet",
-        )  # fmt: skip
-        return
-    worst = sorted(mine, key=lambda one: (-abs(one.deviation), one.title()))
-    violated = bool(mine) and not by
-    if violated:
-        detail = f"{cause.says}; {_worst(worst)}" + "".join(f"; {note}" for note in notes)
-    else:
-        detail = f"follows from {', '.join(by)}; {_worst(worst)}" if mine else ""
-    yield Result(
-        metric=ANOMALY.name,
-        labels=labels,
-        definition=version,
-        status=Status.VIOLATED if violated else Status.OK,
-        value=float(len(mine)),
-        samples=banded,
-        detail=detail,
-        threshold=0.0,
-        evidence=tuple(map(_row, worst[:ROWS])) if violated else (),
-    )
-    severity = _severity(cause.name, mine) if violated else 0.0
-    if severity is not None:
-        yield Result(
-            metric=ANOMALY_SEVERITY.name, labels=labels, definition=version, status=Status.OK, value=severity
-        )
-
-
-def _worst(worst: Sequence[Departure]) -> str:
-    first = worst[0]
-    more = f", and {len(worst) - 1} more" if len(worst) > 1 else ""
-    return (
-        f"{first.title()} is {first.measured:.4g}, expected {first.expected:.4g} "
-        f"({first.lower:.4g} to {first.upper:.4g}){more}"
-    )
-
-
-def _row(one: Departure) -> Mapping[str, Any]:
-    return {name: getattr(one, name) for name in (
-        "metric", "by", "of", "dimension", "value", "measured", "expected", "lower", "upper", "deviation",
-    )}  # fmt: skip
-
-
-def _severity(cause: str, mine: Sequence[Departure]) -> float | None:
-    """The share of what was expected that is gone, of the whole; None for a cause that has no such share."""
-    whole = [one for one in mine if not one.dimension]
-    if cause in ("traffic_lost", "clicks_lost"):
-        names = ("volume", "action_volume")
-        gone = [1 - one.measured / one.expected for one in whole if one.metric in names and one.expected > 0]
-    elif cause == "lists_empty":
-        gone = [one.measured - one.expected for one in whole if (one.metric, one.by) == ("failure", "pv")]
-    else:
-        return None
-    return min(1.0, max([0.0, *gone]))
+REST: Final = Cause(OTHER, "series that belong to no named cause are out of their bands", ())
+CAUSES: Final[Mapping[str, str]] = {one.name: one.says for one in (*EXPOSURE_CAUSES, *FEEDBACK_CAUSES, REST)}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from monitor.checks.band_series import BandedSeries
-from monitor.checks.departure import Departure
+from monitor.checks.departure import Departure, Side
 from monitor.metrics.band_specs import DEVIATION, EXPECTED
 from monitor.metrics.family import steady
 from monitor.results import Result, Status
@@ -20,7 +20,8 @@ class Banded:
     """A series in a window: what it was measured to be, and its band, NaN where it has none.
 
     `reached` is the bound, in robust standard deviations, that its deviation was judged by; `why` says why it
-    has no band.
+    has no band. `was` is its deviation when it last stood out, NaN where it did not or nobody remembers;
+    `learns` says that a known change began its past anew, and that there is no band since.
     """
 
     series: BandedSeries
@@ -33,6 +34,36 @@ class Banded:
     reached: float
     departed: bool
     why: str = ""
+    was: float = math.nan
+    learns: bool = False
+
+    @classmethod
+    def unseen(cls, series: BandedSeries, was: float) -> Banded:
+        """A series that stood out before and is not measured in this window."""
+        return cls(
+            series=series, measured=math.nan, expected=math.nan, lower=math.nan, upper=math.nan,
+            deviation=math.nan, points=0, reached=math.nan, departed=False, was=was,
+        )  # fmt: skip
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether it stood out and nobody can say if it still does."""
+        return not math.isnan(self.was) and not self.is_judged
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether there is nothing to ask about it: it was judged, or is known to have changed."""
+        return self.is_judged or self.learns
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Its dimension and value, both empty where it is of the whole."""
+        return self.series.dimension, self.series.value
+
+    @property
+    def side(self) -> Side:
+        """The side on which it stands out, or stood out where it has no value now."""
+        return "above" if (self.deviation if self.is_judged else self.was) > 0 else "below"
 
     @property
     def is_judged(self) -> bool:

@@ -7,6 +7,7 @@ it runs after them, in the order of time, and a window that is judged again gets
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -16,15 +17,19 @@ import numpy as np
 import numpy.typing as npt
 
 from monitor.checks import exposure, feedback
-from monitor.checks.anomalies import EXPOSURE_CAUSES, FEEDBACK_CAUSES, Cause, anomalies
+from monitor.checks.anomalies import EXPOSURE_CAUSES, FEEDBACK_CAUSES, Cause
+from monitor.checks.band_memory import last, unseen
 from monitor.checks.band_results import Banded
 from monitor.checks.band_settings import BandSettings
 from monitor.checks.band_table import Table, begun_anew, left_out, tabled
 from monitor.checks.band_windows import DAY, Neighbours, neighbours
+from monitor.checks.cause_results import Place, anomalies
 from monitor.checks.judge import worst
 from monitor.checks.model_changes import model_changes
-from monitor.history.past import Floats, PastWindow, PastWindows, SeriesName
+from monitor.history import schema
+from monitor.history.past import Floats, PastWindow, PastWindows, SeriesName, markers
 from monitor.history.record import CheckRun
+from monitor.history.rows import evidence_of
 from monitor.history.store import Store
 from monitor.metrics.band_specs import ANOMALY, DEVIATION
 from monitor.metrics.model_specs import CAUSE_LABEL
@@ -94,12 +99,20 @@ class BandCheck:
         before = left_out(table, [judged.get(end) for end in around.ends], told)
         found = self._judge(window, table, around, calm, before)
         results = [result for one in found for result in one.results(self._definition)]
+        recent = [end for end in around.ends if _is_recent(end, window)]
+        found += unseen(
+            table,
+            [judged.get(end) for end in recent],
+            told,
+            [end - length for end in recent],
+            window.end,
+            settings,
+        )
         results += anomalies(
-            [one.departure() for one in found if one.departed],
+            found,
             _CAUSES[self.name],
-            banded=sum(one.is_judged for one in found),
             version=self._definition,
-            before=self._standing(store, window) if self.name == OF_FEEDBACK else (),
+            before=self._standing(store, window) if self.name == OF_FEEDBACK else {},
             notes=self._notes(window, [now, *past], names),
         )
         return CheckRun(
@@ -118,7 +131,8 @@ class BandCheck:
         settings, past = self._settings, table.past
         deviations, departed = before
         starts = [end - window.length for end in around.ends]
-        out = past.violated | departed | begun_anew(table, starts, window.end, settings) | ~calm[:, None]
+        anew = begun_anew(table, starts, window.end, settings)
+        out = past.violated | departed | anew | ~calm[:, None]
         made = band(
             Past(
                 values=np.where(out, np.nan, past.value),
@@ -136,10 +150,10 @@ class BandCheck:
         far = deviation(made, table.value, errors)
         tests = max(1, int(np.isfinite(far).sum())) * (_WEEK / window.length)
         bound = bounds(tests, made.df, budget=settings.false_alarms / _CHECKS)
-        recent = np.array([window.end - end <= REMEMBERED * window.length for end in around.ends], np.bool_)
-        last, was_out = _last(deviations[recent], departed[recent])
-        fires = decide(far, last, bound) & self._matters(table, made.expected)
-        stays = was_out & (np.sign(far) == np.sign(last)) & (np.abs(far) > bound.clear)
+        recent = np.array([_is_recent(end, window) for end in around.ends], dtype=np.bool_)
+        was, was_out = last(deviations[recent], (departed & ~anew)[recent])
+        fires = decide(far, was, bound) & self._matters(table, made.expected)
+        stays = was_out & (np.sign(far) == np.sign(was)) & (np.abs(far) > bound.clear)
         stays &= self._matters(table, made.expected, EASIER)
         lower, upper = limits(made, bound.pair, errors)
         return [
@@ -154,6 +168,8 @@ class BandCheck:
                 reached=float(bound.pair[place]),
                 departed=bool(fires[place] or stays[place]),
                 why=self._why(Level(int(made.level[place])), int(made.seen[place])),
+                was=float(was[place]) if was_out[place] else math.nan,
+                learns=bool(anew[:, place].any() and made.level[place] == Level.NONE),
             )
             for place, one in enumerate(table.series)
         ]
@@ -170,19 +186,20 @@ class BandCheck:
 
     def _why(self, level: Level, seen: int) -> str:
         if level is Level.NONE:
-            return (
-                f"{seen} windows of the past can be used, and {self._settings.least} over a day make a band"
-            )
+            return f"{seen} windows of the past can be used, and {self._settings.least} over a day make a band"
         return f"from {_LEVELS[level]}"
 
-    def _standing(self, store: Store, window: Window) -> list[str]:
-        """The causes that stand by the exposures of this window."""
+    def _standing(self, store: Store, window: Window) -> dict[str, set[Place]]:
+        """The causes that stand by the exposures of this window, and where: their evidence says it."""
         with store.reading() as connection:
-            found = self._told.read(connection, [window.end], window.length).get(window.end)
-            if found is None:
-                return []
-            names = self._told.names(connection, found.series)
-        return [names[number].labels[CAUSE_LABEL] for number in found.series[found.violated].tolist()]
+            found = markers(connection, self._recommender, NAME, [window.end], window.length)
+            told = evidence_of(connection, schema.results.c.window_id.in_([one.id for one in found]))
+            names = self._told.names(connection, np.array([number for _, number in told], dtype=np.int64))
+        return {
+            names[number].labels[CAUSE_LABEL]: {(row["dimension"], row["value"]) for row in rows}
+            for (_, number), rows in told.items()
+            if names[number].metric == ANOMALY.name
+        }
 
     def _notes(
         self, window: Window, windows: Sequence[PastWindow], names: Mapping[int, SeriesName]
@@ -200,10 +217,5 @@ def _is_quiet(end: datetime, length: timedelta, quiet: Sequence[Window]) -> bool
     return any(one.start < end and end - length < one.end for one in quiet)
 
 
-def _last(deviations: Floats, departed: Bools) -> tuple[Floats, Bools]:
-    """The newest deviation of each series (rows: the newest window first), and whether it had departed."""
-    if not len(deviations):
-        return np.full(deviations.shape[1], np.nan), np.zeros(deviations.shape[1], dtype=np.bool_)
-    first = np.isfinite(deviations).argmax(axis=0)
-    columns = np.arange(deviations.shape[1])
-    return deviations[first, columns], departed[first, columns]
+def _is_recent(end: datetime, window: Window) -> bool:
+    return window.end - end <= REMEMBERED * window.length

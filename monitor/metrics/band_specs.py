@@ -93,20 +93,22 @@ ANOMALY: Final = MetricSpec(
     "suffice to name it and no cause before it explains them",
     answers="What has happened, in one word?",
     misleads="A cause is a reading of the pattern, not a proof: the evidence lists the series it was read "
-    "from. A cause that another explains stays ok, and its detail says which one.",
+    "from. A cause that another explains stays ok, and its detail says which one; what is out in one slice "
+    "explains that slice alone.",
     labels=(CAUSE_LABEL,),
     requires=("exposures",),
     samples="series with a band",
     counted=False,
-    no_data="no series that the cause is read from has a band yet",
+    no_data="no series that the cause is read from has both a value and a band, or one that stood out has no "
+    "value now",
     sliced=False,
 )
 ANOMALY_SEVERITY: Final = MetricSpec(
     name="anomaly_severity",
     help="Share of what was expected that is gone, of the series that the cause is read from.",
     unit="ratio",
-    formula="1 - value / expected of the worst such series of the whole, cut at 0 and 1; of lists_empty: the "
-    "share of requests without a list",
+    formula="traffic_lost: 1 - requests / expected; clicks_lost: 1 - actions / expected, of all events "
+    "together; lists_empty: how much more of the requests have no list; cut at 0 and 1",
     answers="Must somebody get up for it?",
     misleads="It says how much, not how surely: it is given only while the cause stands violated.",
     labels=(CAUSE_LABEL,),

@@ -6,44 +6,59 @@ from dataclasses import replace
 
 import pytest
 
-from monitor.checks.anomalies import (
-    CAUSES,
-    EXPOSURE_CAUSES,
-    FEEDBACK_CAUSES,
-    OTHER,
-    ROWS,
-    anomalies,
-)
-from monitor.checks.departure import Departure
+from monitor.checks.anomalies import CAUSES, EXPOSURE_CAUSES, FEEDBACK_CAUSES, OTHER
+from monitor.checks.band_results import Banded
+from monitor.checks.band_series import BandedSeries
+from monitor.checks.cause_results import ROWS, WHOLE, anomalies
 from monitor.metrics.catalogue import SPECS
 from monitor.results import Result, Status
 
 EVERY = (*EXPOSURE_CAUSES, *FEEDBACK_CAUSES)
 
 
-def out(metric: str, side: str, by: str = "", of: str = "", slice_: str = "", **numbers: float) -> Departure:
+USUAL = tuple(
+    BandedSeries(metric, by[0] if by else "", "", *place)
+    for cause in EVERY
+    for sign in cause.signs
+    for metric, by in [(sign.metric, sign.by)]
+    for place in ([("scene", "quiet")] if sign.sliced else [()])
+)
+"""A series that each cause can be read from."""
+
+
+def within(series: BandedSeries, **numbers: object) -> Banded:
+    given = {"measured": 2.0, "expected": 2.0, "lower": 1.5, "upper": 2.5, "deviation": 0.1} | numbers
+    return Banded(series=series, points=90, reached=4.0, **({"departed": False} | given))
+
+
+def out(metric: str, side: str, by: str = "", of: str = "", slice_: str = "", **numbers: object) -> Banded:
     deviation = 9.0 if side == "above" else -9.0
-    given = {"measured": 1.0, "expected": 2.0, "lower": 1.5, "upper": 2.5, "deviation": deviation} | numbers
-    place = {"dimension": "scene", "value": slice_} if slice_ else {}
-    return Departure(metric=metric, by=by, of=of, **place, **given)
+    place = ("scene", slice_) if slice_ else ()
+    given = {"measured": 1.0, "deviation": deviation, "departed": True} | numbers
+    return within(BandedSeries(metric, by, of, *place), **given)
 
 
-def told(departures, causes=EVERY, **more) -> dict[str, Result]:
-    given = {"banded": 100, "version": "1"} | more
-    found = anomalies(departures, causes, **given)
-    return {one.labels["cause"]: one for one in found if one.metric == "anomaly"}
+def missing(metric: str, side: str, by: str = "", slice_: str = "") -> Banded:
+    """A series that stood out on this side, and has no value now."""
+    place = ("scene", slice_) if slice_ else ()
+    return Banded.unseen(BandedSeries(metric, by, "", *place), 9.0 if side == "above" else -9.0)
 
 
-def standing(departures, causes=EVERY, **more) -> list[str]:
-    found = told(departures, causes, **more)
-    return [name for name, one in found.items() if one.status is Status.VIOLATED]
+def told(found, causes=EVERY, usual=USUAL, **more) -> dict[str, Result]:
+    results = anomalies([*found, *map(within, usual)], causes, **({"version": "1"} | more))
+    return {one.labels["cause"]: one for one in results if one.metric == "anomaly"}
+
+
+def standing(found, causes=EVERY, **more) -> list[str]:
+    return [name for name, one in told(found, causes, **more).items() if one.status is Status.VIOLATED]
 
 
 @pytest.mark.parametrize(
     ("departure", "cause"),
     [
         (out("volume", "below", "requests"), "traffic_lost"),
-        (out("volume", "below", "users"), "traffic_lost"),
+        (out("volume", "below", "users"), "users_lost"),
+        (out("volume", "below", "users", slice_="home"), "users_lost"),
         (out("volume", "above", "exposures"), "traffic_surge"),
         (out("volume", "above", "requests", slice_="home"), "traffic_surge"),
         (out("volume", "below", "requests", slice_="home"), "scene_lost"),
@@ -78,9 +93,9 @@ def standing(departures, causes=EVERY, **more) -> list[str]:
         (out("failure", "below", "pv"), OTHER),
         (out("personalization", "above"), OTHER),
     ],
-    ids=lambda value: value if isinstance(value, str) else value.title(),
+    ids=lambda value: value if isinstance(value, str) else value.departure().title(),
 )
-def test_each_pattern_is_read_as_its_cause(departure: Departure, cause: str) -> None:
+def test_each_pattern_is_read_as_its_cause(departure: Banded, cause: str) -> None:
     assert standing([departure]) == [cause]
 
 
@@ -114,15 +129,66 @@ def test_what_follows_from_another_cause_stays_ok_and_says_so() -> None:
 def test_a_cause_of_the_other_part_of_the_window_explains_as_well() -> None:
     lost = [out("action_volume", "below", of="event=click")]
     assert standing(lost, FEEDBACK_CAUSES) == ["clicks_lost"]
-    assert standing(lost, FEEDBACK_CAUSES, before=["lists_empty"]) == []
+    assert standing(lost, FEEDBACK_CAUSES, before={"lists_empty": [WHOLE]}) == []
+    assert standing(lost, FEEDBACK_CAUSES, before={"lists_empty": [("scene", "home")]}) == ["clicks_lost"]
+
+
+def test_a_scene_that_is_gone_explains_what_lies_in_it_and_nothing_else() -> None:
+    gone = out("volume", "below", "requests", slice_="old")
+    of_the_scene = out("list_length", "below", slice_="old")
+    of_another = out("list_length", "below", slice_="home")
+    of_the_whole = out("action_rate", "below", "pv", "event=click")
+    assert standing([gone, of_the_scene]) == ["scene_lost"]
+    assert standing([gone, of_the_scene, of_another]) == ["scene_lost", "lists_short"]
+    assert standing([gone, of_the_whole]) == ["scene_lost", "clicks_lost"]
+
+
+def test_users_that_are_lost_are_neither_severe_nor_explain_the_lists() -> None:
+    users = out("volume", "below", "users", measured=0.0, expected=100.0)
+    shown = anomalies([users, out("update_rate", "below", "refresh")], EVERY, version="1")
+    stands = [one.labels["cause"] for one in shown if one.status is Status.VIOLATED]
+    assert stands == ["users_lost", "lists_stale"]
+    assert not [one for one in shown if one.metric == "anomaly_severity" and one.value]
+    assert standing([users, out("volume", "below", "requests")]) == ["traffic_lost"]
 
 
 def test_nothing_out_of_its_band_is_ok_and_no_band_at_all_is_not() -> None:
     assert {one.status for one in told([]).values()} == {Status.OK}
     assert set(told([])) == {*CAUSES}
-    learning = told([], banded=0)
+    learning = told([], usual=())
     assert {one.status for one in learning.values()} == {Status.NO_DATA}
-    assert not [one for one in anomalies([], EVERY, banded=0, version="1") if one.metric != "anomaly"]
+    assert {one.detail for one in learning.values()} == {"no series has enough of a past for a band yet"}
+    assert not [one for one in anomalies([], EVERY, version="1") if one.metric != "anomaly"]
+
+
+def test_a_cause_is_no_data_without_a_series_of_its_own_that_could_be_judged() -> None:
+    found = told([], usual=[BandedSeries("gini", "", "")])
+    assert {name for name, one in found.items() if one.status is Status.OK} == {"few_items", OTHER}
+    detail = "no series that it is read from has both a value and a band"
+    assert found["lists_empty"].detail == detail
+
+
+def test_a_series_that_stood_out_and_has_no_value_leaves_its_cause_without_a_verdict() -> None:
+    found = told([missing("failure", "above", "pv", "home"), missing("gini", "below")])
+    assert {name for name, one in found.items() if one.status is Status.NO_DATA} == {"lists_empty", OTHER}
+    assert found["lists_empty"].detail == (
+        "failure by pv where scene is home was out of its band and has no value now"
+    )
+    both = [missing("failure", "above", "pv"), out("failure", "above", "uv")]
+    assert standing(both) == ["lists_empty"]
+
+
+def test_a_cause_without_a_verdict_explains_while_it_did_stand() -> None:
+    lost = [out("action_volume", "below", of="event=click")]
+    assert standing([missing("failure", "above", "pv"), *lost]) == []
+    assert standing([missing("failure", "above", "pv", "home"), *lost]) == ["clicks_lost"]
+
+
+def test_a_known_change_ends_a_cause_while_its_series_learn() -> None:
+    learns = within(BandedSeries("gini", "", ""), deviation=float("nan"), expected=float("nan"), learns=True)
+    usual = [BandedSeries("failure", "pv", "")]
+    found = anomalies([learns, *map(within, usual)], EVERY, version="1")
+    assert next(one for one in found if one.labels["cause"] == "few_items").status is Status.OK
 
 
 def test_the_worst_series_is_told_first_and_evidence_is_bounded() -> None:
@@ -132,6 +198,13 @@ def test_the_worst_series_is_told_first_and_evidence_is_bounded() -> None:
     assert len(found.evidence) == ROWS
     assert found.evidence[0]["of"] == f"k={ROWS + 4}"
     assert found.detail.endswith(f"gini (k={ROWS + 4}) is 1, expected 2 (1.5 to 2.5), and {ROWS + 4} more")
+
+
+def test_what_is_out_in_the_whole_is_among_the_evidence_however_many_slices_are_worse() -> None:
+    slices = [out("failure", "above", "pv", slice_=f"s{place}", deviation=50.0) for place in range(ROWS + 5)]
+    found = told([*slices, out("failure", "above", "pv")])["lists_empty"]
+    assert len(found.evidence) == ROWS
+    assert [row["dimension"] for row in found.evidence] == ["scene"] * (ROWS - 1) + [""]
 
 
 def test_known_changes_are_told_beside_a_cause_that_stands() -> None:
@@ -149,10 +222,18 @@ def test_known_changes_are_told_beside_a_cause_that_stands() -> None:
         ([out("coverage", "below", "pv")], "lists_empty", 0.0),
         ([out("action_volume", "below", measured=0.0, expected=40.0)], "clicks_lost", 1.0),
         ([out("action_volume", "below", measured=0.0, expected=0.0)], "clicks_lost", 0.0),
+        (  # a rare event is gone, and hardly any of all actions with it
+            [
+                out("action_volume", "below", of="event=order", measured=0.0, expected=40.0),
+                within(BandedSeries("action_volume", "", "event=click"), measured=950.0, expected=960.0),
+            ],
+            "clicks_lost",
+            0.05,
+        ),
     ],
 )
 def test_how_much_is_gone_of_the_whole(departures, cause: str, gone: float) -> None:
-    found = anomalies(departures, EVERY, banded=9, version="1")
+    found = anomalies(departures, EVERY, version="1")
     severity = {one.labels["cause"]: one.value for one in found if one.metric == "anomaly_severity"}
     assert severity[cause] == pytest.approx(gone)
     assert "few_items" not in severity or severity["few_items"] == 0.0
@@ -160,7 +241,6 @@ def test_how_much_is_gone_of_the_whole(departures, cause: str, gone: float) -> N
 
 def test_the_order_of_the_series_changes_nothing() -> None:
     some = [out("gini", "above"), out("failure", "above", "pv"), out("novelty", "below", "item")]
-    some.append(replace(some[0], of="k=2"))
-    assert anomalies(some, EVERY, banded=4, version="1") == anomalies(
-        some[::-1], EVERY, banded=4, version="1"
-    )
+    some.append(replace(some[0], series=BandedSeries("gini", "", "k=2")))
+    some[1] = replace(some[1], departed=False, deviation=float("nan"), was=9.0)
+    assert anomalies(some, EVERY, version="1") == anomalies(some[::-1], EVERY, version="1")

@@ -199,6 +199,20 @@ def test_a_cause_of_the_exposures_explains_one_of_the_feedback(store):
     assert told[1].detail.startswith("follows from lists_empty; ")
 
 
+def test_a_scene_of_the_exposures_does_not_explain_all_of_the_feedback(store):
+    for number in range(NOW):
+        put(store, number, [measured("action_volume", 300.0 + number % 7, event="click")], of=OF_FEEDBACK)
+    shown, clicked = a_check(), a_check(OF_FEEDBACK)
+    for number in (NOW, NOW + 1):
+        put(store, number, changed(usual_hour(number), {("volume", "search"): 0.0}))
+        of_lists = judge(store, shown, number)
+        put(store, number, [measured("action_volume", 20.0, event="click")], of=OF_FEEDBACK)
+        of_clicks = judge(store, clicked, number)
+    assert causes(of_lists) == ["scene_lost"]
+    assert causes(of_clicks) == ["clicks_lost"]
+    assert of(of_clicks, "anomaly_severity", cause="clicks_lost").value == pytest.approx(0.93, abs=0.01)
+
+
 def test_a_new_model_is_told_beside_an_anomaly(store):
     for number in range(NOW - 30, NOW + 2):
         model = "m1" if number < NOW - 3 else "m2"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitor.results import Window
+from monitor.results import Status, Window
 from tests.checks.banded import (
     HOUR,
     NOW,
@@ -36,6 +36,29 @@ def test_an_incident_of_days_neither_becomes_the_past_nor_ends(store):
     assert after.upper < 0.7
     end = hours_of(store, check, lambda _: {}, 1, first=NOW + 30)[0]
     assert causes(end) == []
+
+
+def test_a_family_that_fails_in_an_incident_neither_ends_it_nor_begins_it_anew(store):
+    check = a_check()
+    far = [judge_usual(store, check, NOW + back, 0.9) for back in range(2)]
+    put(store, NOW + 2, changed(usual_hour(NOW + 2), {("gini", ""): None}))
+    gap = of(judge(store, check, NOW + 2), "anomaly", cause="few_items")
+    after = judge_usual(store, check, NOW + 3, 0.9)
+    assert gap.status is Status.NO_DATA
+    assert gap.detail == "gini was out of its band and has no value now"
+    assert [causes(run) for run in (far[1], after)] == [["few_items"]] * 2
+
+
+def test_a_known_change_ends_an_anomaly_at_once(store):
+    check = a_check()
+    standing = [judge_usual(store, check, NOW + back, 0.9) for back in range(2)][1]
+    at = (START + (NOW + 2) * HOUR).isoformat()
+    accepted = a_check(changes=[{"at": at, "what": "model m7", "metrics": ["gini"]}])
+    put(store, NOW + 2, changed(usual_hour(NOW + 2), {("gini", ""): 0.9}))
+    assert causes(standing) == ["few_items"]
+    assert of(judge(store, accepted, NOW + 2), "anomaly", cause="few_items").status is Status.OK
+    put(store, NOW + 3, changed(usual_hour(NOW + 3), {("gini", ""): None}))
+    assert of(judge(store, accepted, NOW + 3), "anomaly", cause="other").status is Status.OK
 
 
 def test_a_restart_in_an_incident_changes_nothing(store):

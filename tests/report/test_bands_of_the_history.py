@@ -19,14 +19,14 @@ from monitor.report.page import recommender_page
 from tests.checks.banded import SHOP, changed, hour, judge, put, usual_hour
 from tests.service.test_web import client
 
-LAST = 75
+LAST = 219
 NOW = hour(LAST).end + timedelta(minutes=5)
 BROKEN = {("failure", ""): 0.31, ("failure", "search"): 0.93, ("volume", "search"): None}
 
 
 @pytest.fixture(scope="module")
 def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
-    """Three days of sound hours; in the last two hours lists fail, and one scene has no requests at all."""
+    """Nine days of sound hours; in the last two hours lists fail, and one scene has no requests at all."""
     check = BandCheck(SHOP, NAME, BandSettings(least=24))
     with Store.open(tmp_path_factory.mktemp("history") / "history.db") as store:
         for number in range(LAST + 1):

@@ -1,0 +1,65 @@
+"""What a window of bands takes over from those before it: which series stood out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import numpy as np
+import numpy.typing as npt
+
+from monitor.checks.band_results import Banded
+from monitor.checks.band_series import BandedSeries
+from monitor.checks.band_settings import BandSettings
+from monitor.checks.band_table import Table
+from monitor.history.past import Floats, PastWindow, SeriesName
+
+Bools = npt.NDArray[np.bool_]
+
+
+def last(deviations: Floats, departed: Bools) -> tuple[Floats, Bools]:
+    """The newest deviation of each series (rows: the newest window first), and whether it had departed.
+
+    >>> last(np.array([[np.nan, 2.0], [7.0, 8.0]]), np.array([[False, False], [True, True]]))
+    (array([7., 2.]), array([ True, False]))
+    """
+    if not len(deviations):
+        return np.full(deviations.shape[1], np.nan), np.zeros(deviations.shape[1], dtype=np.bool_)
+    first = np.isfinite(deviations).argmax(axis=0)
+    columns = np.arange(deviations.shape[1])
+    return deviations[first, columns], departed[first, columns]
+
+
+def unseen(
+    table: Table,
+    judged: Sequence[PastWindow | None],
+    names: Mapping[int, SeriesName],
+    starts: Sequence[datetime],
+    end: datetime,
+    settings: BandSettings,
+) -> list[Banded]:
+    """The series that stood out when they were last judged, and that the window at hand does not have at all.
+
+    Args:
+        table: the series of the window at hand.
+        judged: windows of bands before it, the newest first, None where there was no verdict.
+        names: what each series of theirs is.
+        starts: when each of them starts.
+        end: of the window at hand.
+        settings: which series have a band, and the known changes: what stood out before one is not missed.
+    """
+    here, seen = set(table.series), np.empty(0, dtype=np.int64)
+    found: list[Banded] = []
+    for window, start in zip(judged, starts, strict=True):
+        if window is None:
+            continue
+        new = np.isfinite(window.value) & ~np.isin(window.series, seen)
+        out = new & window.violated
+        seen = np.concatenate([seen, window.series[new]])
+        for number, was in zip(window.series[out].tolist(), window.value[out].tolist(), strict=True):
+            one = BandedSeries.banded(names[number])
+            changes = (change for change in settings.changes if change.concerns(one.metric, end))
+            anew = any(start < change.at for change in changes)
+            if one not in here and one.is_banded(settings) and not anew:
+                found.append(Banded.unseen(one, was))
+    return found
