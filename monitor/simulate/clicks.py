@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from monitor.logs import columns as c
 from monitor.simulate.draws import Stage, bell, keyed
-from monitor.simulate.lists import Ints, Lists, item_names, micros, named, timestamps, user_names
+from monitor.simulate.lists import Floats, Ints, Lists, item_names, micros, named, timestamps, user_names
+from monitor.simulate.luck import click_luck
 from monitor.simulate.ranking import Ranking
 from monitor.simulate.retraining import click_level
 from monitor.simulate.seasons import mood
@@ -18,7 +19,7 @@ MEAN_DELAY, LONGEST_DELAY = 3.0, 20.0
 """Minutes from a list to its click: exponential, cut off."""
 
 _CHUNK = 16_384  # requests looked at at once
-_HOUR = 3.6e9  # microseconds
+_HOUR = 3_600_000_000  # microseconds
 _SCENES = 0.15  # how far scenes differ in how gladly people click
 
 
@@ -28,7 +29,7 @@ def clicks(lists: Lists, world: World, ranking: Ranking) -> pa.Table:
         P(click) = chance(utility) x level / position ** position_bias
 
     Scores play no part: what people want does not depend on what the ranker says. Whether a place is clicked
-    depends on its user, time, item and position alone, so that other rows may come and go.
+    depends on its user, time, scene, item and position alone, so that other rows may come and go.
     """
     request, place = _clicked(lists, world, ranking)
     times, users, items = lists.times[request], lists.users[request], lists.items[request, place]
@@ -51,10 +52,7 @@ def clicks(lists: Lists, world: World, ranking: Ranking) -> pa.Table:
 
 def _clicked(lists: Lists, world: World, ranking: Ranking) -> tuple[Ints, Ints]:
     """The places that are clicked: their requests, and their numbers from 0."""
-    scenes = np.arange(len(world.scenes))
-    level = np.exp(_SCENES * bell(keyed(world.seed, Stage.SCENE_LEVEL, scenes)))[lists.scenes]
-    level *= click_level(world, lists.models) * np.where(lists.arms > 0, 1 + world.arm_lift, 1.0)
-    level *= mood((lists.times - micros(world.start)) / _HOUR)
+    level = _level(lists, world)
     there = lists.shown & (lists.items >= 0)
     found = [(np.empty(0, np.int64), np.empty(0, np.int64))]
     for low in range(0, len(lists), _CHUNK):
@@ -67,3 +65,13 @@ def _clicked(lists: Lists, world: World, ranking: Ranking) -> tuple[Ints, Ints]:
         found.append((request[clicked], place[clicked]))
     requests, places = zip(*found, strict=True)
     return np.concatenate(requests), np.concatenate(places)
+
+
+def _level(lists: Lists, world: World) -> Floats:
+    """How gladly people click on each request's list, whatever it holds."""
+    since = lists.times - micros(world.start)
+    hours, hour = np.unique(since // _HOUR, return_inverse=True)
+    of_scene = np.exp(_SCENES * bell(keyed(world.seed, Stage.SCENE_LEVEL, np.arange(len(world.scenes)))))
+    level = (of_scene * click_luck(world, hours))[hour, lists.scenes]
+    level *= click_level(world, lists.models) * np.where(lists.arms > 0, 1 + world.arm_lift, 1.0)
+    return np.asarray(level * mood(since / _HOUR))

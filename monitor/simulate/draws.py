@@ -43,6 +43,10 @@ class Stage(IntEnum):
     DELAY = 25
     SCENE_LEVEL = 26
     CREATED = 27
+    CLICK_DAY = 28
+    CLICK_HOUR = 29
+    MIX_CATEGORY = 30
+    MIX = 31
 
 
 def stream(seed: int, stage: Stage, *numbers: int) -> np.random.Generator:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from monitor.simulate.draws import Stage, bell, gumbel, keyed
 from monitor.simulate.lists import Flags, Floats, Ints
+from monitor.simulate.luck import mix_luck
 from monitor.simulate.people import People
 from monitor.simulate.shop import Shop
 from monitor.simulate.world import World
@@ -62,8 +63,8 @@ class Ranking:
         """Items and falling scores, n x L each, of requests of an hour; all lists are full.
 
         The candidates are drawn by category (what the user likes, tilted by the scene) and by popularity,
-        some of them twice. Where fewer than a list's length differ, as in a small shop, they are drawn anew
-        from the whole shelf, without repetition.
+        both with the luck of the day, some of them twice. Where fewer than a list's length differ, as in a
+        small shop, they are drawn anew from the whole shelf, without repetition.
 
         Args:
             hour: of the world.
@@ -72,12 +73,14 @@ class Ranking:
             rng, small: chance, for the candidates and for those that are drawn anew.
         """
         shelf = self._shop.shelf_by_slot(hour)
-        weights = self._shop.weights(hour, sharpness)
+        mix = mix_luck(self._world, hour)
+        weights = self._shop.weights(hour, sharpness * mix.sharpness, mix.thrift)
+        tilt = self._tilt * mix.categories
         length = self._world.length
         items, scores = np.empty((len(users), length), np.int64), np.empty((len(users), length))
         for low in range(0, len(users), CHUNK):
             part = slice(low, low + CHUNK)
-            slots, luck = self._candidates(users[part], scenes[part], weights, rng)
+            slots, luck = self._candidates(users[part], tilt[scenes[part]], weights, rng)
             short = np.flatnonzero(_distinct(slots).sum(axis=1) < length)
             slots[short] = self._whole_shelf(users[part][short], slots.shape[1], weights, small)
             found = shelf[slots]
@@ -89,9 +92,9 @@ class Ranking:
         return items, np.round(scores, 6)
 
     def _candidates(
-        self, users: Ints, scenes: Ints, weights: Floats, rng: np.random.Generator
+        self, users: Ints, tilt: Floats, weights: Floats, rng: np.random.Generator
     ) -> tuple[Ints, Floats]:
-        """Slots, some of them twice, and luck; n x candidates each."""
+        """Slots, some of them twice, and luck; n x candidates each. `tilt` is n x categories."""
         count = min(self._world.items, max(3 * self._world.length, self._world.length + 20))
         # One draw a chunk, request after request: the same numbers however the requests are cut.
         pick, which, luck = np.moveaxis(rng.random((len(users), count, 3)), 2, 0)
@@ -101,7 +104,7 @@ class Ranking:
         upper = np.concatenate([[0.0], ordered])[ends]
         lower = np.concatenate([[0.0], upper[:-1]])
         liking = np.exp(self._people.taste(users[:, None], np.arange(len(sizes))))
-        shares = np.cumsum(liking * self._tilt[scenes] * (upper - lower), axis=1)
+        shares = np.cumsum(liking * tilt * (upper - lower), axis=1)
         bounds = shares[:, :-1] / shares[:, -1:]
         category = np.zeros(pick.shape, np.int64)
         for one in range(bounds.shape[1]):

@@ -82,8 +82,10 @@ class Shop:
         """How often each item was shown the day before, as a ranker would be told: a whole number above 0."""
         return np.asarray(1 + np.floor(1e5 * self.slot_appeal[self.slots(items)]))
 
-    def weights(self, hour: int, sharpness: float) -> Floats:
-        """How likely the item of each slot is to be a candidate: appeal ** sharpness, less when new or old.
+    def weights(self, hour: int, sharpness: float, thrift: float) -> Floats:
+        """How likely the item of each slot is to be a candidate.
+
+            appeal ** sharpness / price ** thrift, less when new or old
 
         An item is shown from its first hour on, rises for some days, and fades before it goes.
         """
@@ -91,7 +93,7 @@ class Shop:
         age = hour - self._from_hour(self.shelf_by_slot(hour)) + 0.5
         rise = np.minimum(1.0, _FIRST + age / (_RISE * life))
         fade = np.minimum(1.0, _LAST + (life - age).clip(0) / (_RISE * life))
-        return np.asarray(self.slot_appeal**sharpness * rise * fade)
+        return np.asarray(self.slot_appeal**sharpness / self._price**thrift * rise * fade)
 
     def catalog(self, at: datetime) -> pa.Table:
         """The catalog as it stands at a moment: every item created until then, but for those long expired.

@@ -6,6 +6,7 @@ import doctest
 from pathlib import Path
 
 from monitor.simulate.lists import BUCKET
+from monitor.simulate.luck import CLICK_DAY, CLICK_HOUR, MIX
 from monitor.simulate.oddities import DEPLOYS, DIP_FROM, DIP_LEFT, DIP_UNTIL, LATE
 from monitor.simulate.people import BUCKETS
 from monitor.simulate.retraining import AT_HOUR, LEAST, MOST
@@ -32,6 +33,8 @@ def test_the_numbers_of_the_page_are_those_of_the_code():
         f"like a Sunday with {HOLIDAY - 1:.0%}".replace("%", " %"),
         f"{world.growth:.0%} a week".replace("%", " %"),
         f"a day is {100 * DAY_LUCK:g} % off as a rule, an hour {100 * HOUR_LUCK:g} %",
+        f"people click {100 * CLICK_DAY:g} % more or less gladly by day, and {100 * CLICK_HOUR:g} % by hour",
+        f"of popularity and of the price is {100 * MIX:g} % off by day",
         f"{100 * world.new_user_share:g} % of the requests",
         f"every seven days at {AT_HOUR:02d}:00",
         f"clicks and popularity move by {100 * LEAST:g} to {100 * MOST:g} %",

@@ -68,7 +68,7 @@ def test_the_first_new_item_is_on_the_shelf_in_the_first_hour_that_begins_after_
     shop = Shop(SMALL)
     newest = shop.shelf(11)[-1]
     assert newest not in shop.shelf(10)
-    assert shop.weights(11, 1.0)[shop.slots(np.array([newest]))[0]] > 0
+    assert shop.weights(11, 1.0, 0.0)[shop.slots(np.array([newest]))[0]] > 0
 
 
 def test_blacklisted_items_stand_in_the_catalog_for_ever_and_never_on_the_shelf():
@@ -98,7 +98,7 @@ def test_the_appeal_of_the_shelf_follows_zipfs_law():
 
 def test_new_items_rise_and_old_ones_fade():
     shop = Shop(SMALL)
-    share = shop.weights(500, 1.0) / shop.slot_appeal
+    share = shop.weights(500, 1.0, 0.0) / shop.slot_appeal
     by_age = share[shop.slots(shop.shelf(500))]  # oldest first
     assert by_age[120] == 1
     assert 0 < by_age[-1] < 1
