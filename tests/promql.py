@@ -7,7 +7,8 @@ import promql_parser as pq
 from monitor.service.families import Family
 
 SCRAPE_LABELS = {"job", "instance"}
-FOREIGN = {"up": SCRAPE_LABELS}
+# Of Prometheus itself. An alert has labels of its own; those that it is asked for here.
+FOREIGN = {"up": SCRAPE_LABELS, "ALERTS": {"alertname", "alertstate", "recommender", "cause"}}
 
 
 def mistakes(expression: str, families: dict[str, Family]) -> list[str]:

@@ -19,8 +19,9 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
 from monitor.history.snapshot import RecommenderState, Series, Snapshot
-from monitor.metrics.band_specs import ANOMALY
+from monitor.metrics.band_specs import ANOMALY, ANOMALY_SEVERITY
 from monitor.metrics.catalogue import ALL_SPECS
+from monitor.metrics.model_specs import CAUSE_LABEL
 from monitor.results import VERDICTS, Kind, Status
 from monitor.service.families import MONITOR, RULES, SLICE_LABELS, STATUSES, Family, Part, all_families
 from monitor.service.families import metric_family_name as family_name
@@ -91,10 +92,11 @@ def snapshot_values(snapshot: Snapshot) -> Values:
     _one(values, "recsys_config_reload_timestamp_seconds", (), _seconds(snapshot.config_loaded_at))
     for state in snapshot.recommenders:
         _recommender(values, state)
+        excused = {_cause(one) for one in state.series if one.result.metric == ANOMALY.name and one.excused}
         for series in state.series:
             if series.result.metric == "rule":
                 _rule(values, series)
-            else:
+            elif series.result.metric != ANOMALY_SEVERITY.name or _cause(series) not in excused:
                 _measurement(values, series)
     _counters(values, snapshot)
     return values
@@ -145,6 +147,10 @@ def _one(values: Values, name: str, labels: Labels, value: float | None) -> None
 
 def _seconds(moment: datetime | None) -> float | None:
     return None if moment is None else moment.timestamp()
+
+
+def _cause(series: Series) -> str:
+    return series.result.labels.get(CAUSE_LABEL, "")
 
 
 def _recommender(values: Values, state: RecommenderState) -> None:

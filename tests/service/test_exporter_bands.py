@@ -20,9 +20,11 @@ DEVIATION = metric("deviation", labels=OF, value=-2.5, samples=17, threshold=6.1
 
 
 def text_of(*results, standing=None) -> str:
-    shown = tuple(series(one, check="bands", standing=standing) for one in results)
-    state = replace(pictures.shop(), series=shown)
-    return scrape(Snapshot(taken_at=pictures.NOW, recommenders=(state,)))
+    return scrape(shop_with(*(series(one, check="bands", standing=standing) for one in results)))
+
+
+def shop_with(*shown) -> Snapshot:
+    return Snapshot(taken_at=pictures.NOW, recommenders=(replace(pictures.shop(), series=shown),))
 
 
 def names(text: str) -> set[str]:
@@ -103,6 +105,22 @@ def test_a_cause_has_its_number_of_series_its_verdict_and_how_much_is_gone():
     assert find(text, "recsys_anomaly_status", **lost, status="ok") == 1
     assert find(text, "recsys_anomaly", **lost) == 0
     assert len([name for name, _ in samples(text) if name == "recsys_anomaly_status"]) == 10
+
+
+def test_a_cause_that_is_excused_has_neither_a_verdict_nor_a_severity_and_the_others_have_both():
+    def shown(cause, *, excused):
+        found = metric("anomaly", status=Status.VIOLATED, labels={"cause": cause}, value=12.0, samples=90)
+        much = metric("anomaly_severity", labels={"cause": cause}, value=0.75)
+        return replace(series(found), excused=excused), series(much)  # a severity is never excused itself
+
+    both = (*shown("lists_empty", excused=True), *shown("traffic_lost", excused=False))
+    told = samples(scrape(shop_with(*both)))
+    for family in ("recsys_anomaly_status", "recsys_anomaly_severity_ratio"):
+        assert {dict(labels)["cause"] for name, labels in told if name == family} == {"traffic_lost"}
+    assert {dict(labels)["cause"] for name, labels in told if name == "recsys_anomaly"} == {
+        "lists_empty",
+        "traffic_lost",
+    }
 
 
 def test_a_drift_has_its_number_and_its_verdict():
