@@ -25,6 +25,7 @@ from monitor.checks.band_table import Table, begun_anew, left_out, tabled
 from monitor.checks.band_windows import DAY, Neighbours, neighbours
 from monitor.checks.cause_results import Place, anomalies
 from monitor.checks.judge import worst
+from monitor.checks.kept_bands import KeptBands
 from monitor.checks.model_changes import model_changes
 from monitor.history import schema
 from monitor.history.past import Floats, PastWindow, PastWindows, SeriesName, markers
@@ -54,6 +55,7 @@ _HALF_OF_95: Final = 1.959964  # half of a 95 % interval, in standard errors
 _DUST: Final = 0.001
 """What is no count and rises by less, rises for nobody: from 0, any rise is a large part of what was."""
 _CHECKS: Final = 4  # two of bands and two of drift share the false alarms that are allowed
+_OF_OLD: Final = "its last band: what stands out since then leaves too little for another"
 _LEVELS: Final = {
     Level.WEEKDAY: "the same time of the same weekday",
     Level.DAY_TYPE: "the same time of such days",
@@ -72,6 +74,7 @@ class BandCheck:
         self._measured = PastWindows(recommender, MEASURED[name])
         self._judged = PastWindows(recommender, name, DEVIATION.name)
         self._told = PastWindows(recommender, NAME, ANOMALY.name)
+        self._kept = KeptBands(recommender, name)
         content = settings.model_dump_json(exclude={"changes", "holidays"})
         self._definition = f"2;of={hashlib.sha256(content.encode()).hexdigest()[:12]}"
 
@@ -97,7 +100,7 @@ class BandCheck:
         calm = np.array([not _is_quiet(end, length, quiet) for end in around.ends], dtype=np.bool_)
         table = tabled(now, past, names, settings, (around.near == 0) & calm)
         before = left_out(table, [judged.get(end) for end in around.ends], told)
-        found = self._judge(window, table, around, calm, before)
+        found = self._judge(store, window, table, around, calm, before)
         results = [result for one in found for result in one.results(self._definition)]
         recent = [end for end in around.ends if _is_recent(end, window)]
         found += unseen(
@@ -122,6 +125,7 @@ class BandCheck:
 
     def _judge(
         self,
+        store: Store,
         window: Window,
         table: Table,
         around: Neighbours,
@@ -148,26 +152,39 @@ class BandCheck:
         )
         errors = table.error / _HALF_OF_95
         far = deviation(made, table.value, errors)
-        tests = max(1, int(np.isfinite(far).sum())) * (_WEEK / window.length)
-        bound = bounds(tests, made.df, budget=settings.false_alarms / _CHECKS)
         recent = np.array([_is_recent(end, window) for end in around.ends], dtype=np.bool_)
         was, was_out = last(deviations[recent], (departed & ~anew)[recent])
-        fires = decide(far, was, bound) & self._matters(table, made.expected)
+        # Of what stands out less and less past is left. It is not back because its band gets wide.
+        stood, has_stood = last(deviations, departed & ~anew & np.isfinite(past.value))
+        kept = has_stood & np.isin(made.level, (Level.NONE, Level.ANY_WINDOW))
+        was, was_out = np.where(kept, stood, was), was_out | kept
+        tests = max(1, int((np.isfinite(far) | kept).sum())) * (_WEEK / window.length)
+        df = np.where(was_out, np.fmax(settings.history / DAY, made.df), made.df)
+        bound = bounds(tests, df, budget=settings.false_alarms / _CHECKS)
+        expected, (lower, upper) = made.expected, limits(made, bound.pair, errors)
+        if kept.any():
+            ends = [around.ends[place] for place in np.argsort(around.near != 0, kind="stable")]
+            band_of = self._kept.read(store, table, kept, ends, window.length)
+            far = np.where(kept, band_of.deviation(table.value, bound.pair), far)
+            expected = np.where(kept, band_of.expected, expected)
+            lower, upper = np.where(kept, band_of.lower, lower), np.where(kept, band_of.upper, upper)
+        fires = decide(far, was, bound) & self._matters(table, expected) & ~kept
         stays = was_out & (np.sign(far) == np.sign(was)) & (np.abs(far) > bound.clear)
-        stays &= self._matters(table, made.expected, EASIER)
-        lower, upper = limits(made, bound.pair, errors)
+        stays &= self._matters(table, expected, EASIER)
         return [
             Banded(
                 series=one,
                 measured=float(table.value[place]),
-                expected=float(made.expected[place]),
+                expected=float(expected[place]),
                 lower=float(lower[place]),
                 upper=float(upper[place]),
                 deviation=float(far[place]),
                 points=int(made.seen[place]),
                 reached=float(bound.pair[place]),
                 departed=bool(fires[place] or stays[place]),
-                why=self._why(Level(int(made.level[place])), int(made.seen[place])),
+                why=_OF_OLD
+                if kept[place]
+                else self._why(Level(int(made.level[place])), int(made.seen[place])),
                 was=float(was[place]) if was_out[place] else math.nan,
                 learns=bool(anew[:, place].any() and made.level[place] == Level.NONE),
             )
@@ -186,7 +203,9 @@ class BandCheck:
 
     def _why(self, level: Level, seen: int) -> str:
         if level is Level.NONE:
-            return f"{seen} windows of the past can be used, and {self._settings.least} over a day make a band"
+            return (
+                f"{seen} windows of the past can be used, and {self._settings.least} over a day make a band"
+            )
         return f"from {_LEVELS[level]}"
 
     def _standing(self, store: Store, window: Window) -> dict[str, set[Place]]:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
+from monitor.checks.kept_bands import within
 from monitor.results import Status, Window
+from monitor.statistics.scales import Scale
 from tests.checks.banded import (
     HOUR,
     NOW,
@@ -59,6 +64,64 @@ def test_a_known_change_ends_an_anomaly_at_once(store):
     assert of(judge(store, accepted, NOW + 2), "anomaly", cause="few_items").status is Status.OK
     put(store, NOW + 3, changed(usual_hour(NOW + 3), {("gini", ""): None}))
     assert of(judge(store, accepted, NOW + 3), "anomaly", cause="other").status is Status.OK
+
+
+def test_an_incident_that_outlasts_its_past_stands_until_the_number_is_back(store):
+    check = a_check(history="3d")  # after a day no band is left that a Tuesday could be made of
+    runs = hours_of(store, check, lambda _: {("gini", ""): 0.9}, 80)
+    assert all(causes(run) == ["few_items"] for run in runs[1:])
+    bands = [of(run, "expected", metric="gini") for run in runs]
+    assert bands[0].detail.startswith("from ")
+    assert bands[-1].detail.startswith("its last band")
+    assert [one.value for one in bands[-24:]] == [one.value for one in bands[-48:-24]]
+    assert [one.upper - one.lower for one in bands[-24:]] == pytest.approx(
+        [one.upper - one.lower for one in bands[-48:-24]]
+    )
+    assert 0.5 < bands[-1].lower < bands[-1].value < bands[-1].upper < 0.7
+    again = a_check(history="3d").run(store, hour(NOW + 79))
+    assert again.results == runs[-1].results
+    gap = hours_of(store, check, lambda _: {("gini", ""): None}, 5, first=NOW + 80)
+    assert [of(run, "anomaly", cause="few_items").status for run in gap[:3]] == [Status.NO_DATA] * 3
+    after = judge_usual(store, check, NOW + 85, 0.9)
+    assert causes(after) == ["few_items"]
+    back = hours_of(store, check, lambda _: {}, 30, first=NOW + 86)
+    assert not any(causes(run) for run in back)
+    assert of(back[0], "deviation", metric="gini").status is Status.OK
+    assert of(back[1], "deviation", metric="gini").status is Status.NO_DATA
+    assert of(back[-1], "expected", metric="gini").detail == "from any window"
+
+
+def test_what_stands_without_a_band_ends_with_a_known_change_or_another_definition(store):
+    check = a_check(history="3d")
+    hours_of(store, check, lambda _: {("gini", ""): 0.9}, 78)
+    at = (START + (NOW + 78) * HOUR).isoformat()
+    accepted = a_check(history="3d", changes=[{"at": at, "what": "model m7", "metrics": ["gini"]}])
+    put(store, NOW + 78, changed(usual_hour(NOW + 78), {("gini", ""): 0.9}))
+    assert causes(check.run(store, hour(NOW + 78))) == ["few_items"]
+    assert causes(accepted.run(store, hour(NOW + 78))) == []
+    other = [replace(one, definition="2") for one in usual_hour(NOW + 78)]
+    put(store, NOW + 78, changed(other, {}), version="b")
+    run = check.run(store, hour(NOW + 78))
+    assert of(run, "deviation", metric="gini").status is Status.NO_DATA
+    assert causes(run) == []
+
+
+@pytest.mark.parametrize(
+    ("expected", "half", "scale", "edges"),
+    [
+        (0.005, 0.015, Scale.SHARE, (0.0, 0.03)),
+        (0.99, 0.05, Scale.SHARE, (0.9, 1.0)),
+        (3.0, 5.0, Scale.COUNT, (0.0, 10.0)),
+        (3.0, 5.0, Scale.LEVEL, (-2.0, 8.0)),
+        (0.5, 0.1, Scale.SHARE, (0.4, 0.6)),
+    ],
+)
+def test_a_band_that_is_told_again_stays_as_wide_as_it_was(expected, half, scale, edges):
+    one, kinds = np.array([expected]), np.array([scale], dtype=np.int64)
+    kept = within(one, np.array([half]), kinds)
+    assert (kept.lower[0], kept.upper[0]) == pytest.approx(edges)
+    again = within(one, (kept.upper - kept.lower) / 2, kinds)
+    assert (again.lower[0], again.upper[0]) == pytest.approx(edges)
 
 
 def test_a_restart_in_an_incident_changes_nothing(store):
