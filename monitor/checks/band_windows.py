@@ -79,8 +79,10 @@ def neighbours(
     near = np.where(np.abs(steps) <= NEAR, steps, FAR)
     wanted = np.flatnonzero((near != FAR) | (back <= max(latest, DAY // length)))
     ends = tuple(window.end - number * length for number in back[wanted].tolist())
-    now = _weekday(_middle(window).astimezone(zone), holidays)
-    days = np.array([_weekday((end - length / 2).astimezone(zone), holidays) for end in ends], dtype=np.int64)
+    now = weekday_of(_middle(window).astimezone(zone), holidays)
+    days = np.array(
+        [weekday_of((end - length / 2).astimezone(zone), holidays) for end in ends], dtype=np.int64
+    )
     return Neighbours(
         ends,
         np.asarray(whole_days - later / day, dtype=np.float64)[wanted],
@@ -106,5 +108,6 @@ def _middle(window: Window) -> datetime:
     return window.start + window.length / 2
 
 
-def _weekday(moment: datetime, holidays: Collection[str]) -> int:
+def weekday_of(moment: datetime, holidays: Collection[str]) -> int:
+    """0 to 6; a holiday is like a Sunday."""
     return _SUNDAY if moment.strftime("%Y-%m-%d") in holidays else moment.weekday()

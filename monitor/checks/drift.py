@@ -6,19 +6,23 @@ weeks before. Series of slices are left out: a drift that matters moves the whol
 
 from __future__ import annotations
 
+import hashlib
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
-from monitor.checks import bands
-from monitor.checks.band_series import BandedSeries
+from monitor.checks import bands, exposure
+from monitor.checks.band_series import VOLUME, BandedSeries
 from monitor.checks.band_settings import BandSettings
+from monitor.checks.band_windows import DAY, weekday_of
 from monitor.checks.judge import worst
+from monitor.checks.model_changes import models_by_day
 from monitor.history.past import Day, Floats, PastWindows, aligned, markers, read_day, read_windows
 from monitor.history.record import CheckRun
 from monitor.history.store import Store
@@ -32,9 +36,9 @@ NAME: Final = "drift"
 OF_FEEDBACK: Final = "drift_feedback"
 BANDS: Final[Mapping[str, str]] = {NAME: bands.NAME, OF_FEEDBACK: bands.OF_FEEDBACK}
 """Of each check of drift the check of bands whose series it watches."""
-DAY: Final = timedelta(days=1)
+DEFINITION: Final = "2"
+_CHECKS: Final = 4  # share the false alarms: two of bands and two of drift
 _FULL: Final = 0.5  # of a day's windows, or it has no value
-_DEFINITION: Final = "1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,8 @@ class _Value:
 
     value: float
     samples: float
-    why: str
+    definition: str
+    why: str = ""
 
 
 class DriftCheck:
@@ -55,18 +60,26 @@ class DriftCheck:
         self._measured = PastWindows(recommender, bands.MEASURED[BANDS[name]])
         self._departed = PastWindows(recommender, BANDS[name], DEVIATION.name)
         self._daily = PastWindows(recommender, name, DAILY.name)
+        self._volume = PastWindows(recommender, exposure.NAME, VOLUME)
 
-    def run(self, store: Store, day: Window) -> CheckRun:
-        """Judge a day whose windows have been measured and have their bands. Raises StoreError."""
+    def run(self, store: Store, day: Window, quiet: Sequence[Window] = ()) -> CheckRun:
+        """Judge a day whose windows have been measured and have their bands.
+
+        `quiet` are spans that are left out of the day, such as maintenance. Raises StoreError.
+        """
         started = time.perf_counter()
-        today = self._today(store, day)
+        today = self._today(store, day, quiet)
         series = sorted(today)
-        past, weights = self._before(store, day, series)
+        past, weights = self._before(store, day, [(one, today[one].definition) for one in series])
         values = np.vstack([past, [today[one].value for one in series]])
         samples = np.vstack([weights, [today[one].samples for one in series]])
-        weekdays = [(day.start - back * DAY).weekday() for back in reversed(range(statistics.LAST))]
-        found = statistics.drift(values, samples, weekdays)
-        bounds = statistics.drift_bounds(max(1, len(series)), found, budget=self._settings.false_alarms)
+        starts = [day.start - back * DAY for back in reversed(range(statistics.LAST))]
+        values[self._begun_anew(series, starts, day.end)] = np.nan
+        zone, holidays = self._settings.zone, self._settings.holidays
+        weekdays = [weekday_of((start + DAY / 2).astimezone(zone), holidays) for start in starts]
+        found = statistics.drift(values, samples, weekdays, self._models(store, starts))
+        budget = self._settings.false_alarms / _CHECKS
+        bounds = statistics.drift_bounds(max(1, len(series)), found, budget=budget)
         slides = statistics.drifts(found, bounds)
         results = [
             result
@@ -74,14 +87,19 @@ class DriftCheck:
             for result in _results(one, today[one], found, bounds, bool(slides[place]), place)
         ]
         return CheckRun(
-            check=self.name, results=results, status=worst(results), definition=_DEFINITION,
-            seconds=time.perf_counter() - started, outcome="ok",
+            check=self.name, results=results, status=worst(results) if results else Status.NO_DATA,
+            definition=DEFINITION, seconds=time.perf_counter() - started, outcome="ok",
         )  # fmt: skip
 
-    def _today(self, store: Store, day: Window) -> dict[BandedSeries, _Value]:
+    def _today(self, store: Store, day: Window, quiet: Sequence[Window]) -> dict[BandedSeries, _Value]:
         """The series that are watched, each with its value of the day."""
         length = self._length
-        ends = [day.start + (number + 1) * length for number in range(DAY // length)]
+        least = _FULL * (DAY // length)
+        ends = [
+            end
+            for end in _ends(day.start, length)
+            if not any(one.start < end and end - length < one.end for one in quiet)
+        ]
         with store.reading() as connection:
             windows = markers(connection, self._recommender, bands.MEASURED[BANDS[self.name]], ends, length)
             if not windows:
@@ -100,36 +118,72 @@ class DriftCheck:
             one = BandedSeries.named(name)
             if one.dimension or not one.is_banded(self._settings):
                 continue
-            found[one] = _value(one, added, sums.get(number), one in departed, _FULL * len(ends))
+            of = f"{definitions[number]} {length}"
+            definition = f"{DEFINITION};of={hashlib.sha256(of.encode()).hexdigest()[:12]}"
+            found[one] = _value(one, definition, added, sums.get(number), one in departed, least)
         return found
 
-    def _before(self, store: Store, day: Window, series: Sequence[BandedSeries]) -> tuple[Floats, Floats]:
-        """Values and samples of the series on the days before, oldest first; NaN where there are none."""
+    def _models(self, store: Store, starts: Sequence[datetime]) -> list[int]:
+        """A number for the model that served most on each day, -1 where that is unknown."""
+        ends = [end for start in starts for end in _ends(start, self._length)]
+        with store.reading() as connection:
+            windows = list(self._volume.read(connection, ends, self._length).values())
+            seen = np.unique(np.concatenate([one.series for one in windows])) if windows else np.empty(0, int)
+            names = self._volume.names(connection, seen)
+        models = models_by_day(windows, names, self._length)
+        numbers = {model: number for number, model in enumerate(sorted(set(models.values())))}
+        return [numbers[models[start]] if start in models else -1 for start in starts]
+
+    def _begun_anew(
+        self, series: Sequence[BandedSeries], starts: Sequence[datetime], end: datetime
+    ) -> npt.NDArray[np.bool_]:
+        """Which days (rows, by their starts) began before a known change of a series (columns)."""
+        before = np.zeros((len(starts), len(series)), dtype=np.bool_)
+        for change in self._settings.changes:
+            concerned = np.array([change.concerns(one.metric, end) for one in series], dtype=np.bool_)
+            older = np.array([start < change.at for start in starts], dtype=np.bool_)
+            before |= older[:, None] & concerned[None, :]
+        return before
+
+    def _before(
+        self, store: Store, day: Window, series: Sequence[tuple[BandedSeries, str]]
+    ) -> tuple[Floats, Floats]:
+        """Values and samples of series of these definitions on the days before, oldest first; NaN where there
+        are none."""
         ends = [day.end - back * DAY for back in reversed(range(1, statistics.LAST))]
         with store.reading() as connection:
             kept = self._daily.read(connection, ends, DAY)
             told = [one.series for one in kept.values()]
             names = self._daily.names(connection, np.unique(np.concatenate(told))) if told else {}
         number_of = {BandedSeries.banded(name): number for number, name in names.items()}
-        known = np.array([number_of.get(one, -1) for one in series], dtype=np.int64)
+        known = np.array([number_of.get(one, -1) for one, _ in series], dtype=np.int64)
+        definitions = np.array([definition for _, definition in series], dtype=object)
         order = np.argsort(known, kind="stable")
         rows = np.array([place for place, end in enumerate(ends) if end in kept], dtype=np.int64)
-        found = aligned([kept[end] for end in ends if end in kept], known[order])
+        found = aligned([kept[end] for end in ends if end in kept], known[order], definitions[order])
         values, samples = np.full((2, len(ends), len(series)), np.nan)
         values[np.ix_(rows, order)] = found.value
         samples[np.ix_(rows, order)] = np.where(found.samples > 0, found.samples, np.nan)
         return values, samples
 
 
-def _value(one: BandedSeries, added: Day, place: int | None, departed: bool, least: float) -> _Value:
+def _ends(start: datetime, length: timedelta) -> list[datetime]:
+    """The ends of a day's windows."""
+    return [start + (number + 1) * length for number in range(DAY // length)]
+
+
+def _value(
+    one: BandedSeries, definition: str, added: Day, place: int | None, departed: bool, least: float
+) -> _Value:
     windows = 0 if place is None else int(added.windows[place])
     if departed:
-        return _Value(math.nan, math.nan, "it left its band that day")
+        return _Value(math.nan, math.nan, definition, "it left its band that day")
     if place is None or windows < least or not windows:
-        return _Value(math.nan, math.nan, f"{windows} of the day's windows have a value")
+        return _Value(math.nan, math.nan, definition, f"{windows} of the day's windows have a value")
     samples = float(added.samples[place])
     weighted = one.scale is Scale.SHARE and samples > 0
-    return _Value(float((added.weighted if weighted else added.mean)[place]), samples or math.nan, "")
+    value = float((added.weighted if weighted else added.mean)[place])
+    return _Value(value, samples or math.nan, definition)
 
 
 def _results(
@@ -143,19 +197,19 @@ def _results(
     if not math.isfinite(today.value):
         for metric in (DAILY.name, DRIFT.name):
             yield Result(
-                metric=metric, labels=one.labels, definition=_DEFINITION, status=Status.NO_DATA,
+                metric=metric, labels=one.labels, definition=today.definition, status=Status.NO_DATA,
                 detail=today.why,
             )  # fmt: skip
         return
     yield Result(
-        metric=DAILY.name, labels=one.labels, definition=_DEFINITION, status=Status.OK,
+        metric=DAILY.name, labels=one.labels, definition=today.definition, status=Status.OK,
         value=steady(today.value), samples=None if math.isnan(today.samples) else int(today.samples),
     )  # fmt: skip
     change, days = float(found.change[place]), int(found.days[place])
     if not math.isfinite(change):
         yield Result(
-            metric=DRIFT.name, labels=one.labels, definition=_DEFINITION, status=Status.NO_DATA,
-            samples=days, detail=f"{days} days before can be used, and {statistics.LEAST} are needed",
+            metric=DRIFT.name, labels=one.labels, definition=today.definition, status=Status.NO_DATA,
+            samples=days, detail=_why_not(days),
         )  # fmt: skip
         return
     above = change > 0
@@ -164,7 +218,7 @@ def _results(
     yield Result(
         metric=DRIFT.name,
         labels=one.labels,
-        definition=_DEFINITION,
+        definition=today.definition,
         status=Status.VIOLATED if slides else Status.OK,
         value=steady(change),
         samples=days,
@@ -175,3 +229,9 @@ def _results(
         if slides
         else "",
     )
+
+
+def _why_not(days: int) -> str:
+    if days < statistics.LEAST:
+        return f"{days} days before can be used, and {statistics.LEAST} are needed"
+    return "one of the last four days cannot be used"

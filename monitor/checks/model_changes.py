@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import numpy as np
 
-from monitor.checks.band_series import VOLUME
+from monitor.checks.band_series import DIMENSION, SLICE_VALUE, VOLUME
+from monitor.checks.band_windows import DAY
 from monitor.history.past import PastWindow, SeriesName, aligned
 from monitor.logs.columns import MODEL
 from monitor.results import Window
-
-RECENT = timedelta(days=1)
 
 
 def model_changes(
@@ -27,16 +26,10 @@ def model_changes(
         windows: itself and windows of its past, in any order.
         names: what each series is.
     """
-    models = {
-        number: one.labels.get("value", "")
-        for number, one in names.items()
-        if one.metric == VOLUME
-        and one.labels.get("by") == "requests"
-        and one.labels.get("dimension") == MODEL
-    }
+    models = _models(names)
     ids = np.array(sorted(models), dtype=np.int64)
     recent = sorted(
-        (one for one in windows if window.end - RECENT - window.length <= one.end), key=lambda one: one.end
+        (one for one in windows if window.end - DAY - window.length <= one.end), key=lambda one: one.end
     )
     if len(ids) < 2 or len(recent) < 2:
         return []
@@ -49,3 +42,41 @@ def model_changes(
         for place, number in enumerate(first)
         if place and number != first[place - 1]
     ]
+
+
+def models_by_day(
+    windows: Sequence[PastWindow], names: Mapping[int, SeriesName], length: timedelta
+) -> dict[datetime, str]:
+    """By the start of each day (UTC) the model that took the most requests of it; of two the first by name.
+
+    A day without requests, or without `model` in `slices.by`, is not among them.
+
+    Args:
+        windows: some of the past, in any order.
+        names: what each series is.
+        length: of a window.
+    """
+    models = _models(names)
+    ids = np.array(sorted(models, key=lambda number: models[number]), dtype=np.int64)
+    if not len(ids) or not windows:
+        return {}
+    order = np.argsort(ids)
+    volume = np.empty((len(windows), len(ids)))
+    volume[:, order] = np.nan_to_num(aligned(windows, ids[order]).value)
+    starts = [Window.of(one.end - length, DAY).start for one in windows]
+    days = sorted(set(starts))
+    place = {start: number for number, start in enumerate(days)}
+    added = np.zeros((len(days), len(ids)))
+    np.add.at(added, np.array([place[start] for start in starts]), volume)
+    return {
+        start: models[int(ids[row.argmax()])] for start, row in zip(days, added, strict=True) if row.max() > 0
+    }
+
+
+def _models(names: Mapping[int, SeriesName]) -> dict[int, str]:
+    """The series that count the requests of a model, and its name."""
+    return {
+        number: one.labels.get(SLICE_VALUE, "")
+        for number, one in names.items()
+        if one.metric == VOLUME and one.labels.get("by") == "requests" and one.labels.get(DIMENSION) == MODEL
+    }

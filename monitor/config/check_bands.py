@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Final
 
 from monitor.checks.settings import RecommenderSettings
 from monitor.config.problems import Problem, nearest, show_duration
 from monitor.metrics.catalogue import SPECS
+
+_DAY: Final = timedelta(days=1)
 
 
 def check_bands(where: str, settings: RecommenderSettings, retention: timedelta) -> Iterator[Problem]:
@@ -34,6 +37,12 @@ def check_bands(where: str, settings: RecommenderSettings, retention: timedelta)
             f"{where}.history",
             f"holds fewer than `least` ({bands.least}) windows of {show_duration(settings.window)}: no band "
             "could ever be drawn",
+        )
+    if settings.window < _DAY and _DAY % settings.window != timedelta(0):
+        yield Problem(
+            where,
+            f"windows of {show_duration(settings.window)} do not divide a day, so no day could be judged for "
+            "drift; let `window` be one that does",
         )
     if bands.history > retention:
         yield Problem(

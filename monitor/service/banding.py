@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from monitor.checks import bands, drift
+from monitor.checks.band_windows import DAY
 from monitor.checks.bands import BandCheck
-from monitor.checks.drift import DAY, DriftCheck
+from monitor.checks.drift import DriftCheck
 from monitor.checks.settings import RecommenderSettings
 from monitor.history.reads import Evaluated
 from monitor.history.store import Store
@@ -34,9 +35,9 @@ class Banding:
         if asked is None:
             return
         self._bands = [BandCheck(settings.name, name, asked) for name in bands.MEASURED]
-        if settings.window <= DAY:
+        if DAY % settings.window == timedelta(0):
             self._drifts = [DriftCheck(settings.name, name, asked, settings.window) for name in drift.BANDS]
-        self._days_until: dict[str, datetime] = {}  # check of drift -> the end of the newest day that is done
+        self._caught_up: set[str] = set()  # checks of drift that have judged all days of the past
 
     def turn(
         self,
@@ -61,15 +62,15 @@ class Banding:
                 )  # fmt: skip
                 recorded()
         for each in self._drifts:
-            for day in self._days(each, since):
+            for day, fingerprint in self._days(each, since):
                 if stopping():
                     return True
+                run = each.run(self._store, day, self._quiet)
                 self._store.record_window(
-                    self._settings.name, day, [each.run(self._store, day)],
-                    fingerprint="", rows=0, evaluated_at=now,
-                )  # fmt: skip
-                self._days_until[each.name] = day.end
+                    self._settings.name, day, [run], fingerprint=fingerprint, rows=0, evaluated_at=now
+                )
                 recorded()
+            self._caught_up.add(each.name)
         return False
 
     def _due(self, check: BandCheck, since: datetime) -> list[Evaluated]:
@@ -91,20 +92,35 @@ class Banding:
         ]
         return [one for one in wanted if judged.get(one.window) != one.fingerprint]
 
-    def _days(self, check: DriftCheck, since: datetime) -> list[Window]:
-        """The days that are over and have not been judged: their last window has its band, oldest first."""
-        judged = self._store.evaluated(self._settings.name, drift.BANDS[check.name], start=since)
-        if not judged:
+    def _days(self, check: DriftCheck, since: datetime) -> list[tuple[Window, str]]:
+        """The days that are over and due, oldest first, each with the fingerprint of its windows' bands.
+
+        A day is due where it has not been judged, or where one of its bands has been judged anew.
+        The first time the days of four weeks are looked at; of those before `since`, whose windows do not
+        change any more, the history may have dropped a part.
+        """
+        name, of_bands = self._settings.name, drift.BANDS[check.name]
+        whole = Window.of(since, DAY).start
+        newest = self._store.evaluated(name, of_bands, start=whole)
+        if not newest:
             return []
-        last = Window.of(judged[-1].window.end, DAY).start
-        done = self._days_until.get(check.name)
-        if done is None:
-            name, oldest = self._settings.name, last - _DAYS
-            known = self._store.evaluated(name, check.name, start=oldest)
-            measured = self._store.evaluated(name, bands.MEASURED[drift.BANDS[check.name]], start=oldest)
-            done = known[-1].window.end if known else Window.of(measured[0].window.start, DAY).start
-            self._days_until[check.name] = done
-        return [Window(done + back * DAY, done + (back + 1) * DAY) for back in range((last - done) // DAY)]
+        last = Window.of(newest[-1].window.end, DAY).start
+        first = whole if check.name in self._caught_up else min(whole, last - _DAYS)
+        measured = self._store.evaluated(name, bands.MEASURED[of_bands], start=first)
+        known = {one.window: one for one in self._store.evaluated(name, check.name, start=first)}
+        own: dict[Window, list[str]] = {}
+        for one in self._store.evaluated(name, of_bands, start=first):
+            own.setdefault(Window.of(one.window.start, DAY), []).append(one.fingerprint)
+        begin = Window.of(measured[0].window.start, DAY).start
+        days = [Window(begin + ago * DAY, begin + (ago + 1) * DAY) for ago in range((last - begin) // DAY)]
+        wanted = [(day, _digest(own.get(day, []))) for day in days]
+        return [
+            (day, fingerprint)
+            for day, fingerprint in wanted
+            if day not in known
+            or known[day].definition != drift.DEFINITION
+            or (day.start >= whole and known[day].fingerprint != fingerprint)
+        ]
 
 
 def _with_before(window: Window, own: Mapping[Window, str], length: timedelta) -> str:
@@ -113,5 +129,8 @@ def _with_before(window: Window, own: Mapping[Window, str], length: timedelta) -
         Window(window.start - back * length, window.end - back * length)
         for back in range(bands.REMEMBERED + 1)
     ]
-    content = json.dumps([own.get(one) for one in remembered])
-    return hashlib.sha256(content.encode()).hexdigest()[:32]
+    return _digest([own.get(one) for one in remembered])
+
+
+def _digest(fingerprints: Sequence[str | None]) -> str:
+    return hashlib.sha256(json.dumps(fingerprints).encode()).hexdigest()[:32]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
@@ -15,6 +17,7 @@ from monitor.results import Result, Status, Window
 from tests.checks.banded import HOUR, SHOP, START, hour, measured, of
 
 DAY = timedelta(days=1)
+HALF = DAY / 2  # windows as long as that make the same days in less time
 
 
 def day(number: int) -> Window:
@@ -27,11 +30,23 @@ def share_of(number: int, slope: float = 0.0, since: int = 20) -> float:
     return 0.05 * (1 + noise) * (1 + slope * max(0, number - since + 1))
 
 
-def put_day(store: Store, number: int, share: float, hours: int = 24) -> None:
-    for at in range(number * 24, number * 24 + hours):
-        results = [measured("failure", share, 4000, by="pv"), measured("gini", 0.6, 400)]
-        run = CheckRun(check="exposure", results=results, outcome="ok")
-        store.record_window(SHOP, hour(at), [run], fingerprint=str(at), rows=1, evaluated_at=hour(at).end)
+def put_day(
+    store: Store,
+    number: int,
+    share: float,
+    hours: int = 24,
+    length: timedelta = HOUR,
+    definition: str = "1",
+    more: Iterable[Result] = (),
+) -> None:
+    failure = replace(measured("failure", share, 4000, by="pv"), definition=definition)
+    run = CheckRun(check="exposure", results=[failure, measured("gini", 0.6, 400), *more], outcome="ok")
+    for place in range(hours * HOUR // length):
+        start = START + number * DAY + place * length
+        window = Window(start, start + length)
+        store.record_window(
+            SHOP, window, [run], fingerprint=f"{definition} {share}", rows=1, evaluated_at=window.end
+        )
 
 
 def judge_day(store: Store, check: DriftCheck, number: int) -> CheckRun:
@@ -40,8 +55,8 @@ def judge_day(store: Store, check: DriftCheck, number: int) -> CheckRun:
     return run
 
 
-def a_check(**settings: object) -> DriftCheck:
-    return DriftCheck(SHOP, NAME, BandSettings.model_validate(settings), HOUR)
+def a_check(length: timedelta = HOUR, **settings: object) -> DriftCheck:
+    return DriftCheck(SHOP, NAME, BandSettings.model_validate(settings), length)
 
 
 @pytest.fixture
@@ -50,10 +65,10 @@ def store(tmp_path):
         yield store
 
 
-def days_of(store, check, values, first=0):
+def days_of(store, check, values, length=HOUR):
     runs = []
-    for number, value in enumerate(values, first):
-        put_day(store, number, value)
+    for number, value in enumerate(values):
+        put_day(store, number, value, length=length)
         runs.append(judge_day(store, check, number))
     return runs
 
@@ -129,5 +144,99 @@ def test_slices_and_what_is_not_asked_for_are_left_out(store):
     ]
 
 
-def test_a_day_without_any_window_gives_nothing(store):
-    assert judge_day(store, a_check(), 3).results == []
+def test_a_day_without_any_window_is_not_judged(store):
+    run = judge_day(store, a_check(), 3)
+    assert (run.results, run.status) == ([], Status.NO_DATA)
+
+
+def stepped(number: int) -> float:
+    return share_of(number) * (1.3 if number >= 20 else 1.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (None, Status.VIOLATED),
+        ({"metrics": []}, Status.NO_DATA),
+        ({"metrics": ["failure"]}, Status.NO_DATA),
+        ({"metrics": ["gini"]}, Status.VIOLATED),
+        ({"at": START + timedelta(days=40)}, Status.VIOLATED),  # known, and not yet so
+    ],
+)
+def test_what_a_known_change_did_is_no_drift(store, change, told):
+    known = {"at": START + 20 * DAY, "what": "new home page"} | (change or {})
+    check = a_check(HALF, changes=[known] if change else [])
+    runs = days_of(store, check, [stepped(number) for number in range(23)], length=HALF)
+    found = of(runs[-1], "drift", metric="failure")
+    assert found.status is told
+    assert of(runs[-1], "daily", metric="failure").status is Status.OK
+    if told is Status.NO_DATA:
+        assert found.detail == "0 days before can be used, and 8 are needed"
+
+
+def test_a_series_begins_anew_with_a_known_change_and_is_judged_again(store):
+    change = {"at": START + 5 * DAY + HOUR, "what": "new home page"}
+    check = a_check(HALF, changes=[change])
+    values = [share_of(number) * (1.3 if number >= 5 else 1.0) for number in range(18)]
+    told = [of(run, "drift", metric="failure").status for run in days_of(store, check, values, length=HALF)]
+    assert told == [Status.NO_DATA] * 17 + [Status.OK]  # the day of the change itself is neither
+
+
+def test_holidays_are_like_sundays(store):
+    def value(number):
+        return share_of(number) * (0.6 if number % 7 == 6 or number >= 22 else 1.0)
+
+    days = [f"{START + number * DAY:%Y-%m-%d}" for number in range(22, 25)]
+    runs = days_of(store, a_check(HALF, holidays=days), [value(number) for number in range(25)], length=HALF)
+    assert of(runs[-1], "drift", metric="failure").status is Status.OK
+    assert of(judge_day(store, a_check(HALF), 24), "drift", metric="failure").status is Status.VIOLATED
+
+
+def test_windows_of_maintenance_are_no_part_of_their_day(store):
+    put_day(store, 0, 0.05, hours=20)
+    for at in range(20, 24):
+        run = CheckRun(check="exposure", results=[measured("failure", 0.9, 4000, by="pv")], outcome="ok")
+        store.record_window(SHOP, hour(at), [run], fingerprint=str(at), rows=1, evaluated_at=hour(at).end)
+    night = Window(hour(20).start + HOUR / 2, hour(23).end)
+    quiet = a_check().run(store, day(0), [night])
+    assert of(quiet, "daily", metric="failure").value == pytest.approx(0.05)
+    assert of(quiet, "daily", metric="failure").samples == 20 * 4000
+    assert of(a_check().run(store, day(0)), "daily", metric="failure").value > 0.1
+    most = a_check().run(store, day(0), [Window(hour(11).start, hour(23).end)])
+    assert of(most, "daily", metric="failure").detail == "11 of the day's windows have a value"
+    assert a_check().run(store, day(0), [day(0)]).status is Status.NO_DATA
+
+
+def test_days_of_another_definition_are_not_compared(store):
+    days_of(store, a_check(HALF), [share_of(number) for number in range(20)], length=HALF)
+    put_day(store, 20, share_of(20), length=HALF, definition="2")
+    found = of(judge_day(store, a_check(HALF), 20), "drift", metric="failure")
+    assert (found.status, found.samples) == (Status.NO_DATA, 0)
+    assert of(judge_day(store, a_check(HALF), 20), "drift", metric="gini").status is Status.OK
+
+
+def test_the_step_of_a_new_model_neither_feigns_a_drift_nor_hides_one(store):
+    """A model each week, the last of them 7 % higher and from the day before on; then it slides, or not."""
+    models = ["m0", "m1", "m2", "m3"]
+
+    def put(number, slide):
+        value = (
+            share_of(number) * (1.07 if number >= 21 else 1.0) * 0.97 ** max(0, number - 21 if slide else 0)
+        )
+        model = {"dimension": "model", "value": models[number // 7]}
+        volume = measured("volume", 900.0, 900, by="requests", **model)
+        put_day(store, number, value, length=HALF, more=[volume])
+
+    check, blind = a_check(HALF), a_check(HALF)
+    blind._models = lambda _store, starts: [-1] * len(starts)
+    for number in range(25):
+        put(number, slide=False)
+        judge_day(store, check, number)
+    assert of(check.run(store, day(24)), "drift", metric="failure").status is Status.OK
+    for number in range(22, 25):
+        put(number, slide=True)
+        judge_day(store, check, number)
+    hidden = of(blind.run(store, day(24)), "drift", metric="failure")
+    seen = of(check.run(store, day(24)), "drift", metric="failure")
+    assert abs(hidden.value) < 2
+    assert seen.value < -3

@@ -9,10 +9,11 @@ import pytest
 from monitor.checks import bands, drift
 from monitor.checks.settings import RecommenderSettings
 from monitor.history.store import Store
-from monitor.results import Status
+from monitor.results import Status, Window
 from monitor.service.banding import Banding
 from tests.checks.banded import HOUR, SHOP, START, hour, measured, put
 
+DAY = timedelta(days=1)
 LONG_AGO = START - timedelta(days=400)
 
 
@@ -195,10 +196,48 @@ def test_a_day_that_is_over_is_judged_for_drift_once(store):
     assert len(kept(store, drift.NAME)) == 3
 
 
-def test_windows_longer_than_a_day_have_no_drift(store):
+@pytest.mark.parametrize("window", ["2d", "7h"])
+def test_windows_that_do_not_divide_a_day_have_no_drift(store, window):
     put_hours(store, range(26))
-    assert turn(store, window="2d") is False
+    assert turn(store, window=window) is False
     assert kept(store, drift.NAME) == {}
+
+
+def daily(store, number):
+    """The value of the day, and why it has none."""
+    day = Window(START + number * DAY, START + (number + 1) * DAY)
+    (found,) = [one for one in kept(store, drift.NAME)[day] if one.metric == "daily"]
+    return found.value, found.detail
+
+
+def test_a_day_that_was_judged_while_files_were_missing_is_judged_again(store):
+    put_hours(store, range(48), lambda number: 0.9 if number in (40, 41) else gini(number))
+    banding = Banding(settings(), store)
+    banding.turn(datetime.now(UTC), hour(26).start)
+    assert daily(store, 1) == (None, "it left its band that day")
+    before = kept(store, drift.NAME)
+    put_hours(store, (40, 41), version="late data")
+    banding.turn(datetime.now(UTC), hour(26).start)
+    value, why = daily(store, 1)
+    assert (value, why) == (pytest.approx(0.602, abs=0.001), "")
+    after = kept(store, drift.NAME)
+    assert [window.start for window in after if after[window] != before[window]] == [START + DAY]
+
+
+def test_days_whose_windows_the_history_has_dropped_keep_their_value(store):
+    put_hours(store, range(72))
+    turn(store)
+    before = daily(store, 0)
+    store.drop_before(hour(16).start)
+    turn(store, since=hour(30).start)
+    assert daily(store, 0) == before
+
+
+def test_windows_of_maintenance_are_no_part_of_a_day(store):
+    put_hours(store, range(24), lambda number: 0.9 if number >= 20 else gini(number))
+    quiet = {"from": hour(20).start.isoformat(), "until": hour(23).end.isoformat()}
+    turn(store, maintenance=[quiet])
+    assert daily(store, 0)[0] == pytest.approx(0.602, abs=0.001)
 
 
 def test_windows_of_maintenance_are_no_past_of_a_band(store):
