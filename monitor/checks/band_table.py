@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from monitor.checks.band_series import DIMENSION_OTHER, VOLUME, BandedSeries
 from monitor.checks.band_settings import BandSettings
-from monitor.history.past import Aligned, Floats, PastWindow, SeriesName, aligned
+from monitor.checks.band_windows import Neighbours
+from monitor.history.past import Aligned, Floats, Ints, PastWindow, SeriesName, aligned
+from monitor.statistics.past import NEAR, POINTS, Level
 
 Bools = npt.NDArray[np.bool_]
+_WHOLE: Final = BandedSeries(VOLUME, "requests", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,7 @@ class Table:
     samples: Floats  # [m]
     error: Floats  # [m], half of the interval
     past: Aligned  # [n, m]
+    usual: Bools  # [n, m], where it was away as on every such weekday
 
 
 def tabled(
@@ -32,41 +37,52 @@ def tabled(
     past: Sequence[PastWindow],
     names: Mapping[int, SeriesName],
     settings: BandSettings,
-    same_time: Bools,
+    around: Neighbours,
+    calm: Bools,
 ) -> Table:
     """The series that have a band, with their past.
 
     A slice whose volume was there in at least half of the windows at the same time of day, and has no row
-    now, is there with 0: what is missed must be seen to be gone.
+    now, is there with 0: what is missed must be seen to be gone. So it is 0 in the past as well where it had
+    no row, from its first one on: a scene that is never there on Fridays is not missed on a Friday.
 
     Args:
         now: the window at hand.
         past: n windows before it.
         names: what each series is.
         settings: which series have a band.
-        same_time: which of the past windows are of the same time of day.
+        around: how each of the past windows is related to it.
+        calm: which of them are past, and not left out for maintenance.
     """
     named = {number: BandedSeries.named(name) for number, name in names.items()}
     measured = {number for number in now.series.tolist() if named[number].is_banded(settings)}
-    missed = _missed(now, past, named, settings, same_time)
+    missed = _missed(now, past, named, settings, (around.near == 0) & calm)
     ids = np.array(sorted(measured | missed), dtype=np.int64)
     definitions = dict(zip(now.series.tolist(), now.definition.tolist(), strict=True))
     for window in past if missed else ():
         held = dict(zip(window.series.tolist(), window.definition.tolist(), strict=True))
         definitions = {number: held[number] for number in missed & held.keys()} | definitions
     definition = np.array([definitions[number] for number in ids.tolist()], dtype=object)
-    at_hand = aligned([now], ids)
+    at_hand, before = aligned([now], ids), aligned(past, ids, definition)
+    gone = np.isin(ids, list(missed))
+    usual = np.zeros(before.value.shape, dtype=np.bool_)
+    if missed:
+        there = before.there[:, gone]
+        absent = _absent(past, there, ids[gone], named)
+        before.value[:, gone] = np.where(absent, 0.0, before.value[:, gone])
+        usual[:, gone] = _usual(absent, there, around, calm)
     value, error = at_hand.value[0], np.full(len(ids), np.nan)
     place = np.searchsorted(now.series, ids)
     there = np.isin(ids, now.series)
     error[there] = now.error[place[there]]
-    value[np.isin(ids, list(missed))] = 0.0
+    value[gone] = 0.0
     return Table(
         tuple(named[number] for number in ids.tolist()),
         value,
         at_hand.samples[0],
         error,
-        aligned(past, ids, definition),
+        before,
+        usual,
     )
 
 
@@ -81,7 +97,7 @@ def _missed(
     there = {
         named[number]: value for number, value in zip(now.series.tolist(), now.value.tolist(), strict=True)
     }
-    whole = there.get(BandedSeries(VOLUME, "requests", ""))
+    whole = there.get(_WHOLE)
     if whole is None or np.isnan(whole):  # the window could not be judged, or nobody measured
         return set()
     full = {one.dimension for one in there if one.value == DIMENSION_OTHER}
@@ -96,6 +112,37 @@ def _missed(
         return set()
     often = np.isfinite(aligned(known, ids).value).mean(axis=0) >= 0.5
     return set(ids[often].tolist())
+
+
+def _absent(past: Sequence[PastWindow], there: Bools, ids: Ints, named: Mapping[int, BandedSeries]) -> Bools:
+    """Where a missed series (column) was 0 in a past window (row), since it has no row there.
+
+    The window has to know its whole volume and every value of the dimension, and the series has to be older.
+    """
+    rest_of = {number: one.dimension for number, one in named.items() if one.value == DIMENSION_OTHER}
+    whole = [number for number, one in named.items() if one == _WHOLE]
+    rest = np.array(sorted(rest_of), dtype=np.int64)
+    is_full = aligned(past, rest).there
+    is_rest = np.array(
+        [[rest_of[one] == named[number].dimension for number in ids] for one in rest], np.bool_
+    )
+    known = np.isfinite(aligned(past, np.array(whole)).value)
+    ends = np.array([window.end.timestamp() for window in past])[:, None]
+    is_older = ends > np.where(there, ends, np.inf).min(axis=0)
+    return np.asarray(~there & known & ~(is_full @ is_rest.reshape(-1, len(ids))) & is_older)
+
+
+def _usual(absent: Bools, there: Bools, around: Neighbours, calm: Bools) -> Bools:
+    """Absences that belong to a weekday: the series was away each time that it was this time of this day.
+
+    They are known after as many of them as a weekday has to have, and count although each stood out: else
+    what is never there on Fridays would be missed on every Friday for good.
+    """
+    same_day = around.same_weekday & around.same_day_type
+    same_time = same_day & (around.near == 0) & calm
+    often = absent[same_time].sum(axis=0) >= POINTS[Level.WEEKDAY]
+    every = ~there[same_time].any(axis=0)
+    return np.asarray(absent & (often & every) & (same_day & (np.abs(around.near) <= NEAR))[:, None])
 
 
 def left_out(
@@ -115,7 +162,7 @@ def left_out(
     rows = np.array([row for row, _ in known], dtype=np.int64)
     deviation[np.ix_(rows, order)] = found.value
     departed[np.ix_(rows, order)] = found.violated
-    return deviation, departed
+    return deviation, departed & ~table.usual
 
 
 def begun_anew(table: Table, starts: Sequence[datetime], end: datetime, settings: BandSettings) -> Bools:

@@ -98,7 +98,7 @@ class BandCheck:
         around = around.only(measured.keys())
         past = [measured[end] for end in around.ends]
         calm = np.array([not _is_quiet(end, length, quiet) for end in around.ends], dtype=np.bool_)
-        table = tabled(now, past, names, settings, (around.near == 0) & calm)
+        table = tabled(now, past, names, settings, around, calm)
         before = left_out(table, [judged.get(end) for end in around.ends], told)
         found = self._judge(store, window, table, around, calm, before)
         results = [result for one in found for result in one.results(self._definition)]

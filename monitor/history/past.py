@@ -209,11 +209,15 @@ class PastWindows:
 
 @dataclass(frozen=True, slots=True)
 class Aligned:
-    """What windows (rows) measured of series (columns); NaN, and not violated, where they do not have one."""
+    """What windows (rows) measured of series (columns); NaN, and not violated, where they do not have one.
+
+    `there` is whether a window has a result of the series, be it without a value or of another definition.
+    """
 
     value: Floats
     samples: Floats
     violated: npt.NDArray[np.bool_]
+    there: npt.NDArray[np.bool_]
 
 
 def aligned(
@@ -228,14 +232,15 @@ def aligned(
     """
     shape = len(windows), len(series)
     values, samples = np.full(shape, np.nan), np.full(shape, np.nan)
-    violated = np.zeros(shape, dtype=np.bool_)
+    violated, found = np.zeros((2, *shape), dtype=np.bool_)
     for row, window in enumerate(windows):
         place = np.searchsorted(series, window.series)
         there = place < len(series)
         there[there] = series[place[there]] == window.series[there]
+        found[row, place[there]] = True
         if definition is not None:
             there[there] = definition[place[there]] == window.definition[there]
         values[row, place[there]] = window.value[there]
         samples[row, place[there]] = window.samples[there]
         violated[row, place[there]] = window.violated[there]
-    return Aligned(values, samples, violated)
+    return Aligned(values, samples, violated, found)
