@@ -82,7 +82,7 @@ EXPOSURE_CAUSES: Final = (
     ),
     Cause(
         "users_lost",
-        "fewer users than usual while requests are in their band: ids of users are lost, or some of the users",
+        "fewer users than usual while requests are in their band: ids are lost, or some of the users",
         (Sign("volume", "below", ("users",)),),
         ("traffic_lost", "scene_lost"),
     ),

@@ -93,6 +93,23 @@ def test_the_bounds_are_the_formula():
     assert found.clear[0] == EASIER * found.pair[0]
 
 
+@pytest.mark.parametrize(("first_day", "size"), [(7, 0.5), (22, 0.7)])
+def test_days_that_have_luck_of_their_own_raise_no_alarm_and_an_incident_is_still_seen(first_day, size):
+    """Most of the noise is the day's: all hours of a day are high or low together."""
+    rng = np.random.default_rng(6)
+    weekday, time = hours(first_day + 5)
+    days = np.repeat(rng.normal(size=(first_day + 5, 60)), 24, axis=0)
+    luck = np.sqrt(0.7) * days + np.sqrt(0.3) * noise(rng, days.shape, serial=0.3)
+    values = rng.poisson(2_000 * shape(weekday, time)[:, None] * np.exp(0.03 * luck)).astype(float)
+    values[-2:] *= size
+    judged_hours = range(first_day * 24, len(values))
+    far, df = judged(values, np.full(values.shape, np.nan), weekday, Scale.COUNT, judged_hours)
+    bound = bounds(300 * WEEK, df, budget=BUDGET / 4)
+    fires = decide(far[1:], far[:-1], Bounds(*(one[1:] for one in bound)))
+    assert fires[:-2].sum() == 0
+    assert fires[-1].mean() > 0.95
+
+
 @pytest.mark.parametrize("chance", [1e-2, 1e-5, 1e-9])
 @pytest.mark.parametrize("correlation", [-0.5, 0.0, 0.5, 0.9])
 def test_a_pair_is_beyond_with_the_chance_that_was_asked_for(chance, correlation):
