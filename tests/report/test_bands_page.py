@@ -11,6 +11,7 @@ from monitor.checks.band_settings import BandSettings
 from monitor.config.check import check_config
 from monitor.config.load import load_config
 from monitor.metrics.catalogue import SPECS
+from monitor.service.banding import CHECKS
 from monitor.service.families import all_families
 from monitor.statistics import scales
 from monitor.statistics.false_alarms import EASIER, bounds
@@ -51,9 +52,10 @@ def test_every_number_of_the_page_is_that_of_the_code():
 
 
 def test_the_bounds_of_the_example_are_those_of_a_hundred_series_and_hourly_windows():
-    found = bounds(100 * 168, [70.0], budget=BandSettings().false_alarms)
-    assert f"about {found.single[0]:.1f} and {found.pair[0]:.1f} standard deviations" in PLAIN
-    assert "With 100 series and hourly windows" in PLAIN
+    asked = BandSettings()
+    found = bounds(100 * 168, [asked.history / timedelta(days=1)], budget=asked.false_alarms / len(CHECKS))
+    assert f"about {found.single[0]:.0f} and {found.pair[0]:.1f} standard deviations" in PLAIN
+    assert "With 100 series, hourly windows and four weeks of past" in PLAIN
 
 
 def test_every_gauge_and_every_page_that_is_named_is_there():
