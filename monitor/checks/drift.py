@@ -120,6 +120,11 @@ class DriftCheck:
                 continue
             of = f"{definitions[number]} {length}"
             definition = f"{DEFINITION};of={hashlib.sha256(of.encode()).hexdigest()[:12]}"
+            if (
+                one.scale is Scale.COUNT and len(ends) < DAY // length
+            ):  # what is left says little of the whole
+                found[one] = _Value(math.nan, math.nan, definition, "maintenance took a part of the day")
+                continue
             found[one] = _value(one, definition, added, sums.get(number), one in departed, least)
         return found
 

@@ -207,6 +207,17 @@ def test_windows_of_maintenance_are_no_part_of_their_day(store):
     assert a_check().run(store, day(0), [day(0)]).status is Status.NO_DATA
 
 
+def test_what_counts_has_no_value_of_a_day_with_maintenance(store):
+    for at in range(24):
+        run = CheckRun(
+            check="exposure", results=[measured("volume", 90.0 + at, 90, by="requests")], outcome="ok"
+        )
+        store.record_window(SHOP, hour(at), [run], fingerprint=str(at), rows=1, evaluated_at=hour(at).end)
+    night = a_check().run(store, day(0), [hour(2)])  # nights are quiet: the other hours have more
+    assert of(night, "daily", metric="volume").detail == "maintenance took a part of the day"
+    assert of(a_check().run(store, day(0)), "daily", metric="volume").value == pytest.approx(101.5)
+
+
 def test_days_of_another_definition_are_not_compared(store):
     days_of(store, a_check(HALF), [share_of(number) for number in range(20)], length=HALF)
     put_day(store, 20, share_of(20), length=HALF, definition="2")
