@@ -12,6 +12,7 @@ import yaml
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 RULES: Final = ROOT / "rules" / "alerts"
+_OWN: Final = ("recommender", "instance", "job", "severity", "alertname")  # say nothing of what happened
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0, "y": 31536000.0}
 
 
@@ -45,6 +46,22 @@ class Episode:
     def fires(self, moment: int) -> bool:
         """Whether it fires at a moment."""
         return self.since <= moment and (self.until is None or moment < self.until)
+
+    def fires_within(self, since: int, end: int) -> bool:
+        """Whether it fires at any moment between two, both included."""
+        return self.since <= end and (self.until is None or since < self.until)
+
+
+def told(labels: Mapping[str, str]) -> str:
+    """An alert in a few words: its name, and what its labels say of what happened.
+
+    >>> told({"alertname": "RecsysWindowLate", "recommender": "a", "severity": "ticket"})
+    'RecsysWindowLate'
+    >>> told({"alertname": "RecsysAnomaly", "cause": "few_items"})
+    'RecsysAnomaly (few_items)'
+    """
+    said = [value for name, value in sorted(labels.items()) if name not in _OWN and value]
+    return f"{labels['alertname']} ({', '.join(said)})" if said else labels["alertname"]
 
 
 def read_alerts(folder: Path = RULES) -> list[Alert]:

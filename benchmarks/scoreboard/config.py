@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import dataclass
+from datetime import timedelta
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,12 +13,24 @@ import yaml
 
 from benchmarks.scoreboard.alerts import ROOT
 from monitor.checks.band_settings import SLICED
+from monitor.checks.settings import RecommenderSettings
+from monitor.config.problems import show_duration
 from monitor.simulate.shop import AVAILABLE_FROM, AVAILABLE_UNTIL
 from monitor.simulate.simulation import IMPRESSIONS
 from monitor.simulate.world import World
 
 NAME: Final = "shop"
+LATENESS: Final = 5  # minutes, as is the default
 MAX_WAIT: Final = 40  # minutes; longer than it takes from a window's end to the next file of a log
+JUDGED: Final = timedelta(minutes=LATENESS + MAX_WAIT)
+"""How long after its end a window may be judged."""
+REASONS: Final = {
+    "max_wait": "the last file of an hour comes half an hour after it; who waits for longer is told later",
+    "catch_up": "a new model comes with rows of its training days, and each of those hours would be judged",
+    "metrics.history": "novelty alone looks further back, at a cost in each of thousands of windows",
+    "models.over": "in the rows of a whole day an incident would be a small part for hours, and told late",
+}
+"""Why the config has other numbers than the defaults, where it has them."""
 BLACKLIST: Final = "blacklist.csv"
 _PACKS: Final[dict[str, dict[str, Any]]] = {
     "blacklist": {"blacklist": BLACKLIST},
@@ -26,6 +41,30 @@ _PACKS: Final[dict[str, dict[str, Any]]] = {
     "time": {},
     "arithmetic": {"denominators": [IMPRESSIONS], "underflow": ["score"]},
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """A key whose number is not the default, as both are written, and why."""
+
+    key: str
+    here: str
+    default: str
+    why: str
+
+
+def deviations() -> list[Deviation]:
+    """Where the config differs from the defaults, each with its reason."""
+    here = RecommenderSettings.model_validate(config(World())["recommenders"][0])
+    default = RecommenderSettings(name=NAME, logs=here.logs)
+    return [
+        Deviation(key, _shown(attrgetter(key)(here)), _shown(attrgetter(key)(default)), why)
+        for key, why in REASONS.items()
+    ]
+
+
+def _shown(value: timedelta | int) -> str:
+    return show_duration(value) if isinstance(value, timedelta) else str(value)
 
 
 def write_config(folder: Path, world: World) -> Path:
@@ -53,9 +92,9 @@ def config(world: World) -> dict[str, Any]:
                 "name": NAME,
                 "logs": {log: {"path": f"logs/{log}/*.parquet"} for log in LOGS},
                 "window": "1h",
-                "lateness": "5m",
+                "lateness": f"{LATENESS}m",
                 "max_wait": f"{MAX_WAIT}m",
-                "catch_up": 6,  # or each new model's training days would be judged hour by hour
+                "catch_up": 6,
                 "rules": [
                     {"suite": f"rules/{pack}.yaml", **({"parameters": given} if given else {})}
                     for pack, given in _PACKS.items()

@@ -1,23 +1,24 @@
-"""How many messages an incident is: its alerts, given to a real Alertmanager with the shipped routes."""
+"""Which messages alerts send: they are given to a real Alertmanager with the shipped routes."""
 
 from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from itertools import zip_longest
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
 from benchmarks.scoreboard.alerts import ROOT, Episode, seconds
+from benchmarks.scoreboard.inhibition import Inhibition
+from benchmarks.scoreboard.messages import Change, Group, Labels, Message, Pace, sent
 from benchmarks.scoreboard.servers import ask, program, serving
 
 CONFIG: Final = ROOT / "deploy" / "alertmanager.yml"
-Group = tuple[str, tuple[tuple[str, str], ...]]  # receiver, the labels that its alerts have in common
 _SECONDS: Final = 10.0
 _SETTLES: Final = 0.2  # the part that holds alerts back learns of them apart from the part that groups
 _FAR: Final = timedelta(hours=1)
@@ -43,42 +44,39 @@ def alertmanager() -> Iterator[str]:
             yield url
 
 
-def notified(url: str, episodes: Sequence[Episode], since: int) -> set[Group]:
-    """Every group that sends a message from `since` on: alerts not held back, for as long as it waits first.
+def messages(url: str, episodes: Sequence[Episode], since: int, end: int) -> list[Message]:
+    """Every message that these alerts send from `since` to `end`.
 
-    The alerts are given as they come and go, in their order but not at their pace. Those meant for a machine
-    (severity `none`) are given too, for what they hold back; their own group does not count.
+    A real Alertmanager is given the alerts as they come and go, in their order but not at their pace, and
+    says how it groups them and what it holds back; `messages.sent` has the pace. Alerts meant for a machine
+    (severity `none`) are given for what they hold back: nobody reads their own messages.
     """
-    waits, found = _waits(), set()
-    active: dict[Group, int] = {}
-    changes = {max(one.since, since) for one in episodes} | {one.until for one in episodes if one.until}
-    moments = sorted(one for one in changes if one >= since)
+    moments = {max(one.since, since) for one in episodes} | {one.until for one in episodes if one.until}
     try:
-        for moment, following in zip_longest(moments, moments[1:]):
-            _post(url, episodes, moment)
-            groups = _active(url, [one for one in episodes if one.fires(moment)])
-            active = {group: active.get(group, moment) for group in groups}
-            found |= {
-                group
-                for group, begun in active.items()
-                if following is None or following - begun >= waits[group[0]]
-            }
+        changes = [_change(url, episodes, one) for one in sorted(moments) if since <= one <= end]
     finally:
         _post(url, episodes, None)
-    return found
+    return sent(changes, paces(), end)
 
 
-def _waits() -> dict[str, float]:
-    """Receiver -> how long its groups wait before they send."""
+def paces() -> dict[str, Pace]:
+    """Receiver -> the pace at which its groups send."""
     root = yaml.safe_load(CONFIG.read_text("utf-8"))["route"]
-    routes = (*root.get("routes", ()), root)
-    return {one["receiver"]: seconds(one.get("group_wait", root["group_wait"])) for one in routes}
+    return {
+        one["receiver"]: Pace(
+            *(
+                seconds(one.get(name, root[name]))
+                for name in ("group_wait", "group_interval", "repeat_interval")
+            )
+        )
+        for one in (*root.get("routes", ()), root)
+    }
 
 
 def _post(url: str, episodes: Sequence[Episode], moment: int | None) -> None:
     """Say of each alert that has come until a moment whether it fires; None: that all are over."""
     now = datetime.now(UTC)
-    states: dict[tuple[tuple[str, str], ...], bool] = {}
+    states: dict[Labels, bool] = {}
     for one in episodes:
         if moment is None or one.since <= moment:
             key = tuple(sorted(one.labels.items()))
@@ -95,24 +93,44 @@ def _post(url: str, episodes: Sequence[Episode], moment: int | None) -> None:
         ask(f"{url}/api/v2/alerts", body=told)
 
 
-def _active(url: str, episodes: Sequence[Episode]) -> set[Group]:
-    """The groups with an alert of these that is not held back, once all of them have been sorted in."""
-    awaited = {tuple(sorted(one.labels.items())) for one in episodes}
+def _change(url: str, episodes: Sequence[Episode], moment: int) -> Change:
+    """The groups from a moment on, once every alert that fires then has been sorted in."""
+    _post(url, episodes, moment)
+    firing = [one.labels for one in episodes if one.fires(moment)]
+    awaited = {tuple(sorted(one.items())) for one in firing}
     end = time.monotonic() + _SECONDS
     while time.monotonic() < end:
-        if awaited <= {tuple(sorted(alert["labels"].items())) for _, alert in _grouped(url)}:
+        if awaited <= {_labels(alert) for _, alert in _grouped(url)}:
             break
         time.sleep(0.02)
     else:
         raise RuntimeError(f"the Alertmanager did not group {len(awaited)} alerts within {_SECONDS:g} s")
     time.sleep(_SETTLES)
-    return {
-        (group["receiver"]["name"], tuple(sorted(group["labels"].items())))
-        for group, alert in _grouped(url)
-        if tuple(sorted(alert["labels"].items())) in awaited
-        and alert["labels"].get("severity") != "none"
-        and alert["status"]["state"] != "suppressed"
-    }
+    found: dict[Group, list[Labels]] = {}
+    for group, alert in _grouped(url):
+        labels = _labels(alert)
+        if labels in awaited and alert["labels"].get("severity") != "none":
+            if _heard(labels, firing) is (alert["status"]["state"] == "suppressed"):
+                raise RuntimeError(
+                    f"the Alertmanager holds {labels} back, or not, for no reason that is known here"
+                )
+            found.setdefault((group["receiver"]["name"], tuple(sorted(group["labels"].items()))), []).append(
+                labels
+            )
+    return Change(moment, found, partial(_heard, firing=firing))
+
+
+def _heard(labels: Labels, firing: Sequence[Mapping[str, str]]) -> bool:
+    return not any(rule.holds_back(dict(labels), firing) for rule in _inhibitions())
+
+
+@cache
+def _inhibitions() -> tuple[Inhibition, ...]:
+    return tuple(map(Inhibition.read, yaml.safe_load(CONFIG.read_text("utf-8"))["inhibit_rules"]))
+
+
+def _labels(alert: dict[str, Any]) -> Labels:
+    return tuple(sorted(alert["labels"].items()))
 
 
 def _grouped(url: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:

@@ -31,19 +31,33 @@ _HERE: Final = "benchmarks/scoreboard"
 RUN_CODE: Final = (
     "monitor",
     "rules/business",
-    *(f"{_HERE}/{name}.py" for name in ("config", "jobs", "operations", "play", "series", "watched")),
+    *(
+        f"{_HERE}/{name}.py"
+        for name in ("checkpoints", "config", "jobs", "operations", "play", "series", "watched")
+    ),
 )
 JUDGING_CODE: Final = (
     "rules/alerts",
     "deploy/alertmanager.yml",
     *(
         f"{_HERE}/{name}.py"
-        for name in ("alerts", "groups", "openmetrics", "prometheus", "selectors", "verdicts")
+        for name in (
+            "alerts",
+            "groups",
+            "inhibition",
+            "messages",
+            "openmetrics",
+            "prometheus",
+            "selectors",
+            "verdicts",
+        )
     ),
 )
 _NOT_RUN: Final = ("monitor/report/", "monitor/service/templates/", "monitor/service/static/")
 _SERIES: Final = "series.parquet"
 _AFTER: Final = 2  # windows that a run goes on after an incident should have been caught
+_OVER: Final = ("log_stops", "history_full")  # incidents that end by themselves, after `size` hours
+_RECOVERS: Final = 4 * HOUR  # and how long they are watched from then on
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,29 +79,52 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One run: the healthy days of a world, or an incident of some size from where they fork."""
+    """One run: the healthy days of a world, or from where they fork an incident of some size, or nothing.
+
+    A fork is a restart. What comes of that alone is seen where nothing else happens, for so many `hours`.
+    """
 
     plan: Plan
     incident: str = ""
     size: Size = "large"
+    hours: int = 0
+    baseline: Job | None = None
+    """The run that says what an incident has no part in."""
 
     @property
     def name(self) -> str:
         seed = f"seed-{self.plan.world.seed}"
-        return f"{self.incident}-{self.size}-{seed}" if self.incident else f"healthy-{seed}"
+        if self.incident:
+            return f"{self.incident}-{self.size}-{seed}"
+        return f"restart-{self.hours}h-{seed}" if self.hours else f"healthy-{seed}"
+
+    @property
+    def forked(self) -> bool:
+        """Whether it begins where the healthy days fork."""
+        return bool(self.incident or self.hours)
 
     @property
     def begins(self) -> datetime:
         # Nobody watches a recommender that has not shown anything yet.
-        return self.plan.strikes if self.incident else self.plan.world.start + HOUR
+        return self.plan.strikes if self.forked else self.plan.world.start + HOUR
 
     @property
     def ends(self) -> datetime:
         if not self.incident:
-            return self.plan.ends
+            return self.begins + self.hours * HOUR if self.forked else self.plan.ends
         incident: Incident = INCIDENTS[self.incident]
         windows = incident.windows
-        return self.begins + (windows + _AFTER * (1 if windows <= SOON else 4)) * HOUR
+        caught = self.begins + (windows + _AFTER * (1 if windows <= SOON else 4)) * HOUR
+        over = self.over
+        return caught if over is None else max(caught, over + _RECOVERS - (over - self.begins) % -HOUR)
+
+    @property
+    def over(self) -> datetime | None:
+        """When the incident ends by itself; None: it stays."""
+        if self.incident not in _OVER:
+            return None
+        incident: Incident = INCIDENTS[self.incident]
+        return self.begins + incident.sizes[self.size] * HOUR
 
     def series(self, work: Path) -> Path:
         """Where its series are once it is done."""
@@ -113,7 +150,12 @@ def run(job: Job, work: Path, say: Callable[[str], None] | None = None) -> float
     """
     _settle(work / "monitor.log")
     say = say or (lambda text: print(text, file=sys.stderr, flush=True))
-    return _incident(job, work) if job.incident else _healthy(job, work, say)
+    live = work / f"live-{job.name}"
+    shutil.rmtree(live, ignore_errors=True)
+    try:
+        return _forked(job, work, live) if job.forked else _healthy(job, work, live, say)
+    finally:
+        shutil.rmtree(live, ignore_errors=True)
 
 
 def fork(plan: Plan, work: Path) -> Path:
@@ -121,20 +163,18 @@ def fork(plan: Plan, work: Path) -> Path:
     return work / f"fork-{plan.world.seed}"
 
 
-def _healthy(job: Job, work: Path, say: Callable[[str], None]) -> float:
-    plan, live = job.plan, work / f"live-{job.name}"
-    midnight = work / f"midnight-{plan.world.seed}"
+def _healthy(job: Job, work: Path, live: Path, say: Callable[[str], None]) -> float:
+    plan, midnight = job.plan, work / f"midnight-{job.plan.world.seed}"
     simulation, begin, recorded = Simulation(plan.world), job.begins, None
     if (reached := checkpoints.moment(midnight)) is not None:
         begin, recorded = reached, checkpoints.series(midnight)
         checkpoints.restore(midnight, live)
     else:
-        shutil.rmtree(live, ignore_errors=True)
         write_config(live, plan.world)
     began, first = time.process_time(), begin
     with Watched(live, NAME, begin, recorded) as watched:
         for at in play(watched, simulation, begin, job.ends):
-            if at == plan.strikes:
+            if at == plan.strikes and not fork(plan, work).exists():  # else runs may be at it already
                 checkpoints.save(watched, fork(plan, work))
             if (at - plan.world.start) % timedelta(days=1) == timedelta(0):
                 watched.housekeeping()
@@ -143,24 +183,25 @@ def _healthy(job: Job, work: Path, say: Callable[[str], None]) -> float:
                 day = (at - plan.world.start).days
                 say(f"{job.name}: {day} of {plan.lasts.days} days, {spent:.1f} s an hour")
         watched.recorded.write(job.series(work))
-    shutil.rmtree(live)
     shutil.rmtree(midnight, ignore_errors=True)
     return (time.process_time() - began) / max(1, (job.ends - first) // HOUR)
 
 
-def _incident(job: Job, work: Path) -> float:
-    plan, live = job.plan, work / f"live-{job.name}"
-    incident: Incident = INCIDENTS[job.incident]
-    size, since = incident.sizes[job.size], plan.strikes
+def _forked(job: Job, work: Path, live: Path) -> float:
+    plan, since = job.plan, job.begins
     checkpoints.restore(fork(plan, work), live)
     recorded = checkpoints.series(fork(plan, work))
-    simulation = Struck(Simulation(plan.world), incident, size, since)
+    simulation, operations = Simulation(plan.world), []
+    if job.incident:
+        incident: Incident = INCIDENTS[job.incident]
+        size = incident.sizes[job.size]
+        simulation = Struck(simulation, incident, size, since)
+        operations = [operation(incident, size, since)]
     began = time.process_time()
     with Watched(live, NAME, since, recorded) as watched:
-        for _ in play(watched, simulation, since, job.ends, operation(incident, size, since)):
+        for _ in play(watched, simulation, since, job.ends, *operations):
             pass
         watched.recorded.write(job.series(work))
-    shutil.rmtree(live)
     return (time.process_time() - began) / ((job.ends - job.begins) // HOUR)
 
 

@@ -5,46 +5,83 @@ from __future__ import annotations
 import os
 import platform
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from string import Template
 from typing import Final
 
 from benchmarks.scoreboard.alerts import ROOT
-from benchmarks.scoreboard.jobs import Plan
-from benchmarks.scoreboard.outcomes import Health, Outcome, incident_of
+from benchmarks.scoreboard.config import JUDGED, deviations
+from benchmarks.scoreboard.jobs import Job, Plan
+from benchmarks.scoreboard.outcomes import Health, Outcome, missed
 from benchmarks.scoreboard.servers import version
 from monitor import __version__
-from monitor.simulate.incidents.incident import SIZES
+from monitor.simulate.incidents.catalogue import INCIDENTS
+from monitor.simulate.incidents.incident import SIZES, Size
 
 PAGE: Final = ROOT / "docs" / "scoreboard.md"
 _TEMPLATE: Final = Path(__file__).with_name("page.md")
 _BAR: Final = (
-    "The bar: every incident of middle and large size, and a hard one of any size, caught in time by an "
-    "alert that names the cause; one group of messages for an incident; healthy days without a page, "
-    "and with one ticket a week at most."
+    "The bar: every incident of middle and large size, and a hard one of any size, told in time by an alert "
+    "that names the cause; one group of messages for an incident; what is over resolves; a restart changes "
+    "nothing; healthy days without a page, and in each world with one ticket a week at most."
 )
 
 
-def write(
-    plans: Sequence[Plan],
-    outcomes: Sequence[Outcome],
-    healthy: Sequence[Health],
-    misses: Sequence[str],
-    seconds: float,
-    page: Path = PAGE,
-) -> str:
-    """Write the page; its text. `seconds`: of the processor, for a simulated hour."""
+@dataclass(frozen=True, slots=True)
+class Found:
+    """All that the page tells.
+
+    `restarts`: for each restart, the alerts that fire because of it, or no longer. `failed`: each run that
+    did not end well, with why. `seconds`: of the processor, for a simulated hour. `other_code`: whether some
+    of the runs were made by other code than there is now.
+    """
+
+    plans: Sequence[Plan]
+    outcomes: Sequence[Outcome]
+    healthy: Sequence[Health]
+    restarts: Mapping[Job, Sequence[str]]
+    failed: Mapping[Job, str]
+    seconds: float
+    other_code: bool = False
+
+    @property
+    def misses(self) -> list[str]:
+        """Every way in which the bar is missed."""
+        return [
+            *(f"{job.name}: the run failed: {why}" for job, why in self.failed.items()),
+            *missed(self.outcomes, self.healthy),
+            *(f"{job.name}: changes {', '.join(alerts)}" for job, alerts in self.restarts.items() if alerts),
+        ]
+
+    def by_incident(self) -> Iterator[tuple[str, dict[Size, list[Outcome]]]]:
+        """The outcomes of each incident and size, in the order in which they were given."""
+        failed = (job.incident for job in self.failed if job.incident)
+        for name in dict.fromkeys((*(one.job.incident for one in self.outcomes), *failed)):
+            runs = [one for one in self.outcomes if one.job.incident == name]
+            yield name, {size: [one for one in runs if one.job.size == size] for size in SIZES}
+
+    def failures(self, name: str, size: Size) -> int:
+        """How many runs of an incident and size failed."""
+        return sum((job.incident, job.size) == (name, size) for job in self.failed)
+
+
+def write(found: Found, page: Path = PAGE) -> str:
+    """Write the page; its text."""
     parts = {
-        "summary": _summary(outcomes, healthy, misses),
-        "incidents": _incidents(outcomes),
-        "beside": _beside(outcomes),
-        "healthy": _healthy(healthy),
-        "unseen": _unseen(outcomes),
-        "strikes": [_span(plans[0])],
-        "worlds": _worlds(plans),
-        "versions": _versions(seconds),
+        "summary": _summary(found),
+        "incidents": _incidents(found),
+        "beside": _beside(found),
+        "aftermath": _aftermath(found),
+        "healthy": _healthy(found),
+        "unseen": _unseen(found),
+        "config": _config(),
+        "judged": [f"{JUDGED / timedelta(minutes=1):g}"],
+        "strikes": [_strikes(found.plans)],
+        "worlds": _worlds(found.plans),
+        "versions": _versions(found.seconds),
     }
     text = Template(_TEMPLATE.read_text("utf-8")).substitute(
         {name: "\n".join(lines) for name, lines in parts.items()}
@@ -53,84 +90,115 @@ def write(
     return text
 
 
-def _summary(outcomes: Sequence[Outcome], healthy: Sequence[Health], misses: Sequence[str]) -> Iterator[str]:
-    yield "| incidents | runs | caught in time |"
-    yield "|---|---:|---:|"
+def _summary(found: Found) -> Iterator[str]:
+    if found.other_code:
+        yield "**Not of one piece: not all of these runs were made by the code as it is now.**\n"
+    yield "| incidents | runs | caught in time | failed |"
+    yield "|---|---:|---:|---:|"
     for size in SIZES:
-        runs = [one for one in outcomes if one.job.size == size]
-        yield f"| {size} | {len(runs)} | {sum(one.in_time for one in runs)} |"
-    weeks = sum(one.weeks for one in healthy)
-    pages, tickets = sum(len(one.pages) for one in healthy), sum(len(one.tickets) for one in healthy)
+        runs = [one for one in found.outcomes if one.job.size == size]
+        failed = sum(bool(job.incident) and job.size == size for job in found.failed)
+        yield f"| {size} | {len(runs) + failed} | {sum(one.in_time for one in runs)} | {failed} |"
+    weeks = sum(one.weeks for one in found.healthy)
+    pages, tickets = (
+        sum(len(one.pages) for one in found.healthy),
+        sum(len(one.tickets) for one in found.healthy),
+    )
     yield f"\nHealthy: {weeks:.1f} weeks with {pages} pages and {tickets} tickets."
     yield f"\n{_BAR}\n"
+    misses = found.misses
     yield f"**The bar is missed in {len(misses)} points:**\n" if misses else "**The bar is met.**"
     yield from (f"- {one}" for one in misses)
 
 
-def _incidents(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    yield f"| incident | {' | '.join(SIZES)} | smallest size caught | caught by | groups |"
-    yield f"|---|{'---|' * len(SIZES)}---|---|---:|"
-    for name, runs in _by_incident(outcomes):
-        of_size = {size: [one for one in runs if one.job.size == size] for size in SIZES}
-        caught = [size for size, some in of_size.items() if some and all(one.in_time for one in some)]
-        alerts = Counter(alert for one in runs for alert in one.caught_by)
+def _incidents(found: Found) -> Iterator[str]:
+    yield f"| incident | {' | '.join(SIZES)} | smallest size caught | told by | groups | messages |"
+    yield f"|---|{'---|' * len(SIZES)}---|---|---:|---:|"
+    for name, of_size in found.by_incident():
+        runs = [one for some in of_size.values() for one in some]
+        alerts = Counter(one.catch.alert for one in runs if one.catch is not None and one.in_time)
         cells = [
             name,
-            *map(_cell, of_size.values()),
-            caught[0] if caught else "-",
+            *(_cell(some, found.failures(name, size)) for size, some in of_size.items()),
+            _smallest(found, name, of_size),
             ", ".join(alert for alert, _ in alerts.most_common()) or "-",
-            str(max(one.groups for one in runs)),
+            str(max((one.groups for one in runs), default=0)),
+            str(max((one.messages for one in runs), default=0)),
         ]
         yield f"| {' | '.join(cells)} |"
 
 
-def _by_incident(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, list[Outcome]]]:
-    """The runs of each incident, in the order in which they were given."""
-    for name in dict.fromkeys(one.job.incident for one in outcomes):
-        yield name, [one for one in outcomes if one.job.incident == name]
-
-
-def _cell(runs: Sequence[Outcome]) -> str:
-    if not runs:
+def _cell(runs: Sequence[Outcome], failed: int) -> str:
+    if not runs and not failed:
         return "not run"
-    windows = [one.windows for one in runs if one.windows is not None]
-    caught = f"{sum(one.in_time for one in runs)} of {len(runs)}"
-    return f"{caught}, {max(windows)} w" if windows else caught
+    minutes = [one.catch.minutes for one in runs if one.catch is not None]
+    told = [f"{sum(one.in_time for one in runs)} of {len(runs) + failed}"]
+    told += [f"{max(minutes)} min"] if minutes else []
+    return ", ".join(told + ([f"{failed} failed"] if failed else []))
 
 
-def _beside(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    yield "| incident | beside what caught it, and in how many runs |"
+def _smallest(found: Found, name: str, of_size: Mapping[Size, Sequence[Outcome]]) -> str:
+    """The smallest size from which on everything that was run was caught."""
+    smallest = "-"
+    for size, runs in reversed([*of_size.items()]):
+        if found.failures(name, size) or not all(one.in_time for one in runs):
+            break
+        smallest = size if runs else smallest
+    return smallest
+
+
+def _beside(found: Found) -> Iterator[str]:
+    yield "| incident | beside what is named there, and in how many runs |"
     yield "|---|---|"
-    for name, runs in _by_incident(outcomes):
-        alerts = Counter(alert for one in runs for alert in one.beside)
+    for name, of_size in found.by_incident():
+        alerts = Counter(alert for runs in of_size.values() for one in runs for alert in one.beside)
         yield f"| {name} | {', '.join(f'{alert} {count}' for alert, count in alerts.most_common()) or '-'} |"
 
 
-def _healthy(healthy: Sequence[Health]) -> Iterator[str]:
+def _aftermath(found: Found) -> Iterator[str]:
+    ended = [(one, one.aftermath) for one in found.outcomes if one.aftermath is not None]
+    if not ended:
+        yield "Nothing of what was run and told ends by itself."
+        return
+    yield "| run | minutes from the end to when the last alert resolved | still firing when the run ended |"
+    yield "|---|---:|---|"
+    for one, after in ended:
+        yield f"| {one.job.name} | {after.minutes} | {', '.join(after.still) or '-'} |"
+
+
+def _healthy(found: Found) -> Iterator[str]:
     yield "| world | weeks | pages | tickets | tickets a week |"
     yield "|---|---:|---:|---:|---:|"
-    for one in healthy:
+    for one in found.healthy:
         tickets = len(one.tickets)
         name = one.job.name.removeprefix("healthy-")
         yield f"| {name} | {one.weeks:.1f} | {len(one.pages)} | {tickets} | {tickets / one.weeks:.2f} |"
-    alerts = Counter(alert for one in healthy for some in (one.pages, *one.tickets) for alert in some)
+    alerts = Counter(alert for one in found.healthy for some in (one.pages, *one.tickets) for alert in some)
     if alerts:
         yield ""
     yield from (f"- {alert}: {count}" for alert, count in alerts.most_common())
 
 
-def _unseen(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    found = [
+def _unseen(found: Found) -> Iterator[str]:
+    lines = [
         f"- {name}, {size}: {why}"
-        for name, runs in _by_incident(outcomes)
-        for size, why in incident_of(runs[0].job).unseen.items()
+        for name, _ in found.by_incident()
+        for size, why in INCIDENTS[name].unseen.items()
     ]
-    yield from found or ["Nothing of what was run."]
+    yield from lines or ["Nothing of what was run."]
 
 
-def _span(plan: Plan) -> str:
-    days, rest = divmod(plan.fork.total_seconds(), 86400)
-    return f"{days:.0f} days and {rest / 3600:.0f} hours"
+def _config() -> Iterator[str]:
+    yield "| key | here | default | why |"
+    yield "|---|---|---|---|"
+    for one in deviations():
+        yield f"| `{one.key}` | {one.here} | {one.default} | {one.why} |"
+
+
+def _strikes(plans: Sequence[Plan]) -> str:
+    return ", ".join(
+        f"{plan.strikes:%A %H:%M} (seed {plan.world.seed}, day {plan.fork.days})" for plan in plans
+    )
 
 
 def _worlds(plans: Sequence[Plan]) -> Iterator[str]:

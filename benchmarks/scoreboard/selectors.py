@@ -23,7 +23,7 @@ class Selector:
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether it selects the series of its name with these labels; a label that is absent is empty."""
-        return all(_fits(labels.get(label, ""), kind, value) for label, kind, value in self.matchers)
+        return all(fits(labels.get(label, ""), kind, value) for label, kind, value in self.matchers)
 
 
 def selectors(expressions: Iterable[str]) -> dict[str, list[Selector]]:
@@ -41,7 +41,12 @@ def lookback(
     return max((one.back for one in known.get(name, ()) if one.matches(labels)), default=None)
 
 
-def _fits(value: str, kind: str, asked: str) -> bool:
+def fits(value: str, kind: str, asked: str) -> bool:
+    """Whether a label's value is as a matcher of Prometheus or Alertmanager asks; `kind`: = != =~ or !~.
+
+    >>> fits("abc", "=~", "a.c|x"), fits("abc", "!=", "abc"), fits("", "!~", "a.*")
+    (True, False, True)
+    """
     if kind in ("=", "!="):
         return (value == asked) is (kind == "=")
     return (re.fullmatch(asked, value) is not None) is (kind == "=~")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from benchmarks.scoreboard.__main__ import main
-from benchmarks.scoreboard.jobs import Job, Plan
-from benchmarks.scoreboard.workers import work_on
 from monitor.simulate.world import Scene, World
 from tests.conftest import need
 
@@ -20,16 +17,18 @@ TINY = World(
 ASKED = ["--days", "0.125", "--seeds", "1", "--sizes", "small", "--only", "blacklist", "--processes", "1"]
 
 
+@pytest.mark.timeout(900)
 def test_one_row_of_a_blacklisted_item_pages_and_what_is_finished_is_not_done_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("benchmarks.scoreboard.__main__.digest", lambda *_: "code")  # as if nobody edits it
     for program in ("prometheus", "promtool", "prometheus-alertmanager"):
         need(program, "prometheus")
     assert main(ASKED, TINY, tmp_path) == 0
     text = capsys.readouterr().out
     assert "**The bar is met.**" in text
-    assert "| blacklist | 1 of 1, 1 w | not run | not run | small |" in text
-    assert "RecsysHardRuleViolated (blacklist) | 1 |" in text
+    assert "| blacklist | 1 of 1, 76 min | not run | not run | small |" in text
+    assert "RecsysHardRuleViolated (blacklist) | 1 | 1 |" in text
     assert "with 0 pages and 0 tickets." in text
 
     (work,) = (path for path in tmp_path.iterdir() if path.is_dir())
@@ -39,8 +38,3 @@ def test_one_row_of_a_blacklisted_item_pages_and_what_is_finished_is_not_done_ag
     assert "runs, about" not in capsys.readouterr().err
     after = {path.name: path.stat().st_mtime for path in work.iterdir()}
     assert {name for name in after if after[name] != before[name]} == {"scoreboard.md"}
-
-
-def test_an_incident_without_its_healthy_days_is_a_run_that_failed(tmp_path: Path) -> None:
-    job = Job(Plan(TINY, timedelta(days=1), timedelta(hours=2)), "blacklist", "small")
-    assert list(work_on([job], tmp_path, 1)) == [(job, "its healthy days are not there")]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from benchmarks.scoreboard.alerts import Episode, read_alerts
-from benchmarks.scoreboard.groups import alertmanager, notified
+from benchmarks.scoreboard.groups import alertmanager, messages
+from benchmarks.scoreboard.messages import Message
 from benchmarks.scoreboard.openmetrics import Target
 from benchmarks.scoreboard.prometheus import episodes, make_blocks
 from benchmarks.scoreboard.series import Key, Recorded
@@ -19,6 +21,12 @@ MINUTE = 60
 
 def minutes(moment: int | None, first: int) -> int | None:
     return None if moment is None else moment // MINUTE - first
+
+
+def keeps(name: str) -> int:
+    """Minutes for which an alert keeps firing."""
+    (found,) = (one.keep for one in read_alerts() if one.name == name)
+    return int(found) // 60
 
 
 def violated(rule: str, kind: str, since: int, until: int, first: int, last: int) -> Recorded:
@@ -48,8 +56,8 @@ def test_each_run_has_its_own_alerts_and_the_time_that_they_fire() -> None:
         for name, some in found.items()
     }
     assert told == {
-        "one": [("RecsysHardRuleViolated", "page", 20, 30)],
-        "two": [("RecsysSoftRuleViolated", "ticket", 40, 65)],  # it keeps firing for 15 minutes
+        "one": [("RecsysHardRuleViolated", "page", 20, 30 + keeps("RecsysHardRuleViolated"))],
+        "two": [("RecsysSoftRuleViolated", "ticket", 40, 50 + keeps("RecsysSoftRuleViolated"))],
         "none": [],
     }
     assert found["one"][0].labels["recommender"] == "one"
@@ -72,7 +80,7 @@ def test_a_counter_of_the_day_before_is_known_where_an_alert_reads_it() -> None:
     assert [one.name for one in found["new"]] == ["RecsysHardRuleViolated"]
 
 
-def test_a_series_that_is_gone_ends_its_alert_at_once_and_none_fires_before_the_run_begins() -> None:
+def test_a_series_that_is_gone_ends_its_alert_and_none_fires_before_the_run_begins() -> None:
     need("promtool", "prometheus")
     labels = (("recommender", "shop"), ("rule", "blacklist"), ("kind", "hard"))
     status: Key = ("recsys_rule_status", (*labels, ("status", "violated")))
@@ -85,11 +93,13 @@ def test_a_series_that_is_gone_ends_its_alert_at_once_and_none_fires_before_the_
     risen.take(DAY + 10, {total: 1.0})
     targets = [Target("gone", gone, DAY, DAY + 100), Target("risen", risen, DAY + 60, DAY + 100)]
     found = episodes(targets, read_alerts())
-    assert [(minutes(one.since, DAY), minutes(one.until, DAY)) for one in found["gone"]] == [(10, 20)]
+    assert [(minutes(one.since, DAY), minutes(one.until, DAY)) for one in found["gone"]] == [
+        (10, 20 + keeps("RecsysHardRuleViolated"))
+    ]
     assert found["risen"] == []
 
 
-def test_text_that_is_no_openmetrics_is_an_error(tmp_path) -> None:
+def test_text_that_is_no_openmetrics_is_an_error(tmp_path: Path) -> None:
     need("promtool", "prometheus")
     (tmp_path / "bad.om").write_text("recsys_x{ 1\n# EOF\n", "utf-8")
     with pytest.raises(RuntimeError, match="promtool"):
@@ -109,6 +119,15 @@ def alert(name: str, severity: str, since: int, until: int | None, **labels: str
     )
 
 
+def sent(url: str, episodes: list[Episode], since: int = 0, end: int = 500) -> list[tuple[float, str, str]]:
+    """Minute, receiver and the names of what is told, of each message."""
+    found: list[Message] = messages(url, episodes, since * MINUTE, end * MINUTE)
+    return [
+        (one.moment / MINUTE, one.receiver, " ".join(dict(labels)["alertname"] for labels in one.told))
+        for one in found
+    ]
+
+
 def test_a_page_holds_back_the_tickets_of_its_recommender_alone(url: str) -> None:
     incident = [
         alert("RecsysHardRuleViolated", "page", 10, None, recommender="a", rule="r"),
@@ -116,31 +135,36 @@ def test_a_page_holds_back_the_tickets_of_its_recommender_alone(url: str) -> Non
         alert("RecsysSoftRuleViolated", "ticket", 12, None, recommender="a", rule="s"),
         alert("RecsysWatchdog", "none", 0, None),
     ]
-    page = ("page", (("recommender", "a"),))
-    assert notified(url, incident, 9 * MINUTE) == {page}
+    page = [(10.5, "page", "RecsysHardRuleViolated"), (255.5, "page", "RecsysHardRuleViolated")]
+    assert sent(url, incident, 9) == page
     elsewhere = alert("RecsysAnomaly", "ticket", 10, 90, recommender="b", cause="other")
-    assert notified(url, [*incident, elsewhere], 9 * MINUTE) == {page, ("ticket", (("recommender", "b"),))}
+    assert sent(url, [*incident, elsewhere], 9) == sorted([*page, (15, "ticket", "RecsysAnomaly")])
 
 
-def test_many_tickets_are_one_group_and_one_that_is_over_at_once_sends_nothing(url: str) -> None:
-    many = [alert("RecsysAnomaly", "ticket", 10, 90, recommender="a", cause=str(n)) for n in range(5)]
-    ticket = ("ticket", (("recommender", "a"),))
-    assert notified(url, many, 0) == {ticket}
+def test_maintenance_holds_back_and_tells_nobody(url: str) -> None:
+    quiet = alert("RecsysMaintenance", "none", 10, 60, recommender="a")
+    one = alert("RecsysAnomaly", "ticket", 10, None, recommender="a", cause="other")
+    assert sent(url, [quiet, one]) == [(75, "ticket", "RecsysAnomaly")]
+
+
+def test_many_tickets_are_one_message_and_one_that_is_over_at_once_sends_none(url: str) -> None:
+    many = [alert("RecsysAnomaly", "ticket", 10, 90, recommender="a", cause=str(n)) for n in range(3)]
+    assert sent(url, many) == [(15, "ticket", "RecsysAnomaly RecsysAnomaly RecsysAnomaly")]
     short = [alert("RecsysAnomaly", "ticket", 10, 12, recommender="a", cause="other")]
-    assert notified(url, short, 0) == set()
+    assert sent(url, short) == []
     again = [alert("RecsysAnomaly", "ticket", 30, 60, recommender="a", cause="other")]
-    assert notified(url, [*short, *again], 0) == {ticket}
+    assert sent(url, [*short, *again]) == [(35, "ticket", "RecsysAnomaly")]
 
 
 def test_a_ticket_that_comes_long_before_the_page_is_a_message_of_its_own(url: str) -> None:
     ticket = alert("RecsysAnomaly", "ticket", 10, None, recommender="a", cause="other")
     page = alert("RecsysHardRuleViolated", "page", 60, None, recommender="a", rule="r")
-    assert {receiver for receiver, _ in notified(url, [ticket, page], 0)} == {"ticket", "page"}
+    assert [receiver for _, receiver, _ in sent(url, [ticket, page], end=100)] == ["ticket", "page"]
     soon = alert("RecsysHardRuleViolated", "page", 11, None, recommender="a", rule="r")
-    assert {receiver for receiver, _ in notified(url, [ticket, soon], 0)} == {"page"}
+    assert [receiver for _, receiver, _ in sent(url, [ticket, soon], end=100)] == ["page"]
 
 
 def test_what_fired_before_the_incident_and_is_over_then_counts_no_more(url: str) -> None:
     before = alert("RecsysAnomaly", "ticket", 10, 50, recommender="a", cause="other")
-    assert notified(url, [before], 60 * MINUTE) == set()
-    assert notified(url, [], 0) == set()
+    assert sent(url, [before], 60) == []
+    assert sent(url, []) == []

@@ -1,0 +1,76 @@
+"""Verdicts: kept line by line, and given to what an incident is compared with first."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from benchmarks.scoreboard.alerts import Episode
+from benchmarks.scoreboard.jobs import Job, Plan
+from benchmarks.scoreboard.messages import Message
+from benchmarks.scoreboard.series import Key, Recorded
+from benchmarks.scoreboard.verdicts import Verdict, Verdicts
+from monitor.simulate.world import World
+from tests.conftest import need
+
+PLAN = Plan(World(), timedelta(days=3), timedelta(days=2))
+RESTART = Job(PLAN, hours=4)
+BLACKLIST = Job(PLAN, "blacklist", "small", baseline=RESTART)
+LINE = {
+    "rules": "a",
+    "name": "blacklist-small-seed-1",
+    "messages": [{"moment": 90, "receiver": "page", "group": [["recommender", "x"]], "told": [[["a", "A"]]]}],
+    "episodes": [{"labels": {"alertname": "A"}, "since": 60, "until": None}],
+    "ordinary": ["B"],
+}
+
+
+def test_verdicts_are_kept_for_the_rules_that_they_were_given_by(tmp_path: Path) -> None:
+    path = tmp_path / "verdicts.jsonl"
+    path.write_text(json.dumps(LINE) + "\n" + json.dumps(LINE | {"name": "healthy-seed-1"})[:40], "utf-8")
+    known = Verdicts(path, "a")
+    assert known[BLACKLIST] == Verdict(
+        "blacklist-small-seed-1",
+        (Episode({"alertname": "A"}, 60, None),),
+        (Message(90, "page", (("recommender", "x"),), ((("a", "A"),),)),),
+        frozenset({"B"}),
+    )
+    assert Job(PLAN) not in known  # its line was cut off
+    assert BLACKLIST not in Verdicts(path, "b")
+    assert list(known.judge([BLACKLIST], tmp_path)) == []
+
+
+def violated(rule: str, minute: int) -> tuple[Key, int]:
+    labels = (("recommender", "shop"), ("rule", rule), ("kind", "hard"), ("status", "violated"))
+    return ("recsys_rule_status", labels), minute
+
+
+def record(job: Job, work: Path, *rules: tuple[Key, int]) -> None:
+    """A run in which these rules are violated from a minute on."""
+    recorded, start = Recorded(), int(PLAN.strikes.timestamp()) // 60
+    for minute in sorted({minute for _, minute in rules} | {-200}):
+        recorded.take(start + minute, {key: 1.0 for key, since in rules if since <= minute})
+    recorded.write(job.series(work))
+
+
+def test_an_incident_has_no_part_in_what_fires_without_it(tmp_path: Path) -> None:
+    for program in ("prometheus", "promtool", "prometheus-alertmanager"):
+        need(program, "prometheus")
+    path = tmp_path / "verdicts.jsonl"
+    record(RESTART, tmp_path, violated("lists", 20))
+    record(BLACKLIST, tmp_path, violated("order", -60), violated("lists", 30), violated("blacklist", 76))
+    judged = list(Verdicts(path, "a").judge([BLACKLIST, RESTART], tmp_path))
+    assert [one.name for one in judged] == [RESTART.name, BLACKLIST.name]
+    restart, incident = judged
+    assert restart.ordinary == frozenset()
+    assert incident.ordinary == {f"RecsysHardRuleViolated ({rule})" for rule in ("lists", "order")}
+    (sent,) = incident.messages
+    assert sent.moment == PLAN.strikes.timestamp() + 76 * 60 + 30
+    assert [dict(labels)["rule"] for labels in sent.told] == ["blacklist"]
+    kept = Verdicts(path, "a")
+    assert [kept[RESTART], kept[BLACKLIST]] == judged
+    with pytest.raises(KeyError):
+        list(Verdicts(path, "other rules").judge([BLACKLIST], tmp_path))

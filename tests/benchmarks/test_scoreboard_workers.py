@@ -1,0 +1,88 @@
+"""Runs over several processes: what fails, what is killed, and what was finished before."""
+
+from __future__ import annotations
+
+import os
+import signal
+from datetime import timedelta
+from pathlib import Path
+from unittest.mock import MagicMock
+
+import pytest
+
+from benchmarks.scoreboard import jobs, workers
+from benchmarks.scoreboard.jobs import Job, Plan
+from benchmarks.scoreboard.play import hours
+from benchmarks.scoreboard.workers import done, seconds, work_on
+from monitor.simulate.world import HOUR, World
+
+PLANS = [Plan(World(seed=seed), timedelta(days=1), timedelta(hours=2)) for seed in range(2)]
+HEALTHY = [Job(plan) for plan in PLANS]
+
+
+def dies(job: Job, work: Path) -> float:
+    """A run whose process is killed: at every try that of the first world, else at the first try."""
+    tries = work / f"tries-{job.name}"
+    with tries.open("a") as file:
+        file.write("x")
+    if job == HEALTHY[0] or tries.read_text() == "x":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return finishes(job, work)
+
+
+def finishes(job: Job, work: Path) -> float:
+    """A run that ends at once."""
+    job.series(work).touch()
+    return 0.5
+
+
+def test_a_run_whose_process_is_killed_is_tried_once_more_and_the_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "run", dies)
+    (first, why), second = work_on(HEALTHY, tmp_path, 1)
+    assert (first, why.partition(":")[0]) == (HEALTHY[0], "BrokenProcessPool")
+    assert second == (HEALTHY[1], "")
+    assert [(tmp_path / f"tries-{job.name}").read_text() for job in HEALTHY] == ["xx", "xx"]
+    assert seconds(tmp_path) == {HEALTHY[1].name: 0.5}
+
+
+def test_what_is_finished_is_not_done_again(tmp_path: Path) -> None:
+    finishes(HEALTHY[0], tmp_path)
+    assert done(HEALTHY[0], tmp_path)
+    assert list(work_on(HEALTHY[:1], tmp_path, 1)) == []
+
+
+def test_what_forks_from_a_world_without_a_fork_is_a_run_that_failed(tmp_path: Path) -> None:
+    forked = [Job(PLANS[0], "blacklist", "small"), Job(PLANS[0], hours=2)]
+    assert list(work_on(forked, tmp_path, 1)) == [(job, "its healthy days are not there") for job in forked]
+
+
+def test_a_run_that_fails_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        assert [path.name for path in tmp_path.glob("live-*")] == ["live-healthy-seed-1"]
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(jobs, "_settle", lambda _log: None)
+    monkeypatch.setattr(jobs, "play", broken)
+    with pytest.raises(RuntimeError, match="broken"):
+        jobs.run(HEALTHY[1], tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_fork_that_is_there_is_not_saved_again_when_the_healthy_days_are_taken_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, saved = HEALTHY[1], list[str]()
+
+    def save(_: object, where: Path) -> None:
+        saved.append(where.name)
+        where.mkdir(exist_ok=True)
+
+    monkeypatch.setattr(jobs, "_settle", lambda _log: None)
+    monkeypatch.setattr(jobs, "Watched", MagicMock())
+    monkeypatch.setattr(jobs, "play", lambda *_: hours(job.begins, job.ends + HOUR))
+    monkeypatch.setattr("benchmarks.scoreboard.checkpoints.save", save)
+    for _ in range(2):
+        jobs.run(job, tmp_path, say=lambda _: None)
+    assert saved == ["fork-1", "midnight-1", "midnight-1"]
