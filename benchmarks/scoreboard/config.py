@@ -15,6 +15,8 @@ from benchmarks.scoreboard.alerts import ROOT
 from monitor.checks.band_settings import SLICED
 from monitor.checks.settings import RecommenderSettings
 from monitor.config.problems import show_duration
+from monitor.simulate.lists import BUCKET
+from monitor.simulate.people import BUCKETS
 from monitor.simulate.shop import AVAILABLE_FROM, AVAILABLE_UNTIL
 from monitor.simulate.simulation import IMPRESSIONS
 from monitor.simulate.world import World
@@ -107,6 +109,7 @@ def config(world: World) -> dict[str, Any]:
                         "name": "ranker",
                         "column": "arm",
                         "split": dict.fromkeys(world.arms, 1),
+                        "buckets": {"column": BUCKET, "count": BUCKETS},
                         "start": world.start.isoformat(),
                     }
                 ],
