@@ -23,7 +23,7 @@ run: .venv/installed ## watch a live demo log; CONFIG=path watches your own
 
 test: .venv/spark ## install the servers and the Spark that the tests use, run every test
 	sh deploy/install-test-services
-	$(BIN)/python -m pytest -q -rs -n 2 --dist loadfile --durations=25 --durations-min=5
+	$(BIN)/python -m pytest -q -rs -n 2 --dist loadfile --no-loadscope-reorder --durations=25 --durations-min=5
 
 lint: .venv/installed ## formatter, linter, types, layers
 	$(BIN)/ruff format --check .
