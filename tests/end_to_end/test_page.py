@@ -67,10 +67,10 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chain]:
         running.append(alertmanager)
         with monitor(folder, {"recommenders": [recommender]}, start=False) as made:
             target = made.url.removeprefix("http://")
-            # RecsysMonitorDown waits for a minute; this test does not.
-            prometheus = Prometheus(folder, target, alertmanager.target, {"RecsysMonitorDown": "3s"})
+            made.start()  # first: until it answers it is down
+            # Not a minute, but longer than Prometheus takes to look at its targets for the first time.
+            prometheus = Prometheus(folder, target, alertmanager.target, {"RecsysMonitorDown": "12s"})
             running.append(prometheus)
-            made.start()
             alertmanager.up()
             prometheus.up()
             first = now.replace(second=0, microsecond=0) - MINUTE
