@@ -155,8 +155,9 @@ def _days(there: Bools, age: Floats) -> Ints:
 def _sd(width: Floats, expected: Floats, typical: Floats, now: Floats, kinds: Ints) -> Floats:
     usual, chance = sampling_sd(typical, kinds), sampling_sd(now, kinds)
     more = np.maximum(chance**2 - usual**2, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        fewer = np.where((kinds == Scale.LEVEL) & (now < typical), typical / now, 1.0)
+    # Of nothing at all there is no value either, and what is expected of it is as wide as ever.
+    less = (kinds == Scale.LEVEL) & (now > 0) & (now < typical)
+    fewer = np.divide(typical, now, out=np.ones_like(typical), where=less)
     wide = np.sqrt(np.maximum(width, usual) ** 2 * fewer + more)
     return np.asarray(np.maximum(wide, smallest_sd(expected, kinds)))
 

@@ -288,3 +288,12 @@ def test_a_shape_of_the_week_does_not_widen_the_band():
     half[-24:] /= 2
     far, _ = judged(half, np.full(half.shape, np.nan), weekday, Scale.COUNT, range(672, 696))
     assert far.max() < -15
+
+
+def test_a_level_of_no_sample_now_keeps_its_band_and_has_no_deviation():
+    values = np.tile(np.linspace(0.4, 0.6, 28)[:, None], 2)
+    found = band(past_of(values, np.full((28, 2), 500.0)), Scale.LEVEL, [0.0, 500.0])
+    lower, upper = limits(found, 5.0)
+    assert (lower[0], upper[0]) == (lower[1], upper[1])
+    assert np.isfinite([lower, upper]).all()
+    assert np.isnan(deviation(found, [np.nan, 0.5])).tolist() == [True, False]

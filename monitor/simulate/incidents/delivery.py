@@ -150,7 +150,10 @@ INCIDENTS: Final = (
         says="Some of the writers fail in silence: their requests are served as ever, and never logged.",
         knob="share of the requests that are missing from the exposures",
         sizes=sizes(0.1, 0.3, 0.7),
-        caught_by=(Caught("RecsysAnomaly", cause="traffic_lost"),),
+        caught_by=(
+            Caught("RecsysAnomaly", cause="traffic_lost"),
+            Caught("RecsysAnomalySevere", cause="traffic_lost"),
+        ),
         deliver=_exposures(lost),
     ),
     Incident(
@@ -162,6 +165,7 @@ INCIDENTS: Final = (
         caught_by=(
             Caught("RecsysAnomaly", cause="scene_lost"),
             Caught("RecsysAnomaly", cause="traffic_lost"),
+            Caught("RecsysAnomalySevere", cause="traffic_lost"),
         ),
         deliver=_exposures(scene_lost),
     ),
