@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from monitor.statistics.chi_square import FEW, ChiSquare, goodness_of_fit, independence, shares
+from monitor.statistics.chi_square import ChiSquare, goodness_of_fit, independence, shares
 from monitor.statistics.counts import Floats, as_counts
 from monitor.statistics.intervals import CONFIDENCE, Interval
 
@@ -57,19 +57,13 @@ def bucket_uniformity(counts: ArrayLike) -> ChiSquare | None:
     A hash that favours some buckets sorts users before any arm is chosen. None where all are empty or
     where there are fewer than two buckets. An empty bucket is a count of 0 and must be given.
 
-    Where a bucket expects fewer than 5 users, neighbours are counted together until each group expects as
-    many: a p that is simulated could never be as small as an alert asks for.
-
     >>> round(bucket_uniformity([90, 110, 105, 95]).p, 6)
     0.475291
 
     Raises ValueError where a count is negative or not finite.
     """
     seen = as_counts(counts)
-    # Groups of as many buckets expect 5 users at least, and those that get one bucket more do so too.
-    as_many = math.ceil(FEW * len(seen) / max(float(seen.sum()), 1.0))
-    groups = np.array_split(seen, len(seen) // as_many) if 0 < 2 * as_many <= len(seen) else [*seen]
-    return goodness_of_fit([float(np.sum(one)) for one in groups], [np.size(one) for one in groups])
+    return goodness_of_fit(seen, np.ones_like(seen))
 
 
 class Orthogonality(NamedTuple):
