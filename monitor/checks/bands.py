@@ -54,7 +54,7 @@ _WEEK: Final = timedelta(days=7)
 _HALF_OF_95: Final = 1.959964  # half of a 95 % interval, in standard errors
 _DUST: Final = 0.001
 """What is no count and rises by less, rises for nobody: from 0, any rise is a large part of what was."""
-_CHECKS: Final = 4  # two of bands and two of drift share the false alarms that are allowed
+CHECKS: Final = 4  # two of bands and two of drift share the false alarms that are allowed
 _OF_OLD: Final = "its last band: what stands out since then leaves too little for another"
 _LEVELS: Final = {
     Level.WEEKDAY: "the same time of the same weekday",
@@ -160,7 +160,7 @@ class BandCheck:
         was, was_out = np.where(kept, stood, was), was_out | kept
         tests = max(1, int((np.isfinite(far) | kept).sum())) * (_WEEK / window.length)
         df = np.where(was_out, np.fmax(settings.history / DAY, made.df), made.df)
-        bound = bounds(tests, df, budget=settings.false_alarms / _CHECKS)
+        bound = bounds(tests, df, budget=settings.false_alarms / CHECKS)
         expected, (lower, upper) = made.expected, limits(made, bound.pair, errors)
         if kept.any():
             ends = [around.ends[place] for place in np.argsort(around.near != 0, kind="stable")]

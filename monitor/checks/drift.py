@@ -37,7 +37,6 @@ OF_FEEDBACK: Final = "drift_feedback"
 BANDS: Final[Mapping[str, str]] = {NAME: bands.NAME, OF_FEEDBACK: bands.OF_FEEDBACK}
 """Of each check of drift the check of bands whose series it watches."""
 DEFINITION: Final = "2"
-_CHECKS: Final = 4  # share the false alarms: two of bands and two of drift
 _FULL: Final = 0.5  # of a day's windows, or it has no value
 
 
@@ -78,7 +77,7 @@ class DriftCheck:
         zone, holidays = self._settings.zone, self._settings.holidays
         weekdays = [weekday_of((start + DAY / 2).astimezone(zone), holidays) for start in starts]
         found = statistics.drift(values, samples, weekdays, self._models(store, starts))
-        budget = self._settings.false_alarms / _CHECKS
+        budget = self._settings.false_alarms / bands.CHECKS
         bounds = statistics.drift_bounds(max(1, len(series)), found, budget=budget)
         slides = statistics.drifts(found, bounds)
         results = [
