@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import ibis.expr.operations as ops
 import ibis.expr.types as ir
-from great_expectations.expectations.expectation import Expectation
 
 from monitor.checks.evidence import columns_of, order_of, readable_rows
+from monitor.checks.ready_rules import (
+    CannotRun,
+    DoesNotApply,
+    NothingThere,
+    Ready,
+    RuleTables,
+    prepared,
+)
 from monitor.checks.rule_tables import LIST_COLUMNS, arrivals, with_list_columns
 from monitor.expectations.engine import Outcome, Rules
-from monitor.expectations.lists import FILES, ListFileError
 from monitor.expectations.messages import shorten
 from monitor.expectations.suites import LoadedRule
 from monitor.results import Result, Status
@@ -28,27 +34,6 @@ if TYPE_CHECKING:
 NAME = "rules"
 METRIC = "rule"
 _OWN = "rule_"
-
-
-@dataclass(slots=True)
-class RuleTables:
-    """The physical name of each table that rules may look at, and why one of them is missing.
-
-    `known` are the columns of the exposures log in any window, not in this one alone.
-    """
-
-    names: dict[str, str] = field(default_factory=dict)
-    missing: dict[str, str] = field(default_factory=dict)
-    known: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class _Ready:
-    """A rule with the expectation of this run: its list file read, its tables named."""
-
-    rule: LoadedRule
-    expectation: Expectation
-    list_version: str | None = None
 
 
 def check_rules(
@@ -91,7 +76,8 @@ def check_rules(
 def make_tables(engine: Engine, rules: Sequence[LoadedRule], tables: WindowTables) -> RuleTables:
     """Make what the loaded rules look at, and nothing else."""
     columns = tables.shared.exposures.columns
-    result = RuleTables(known=frozenset(columns) if tables.known is None else tables.known)
+    known = frozenset(columns) if tables.known is None else tables.known
+    result = RuleTables(known=known, has_files=tables.has_files)
     asked = {rule.table for rule in rules} | {str(rule.kwargs.get("catalog_table", "")) for rule in rules}
     shared = tables.shared
 
@@ -155,13 +141,15 @@ def judge(
         mine = [rule for rule in rules if rule.table == table]
         physical = tables.names.get(table)
         present = rule_engine.columns(physical) if physical else {}
-        ready: list[_Ready] = []
+        ready: list[Ready] = []
         for rule in mine:
             try:
-                ready.append(_prepared(rule, present, tables))
-            except _DoesNotApply as why:
+                ready.append(prepared(rule, present, tables))
+            except DoesNotApply as why:
                 results[rule.name] = _result(rule, Status.UNDEFINED, detail=f"not applicable: {why}")
-            except _CannotRun as why:
+            except NothingThere as why:
+                results[rule.name] = _result(rule, Status.NO_DATA, detail=str(why), samples=0)
+            except CannotRun as why:
                 results[rule.name] = _error(rule, str(why))
         if ready and physical is not None:
             outcomes = rule_engine.judge(physical, [one.expectation for one in ready])
@@ -180,42 +168,6 @@ def judge(
                 in_vain = f"no rule of the pack {pack} can be judged; {results[rule.name].detail}"
                 results[rule.name] = _error(rule, in_vain)
     return [results[rule.name] for rule in rules]
-
-
-class _DoesNotApply(Exception):
-    """Which column, that a pack looks at and nobody has named, the log does not have."""
-
-
-class _CannotRun(Exception):
-    """Why a rule cannot be judged in this window, in a sentence."""
-
-
-def _prepared(rule: LoadedRule, present: Mapping[str, str], tables: RuleTables) -> _Ready:
-    for name in (rule.table, getattr(rule.expectation, "catalog_table", rule.table)):
-        if name not in tables.names:
-            raise _CannotRun(f"needs the table {name}: {tables.missing.get(name, 'there is none')}")
-    for column in rule.columns:
-        if column not in present and rule.expectation.expectation_type != "expect_column_to_exist":
-            needs = LIST_COLUMNS.get(column, ()) if rule.table == "requests" else ()
-            asked = needs or ((f"exposures.{column}",) if rule.table == "exposures" else ())
-            never = [one.removeprefix("exposures.") for one in asked if one.startswith("exposures.")]
-            never = [one for one in never if one not in tables.known]
-            if never and column in rule.assumed:
-                raise _DoesNotApply(f"the exposures log has no column {' and no column '.join(never)}")
-            because = f", which needs {' and '.join(needs)}" if needs else ""
-            raise _CannotRun(f"the table {rule.table} has no column {column}{because}")
-    changes: dict[str, object] = {}
-    version = None
-    path = rule.kwargs.get("list_path")
-    if isinstance(path, str):
-        try:
-            version = FILES.read(path, getattr(rule.expectation, "list_column", "item_id")).version
-        except ListFileError as error:
-            raise _CannotRun(str(error)) from error
-        changes["list_version"] = version
-    if hasattr(rule.expectation, "catalog_table"):
-        changes["catalog_table"] = tables.names[rule.expectation.catalog_table]
-    return _Ready(rule, rule.expectation.copy(update=changes), version)
 
 
 def verdict(rule: LoadedRule, outcome: Outcome) -> Result:
@@ -264,7 +216,7 @@ def _with_evidence(
     rule_engine: Rules,
     table: str,
     present: Mapping[str, str],
-    ready: _Ready,
+    ready: Ready,
     result: Result,
     rows: int,
     salt: str | None,

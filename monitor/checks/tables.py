@@ -47,6 +47,7 @@ class WindowTables:
     catalog: ir.Table | None = None
     future: ir.Table | None = None
     known: frozenset[str] | None = None  # the columns of the exposures in any window, where it is known
+    has_files: bool = True  # some file of the exposures can be read, be it of another window
     dimensions: Callable[[], dict[str, str]] = dict  # the slices, which nobody but the metrics need
     made: list[str] = field(default_factory=list)
 
@@ -75,7 +76,7 @@ def prepare(
 
     loaded = source.load(engine, c.EXPOSURES, window, table="window_exposures")
     if loaded is None:
-        known = source.schema(c.EXPOSURES)
+        known = source.id_types() | source.schema(c.EXPOSURES)
         sliced = settings.slices.columns(c.EXPOSURES)
         loaded = empty_exposures(engine, "window_exposures", sliced, known)
     exposures = engine.view("exposures", loaded)
@@ -137,6 +138,7 @@ def prepare(
         catalog=catalog,
         future=source.load_future(engine, window, table="future_exposures"),
         known=source.known(c.EXPOSURES),
+        has_files=bool(source.logs[c.EXPOSURES].read_entries),
         made=made,
     )
 
@@ -208,7 +210,7 @@ def remembered(
     made += [view]
     table = engine.reader(view, "read_parquet", [str(path) for path in paths], union_by_name=True)
     types = source.id_types()  # they may have become text since, or numbers again
-    ids = {name: table[name].try_cast(types[name]) for name in (c.USER_ID, c.ITEM_ID) if name in types}
+    ids = {name: table[name].try_cast(types.get(name, "string")) for name in (c.USER_ID, c.ITEM_ID)}
     table = table.select(**ids, **{EXPOSURES: table[EXPOSURES]})
     return _summed(table) if len(paths) > 1 else table
 

@@ -94,7 +94,8 @@ BUCKET_P = MetricSpec(
     name="experiment_bucket_p_value",
     help="Bucket uniformity: how likely chance alone fills the hash buckets as unevenly.",
     formula="Pearson's chi-square of the window's users per bucket against equal shares; empty buckets "
-    "count. Users seen in two buckets are left out.",
+    "count. Buckets that expect fewer than 5 users are counted together by lot, for groups of 5. "
+    "Users seen in two buckets are left out.",
     answers="Does the hash that the arms are drawn from favour some buckets?",
     misleads="One look a window: of many windows one in a hundred has p < 0.01 by chance. Look for "
     "windows in a row.",

@@ -110,9 +110,30 @@ def test_huge_counts_are_no_trouble():
 def test_buckets_are_held_against_equal_shares():
     counts = [90, 110, 105, 95]
     assert bucket_uniformity(counts).p == pytest.approx(stats.chisquare(counts).pvalue)
-    skewed = bucket_uniformity([2] * 500 + [4] * 500)
-    assert skewed.method is Method.SIMULATED
     assert bucket_uniformity([3] * 1000).p == 1.0
+    assert bucket_uniformity([3] * 15).method is Method.SIMULATED  # too few users to count buckets together
+
+
+def test_a_broken_hash_of_many_buckets_has_a_p_as_small_as_it_deserves():
+    random = np.random.default_rng(5)
+    counts = random.multinomial(3000, np.tile([0.25, 0.75], 500) / 500)
+    found = bucket_uniformity(counts)
+    assert found.p < 1e-12  # of 5,000 simulated draws none is as far, and p could not be below 2e-4
+    assert bucket_uniformity(random.permutation(counts)) == found
+    assert bucket_uniformity(np.sort(counts)) == found  # the empty ones first
+
+
+@pytest.mark.parametrize(("users", "buckets"), [(60, 120), (200, 120), (2000, 1000)])
+def test_an_even_hash_of_many_buckets_is_accused_as_seldom_as_p_says(users, buckets):
+    random, even = np.random.default_rng(7), np.ones(buckets) / buckets
+    found = []
+    for _ in range(1000):
+        counts = random.multinomial(users, even)
+        # Who counts the buckets that are in a log knows of the others only how many there are.
+        seen = counts[counts > 0]
+        found.append(bucket_uniformity([*seen, *[0] * (buckets - len(seen))]).p)
+    assert 0.05 < np.mean(np.array(found) < 0.1) < 0.2
+    assert np.mean(np.array(found) < 0.01) < 0.025
 
 
 @given(table=st.lists(st.lists(st.integers(30, 10**5), min_size=3, max_size=3), min_size=2, max_size=4))
