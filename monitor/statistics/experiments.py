@@ -75,7 +75,7 @@ def bucket_uniformity(counts: ArrayLike) -> ChiSquare | None:
     if together == 1 or len(seen) // together < _GROUPS:
         return goodness_of_fit(seen, np.ones_like(seen))
     starts = np.arange(len(seen) // together) * together
-    # One lot for all would favour the same places every time; the order in which counts come is nothing to it.
+    # One lot for all would favour the same places every time; the order of the counts is nothing to it.
     ordered = np.sort(seen)
     drawn = np.random.default_rng(ordered.astype(np.uint64)).permutation(ordered)
     return goodness_of_fit(np.add.reduceat(drawn, starts), np.diff(starts, append=len(seen)))
