@@ -165,11 +165,13 @@ def left_out(
     return deviation, departed & ~table.usual
 
 
-def begun_anew(table: Table, starts: Sequence[datetime], end: datetime, settings: BandSettings) -> Bools:
+def begun_anew(
+    series: Sequence[BandedSeries], starts: Sequence[datetime], end: datetime, settings: BandSettings
+) -> Bools:
     """Which past windows (rows, by their starts) lie before a known change of a series (columns)."""
-    before = np.zeros((len(starts), len(table.series)), dtype=np.bool_)
+    before = np.zeros((len(starts), len(series)), dtype=np.bool_)
     for change in settings.changes:
-        concerned = np.array([change.concerns(one.metric, end) for one in table.series], dtype=np.bool_)
+        concerned = np.array([change.concerns(one.metric, end) for one in series], dtype=np.bool_)
         older = np.array([start < change.at for start in starts], dtype=np.bool_)
         before |= older[:, None] & concerned[None, :]
     return before

@@ -135,7 +135,7 @@ class BandCheck:
         settings, past = self._settings, table.past
         deviations, departed = before
         starts = [end - window.length for end in around.ends]
-        anew = begun_anew(table, starts, window.end, settings)
+        anew = begun_anew(table.series, starts, window.end, settings)
         out = past.violated | departed | anew | ~calm[:, None]
         made = band(
             Past(

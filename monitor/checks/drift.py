@@ -15,11 +15,11 @@ from datetime import datetime, timedelta
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from monitor.checks import bands, exposure
 from monitor.checks.band_series import VOLUME, BandedSeries
 from monitor.checks.band_settings import BandSettings
+from monitor.checks.band_table import begun_anew
 from monitor.checks.band_windows import DAY, weekday_of
 from monitor.checks.judge import worst
 from monitor.checks.model_changes import models_by_day
@@ -73,7 +73,7 @@ class DriftCheck:
         values = np.vstack([past, [today[one].value for one in series]])
         samples = np.vstack([weights, [today[one].samples for one in series]])
         starts = [day.start - back * DAY for back in reversed(range(statistics.LAST))]
-        values[self._begun_anew(series, starts, day.end)] = np.nan
+        values[begun_anew(series, starts, day.end, self._settings)] = np.nan
         zone, holidays = self._settings.zone, self._settings.holidays
         weekdays = [weekday_of((start + DAY / 2).astimezone(zone), holidays) for start in starts]
         found = statistics.drift(values, samples, weekdays, self._models(store, starts))
@@ -137,17 +137,6 @@ class DriftCheck:
         models = models_by_day(windows, names, self._length)
         numbers = {model: number for number, model in enumerate(sorted(set(models.values())))}
         return [numbers[models[start]] if start in models else -1 for start in starts]
-
-    def _begun_anew(
-        self, series: Sequence[BandedSeries], starts: Sequence[datetime], end: datetime
-    ) -> npt.NDArray[np.bool_]:
-        """Which days (rows, by their starts) began before a known change of a series (columns)."""
-        before = np.zeros((len(starts), len(series)), dtype=np.bool_)
-        for change in self._settings.changes:
-            concerned = np.array([change.concerns(one.metric, end) for one in series], dtype=np.bool_)
-            older = np.array([start < change.at for start in starts], dtype=np.bool_)
-            before |= older[:, None] & concerned[None, :]
-        return before
 
     def _before(
         self, store: Store, day: Window, series: Sequence[tuple[BandedSeries, str]]
