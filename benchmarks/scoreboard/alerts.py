@@ -123,6 +123,33 @@ def firing(
     return found
 
 
+def standing(
+    present: Sequence[int], held: Sequence[int], *, step: int, wait: float, keep: float
+) -> list[int]:
+    """When an alert's expression has a result that asks whether the alert itself fires.
+
+    `present` are the times at which it has one if the alert does not, `held` those at which it has one if
+    it did at the evaluation before.
+
+    >>> standing([60, 300], [0, 60, 120, 240, 300], step=60, wait=0, keep=0)
+    [60, 120, 300]
+    >>> standing([60], [240], step=60, wait=0, keep=120)  # it still fired at 180
+    [60, 240]
+    """
+    waits, keeps = (-int(-length // step) * step for length in (wait, keep))
+    asked, found = frozenset(present), list[int]()
+    begun = fires_until = -step  # of the unbroken run of results; the last time at which the alert fires
+    for moment in sorted(asked.union(held)):
+        fired = bool(found) and moment - step <= fires_until
+        if moment not in asked and not fired:
+            continue
+        begun = begun if found and found[-1] == moment - step else moment
+        found.append(moment)
+        if fired or moment - begun >= waits:
+            fires_until = moment + keeps
+    return found
+
+
 def _runs(present: Sequence[int], step: int) -> Iterator[tuple[int, int]]:
     """First and last of each unbroken run of times."""
     first = before = None

@@ -45,6 +45,15 @@ def write(path: Path, targets: Iterable[Target], lookback: Lookback) -> int:
     return samples
 
 
+def write_firing(path: Path, alerts: Iterable[tuple[Target, Mapping[str, str]]]) -> None:
+    """Write of alerts, by their labels, that they fire in all the time of their target."""
+    with path.open("w", encoding="utf-8") as file:
+        for target, labels in alerts:
+            spans = [(target.first, target.last, Segment(target.first, 1.0))]
+            _series(file.write, "ALERTS", {**labels, "alertstate": "firing"}, target, spans)
+        file.write("# EOF\n")
+
+
 def _series(
     write: Callable[[str], object],
     name: str,

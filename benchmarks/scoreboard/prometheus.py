@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.scoreboard import openmetrics
-from benchmarks.scoreboard.alerts import Alert, Episode, firing
+from benchmarks.scoreboard.alerts import Alert, Episode, firing, standing
 from benchmarks.scoreboard.openmetrics import Target
 from benchmarks.scoreboard.selectors import lookback, selectors
 from benchmarks.scoreboard.servers import ask, program, serving
@@ -28,21 +28,43 @@ def episodes(targets: Sequence[Target], alerts: Sequence[Alert]) -> dict[str, li
     monitor that is not there at all) says nothing of a single target and is left out.
     """
     known = selectors(alert.expr for alert in alerts)
-    by_name = {target.name: target for target in targets}
-    found: dict[str, list[Episode]] = {target.name: [] for target in targets}
     with tempfile.TemporaryDirectory(prefix="scoreboard-") as scratch:
         folder = Path(scratch)
         text = folder / "samples.om"
         openmetrics.write(text, targets, lambda name, labels: lookback(known, name, labels))
         make_blocks(text, folder / "data")
-        text.unlink()
         with running(folder) as url:
-            for alert in alerts:
-                for labels, present in _results(url, alert.expr, targets):
-                    target = by_name.get(labels.get("recommender", labels.get("instance", "")))
-                    if target is not None:
-                        found[target.name] += _of(target, alert, labels, present)
+            present = {
+                (target, alert, labels): moments
+                for alert in alerts
+                for target, labels, moments in _results(url, alert.expr, targets)
+            }
+        asking = {key: moments for key, moments in present.items() if _asks_of_itself(key[1])}
+        if asking:
+            firing_all_along = [
+                (target, {"alertname": one.name, **dict(labels)}) for target, one, labels in asking
+            ]
+            openmetrics.write_firing(text, firing_all_along)
+            make_blocks(text, folder / "data")
+            with running(folder) as url:
+                for alert in dict.fromkeys(alert for _, alert, _ in asking):
+                    for target, labels, held in _results(url, alert.expr, targets):
+                        if moments := asking.get((target, alert, labels)):
+                            present[target, alert, labels] = standing(
+                                moments, held, step=STEP, wait=alert.wait, keep=alert.keep
+                            )
+    found: dict[str, list[Episode]] = {target.name: [] for target in targets}
+    for (target, alert, labels), moments in present.items():
+        found[target.name] += _of(target, alert, dict(labels), moments)
     return {name: sorted(fired, key=lambda one: (one.since, one.name)) for name, fired in found.items()}
+
+
+def _asks_of_itself(alert: Alert) -> bool:
+    """Whether its expression asks if the alert fires. Raises ValueError where it asks of another alert."""
+    asked = selectors([alert.expr]).get("ALERTS", [])
+    if not all(one.matches({"alertname": alert.name, "alertstate": "firing"}) for one in asked):
+        raise ValueError(f"{alert.name} asks whether another alert fires; that is not known here")
+    return bool(asked)
 
 
 def make_blocks(text: Path, folder: Path) -> None:
@@ -70,10 +92,10 @@ def running(folder: Path) -> Any:
 
 
 def _results(
-    url: str, expression: str, targets: Iterable[Target]
-) -> Iterator[tuple[dict[str, str], list[int]]]:
-    """Each series of the result at every step of all targets' time: its labels, when it is there."""
-    targets = list(targets)
+    url: str, expression: str, targets: Sequence[Target]
+) -> Iterator[tuple[Target, tuple[tuple[str, str], ...], list[int]]]:
+    """Each series of the result at every step of all targets' time: whose it is, labels, when it is there."""
+    by_name = {target.name: target for target in targets}
     first, last = min(one.first for one in targets) * 60, max(one.last for one in targets) * 60
     found: dict[tuple[tuple[str, str], ...], list[int]] = {}
     for begin in range(first, last + 1, _POINTS * STEP):
@@ -84,7 +106,10 @@ def _results(
             moments = found.setdefault(tuple(sorted(labels.items())), [])
             moments += [int(moment) for moment, _ in one["values"]]
     for pairs, moments in found.items():
-        yield dict(pairs), moments
+        labels = dict(pairs)
+        target = by_name.get(labels.get("recommender", labels.get("instance", "")))
+        if target is not None:
+            yield target, pairs, moments
 
 
 def _of(target: Target, alert: Alert, labels: dict[str, str], present: Sequence[int]) -> Iterator[Episode]:

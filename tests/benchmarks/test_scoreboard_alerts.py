@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from benchmarks.scoreboard.alerts import RULES, Episode, firing, read_alerts, seconds
+from benchmarks.scoreboard.alerts import RULES, Episode, firing, read_alerts, seconds, standing
 from tests.conftest import need
 
 STEP = 60
@@ -74,6 +74,61 @@ def test_an_alert_fires_exactly_when_prometheus_lets_it(name: str, seed: int, tm
     command = [need("promtool", "prometheus"), "test", "rules", str(path)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_alert_that_asks_whether_it_fires_stands_as_long_as_with_prometheus(
+    seed: int, tmp_path: Path
+) -> None:
+    (alert,) = [one for one in read_alerts() if one.name == "RecsysAnomalySevere"]
+    rng = random.Random(seed)
+    severities: list[float | None] = []
+    while len(severities) < 400:
+        severities += [rng.choice([0.6, 0.3, 0.3, 0.1, None])] * rng.choice([1, 5, 14, 15, 16, 17, 18])
+    violated = [rng.random() < 0.995 for _ in severities]
+    both = list(enumerate(zip(severities, violated, strict=True)))
+    present = [minute * STEP for minute, (one, bad) in both if bad and one is not None and one >= 0.5]
+    held = [minute * STEP for minute, (one, bad) in both if bad and (one is None or one >= 0.25)]
+    stands = standing(present, held, step=STEP, wait=alert.wait, keep=alert.keep)
+    assert len(present) < len(stands) < len(held)
+    last = (len(severities) - 1) * STEP
+    fired = [
+        Episode({}, *one) for one in firing(stands, step=STEP, last=last, wait=alert.wait, keep=alert.keep)
+    ]
+    assert len(fired) > 1
+    labels = {"recommender": "shop", "cause": "traffic_lost"}
+    told = ",".join(f'{name}="{value}"' for name, value in labels.items())
+    values = " ".join("stale" if one is None else str(one) for one in severities)
+    series = {
+        f"recsys_anomaly_severity_ratio{{{told}}}": values,
+        f'recsys_anomaly_status{{{told},status="violated"}}': " ".join(str(int(one)) for one in violated),
+    }
+    cases = [
+        {
+            "eval_time": f"{minute}m",
+            "alertname": alert.name,
+            "exp_alerts": [
+                {"exp_labels": labels | dict(alert.labels)} for one in fired if one.fires(minute * STEP)
+            ],
+        }
+        for minute in range(len(severities))
+    ]
+    test = {
+        "rule_files": [str(without_texts(alert.name, tmp_path))],
+        "evaluation_interval": "1m",
+        "tests": [
+            {
+                "interval": "1m",
+                "input_series": [{"series": one, "values": each} for one, each in series.items()],
+                "alert_rule_test": cases,
+            }
+        ],
+    }
+    path = tmp_path / "test.yaml"
+    path.write_text(yaml.safe_dump(test), "utf-8")
+    command = [need("promtool", "prometheus"), "test", "rules", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
 
 
 def without_texts(name: str, folder: Path) -> Path:
