@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from benchmarks.scoreboard import openmetrics
 from benchmarks.scoreboard.alerts import Alert, Episode, firing, standing
+from benchmarks.scoreboard.messages import Labels
 from benchmarks.scoreboard.openmetrics import Target
 from benchmarks.scoreboard.selectors import lookback, selectors
 from benchmarks.scoreboard.servers import ask, program, serving
@@ -35,28 +36,35 @@ def episodes(targets: Sequence[Target], alerts: Sequence[Alert]) -> dict[str, li
         make_blocks(text, folder / "data")
         with running(folder) as url:
             present = {
-                (target, alert, labels): moments
-                for alert in alerts
-                for target, labels, moments in _results(url, alert.expr, targets)
+                (name, number, labels): moments
+                for number, alert in enumerate(alerts)
+                for name, labels, moments in _results(url, alert.expr, targets)
             }
-        asking = {key: moments for key, moments in present.items() if _asks_of_itself(key[1])}
+        asking = [key for key in present if _asks_of_itself(alerts[key[1]])]
         if asking:
-            firing_all_along = [
-                (target, {"alertname": one.name, **dict(labels)}) for target, one, labels in asking
+            by_name = {target.name: target for target in targets}
+            fires = [
+                (by_name[name], {"alertname": alerts[number].name, **dict(labels)})
+                for name, number, labels in asking
             ]
-            openmetrics.write_firing(text, firing_all_along)
+            openmetrics.write_firing(text, fires)
             make_blocks(text, folder / "data")
             with running(folder) as url:
-                for alert in dict.fromkeys(alert for _, alert, _ in asking):
-                    for target, labels, held in _results(url, alert.expr, targets):
-                        if moments := asking.get((target, alert, labels)):
-                            present[target, alert, labels] = standing(
+                for number in dict.fromkeys(number for _, number, _ in asking):
+                    alert = alerts[number]
+                    for name, labels, held in _results(url, alert.expr, targets):
+                        if moments := present.get((name, number, labels)):
+                            present[name, number, labels] = standing(
                                 moments, held, step=STEP, wait=alert.wait, keep=alert.keep
                             )
-    found: dict[str, list[Episode]] = {target.name: [] for target in targets}
-    for (target, alert, labels), moments in present.items():
-        found[target.name] += _of(target, alert, dict(labels), moments)
-    return {name: sorted(fired, key=lambda one: (one.since, one.name)) for name, fired in found.items()}
+    found: dict[str, list[Episode]] = {}
+    for target in targets:
+        mine = [
+            (number, dict(labels), m) for (name, number, labels), m in present.items() if name == target.name
+        ]
+        fired = [one for number, labels, m in mine for one in _of(target, alerts[number], labels, m)]
+        found[target.name] = sorted(fired, key=lambda one: (one.since, one.name))
+    return found
 
 
 def _asks_of_itself(alert: Alert) -> bool:
@@ -91,13 +99,11 @@ def running(folder: Path) -> Any:
     return serving(command, folder, "prometheus")
 
 
-def _results(
-    url: str, expression: str, targets: Sequence[Target]
-) -> Iterator[tuple[Target, tuple[tuple[str, str], ...], list[int]]]:
-    """Each series of the result at every step of all targets' time: whose it is, labels, when it is there."""
-    by_name = {target.name: target for target in targets}
+def _results(url: str, expression: str, targets: Sequence[Target]) -> Iterator[tuple[str, Labels, list[int]]]:
+    """Each series of the result at every step of all targets' time: target, labels, when it is there."""
+    names = {target.name for target in targets}
     first, last = min(one.first for one in targets) * 60, max(one.last for one in targets) * 60
-    found: dict[tuple[tuple[str, str], ...], list[int]] = {}
+    found: dict[Labels, list[int]] = {}
     for begin in range(first, last + 1, _POINTS * STEP):
         end = min(begin + (_POINTS - 1) * STEP, last)
         form = {"query": expression, "start": begin, "end": end, "step": STEP}
@@ -107,9 +113,9 @@ def _results(
             moments += [int(moment) for moment, _ in one["values"]]
     for pairs, moments in found.items():
         labels = dict(pairs)
-        target = by_name.get(labels.get("recommender", labels.get("instance", "")))
-        if target is not None:
-            yield target, pairs, moments
+        name = labels.get("recommender", labels.get("instance", ""))
+        if name in names:
+            yield name, pairs, moments
 
 
 def _of(target: Target, alert: Alert, labels: dict[str, str], present: Sequence[int]) -> Iterator[Episode]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.scoreboard.alerts import Episode, read_alerts
+from benchmarks.scoreboard.alerts import Alert, Episode, read_alerts
 from benchmarks.scoreboard.groups import alertmanager, messages
 from benchmarks.scoreboard.messages import Message
 from benchmarks.scoreboard.openmetrics import Target
@@ -97,6 +97,42 @@ def test_a_series_that_is_gone_ends_its_alert_and_none_fires_before_the_run_begi
         (10, 20 + keeps("RecsysHardRuleViolated"))
     ]
     assert found["risen"] == []
+
+
+def test_an_alert_that_asks_whether_it_fires_stands_while_its_answer_is_yes() -> None:
+    need("promtool", "prometheus")
+    labels = (("recommender", "shop"), ("cause", "traffic_lost"))
+    severity: Key = ("recsys_anomaly_severity_ratio", labels)
+    status: Key = ("recsys_anomaly_status", (*labels, ("status", "violated")))
+
+    def run(first: int, *severities: float) -> Recorded:
+        recorded = Recorded()
+        for number, one in enumerate(severities):
+            recorded.take(first + number * 30, {severity: one, status: 1.0})
+        return recorded
+
+    targets = [
+        Target("stands", run(DAY, 0.6, 0.3, 0.3, 0.1), DAY, DAY + 140),
+        Target("never", run(DAY, 0.3, 0.3, 0.3, 0.1), DAY, DAY + 140),
+        Target("again", run(DAY, 0.6, 0.1, 0.3, 0.6), DAY, DAY + 110),
+    ]
+    found = {
+        name: [
+            (minutes(one.since, DAY), minutes(one.until, DAY))
+            for one in some
+            if one.name == "RecsysAnomalySevere"
+        ]
+        for name, some in episodes(targets, read_alerts()).items()
+    }
+    keep = keeps("RecsysAnomalySevere")
+    assert found == {"stands": [(0, 90 + keep)], "never": [], "again": [(0, 30 + keep), (90, None)]}
+
+
+def test_an_alert_that_asks_of_another_one_is_refused() -> None:
+    need("promtool", "prometheus")
+    asks = Alert("A", 'up == 1 and on () ALERTS{alertname="B", alertstate="firing"} or up', 0, 0, {})
+    with pytest.raises(ValueError, match="A asks whether another alert fires"):
+        episodes([Target("one", Recorded(), DAY, DAY + 1)], [asks])
 
 
 def test_text_that_is_no_openmetrics_is_an_error(tmp_path: Path) -> None:
