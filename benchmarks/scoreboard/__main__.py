@@ -55,7 +55,8 @@ def main(arguments: Sequence[str] | None = None, world: World | None = None, bas
     healthy = [Job(plan) for plan in plans]
     incidents = _incidents(plans, chosen.only or list(INCIDENTS), chosen.sizes)
     restarts = list(dict.fromkeys(job.baseline for job in incidents if job.baseline is not None))
-    failed = _run([*healthy, *restarts, *incidents], work, chosen.processes)
+    longest_first = sorted(incidents, key=lambda job: job.begins - job.ends)  # or one is left alone at last
+    failed = _run([*healthy, *restarts, *longest_first], work, chosen.processes)
     verdicts = Verdicts(work / "verdicts.jsonl", digest(JUDGING_CODE))
     finished = [job for job in (*healthy, *restarts, *incidents) if job not in failed]
     for one in verdicts.judge(finished, work):
