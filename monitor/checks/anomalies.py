@@ -166,7 +166,7 @@ FEEDBACK_CAUSES: Final = (
     ),
     Cause(
         "attribution_lost",
-        "fewer actions than usual can be joined to what was shown",
+        "fewer actions than usual can be joined to what was shown: the log lacks lists, or ids changed",
         (*_all("below", "attribution"), *_all("above", "actions_without_item", "other_events")),
     ),
     Cause(
@@ -179,7 +179,7 @@ FEEDBACK_CAUSES: Final = (
             *_all("above", "log_loss", "mae", "rmse", "nmae", "nrmse", "distortion"),
             *_all(None, "calibration"),
         ),
-        ("clicks_lost", "clicks_surge", "few_clickers"),
+        ("attribution_lost", "clicks_lost", "clicks_surge", "few_clickers"),
     ),
 )
 REST: Final = Cause(OTHER, "series that belong to no named cause are out of their bands", ())
