@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,12 +13,21 @@ from benchmarks.scoreboard.messages import Labels, Message
 from benchmarks.scoreboard.verdicts import Verdict
 from monitor.checks.anomalies import FEEDBACK_CAUSES
 from monitor.simulate.incidents.catalogue import INCIDENTS
-from monitor.simulate.incidents.incident import Incident
+from monitor.simulate.incidents.incident import Caught, Incident
 
 MINUTE: Final = 60
 HOUR: Final = 3600
 WEEK: Final = 7 * 24 * HOUR
 TICKETS_A_WEEK: Final = 1
+HAZARDS: Final[Mapping[str, Mapping[Caught, str]]] = {
+    "lists_stale": {
+        Caught(
+            "RecsysHardRuleViolated", rule="item_expired"
+        ): "the time of an item in a frozen list runs out now "
+        "and then, and an expired item has to page from one row on; what froze is a ticket, and comes apart"
+    },
+}
+"""Alerts of another hazard that an incident brings with it and that has to be told by itself; and why."""
 _OF_FEEDBACK: Final = frozenset(one.name for one in FEEDBACK_CAUSES)
 
 
@@ -47,7 +56,8 @@ class Aftermath:
 class Outcome:
     """One incident of one size in one world: what told of it, and what else fired beside it.
 
-    `aftermath` is None where the incident lasts until the run ends, or nothing told of it.
+    `groups` are those of messages that tell of more than HAZARDS. `aftermath` is None where the incident
+    lasts until the run ends, or nothing told of it.
     """
 
     job: Job
@@ -93,10 +103,16 @@ def outcome(job: Job, verdict: Verdict) -> Outcome:
         job,
         _catch(job, catching, verdict.messages),
         tuple(dict.fromkeys(name for one in fired if (name := told(one.labels)) not in names)),
-        len({(one.receiver, one.group) for one in verdict.messages}),
+        len({(one.receiver, one.group) for one in verdict.messages if not _of_hazards(job, one)}),
         len(verdict.messages),
         _aftermath(job, fired),
     )
+
+
+def _of_hazards(job: Job, message: Message) -> bool:
+    """Whether all that a message tells of are hazards that the incident brings with it."""
+    hazards = HAZARDS.get(job.incident, {})
+    return all(any(each.fits(dict(labels)) for each in hazards) for labels in message.told)
 
 
 def _catch(job: Job, catching: Sequence[Episode], messages: Sequence[Message]) -> Catch | None:

@@ -15,7 +15,7 @@ from typing import Final
 from benchmarks.scoreboard.alerts import ROOT
 from benchmarks.scoreboard.config import JUDGED, deviations
 from benchmarks.scoreboard.jobs import Job, Plan
-from benchmarks.scoreboard.outcomes import Health, Outcome, missed
+from benchmarks.scoreboard.outcomes import HAZARDS, Health, Outcome, missed
 from benchmarks.scoreboard.servers import version
 from monitor import __version__
 from monitor.simulate.incidents.catalogue import INCIDENTS
@@ -74,6 +74,7 @@ def write(found: Found, page: Path = PAGE) -> str:
         "summary": _summary(found),
         "incidents": _incidents(found),
         "beside": _beside(found),
+        "hazards": _hazards(found),
         "aftermath": _aftermath(found),
         "healthy": _healthy(found),
         "unseen": _unseen(found),
@@ -153,6 +154,15 @@ def _beside(found: Found) -> Iterator[str]:
     for name, of_size in found.by_incident():
         alerts = Counter(alert for runs in of_size.values() for one in runs for alert in one.beside)
         yield f"| {name} | {', '.join(f'{alert} {count}' for alert, count in alerts.most_common()) or '-'} |"
+
+
+def _hazards(found: Found) -> Iterator[str]:
+    lines = [
+        f"- {name}: {alert}: {why}"
+        for name, _ in found.by_incident()
+        for alert, why in HAZARDS.get(name, {}).items()
+    ]
+    yield from lines or ["Nothing of what was run."]
 
 
 def _aftermath(found: Found) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -67,6 +68,19 @@ def test_the_first_message_with_an_alert_that_is_named_counts_and_the_rest_stand
     assert found.catch == Catch("RecsysHardRuleViolated (blacklist)", 76, 165)
     assert found.beside == ("RecsysAnomaly (other)",)
     assert (found.in_time, found.groups, found.messages) == (True, 2, 3)
+
+
+def test_a_hazard_that_comes_along_is_no_second_group_unless_its_message_tells_of_more() -> None:
+    stale = alert("RecsysAnomaly", 90, cause="lists_stale")
+    expired = alert("RecsysHardRuleViolated", 36, 60, severity="page", rule="item_expired")
+    job = Job(PLAN, "lists_stale", "large", baseline=RESTART)
+    sent = [message(37, expired, receiver="page"), message(95, stale)]
+    found = seen([expired, stale], sent, job)
+    assert (found.groups, found.messages) == (1, 2)
+    assert found.beside == ("RecsysHardRuleViolated (item_expired)",)
+    leaked = [message(37, expired, leak(37), receiver="page"), message(95, stale)]
+    assert seen([expired, leak(37), stale], leaked, job).groups == 2
+    assert seen([expired, stale], sent, replace(job, incident="novelty_gone")).groups == 2
 
 
 def test_of_alerts_that_one_message_tells_of_the_one_that_fired_first_is_named() -> None:
