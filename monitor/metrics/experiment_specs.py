@@ -105,6 +105,7 @@ BUCKET_P = MetricSpec(
     samples="users of the window in one bucket",
     no_data="no user of the window has a bucket; the exposures lack the column",
     undefined="more buckets in the log than `buckets.count` says",
+    version="2",
     sliced=False,
 )
 LAYER_P = MetricSpec(
