@@ -44,6 +44,7 @@ ABOUT_MODELS = {
 }
 
 ABOUT_CAUSES = {"RecsysAnomaly", "RecsysAnomalySevere"}
+ABOUT_A_PAGE = {"RecsysDrift", "RecsysObjectiveViolated", "RecsysSliceObjectiveViolated"}
 
 
 def promtool(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -194,7 +195,7 @@ def test_an_alert_carries_a_severity_a_summary_a_description_and_a_runbook(name:
     assert set(alert["labels"]) == {"severity"}
     assert alert["labels"]["severity"] in ("page", "ticket", "none")
     expected = {"summary", "description", "runbook_url"} | (
-        {"evidence"} if name in {*ABOUT_RULES, *ABOUT_MODELS, *ABOUT_CAUSES, "RecsysDrift"} else set()
+        {"evidence"} if name in {*ABOUT_RULES, *ABOUT_MODELS, *ABOUT_CAUSES, *ABOUT_A_PAGE} else set()
     )
     assert set(alert["annotations"]) == expected
     assert alert["annotations"]["runbook_url"].endswith(f"docs/runbooks/{name}.md")
