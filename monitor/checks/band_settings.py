@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import AwareDatetime, Field, field_validator
@@ -82,7 +82,9 @@ class BandSettings(Settings):
     def _are_days(cls, days: tuple[str, ...]) -> tuple[str, ...]:
         for day in days:
             try:
-                datetime.strptime(day, "%Y-%m-%d")
+                found_again = date.fromisoformat(day).isoformat() == day
             except ValueError:
-                raise ValueError(f"{day[:40]!r} is not a day; write it as 2026-12-25") from None
+                found_again = False
+            if not found_again:  # days are compared as they are written: 2026-1-1 would never come
+                raise ValueError(f"{day[:40]!r} is not a day; write it as 2026-12-25")
         return days
