@@ -1,8 +1,8 @@
 """Pearson's chi-square of counts against what was expected, with a p that holds for few counts too.
 
 The chi-square distribution is a limit. Where an expected count is below 5, it is not used: the p is then
-exact if all outcomes can be listed, and else simulated with a fixed seed, so that the same counts always
-give the same p.
+exact if all outcomes can be listed, in time and in memory, and else simulated with a fixed seed, so that
+the same counts always give the same p.
 
 scipy.special is imported when it is first needed, and scipy.stats never: it costs three times the memory.
 """
@@ -23,6 +23,7 @@ FEW = 5.0
 """The smallest expected count for which the chi-square distribution is used."""
 
 _LISTED = 200_000  # outcomes that are listed for an exact p: a tenth of a second
+_LISTED_CELLS = 2_000_000  # cells of them all: a hundred megabytes
 _CELLS = 5_000_000  # cells that are drawn for a simulated p: half a second
 _DRAWS = (5_000, 100_000)
 _LARGEST_DRAWN = 10**9  # the most that numpy's hypergeometric takes
@@ -78,7 +79,8 @@ def goodness_of_fit(counts: ArrayLike, weights: ArrayLike) -> ChiSquare | None:
         return ChiSquare(statistic, df, _survival(df, statistic), Method.CHI_SQUARE)
     # As large within rounding: the same outcome in another order of addition counts as well.
     bound = statistic * (1 - 1e-9)
-    if math.comb(min(int(total), _LISTED) + df, df) <= _LISTED:
+    outcomes = math.comb(min(int(total), _LISTED) + df, df)
+    if outcomes <= min(_LISTED, _LISTED_CELLS // len(seen)):
         return ChiSquare(statistic, df, _exact(int(total), share, bound), Method.EXACT)
     return ChiSquare(statistic, df, _simulated_fit(total, share, bound), Method.SIMULATED)
 

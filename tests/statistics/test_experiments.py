@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -69,6 +70,27 @@ def test_many_arms_of_few_users_have_a_simulated_p_that_repeats():
     # The chi-square distribution is near here, and not right.
     assert found.p == pytest.approx(stats.chi2.sf(found.statistic, 9), abs=0.01)
     assert sample_ratio_mismatch([0] * 9 + [40], [1] * 10).p == pytest.approx(1 / 100_001)
+
+
+@pytest.mark.parametrize(
+    ("users", "buckets", "method"),
+    [(6, 18, Method.EXACT), (2, 300, Method.SIMULATED), (1, 10_000, Method.SIMULATED)],
+)
+def test_few_users_in_many_buckets_take_no_more_memory_than_a_window_may(users, buckets, method):
+    tracemalloc.start()
+    try:
+        found = bucket_uniformity([1] * users + [0] * (buckets - users))
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 150e6
+    assert (found.method, found.p) == (method, pytest.approx(1.0))  # nothing is more even than one in each
+
+
+def test_a_simulated_p_is_near_the_one_that_too_many_buckets_to_list_would_have():
+    found = bucket_uniformity([2] + [0] * 299)
+    assert found.method is Method.SIMULATED
+    assert found.p == pytest.approx(1 / 300, rel=0.3)  # the second user meets the first
 
 
 @pytest.mark.parametrize(
