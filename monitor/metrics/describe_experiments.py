@@ -45,12 +45,14 @@ that was kept of it; a long log is then read once as a whole, so give one.
 - An arm that the split does not name breaks the split too: one user is enough.
 - What was broken stays broken. Mend the cause, then move `start`.
 
-Buckets and layers are asked of the users of the window alone, one look a window. They are shown, and not
+Buckets and layers are asked of the users of the window alone, one look a window. Layers are shown, and not
 judged.
 
-A broken split is a ticket, [RecsysSampleRatioMismatch](runbooks/RecsysSampleRatioMismatch.md). What the
-split's tests cannot see: users lost from all arms alike, users who differ between the arms though they
-are as many, and users who come under a new id.
+A broken split is a ticket, [RecsysSampleRatioMismatch](runbooks/RecsysSampleRatioMismatch.md). So are buckets
+far out of chance or more of them than there should be, and many users in several arms:
+[RecsysAssignmentBroken](runbooks/RecsysAssignmentBroken.md). What the split's tests cannot see: users lost
+from all arms alike, users who differ between the arms though they are as many, and users who come under a
+new id.
 
 ## What did the arms do?
 

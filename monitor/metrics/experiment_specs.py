@@ -52,7 +52,8 @@ MIXED_USERS = MetricSpec(
     help="Users who were in more than one arm since the experiment began; they count in no arm.",
     formula="distinct users with two or more values of the column over all windows from `start` to this one",
     answers="Is the assignment sticky, and is the user id the one that it is made by?",
-    misleads="With few windows most users have been seen once and cannot be mixed: it rises with time.",
+    misleads="With few windows most users have been seen once and cannot be mixed: it rises with time. "
+    "RecsysAssignmentBroken fires where it is 20 or more, and above a twentieth of all users.",
     labels=(EXPERIMENT,),
     requires=("exposures",),
     samples="users seen in the experiment at all",
@@ -98,7 +99,7 @@ BUCKET_P = MetricSpec(
     "Users seen in two buckets are left out.",
     answers="Does the hash that the arms are drawn from favour some buckets?",
     misleads="One look a window: of many windows one in a hundred has p < 0.01 by chance. Look for "
-    "windows in a row.",
+    "windows in a row; RecsysAssignmentBroken fires where p is below 1e-6 in one.",
     labels=(EXPERIMENT,),
     requires=("exposures",),
     parameters=(),

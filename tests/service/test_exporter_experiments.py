@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
+import yaml
+
 from monitor.history.snapshot import Snapshot
 from monitor.metrics.describe_experiments import page
-from monitor.metrics.experiment_specs import EXPERIMENT_SPECS
+from monitor.metrics.experiment_specs import BUCKET_P, EXPERIMENT_SPECS, MIXED_USERS
 from monitor.results import Result, Status
 from monitor.service.families import all_families
 from tests.service import pictures
@@ -82,3 +85,17 @@ def test_the_page_of_experiments_is_what_the_code_says() -> None:
     assert written == page(), "run: python -m monitor.metrics.describe_experiments > docs/experiments.md"
     for name in EXPERIMENT_SPECS:
         assert f"## {name}\n" in written
+
+
+def test_where_buckets_and_users_of_several_arms_are_a_ticket_is_what_the_alert_asks() -> None:
+    groups = yaml.safe_load((ROOT / "rules" / "alerts" / "metrics.yaml").read_text("utf-8"))["groups"]
+    (expr,) = (
+        rule["expr"]
+        for group in groups
+        for rule in group["rules"]
+        if rule["alert"] == "RecsysAssignmentBroken"
+    )
+    bucket, _, share, users = re.findall(r"(?:<|>=|>|==) ([0-9.]+)", expr)[:4]
+    assert (float(bucket), float(share), float(users)) == (1e-6, 1 / 20, 20)
+    assert "RecsysAssignmentBroken fires where p is below 1e-6" in BUCKET_P.misleads
+    assert "fires where it is 20 or more, and above a twentieth of all users" in MIXED_USERS.misleads
