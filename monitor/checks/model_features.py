@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import ibis
 import ibis.expr.types as ir
@@ -12,7 +12,14 @@ from monitor.checks.drawn import features_of
 from monitor.checks.samples import Rows
 from monitor.checks.settings import RecommenderSettings
 from monitor.logs.columns import MODEL, ONLINE, SCORE, SPLIT, TEST, TRAIN
-from monitor.metrics.feature_profile import Comparison, FeatureProfile, bins_of, compare, profiles
+from monitor.metrics.feature_profile import (
+    Comparison,
+    FeatureProfile,
+    bins_of,
+    compare,
+    profiles,
+    with_values,
+)
 from monitor.metrics.feature_skew import Pairing, Skew, measure_skew
 from monitor.metrics.feature_specs import distance_results, score_results, skew_results
 from monitor.metrics.model_specs import Pair
@@ -48,8 +55,7 @@ def _compared(known: Sequence[FeatureProfile], online: ir.Table, most: int) -> l
     plain = profiles(online, [one.bins for one in known], described=False)
     found = {one.feature: compare(one, other) for one, other in zip(known, plain, strict=True)}
     far = sorted(found.values(), key=lambda one: -(one.jensen_shannon or 0.0))[:most]
-    for profile in profiles(online, [one.reference.bins for one in far]):
-        found[profile.feature] = compare(found[profile.feature].reference, profile)
+    found |= {one.feature: replace(one, current=with_values(online, one.current)) for one in far}
     return list(found.values())
 
 
@@ -90,7 +96,7 @@ def _scores(model: str, split: str, bins_from: str, rows: Rows, kept: Kept) -> F
     own = _of(table, model, split)
     base = kept.scores.get((model, bins_from, bins_from))
     (bins,) = (base.bins,) if base is not None else bins_of(own, [SCORE])
-    (found,) = profiles(own, [bins])
+    (found,) = profiles(own, [bins], described=False)
     if split != ONLINE:
         kept.scores[key] = found
     return found

@@ -181,11 +181,19 @@ def profiles(rows: ir.Table, bins: Sequence[Bins], *, described: bool = True) ->
         counts = _counts(rows, [by_name[name] for name in batch])
         for name, counted in zip(batch, counts, strict=True):
             plain = FeatureProfile(by_name[name], counted, 0)
-            found.append(_described(rows, plain) if described else plain)
+            found.append(with_values(rows, plain) if described else plain)
     return tuple(found)
 
 
-def _described(rows: ir.Table, plain: FeatureProfile) -> FeatureProfile:
+def with_values(rows: ir.Table, plain: FeatureProfile) -> FeatureProfile:
+    """A profile of these rows that has only its counts, with what its values are: a query.
+
+    >>> rows = ibis.memtable({"age": [10.0, 20.0, 20.0, None]})
+    >>> (plain,) = profiles(rows, [Bins("age", "number", edges=(15.0,))], described=False)
+    >>> found = with_values(rows, plain)
+    >>> plain.top, found.top, found.distinct
+    (None, '20', 2)
+    """
     top = _top(rows, plain.feature, plain.bins.kind, 1)
     if not top:
         return plain
