@@ -140,12 +140,12 @@ class Daemon:
         """Make the scheduler run exactly these recommenders."""
         before = self._running.watches
         watches: dict[str, Watch] = {}
-        broken: dict[str, str] = {}
+        broken: dict[str, Checked] = {}
         for one in checked:
             name = one.settings.name
             if one.problems:
-                broken[name] = "; ".join(map(str, one.problems))
-                log.error("%s cannot be run: %s", name, broken[name])
+                broken[name] = one
+                log.error("%s cannot be run: %s", name, "; ".join(map(str, one.problems)))
                 continue
             known = before.get(name)
             same = known is not None and known.settings == one.settings and known.rules == one.rules

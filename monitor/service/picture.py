@@ -6,11 +6,14 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 from monitor.checks import health, models
 from monitor.checks.judge import RULE
 from monitor.checks.maintenance import Maintenance, began_within, now_quiet
+from monitor.checks.settings import RecommenderSettings
+from monitor.config.check import Checked
 from monitor.history.errors import StoreError
 from monitor.history.snapshot import MaintenanceState, RecommenderState, RuleInfo, Series, Snapshot
 from monitor.history.store import Store
@@ -24,6 +27,8 @@ from monitor.service.watch import Watch
 
 log = logging.getLogger(__name__)
 
+_SHORTEST: Final = timedelta(seconds=1)  # a recommender whose window is shorter cannot be run
+
 
 @dataclass(frozen=True, slots=True)
 class Running:
@@ -31,9 +36,20 @@ class Running:
 
     names: Sequence[str]
     watches: Mapping[str, Watch]
-    broken: Mapping[str, str]  # recommender -> why it cannot be run
+    broken: Mapping[str, Checked]  # the recommenders that cannot be run, with their problems
     loaded_at: datetime
     refused: str = ""  # why a newer config was not taken
+
+    def settings(self, name: str) -> RecommenderSettings | None:
+        """What is asked of a recommender, also of one that cannot be run."""
+        found = self.watches.get(name) or self.broken.get(name)
+        return None if found is None else found.settings
+
+    def error(self, name: str) -> str | None:
+        """Why a recommender cannot be run, or why its last run saw nothing."""
+        if name in self.broken:
+            return "; ".join(map(str, self.broken[name].problems))
+        return self.watches[name].error if name in self.watches else None
 
 
 class Picture:
@@ -82,32 +98,32 @@ class Picture:
         return self._dressed(replace(snapshot, recommenders=states))
 
     def _dressed(self, snapshot: Snapshot) -> Snapshot:
-        watches, now = self.running.watches, snapshot.taken_at
+        running, now = self.running, snapshot.taken_at
         states = (
-            replace(state, maintenance=_maintenance(watches.get(state.name), now))
+            replace(state, maintenance=_maintenance(running.settings(state.name), now))
             for state in snapshot.recommenders
         )
         return replace(
             snapshot,
             recommenders=tuple(states),
             counters=self._tally.over(snapshot.counters),
-            config_loaded_at=self.running.loaded_at,
-            config_error=self.running.refused or None,
+            config_loaded_at=running.loaded_at,
+            config_error=running.refused or None,
             worked_at=self._worked_at,
         )
 
 
 def _completed(state: RecommenderState, running: Running) -> RecommenderState:
     """A recommender's state with what only the running daemon knows."""
-    watch = running.watches.get(state.name)
-    asked = () if watch is None else _excused(_asked_for(state.series, watch), watch.settings.maintenance)
+    watch, settings = running.watches.get(state.name), running.settings(state.name)
+    asked = state.series if watch is None else _asked_for(state.series, watch)
     return replace(
         state,
-        series=state.series if watch is None else tuple(asked),
+        series=tuple(_excused(asked, settings.maintenance if settings else ())),
         logs=tuple(one for one in state.logs if one.log in LOGS),
         last_run=watch.last_run if watch and watch.last_run else state.last_run,
         pending_windows=watch.pending if watch else 0,
-        error=running.broken.get(state.name) or (watch.error if watch else None),
+        error=running.error(state.name),
         rules=tuple(
             RuleInfo(one.name, one.kind, one.description, one.owner, one.runbook)
             for one in (watch.rules if watch else ())
@@ -115,12 +131,15 @@ def _completed(state: RecommenderState, running: Running) -> RecommenderState:
     )
 
 
-def _maintenance(watch: Watch | None, now: datetime) -> MaintenanceState | None:
-    """What holds alerts back now. By the clock alone: a history that cannot be read must not prolong it."""
-    if watch is None:
+def _maintenance(asked: RecommenderSettings | None, now: datetime) -> MaintenanceState | None:
+    """What holds alerts back now. By the clock alone: a history that cannot be read must not prolong it.
+
+    Nor must it end where the recommender cannot be run, for that is told too, and work may be why.
+    """
+    if asked is None:
         return None
-    asked = watch.settings
-    one = now_quiet(asked.maintenance, now, window=asked.window, lateness=asked.lateness)
+    window = max(asked.window, _SHORTEST)
+    one = now_quiet(asked.maintenance, now, window=window, lateness=asked.lateness)
     return None if one is None else MaintenanceState(one.until, one.reason)
 
 

@@ -8,11 +8,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import yaml
 
 from monitor.checks.settings import RecommenderSettings
+from monitor.config.check import Checked
+from monitor.config.problems import Problem
 from monitor.history.snapshot import MaintenanceState, RecommenderState
 from monitor.history.store import Store
 from monitor.results import Kind, Result, Status, Window
+from monitor.service.daemon import Daemon
 from monitor.service.picture import Picture, Running
 from monitor.service.tally import Tally
 from monitor.service.watch import Watch
@@ -92,6 +96,39 @@ def test_a_history_that_cannot_be_read_does_not_prolong_it(store: Store, tmp_pat
         sum(value for (_, _), value in shown.picture.current().counters.items()) > 0
     )  # an error was counted
     assert find(text, "recsys_maintenance", recommender="shop") == 0
+
+
+@pytest.mark.parametrize("wrong", [{"rules": [{"suite": "gone.yaml"}]}, {"window": "0s"}])
+def test_a_recommender_that_cannot_be_read_at_the_start_is_in_maintenance_all_the_same(
+    tmp_path: Path, wrong: dict[str, object]
+) -> None:
+    """The suites are away while they are moved, and the monitor is started again: by nobody's fault."""
+    move = {"from": TEN.isoformat(), "until": (TEN + HOUR).isoformat(), "reason": "a move"}
+    shop = {"name": "shop", "logs": {"exposures": {"path": "logs/*.parquet"}}, "maintenance": [move], **wrong}
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump({"recommenders": [shop]}), "utf-8")
+    clock = [TEN - MINUTE]
+    with closing(Daemon(tmp_path / "config.yaml", clock=lambda: clock[-1])) as daemon:
+        held = []
+        for now in (TEN - MINUTE, TEN, TEN + 3 * HOUR):
+            clock.append(now)
+            daemon.picture.publish()
+            text = scrape(daemon.picture.current())
+            assert find(text, "recsys_recommender_error", recommender="shop") == 1
+            held.append(find(text, "recsys_maintenance", recommender="shop"))
+    assert held == [0, 1, 0]
+
+
+def test_what_was_seen_in_maintenance_alone_is_not_told_of_a_recommender_that_cannot_be_read(
+    shown: Shown,
+) -> None:
+    shown.judge(22, 0.5)
+    settings = shown.picture.running.watches["shop"].settings
+    broken = Checked(settings, problems=(Problem("rules", "gone.yaml does not exist"),))
+    shown.picture.running = replace(shown.picture.running, watches={}, broken={"shop": broken})
+    text = shown.at(TEN + 24 * HOUR)
+    assert find(text, "recsys_objective_status", status="violated", **OBJECTIVE) is None
+    assert find(text, "recsys_failure_ratio", recommender="shop", by="pv") == 0.5
+    assert shown.picture.current().recommenders[0].error == "rules: gone.yaml does not exist"
 
 
 def test_what_was_seen_in_maintenance_alone_has_no_verdict_however_late_it_is_judged(shown: Shown) -> None:
