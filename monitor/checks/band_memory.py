@@ -12,6 +12,7 @@ from monitor.checks.band_results import Banded
 from monitor.checks.band_series import BandedSeries
 from monitor.checks.band_settings import BandSettings
 from monitor.checks.band_table import Table
+from monitor.checks.band_windows import Neighbours
 from monitor.history.past import Floats, PastWindow, SeriesName
 
 Bools = npt.NDArray[np.bool_]
@@ -28,6 +29,21 @@ def last(deviations: Floats, departed: Bools) -> tuple[Floats, Bools]:
     first = np.isfinite(deviations).argmax(axis=0)
     columns = np.arange(deviations.shape[1])
     return deviations[first, columns], departed[first, columns]
+
+
+def standing(deviations: Floats, departed: Bools, around: Neighbours) -> tuple[Floats, Bools]:
+    """The deviation at which each series stands out (rows: the newest window first), and whether it does.
+
+    It stands where it had departed in the newest window, in the newest of this time of day, or in the newest
+    of this time on such a day: neither a night nor a Sunday in which it was within its band ends an incident
+    of weeks.
+    """
+    same_time = around.near == 0
+    stood, stands = last(deviations, departed)
+    for alike in (same_time, same_time & around.same_day_type):
+        then, stood_then = last(deviations[alike], departed[alike])
+        stood, stands = np.where(stands, stood, then), stands | stood_then
+    return stood, stands
 
 
 def unseen(

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from monitor.checks import exposure, feedback
 from monitor.checks.anomalies import EXPOSURE_CAUSES, FEEDBACK_CAUSES, Cause
-from monitor.checks.band_memory import last, unseen
+from monitor.checks.band_memory import last, standing, unseen
 from monitor.checks.band_results import Banded
 from monitor.checks.band_settings import BandSettings
 from monitor.checks.band_table import Table, begun_anew, left_out, tabled
@@ -76,7 +76,7 @@ class BandCheck:
         self._told = PastWindows(recommender, NAME, ANOMALY.name)
         self._kept = KeptBands(recommender, name)
         content = settings.model_dump_json(exclude={"changes", "holidays"})
-        self._definition = f"2;of={hashlib.sha256(content.encode()).hexdigest()[:12]}"
+        self._definition = f"3;of={hashlib.sha256(content.encode()).hexdigest()[:12]}"
 
     def run(self, store: Store, window: Window, quiet: Sequence[Window] = ()) -> CheckRun:
         """Judge a window that has been measured; `quiet` are spans that are no past, such as maintenance.
@@ -155,15 +155,16 @@ class BandCheck:
         recent = np.array([_is_recent(end, window) for end in around.ends], dtype=np.bool_)
         was, was_out = last(deviations[recent], (departed & ~anew)[recent])
         # Of what stands out less and less past is left. It is not back because its band gets wide.
-        stood, has_stood = last(deviations, departed & ~anew & np.isfinite(past.value))
-        kept = has_stood & np.isin(made.level, (Level.NONE, Level.ANY_WINDOW))
+        stood, has_stood = standing(deviations, departed & ~anew & np.isfinite(past.value), around)
+        kept = has_stood & ~np.isin(made.level, (Level.WEEKDAY, Level.DAY_TYPE))
         was, was_out = np.where(kept, stood, was), was_out | kept
         tests = max(1, int((np.isfinite(far) | kept).sum())) * (_WEEK / window.length)
         df = np.where(was_out, np.fmax(settings.history / DAY, made.df), made.df)
         bound = bounds(tests, df, budget=settings.false_alarms / CHECKS)
         expected, (lower, upper) = made.expected, limits(made, bound.pair, errors)
         if kept.any():
-            ends = [around.ends[place] for place in np.argsort(around.near != 0, kind="stable")]
+            order = np.lexsort((~around.same_day_type, around.near != 0))
+            ends = [around.ends[place] for place in order]
             band_of = self._kept.read(store, table, kept, ends, window.length)
             far = np.where(kept, band_of.deviation(table.value, bound.pair), far)
             expected = np.where(kept, band_of.expected, expected)
