@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -14,12 +16,17 @@ from monitor.checks.band_windows import DAY
 from monitor.checks.bands import BandCheck
 from monitor.checks.drift import DriftCheck
 from monitor.checks.settings import RecommenderSettings
+from monitor.history.errors import StoreError
 from monitor.history.reads import Evaluated
+from monitor.history.record import CheckRun
 from monitor.history.store import Store
-from monitor.results import Window
+from monitor.results import Status, Window
+
+log = logging.getLogger(__name__)
 
 CHECKS: Final = (*bands.MEASURED, *drift.BANDS)
 _DAYS: Final = 28 * DAY  # of the past that get their daily values when somebody first asks for them
+_OF_BANDS: Final = "1"  # the definition of a band's window; each of its results has its own
 
 
 class Banding:
@@ -48,14 +55,14 @@ class Banding:
     ) -> bool:
         """Judge every window from `since` on whose band is missing or rests on other data, the oldest first.
 
-        True where some are left. Raises StoreError where the history cannot be read or written; then the
-        window stays due.
+        True where some are left. A window that fails is kept as an error, and the others are judged. Raises
+        StoreError where the history cannot be read or written; then the window stays due.
         """
         for check in self._bands:
             for one in self._due(check, since):
                 if stopping():
                     return True
-                run = check.run(self._store, one.window, self._quiet)
+                run = self._run(check, one.window, _OF_BANDS)
                 self._store.record_window(
                     self._settings.name, one.window, [run],
                     fingerprint=one.fingerprint, rows=one.rows, evaluated_at=now,
@@ -65,13 +72,27 @@ class Banding:
             for day, fingerprint in self._days(each, since):
                 if stopping():
                     return True
-                run = each.run(self._store, day, self._quiet)
+                run = self._run(each, day, drift.DEFINITION)
                 self._store.record_window(
                     self._settings.name, day, [run], fingerprint=fingerprint, rows=0, evaluated_at=now
                 )
                 recorded()
             self._caught_up.add(each.name)
         return False
+
+    def _run(self, check: BandCheck | DriftCheck, window: Window, definition: str) -> CheckRun:
+        """Judge one window. One that fails does not stop the later ones, and is not tried at every turn."""
+        started = time.perf_counter()
+        try:
+            return check.run(self._store, window, self._quiet)
+        except StoreError:
+            raise  # nothing can be read or kept: the window stays due
+        except Exception:
+            log.exception("%s: check %s of %s failed", self._settings.name, check.name, window.start)
+            return CheckRun(
+                check=check.name, results=(), status=Status.ERROR,
+                definition=definition, seconds=time.perf_counter() - started, outcome="error",
+            )  # fmt: skip
 
     def _due(self, check: BandCheck, since: datetime) -> list[Evaluated]:
         """The windows that were measured and have no band of the same data yet, oldest first.
