@@ -36,7 +36,7 @@ NAME: Final = "drift"
 OF_FEEDBACK: Final = "drift_feedback"
 BANDS: Final[Mapping[str, str]] = {NAME: bands.NAME, OF_FEEDBACK: bands.OF_FEEDBACK}
 """Of each check of drift the check of bands whose series it watches."""
-DEFINITION: Final = "2"
+DEFINITION: Final = "3"
 _FULL: Final = 0.5  # of a day's windows, or it has no value
 
 
@@ -76,7 +76,10 @@ class DriftCheck:
         values[begun_anew(series, starts, day.end, self._settings)] = np.nan
         zone, holidays = self._settings.zone, self._settings.holidays
         weekdays = [weekday_of((start + DAY / 2).astimezone(zone), holidays) for start in starts]
-        found = statistics.drift(values, samples, weekdays, self._models(store, starts))
+        found = statistics.drift(
+            values, samples, weekdays, self._models(store, starts),
+            scales=np.array([one.scale for one in series], dtype=np.int64), windows=DAY // self._length,
+        )  # fmt: skip
         budget = self._settings.false_alarms / bands.CHECKS
         bounds = statistics.drift_bounds(max(1, len(series)), found, budget=budget)
         slides = statistics.drifts(found, bounds)

@@ -16,6 +16,7 @@ from monitor.statistics.counts import Floats
 from monitor.statistics.false_alarms import BUDGET, EASIER, one_of_a_pair, student_bound
 from monitor.statistics.levels import levelled
 from monitor.statistics.medians import median, spread_of_most
+from monitor.statistics.scales import Scale, as_scales
 from monitor.statistics.weekdays import EFFICIENCY, usual
 
 RECENT = 3
@@ -34,12 +35,15 @@ LARGE = 2.0
 """What is this many times the smallest change is told whether it goes on or not."""
 GOING_ON = 0.25
 """The pace above which a change goes on; a step has none once it is made."""
+DUST = 0.001
+"""What is no count and goes from 0 by less, drifts for nobody: of 0, any change is a large part."""
 FARTHEST = 1000.0
 """No change and no pace is told as larger than this."""
 _TESTS_A_WEEK = 7 / RECENT  # of the change: three judgements in a row share their days
 _OF_MOVES = 0.7  # of the degrees of freedom of moves: two in a row share a day; by simulation
 _SPARSE = 0.2  # of a usual day's samples; a day with fewer counts as missing
-_DUST = 1e-9
+_SMALLEST_SD = 1e-9
+_OF_NOTHING = 0.375  # hits that come to those seen, as in `scales.to_scale`: no hit of n is a noise as well
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -71,6 +75,8 @@ class Drift:
     """Degrees of freedom of the pace; NaN, and no bound, where fewer than LEAST_MOVES are known."""
     days: Ints
     """Days before that were used."""
+    scales: Ints
+    """A `Scale` a series."""
 
 
 class DriftBounds(NamedTuple):
@@ -81,7 +87,15 @@ class DriftBounds(NamedTuple):
     clear: Floats
 
 
-def drift(values: ArrayLike, weights: ArrayLike, weekday: ArrayLike, model: ArrayLike | None = None) -> Drift:
+def drift(
+    values: ArrayLike,
+    weights: ArrayLike,
+    weekday: ArrayLike,
+    model: ArrayLike | None = None,
+    *,
+    scales: ArrayLike = Scale.LEVEL,
+    windows: int = 1,
+) -> Drift:
     """How far the last three days lie from the days before, and how far they still move.
 
         now = sum a_d x_d,  before = sum a_d m_d,  a = 1/14, 4/14, 9/14, the newest day last
@@ -90,10 +104,17 @@ def drift(values: ArrayLike, weights: ArrayLike, weekday: ArrayLike, model: Arra
 
     m_d, its noise v_d, and the spread s are what the fifth to the 28th day before say of such a weekday
     (`weekdays.usual`), u_d is the part of a usual day's samples that a day has; s is never below 0.5 % of
-    before. The pace, with the sign of sum y_d, is the same for the moves from day to day, s_y without those
-    that were steps (`spread_of_most`). It leaves out the largest move, so that a new model's step has next to
-    none, however large, and a drift has two thirds of its own. Neither hangs on the unit of the values. A day
-    that does not follow the weekday before it, a holiday told as a Sunday, has moved by m_d less m_(d - 1).
+    before, nor below what chance alone does to so many hits, of which weeks without any say nothing:
+
+        share  sqrt(p (1 - p) / n),  p = (hits + 3/8) / (n + 3/4), n the samples of a usual day
+        count  sqrt(x / windows),    x = (hits + 3/8) / windows
+
+    the mean of this before and now, which makes of a count its distance on the scale of the root.
+
+    The pace, with the sign of sum y_d, is the same for the moves from day to day, s_y without those that were
+    steps (`spread_of_most`). It leaves out the largest move, so that a new model's step has next to none,
+    however large, and a drift has two thirds of its own. A day that does not follow the weekday before it, a
+    holiday told as a Sunday, has moved by m_d less m_(d - 1). Neither hangs on the unit of a level.
 
     With `model`, what each did to the level is taken out first, and what is not known of it is added to the
     error (`levels.levelled`): the step of a new model neither hides a drift nor is one.
@@ -106,6 +127,8 @@ def drift(values: ArrayLike, weights: ArrayLike, weekday: ArrayLike, model: Arra
         weights: their samples; NaN where unknown.
         weekday: of each day, 0 to 6.
         model: the number of each day's model, -1 where it is unknown; None: nothing is known of models.
+        scales: a `Scale` a series, or one for all. What chance does to a level is not known.
+        windows: how many windows of a day a count is the mean of.
 
     >>> day = np.arange(28)
     >>> values = np.full((28, 2), 100.0)
@@ -116,7 +139,7 @@ def drift(values: ArrayLike, weights: ArrayLike, weekday: ArrayLike, model: Arra
     >>> found.change.round(1).tolist(), found.pace.round(1).tolist()
     ([-14.1, -16.5], [-5.5, 0.0])
 
-    Raises ValueError where the shapes differ or a weekday is none.
+    Raises ValueError where the shapes differ, where a weekday or a scale is none, or without a window.
     """
     given, samples = np.asarray(values, np.float64), np.asarray(weights, np.float64)
     days = np.asarray(weekday, np.float64)
@@ -124,10 +147,14 @@ def drift(values: ArrayLike, weights: ArrayLike, weekday: ArrayLike, model: Arra
         raise ValueError(f"values are days x series, {given.shape}; so are weights, and weekday is one a day")
     if not bool(np.isin(days, np.arange(7)).all()):
         raise ValueError("a weekday is 0 to 6")
+    if windows < 1:
+        raise ValueError(f"a day has a window or more, got {windows}")
     models = np.full(len(days), -1) if model is None else np.asarray(model, np.int64)
     if models.shape != days.shape:
         raise ValueError(f"a model is one a day, got {models.shape} of {days.shape}")
-    full = _fullness(given, samples)
+    kinds = as_scales(scales, given.shape[1])
+    full, typical = _fullness(given, samples)
+    trials = np.where(kinds == Scale.COUNT, windows, typical)
     known = _last(np.where(full >= _SPARSE, given, np.nan), np.nan)
     full, its_day = _last(full, 0.0), _last(days, 0.0).astype(np.int64)
     share = np.arange(1.0, RECENT + 1) ** 2 / 14
@@ -139,7 +166,8 @@ def drift(values: ArrayLike, weights: ArrayLike, weekday: ArrayLike, model: Arra
     centre, noise = level.centre[1:], level.noise[1:]
     before, now = (share * centre).sum(axis=0), (share * known[-RECENT:]).sum(axis=0)
     each = 1 / np.maximum(full[-RECENT:], _SPARSE) + noise
-    error = np.sqrt(_believed(level.sd, before) ** 2 * (share**2 * each).sum(axis=0) + unknown)
+    sd = np.maximum(_believed(level.sd, before), _of_chance(before, now, trials, kinds))
+    error = np.sqrt(sd**2 * (share**2 * each).sum(axis=0) + unknown)
     follows = np.diff(its_day) % 7 == 1
     moves = np.diff(known, axis=0)
     learnt = np.where(follows[:, None], moves, np.nan)[: old.stop - 1]
@@ -148,7 +176,9 @@ def drift(values: ArrayLike, weights: ArrayLike, weekday: ArrayLike, model: Arra
     went = np.where(enough, moves[-RECENT:] - usual_move, np.nan)
     last = np.where(enough, known[-1], np.nan)
     start = last - went.sum(axis=0)
-    of_move = _believed(step.sd, np.sqrt(2) * start) * np.sqrt(1 + step.noise.mean(axis=0))
+    root = np.sqrt(2)  # a move has the noise of two days
+    of_move = np.maximum(_believed(step.sd, root * start), root * _of_chance(start, last, trials, kinds))
+    of_move *= np.sqrt(1 + step.noise.mean(axis=0))
     return Drift(
         before=before,
         now=now,
@@ -161,15 +191,19 @@ def drift(values: ArrayLike, weights: ArrayLike, weekday: ArrayLike, model: Arra
         moved=_relative(last - start, start),
         pace_df=np.where(enough & (step.days >= LEAST_MOVES), _OF_MOVES * step.df, np.nan),
         days=level.days.astype(np.int64),
+        scales=kinds,
     )
 
 
-def _fullness(values: Floats, samples: Floats) -> Floats:
-    """Samples over those of a usual day, at most 1; 1 where they are unknown, 0 where there is no value."""
+def _fullness(values: Floats, samples: Floats) -> tuple[Floats, Floats]:
+    """Samples over those of a usual day, at most 1; 1 where they are unknown, 0 where there is no value.
+
+    And those of a usual day, NaN where they are unknown.
+    """
     there = np.isfinite(values) & ~(samples <= 0)
     typical = median(np.where(there & np.isfinite(samples), samples, np.nan).T)
     full = np.where(np.isfinite(samples), np.minimum(samples / typical, 1.0), 1.0)
-    return np.where(there, full, 0.0)
+    return np.where(there, full, 0.0), typical
 
 
 def _last(days: Floats, missing: float) -> Floats:
@@ -180,7 +214,16 @@ def _last(days: Floats, missing: float) -> Floats:
 
 
 def _believed(sd: Floats, size: Floats) -> Floats:
-    return np.asarray(np.maximum(sd, np.maximum(FLOOR * np.abs(size), _DUST)))
+    return np.asarray(np.maximum(sd, np.maximum(FLOOR * np.abs(size), _SMALLEST_SD)))
+
+
+def _of_chance(one: Floats, other: Floats, trials: Floats, scales: Ints) -> Floats:
+    """The mean of what chance does to a day at two levels; 0 of a level, and where the trials are unknown."""
+    known = (scales != Scale.LEVEL) & np.isfinite(trials)
+    each = np.where(known, 1.0, 0.0) / np.where(known, trials, 1.0)
+    hits = np.maximum(np.stack([one, other]), 0.0) + _OF_NOTHING * each
+    share = np.minimum(hits / (1 + 2 * _OF_NOTHING * each), 1.0)
+    return np.asarray(np.sqrt(np.where(scales == Scale.SHARE, share * (1 - share), hits) * each).mean(axis=0))
 
 
 def _without_the_largest(went: Floats) -> Floats:
@@ -229,8 +272,9 @@ def drifts(found: Drift, bounds: DriftBounds, *, smallest: float = SMALLEST) -> 
         or |pace| >= bound; and relative or moved is `smallest` or more to that side
 
     A step, as a retrained model makes it, is sure after three days however small it is, and is no drift. So
-    what is small is none, and what is not large is none unless it goes on. What stands still is no drift any
-    more: hold it by `clear`. docs/statistics.md says what was measured.
+    what is small is none, and what is not large is none unless it goes on; nor is what is no count and goes
+    from 0 by less than 0.001. What stands still is no drift any more: hold it by `clear`. docs/statistics.md
+    says what was measured.
 
     >>> day = np.arange(28)
     >>> values = np.full((28, 3), 100.0)
@@ -239,8 +283,15 @@ def drifts(found: Drift, bounds: DriftBounds, *, smallest: float = SMALLEST) -> 
     >>> drifts(found, drift_bounds(3, found)).tolist()
     [True, False, False]
     """
-    side = np.sign(found.change)
+    side, way = np.sign(found.change), np.sign(found.moved)
+    changed = ~_is_dust(found.before, found.now, found) & (np.abs(found.relative) >= smallest)
+    moved = ~_is_dust(found.start, found.last, found) & (np.abs(found.moved) >= smallest)
     goes_on = (found.pace * side >= GOING_ON) | (np.abs(found.relative) >= LARGE * smallest)
-    by_change = (np.abs(found.change) >= bounds.change) & goes_on
-    by_change &= np.maximum(found.relative * side, found.moved * side) >= smallest
-    return np.asarray(by_change | ((np.abs(found.pace) >= bounds.pace) & (np.abs(found.moved) >= smallest)))
+    by_change = (np.abs(found.change) >= bounds.change) & goes_on & (changed | (moved & (way == side)))
+    return np.asarray(by_change | ((np.abs(found.pace) >= bounds.pace) & moved))
+
+
+def _is_dust(before: Floats, now: Floats, found: Drift) -> Bools:
+    """Whether anything but a count goes from 0 by less than anybody cares for."""
+    away = (np.abs(now) >= np.abs(before)) & (np.abs(now - before) < DUST)
+    return np.asarray(away & (found.scales != Scale.COUNT))

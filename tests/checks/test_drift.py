@@ -18,6 +18,7 @@ from tests.checks.banded import HOUR, SHOP, START, hour, measured, of
 
 DAY = timedelta(days=1)
 HALF = DAY / 2  # windows as long as that make the same days in less time
+REQUESTS = 200_000  # of a window: chance alone moves a share of 5 % of two such by less than 1 %
 
 
 def day(number: int) -> Window:
@@ -39,7 +40,7 @@ def put_day(
     definition: str = "1",
     more: Iterable[Result] = (),
 ) -> None:
-    failure = replace(measured("failure", share, 4000, by="pv"), definition=definition)
+    failure = replace(measured("failure", share, REQUESTS, by="pv"), definition=definition)
     run = CheckRun(check="exposure", results=[failure, measured("gini", 0.6, 400), *more], outcome="ok")
     for place in range(hours * HOUR // length):
         start = START + number * DAY + place * length
@@ -94,8 +95,19 @@ def test_what_stands_still_does_not_drift_and_learns_first(store):
         "0 days before can be used, and 8 are needed",
     )
     assert of(runs[0], "daily", metric="failure").value == pytest.approx(share_of(0))
-    assert of(runs[0], "daily", metric="failure").samples == 24 * 4000
+    assert of(runs[0], "daily", metric="failure").samples == 24 * REQUESTS
     assert {of(run, "drift", metric="failure").status for run in runs[12:]} == {Status.OK}
+
+
+def test_the_first_hit_after_weeks_is_no_drift_of_a_share_nor_of_a_count(store):
+    check = a_check(HALF)
+    for number in range(28):
+        hits = 1.0 if number == 27 else 0.0
+        put_day(store, number, hits / REQUESTS, length=HALF, more=[measured("catalog_items", hits)])
+        run = judge_day(store, check, number)
+    for metric in ("failure", "catalog_items"):
+        found = of(run, "drift", metric=metric)
+        assert (found.status, 0 < found.value < 2) == (Status.OK, True)
 
 
 def test_a_day_with_less_than_half_of_its_hours_has_no_value(store):
@@ -195,12 +207,12 @@ def test_holidays_are_like_sundays(store):
 def test_windows_of_maintenance_are_no_part_of_their_day(store):
     put_day(store, 0, 0.05, hours=20)
     for at in range(20, 24):
-        run = CheckRun(check="exposure", results=[measured("failure", 0.9, 4000, by="pv")], outcome="ok")
+        run = CheckRun(check="exposure", results=[measured("failure", 0.9, REQUESTS, by="pv")], outcome="ok")
         store.record_window(SHOP, hour(at), [run], fingerprint=str(at), rows=1, evaluated_at=hour(at).end)
     night = Window(hour(20).start + HOUR / 2, hour(23).end)
     quiet = a_check().run(store, day(0), [night])
     assert of(quiet, "daily", metric="failure").value == pytest.approx(0.05)
-    assert of(quiet, "daily", metric="failure").samples == 20 * 4000
+    assert of(quiet, "daily", metric="failure").samples == 20 * REQUESTS
     assert of(a_check().run(store, day(0)), "daily", metric="failure").value > 0.1
     most = a_check().run(store, day(0), [Window(hour(11).start, hour(23).end)])
     assert of(most, "daily", metric="failure").detail == "11 of the day's windows have a value"

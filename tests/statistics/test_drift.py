@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from monitor.statistics.drift import FARTHEST, FLOOR, Drift, drift, drift_bounds, drifts
+from monitor.statistics.scales import Scale
 from monitor.statistics.weekdays import usual
 
 SERIES = 60
@@ -227,7 +228,7 @@ def made(**changed):
     """One series that drifts by each of its numbers, but for those that are named."""
     usual_one = {
         "before": 1.0, "now": 0.95, "change": -9.0, "relative": -0.05, "df": 17.0, "start": 1.0, "last": 0.93,
-        "pace": -1.0, "moved": -0.07, "pace_df": 16.0, "days": 24,
+        "pace": -1.0, "moved": -0.07, "pace_df": 16.0, "days": 24, "scales": Scale.LEVEL,
     }  # fmt: skip
     return Drift(**{name: np.array([value]) for name, value in (usual_one | changed).items()})
 
