@@ -106,9 +106,11 @@ class DriftCheck:
             windows = markers(connection, self._recommender, bands.MEASURED[BANDS[self.name]], ends, length)
             if not windows:
                 return {}
-            newest = read_windows(connection, [max(windows, key=lambda one: one.end)])[0]
-            definitions = dict(zip(newest.series.tolist(), newest.definition.tolist(), strict=True))
-            names = self._measured.names(connection, newest.series)
+            # A window that failed has no series: those of all others count, each by its newest definition.
+            definitions: dict[int, str] = {}
+            for past in read_windows(connection, sorted(windows, key=lambda one: one.end)):
+                definitions.update(zip(past.series.tolist(), past.definition.tolist(), strict=True))
+            names = self._measured.names(connection, np.array(sorted(definitions), dtype=np.int64))
             added = read_day(connection, windows, definitions)
             judged = self._departed.read(connection, ends, length).values()
             out = [one.series[one.violated] for one in judged]

@@ -119,6 +119,30 @@ def test_a_day_with_less_than_half_of_its_hours_has_no_value(store):
     assert of(judge_day(store, a_check(), 1), "daily", metric="failure").status is Status.OK
 
 
+def failed_window(store: Store, window: Window) -> None:
+    run = CheckRun(check="exposure", results=[], status=Status.ERROR, outcome="error")
+    store.record_window(SHOP, window, [run], fingerprint="", rows=1, evaluated_at=window.end)
+
+
+def test_a_day_whose_last_window_failed_has_the_values_of_its_other_windows(store):
+    runs = days_of(store, a_check(HALF), [share_of(number) for number in range(14)], length=HALF)
+    failed_window(store, Window(day(12).start + HALF, day(12).end))
+    judged = [*runs[:12], *(judge_day(store, a_check(HALF), number) for number in (12, 13))]
+    assert of(judged[12], "daily", metric="failure").samples == REQUESTS
+    for metric in ("failure", "gini"):
+        assert [of(run, "drift", metric=metric).status for run in judged[11:]] == [Status.OK] * 3
+    failed_window(store, Window(day(13).start + HALF, day(13).end))
+    failed_window(store, Window(day(13).start, day(13).start + HALF))
+    assert judge_day(store, a_check(HALF), 13).results == []
+
+
+def test_of_a_series_that_is_defined_anew_within_the_day_only_the_new_windows_count(store):
+    put_day(store, 0, 0.05, length=HALF)
+    put_day(store, 0, 0.04, hours=12, length=HALF, definition="0")  # the first of the two windows
+    found = of(judge_day(store, a_check(HALF), 0), "daily", metric="failure")
+    assert (found.value, found.samples) == (pytest.approx(0.05), REQUESTS)
+
+
 def test_a_day_in_which_a_series_left_its_band_is_none_of_it(store):
     put_day(store, 0, 0.05)
     labels = {"metric": "failure", "by": "pv", "of": ""}
