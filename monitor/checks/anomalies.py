@@ -7,7 +7,7 @@ looked for in this order; a cause that follows from one before it is not told a 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from monitor.checks.band_series import BandedSeries
@@ -62,6 +62,9 @@ def _all(side: Side | None, *metrics: str) -> tuple[Sign, ...]:
 
 _REQUESTS: Final = ("requests", "users", "exposures")
 _TRAFFIC: Final = ("traffic_lost", "traffic_surge")
+_BROKEN_SCORES: Final = (
+    "null", "nan", "infinite", "out_of_range", "zero", "one", "denormal", "all_equal_lists",
+)  # fmt: skip
 
 EXPOSURE_CAUSES: Final = (
     Cause(
@@ -140,7 +143,11 @@ EXPOSURE_CAUSES: Final = (
     Cause(
         "scores_changed",
         "more scores than usual are missing, not finite, at the edge of their range, or alike",
-        _all("above", "score_health", "low_propensity"),
+        (
+            Sign("score_health", "above", _BROKEN_SCORES),
+            Sign("score_health", "below", ("distinct",)),
+            *_all("above", "low_propensity"),
+        ),
     ),
 )
 FEEDBACK_CAUSES: Final = (
@@ -167,7 +174,11 @@ FEEDBACK_CAUSES: Final = (
     Cause(
         "attribution_lost",
         "fewer actions than usual can be joined to what was shown: the log lacks lists, or ids changed",
-        (*_all("below", "attribution"), *_all("above", "actions_without_item", "other_events")),
+        (
+            Sign("attribution", "below", ("request", "user")),
+            Sign("attribution", "above", ("user", "not_shown", "unattributed")),
+            *_all("above", "actions_without_item", "other_events"),
+        ),
     ),
     Cause(
         "ranking_worse",
@@ -179,8 +190,36 @@ FEEDBACK_CAUSES: Final = (
             *_all("above", "log_loss", "mae", "rmse", "nmae", "nrmse", "distortion"),
             *_all(None, "calibration"),
         ),
-        ("attribution_lost", "clicks_lost", "clicks_surge", "few_clickers"),
+        ("traffic_surge", "attribution_lost", "clicks_lost", "clicks_surge", "few_clickers"),
     ),
 )
+
+# What more rows move by themselves, whatever is in them: a count, or a share of different values.
+_MORE_ROWS: Final = (
+    Sign("volume", "above", ("items",)),
+    Sign("coverage", "above", ("item",)),
+    *_all("above", "coverage_unknown_items", "effective_sample_size"),
+    Sign("score_health", "below", ("distinct",)),
+)
+_MORE_ACTIONS: Final = (
+    *_all("above", "actions_without_item", "other_events"),
+    *_all("below", "top_user_share"),
+)
+
+
+def _opposite(signs: tuple[Sign, ...]) -> tuple[Sign, ...]:
+    return tuple(replace(one, side="below" if one.side == "above" else "above") for one in signs)
+
+
+_MORE: Final = (*_MORE_ROWS, *_MORE_ACTIONS)
+BROUGHT: Final[Mapping[str, tuple[Sign, ...]]] = {
+    "traffic_lost": _opposite(_MORE),
+    "traffic_surge": _MORE,
+    "scene_lost": _opposite(_MORE),
+    "lists_empty": _opposite(_MORE_ROWS),
+    "lists_short": _opposite(_MORE_ROWS),
+    "lists_long": _MORE_ROWS,
+}
+"""Of causes that change the number of rows: the series that speak for nothing else where it stands."""
 REST: Final = Cause(OTHER, "series that belong to no named cause are out of their bands", ())
 CAUSES: Final[Mapping[str, str]] = {one.name: one.says for one in (*EXPOSURE_CAUSES, *FEEDBACK_CAUSES, REST)}

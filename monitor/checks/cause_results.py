@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from monitor.checks.anomalies import REST, Cause
+from monitor.checks.anomalies import BROUGHT, REST, Cause
 from monitor.checks.band_results import Banded
+from monitor.history.plain import plain
+from monitor.history.rows import MOST_EVIDENCE
 from monitor.metrics.band_specs import ANOMALY, ANOMALY_SEVERITY
 from monitor.metrics.model_specs import CAUSE_LABEL
 from monitor.results import Result, Status
 
-ROWS: Final = 20  # of evidence
+ROWS: Final = 20  # of evidence, or one of each place where those are more
 
 Place = tuple[str, str]
 """A dimension and its value; WHOLE is no slice at all."""
@@ -29,8 +31,9 @@ def anomalies(
     """One result for each cause: violated with its series, ok, or `no_data` where nobody can say.
 
     A cause follows from another that stands in the whole, or in every place in which it stands itself: a
-    scene that is gone explains nothing of the others. It is `no_data` where none of its series could be
-    judged, or where one that stood out has no value now: then it neither stands anew nor is over.
+    scene that is gone explains nothing of the others. A series that the rows of such a cause move by their
+    number speaks for no other cause, and explains none. A cause is `no_data` where none of its series could
+    be judged, or where one that stood out has no value now: then it neither stands anew nor is over.
 
     Args:
         found: the series of the window, and those that stood out before it and are missing.
@@ -50,16 +53,35 @@ def anomalies(
         lost = missing if rest else [one for one in missing if cause.fits(one.series, one.side)]
         left = [one for one in left if one not in mine]
         missing = [one for one in missing if one not in lost]
-        here = {one.place for one in mine or lost}
+        own = [one for one in mine if not _bringing(one, standing)]
+        here = {_place(one) for one in own or lost if not _bringing(one, standing)}
         by = [name for name in cause.follows if here and _explains(standing.get(name, set()), here)]
-        if here and not by:
-            standing[cause.name] = here
-        if mine:
+        if own:
+            results += _told(cause, own, by, found, banded, version, notes)
+        elif mine and not lost:
+            by = [name for name in standing if any(name in _bringing(one, standing) for one in mine)]
             results += _told(cause, mine, by, found, banded, version, notes)
         else:
             can_say = any(one.is_settled and (rest or cause.is_read_from(one.series)) for one in found)
             results += _quiet(cause, lost, banded, can_say, version)
+        if here:  # what follows from another explains what follows from itself
+            standing[cause.name] = here
     return results
+
+
+def _place(one: Banded) -> Place:
+    """Where a series is, as the evidence of a cause has it: that cuts long texts."""
+    return plain(one.place[0]), plain(one.place[1])
+
+
+def _bringing(one: Banded, standing: Mapping[str, Collection[Place]]) -> list[str]:
+    """The causes whose number of rows alone moves the series to its side."""
+    return [
+        name
+        for name, places in standing.items()
+        if any(sign.fits(one.series, one.side) for sign in BROUGHT.get(name, ()))
+        and _explains(places, {_place(one)})
+    ]
 
 
 def _explains(places: Collection[Place], here: Collection[Place]) -> bool:
@@ -133,11 +155,16 @@ def _worst(worst: Sequence[Banded]) -> str:
 
 
 def _shown(worst: Sequence[Banded]) -> list[Banded]:
-    """The rows of evidence, one of the whole among them where there is one: it explains other causes."""
-    shown, rest = list(worst[:ROWS]), worst[ROWS:]
-    if all(one.place != WHOLE for one in shown):
-        shown[ROWS - 1 :] = [one for one in rest if one.place == WHOLE][:1] or shown[ROWS - 1 :]
-    return shown
+    """The rows of evidence, the worst first: of each place one, the whole before all, and the next worst.
+
+    The places of a cause explain other causes; of more than are kept, those that are least far are cut.
+    """
+    first: dict[Place, int] = {}
+    for rank, one in enumerate(worst):
+        first.setdefault(_place(one), rank)
+    of_places = sorted(first.values(), key=lambda rank: (worst[rank].place != WHOLE, rank))[:MOST_EVIDENCE]
+    more = [rank for rank in range(len(worst)) if rank not in of_places]
+    return [worst[rank] for rank in sorted([*of_places, *more[: max(0, ROWS - len(of_places))]])]
 
 
 def _row(one: Banded) -> Mapping[str, Any]:

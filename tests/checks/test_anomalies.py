@@ -6,51 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from monitor.checks.anomalies import CAUSES, EXPOSURE_CAUSES, FEEDBACK_CAUSES, OTHER
+from monitor.checks.anomalies import CAUSES, FEEDBACK_CAUSES, OTHER
 from monitor.checks.band_results import Banded
 from monitor.checks.band_series import BandedSeries
 from monitor.checks.cause_results import ROWS, WHOLE, anomalies
 from monitor.metrics.catalogue import SPECS
-from monitor.results import Result, Status
-
-EVERY = (*EXPOSURE_CAUSES, *FEEDBACK_CAUSES)
-
-
-USUAL = tuple(
-    BandedSeries(metric, by[0] if by else "", "", *place)
-    for cause in EVERY
-    for sign in cause.signs
-    for metric, by in [(sign.metric, sign.by)]
-    for place in ([("scene", "quiet")] if sign.sliced else [()])
-)
-"""A series that each cause can be read from."""
-
-
-def within(series: BandedSeries, **numbers: object) -> Banded:
-    given = {"measured": 2.0, "expected": 2.0, "lower": 1.5, "upper": 2.5, "deviation": 0.1} | numbers
-    return Banded(series=series, points=90, reached=4.0, **({"departed": False} | given))
-
-
-def out(metric: str, side: str, by: str = "", of: str = "", slice_: str = "", **numbers: object) -> Banded:
-    deviation = 9.0 if side == "above" else -9.0
-    place = ("scene", slice_) if slice_ else ()
-    given = {"measured": 1.0, "deviation": deviation, "departed": True} | numbers
-    return within(BandedSeries(metric, by, of, *place), **given)
-
-
-def missing(metric: str, side: str, by: str = "", slice_: str = "") -> Banded:
-    """A series that stood out on this side, and has no value now."""
-    place = ("scene", slice_) if slice_ else ()
-    return Banded.unseen(BandedSeries(metric, by, "", *place), 9.0 if side == "above" else -9.0)
-
-
-def told(found, causes=EVERY, usual=USUAL, **more) -> dict[str, Result]:
-    results = anomalies([*found, *map(within, usual)], causes, **({"version": "1"} | more))
-    return {one.labels["cause"]: one for one in results if one.metric == "anomaly"}
-
-
-def standing(found, causes=EVERY, **more) -> list[str]:
-    return [name for name, one in told(found, causes, **more).items() if one.status is Status.VIOLATED]
+from monitor.results import Status
+from tests.checks.departures import EVERY, missing, out, standing, told, within
 
 
 @pytest.mark.parametrize(
@@ -82,11 +44,15 @@ def standing(found, causes=EVERY, **more) -> list[str]:
         (out("update_rate", "below", "refresh"), "lists_stale"),
         (out("novelty", "below", "item"), "lists_repeat"),
         (out("score_health", "above", "nan"), "scores_changed"),
+        (out("score_health", "below", "distinct"), "scores_changed"),
+        (out("score_health", "above", "distinct"), OTHER),
         (out("action_rate", "below", "exposure", "event=click"), "clicks_lost"),
         (out("action_volume", "below", "", "event=click"), "clicks_lost"),
         (out("top_user_share", "above", "top_user", "event=click"), "few_clickers"),
         (out("action_volume", "above", "", "event=click"), "clicks_surge"),
-        (out("attribution", "below"), "attribution_lost"),
+        (out("attribution", "below", "request", "event=click"), "attribution_lost"),
+        (out("attribution", "above", "unattributed", "event=click"), "attribution_lost"),
+        (out("attribution", "below", "unattributed", "event=click"), OTHER),
         (out("ndcg", "below", "macro", "k=10"), "ranking_worse"),
         (out("log_loss", "above"), "ranking_worse"),
         (out("gini", "below"), OTHER),
@@ -198,13 +164,6 @@ def test_the_worst_series_is_told_first_and_evidence_is_bounded() -> None:
     assert len(found.evidence) == ROWS
     assert found.evidence[0]["of"] == f"k={ROWS + 4}"
     assert found.detail.endswith(f"gini (k={ROWS + 4}) is 1, expected 2 (1.5 to 2.5), and {ROWS + 4} more")
-
-
-def test_what_is_out_in_the_whole_is_among_the_evidence_however_many_slices_are_worse() -> None:
-    slices = [out("failure", "above", "pv", slice_=f"s{place}", deviation=50.0) for place in range(ROWS + 5)]
-    found = told([*slices, out("failure", "above", "pv")])["lists_empty"]
-    assert len(found.evidence) == ROWS
-    assert [row["dimension"] for row in found.evidence] == ["scene"] * (ROWS - 1) + [""]
 
 
 def test_known_changes_are_told_beside_a_cause_that_stands() -> None:
