@@ -21,10 +21,11 @@ from monitor.checks.band_series import VOLUME, BandedSeries
 from monitor.checks.band_settings import BandSettings
 from monitor.checks.band_table import begun_anew
 from monitor.checks.band_windows import DAY, weekday_of
-from monitor.checks.judge import worst
+from monitor.checks.judge import is_judged
 from monitor.checks.model_changes import models_by_day
 from monitor.history.past import Day, Floats, PastWindows, aligned, markers, read_day, read_windows
 from monitor.history.record import CheckRun
+from monitor.history.standing import worst
 from monitor.history.store import Store
 from monitor.metrics.band_specs import DAILY, DEVIATION, DRIFT
 from monitor.metrics.family import steady
@@ -89,7 +90,7 @@ class DriftCheck:
             for result in _results(one, today[one], found, bounds, bool(slides[place]), place)
         ]
         return CheckRun(
-            check=self.name, results=results, status=worst(results) if results else Status.NO_DATA,
+            check=self.name, results=results, status=worst(one.status for one in results if is_judged(one)),
             definition=DEFINITION, seconds=time.perf_counter() - started, outcome="ok",
         )  # fmt: skip
 

@@ -83,6 +83,7 @@ def test_a_slide_of_three_percent_a_day_is_told_on_the_third_day(store):
     slides = of(runs[23], "drift", metric="failure")
     assert slides.status is Status.VIOLATED
     assert slides.detail.startswith("fell from 0.0")
+    assert runs[23].status is Status.VIOLATED
     assert (slides.bound, slides.value < slides.threshold < slides.clear) == ("min", True)
     assert of(runs[23], "drift", metric="gini").status is Status.OK
 
@@ -94,6 +95,7 @@ def test_what_stands_still_does_not_drift_and_learns_first(store):
         Status.NO_DATA,
         "0 days before can be used, and 8 are needed",
     )
+    assert [run.status for run in runs] == [Status.NO_DATA] * 11 + [Status.OK] * 5
     assert of(runs[0], "daily", metric="failure").value == pytest.approx(share_of(0))
     assert of(runs[0], "daily", metric="failure").samples == 24 * REQUESTS
     assert {of(run, "drift", metric="failure").status for run in runs[12:]} == {Status.OK}
