@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Final, cast
 
 import fsspec
 import pyarrow as pa
@@ -28,6 +28,7 @@ _FORMATS = {
 }
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _CHUNK = 1 << 20
+STILL_WRITTEN: Final = "its last line has no end yet: still being written"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -146,7 +147,7 @@ def unfinished(settings: LogSettings, file: LogFile, now: datetime, settle_secon
     with _opened(settings, file) as stream:
         stream.seek(file.size - 1)
         last = stream.read(1)
-    return None if last == b"\n" else "its last line has no end yet: still being written"
+    return None if last == b"\n" else STILL_WRITTEN
 
 
 def _cut_gzip(settings: LogSettings, file: LogFile) -> str | None:

@@ -11,7 +11,7 @@ from typing import Final
 
 from monitor.logs import columns as c
 from monitor.logs.engine import Engine
-from monitor.logs.files import LogFile, LogListingError, list_files
+from monitor.logs.files import STILL_WRITTEN, LogFile, LogListingError, list_files
 from monitor.logs.index import DUPLICATE, Bucket, FileEntry, index_file, seconds, settings_digest
 from monitor.logs.reading import open_filesystems
 from monitor.logs.settings import LogSettings, TimeSettings
@@ -139,11 +139,23 @@ class Log:
         return self.contents.windows
 
     def unread(self, window: Window) -> list[FileEntry]:
-        """Skipped files that may hold rows of this window: those written while its rows were due."""
+        """Skipped files that may hold rows of this window: those written while its rows were due.
+
+        Where a window that needs rows has none, those written later as well: a copy or an archive is younger
+        than its rows. They count up to `catch_up` windows later, when no window is judged again; not what is
+        being written now, which is whole at one of the next looks and would change the verdict each time. A
+        file that was written before the window began holds none of it, however long it is skipped.
+        """
+        due = longest = self.time.lateness
+        if self.is_required and self.rows(window) == 0:
+            longest = max(due, self.time.catch_up * self.time.window)
         return [
             one
             for one in self.skipped
-            if window.start <= one.file.modified <= window.end + self.time.lateness and not one.is_duplicate
+            if not one.is_duplicate
+            and window.start
+            <= one.file.modified
+            <= window.end + (due if one.reason == STILL_WRITTEN else longest)
         ]
 
     def fingerprint(self, window: Window) -> str:
