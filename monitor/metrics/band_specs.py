@@ -48,8 +48,9 @@ EXPECTED: Final = MetricSpec(
 DEVIATION: Final = MetricSpec(
     name="deviation",
     help="How far a metric is from what is expected of it, in robust standard deviations, signed.",
-    formula="(value - expected) / spread on the scale of the metric (arcsine of a root for shares, logarithm "
-    "for counts); the spread holds the past windows' own and that of the samples at hand",
+    formula="(value - expected) / spread on the scale of the metric (for shares the arcsine of the root; for "
+    "counts its inverse hyperbolic sine, near the root where they are small and the logarithm where they are "
+    "large); the spread holds the past windows' own and that of the samples at hand",
     answers="Is this window unlike the past, and in which direction?",
     misleads="Of hundreds of series some are always far: the bounds are set for all of them together, and "
     "alerts go by `anomaly`, not by a single series. Far is not bad: a better list deviates as well.",
@@ -94,7 +95,8 @@ ANOMALY: Final = MetricSpec(
     answers="What has happened, in one word?",
     misleads="A cause is a reading of the pattern, not a proof: the evidence lists the series it was read "
     "from. A cause that another explains stays ok, and its detail says which one; what is out in one slice "
-    "explains that slice alone.",
+    "explains that slice alone. While the traffic is out of its band, what more or fewer rows move by their "
+    "number alone, such as the items shown, is told of no other cause.",
     labels=(CAUSE_LABEL,),
     requires=("exposures",),
     samples="series with a band",
@@ -110,12 +112,12 @@ ANOMALY_SEVERITY: Final = MetricSpec(
     formula="traffic_lost: 1 - requests / expected; clicks_lost: 1 - actions / expected, of all events "
     "together; lists_empty: how much more of the requests have no list; cut at 0 and 1",
     answers="Must somebody get up for it?",
-    misleads="It says how much, not how surely: it is given only while the cause stands violated.",
+    misleads="It says how much, not how surely, and is 0 in every window in which the cause is ok.",
     labels=(CAUSE_LABEL,),
     requires=("exposures",),
     samples="series that it is taken over",
     counted=False,
-    no_data="the cause does not stand violated, or says nothing about an amount",
+    no_data="the cause has no verdict, or stands and says nothing about an amount",
     sliced=False,
 )
 
