@@ -11,7 +11,7 @@ import numpy.typing as npt
 from monitor.checks.band_results import Banded
 from monitor.checks.band_series import BandedSeries
 from monitor.checks.band_settings import BandSettings
-from monitor.checks.band_table import Table
+from monitor.checks.band_table import Table, verdicts
 from monitor.checks.band_windows import Neighbours
 from monitor.history.past import Floats, PastWindow, SeriesName
 
@@ -44,6 +44,27 @@ def standing(deviations: Floats, departed: Bools, around: Neighbours) -> tuple[F
         then, stood_then = last(deviations[alike], departed[alike])
         stood, stands = np.where(stands, stood, then), stands | stood_then
     return stood, stands
+
+
+def lost(
+    judged: Sequence[PastWindow | None],
+    names: Mapping[int, SeriesName],
+    around: Neighbours,
+    settings: BandSettings,
+) -> dict[BandedSeries, datetime]:
+    """The slices whose requests stood out below their band when this time of day was judged last.
+
+    Such a one is missed until it is back, be it longer than its past lasts: what once was there, and when,
+    says less and less about it. Each comes with the end of the first window in which it was judged.
+    """
+    series = {number: BandedSeries.banded(name) for number, name in names.items()}
+    numbers = sorted(number for number, one in series.items() if one.is_missed and one.is_banded(settings))
+    deviations, departed = verdicts(judged, np.array(numbers, dtype=np.int64))
+    stood, stands = standing(np.where((around.near == 0)[:, None], deviations, np.nan), departed, around)
+    return {
+        series[numbers[place]]: around.ends[np.flatnonzero(np.isfinite(deviations[:, place]))[-1]]
+        for place in np.flatnonzero(stands & (stood < 0)).tolist()
+    }
 
 
 def unseen(

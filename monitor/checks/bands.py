@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from monitor.checks import exposure, feedback
 from monitor.checks.anomalies import EXPOSURE_CAUSES, FEEDBACK_CAUSES, Cause
-from monitor.checks.band_memory import last, standing, unseen
+from monitor.checks.band_memory import last, lost, standing, unseen
 from monitor.checks.band_results import Banded
 from monitor.checks.band_settings import BandSettings
 from monitor.checks.band_table import Table, begun_anew, left_out, tabled
@@ -98,8 +98,10 @@ class BandCheck:
         around = around.only(measured.keys())
         past = [measured[end] for end in around.ends]
         calm = np.array([not _is_quiet(end, length, quiet) for end in around.ends], dtype=np.bool_)
-        table = tabled(now, past, names, settings, around, calm)
-        before = left_out(table, [judged.get(end) for end in around.ends], told)
+        verdicts = [judged.get(end) for end in around.ends]
+        missed = lost(verdicts, told, around, settings)
+        table = tabled(now, past, names, settings, around, calm, missed)
+        before = left_out(table, verdicts, told)
         found = self._judge(store, window, table, around, calm, before)
         results = [result for one in found for result in one.results(self._definition)]
         recent = [end for end in around.ends if _is_recent(end, window)]
@@ -159,7 +161,7 @@ class BandCheck:
         kept = has_stood & ~np.isin(made.level, (Level.WEEKDAY, Level.DAY_TYPE))
         was, was_out = np.where(kept, stood, was), was_out | kept
         tests = max(1, int((np.isfinite(far) | kept).sum())) * (_WEEK / window.length)
-        df = np.where(was_out, np.fmax(settings.history / DAY, made.df), made.df)
+        df = np.where(was_out | has_stood, np.fmax(settings.history / DAY, made.df), made.df)
         bound = bounds(tests, df, budget=settings.false_alarms / CHECKS)
         expected, (lower, upper) = made.expected, limits(made, bound.pair, errors)
         if kept.any():
@@ -169,7 +171,8 @@ class BandCheck:
             far = np.where(kept, band_of.deviation(table.value, bound.pair), far)
             expected = np.where(kept, band_of.expected, expected)
             lower, upper = np.where(kept, band_of.lower, lower), np.where(kept, band_of.upper, upper)
-        fires = decide(far, was, bound) & self._matters(table, expected) & ~kept
+        again = decide(far, np.where(has_stood, stood, np.nan), bound)  # as yesterday at this time
+        fires = (decide(far, was, bound) | again) & self._matters(table, expected) & ~kept
         stays = was_out & (np.sign(far) == np.sign(was)) & (np.abs(far) > bound.clear)
         stays &= self._matters(table, expected, EASIER)
         return [
