@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 import numpy as np
@@ -16,6 +16,7 @@ from monitor.checks.band_windows import Neighbours
 from monitor.history.past import Floats, PastWindow, SeriesName
 
 Bools = npt.NDArray[np.bool_]
+Place = tuple[str, str]
 
 
 def last(deviations: Floats, departed: Bools) -> tuple[Floats, Bools]:
@@ -72,31 +73,37 @@ def unseen(
     judged: Sequence[PastWindow | None],
     names: Mapping[int, SeriesName],
     starts: Sequence[datetime],
+    recent: Bools,
+    places: Collection[Place],
     end: datetime,
     settings: BandSettings,
 ) -> list[Banded]:
     """The series that stood out when they were last judged, and that the window at hand does not have at all.
 
+    However long ago that was: nobody has seen them back. But a slice of which nothing is left is forgotten
+    after the recent windows, since nothing can be wrong with it any more; that it is gone is for its volume.
+
     Args:
         table: the series of the window at hand.
-        judged: windows of bands before it, the newest first, None where there was no verdict.
+        judged: n windows of bands before it, the newest first, None where there was no verdict.
         names: what each series of theirs is.
         starts: when each of them starts.
+        recent: which of them are just before it.
+        places: the slices of which the window at hand has a number, each a dimension and a value.
         end: of the window at hand.
         settings: which series have a band, and the known changes: what stood out before one is not missed.
     """
-    here, seen = set(table.series), np.empty(0, dtype=np.int64)
+    series = {number: BandedSeries.banded(name) for number, name in names.items()}
+    here = set(table.series)
+    numbers = sorted(number for number, one in series.items() if one not in here and one.is_banded(settings))
+    deviations, departed = verdicts(judged, np.array(numbers, dtype=np.int64))
+    stood, stands = last(deviations, departed)
     found: list[Banded] = []
-    for window, start in zip(judged, starts, strict=True):
-        if window is None:
-            continue
-        new = np.isfinite(window.value) & ~np.isin(window.series, seen)
-        out = new & window.violated
-        seen = np.concatenate([seen, window.series[new]])
-        for number, was in zip(window.series[out].tolist(), window.value[out].tolist(), strict=True):
-            one = BandedSeries.banded(names[number])
-            changes = (change for change in settings.changes if change.concerns(one.metric, end))
-            anew = any(start < change.at for change in changes)
-            if one not in here and one.is_banded(settings) and not anew:
-                found.append(Banded.unseen(one, was))
+    for at in np.flatnonzero(stands).tolist():
+        one, newest = series[numbers[at]], int(np.isfinite(deviations[:, at]).argmax())
+        changes = (change for change in settings.changes if change.concerns(one.metric, end))
+        anew = any(starts[newest] < change.at for change in changes)
+        is_left = not one.dimension or one.is_missed or (one.dimension, one.value) in places
+        if not anew and (is_left or recent[newest]):
+            found.append(Banded.unseen(one, float(stood[at])))
     return found

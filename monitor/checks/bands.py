@@ -7,7 +7,6 @@ it runs after them, in the order of time, and a window that is judged again gets
 from __future__ import annotations
 
 import hashlib
-import math
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -20,6 +19,7 @@ from monitor.checks import exposure, feedback
 from monitor.checks.anomalies import EXPOSURE_CAUSES, FEEDBACK_CAUSES, Cause
 from monitor.checks.band_memory import last, lost, standing, unseen
 from monitor.checks.band_results import Banded
+from monitor.checks.band_series import BandedSeries
 from monitor.checks.band_settings import BandSettings
 from monitor.checks.band_table import Table, begun_anew, left_out, tabled
 from monitor.checks.band_windows import DAY, Neighbours, neighbours
@@ -104,15 +104,9 @@ class BandCheck:
         before = left_out(table, verdicts, told)
         found = self._judge(store, window, table, around, calm, before)
         results = [result for one in found for result in one.results(self._definition)]
-        recent = [end for end in around.ends if _is_recent(end, window)]
-        found += unseen(
-            table,
-            [judged.get(end) for end in recent],
-            told,
-            [end - length for end in recent],
-            window.end,
-            settings,
-        )
+        recent = np.array([_is_recent(end, window) for end in around.ends], dtype=np.bool_)
+        starts = [end - length for end in around.ends]
+        found += unseen(table, verdicts, told, starts, recent, _places(now, names), window.end, settings)
         results += anomalies(
             found,
             _CAUSES[self.name],
@@ -156,6 +150,7 @@ class BandCheck:
         far = deviation(made, table.value, errors)
         recent = np.array([_is_recent(end, window) for end in around.ends], dtype=np.bool_)
         was, was_out = last(deviations[recent], (departed & ~anew)[recent])
+        newest, still_out = last(deviations, departed & ~anew)
         # Of what stands out less and less past is left. It is not back because its band gets wide.
         stood, has_stood = standing(deviations, departed & ~anew & np.isfinite(past.value), around)
         kept = has_stood & ~np.isin(made.level, (Level.WEEKDAY, Level.DAY_TYPE))
@@ -175,6 +170,7 @@ class BandCheck:
         fires = (decide(far, was, bound) | again) & self._matters(table, expected) & ~kept
         stays = was_out & (np.sign(far) == np.sign(was)) & (np.abs(far) > bound.clear)
         stays &= self._matters(table, expected, EASIER)
+        at_last = np.where(was_out, was, np.where(still_out, newest, np.nan))
         return [
             Banded(
                 series=one,
@@ -189,7 +185,7 @@ class BandCheck:
                 why=_OF_OLD
                 if kept[place]
                 else self._why(Level(int(made.level[place])), int(made.seen[place])),
-                was=float(was[place]) if was_out[place] else math.nan,
+                was=float(at_last[place]),
                 learns=bool(anew[:, place].any() and made.level[place] == Level.NONE),
             )
             for place, one in enumerate(table.series)
@@ -234,6 +230,12 @@ class BandCheck:
             if window.end - DAY <= one.at < window.end
         ]
         return known + model_changes(window, windows, names)
+
+
+def _places(window: PastWindow, names: Mapping[int, SeriesName]) -> set[Place]:
+    """The slices that have any number in the window."""
+    series = (BandedSeries.named(names[one]) for one in window.series[np.isfinite(window.value)].tolist())
+    return {(one.dimension, one.value) for one in series}
 
 
 def _is_quiet(end: datetime, length: timedelta, quiet: Sequence[Window]) -> bool:

@@ -21,6 +21,7 @@ from tests.checks.banded import (
     hours_of,
     judge,
     judge_usual,
+    measured,
     of,
     put,
     usual_hour,
@@ -168,3 +169,38 @@ def test_an_anomaly_goes_on_through_maintenance_and_after_it(store):
         put(store, number, changed(usual_hour(number), {("gini", ""): nearer}))
     runs = [judge(store, check, number, quiet) for number in range(NOW + 2, NOW + 7)]
     assert [causes(run) for run in (far[1], *runs)] == [["few_items"]] * 6
+
+
+def test_a_number_that_is_not_measured_at_night_is_one_incident_with_that_of_the_evening(store):
+    check = a_check()
+
+    def results(number, gini, top):
+        share = measured("popularity_share", top, 400, by="top_item")
+        return [*changed(usual_hour(number), {("gini", ""): gini}), share]
+
+    for number in range(NOW - 60, NOW):
+        put(store, number, results(number, 0.6 + number % 5 / 500, 0.1 + number % 7 / 500), version="p")
+    statuses = []
+    for number in range(NOW, NOW + 12):
+        is_night = NOW + 2 <= number < NOW + 10
+        put(store, number, results(number, None if is_night else 0.9, 0.1))
+        statuses.append(of(judge(store, check, number), "anomaly", cause="few_items").status)
+    assert statuses[1:] == [Status.VIOLATED] + [Status.NO_DATA] * 8 + [Status.VIOLATED] * 2
+    put(store, NOW + 12, results(NOW + 12, 0.6, 0.1))
+    assert of(judge(store, check, NOW + 12), "anomaly", cause="few_items").status is Status.OK
+
+
+def test_a_slice_of_which_nothing_is_left_is_wrong_for_three_more_windows(store):
+    """A model that fails is taken back: nobody waits for its lists to become better."""
+    model = {"by": "pv", "dimension": "model", "value": "m7"}
+    for number in range(NOW - 60, NOW):
+        failure = measured("failure", 0.01 + number % 5 / 1000, 500, **model)
+        put(store, number, [*usual_hour(number), failure], version="m")
+    check = a_check()
+    for number in (NOW, NOW + 1):
+        put(store, number, [*usual_hour(number), measured("failure", 0.9, 500, **model)])
+        failing = judge(store, check, number)
+    assert causes(failing) == ["lists_empty"]
+    after = hours_of(store, check, lambda _: {}, 5, first=NOW + 2)
+    found = [of(run, "anomaly", cause="lists_empty").status for run in after]
+    assert found == [Status.NO_DATA] * 3 + [Status.OK] * 2
