@@ -21,7 +21,7 @@ class Banded:
 
     `reached` is the bound, in robust standard deviations, that its deviation was judged by; `why` says why it
     has no band. `was` is its deviation when it last stood out, NaN where it did not or nobody remembers;
-    `learns` says that a known change began its past anew, and that there is no band since.
+    `learns` says that it stood out until a known change began its past anew, and that there is no band since.
     """
 
     series: BandedSeries
@@ -48,12 +48,7 @@ class Banded:
     @property
     def is_missing(self) -> bool:
         """Whether it stood out and nobody can say if it still does."""
-        return not math.isnan(self.was) and not self.is_judged
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether there is nothing to ask about it: it was judged, or is known to have changed."""
-        return self.is_judged or self.learns
+        return not math.isnan(self.was) and not self.is_judged and not self.learns
 
     @property
     def place(self) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from monitor.checks.band_series import DIMENSION_OTHER, VOLUME, BandedSeries
 from monitor.checks.band_settings import BandSettings
 from monitor.checks.band_windows import Neighbours
 from monitor.history.past import Aligned, Floats, Ints, PastWindow, SeriesName, aligned
+from monitor.results import Window
 from monitor.statistics.past import NEAR, POINTS, Level
 
 Bools = npt.NDArray[np.bool_]
@@ -213,3 +214,11 @@ def begun_anew(
         older = np.array([start < change.at for start in starts], dtype=np.bool_)
         before |= older[:, None] & concerned[None, :]
     return before
+
+
+def just_changed(series: Sequence[BandedSeries], window: Window, settings: BandSettings) -> Bools:
+    """Which series had a known change so late that there need not be a band yet."""
+    late = [one for one in settings.changes if window.end - one.at <= settings.least * window.length]
+    return np.array(
+        [any(change.concerns(one.metric, window.end) for change in late) for one in series], np.bool_
+    )

@@ -21,10 +21,10 @@ from monitor.checks.band_memory import last, lost, standing, unseen
 from monitor.checks.band_results import Banded
 from monitor.checks.band_series import BandedSeries
 from monitor.checks.band_settings import BandSettings
-from monitor.checks.band_table import Table, begun_anew, left_out, tabled
+from monitor.checks.band_table import Table, begun_anew, just_changed, left_out, tabled
 from monitor.checks.band_windows import DAY, Neighbours, neighbours
 from monitor.checks.cause_results import Place, anomalies
-from monitor.checks.judge import worst
+from monitor.checks.judge import is_judged, worst
 from monitor.checks.kept_bands import KeptBands
 from monitor.checks.model_changes import model_changes
 from monitor.history import schema
@@ -34,7 +34,7 @@ from monitor.history.rows import evidence_of
 from monitor.history.store import Store
 from monitor.metrics.band_specs import ANOMALY, DEVIATION
 from monitor.metrics.model_specs import CAUSE_LABEL
-from monitor.results import Window
+from monitor.results import Status, Window
 from monitor.statistics.bands import band, deviation, limits
 from monitor.statistics.false_alarms import EASIER, bounds, decide
 from monitor.statistics.past import Level, Past
@@ -114,8 +114,9 @@ class BandCheck:
             before=self._standing(store, window) if self.name == OF_FEEDBACK else {},
             notes=self._notes(window, [now, *past], names),
         )
+        is_any = any(one.metric == DEVIATION.name and is_judged(one) for one in results)
         return CheckRun(
-            check=self.name, results=results, status=worst(results),
+            check=self.name, results=results, status=worst(results) if is_any else Status.NO_DATA,
             seconds=time.perf_counter() - started, outcome="ok",
         )  # fmt: skip
 
@@ -170,7 +171,9 @@ class BandCheck:
         fires = (decide(far, was, bound) | again) & self._matters(table, expected) & ~kept
         stays = was_out & (np.sign(far) == np.sign(was)) & (np.abs(far) > bound.clear)
         stays &= self._matters(table, expected, EASIER)
-        at_last = np.where(was_out, was, np.where(still_out, newest, np.nan))
+        learns = last(deviations, departed & anew)[1] & (made.level == Level.NONE)
+        learns &= just_changed(table.series, window, settings)
+        at_last = np.where(was_out, was, np.where(still_out | learns, newest, np.nan))
         return [
             Banded(
                 series=one,
@@ -186,7 +189,7 @@ class BandCheck:
                 if kept[place]
                 else self._why(Level(int(made.level[place])), int(made.seen[place])),
                 was=float(at_last[place]),
-                learns=bool(anew[:, place].any() and made.level[place] == Level.NONE),
+                learns=bool(learns[place]),
             )
             for place, one in enumerate(table.series)
         ]

@@ -33,7 +33,8 @@ def anomalies(
     A cause follows from another that stands in the whole, or in every place in which it stands itself: a
     scene that is gone explains nothing of the others. A series that the rows of such a cause move by their
     number speaks for no other cause, and explains none. A cause is `no_data` where none of its series could
-    be judged, or where one that stood out has no value now: then it neither stands anew nor is over.
+    be judged, or where one that stood out has no value now: then it neither stands anew nor is over. It is
+    over where a known change says so of one that stood out.
 
     Args:
         found: the series of the window, and those that stood out before it and are missing.
@@ -46,6 +47,7 @@ def anomalies(
     banded = sum(one.is_judged for one in found)
     left = [one for one in found if one.departed]
     missing = [one for one in found if one.is_missing]
+    learning = [one for one in found if one.learns]
     results: list[Result] = []
     for cause in (*causes, REST):
         rest = cause is REST
@@ -53,6 +55,8 @@ def anomalies(
         lost = missing if rest else [one for one in missing if cause.fits(one.series, one.side)]
         left = [one for one in left if one not in mine]
         missing = [one for one in missing if one not in lost]
+        over = learning if rest else [one for one in learning if cause.fits(one.series, one.side)]
+        learning = [one for one in learning if one not in over]
         own = [one for one in mine if not _bringing(one, standing)]
         here = {_place(one) for one in own or lost if not _bringing(one, standing)}
         by = [name for name in cause.follows if here and _explains(standing.get(name, set()), here)]
@@ -62,7 +66,9 @@ def anomalies(
             by = [name for name in standing if any(name in _bringing(one, standing) for one in mine)]
             results += _told(cause, mine, by, found, banded, version, notes)
         else:
-            can_say = any(one.is_settled and (rest or cause.is_read_from(one.series)) for one in found)
+            can_say = bool(over) or any(
+                one.is_judged and (rest or cause.is_read_from(one.series)) for one in found
+            )
             results += _quiet(cause, lost, banded, can_say, version)
         if here:  # what follows from another explains what follows from itself
             standing[cause.name] = here

@@ -150,11 +150,13 @@ def test_a_cause_without_a_verdict_explains_while_it_did_stand() -> None:
     assert standing([missing("failure", "above", "pv", "home"), *lost]) == ["clicks_lost"]
 
 
-def test_a_known_change_ends_a_cause_while_its_series_learn() -> None:
-    learns = within(BandedSeries("gini", "", ""), deviation=float("nan"), expected=float("nan"), learns=True)
-    usual = [BandedSeries("failure", "pv", "")]
-    found = anomalies([learns, *map(within, usual)], EVERY, version="1")
-    assert next(one for one in found if one.labels["cause"] == "few_items").status is Status.OK
+@pytest.mark.parametrize(("side", "over"), [("above", "few_items"), ("below", OTHER)])
+def test_a_known_change_ends_what_stood_and_says_nothing_of_the_others(side: str, over: str) -> None:
+    learns = missing("gini", side)
+    found = anomalies([replace(learns, learns=True)], EVERY, version="1")
+    statuses = {one.labels["cause"]: one.status for one in found if one.metric == "anomaly"}
+    assert statuses.pop(over) is Status.OK
+    assert set(statuses.values()) == {Status.NO_DATA}
 
 
 def test_the_worst_series_is_told_first_and_evidence_is_bounded() -> None:

@@ -134,6 +134,24 @@ def test_a_known_change_begins_the_past_anew(store):
     assert told.endswith("; model m7 since 2026-03-24 10:00 UTC")
 
 
+def test_after_a_change_of_everything_nothing_is_ok_but_what_stood(store):
+    check = a_check()
+    hours_of(store, check, lambda _: {("gini", ""): 0.9}, 2)
+    at = (START + (NOW + 2) * HOUR).isoformat()
+    check = a_check(changes=[{"at": at, "what": "new home page"}])
+    runs = hours_of(store, check, lambda _: {("failure", ""): 0.9}, 3, first=NOW + 2)
+    for run in runs:
+        found = {one.labels["cause"]: one.status for one in run.results if one.metric == "anomaly"}
+        assert found.pop("few_items") is Status.OK
+        assert set(found.values()) == {Status.NO_DATA}
+        assert run.status is Status.NO_DATA
+    for number in range(NOW + 5, NOW + 30):
+        put(store, number, changed(usual_hour(number), {("gini", ""): None}), version="n")
+    later = hours_of(store, check, lambda _: {}, 1, first=NOW + 30)[0]
+    assert of(later, "deviation", metric="gini").status is Status.NO_DATA  # learns, and nobody waits for it
+    assert of(later, "anomaly", cause="few_items").status is Status.NO_DATA
+
+
 def test_what_is_late_has_a_band_and_no_verdict(store):
     late = [
         measured(one.metric, one.value, one.samples, **one.labels)
@@ -179,7 +197,7 @@ def test_the_first_window_of_all_is_told_to_learn(tmp_path):
     with Store.open(tmp_path / "new.db") as store:
         put(store, 0, usual_hour(0))
         run = judge(store, a_check(), 0)
-        assert {one.status for one in run.results} == {Status.NO_DATA}
+        assert {one.status for one in run.results} | {run.status} == {Status.NO_DATA}
         assert {one.detail for one in run.results if one.metric == "expected"} == {
             "0 windows of the past can be used, and 24 over a day make a band"
         }
