@@ -132,6 +132,7 @@ def test_what_is_taken_out_of_the_config_stops_alerting_before_the_next_window(s
     wait_for("the trouble", shop.has("recsys_rule_status", status="error", **rule))
     # The window before may be judged first, and its 30 exposures may be spread evenly.
     wait_for("the objective", shop.has("recsys_objective_status", status="violated", **objective))
+    wait_for("the rest", lambda: shop.value("recsys_pending_windows", recommender="shop") == 0)
     value = shop.value("recsys_gini_exposed", recommender="shop")
     assert value is not None
     for one in shop.config["recommenders"]:
