@@ -34,6 +34,7 @@ def episodes(targets: Sequence[Target], alerts: Sequence[Alert]) -> dict[str, li
         text = folder / "samples.om"
         openmetrics.write(text, targets, lambda name, labels: lookback(known, name, labels))
         make_blocks(text, folder / "data")
+        text.unlink()
         with running(folder) as url:
             present = {
                 (name, number, labels): moments
