@@ -57,6 +57,7 @@ bench-rest: .venv/installed ## does the daemon's memory grow over two thousand w
 	$(BIN)/python -m benchmarks.rest
 
 scoreboard: .venv/installed ## which incidents are caught, and how often healthy days wake somebody; hours
+	sh deploy/install-test-services
 	$(BIN)/python -m benchmarks.scoreboard --keep
 
 lock: ## choose the newest versions that fit and lock them with hashes

@@ -58,9 +58,9 @@ def told(labels: Mapping[str, str]) -> str:
     >>> told({"alertname": "RecsysWindowLate", "recommender": "a", "severity": "ticket"})
     'RecsysWindowLate'
     >>> told({"alertname": "RecsysAnomaly", "cause": "few_items"})
-    'RecsysAnomaly (few_items)'
+    'RecsysAnomaly (cause=few_items)'
     """
-    said = [value for name, value in sorted(labels.items()) if name not in _OWN and value]
+    said = [f"{name}={value}" for name, value in sorted(labels.items()) if name not in _OWN and value]
     return f"{labels['alertname']} ({', '.join(said)})" if said else labels["alertname"]
 
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +22,7 @@ from benchmarks.scoreboard.config import NAME, write_config
 from benchmarks.scoreboard.operations import operation
 from benchmarks.scoreboard.play import play
 from benchmarks.scoreboard.watched import Watched
+from monitor.simulate.delivery import Delivery
 from monitor.simulate.incidents.catalogue import INCIDENTS
 from monitor.simulate.incidents.incident import SOON, Incident, Size
 from monitor.simulate.incidents.struck import Struck
@@ -58,6 +60,10 @@ _SERIES: Final = "series.parquet"
 _AFTER: Final = 2  # windows that a run goes on after an incident should have been caught
 _OVER: Final = ("log_stops", "history_full")  # incidents that end by themselves, after `size` hours
 _RECOVERS: Final = 4 * HOUR  # and how long they are watched from then on
+LASTS: Final = (
+    48 * HOUR
+)  # an incident that is to show what becomes of it in time, with a restart in its middle
+_RESOLVES: Final = 12 * HOUR  # how long such a one is watched when it is over
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +87,8 @@ class Plan:
 class Job:
     """One run: the healthy days of a world, or from where they fork an incident of some size, or nothing.
 
-    A fork is a restart. What comes of that alone is seen where nothing else happens, for so many `hours`.
+    A fork is a restart. What comes of that alone is seen where nothing else happens, for so many `hours`. An
+    incident is watched until it should have been caught; one that is `lasting` until it is over.
     """
 
     plan: Plan
@@ -90,12 +97,13 @@ class Job:
     hours: int = 0
     baseline: Job | None = None
     """The run that says what an incident has no part in."""
+    lasting: bool = False
 
     @property
     def name(self) -> str:
         seed = f"seed-{self.plan.world.seed}"
         if self.incident:
-            return f"{self.incident}-{self.size}-{seed}"
+            return f"{self.incident}-{self.size}{'-lasting' if self.lasting else ''}-{seed}"
         return f"restart-{self.hours}h-{seed}" if self.hours else f"healthy-{seed}"
 
     @property
@@ -112,6 +120,8 @@ class Job:
     def ends(self) -> datetime:
         if not self.incident:
             return self.begins + self.hours * HOUR if self.forked else self.plan.ends
+        if self.lasting:
+            return self.begins + LASTS + _RESOLVES
         incident: Incident = INCIDENTS[self.incident]
         windows = incident.windows
         caught = self.begins + (windows + _AFTER * (1 if windows <= SOON else 4)) * HOUR
@@ -120,7 +130,9 @@ class Job:
 
     @property
     def over(self) -> datetime | None:
-        """When the incident ends by itself; None: it stays."""
+        """When the incident ends; None: it stays."""
+        if self.lasting:
+            return self.begins + LASTS
         if self.incident not in _OVER:
             return None
         incident: Incident = INCIDENTS[self.incident]
@@ -195,14 +207,29 @@ def _forked(job: Job, work: Path, live: Path) -> float:
     if job.incident:
         incident: Incident = INCIDENTS[job.incident]
         size = incident.sizes[job.size]
-        simulation = Struck(simulation, incident, size, since)
+        struck = Struck(simulation, incident, size, since)
+        simulation = Ended(struck, job.over) if job.lasting and job.over is not None else struck
         operations = [operation(incident, size, since)]
+    restarts = [since + LASTS // 2] if job.lasting else []
     began = time.process_time()
-    with Watched(live, NAME, since, recorded) as watched:
-        for _ in play(watched, simulation, since, job.ends, *operations):
-            pass
-        watched.recorded.write(job.series(work))
+    for begin, end in pairwise((since, *restarts, job.ends)):
+        with Watched(live, NAME, begin, recorded) as watched:
+            for _ in play(watched, simulation, begin, end, *operations):
+                pass
+    recorded.write(job.series(work))
     return (time.process_time() - began) / ((job.ends - job.begins) // HOUR)
+
+
+class Ended(Simulation):
+    """A simulation in which an incident is over: from that hour on nothing of it is in the logs."""
+
+    def __init__(self, struck: Struck, over: datetime) -> None:
+        super().__init__(struck.world)
+        self._struck, self._over = struck, over
+
+    def files(self, start: datetime) -> list[Delivery]:
+        """The hour as it is delivered."""
+        return self._struck.files(start) if start < self._over else super().files(start)
 
 
 def _settle(log: Path) -> None:

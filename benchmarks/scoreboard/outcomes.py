@@ -1,15 +1,16 @@
-"""What became of each incident and of the healthy days, and where that misses the bar."""
+"""What became of each incident: what told of it, how soon, and what else was told."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from benchmarks.scoreboard.alerts import Episode, told
 from benchmarks.scoreboard.config import JUDGED
+from benchmarks.scoreboard.groups import paces
 from benchmarks.scoreboard.jobs import Job
-from benchmarks.scoreboard.messages import Labels, Message
+from benchmarks.scoreboard.messages import Labels, Message, Pace
 from benchmarks.scoreboard.verdicts import Verdict
 from monitor.checks.anomalies import FEEDBACK_CAUSES
 from monitor.simulate.incidents.catalogue import INCIDENTS
@@ -17,8 +18,6 @@ from monitor.simulate.incidents.incident import Caught, Incident
 
 MINUTE: Final = 60
 HOUR: Final = 3600
-WEEK: Final = 7 * 24 * HOUR
-TICKETS_A_WEEK: Final = 1
 HAZARDS: Final[Mapping[str, Mapping[Caught, str]]] = {
     "lists_stale": {
         Caught(
@@ -43,28 +42,43 @@ class Catch:
     def in_time(self) -> bool:
         return self.minutes <= self.allowed
 
+    @property
+    def windows(self) -> int:
+        """How many windows of an hour had ended since the incident struck."""
+        return self.minutes * MINUTE // HOUR
+
 
 @dataclass(frozen=True, slots=True)
 class Aftermath:
-    """What came after an incident that ended by itself: when the last alert resolved, and which did not."""
+    """What came after an incident that ended by itself.
+
+    `minutes` until the last alert resolved, the alerts that were firing `still` when the run ended, and
+    those that `paged` anew, though what was over had been told of.
+    """
 
     minutes: int
     still: tuple[str, ...]
+    paged: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One incident of one size in one world: what told of it, and what else fired beside it.
+    """One incident of one size in one world: what told of it, and what else fired `beside` it.
 
-    `groups` are those of messages that tell of more than HAZARDS. `aftermath` is None where the incident
-    lasts until the run ends, or nothing told of it.
+    `groups` are those of messages that tell of more than HAZARDS; `pages` and `tickets` count messages.
+    `again` are alerts of which a page told more than once, sooner than those that stand are repeated; where
+    the incident is a lasting one, tickets as well. Of such a one `stood` are the catching alerts that fired
+    when it ended. `aftermath` is None where the incident stays until the run ends, or nothing told of it.
     """
 
     job: Job
     catch: Catch | None
     beside: tuple[str, ...]
     groups: int
-    messages: int
+    pages: int
+    tickets: int
+    again: tuple[str, ...] = ()
+    stood: tuple[str, ...] = ()
     aftermath: Aftermath | None = None
 
     @property
@@ -72,21 +86,22 @@ class Outcome:
         """Whether it was caught as soon as it has to be."""
         return self.catch is not None and self.catch.in_time
 
-
-@dataclass(frozen=True, slots=True)
-class Health:
-    """What the healthy days of one world gave: each page, and what each message of tickets told of."""
-
-    job: Job
-    weeks: float
-    pages: tuple[str, ...]
-    tickets: tuple[tuple[str, ...], ...]
+    @property
+    def has_to_be(self) -> bool:
+        """Whether the bar asks that it is caught."""
+        return has_to_be(self.job)
 
 
 def incident_of(job: Job) -> Incident:
     """The incident of a run."""
     found: Incident = INCIDENTS[job.incident]
     return found
+
+
+def has_to_be(job: Job) -> bool:
+    """Whether the bar asks that the incident of a run is caught."""
+    incident, size = incident_of(job), job.size
+    return (size != "small" or incident.hard) and size not in incident.unseen
 
 
 def outcome(job: Job, verdict: Verdict) -> Outcome:
@@ -99,14 +114,53 @@ def outcome(job: Job, verdict: Verdict) -> Outcome:
     matchers = incident_of(job).caught_by
     catching = [one for one in fired if any(each.fits(one.labels) for each in matchers)]
     names = {told(one.labels) for one in catching}
+    beside = (f"{told(one.labels)}, {one.severity}" for one in fired if told(one.labels) not in names)
+    messages = [*_not_ordinary(verdict)]
+    pages = [one for one in messages if one.receiver == "page"]
     return Outcome(
         job,
-        _catch(job, catching, verdict.messages),
-        tuple(dict.fromkeys(name for one in fired if (name := told(one.labels)) not in names)),
-        len({(one.receiver, one.group) for one in verdict.messages if not _of_hazards(job, one)}),
-        len(verdict.messages),
-        _aftermath(job, fired),
+        _catch(job, catching, messages),
+        tuple(dict.fromkeys(beside)),
+        len({(one.receiver, one.group) for one in messages if not _of_hazards(job, one)}),
+        len(pages),
+        len(messages) - len(pages),
+        told_again(messages if job.lasting else pages, paces()),
+        _stood(job, catching),
+        _aftermath(job, fired, pages),
     )
+
+
+def _not_ordinary(verdict: Verdict) -> Iterator[Message]:
+    """The messages without what is ordinary in them, if that leaves anything."""
+    for one in verdict.messages:
+        if left := tuple(labels for labels in one.told if told(dict(labels)) not in verdict.ordinary):
+            yield replace(one, told=left)
+
+
+def told_again(messages: Sequence[Message], paces: Mapping[str, Pace]) -> tuple[str, ...]:
+    """The alerts of which two messages tell that are less than their route's `repeat_interval` apart.
+
+    >>> alert = (("alertname", "A"),)
+    >>> messages = [Message(moment, "page", (), (alert,)) for moment in (0.0, 300.0)]
+    >>> [told_again(messages, {"page": Pace(30, 300, repeat)}) for repeat in (14_400, 300)]
+    [('A',), ()]
+    """
+    last: dict[Labels, float] = {}
+    again: dict[str, None] = {}
+    for message in messages:
+        repeat = paces[message.receiver].repeat
+        for labels in message.told:
+            if message.moment - last.get(labels, -repeat) < repeat:
+                again[told(dict(labels))] = None
+            last[labels] = message.moment
+    return tuple(again)
+
+
+def _stood(job: Job, catching: Sequence[Episode]) -> tuple[str, ...]:
+    if not job.lasting or job.over is None:
+        return ()
+    over = int(job.over.timestamp())
+    return tuple(dict.fromkeys(told(one.labels) for one in catching if one.fires(over)))
 
 
 def _of_hazards(job: Job, message: Message) -> bool:
@@ -131,77 +185,59 @@ def _catch(job: Job, catching: Sequence[Episode], messages: Sequence[Message]) -
         if (moment := sent.get(tuple(sorted(one.labels.items())))) is not None and moment >= one.since
     ]
     found = [
-        Catch(told(one.labels), int(moment - struck) // MINUTE, allowed(incident_of(job), one))
+        Catch(told(one.labels), int(moment - struck) // MINUTE, allowed(job, one))
         for moment, one in sorted(heard, key=lambda pair: (pair[0], pair[1].since))
     ]
     return next((one for one in found if one.in_time), found[0] if found else None)
 
 
-def allowed(incident: Incident, alert: Episode) -> int:
+def allowed(job: Job, alert: Episode) -> int:
     """Within how many minutes an alert has to tell of an incident.
 
     Its windows, and as long as the last of them may be judged after its end. What rests on bands of actions
-    is judged a window later, when the actions on what was shown have come.
+    is judged a window later, when the actions on what was shown have come. Where one row is enough, the
+    small size has one in each window, and it is the first that has to be told.
     """
+    incident = incident_of(job)
+    windows = 1 if incident.hard and job.size == "small" else incident.windows
     late = HOUR if alert.labels.get("cause") in _OF_FEEDBACK else 0
-    return (incident.windows * HOUR + late + int(JUDGED.total_seconds())) // MINUTE
+    return (windows * HOUR + late + int(JUDGED.total_seconds())) // MINUTE
 
 
-def _aftermath(job: Job, fired: Sequence[Episode]) -> Aftermath | None:
+def _aftermath(job: Job, fired: Sequence[Episode], pages: Sequence[Message]) -> Aftermath | None:
     if job.over is None or not fired:
         return None
     over = int(job.over.timestamp())
     last = max((one.until for one in fired if one.until is not None), default=over)
     still = dict.fromkeys(told(one.labels) for one in fired if one.until is None)
-    return Aftermath(max(0, last - over) // MINUTE, tuple(still))
-
-
-def health(job: Job, verdict: Verdict) -> Health:
-    """The pages and tickets of healthy days."""
-    return Health(
-        job,
-        (job.ends - job.begins).total_seconds() / WEEK,
-        tuple(told(one.labels) for one in verdict.episodes if one.severity == "page"),
-        tuple(
-            tuple(dict.fromkeys(told(dict(labels)) for labels in one.told))
-            for one in verdict.messages
-            if one.receiver != "page"
-        ),
-    )
-
-
-def changed_by_restart(job: Job, restarted: Verdict, healthy: Verdict) -> tuple[str, ...]:
-    """The alerts that begin to fire after a restart or in the same hours without it, and not in both.
-
-    Of what fired before, the run that begins with the restart knows but a part.
-    """
-    since, end = int(job.begins.timestamp()), int(min(job.ends, job.plan.ends).timestamp()) - 1
-    fired = [
-        [one for one in verdict.episodes if one.fires_within(since, end)] for verdict in (restarted, healthy)
+    before = {labels for one in pages if one.moment <= over for labels in one.told}
+    anew = [
+        told(dict(labels))
+        for one in pages
+        if one.moment > over and before
+        for labels in one.told
+        if labels not in before
     ]
-    begun = [{told(one.labels) for one in episodes if one.since > since} for episodes in fired]
-    known = [{told(one.labels) for one in episodes} for episodes in fired]
-    return tuple(sorted((begun[0] - known[1]) | (begun[1] - known[0])))
+    return Aftermath(max(0, last - over) // MINUTE, tuple(still), tuple(dict.fromkeys(anew)))
 
 
-def missed(outcomes: Sequence[Outcome], healthy: Sequence[Health]) -> Iterator[str]:
-    """Every way in which the bar is missed, one sentence each."""
+def missed(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Every way in which incidents miss the bar, one sentence each."""
     for one in outcomes:
-        incident, size = incident_of(one.job), one.job.size
-        has_to_be = size != "small" or incident.hard
-        if has_to_be and size not in incident.unseen and not one.in_time:
+        name = one.job.name
+        if one.has_to_be and not one.in_time:
             if one.catch is None:
-                yield f"{one.job.name}: not caught"
+                yield f"{name}: not caught"
             else:
                 minutes, most = one.catch.minutes, one.catch.allowed
-                yield f"{one.job.name}: caught only after {minutes} minutes, of {most} allowed"
+                yield f"{name}: caught only after {minutes} minutes, of {most} allowed"
         if one.groups > 1:
-            yield f"{one.job.name}: {one.groups} groups of messages, not one"
+            yield f"{name}: {one.groups} groups of messages, not one"
+        if one.again:
+            yield f"{name}: told more than once, and too soon, of {', '.join(one.again)}"
+        if one.job.lasting and not one.stood:
+            yield f"{name}: when it ended, nothing that names it fired any more"
         if one.aftermath is not None and one.aftermath.still:
-            yield f"{one.job.name}: when it was long over, {', '.join(one.aftermath.still)} fired still"
-    for days in healthy:
-        if days.pages:
-            yield f"{days.job.name}: {len(days.pages)} pages in healthy days"
-        if len(days.tickets) > TICKETS_A_WEEK * days.weeks:
-            tickets = f"{len(days.tickets)} tickets in {days.weeks:.1f} weeks"
-            yield f"{days.job.name}: {tickets}, of one a week allowed"
+            yield f"{name}: when it was long over, {', '.join(one.aftermath.still)} fired still"
+        if one.aftermath is not None and one.aftermath.paged:
+            yield f"{name}: when it was over, {', '.join(one.aftermath.paged)} paged anew"

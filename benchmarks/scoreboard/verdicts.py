@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from subprocess import SubprocessError
 from typing import Any, Final
 
 from benchmarks.scoreboard import kept
@@ -19,13 +20,15 @@ from benchmarks.scoreboard.series import Recorded
 
 _BEFORE: Final = timedelta(hours=2)  # what fires already when an incident strikes is not its alert
 _TOGETHER: Final = 12  # incidents that share a Prometheus; more would be a file of gigabytes
+_FAULTS: Final = (ArithmeticError, LookupError, OSError, RuntimeError, ValueError, SubprocessError)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The alerts of a run, and the messages that they sent.
 
-    `ordinary` are the alerts, in words, that an incident has no part in; they sent none of the messages.
+    `ordinary` are the alerts, in words, that an incident has no part in; the messages tell of them, too, as
+    they may keep a group waiting, or hold another alert back.
     """
 
     name: str
@@ -50,29 +53,36 @@ class Verdicts:
     def __getitem__(self, job: Job) -> Verdict:
         return self._known[job.name]
 
-    def judge(self, jobs: Iterable[Job], work: Path) -> Iterator[Verdict]:
-        """Give each finished job its verdict, unless it has one; write it down; give it back.
+    def judge(self, jobs: Iterable[Job], work: Path) -> Iterator[tuple[Job, str]]:
+        """Give each finished job its verdict, unless it has one; give it back, with what went wrong, if so.
 
         An incident is judged by what fires without it, so whatever it is compared with has its verdict first.
         """
         for together in _batches([job for job in jobs if job not in self]):
-            for one in self._judged(together, work):
-                self._known[one.name] = one
-                raw = asdict(one) | {"rules": self._rules, "ordinary": sorted(one.ordinary)}
-                kept.append(self._path, raw)
-                yield one
+            try:
+                fired = episodes([_target(job, work) for job in together], read_alerts())
+            except _FAULTS as error:
+                yield from ((job, _why(error)) for job in together)
+                continue
+            for job in together:
+                try:
+                    self._keep(job, fired[job.name])
+                except _FAULTS as error:
+                    yield job, _why(error)
+                else:
+                    yield job, ""
 
-    def _judged(self, jobs: Sequence[Job], work: Path) -> Iterator[Verdict]:
-        fired = episodes([_target(job, work) for job in jobs], read_alerts())
-        with alertmanager() as url:
-            for job in jobs:
-                found, since, end = fired[job.name], _seconds(job.begins), _seconds(job.ends)
-                ordinary = frozenset[str]()
-                if job.baseline is not None:
-                    ordinary = ordinary_alerts(found, self[job.baseline].episodes, since, end)
-                told_of = [one for one in found if one.severity == "none" or told(one.labels) not in ordinary]
-                sent = messages(url, told_of, since, end)
-                yield Verdict(job.name, tuple(found), tuple(sent), ordinary)
+    def _keep(self, job: Job, fired: Sequence[Episode]) -> None:
+        since, end, ordinary = _seconds(job.begins), _seconds(job.ends), frozenset[str]()
+        if job.baseline is not None:
+            if job.baseline not in self:
+                raise LookupError(f"there is no verdict of {job.baseline.name} to compare it with")
+            ordinary = ordinary_alerts(fired, self[job.baseline].episodes, since, end)
+        with alertmanager() as url:  # of its own, so that none begins with what another left
+            sent = messages(url, fired, since, end)
+        one = Verdict(job.name, tuple(fired), tuple(sent), ordinary)
+        self._known[job.name] = one
+        kept.append(self._path, asdict(one) | {"rules": self._rules, "ordinary": sorted(ordinary)})
 
 
 def ordinary_alerts(
@@ -97,6 +107,10 @@ def _target(job: Job, work: Path) -> Target:
     return Target(
         job.name, Recorded.read(job.series(work)), _seconds(begins) // 60 + 1, _seconds(job.ends) // 60
     )
+
+
+def _why(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def _seconds(moment: datetime) -> int:

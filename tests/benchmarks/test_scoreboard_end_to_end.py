@@ -27,9 +27,9 @@ def test_one_row_of_a_blacklisted_item_pages_and_what_is_finished_is_not_done_ag
     assert main(ASKED, TINY, tmp_path) == 0
     text = capsys.readouterr().out
     assert "**The bar is met.**" in text
-    assert "| blacklist | 1 of 1, 76 min | not run | not run | small |" in text
-    assert "RecsysHardRuleViolated (blacklist) | 1 | 1 |" in text
-    assert "with 0 pages and 0 tickets." in text
+    assert "#blacklist) | 1: 1 of 1, 76 min (1) | 5: not run | 100: not run | small |" in text
+    assert "RecsysHardRuleViolated (rule=blacklist): 1 | 1 | 1 | 0 |" in text
+    assert "| 0.0 weeks | 0 | 0 | 0 |" in text
 
     (work,) = (path for path in tmp_path.iterdir() if path.is_dir())
     before = {path.name: path.stat().st_mtime for path in work.iterdir()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -12,16 +13,18 @@ import pytest
 from benchmarks.scoreboard import page
 from benchmarks.scoreboard.__main__ import main, plan
 from benchmarks.scoreboard.config import NAME, REASONS, config, deviations
+from benchmarks.scoreboard.healthy import Health
 from benchmarks.scoreboard.jobs import Job, Plan
-from benchmarks.scoreboard.outcomes import Aftermath, Catch, Health, Outcome
+from benchmarks.scoreboard.outcomes import Aftermath, Catch, Outcome
 from monitor.checks.settings import RecommenderSettings
 from monitor.simulate.incidents.incident import Size
 from monitor.simulate.world import World
-from tests.conftest import need
+from tests.conftest import ROOT, need
 
 PLAN = Plan(World(), timedelta(days=14), timedelta(days=2))
-QUIET = Health(Job(PLAN), 2.0, (), (("RecsysDrift",),))
-BY_RULE, BY_BAND = "RecsysHardRuleViolated (blacklist)", "RecsysAnomaly (other)"
+QUIET = Health(Job(PLAN), {("RecsysDrift", "ticket"): 1}, (0.0,))
+BY_RULE, BY_BAND = "RecsysHardRuleViolated (rule=blacklist)", "RecsysAnomaly (cause=other)"
+MADE = page.Made("ran", "judged", ["prometheus 2"], 1.25)
 ASKED_FOR = {"name", "logs", "rules", "experiments", "slices", "bands", "metrics.score_range"}
 
 
@@ -35,41 +38,96 @@ def run(
     size: Size, minutes: int | None, name: str = "blacklist", alert: str = BY_RULE, **rest: Any
 ) -> Outcome:
     catch = None if minutes is None else Catch(alert, minutes, 165)
-    return Outcome(Job(PLAN, name, size), catch, rest.pop("beside", ()), 1, 2, **rest)
+    job = Job(PLAN, name, size, lasting=rest.pop("lasting", False))
+    return Outcome(job, catch, rest.pop("beside", ()), 1, 2, 3, **rest)
 
 
 def written(folder: Path, *outcomes: Outcome, **rest: Any) -> str:
-    found: dict[str, Any] = {"healthy": [QUIET], "restarts": {}, "failed": {}, "seconds": 1.25} | rest
+    found: dict[str, Any] = {"healthy": [QUIET], "restarts": {}, "failed": {}, "made": MADE} | rest
     text = page.write(page.Found([PLAN], outcomes, **found), folder / "page.md")
     assert (folder / "page.md").read_text("utf-8") == text
     return text
 
 
+def row(text: str, begins: str) -> str:
+    """The first row of a table that begins so."""
+    return next(line for line in text.splitlines() if line.startswith(f"| {begins}"))
+
+
 def test_the_page_tells_what_was_found(tmp_path: Path) -> None:
     text = written(
         tmp_path,
-        run("large", 76, beside=("RecsysDrift",)),
+        run("large", 76, beside=("RecsysDrift, ticket",)),
         run("middle", None, "order_broken"),
-        run("large", 150, "log_stops", "RecsysLogStalled", aftermath=Aftermath(30, ("RecsysNoData",))),
+        run("large", 150, "log_stops", "RecsysLogStalled", aftermath=Aftermath(30, ())),
     )
-    assert f"| blacklist | not run | not run | 1 of 1, 76 min | large | {BY_RULE} | 1 | 2 |" in text
-    assert "| order_broken | not run | 0 of 1 | not run | - | - | 1 | 2 |" in text
-    assert "| blacklist | RecsysDrift 1 |" in text
-    assert "| log_stops-large-seed-1 | 30 | RecsysNoData |" in text
-    assert "| seed-1 | 2.0 | 0 | 1 | 0.50 |" in text
-    assert "- RecsysDrift: 1" in text
-    assert (
-        "**The bar is missed in 2 points:**\n\n- order_broken-middle-seed-1: not caught\n- log_stops" in text
+    assert row(text, "[blacklist](incidents.md#blacklist)").endswith(
+        f"| 1: not run | 5: not run | 100: 1 of 1, 76 min (1) | large | {BY_RULE}: 1 | 1 | 2 | 3 |"
     )
-    assert "Wednesday 00:00 (seed 1, day 2)" in text
+    assert row(text, "[order_broken]").endswith("| 0.2: 0 of 1, 1 never | 1: not run | - | - | 1 | 2 | 3 |")
+    assert "| blacklist | RecsysDrift, ticket: 1 |" in text
+    assert "| log_stops-large-seed-1 | 30 | - | - |" in text
+    assert row(text, "1 | 2.0") == "| 1 | 2.0 | 0 | 1 | 1 | 1 |"
+    assert "- RecsysDrift, ticket: 1" in text
+    assert "**The bar is missed, 1 times; see below.**" in text
+    assert "Where the bar is missed:\n\n- order_broken-middle-seed-1: not caught\n" in text
+    assert "| small incidents | 0 | 0 | 0 | 0 | 0 |\n| middle incidents | 1 | 1 | 0 | 0 | 0 |" in text
+    assert "| large incidents | 2 | 2 | 2 | 2 | 0 |" in text
+    assert "| 2.0 weeks | 0 | 1 | 1 |" in text
+    assert "Wednesday 00:00 UTC (world 1, after 2.0 days)" in text
     assert "1.2 seconds of the processor" in text
+    assert "Digest of the code that ran: `ran`; of that which judged: `judged`." in text
     assert "Not of one piece" not in text
     assert "**The bar is met.**" in written(tmp_path, run("large", 76))
 
 
+def test_nothing_that_is_not_known_is_shown_as_a_number(tmp_path: Path) -> None:
+    failed = {Job(PLAN): "OSError: no room\n[SQL: x]"}
+    text = written(tmp_path, healthy=[], failed=failed, made=page.Made("a", "b", []))
+    assert "| 0.0 weeks | not run | not run | not run |" in text
+    assert "| 1 | failed | - | - | - | - |" in text
+    assert "- healthy-seed-1: the run failed: `OSError: no room`\n" in text
+    assert "of the processor." not in text
+
+
 def test_an_alert_that_told_too_late_is_not_what_told(tmp_path: Path) -> None:
-    text = written(tmp_path, run("large", 76), run("large", 166, alert=BY_BAND))
-    assert f"| 1 of 2, 166 min | - | {BY_RULE} | 1 | 2 |" in text
+    text = written(tmp_path, run("large", 76), run("large", 166, alert=BY_BAND), run("large", None))
+    cell = "100: 1 of 3, 76 min (1), 1 late, 166 min, 1 never"
+    assert row(text, "[blacklist]").endswith(f"| {cell} | - | {BY_RULE}: 1 | 1 | 2 | 3 |")
+
+
+def test_what_was_not_told_of_is_listed_with_its_reason_if_it_has_one(tmp_path: Path) -> None:
+    text = written(
+        tmp_path, run("small", None, "order_broken"), run("small", 76, "clock_skew"), run("large", 76)
+    )
+    section = text[text.index("## What was not told of") : text.index("## What else fired")]
+    assert (
+        "| order_broken | small: 0.02 (share of the lists that stand in any order) | 0 of 1 | - |" in section
+    )
+    assert "| clock_skew | small: 3 (minutes by which its clock is ahead) | 1 of 1 | Three minutes" in section
+    assert "| blacklist |" not in section
+
+
+def test_incidents_that_last_are_told_apart(tmp_path: Path) -> None:
+    stood = run("large", 76, lasting=True, stood=(BY_RULE,), again=(BY_BAND,), aftermath=Aftermath(90, ()))
+    still = run("large", 76, "lists_short", lasting=True, aftermath=Aftermath(0, ("A",)))
+    text = written(tmp_path, stood, still)
+    section = text[text.index("## Incidents that last") : text.index("## After it is over")]
+    assert f"#blacklist) | 2 | 3 | {BY_BAND} | {BY_RULE} | 90 min |" in section
+    assert "#lists_short) | 2 | 3 | - | - | not at all |" in section
+    assert "| large incidents | 0 | 0 | 0 | 0 | 0 |" in text
+
+
+def test_what_comes_from_a_label_breaks_no_table(tmp_path: Path) -> None:
+    text = written(tmp_path, run("large", 76, beside=("RecsysDrift (model=a|b<c>\nd), ticket",)))
+    assert "| blacklist | RecsysDrift (model=a\\|b&lt;c> d), ticket: 1 |" in text
+
+
+def test_what_the_page_says_is_held_by_tests_is(tmp_path: Path) -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", written(tmp_path))
+    assert len(named) > 5
+    for path, test in named:
+        assert f"def {test}" in (ROOT / path).read_text("utf-8")
 
 
 @pytest.mark.parametrize(
@@ -87,24 +145,27 @@ def test_the_smallest_size_is_that_from_which_all_larger_ones_are_caught(
 ) -> None:
     sizes: tuple[Size, ...] = ("small", "middle", "large")
     text = written(tmp_path, *(run(size, one) for size, one in zip(sizes, minutes, strict=True)))
-    (line,) = (line for line in text.splitlines() if line.startswith("| blacklist |") and line.count("|") > 3)
-    assert line.split(" | ")[4] == smallest
+    assert row(text, "[blacklist]").split(" | ")[4] == smallest
 
 
 def test_a_run_that_failed_is_shown_and_is_a_miss(tmp_path: Path) -> None:
     failed = {Job(PLAN, "blacklist", "large"): "OSError: no room", Job(PLAN, "expired", "small"): "x"}
     text = written(tmp_path, run("large", 76), run("middle", 76), failed=failed)
-    assert "| blacklist | not run | 1 of 1, 76 min | 1 of 2, 76 min, 1 failed | - |" in text
-    assert "| expired | 0 of 1, 1 failed | not run | not run | - | - | 0 | 0 |" in text
-    assert "| large | 2 | 1 | 1 |" in text
-    assert "- blacklist-large-seed-1: the run failed: OSError: no room" in text
+    cells = "| 1: not run | 5: 1 of 1, 76 min (1) | 100: 1 of 2, 76 min (1), 1 failed | - |"
+    assert f"#blacklist) {cells}" in text
+    assert "#expired) | 1: 0 of 1, 1 failed | 5: not run | 100: not run | - | - | 0 | 0 | 0 |" in text
+    assert "| large incidents | 2 | 2 | 1 | 1 | 1 |" in text
+    assert "- blacklist-large-seed-1: the run failed: `OSError: no room`" in text
 
 
 def test_a_restart_that_changes_something_is_a_miss(tmp_path: Path) -> None:
     restart = Job(PLAN, hours=80)
     text = written(tmp_path, restarts={restart: ("RecsysRunsFail",)})
     assert "- restart-80h-seed-1: changes RecsysRunsFail" in text
-    assert "**The bar is met.**" in written(tmp_path, restarts={restart: ()})
+    assert "- world 1, 80 hours: RecsysRunsFail" in text
+    text = written(tmp_path, restarts={restart: ()})
+    assert "**The bar is met.**" in text
+    assert "- world 1, 80 hours: nothing" in text
 
 
 def test_a_page_of_different_codes_says_so(tmp_path: Path) -> None:

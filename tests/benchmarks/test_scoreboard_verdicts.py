@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-
-import pytest
 
 from benchmarks.scoreboard.alerts import Episode
 from benchmarks.scoreboard.jobs import Job, Plan
@@ -62,15 +61,32 @@ def test_an_incident_has_no_part_in_what_fires_without_it(tmp_path: Path) -> Non
     path = tmp_path / "verdicts.jsonl"
     record(RESTART, tmp_path, violated("lists", 20))
     record(BLACKLIST, tmp_path, violated("order", -60), violated("lists", 30), violated("blacklist", 76))
-    judged = list(Verdicts(path, "a").judge([BLACKLIST, RESTART], tmp_path))
-    assert [one.name for one in judged] == [RESTART.name, BLACKLIST.name]
-    restart, incident = judged
+    verdicts = Verdicts(path, "a")
+    assert list(verdicts.judge([BLACKLIST, RESTART], tmp_path)) == [(RESTART, ""), (BLACKLIST, "")]
+    restart, incident = verdicts[RESTART], verdicts[BLACKLIST]
     assert restart.ordinary == frozenset()
-    assert incident.ordinary == {f"RecsysHardRuleViolated ({rule})" for rule in ("lists", "order")}
-    (sent,) = incident.messages
-    assert sent.moment == PLAN.strikes.timestamp() + 76 * 60 + 30
-    assert [dict(labels)["rule"] for labels in sent.told] == ["blacklist"]
+    assert incident.ordinary == {f"RecsysHardRuleViolated (rule={rule})" for rule in ("lists", "order")}
+    # What stands already has its group, which looks every five minutes: so is the incident told of.
+    first, *_, last = incident.messages
+    assert [dict(labels)["rule"] for labels in first.told] == ["order"]
+    assert last.moment == PLAN.strikes.timestamp() + 80 * 60 + 30
+    assert [dict(labels)["rule"] for labels in last.told] == ["blacklist"]
     kept = Verdicts(path, "a")
-    assert [kept[RESTART], kept[BLACKLIST]] == judged
-    with pytest.raises(KeyError):
-        list(Verdicts(path, "other rules").judge([BLACKLIST], tmp_path))
+    assert [kept[RESTART], kept[BLACKLIST]] == [restart, incident]
+
+
+def test_a_run_that_cannot_be_judged_says_why_and_the_others_are(tmp_path: Path) -> None:
+    for program in ("prometheus", "promtool", "prometheus-alertmanager"):
+        need(program, "prometheus")
+    record(RESTART, tmp_path)
+    broken = Job(PLAN, hours=5)
+    broken.series(tmp_path).write_text("no parquet")
+    record(replace(BLACKLIST, baseline=broken), tmp_path, violated("blacklist", 76))
+    verdicts = Verdicts(tmp_path / "verdicts.jsonl", "a")
+    compared = replace(BLACKLIST, baseline=broken)
+    (first, why), second, (third, without) = verdicts.judge([broken, RESTART, compared], tmp_path)
+    assert (first, second, third) == (broken, (RESTART, ""), compared)
+    assert why.startswith("ArrowInvalid: ")
+    assert without == "LookupError: there is no verdict of restart-5h-seed-1 to compare it with"
+    assert RESTART in verdicts
+    assert compared not in verdicts

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from unittest.mock import MagicMock
 
 import pytest
 
 from benchmarks.scoreboard import jobs, workers
-from benchmarks.scoreboard.jobs import Job, Plan
+from benchmarks.scoreboard.jobs import LASTS, Job, Plan
 from benchmarks.scoreboard.play import hours
 from benchmarks.scoreboard.workers import done, seconds, work_on
+from monitor.simulate.simulation import Simulation
 from monitor.simulate.world import HOUR, World
 
 PLANS = [Plan(World(seed=seed), timedelta(days=1), timedelta(hours=2)) for seed in range(2)]
@@ -86,3 +87,35 @@ def test_a_fork_that_is_there_is_not_saved_again_when_the_healthy_days_are_taken
     for _ in range(2):
         jobs.run(job, tmp_path, say=lambda _: None)
     assert saved == ["fork-1", "midnight-1", "midnight-1"]
+
+
+def test_an_incident_that_lasts_is_restarted_in_its_middle_and_then_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played: list[tuple[Simulation, datetime, datetime]] = []
+
+    def play(
+        _: object, simulation: Simulation, begin: datetime, end: datetime, *rest: object
+    ) -> list[datetime]:
+        played.append((simulation, begin, end))
+        return []
+
+    monkeypatch.setattr(jobs, "_settle", lambda _log: None)
+    monkeypatch.setattr(jobs, "checkpoints", MagicMock())
+    monkeypatch.setattr(jobs, "Watched", watched := MagicMock())
+    monkeypatch.setattr(jobs, "play", play)
+    job = Job(PLANS[1], "empty_everyone", "large", lasting=True)
+    jobs.run(job, tmp_path, say=lambda _: None)
+    middle, over = job.begins + LASTS / 2, job.begins + LASTS
+    assert [(begin, end) for _, begin, end in played] == [(job.begins, middle), (middle, job.ends)]
+    assert [call.args[2] for call in watched.call_args_list] == [job.begins, middle]
+    assert job.ends > over
+    simulation, healthy = played[0][0], Simulation(job.plan.world)
+    assert rows(simulation, over - HOUR) < rows(healthy, over - HOUR)
+    assert rows(simulation, over) == rows(healthy, over)
+
+
+def rows(simulation: Simulation, hour: datetime) -> int:
+    """Rows with an item that the files of an hour hold."""
+    files = [one.table for one in simulation.files(hour) if one.log == "exposures"]
+    return sum(table.num_rows - table["item_id"].null_count for table in files)

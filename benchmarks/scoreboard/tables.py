@@ -1,0 +1,209 @@
+"""The tables of docs/scoreboard.md."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Self
+
+from benchmarks.scoreboard.healthy import Health
+from benchmarks.scoreboard.jobs import Job
+from benchmarks.scoreboard.outcomes import HAZARDS, Outcome
+from monitor.simulate.incidents.catalogue import INCIDENTS
+from monitor.simulate.incidents.incident import SIZES, Size
+
+_NOTHING: Final = "Nothing of what was run."
+
+
+@dataclass(frozen=True, slots=True)
+class Struck:
+    """The outcomes of incidents that are watched until they are told of, and the runs that failed."""
+
+    outcomes: Sequence[Outcome]
+    failed: Sequence[Job]
+
+    @classmethod
+    def of(cls, outcomes: Sequence[Outcome], failed: Mapping[Job, str]) -> Self:
+        return cls(
+            [one for one in outcomes if not one.job.lasting],
+            [job for job in failed if job.incident and not job.lasting],
+        )
+
+    def names(self) -> list[str]:
+        """The incidents, in the order in which they were given."""
+        jobs = (*(one.job for one in self.outcomes), *self.failed)
+        return list(dict.fromkeys(job.incident for job in jobs))
+
+    def runs(self, name: str) -> list[Outcome]:
+        return [one for one in self.outcomes if one.job.incident == name]
+
+    def sized(self, name: str, size: Size) -> list[Outcome]:
+        return [one for one in self.runs(name) if one.job.size == size]
+
+    def failures(self, name: str, size: Size) -> int:
+        """How many runs of an incident and size failed."""
+        return sum((job.incident, job.size) == (name, size) for job in self.failed)
+
+
+def incidents(struck: Struck) -> Iterator[str]:
+    """One row an incident: how it was told of at each size, by what, and in how many messages."""
+    yield (
+        f"| incident | {' | '.join(SIZES)} | from which size on | told by, in how many runs "
+        "| groups | pages | tickets |"
+    )
+    yield f"|---|{'---|' * len(SIZES)}---|---|---:|---:|---:|"
+    for name in struck.names():
+        runs = struck.runs(name)
+        alerts = Counter(one.catch.alert for one in runs if one.catch is not None and one.in_time)
+        cells = [
+            _linked(name),
+            *(_cell(struck, name, size) for size in SIZES),
+            _smallest(struck, name),
+            _counted(alerts),
+            *(str(max((getattr(one, count) for one in runs), default=0)) for count in _COUNTS),
+        ]
+        yield f"| {' | '.join(cells)} |"
+
+
+_COUNTS: Final = ("groups", "pages", "tickets")
+
+
+def _linked(name: str) -> str:
+    return f"[{name}](incidents.md#{name})"
+
+
+def _counted(alerts: Counter[str]) -> str:
+    return "; ".join(f"{_plain(alert)}: {count}" for alert, count in alerts.most_common()) or "-"
+
+
+def _plain(text: str) -> str:
+    """As it may stand in a table."""
+    return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+
+
+def _cell(struck: Struck, name: str, size: Size) -> str:
+    runs, failed = struck.sized(name, size), struck.failures(name, size)
+    knob = f"{INCIDENTS[name].sizes[size]:g}: "
+    if not runs and not failed:
+        return f"{knob}not run"
+    caught = [one.catch for one in runs if one.catch is not None]
+    late, never = sum(not one.in_time for one in caught), len(runs) - len(caught)
+    told = [f"{len(caught) - late} of {len(runs) + failed}"]
+    if in_time := [one for one in caught if one.in_time]:
+        slowest = max(in_time, key=lambda one: one.minutes)
+        told.append(f"{slowest.minutes} min ({slowest.windows})")
+    if late:
+        told.append(f"{late} late, {max(one.minutes for one in caught if not one.in_time)} min")
+    told += [f"{count} {word}" for count, word in ((never, "never"), (failed, "failed")) if count]
+    return knob + ", ".join(told)
+
+
+def _smallest(struck: Struck, name: str) -> str:
+    """The smallest size from which on everything that was run was caught."""
+    smallest = "-"
+    for size in reversed(SIZES):
+        runs = struck.sized(name, size)
+        if struck.failures(name, size) or not all(one.in_time for one in runs):
+            break
+        smallest = size if runs else smallest
+    return smallest
+
+
+def beside(struck: Struck) -> Iterator[str]:
+    """What fired beside the alerts that name the cause."""
+    yield "| incident | alert, page or ticket: in how many of its runs |"
+    yield "|---|---|"
+    for name in struck.names():
+        alerts = Counter(alert for one in struck.runs(name) for alert in one.beside)
+        yield f"| {name} | {_counted(alerts)} |"
+
+
+def hazards(struck: Struck) -> Iterator[str]:
+    """What an incident brings with it that has to be told by itself."""
+    lines = [
+        f"- {name}: {alert}: {why}" for name in struck.names() for alert, why in HAZARDS.get(name, {}).items()
+    ]
+    yield from lines or [_NOTHING]
+
+
+def lasting(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """What became of the incidents that last."""
+    runs = [one for one in outcomes if one.job.lasting]
+    if not runs:
+        yield _NOTHING
+        return
+    yield "| incident | messages: pages | tickets | told too often | fired until it ended | resolved after |"
+    yield "|---|---:|---:|---|---|---|"
+    for one in runs:
+        after = one.aftermath
+        resolved = "-" if after is None else "not at all" if after.still else f"{after.minutes} min"
+        cells = (
+            _linked(one.job.incident),
+            one.pages,
+            one.tickets,
+            *map(_listed, (one.again, one.stood)),
+            resolved,
+        )
+        yield f"| {' | '.join(map(str, cells))} |"
+
+
+def _listed(alerts: Sequence[str]) -> str:
+    return "; ".join(map(_plain, alerts)) or "-"
+
+
+def aftermath(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """What came after incidents that end by themselves."""
+    ended = [(one, one.aftermath) for one in outcomes if one.aftermath and not one.job.lasting]
+    if not ended:
+        yield "Nothing of what was run and told ends by itself."
+        return
+    yield "| run | minutes until the last alert resolved | fired still when the run ended | paged anew |"
+    yield "|---|---:|---|---|"
+    for one, after in ended:
+        minutes = "-" if after.still else str(after.minutes)
+        yield f"| {one.job.name} | {minutes} | {_listed(after.still)} | {_listed(after.paged)} |"
+
+
+def healthy(worlds: Sequence[Health], failed: Sequence[Job]) -> Iterator[str]:
+    """The alerts of healthy days, by world and by name."""
+    yield "| world | weeks | pages | tickets | messages with tickets | most of them in seven days |"
+    yield "|---|---:|---:|---:|---:|---:|"
+    for one in worlds:
+        cells = (
+            one.job.plan.world.seed,
+            f"{one.weeks:.1f}",
+            one.pages,
+            one.tickets,
+            len(one.sent),
+            one.worst_week,
+        )
+        yield f"| {' | '.join(map(str, cells))} |"
+    yield from (f"| {job.plan.world.seed} | failed | - | - | - | - |" for job in failed)
+    alerts = sum((Counter(one.fired) for one in worlds), Counter[tuple[str, str]]())
+    if alerts:
+        yield ""
+    yield from (f"- {alert}, {severity}: {count}" for (alert, severity), count in alerts.most_common())
+
+
+def restarts(changed: Mapping[Job, Sequence[str]]) -> Iterator[str]:
+    """What fires after a restart, and would not without it, or the reverse."""
+    for job, alerts in changed.items():
+        yield f"- world {job.plan.world.seed}, {job.hours} hours: {_listed(alerts) if alerts else 'nothing'}"
+    if not changed:
+        yield _NOTHING
+
+
+def unseen(struck: Struck) -> Iterator[str]:
+    """Each size that was not told of in time in every world, and why, where that is so in principle."""
+    yield "| incident | size | told of in time | why |"
+    yield "|---|---|---:|---|"
+    for name in struck.names():
+        incident = INCIDENTS[name]
+        for size in SIZES:
+            runs = struck.sized(name, size)
+            told = sum(one.in_time for one in runs)
+            if told < len(runs) or (size in incident.unseen and runs):
+                why = incident.unseen.get(size, "-")
+                number = f"{size}: {incident.sizes[size]:g}"
+                yield f"| {name} | {number} ({incident.knob}) | {told} of {len(runs)} | {why} |"
