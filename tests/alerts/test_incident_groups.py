@@ -38,10 +38,10 @@ def test_an_incident_with_every_page_and_ticket_that_there_is_is_one_message(
     alertmanager: Alertmanager,
 ) -> None:
     post(alertmanager, [alert(name) for name in (*of("page"), *of("ticket"))])
-    stuck = ("RecsysMonitorStuck",)  # says less than RecsysRecommenderError
+    held = ("RecsysMonitorStuck", "RecsysRecommenderError")  # say less than RecsysLogStalled
     assert_groups(
         alertmanager,
-        Group("page", "shop", tuple(name for name in of("page") if name not in stuck), held=stuck),
+        Group("page", "shop", tuple(name for name in of("page") if name not in held), held=held),
         Group("ticket", "shop", (), held=of("ticket")),
     )
 
@@ -78,6 +78,18 @@ def test_tickets_come_when_the_page_that_held_them_back_is_over(alertmanager: Al
     )
     post(alertmanager, [resolved(page), ticket])
     assert_groups(alertmanager, Group("ticket", "shop", ("RecsysDrift",)))
+
+
+def test_a_hard_rules_page_holds_back_no_ticket_for_it_explains_nothing_else(
+    alertmanager: Alertmanager,
+) -> None:
+    stale = alert("RecsysAnomaly", cause="lists_stale")
+    post(alertmanager, [alert("RecsysHardRuleViolated", rule="item_expired"), stale])
+    assert_groups(
+        alertmanager,
+        Group("page", "shop", ("RecsysHardRuleViolated",)),
+        Group("ticket", "shop", ("RecsysAnomaly",)),
+    )
 
 
 def test_a_page_about_the_monitor_itself_holds_back_no_ticket_of_the_monitor(
@@ -129,9 +141,12 @@ def test_a_history_out_of_reach_is_one_message_and_holds_back_no_verdict(alertma
 
 def test_a_log_that_has_stopped_is_one_message(alertmanager: Alertmanager) -> None:
     tickets = ("RecsysFeedbackStalled", "RecsysNoData", "RecsysWindowLate")
-    post(alertmanager, [alert("RecsysLogStalled"), *map(alert, tickets)])
+    gone = ("RecsysRecommenderError",)  # in the end there is no file left
+    post(alertmanager, [alert("RecsysLogStalled"), *map(alert, (*tickets, *gone))])
     assert_groups(
-        alertmanager, Group("page", "shop", ("RecsysLogStalled",)), Group("ticket", "shop", (), held=tickets)
+        alertmanager,
+        Group("page", "shop", ("RecsysLogStalled",), held=gone),
+        Group("ticket", "shop", (), held=tickets),
     )
 
 
@@ -198,7 +213,7 @@ def test_a_silence_on_a_recommender_holds_everything_of_it_back_until_it_is_expi
     assert_groups(
         alertmanager,
         Group("page", "shop", ("RecsysHardRuleViolated",)),
-        Group("ticket", "shop", (), held=("RecsysRunsFail",)),
+        Group("ticket", "shop", ("RecsysRunsFail",)),
         news,
     )
 

@@ -166,12 +166,12 @@ def sent(url: str, episodes: list[Episode], since: int = 0, end: int = 500) -> l
 
 def test_a_page_holds_back_the_tickets_of_its_recommender_alone(url: str) -> None:
     incident = [
-        alert("RecsysHardRuleViolated", "page", 10, None, recommender="a", rule="r"),
+        alert("RecsysAnomalySevere", "page", 10, None, recommender="a", cause="traffic_lost"),
         alert("RecsysAnomaly", "ticket", 10, 90, recommender="a", cause="other"),
         alert("RecsysSoftRuleViolated", "ticket", 12, None, recommender="a", rule="s"),
         alert("RecsysWatchdog", "none", 0, None),
     ]
-    page = [(10.5, "page", "RecsysHardRuleViolated"), (255.5, "page", "RecsysHardRuleViolated")]
+    page = [(10.5, "page", "RecsysAnomalySevere"), (255.5, "page", "RecsysAnomalySevere")]
     assert sent(url, incident, 9) == page
     elsewhere = alert("RecsysAnomaly", "ticket", 10, 90, recommender="b", cause="other")
     assert sent(url, [*incident, elsewhere], 9) == sorted([*page, (15, "ticket", "RecsysAnomaly")])
@@ -180,7 +180,7 @@ def test_a_page_holds_back_the_tickets_of_its_recommender_alone(url: str) -> Non
 def test_maintenance_holds_back_and_tells_nobody(url: str) -> None:
     quiet = alert("RecsysMaintenance", "none", 10, 60, recommender="a")
     one = alert("RecsysAnomaly", "ticket", 10, None, recommender="a", cause="other")
-    assert sent(url, [quiet, one]) == [(75, "ticket", "RecsysAnomaly")]
+    assert sent(url, [quiet, one]) == [(65, "ticket", "RecsysAnomaly")]
 
 
 def test_many_tickets_are_one_message_and_one_that_is_over_at_once_sends_none(url: str) -> None:
@@ -194,9 +194,9 @@ def test_many_tickets_are_one_message_and_one_that_is_over_at_once_sends_none(ur
 
 def test_a_ticket_that_comes_long_before_the_page_is_a_message_of_its_own(url: str) -> None:
     ticket = alert("RecsysAnomaly", "ticket", 10, None, recommender="a", cause="other")
-    page = alert("RecsysHardRuleViolated", "page", 60, None, recommender="a", rule="r")
+    page = alert("RecsysAnomalySevere", "page", 60, None, recommender="a", cause="c")
     assert [receiver for _, receiver, _ in sent(url, [ticket, page], end=100)] == ["ticket", "page"]
-    soon = alert("RecsysHardRuleViolated", "page", 11, None, recommender="a", rule="r")
+    soon = alert("RecsysAnomalySevere", "page", 11, None, recommender="a", cause="c")
     assert [receiver for _, receiver, _ in sent(url, [ticket, soon], end=100)] == ["page"]
 
 
