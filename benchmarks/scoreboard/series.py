@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 Key = tuple[str, tuple[tuple[str, str], ...]]  # name, (label, value) pairs
@@ -98,15 +99,17 @@ class Recorded:
         partial.replace(path)
 
     @classmethod
-    def read(cls, path: Path) -> Recorded:
-        """What `write` kept."""
-        table = pq.read_table(path).combine_chunks()
-        texts = table["series"].to_pylist()
-        parsed = {text: _key(text) for text in dict.fromkeys(texts)}
+    def read(cls, path: Path, wanted: Callable[[Key], bool] = lambda _: True) -> Recorded:
+        """What `write` kept, of the series that are wanted."""
+        table = pq.read_table(path).unify_dictionaries().combine_chunks()
+        (series,) = table["series"].chunks or [pa.array([], table["series"].type)]
+        keys = [_key(text) for text in series.dictionary.to_pylist()]
+        places = pa.array([place for place, key in enumerate(keys) if wanted(key)], series.indices.type)
+        there = pc.is_in(series.indices, places)
+        rows = [column.filter(there).to_pylist() for column in (series.indices, *table.columns[1:])]
         found: dict[Key, list[Segment]] = {}
-        columns = (table[name].to_pylist() for name in ("minute", "value", "slope"))
-        for text, *segment in zip(texts, *columns, strict=True):
-            found.setdefault(parsed[text], []).append(Segment(*segment))
+        for place, *segment in zip(*rows, strict=True):
+            found.setdefault(keys[place], []).append(Segment(*segment))
         return cls(found)
 
     def spans(self, key: Key, first: int, last: int) -> Iterator[tuple[int, int, Segment]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -16,6 +16,7 @@ from benchmarks.scoreboard.jobs import Job
 from benchmarks.scoreboard.messages import Message
 from benchmarks.scoreboard.openmetrics import Target
 from benchmarks.scoreboard.prometheus import episodes
+from benchmarks.scoreboard.selectors import Selector, lookback, selectors
 from benchmarks.scoreboard.series import Recorded
 
 _BEFORE: Final = timedelta(hours=2)  # what fires already when an incident strikes is not its alert
@@ -58,9 +59,11 @@ class Verdicts:
 
         An incident is judged by what fires without it, so whatever it is compared with has its verdict first.
         """
+        alerts = read_alerts()
+        known = selectors(alert.expr for alert in alerts)
         for together in _batches([job for job in jobs if job not in self]):
             try:
-                fired = episodes([_target(job, work) for job in together], read_alerts())
+                fired = episodes([_target(job, work, known) for job in together], alerts)
             except _FAULTS as error:
                 yield from ((job, _why(error)) for job in together)
                 continue
@@ -102,11 +105,11 @@ def _batches(jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
         yield incidents[place : place + _TOGETHER]
 
 
-def _target(job: Job, work: Path) -> Target:
+def _target(job: Job, work: Path, known: Mapping[str, Sequence[Selector]]) -> Target:
+    """A run as Prometheus sees it: the series of it that some alert reads."""
     begins = job.begins - (_BEFORE if job.forked else timedelta(0))
-    return Target(
-        job.name, Recorded.read(job.series(work)), _seconds(begins) // 60 + 1, _seconds(job.ends) // 60
-    )
+    recorded = Recorded.read(job.series(work), lambda key: lookback(known, key[0], dict(key[1])) is not None)
+    return Target(job.name, recorded, _seconds(begins) // 60 + 1, _seconds(job.ends) // 60)
 
 
 def _why(error: Exception) -> str:

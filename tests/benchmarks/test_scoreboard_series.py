@@ -73,6 +73,9 @@ def test_a_file_of_series_is_what_was_recorded(tmp_path: Path) -> None:
     recorded.take(3, {RUN: 180.0})
     recorded.write(tmp_path / "series.parquet")
     assert Recorded.read(tmp_path / "series.parquet") == recorded
+    some = Recorded.read(tmp_path / "series.parquet", lambda key: key != UP)
+    assert some.segments == {key: recorded.segments[key] for key in (RUN, hostile)}
+    assert Recorded.read(tmp_path / "series.parquet", lambda _: False) == Recorded()
     Recorded().write(tmp_path / "none.parquet")
     assert Recorded.read(tmp_path / "none.parquet") == Recorded()
 
