@@ -17,20 +17,21 @@ from monitor.results import Result
 
 NOVELTY = MetricSpec(
     name="novelty",
-    help="Share of what users are shown that they were not shown before.",
+    help="Share of what users are shown that is new to them; by user: of users who are shown anything new.",
     unit="ratio",
-    by=("item", "category", "tag"),
+    by=("item", "user", "category", "tag"),
     by_help="any other catalog column of the setting `novelty` by its own name",
     interval="Wilson",
     parameters=("history",),
     formula="distinct (user, item) pairs shown whose user was not shown the item in the `history` "
-    "before the window / distinct pairs shown. By category, tag or another column: pairs of a user and "
-    "a value of it; an item without a value makes no pair.",
-    answers="Do users get to see things that are new to them?",
+    "before the window / distinct pairs shown. By user: users shown at least one item that is new to them "
+    "/ users shown an item. By category, tag or another column: pairs of a user and a value of it; an item "
+    "without a value makes no pair.",
+    answers="Do users get to see things that are new to them, and how many see nothing new at all?",
     misleads="For a user without a history all is new, so new users raise it. A history shorter than "
     "`history` (a monitor just started) raises it too. Pairs of one user are not independent.",
     requires=("exposures", "history", "catalog.category, catalog.tags (category, tag)"),
-    samples="distinct pairs shown",
+    samples="distinct pairs shown; by user: users shown an item",
     no_data="no history yet; no user was shown an item; no item shown has a value",
 )
 SELF_INFORMATION = MetricSpec(
@@ -63,23 +64,30 @@ AVERAGE_POPULARITY = MetricSpec(
 )
 
 NO_HISTORY = "nothing is known yet of what was shown before"
+_ALWAYS = ("item", "user")
 _LABELS = {CATEGORY: "category", TAGS: "tag"}
 
 
 class Novelty(Family):
-    """The share of new pairs, of users with items and with values of catalog columns."""
+    """The share of new pairs, of users with items and values of catalog columns, and of users with any."""
 
     name = "novelty"
-    outputs = ((NOVELTY, ("item",)),)
+    outputs = ((NOVELTY, _ALWAYS),)
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
         history = shared.history_pairs
         pairs = shared.user_items(key)
         if history is None:
-            counts = pairs.aggregate(by=listed(key), item_pairs=pairs.count())
+            counts = pairs.aggregate(
+                by=listed(key), item_pairs=pairs.count(), user_pairs=pairs[USER_ID].nunique()
+            )
             unknown = {f"{column}_pairs": ibis.literal(0) for column in self._columns(shared, settings)}
             return shared.side_by_side(key, counts).mutate(history=ibis.literal(0), **unknown)
-        tables = _counted_new(pairs, _known(shared, history), "item", ITEM_ID, key)
+        new = pairs.anti_join(_known(shared, history), [USER_ID, ITEM_ID])
+        tables = [
+            pairs.aggregate(by=listed(key), item_pairs=pairs.count(), user_pairs=pairs[USER_ID].nunique()),
+            new.aggregate(by=listed(key), item_new=new.count(), user_new=new[USER_ID].nunique()),
+        ]
         for column in self._columns(shared, settings):
             values = item_categories(shared, column).select(ITEM_ID, CODE)
             now = user_categories(shared, column, key)
@@ -89,7 +97,7 @@ class Novelty(Family):
         return shared.side_by_side(key, *tables).cross_join(_any(shared, history, "history"))
 
     def series(self, settings: MetricSettings) -> Iterator[tuple[MetricSpec, dict[str, str]]]:
-        for name in ("item", *settings.novelty):
+        for name in (*_ALWAYS, *settings.novelty):
             yield NOVELTY, {"by": _LABELS.get(name, name)}
 
     @staticmethod
@@ -105,7 +113,7 @@ class Novelty(Family):
                 yield maker.no_data(NO_HISTORY)
             else:
                 nothing = (
-                    "no user was shown an item" if name == "item" else f"no item shown has a value of {name}"
+                    "no user was shown an item" if name in _ALWAYS else f"no item shown has a value of {name}"
                 )
                 yield maker.share(row[f"{name}_new"], row[f"{name}_pairs"], nothing)
 

@@ -51,7 +51,7 @@ class MetricSettings(Settings):
         "exposures", description="what an item's popularity is counted in (average_popularity)"
     )
     novelty: tuple[str, ...] = Field(
-        (CATEGORY, TAGS), description="catalog columns of which novelty is measured, beside the item itself"
+        (CATEGORY, TAGS), description="catalog columns of which novelty is measured, beside item and user"
     )
     action_events: tuple[str, ...] | None = Field(
         None,
@@ -124,6 +124,14 @@ class MetricSettings(Settings):
                 f"rating.event: {self.rating.event!r} is none of `events` ({', '.join(self.events)})"
             )
         return self
+
+    @field_validator("novelty")
+    @classmethod
+    def _is_beside_what_is_always_measured(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        taken = [one for one in value if one in ("item", "user")]
+        if taken:
+            raise ValueError(f"novelty by {' and by '.join(taken)} is measured anyway; rename the column")
+        return value
 
     @field_validator("score_range")
     @classmethod

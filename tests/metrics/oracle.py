@@ -212,11 +212,13 @@ def _novelty(found, world, settings, shown):
     history = world.history
     for by, values in bys.items():
         if not history:
-            found["novelty", by] = "no_data"
+            found["novelty", by] = found["novelty", "user"] = "no_data"
             continue
         now = {(r["user_id"], v) for r in shown if r["user_id"] is not None for v in values(r["item_id"])}
         before = {(u, v) for u, item, _ in history for v in values(item)}
         found.share("novelty", by, len(now - before), len(now))
+        if by == "item":
+            found.share("novelty", "user", len({u for u, _ in now - before}), len({u for u, _ in now}))
     if history:
         everyone = {u for u, _, _ in history}
         seen_by = {i: {u for u, item, _ in history if item == i} for i in {r["item_id"] for r in shown}}

@@ -28,6 +28,28 @@ def test_three_of_four_pairs_are_new_to_their_user():
     assert (result.lower, result.upper) == pytest.approx(wilson(3, 4))
 
 
+def test_a_user_sees_something_new_if_a_single_item_is():
+    result = found()["novelty", "user"]
+    assert (result.value, result.samples) == (1.0, 2)  # u1 b and c, u2 a
+    seen = [("u1", item, 1) for item in "abc"]
+    result = found(history=seen)["novelty", "user"]
+    assert (result.value, result.samples) == (0.5, 2)  # u2 alone: u1 has seen all three
+    assert (result.lower, result.upper) == pytest.approx(wilson(1, 2))
+    none = found(history=[*seen, ("u2", "a", 9)])
+    assert none["novelty", "user"].value == none["novelty", "item"].value == 0.0
+
+
+def test_without_a_user_nobody_sees_anything_new():
+    result = found(lists((None, "ab")))["novelty", "user"]
+    assert (result.status, result.detail) == (Status.NO_DATA, "no user was shown an item")
+
+
+@pytest.mark.parametrize("name", ["item", "user"])
+def test_a_catalog_column_does_not_take_the_name_of_what_is_always_measured(name):
+    with pytest.raises(ValueError, match=f"novelty by {name} is measured anyway; rename the column"):
+        MetricSettings(novelty=("category", name))
+
+
 def test_what_another_user_was_shown_is_still_new():
     assert found(lists(("u2", "b")))["novelty", "item"].value == 1.0
 
@@ -65,6 +87,7 @@ def test_without_a_history_nothing_is_new_or_old(history):
     results = found(history=history, items=catalog(a="x"))
     assert set(results) == {
         ("novelty", "item"),
+        ("novelty", "user"),
         ("novelty", "category"),
         ("self_information", ""),
         ("average_popularity", ""),
@@ -115,11 +138,11 @@ def test_a_query_that_fails_is_an_error_of_every_series_that_it_would_have_given
 
     monkeypatch.setattr(Novelty, "measure", fail)
     items = [{"item_id": "a", "category": "x", "tags": ["y"]}]
-    broken = {"category", "item"}, {"category", "tag", "item"}
+    broken = {"category", "item", "user"}, {"category", "tag", "item", "user"}
     for columns, by in zip((("category",), ("category", "tags")), broken, strict=True):
         wanted = ("category", "tags", "brand", "tags")
         results = found(items=items, columns=columns, novelty=wanted)
         assert {key[1]: r.status for key, r in results.items() if key[0] == "novelty"} == dict.fromkeys(
             by, Status.ERROR
         )
-    assert {key[1] for key in found() if key[0] == "novelty"} == {"item"}
+    assert {key[1] for key in found() if key[0] == "novelty"} == {"item", "user"}

@@ -40,6 +40,7 @@ def test_a_page_of_a_metric_that_is_gone_is_taken_away(tmp_path):
         ("failure", {"by": "uv"}, 1 / 4),
         ("unknown_category", {}, 1 / 14),  # e
         ("novelty", {"by": "item"}, 8 / 12),  # anna a and b, ben c, dora a are known
+        ("novelty", {"by": "user"}, 1.0),
         ("reciprocal_rank", {"k": "3"}, ((1 / 2 + 1 / 2) / 2 + 1 / 3 + 1 + 0) / 4),
         # anna: b second of a, b, c; d second of b, d. ben: d third of three. dora: a first, f not shown.
         ("ndcg", {"k": "3"}, (1 / log2(3) + 1 / log2(4) + 1 / (1 + 1 / log2(3)) + 0) / 4),
