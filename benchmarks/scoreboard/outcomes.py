@@ -27,6 +27,7 @@ HAZARDS: Final[Mapping[str, Mapping[Caught, str]]] = {
     },
 }
 """Alerts of another hazard that an incident brings with it and that has to be told by itself; and why."""
+_OF_DAYS: Final = "RecsysDrift"
 _OF_FEEDBACK: Final = frozenset(one.name for one in FEEDBACK_CAUSES)
 
 
@@ -221,6 +222,11 @@ def _aftermath(job: Job, fired: Sequence[Episode], pages: Sequence[Message]) -> 
     return Aftermath(max(0, last - over) // MINUTE, tuple(still), tuple(dict.fromkeys(anew)))
 
 
+def _is_of_days(alert: str) -> bool:
+    """Whether an alert looks at whole days, and so cannot end in hours."""
+    return alert.partition(" ")[0] == _OF_DAYS
+
+
 def missed(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Every way in which incidents miss the bar, one sentence each."""
     for one in outcomes:
@@ -237,7 +243,11 @@ def missed(outcomes: Sequence[Outcome]) -> Iterator[str]:
             yield f"{name}: told more than once, and too soon, of {', '.join(one.again)}"
         if one.job.lasting and not one.stood:
             yield f"{name}: when it ended, nothing that names it fired any more"
-        if one.aftermath is not None and one.aftermath.still:
-            yield f"{name}: when it was long over, {', '.join(one.aftermath.still)} fired still"
+        if (
+            still := [alert for alert in one.aftermath.still if not _is_of_days(alert)]
+            if one.aftermath
+            else []
+        ):
+            yield f"{name}: when it was long over, {', '.join(still)} fired still"
         if one.aftermath is not None and one.aftermath.paged:
             yield f"{name}: when it was over, {', '.join(one.aftermath.paged)} paged anew"

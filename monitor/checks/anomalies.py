@@ -207,6 +207,15 @@ _MORE_ACTIONS: Final = (
 )
 
 
+# What is counted by the list, or by the exposure, moves with the length of lists, some up and some down.
+_BY_LENGTH: Final = (
+    *_all(None, "intra_list_diversity", "update_rate", "serendipity", "action_rate", "trimmed_action_rate"),
+    Sign("category_entropy", None, ("pv", "uv")),
+    *_all(None, "precision", "precision_strict", "recall", "f_score", "adjusted_precision", "hit_rate"),
+    *_all(None, "reciprocal_rank", "average_precision", "average_precision_full", "ndcg", "log_loss"),
+)
+
+
 def _opposite(signs: tuple[Sign, ...]) -> tuple[Sign, ...]:
     return tuple(replace(one, side="below" if one.side == "above" else "above") for one in signs)
 
@@ -217,8 +226,8 @@ BROUGHT: Final[Mapping[str, tuple[Sign, ...]]] = {
     "traffic_surge": _MORE,
     "scene_lost": _opposite(_MORE),
     "lists_empty": _opposite(_MORE_ROWS),
-    "lists_short": _opposite(_MORE_ROWS),
-    "lists_long": _MORE_ROWS,
+    "lists_short": (*_opposite(_MORE_ROWS), *_BY_LENGTH),
+    "lists_long": (*_MORE_ROWS, *_BY_LENGTH),
 }
 """Of causes that change the number of rows: the series that speak for nothing else where it stands."""
 REST: Final = Cause(OTHER, "series that belong to no named cause are out of their bands", ())

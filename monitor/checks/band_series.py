@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from monitor.checks.band_settings import BandSettings
-from monitor.checks.settings import HOUR, WEEKDAY
+from monitor.checks.settings import DERIVED
 from monitor.history.past import SeriesName
 from monitor.logs.columns import ARM, MODEL
 from monitor.metrics.band_specs import BY_LABEL, METRIC_LABEL, OF_LABEL, written_of
@@ -24,8 +24,9 @@ COUNTS: Final = frozenset(
         "other_events",
     }
 )
-# What is meant to come and go: the volume of a model or an arm, of an hour or of a day of the week.
-PASSING: Final = frozenset({MODEL, ARM, HOUR, WEEKDAY})
+# What is meant to come and go: the volume of a model or an arm, of an hour or of a day of the week. So is
+# that of users and items by what the days before made of them: a day of short lists leaves few heavy users.
+PASSING: Final = frozenset({MODEL, ARM, *DERIVED})
 DIMENSION: Final = "dimension"
 SLICE_VALUE: Final = "value"
 DIMENSION_OTHER: Final = "other"  # where a dimension has more values than are named

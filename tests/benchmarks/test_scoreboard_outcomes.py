@@ -173,11 +173,11 @@ def test_an_incident_that_lasts_has_to_be_told_of_until_it_ends() -> None:
     assert stood.stood == ("RecsysHardRuleViolated (rule=blacklist)",)
     assert stood.aftermath == Aftermath(90, ())
     assert list(missed([stood])) == []
-    gone = seen([leak(75, end - 1), alert("RecsysDrift", 90)], [message(76, leak(75))], LASTING)
+    gone = seen([leak(75, end - 1), alert("RecsysNoData", 90)], [message(76, leak(75))], LASTING)
     assert gone.stood == ()
     assert list(missed([gone])) == [
         f"{LASTING.name}: when it ended, nothing that names it fired any more",
-        f"{LASTING.name}: when it was long over, RecsysDrift fired still",
+        f"{LASTING.name}: when it was long over, RecsysNoData fired still",
     ]
 
 
@@ -240,8 +240,9 @@ def made(name: str, size: Size, minutes: int | None, groups: int = 1, **rest: An
             made("blacklist", "large", 1, again=("A",)),
             ["blacklist-large-seed-1: told more than once, and too soon, of A"],
         ),
+        (made("log_stops", "large", 70, aftermath=Aftermath(0, ("RecsysDrift (metric=novelty)",))), []),
         (
-            made("log_stops", "large", 70, aftermath=Aftermath(0, ("A", "B"), ("C",))),
+            made("log_stops", "large", 70, aftermath=Aftermath(0, ("A", "RecsysDrift", "B"), ("C",))),
             [
                 "log_stops-large-seed-1: when it was long over, A, B fired still",
                 "log_stops-large-seed-1: when it was over, C paged anew",

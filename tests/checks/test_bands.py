@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from monitor.checks.band_series import BandedSeries
+from monitor.checks.band_settings import BandSettings
 from monitor.checks.band_windows import neighbours
 from monitor.checks.bands import OF_FEEDBACK
 from monitor.history.store import Store
@@ -247,6 +248,17 @@ def test_a_new_model_is_told_beside_an_anomaly(store):
         "; model m2 serves most since 2026-03-24 07:00 UTC"
     )
     assert causes(runs[1]) == ["few_items"]
+
+
+@pytest.mark.parametrize(
+    ("dimension", "banded"),
+    [("scene", True), ("country", True), ("model", False), ("arm", False), ("user_activity", False),
+     ("item_popularity", False), ("new_item", False), ("hour", False), ("weekday", False)],
+)  # fmt: skip
+def test_the_volume_of_a_slice_has_a_band_where_it_is_a_part_of_the_traffic(dimension, banded):
+    volume = BandedSeries("volume", "requests", "", dimension, "x")
+    assert volume.is_banded(BandSettings()) is banded
+    assert BandedSeries("failure", "pv", "", dimension, "x").is_banded(BandSettings())
 
 
 def test_a_hostile_name_of_a_slice_is_kept_as_it_is(store):

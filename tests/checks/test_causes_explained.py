@@ -87,6 +87,26 @@ def test_what_rows_move_is_explained_where_they_are_and_beside_a_sign_of_its_own
     assert standing([out("list_length", "below"), out("volume", "below", "items")]) == ["lists_short"]
 
 
+def test_what_goes_by_the_length_of_lists_speaks_for_nothing_while_that_has_changed() -> None:
+    short, diverse = out("list_length", "below"), out("intra_list_diversity", "below")
+    assert standing([diverse, out("update_rate", "below", "day")]) == ["category_takeover", "lists_stale"]
+    assert standing([short, diverse, out("update_rate", "below", "day")]) == ["lists_short"]
+    assert standing([out("list_length", "above"), out("category_entropy", "below", "pv")]) == ["lists_long"]
+    assert standing([short, out("category_entropy", "below", "overall")]) == [
+        "lists_short",
+        "category_takeover",
+    ]
+    before = {"lists_short": [WHOLE]}
+    clicks, precise = (
+        out("action_rate", "above", "exposure", "event=click"),
+        out("precision", "above", "macro", "k=5"),
+    )
+    assert standing([clicks, precise], FEEDBACK_CAUSES) == ["clicks_surge", OTHER]
+    assert standing([clicks, precise], FEEDBACK_CAUSES, before=before) == []
+    auc = out("auc", "below")
+    assert standing([clicks, auc], FEEDBACK_CAUSES, before=before) == ["ranking_worse"]
+
+
 def test_what_rows_move_explains_nothing_itself() -> None:
     before = {"traffic_lost": [WHOLE]}
     assert standing([FRAUD, MANY_CLICKS], FEEDBACK_CAUSES) == ["few_clickers"]
@@ -100,9 +120,9 @@ def test_a_series_that_is_missing_leaves_no_verdict_beside_one_that_rows_move() 
 
 def test_every_series_that_rows_move_is_in_the_catalogue_and_every_cause_of_it_is_one() -> None:
     assert set(BROUGHT) <= set(CAUSES)
-    for sign in (sign for signs in BROUGHT.values() for sign in signs):
+    for name, sign in ((name, sign) for name, signs in BROUGHT.items() for sign in signs):
         assert set(sign.by) <= set(SPECS[sign.metric].by)
-        assert sign.side in ("above", "below")
+        assert sign.side in ("above", "below") or name in ("lists_short", "lists_long")
 
 
 def evidence(found, cause="scene_lost"):

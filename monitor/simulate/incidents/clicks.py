@@ -105,8 +105,7 @@ INCIDENTS: Final = (
         windows=72,
         unseen={
             "small": "Not within three days: on the last of them 5 % is lost, where the luck of a day is 2 % "
-            "and a model that took over the day before may be worth 3 %. After eight days nine of ten are "
-            "told."
+            "and a model that took over the day before may be worth 3 %."
         },
         feedback=drifted,
     ),

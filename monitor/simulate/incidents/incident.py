@@ -59,12 +59,13 @@ class Caught:
     cause: str | None = None
     metric: str | None = None
     feature: str | None = None
+    fault: str | None = None
 
     @property
     def labels(self) -> dict[str, str]:
         """The labels that are asked for, beside the name."""
-        asked = {"rule": self.rule, "cause": self.cause, "metric": self.metric, "feature": self.feature}
-        return {name: value for name, value in asked.items() if value is not None}
+        names = ("rule", "cause", "metric", "feature", "fault")
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
 
     def fits(self, labels: Mapping[str, str]) -> bool:
         """Whether an alert with these labels (`alertname` among them) is the one meant."""

@@ -13,7 +13,7 @@ INCIDENTS: Final = (
         says="The disk under the history is full: nothing can be written to it until somebody makes room.",
         knob="hours until there is room again",
         sizes=sizes(0.1, 1, 3),
-        caught_by=(Caught("RecsysHistoryErrors"),),
+        caught_by=(Caught("RecsysHistoryErrors", fault="full"),),
         operation="history_full",
     ),
     Incident(

@@ -45,10 +45,7 @@ INCIDENTS: Final = (
         says="A cache is no longer renewed: whoever had a list in the day before gets the last one for ever.",
         knob="share of the users whose part of the cache is frozen",
         sizes=sizes(0.1, 0.4, 1.0),
-        caught_by=(
-            Caught("RecsysAnomaly", cause="lists_stale"),
-            Caught("RecsysAnomaly", cause="lists_repeat"),
-        ),
+        caught_by=(Caught("RecsysAnomaly", cause="lists_stale"),),
         lists=frozen,
     ),
     Incident(
