@@ -6,12 +6,13 @@ import json
 import os
 import shutil
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from benchmarks.scoreboard.series import Recorded
+from benchmarks.scoreboard.series import Key, Recorded
 from benchmarks.scoreboard.watched import Watched
 
 _SAVED: Final = "saved.json"
@@ -56,9 +57,9 @@ def moment(where: Path) -> datetime | None:
     return datetime.fromisoformat(json.loads(path.read_text("utf-8"))["moment"]) if path.exists() else None
 
 
-def series(where: Path) -> Recorded:
-    """What had been scraped until then."""
-    return Recorded.read(where / _SERIES)
+def series(where: Path, wanted: Callable[[Key], bool] = lambda _: True, *, newest: bool = False) -> Recorded:
+    """What had been scraped until then, or the newest of it."""
+    return Recorded.read(where / _SERIES, wanted, newest=newest)
 
 
 def _copy(source: Path, target: Path) -> None:

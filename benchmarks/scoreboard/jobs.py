@@ -139,7 +139,7 @@ class Job:
         return self.begins + incident.sizes[self.size] * HOUR
 
     def series(self, work: Path) -> Path:
-        """Where its series are once it is done."""
+        """Where its series are once it is done; those of a forked one go on from its fork's."""
         return work / f"{self.name}.parquet"
 
 
@@ -202,7 +202,7 @@ def _healthy(job: Job, work: Path, live: Path, say: Callable[[str], None]) -> fl
 def _forked(job: Job, work: Path, live: Path) -> float:
     plan, since = job.plan, job.begins
     checkpoints.restore(fork(plan, work), live)
-    recorded = checkpoints.series(fork(plan, work))
+    recorded = checkpoints.series(fork(plan, work), newest=True)
     simulation, operations = Simulation(plan.world), []
     if job.incident:
         incident: Incident = INCIDENTS[job.incident]

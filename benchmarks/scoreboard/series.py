@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -99,18 +100,31 @@ class Recorded:
         partial.replace(path)
 
     @classmethod
-    def read(cls, path: Path, wanted: Callable[[Key], bool] = lambda _: True) -> Recorded:
-        """What `write` kept, of the series that are wanted."""
+    def read(
+        cls, path: Path, wanted: Callable[[Key], bool] = lambda _: True, *, newest: bool = False
+    ) -> Recorded:
+        """What `write` kept, of the series that are wanted; or of each of them the newest alone."""
         table = pq.read_table(path).unify_dictionaries().combine_chunks()
         (series,) = table["series"].chunks or [pa.array([], table["series"].type)]
         keys = [_key(text) for text in series.dictionary.to_pylist()]
         places = pa.array([place for place, key in enumerate(keys) if wanted(key)], series.indices.type)
         there = pc.is_in(series.indices, places)
+        if newest:  # the rows of a series follow each other
+            number = series.indices.to_numpy()
+            there = pc.and_(there, pa.array(np.append(number[1:] != number[:-1], True)[: len(number)]))
         rows = [column.filter(there).to_pylist() for column in (series.indices, *table.columns[1:])]
         found: dict[Key, list[Segment]] = {}
         for place, *segment in zip(*rows, strict=True):
             found.setdefault(keys[place], []).append(Segment(*segment))
         return cls(found)
+
+    def after(self, earlier: Recorded) -> Recorded:
+        """What an earlier record knew, and then this one, which began with the newest of it."""
+        found = dict(earlier.segments)
+        for key, known in self.segments.items():
+            old = (one for one in earlier.segments.get(key, ()) if one.minute < known[0].minute)
+            found[key] = [*old, *known]
+        return Recorded(found)
 
     def spans(self, key: Key, first: int, last: int) -> Iterator[tuple[int, int, Segment]]:
         """The segments of a series with a value: first and last minute of each within the bounds."""

@@ -9,15 +9,15 @@ from pathlib import Path
 from subprocess import SubprocessError
 from typing import Any, Final
 
-from benchmarks.scoreboard import kept
+from benchmarks.scoreboard import checkpoints, kept
 from benchmarks.scoreboard.alerts import Episode, read_alerts, told
 from benchmarks.scoreboard.groups import alertmanager, messages
-from benchmarks.scoreboard.jobs import Job
+from benchmarks.scoreboard.jobs import Job, fork
 from benchmarks.scoreboard.messages import Message
 from benchmarks.scoreboard.openmetrics import Target
 from benchmarks.scoreboard.prometheus import episodes
 from benchmarks.scoreboard.selectors import Selector, lookback, selectors
-from benchmarks.scoreboard.series import Recorded
+from benchmarks.scoreboard.series import Key, Recorded
 
 _BEFORE: Final = timedelta(hours=2)  # what fires already when an incident strikes is not its alert
 _TOGETHER: Final = 12  # incidents that share a Prometheus; more would be a file of gigabytes
@@ -108,7 +108,13 @@ def _batches(jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
 def _target(job: Job, work: Path, known: Mapping[str, Sequence[Selector]]) -> Target:
     """A run as Prometheus sees it: the series of it that some alert reads."""
     begins = job.begins - (_BEFORE if job.forked else timedelta(0))
-    recorded = Recorded.read(job.series(work), lambda key: lookback(known, key[0], dict(key[1])) is not None)
+
+    def wanted(key: Key) -> bool:
+        return lookback(known, key[0], dict(key[1])) is not None
+
+    recorded = Recorded.read(job.series(work), wanted)
+    if job.forked:
+        recorded = recorded.after(checkpoints.series(fork(job.plan, work), wanted))
     return Target(job.name, recorded, _seconds(begins) // 60 + 1, _seconds(job.ends) // 60)
 
 

@@ -81,6 +81,6 @@ def test_nothing_is_sent_after_the_end_and_each_group_has_a_clock_of_its_own() -
 
 def test_the_pace_is_the_shipped_configs() -> None:
     found = paces()
-    assert found["page"] == Pace(30, 300, 4 * 600)
+    assert found["page"] == Pace(30, 300, 4 * 3600)
     assert found["ticket"] == Pace(300, 600, 3 * 86400)
     assert found["nobody"] == found["ticket"]

@@ -76,8 +76,30 @@ def test_a_file_of_series_is_what_was_recorded(tmp_path: Path) -> None:
     some = Recorded.read(tmp_path / "series.parquet", lambda key: key != UP)
     assert some.segments == {key: recorded.segments[key] for key in (RUN, hostile)}
     assert Recorded.read(tmp_path / "series.parquet", lambda _: False) == Recorded()
+    newest = Recorded.read(tmp_path / "series.parquet", newest=True)
+    assert newest.segments == {key: known[-1:] for key, known in recorded.segments.items()}
+    assert len(recorded.segments[RUN]) > 1
     Recorded().write(tmp_path / "none.parquet")
     assert Recorded.read(tmp_path / "none.parquet") == Recorded()
+    assert Recorded.read(tmp_path / "none.parquet", newest=True) == Recorded()
+
+
+def test_a_record_that_begins_with_the_newest_of_another_one_goes_on_from_it(tmp_path: Path) -> None:
+    whole, first = Recorded(), Recorded()
+    scrapes: list[tuple[int, dict[Key, float]]] = [
+        (1, {UP: 1.0, OK: 3.0}), (4, {UP: 2.0}), (4, {UP: 2.0, OK: 5.0}), (6, {UP: 2.0, RUN: 1.0}), (9, {}),
+    ]  # fmt: skip
+    for minute, values in scrapes[:2]:
+        first.take(minute, values)
+    first.write(tmp_path / "first.parquet")
+    later = Recorded.read(tmp_path / "first.parquet", newest=True)
+    for minute, values in scrapes[2:]:  # the first of them at the minute at which the other ends
+        later.take(minute, values)
+    for minute, values in scrapes:
+        whole.take(minute, values)
+    assert later.after(first) == whole
+    assert Recorded().after(first) == first
+    assert later.after(Recorded()) == later
 
 
 def test_only_the_time_that_is_read_is_written_under_the_names_of_the_run(tmp_path: Path) -> None:

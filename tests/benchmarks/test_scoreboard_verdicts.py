@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from benchmarks.scoreboard.alerts import Episode
-from benchmarks.scoreboard.jobs import Job, Plan
+from benchmarks.scoreboard.jobs import Job, Plan, fork
 from benchmarks.scoreboard.messages import Message
 from benchmarks.scoreboard.series import Key, Recorded
 from benchmarks.scoreboard.verdicts import Verdict, Verdicts
@@ -53,6 +53,8 @@ def record(job: Job, work: Path, *rules: tuple[Key, int]) -> None:
     for minute in sorted({minute for _, minute in rules} | {-200}):
         recorded.take(start + minute, {key: 1.0 for key, since in rules if since <= minute})
     recorded.write(job.series(work))
+    fork(job.plan, work).mkdir(exist_ok=True)
+    Recorded().write(fork(job.plan, work) / "series.parquet")
 
 
 def test_an_incident_has_no_part_in_what_fires_without_it(tmp_path: Path) -> None:
