@@ -60,9 +60,8 @@ _SERIES: Final = "series.parquet"
 _AFTER: Final = 2  # windows that a run goes on after an incident should have been caught
 _OVER: Final = ("log_stops", "history_full")  # incidents that end by themselves, after `size` hours
 _RECOVERS: Final = 4 * HOUR  # and how long they are watched from then on
-LASTS: Final = (
-    48 * HOUR
-)  # an incident that is to show what becomes of it in time, with a restart in its middle
+LASTS: Final = 48 * HOUR
+"""How long an incident stays that is to show what becomes of it in time, with a restart in its middle."""
 _RESOLVES: Final = 12 * HOUR  # how long such a one is watched when it is over
 
 

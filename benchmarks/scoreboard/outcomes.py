@@ -243,11 +243,8 @@ def missed(outcomes: Sequence[Outcome]) -> Iterator[str]:
             yield f"{name}: told more than once, and too soon, of {', '.join(one.again)}"
         if one.job.lasting and not one.stood:
             yield f"{name}: when it ended, nothing that names it fired any more"
-        if (
-            still := [alert for alert in one.aftermath.still if not _is_of_days(alert)]
-            if one.aftermath
-            else []
-        ):
-            yield f"{name}: when it was long over, {', '.join(still)} fired still"
-        if one.aftermath is not None and one.aftermath.paged:
-            yield f"{name}: when it was over, {', '.join(one.aftermath.paged)} paged anew"
+        if one.aftermath is not None:
+            if still := [alert for alert in one.aftermath.still if not _is_of_days(alert)]:
+                yield f"{name}: when it was long over, {', '.join(still)} fired still"
+            if one.aftermath.paged:
+                yield f"{name}: when it was over, {', '.join(one.aftermath.paged)} paged anew"
