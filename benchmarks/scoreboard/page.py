@@ -67,17 +67,17 @@ class Found:
 
 def write(found: Found, page: Path = PAGE) -> str:
     """Write the page; its text."""
-    struck = tables.Struck.of(found.outcomes, found.failed)
+    all_runs = tables.Runs.of(found.outcomes, found.failed)
     parts: dict[str, Iterator[str] | Sequence[str]] = {
         "summary": _summary(found),
-        "incidents": tables.incidents(struck),
-        "beside": tables.beside(struck),
-        "hazards": tables.hazards(struck),
+        "incidents": tables.incidents(all_runs),
+        "beside": tables.beside(all_runs),
+        "hazards": tables.hazards(all_runs),
         "lasting": tables.lasting(found.outcomes),
         "aftermath": tables.aftermath(found.outcomes),
         "healthy": tables.healthy(found.healthy, [one for one in found.failed if not one.forked]),
         "restarts": tables.restarts(found.restarts),
-        "unseen": tables.unseen(struck),
+        "unseen": tables.unseen(all_runs),
         "config": _config(),
         "judged": [f"{JUDGED / timedelta(minutes=1):g}"],
         "lasts": [f"{LASTS // HOUR}"],

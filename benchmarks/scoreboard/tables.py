@@ -17,7 +17,7 @@ _NOTHING: Final = "Nothing of what was run."
 
 
 @dataclass(frozen=True, slots=True)
-class Struck:
+class Runs:
     """The outcomes of incidents that are watched until they are told of, and the runs that failed."""
 
     outcomes: Sequence[Outcome]
@@ -46,20 +46,20 @@ class Struck:
         return sum((job.incident, job.size) == (name, size) for job in self.failed)
 
 
-def incidents(struck: Struck) -> Iterator[str]:
+def incidents(all_runs: Runs) -> Iterator[str]:
     """One row an incident: how it was told of at each size, by what, and in how many messages."""
     yield (
         f"| incident | {' | '.join(SIZES)} | from which size on | told by, in how many runs "
         "| groups | pages | tickets |"
     )
     yield f"|---|{'---|' * len(SIZES)}---|---|---:|---:|---:|"
-    for name in struck.names():
-        runs = struck.runs(name)
+    for name in all_runs.names():
+        runs = all_runs.runs(name)
         alerts = Counter(one.catch.alert for one in runs if one.catch is not None and one.in_time)
         cells = [
             _linked(name),
-            *(_cell(struck, name, size) for size in SIZES),
-            _smallest(struck, name),
+            *(_cell(all_runs, name, size) for size in SIZES),
+            _smallest(all_runs, name),
             _counted(alerts),
             *(str(max((getattr(one, count) for one in runs), default=0)) for count in _COUNTS),
         ]
@@ -82,8 +82,8 @@ def _plain(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
 
 
-def _cell(struck: Struck, name: str, size: Size) -> str:
-    runs, failed = struck.sized(name, size), struck.failures(name, size)
+def _cell(all_runs: Runs, name: str, size: Size) -> str:
+    runs, failed = all_runs.sized(name, size), all_runs.failures(name, size)
     knob = f"{INCIDENTS[name].sizes[size]:g}: "
     if not runs and not failed:
         return f"{knob}not run"
@@ -99,30 +99,32 @@ def _cell(struck: Struck, name: str, size: Size) -> str:
     return knob + ", ".join(told)
 
 
-def _smallest(struck: Struck, name: str) -> str:
+def _smallest(all_runs: Runs, name: str) -> str:
     """The smallest size from which on everything that was run was caught."""
     smallest = "-"
     for size in reversed(SIZES):
-        runs = struck.sized(name, size)
-        if struck.failures(name, size) or not all(one.in_time for one in runs):
+        runs = all_runs.sized(name, size)
+        if all_runs.failures(name, size) or not all(one.in_time for one in runs):
             break
         smallest = size if runs else smallest
     return smallest
 
 
-def beside(struck: Struck) -> Iterator[str]:
+def beside(all_runs: Runs) -> Iterator[str]:
     """What fired beside the alerts that name the cause."""
     yield "| incident | alert, page or ticket: in how many of its runs |"
     yield "|---|---|"
-    for name in struck.names():
-        alerts = Counter(alert for one in struck.runs(name) for alert in one.beside)
+    for name in all_runs.names():
+        alerts = Counter(alert for one in all_runs.runs(name) for alert in one.beside)
         yield f"| {name} | {_counted(alerts)} |"
 
 
-def hazards(struck: Struck) -> Iterator[str]:
+def hazards(all_runs: Runs) -> Iterator[str]:
     """What an incident brings with it that has to be told by itself."""
     lines = [
-        f"- {name}: {alert}: {why}" for name in struck.names() for alert, why in HAZARDS.get(name, {}).items()
+        f"- {name}: {alert}: {why}"
+        for name in all_runs.names()
+        for alert, why in HAZARDS.get(name, {}).items()
     ]
     yield from lines or [_NOTHING]
 
@@ -194,14 +196,14 @@ def restarts(changed: Mapping[Job, Sequence[str]]) -> Iterator[str]:
         yield _NOTHING
 
 
-def unseen(struck: Struck) -> Iterator[str]:
+def unseen(all_runs: Runs) -> Iterator[str]:
     """Each size that was not told of in time in every world, and why, where that is so in principle."""
     yield "| incident | size | told of in time | why |"
     yield "|---|---|---:|---|"
-    for name in struck.names():
+    for name in all_runs.names():
         incident = INCIDENTS[name]
         for size in SIZES:
-            runs = struck.sized(name, size)
+            runs = all_runs.sized(name, size)
             told = sum(one.in_time for one in runs)
             if told < len(runs) or (size in incident.unseen and runs):
                 why = incident.unseen.get(size, "-")
