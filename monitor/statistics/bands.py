@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from monitor.statistics.counts import Floats
 from monitor.statistics.medians import median, median_of_the_others, spread
 from monitor.statistics.past import POINTS, Bools, Ints, Level, Past, groups, levels_of, like, pool
+from monitor.statistics.rare import Rare, rare
 from monitor.statistics.scales import (
     Scale,
     as_scales,
@@ -25,6 +26,8 @@ from monitor.statistics.scales import (
 
 FARTHEST = 1000.0
 """No deviation is told as farther than this."""
+_EARLIER = 0.5
+"""Days ago from which on windows say what is rare: those before may be of what is to be told."""
 FEWEST = 4
 """The degrees of freedom of the first days: with fewer, not even a number that is gone would be told."""
 
@@ -52,6 +55,8 @@ class Bands:
     scales: Ints
     samples: Floats
     """Of the window judged; those of the typical past where they were not known."""
+    rare: Rare
+    """What is so seldom in a share that its scale does not do."""
 
 
 def band(past: Past, scales: ArrayLike, samples_now: ArrayLike, *, least: int = 24) -> Bands:
@@ -70,6 +75,9 @@ def band(past: Past, scales: ArrayLike, samples_now: ArrayLike, *, least: int = 
     and it is never below `smallest_sd` nor below what chance alone does. Half of the residuals count as
     degrees of freedom, since windows side by side are not independent; but no more than the days that they
     are from, since a day has its luck as a whole: FEWEST of the first few, which have no more to say.
+
+    Where few hits of a share are expected, or few misses, more of them lie as far as that says, or as far as
+    `rare` says by the windows pooled of half a day ago and earlier, whichever is farther.
 
     Args:
         past: what was measured before; incidents and maintenance left out.
@@ -98,6 +106,7 @@ def band(past: Past, scales: ArrayLike, samples_now: ArrayLike, *, least: int = 
     typical = median(np.where(there, past.samples, np.nan).T)
     centre, width = np.full(series, np.nan), np.full(series, np.nan)
     located, pooled, days = np.zeros((3, series), np.int64)
+    shares = np.full(past.values.shape, np.nan)
     for level in (Level.WEEKDAY, Level.DAY_TYPE, Level.ANY_DAY, Level.ANY_WINDOW):
         chosen = np.flatnonzero(levels == level)
         if chosen.size == 0:
@@ -108,6 +117,9 @@ def band(past: Past, scales: ArrayLike, samples_now: ArrayLike, *, least: int = 
         residuals, windows = _residuals(on_scale[chosen], past, level)
         width[chosen], pooled[chosen] = spread(residuals), np.isfinite(residuals).sum(axis=1)
         days[chosen] = _days(np.isfinite(residuals), past.age[windows])
+        earlier = windows[past.age[windows] >= _EARLIER]
+        of_shares = np.ix_(earlier, chosen[kinds[chosen] == Scale.SHARE])
+        shares[of_shares] = np.where(there, past.values, np.nan)[of_shares]
     samples = np.where(np.isnan(now), typical, now)
     expected = from_scale(centre, typical, kinds)
     return Bands(
@@ -121,6 +133,7 @@ def band(past: Past, scales: ArrayLike, samples_now: ArrayLike, *, least: int = 
         unusable=(~np.isnan(past.values) & ~there).sum(axis=0),
         scales=kinds,
         samples=samples,
+        rare=rare(shares, past.samples, expected, samples),
     )
 
 
@@ -167,7 +180,8 @@ def deviation(bands: Bands, values: ArrayLike, errors: ArrayLike | None = None) 
 
         (scale(value) - scale(expected)) / sd
 
-    NaN where there is no band, or where the value is missing, infinite, outside its scale or of no sample.
+    or, on the far side of what is rare, as `Rare.deviation` says, whichever is farther. NaN where there is no
+    band, or where the value is missing, infinite, outside its scale or of no sample.
 
     Args:
         bands: of m series.
@@ -186,7 +200,9 @@ def deviation(bands: Bands, values: ArrayLike, errors: ArrayLike | None = None) 
     centre = to_scale(bands.expected, bands.samples, bands.scales)
     with np.errstate(invalid="ignore"):
         far = (to_scale(given, bands.samples, bands.scales) - centre) / _with_errors(bands, errors)
-    return np.where(there, np.clip(far, -FARTHEST, FARTHEST), np.nan)
+    side, by_chance = bands.rare.side, bands.rare.deviation(given)
+    seldom = (side * (given - bands.expected) > 0) & (side * by_chance > side * far)
+    return np.where(there, np.clip(np.where(seldom, by_chance, far), -FARTHEST, FARTHEST), np.nan)
 
 
 def limits(bands: Bands, multiple: ArrayLike, errors: ArrayLike | None = None) -> tuple[Floats, Floats]:
@@ -197,7 +213,10 @@ def limits(bands: Bands, multiple: ArrayLike, errors: ArrayLike | None = None) -
     centre = to_scale(bands.expected, bands.samples, bands.scales)
     half = np.asarray(multiple, np.float64) * _with_errors(bands, errors)
     lower, upper = (from_scale(centre + side * half, bands.samples, bands.scales) for side in (-1, 1))
-    return lower, upper
+    side, by_chance = bands.rare.side, bands.rare.limit(np.asarray(multiple, np.float64))
+    nearer_upper = np.minimum(upper, np.maximum(by_chance, bands.expected))
+    nearer_lower = np.maximum(lower, np.minimum(by_chance, bands.expected))
+    return np.where(side < 0, nearer_lower, lower), np.where(side > 0, nearer_upper, upper)
 
 
 def _with_errors(bands: Bands, errors: ArrayLike | None) -> Floats:
