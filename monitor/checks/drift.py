@@ -1,7 +1,7 @@
 """The check of drift: does a number slide, too slowly for any window to show it?
 
-Once a UTC day is over, each series' value of that day is kept, and the last three days are held against the
-weeks before. Series of slices are left out: a drift that matters moves the whole.
+Every six hours each series' value of the 24 hours before is kept, and those of the last three days are held
+against the weeks before. Series of slices are left out: a drift that matters moves the whole.
 """
 
 from __future__ import annotations
@@ -37,8 +37,19 @@ NAME: Final = "drift"
 OF_FEEDBACK: Final = "drift_feedback"
 BANDS: Final[Mapping[str, str]] = {NAME: bands.NAME, OF_FEEDBACK: bands.OF_FEEDBACK}
 """Of each check of drift the check of bands whose series it watches."""
-DEFINITION: Final = "3"
+DEFINITION: Final = "4"
+_STEPS: Final = tuple(timedelta(hours=hours) for hours in (6, 8, 12))
 _FULL: Final = 0.5  # of a day's windows, or it has no value
+
+
+def step(length: timedelta) -> timedelta:
+    """How often a day is judged, by the length of a window: every six hours, or the next longer part of a day
+    that windows fill.
+
+    >>> [str(step(timedelta(hours=hours))) for hours in (1, 4, 24)]
+    ['6:00:00', '8:00:00', '1 day, 0:00:00']
+    """
+    return next((one for one in _STEPS if one % length == timedelta(0)), DAY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +74,7 @@ class DriftCheck:
         self._volume = PastWindows(recommender, exposure.NAME, VOLUME)
 
     def run(self, store: Store, day: Window, quiet: Sequence[Window] = ()) -> CheckRun:
-        """Judge a day whose windows have been measured and have their bands.
+        """Judge 24 hours, from wherever they begin, whose windows have been measured and have their bands.
 
         `quiet` are spans that are left out of the day, such as maintenance. Raises StoreError.
         """
@@ -140,7 +151,7 @@ class DriftCheck:
             windows = list(self._volume.read(connection, ends, self._length).values())
             seen = np.unique(np.concatenate([one.series for one in windows])) if windows else np.empty(0, int)
             names = self._volume.names(connection, seen)
-        models = models_by_day(windows, names, self._length)
+        models = models_by_day(windows, names, self._length, starts[0])
         numbers = {model: number for number, model in enumerate(sorted(set(models.values())))}
         return [numbers[models[start]] if start in models else -1 for start in starts]
 

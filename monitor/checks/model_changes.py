@@ -45,9 +45,9 @@ def model_changes(
 
 
 def models_by_day(
-    windows: Sequence[PastWindow], names: Mapping[int, SeriesName], length: timedelta
+    windows: Sequence[PastWindow], names: Mapping[int, SeriesName], length: timedelta, begin: datetime
 ) -> dict[datetime, str]:
-    """By the start of each day (UTC) the model that took the most requests of it; of two the first by name.
+    """By the start of each day the model that took the most requests of it; of two the first by name.
 
     A day without requests, or without `model` in `slices.by`, is not among them.
 
@@ -55,6 +55,7 @@ def models_by_day(
         windows: some of the past, in any order.
         names: what each series is.
         length: of a window.
+        begin: where a day begins; all others begin whole days before or after it.
     """
     models = _models(names)
     ids = np.array(sorted(models, key=lambda number: models[number]), dtype=np.int64)
@@ -63,7 +64,7 @@ def models_by_day(
     order = np.argsort(ids)
     volume = np.empty((len(windows), len(ids)))
     volume[:, order] = np.nan_to_num(aligned(windows, ids[order]).value)
-    starts = [Window.of(one.end - length, DAY).start for one in windows]
+    starts = [begin + (one.end - length - begin) // DAY * DAY for one in windows]
     days = sorted(set(starts))
     place = {start: number for number, start in enumerate(days)}
     added = np.zeros((len(days), len(ids)))

@@ -124,7 +124,7 @@ def _when(spec: MetricSpec) -> str:
     if spec.name in HEALTH_SPECS:
         return "when the last of its parts is measured"
     if spec.name in BAND_SPECS:
-        of = "once a UTC day" if spec is DRIFT else "with every window that is judged"
+        of = "every six hours, of the 24 before" if spec is DRIFT else "with every window that is judged"
         return f"{of}, from the history alone, unless `bands` is null"
     late = {one.name for family in FEEDBACK_FAMILIES for one, _ in family.outputs}
     of_arms = spec.name in EXPERIMENT_SPECS and any(need.startswith("feedback") for need in spec.requires)

@@ -116,25 +116,26 @@ class Banding:
     def _days(self, check: DriftCheck, since: datetime) -> list[tuple[Window, str]]:
         """The days that are over and due, oldest first, each with the fingerprint of its windows' bands.
 
-        A day is due where it has not been judged, or where one of its bands has been judged anew.
-        The first time the days of four weeks are looked at; of those before `since`, whose windows do not
-        change any more, the history may have dropped a part.
+        One begins with every step of `drift.step`, and is due where it has not been judged, or where one of
+        its bands has been judged anew. The first time the days of four weeks are looked at; of those that end
+        before `since`, whose windows do not change any more, the history may have dropped a part.
         """
         name, of_bands = self._settings.name, drift.BANDS[check.name]
-        whole = Window.of(since, DAY).start
+        every = drift.step(self._settings.window)
+        whole = Window.of(since, every).end - DAY
         newest = self._store.evaluated(name, of_bands, start=whole)
         if not newest:
             return []
-        last = Window.of(newest[-1].window.end, DAY).start
+        last = Window.of(newest[-1].window.end, every).start - DAY
         first = whole if check.name in self._caught_up else min(whole, last - _DAYS)
         measured = self._store.evaluated(name, bands.MEASURED[of_bands], start=first)
         known = {one.window: one for one in self._store.evaluated(name, check.name, start=first)}
-        own: dict[Window, list[str]] = {}
+        own: dict[datetime, list[str]] = {}
         for one in self._store.evaluated(name, of_bands, start=first):
-            own.setdefault(Window.of(one.window.start, DAY), []).append(one.fingerprint)
-        begin = Window.of(measured[0].window.start, DAY).start
-        days = [Window(begin + ago * DAY, begin + (ago + 1) * DAY) for ago in range((last - begin) // DAY)]
-        wanted = [(day, _digest(own.get(day, []))) for day in days]
+            own.setdefault(Window.of(one.window.start, every).start, []).append(one.fingerprint)
+        begin = max(first, Window.of(measured[0].window.start, DAY).start)
+        starts = [begin + number * every for number in range((last - begin) // every + 1)]
+        wanted = [(Window(start, start + DAY), _digest(_within(own, start, every))) for start in starts]
         return [
             (day, fingerprint)
             for day, fingerprint in wanted
@@ -142,6 +143,11 @@ class Banding:
             or known[day].definition != drift.DEFINITION
             or (day.start >= whole and known[day].fingerprint != fingerprint)
         ]
+
+
+def _within(parts: Mapping[datetime, list[str]], start: datetime, every: timedelta) -> list[str | None]:
+    """What belongs to a day that begins there, of what is known by the start of each of its parts."""
+    return [one for number in range(DAY // every) for one in parts.get(start + number * every, ())]
 
 
 def _with_before(window: Window, own: Mapping[Window, str], length: timedelta) -> str:

@@ -39,7 +39,9 @@ DUST = 0.001
 """What is no count and goes from 0 by less, drifts for nobody: of 0, any change is a large part."""
 FARTHEST = 1000.0
 """No change and no pace is told as larger than this."""
-_TESTS_A_WEEK = 7 / RECENT  # of the change: three judgements in a row share their days
+_JUDGED_ANEW = 2.5  # as many alarms begin, judged every six hours, as in so many judgements a day; simulated
+_PACES_A_WEEK = 7 * _JUDGED_ANEW
+_CHANGES_A_WEEK = _PACES_A_WEEK / RECENT  # of three days in a row, the judgements share their days
 _OF_MOVES = 0.7  # of the degrees of freedom of moves: two in a row share a day; by simulation
 _SPARSE = 0.2  # of a usual day's samples; a day with fewer counts as missing
 _SMALLEST_SD = 1e-9
@@ -243,25 +245,26 @@ def drift_bounds(series: int, found: Drift, *, budget: float = BUDGET) -> DriftB
 
     Each of the two tests has half of the budget. With q = budget / 2 / series:
 
-        change   the quantile of Student's t that leaves q 3/7 / 2 above it
-        pace     the one that leaves sqrt(q / 7 / 2) above it
+        change   the quantile of Student's t that leaves q 6/35 / 2 above it
+        pace     the one that leaves sqrt(q 2/35 / 2) above it
 
-    The change is tested on days that three judgements share, which makes 7/3 a week. Without its largest move
-    the pace is below both x_0 - x_2 and x_1 - x_3, which share no day: both must be beyond the bound.
+    A day is judged every six hours, in which as many alarms begin as in 2.5 judgements of it. The change is
+    tested on days that those of three days share, which makes 35/6 a week. Without its largest move the pace
+    is below both x_0 - x_2 and x_1 - x_3, which share no day: both must be beyond the bound.
 
     >>> day = np.arange(28)
     >>> found = drift(np.full((28, 1), 100.0), np.full((28, 1), np.nan), day % 7)
     >>> [bound.round(2).tolist() for bound in drift_bounds(60, found)]
-    [[4.5], [2.87], [2.7]]
+    [[4.95], [3.13], [2.97]]
 
     Raises ValueError unless there is a series and the budget is finite and above 0.
     """
     if not (series > 0 and 0 < budget < np.inf):
         raise ValueError(f"bounds need a series and a budget above 0, got {series!r} and {budget!r}")
     chance = min(1.0, budget / 2 / series)
-    change = student_bound(chance / _TESTS_A_WEEK / 2, found.df)
+    change = student_bound(chance / _CHANGES_A_WEEK / 2, found.df)
     return DriftBounds(
-        change, student_bound(one_of_a_pair(chance / 7 / 2, 0.0), found.pace_df), EASIER * change
+        change, student_bound(one_of_a_pair(chance / _PACES_A_WEEK / 2, 0.0), found.pace_df), EASIER * change
     )
 
 

@@ -12,8 +12,12 @@ from monitor.statistics.counts import Floats
 from monitor.statistics.medians import median, median_of_the_others, spread
 
 WEEK = 7
+_SMALLEST = 0.005  # the least spread, relative to a usual day, by which a day is called wild
 EFFICIENCY = 0.7
 """Degrees of freedom of a day, those of the centres taken off: the spread is about medians; by simulation."""
+
+WILD = 6.0
+"""How many spreads a wild day is apart from all others, and from those of its weekday."""
 
 Ints = NDArray[np.int64]
 
@@ -30,7 +34,7 @@ class Usual(NamedTuple):
     df: Floats
     """m: degrees of freedom of the sd: what the weekdays took of them, taken as far as they count."""
     days: Floats
-    """m: days before that have a value."""
+    """m: days before that have a value and are not wild."""
 
 
 def usual(
@@ -47,6 +51,9 @@ def usual(
     robust spread about such a centre of the other days, its noise taken out; k takes 6 k degrees of freedom.
     Else the centre is m, and the sd the root mean square about the median of the others: a robust one would
     take the days of the first weekends for wild ones, and the next for an alarm.
+
+    A day that is wild, such as the first of all or one of an outage, is left out: of the two days that a
+    weekday may have it would be half of what is expected.
 
     Args:
         values: days x series; NaN where there is none.
@@ -66,6 +73,7 @@ def usual(
     >>> found.centre.tolist(), found.sd.round(3).tolist(), found.df.round(1).tolist()
     ([[2.0]], [0.587], [2.1])
     """
+    values = np.where(_wild(values, weekday), np.nan, values)
     days = np.isfinite(values).sum(axis=0)
     middle, chance = median(values.T), median_noise(days)
     by_day = [values[weekday == number].T for number in range(WEEK)]
@@ -88,6 +96,24 @@ def apart(values: Floats) -> Floats:
     """Each value of a row less the median of its others, which differ by the noise of that median as well."""
     others = np.isfinite(values).sum(axis=1) - 1
     return np.asarray((values - median_of_the_others(values)) / np.sqrt(1 + median_noise(others))[:, None])
+
+
+def _wild(values: Floats, weekday: Ints) -> NDArray[np.bool_]:
+    """Which days lie far from all others, and far from those of their weekday, of which one is not wild.
+
+    None of a series that is mostly 0: of what is rare, what comes now and then is not wild.
+    """
+    own = np.full(values.shape, np.nan)
+    for number in range(WEEK):
+        own[weekday == number] = apart(values[weekday == number].T).T
+    size = np.abs(median(values.T))
+    found = np.isfinite(values) & (size > 0)
+    for residuals in (apart(values.T).T, own):
+        found &= np.abs(residuals) > WILD * np.maximum(spread(residuals.T), _SMALLEST * size)
+    for number in range(WEEK):
+        same = weekday == number
+        found[same] &= (np.isfinite(values[same]) & ~found[same]).any(axis=0)
+    return found
 
 
 def _apart_from_both(values: Floats, weekday: Ints, kept: Floats) -> Floats:

@@ -32,15 +32,22 @@ def window(number: int, **requests: float) -> PastWindow:
 
 def test_the_model_of_most_requests_of_a_day_is_told_not_that_of_most_hours():
     windows = [window(30, m1=1, m2=9), window(3, m1=90, m2=10), window(4, m1=20, m2=60), window(5, m2=39)]
-    assert models_by_day(windows, NAMES, HOUR) == {START: "m1", START + DAY: "m2"}
+    assert models_by_day(windows, NAMES, HOUR, START) == {START: "m1", START + DAY: "m2"}
 
 
 def test_the_last_hour_belongs_to_its_own_day_and_of_two_equals_the_first_by_name_is_told():
-    assert models_by_day([window(23, m1=5, m2=5)], NAMES, HOUR) == {START: "m1"}
+    assert models_by_day([window(23, m1=5, m2=5)], NAMES, HOUR, START) == {START: "m1"}
+
+
+def test_a_day_may_begin_at_any_hour():
+    windows = [window(5, m2=1), window(6, m1=1), window(29, m1=1), window(30, m2=3)]
+    six = hour(30).start
+    days = {six - 2 * DAY: "m2", six - DAY: "m1", six: "m2"}
+    assert models_by_day(windows, NAMES, HOUR, six) == days
 
 
 def test_a_day_whose_models_are_unknown_is_none():
-    assert models_by_day([], NAMES, HOUR) == {}
-    assert models_by_day([window(3, home=7, m0=9)], NAMES, HOUR) == {}
-    assert models_by_day([window(3, m1=0), window(4, m1=np.nan)], NAMES, HOUR) == {}
-    assert models_by_day([window(3, home=7)], {7: NAMES[7]}, HOUR) == {}
+    assert models_by_day([], NAMES, HOUR, START) == {}
+    assert models_by_day([window(3, home=7, m0=9)], NAMES, HOUR, START) == {}
+    assert models_by_day([window(3, m1=0), window(4, m1=np.nan)], NAMES, HOUR, START) == {}
+    assert models_by_day([window(3, home=7)], {7: NAMES[7]}, HOUR, START) == {}

@@ -183,17 +183,20 @@ def test_each_band_is_said_to_be_recorded(store):
     assert len(said) == 3
 
 
-def test_a_day_that_is_over_is_judged_for_drift_once(store):
+def test_a_day_is_judged_for_drift_every_six_hours_once(store):
     put_hours(store, range(50))
     turn(store)
     days = kept(store, drift.NAME)
-    assert sorted(window.start for window in days) == [START, START + timedelta(days=1)]
+    assert sorted(days) == [Window(hour(first).start, hour(first + 23).end) for first in (0, 6, 12, 18, 24)]
     markers = store.evaluated(SHOP, drift.NAME)
     turn(store)
     assert store.evaluated(SHOP, drift.NAME) == markers
-    put_hours(store, range(50, 73))
+    put_hours(store, range(50, 53))
     turn(store)
-    assert len(kept(store, drift.NAME)) == 3
+    assert store.evaluated(SHOP, drift.NAME) == markers
+    put_hours(store, [53])
+    turn(store)
+    assert max(kept(store, drift.NAME)).end == hour(53).end
 
 
 @pytest.mark.parametrize("window", ["2d", "7h"])
@@ -217,11 +220,14 @@ def test_a_day_that_was_judged_while_files_were_missing_is_judged_again(store):
     assert daily(store, 1) == (None, "it left its band that day")
     before = kept(store, drift.NAME)
     put_hours(store, (40, 41), version="late data")
-    banding.turn(datetime.now(UTC), hour(26).start)
+    banding.turn(datetime.now(UTC), hour(40).start)
     value, why = daily(store, 1)
     assert (value, why) == (pytest.approx(0.602, abs=0.001), "")
     after = kept(store, drift.NAME)
-    assert [window.start for window in after if after[window] != before[window]] == [START + DAY]
+    assert [window.start for window in after if after[window] != before[window]] == [
+        hour(18).start,
+        START + DAY,
+    ]
 
 
 def test_days_whose_windows_the_history_has_dropped_keep_their_value(store):

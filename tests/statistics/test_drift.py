@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -82,15 +84,15 @@ def test_with_less_than_two_of_a_weekday_all_days_are_alike_and_the_weekend_is_n
 
 def test_a_drift_of_two_percent_a_day_is_seen_on_its_third_day():
     daily = 0.7 ** (np.arange(1, 6) / 14)
-    assert fires(series(daily[:3])) > 0.92
+    assert fires(series(daily[:3])) > 0.88
     assert fires(series(daily[:3], noise=0.004)) > 0.99
-    assert fires(series(daily[:3], past=20)) > 0.82
-    assert fires(series(1 - 0.3 * (np.arange(3) + 0.5) / 14, noise=0.005)) > 0.9  # it grows within the day
+    assert fires(series(daily[:3], past=20)) > 0.65
+    assert fires(series(1 - 0.3 * (np.arange(3) + 0.5) / 14, noise=0.005)) > 0.85  # it grows within the day
     assert fires(series(1 - 0.3 * (np.arange(4) + 0.5) / 14, noise=0.005)) > 0.99
 
 
 def test_a_drift_upwards_is_one_too():
-    assert fires(series(1.02 ** np.arange(1, 5))) > 0.9
+    assert fires(series(1.02 ** np.arange(1, 5))) > 0.88
 
 
 def test_a_slower_drift_is_seen_later():
@@ -115,14 +117,17 @@ def test_weekly_models_that_differ_by_up_to_3_percent_are_no_drift():
 
 @pytest.mark.parametrize("noise", [0.01, 0.04])
 def test_false_alarms_stay_within_the_budget(noise):
-    """Alarms that begin on a day, of a recommender with 60 series; there are seven such days a week."""
+    """Alarms that begin within six hours, of a recommender with 60 series; a week has 28 times as many."""
     begun = 0
     for past in (13, 18, 22, 27, 31):
-        values = series(np.ones(0), past=past, noise=noise, columns=20_000, seed=past)
-        found, before = found_in(values), found_in(values[:-1])
-        begins = drifts(found, drift_bounds(SERIES, found)) & ~drifts(before, drift_bounds(SERIES, before))
-        begun += begins.sum()
-    assert begun / (5 * 20_000) * 7 * SERIES < 0.1
+        quarters = 2 * noise * np.random.default_rng(past).normal(size=(4 * past + 3, 20_000))
+        told = []
+        for late in range(4):
+            day = quarters[late : 4 * past + late].reshape(past, 4, -1).mean(axis=1)
+            found = found_in(0.03 * (1 + WEEK[weekdays(past)][:, None] + day))
+            told.append(drifts(found, drift_bounds(SERIES, found)))
+        begun += sum((now & ~before).sum() for before, now in pairwise(told))
+    assert begun / (5 * 3 * 20_000) * 28 * SERIES < 0.1
 
 
 @pytest.mark.parametrize(("days", "known"), [(24, False), (25, True)])
@@ -212,8 +217,8 @@ def test_the_bounds_are_the_formula_and_rise_with_the_number_of_series():
     found = found_in(np.full((28, 1), 100.0))
     bounds, more = drift_bounds(SERIES, found), drift_bounds(10 * SERIES, found)
     chance = 0.1 / 2 / SERIES
-    assert bounds.change[0] == pytest.approx(stats.t.isf(chance * 3 / 7 / 2, 0.7 * 23))
-    assert bounds.pace[0] == pytest.approx(stats.t.isf(np.sqrt(chance / 7 / 2), 0.7 * 0.7 * 22))
+    assert bounds.change[0] == pytest.approx(stats.t.isf(chance * 3 / 7 / 2.5 / 2, 0.7 * 23))
+    assert bounds.pace[0] == pytest.approx(stats.t.isf(np.sqrt(chance / 7 / 2.5 / 2), 0.7 * 0.7 * 22))
     assert bounds.clear[0] == 0.6 * bounds.change[0]
     assert all(theirs > own for theirs, own in zip(more, bounds, strict=True))
 
