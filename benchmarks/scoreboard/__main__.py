@@ -14,43 +14,30 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from statistics import fmean
 from typing import Final
 
-from benchmarks.scoreboard import page
+from benchmarks.scoreboard import page, results
 from benchmarks.scoreboard.alerts import ROOT
-from benchmarks.scoreboard.healthy import changed_by_restart, health
-from benchmarks.scoreboard.jobs import JUDGING_CODE, RUN_CODE, Job, Plan, digest
-from benchmarks.scoreboard.outcomes import outcome
+from benchmarks.scoreboard.jobs import JUDGING_CODE, RUN_CODE, Job, digest
+from benchmarks.scoreboard.planned import DAYS, SEEDS, STRIKES, WORLD, Planned
 from benchmarks.scoreboard.servers import NotInstalledError, version
 from benchmarks.scoreboard.verdicts import Verdicts
 from benchmarks.scoreboard.workers import done, seconds, work_on
 from monitor.simulate.incidents.catalogue import INCIDENTS
-from monitor.simulate.incidents.incident import SIZES, Size
-from monitor.simulate.world import HOUR, World
+from monitor.simulate.incidents.incident import SIZES
+from monitor.simulate.world import World
 
 WORK: Final = ROOT / "benchmarks" / "work" / "scoreboard"
 _MIXED: Final = "other-code"
-_LASTING: Final = (  # what each kind of check makes of an incident that lasts: seen in the first world
-    "blacklist", "lists_short", "popularity_collapse", "click_logging_broken", "feature_default",
-)  # fmt: skip
-_SEEDS: Final = (1, 2, 3)
-_DAYS: Final = 30
-_STRIKES: Final = (  # of the first three seeds: a Tuesday's morning and night, a Saturday's evening
-    timedelta(days=22, hours=10),
-    timedelta(days=22, hours=3),
-    timedelta(days=19, hours=20),
-)
 
 
-def main(arguments: Sequence[str] | None = None, world: World | None = None, base: Path = WORK) -> int:
+def main(arguments: Sequence[str] | None = None, world: World = WORLD, base: Path = WORK) -> int:
     """Run what is asked for, print the page; 1 where the bar is missed."""
     chosen = _chosen(arguments)
     try:
-        versions = [
+        servers = [
             version("prometheus"),
             version("promtool"),
             version("prometheus-alertmanager", "alertmanager"),
@@ -58,59 +45,53 @@ def main(arguments: Sequence[str] | None = None, world: World | None = None, bas
     except NotInstalledError as error:
         _say(str(error))
         return 2
-    world = world or World(file_minutes=30)
-    plans = [plan(replace(world, seed=seed), chosen.days) for seed in chosen.seeds]
+    planned = Planned.of(
+        world, seeds=chosen.seeds, days=chosen.days, names=chosen.only or list(INCIDENTS), sizes=chosen.sizes
+    )
     if chosen.fresh:
         shutil.rmtree(base, ignore_errors=True)
-    code = partial(digest, RUN_CODE, replace(world, seed=0), plans[0].lasts, _STRIKES)
+    code = partial(digest, RUN_CODE, replace(world, seed=0), planned.plans[0].lasts, STRIKES)
     work, judging = _folder(base, code(), go_on=chosen.go_on), digest(JUDGING_CODE)
+    if chosen.keep and not chosen.fresh:
+        results.restore(work)
     mixed = work / _MIXED
     _mark(mixed, code() != work.name)
-    healthy = [Job(plan) for plan in plans]
-    incidents = _incidents(plans, chosen.only or list(INCIDENTS), chosen.sizes)
-    restarts = list(dict.fromkeys(job.baseline for job in incidents if job.baseline is not None))
-    longest_first = sorted(incidents, key=lambda job: job.begins - job.ends)  # or one is left alone at last
-    failed = _run([*healthy, *restarts, *longest_first], work, chosen.processes)
-    verdicts = Verdicts(work / "verdicts.jsonl", judging)
-    finished = [job for job in (*healthy, *restarts, *incidents) if job not in failed]
+    verdicts = Verdicts(work / results.VERDICTS, judging)
+    failed = {} if chosen.so_far else _run(_to_do(planned, verdicts), work, chosen.processes)
+    finished = [job for job in planned.jobs if job not in failed and (done(job, work) or job in verdicts)]
     for job, error in verdicts.judge(finished, work):
         _say(f"judged {job.name} {error}")
         if error:
             failed[job] = f"not judged: {error}"
     _mark(mixed, code() != work.name)
-    found = page.Found(
-        plans,
-        [outcome(job, verdicts[job]) for job in incidents if job in verdicts],
-        [health(job, verdicts[job]) for job in healthy if job in verdicts],
-        {
-            job: changed_by_restart(job, verdicts[job], verdicts[Job(job.plan)])
-            for job in restarts
-            if job in verdicts and Job(job.plan) in verdicts
-        },
-        failed,
-        page.Made(work.name, judging, versions, fmean(seconds(work).values()) if seconds(work) else None),
-        other_code=mixed.exists() or digest(JUDGING_CODE) != judging,
-    )
-    if chosen.keep and found.other_code:
+    other_code = mixed.exists() or digest(JUDGING_CODE) != judging
+    made = page.Made.now(work.name, judging, servers, seconds(work).values())
+    found = results.found(planned, verdicts, failed, made, other_code=other_code)
+    if chosen.keep and other_code:
         _say("docs/scoreboard.md is left as it is: the code has changed since the first of these runs")
-    print(page.write(found, page.PAGE if chosen.keep and not found.other_code else work / "scoreboard.md"))
+    elif chosen.keep:
+        results.save(work, made)
+    is_page = chosen.keep and not other_code and not chosen.so_far
+    print(page.write(found, page.PAGE if is_page else work / "scoreboard.md"))
     return int(bool(found.misses))
 
 
-def _incidents(plans: Sequence[Plan], names: Sequence[str], sizes: Sequence[Size]) -> list[Job]:
-    """Every incident, and those that last, with a restart of its world that lasts as long as the longest."""
-    jobs = [Job(plan, name, size) for name in names for size in sizes for plan in plans]
-    jobs += [
-        Job(plans[0], name, "large", lasting=True) for name in names if name in _LASTING and "large" in sizes
-    ]
-    longest = max((job.ends - job.begins for job in jobs), default=HOUR) // HOUR
-    return [replace(job, baseline=Job(job.plan, hours=longest)) for job in jobs]
+def _to_do(planned: Planned, verdicts: Verdicts) -> list[Job]:
+    """What has no verdict yet, the longest incidents first, or one is left alone at last.
+
+    And the healthy days of each world in which something strikes: what they forked from may be on another
+    machine.
+    """
+    incidents = sorted(planned.incidents, key=lambda job: job.begins - job.ends)
+    forked = [job for job in (*planned.restarts, *incidents) if job not in verdicts]
+    worlds = {job.plan for job in forked}
+    return [*(job for job in planned.healthy if job not in verdicts or job.plan in worlds), *forked]
 
 
 def _chosen(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = _parser()
     chosen = parser.parse_args(arguments)
-    whole = {"only": None, "seeds": list(_SEEDS), "sizes": list(SIZES), "days": _DAYS, "go_on": False}
+    whole = {"only": None, "seeds": list(SEEDS), "sizes": list(SIZES), "days": DAYS, "go_on": False}
     parts = [name.replace("_", "-") for name, value in whole.items() if getattr(chosen, name) != value]
     if chosen.keep and parts:
         parser.error(f"--keep writes the whole scoreboard, so it goes without --{parts[0]}")
@@ -122,22 +103,23 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--only", action="append", choices=list(INCIDENTS), help="an incident; again for more"
     )
-    parser.add_argument("--seeds", type=int, nargs="+", default=list(_SEEDS), help="one world each")
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS), help="one world each")
     parser.add_argument("--sizes", nargs="+", choices=SIZES, default=list(SIZES))
-    parser.add_argument("--days", type=float, default=_DAYS, help="healthy days of each world")
+    parser.add_argument("--days", type=float, default=DAYS, help="healthy days of each world")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--fresh", action="store_true", help="forget what was finished before")
     parser.add_argument(
         "--go-on", action="store_true", help="go on with the last work, though the code has changed"
     )
-    parser.add_argument("--keep", action="store_true", help="write docs/scoreboard.md")
+    parser.add_argument("--so-far", action="store_true", help="run nothing, judge what is finished")
+    parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="write docs/scoreboard.md and, beside the code, the verdicts that it is made of:\n"
+        "what is kept of the same code is not run again, on whichever machine;\n"
+        "with --so-far the verdicts alone",
+    )
     return parser
-
-
-def plan(world: World, days: float) -> Plan:
-    """Incidents strike after three weeks or, of fewer days, with a quarter of the hours to come."""
-    lasts, strikes = timedelta(hours=round(days * 24)), _STRIKES[(world.seed - 1) % len(_STRIKES)]
-    return Plan(world, lasts, strikes if lasts > strikes else lasts * 3 // 4 // HOUR * HOUR)
 
 
 def _folder(base: Path, code: str, *, go_on: bool) -> Path:

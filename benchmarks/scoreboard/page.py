@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
+from statistics import fmean
 from string import Template
-from typing import Final
+from typing import Final, Self
 
 from benchmarks.scoreboard import healthy, outcomes, tables
 from benchmarks.scoreboard.alerts import ROOT
@@ -29,13 +30,22 @@ _LONGEST: Final = 200  # characters of what went wrong
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What a scoreboard was made by: digests of what ran and of what judged, servers, seconds of the
-    processor for a simulated hour, where that is known."""
+    """What a scoreboard was made by: digests of what ran and of what judged, programs and their versions, the
+    day, how many cores, seconds of the processor for a simulated hour where that is known."""
 
     ran: str
     judged: str
     versions: Sequence[str]
+    day: str
+    cores: int
     seconds: float | None = None
+
+    @classmethod
+    def now(cls, ran: str, judged: str, servers: Sequence[str], seconds: Collection[float]) -> Self:
+        """Made just now, by this machine."""
+        programs = (f"recsys-monitor {__version__}", f"Python {platform.python_version()}", *servers)
+        day, cores = datetime.now(UTC).date().isoformat(), os.cpu_count() or 1
+        return cls(ran, judged, programs, day, cores, fmean(seconds) if seconds else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +158,7 @@ def _worlds(plans: Sequence[Plan]) -> str:
 
 
 def _made(made: Made) -> Iterator[str]:
-    yield (
-        f"On {datetime.now(UTC).date().isoformat()} with recsys-monitor {__version__}, Python "
-        f"{platform.python_version()}, {', '.join(made.versions)}, on {os.cpu_count()} cores."
-    )
+    yield f"On {made.day} with {', '.join(made.versions)}, on {made.cores} cores."
     if made.seconds is not None:
         yield f"  A simulated hour of a world took {made.seconds:.1f} seconds of the processor."
     yield f"  Digest of the code that ran: `{made.ran}`; of that which judged: `{made.judged}`."

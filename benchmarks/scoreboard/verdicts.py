@@ -43,10 +43,7 @@ class Verdicts:
 
     def __init__(self, path: Path, rules: str) -> None:
         self._path, self._rules = path, rules
-        self._known: dict[str, Verdict] = {}
-        for raw in kept.read(path):
-            if raw.pop("rules") == rules:
-                self._known[raw["name"]] = _verdict(raw)
+        self._known = {raw["name"]: _verdict(raw) for raw in kept.read(path) if raw["rules"] == rules}
 
     def __contains__(self, job: Job) -> bool:
         return job.name in self._known

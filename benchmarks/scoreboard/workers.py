@@ -13,7 +13,7 @@ from benchmarks.scoreboard import kept
 from benchmarks.scoreboard.jobs import Job, fork, run
 
 _JOBS_A_PROCESS: Final = 10  # then a new one takes over, so that no run suffers from what others left
-_SECONDS: Final = "seconds.jsonl"
+SECONDS: Final = "seconds.jsonl"
 
 
 def done(job: Job, work: Path) -> bool:
@@ -23,7 +23,7 @@ def done(job: Job, work: Path) -> bool:
 
 def seconds(work: Path) -> dict[str, float]:
     """Name of each finished job -> seconds of the processor that a simulated hour took."""
-    return dict(kept.read(work / _SECONDS))
+    return dict(kept.read(work / SECONDS))
 
 
 def work_on(jobs: Sequence[Job], work: Path, processes: int) -> Iterator[tuple[Job, str]]:
@@ -79,5 +79,5 @@ def _until_broken(
 def _ended(job: Job, future: Future[float], work: Path) -> tuple[Job, str]:
     if (error := future.exception()) is not None:
         return job, f"{type(error).__name__}: {error}"
-    kept.append(work / _SECONDS, [job.name, future.result()])
+    kept.append(work / SECONDS, [job.name, future.result()])
     return job, ""

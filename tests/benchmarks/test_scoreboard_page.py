@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from benchmarks.scoreboard import page
-from benchmarks.scoreboard.__main__ import main, plan
+from benchmarks.scoreboard.__main__ import main
 from benchmarks.scoreboard.config import NAME, REASONS, config, deviations
 from benchmarks.scoreboard.healthy import Health
 from benchmarks.scoreboard.jobs import Job, Plan
 from benchmarks.scoreboard.outcomes import Aftermath, Catch, Outcome
+from benchmarks.scoreboard.planned import plan
 from monitor.checks.settings import RecommenderSettings
 from monitor.simulate.incidents.incident import Size
 from monitor.simulate.world import World
@@ -24,7 +25,7 @@ from tests.conftest import ROOT, need
 PLAN = Plan(World(), timedelta(days=14), timedelta(days=2))
 QUIET = Health(Job(PLAN), {("RecsysDrift", "ticket"): 1}, (0.0,))
 BY_RULE, BY_BAND = "RecsysHardRuleViolated (rule=blacklist)", "RecsysAnomaly (cause=other)"
-MADE = page.Made("ran", "judged", ["prometheus 2"], 1.25)
+MADE = page.Made("ran", "judged", ["prometheus 2"], "2026-03-01", 4, 1.25)
 ASKED_FOR = {"name", "logs", "rules", "experiments", "slices", "bands", "metrics.score_range"}
 
 
@@ -75,6 +76,7 @@ def test_the_page_tells_what_was_found(tmp_path: Path) -> None:
     assert "| large incidents | 2 | 2 | 2 | 2 | 0 |" in text
     assert "| 2.0 weeks | 0 | 1 | 1 |" in text
     assert "Wednesday 00:00 UTC (world 1, after 2.0 days)" in text
+    assert "- On 2026-03-01 with prometheus 2, on 4 cores.\n" in text
     assert "1.2 seconds of the processor" in text
     assert "Digest of the code that ran: `ran`; of that which judged: `judged`." in text
     assert "Not of one piece" not in text
@@ -83,7 +85,7 @@ def test_the_page_tells_what_was_found(tmp_path: Path) -> None:
 
 def test_nothing_that_is_not_known_is_shown_as_a_number(tmp_path: Path) -> None:
     failed = {Job(PLAN): "OSError: no room\n[SQL: x]"}
-    text = written(tmp_path, healthy=[], failed=failed, made=page.Made("a", "b", []))
+    text = written(tmp_path, healthy=[], failed=failed, made=page.Made("a", "b", [], "2026-03-01", 4))
     assert "| 0.0 weeks | not run | not run | not run |" in text
     assert "| 1 | failed | - | - | - | - |" in text
     assert "- healthy-seed-1: the run failed: `OSError: no room`\n" in text

@@ -8,7 +8,7 @@ from monitor.checks import bands, drift
 from monitor.history.errors import StoreError
 from monitor.history.take import take_snapshot
 from monitor.results import Status
-from tests.checks.banded import SHOP, START, hour
+from tests.checks.banded import SHOP, hour
 from tests.service.test_banding import gini, kept, put_hours, turn, turns_of, violated
 
 
@@ -42,7 +42,7 @@ def test_a_window_whose_band_fails_is_an_error_and_the_later_ones_and_the_drift_
     assert set(kept(store)) == {hour(number) for number in range(50) if number != 3}
     assert violated(store) == {49: ["few_items"]}
     assert ends(store, bands.NAME) == (49, 1)
-    assert len(kept(store, drift.NAME)) == 2
+    assert len(kept(store, drift.NAME)) == 5
     assert f"shop: check bands of {hour(3).start} failed" in caplog.text
     assert "ZeroDivisionError: by the fifth number" in caplog.text
     caplog.clear()
@@ -57,8 +57,9 @@ def test_a_day_whose_drift_fails_is_an_error_and_the_other_days_are_judged(store
     put_hours(store, range(75))
     failing(monkeypatch, drift.DriftCheck, {hour(24).start}, OverflowError("too far"))
     turn(store)
-    assert sorted(window.start for window in kept(store, drift.NAME)) == [START, hour(48).start]
-    assert ends(store, drift.NAME) == (2, 1)
+    days = [hour(number).start for number in (0, 6, 12, 18, 30, 36, 42, 48)]
+    assert sorted(window.start for window in kept(store, drift.NAME)) == days
+    assert ends(store, drift.NAME) == (8, 1)
     caplog.clear()
     turn(store)
     assert caplog.text == ""

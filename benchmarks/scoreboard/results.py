@@ -1,0 +1,98 @@
+"""What the whole scoreboard found, kept in the repository: its verdicts, from which its page is written anew.
+
+`python -m benchmarks.scoreboard.results` writes docs/scoreboard.md from them, without a run.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from benchmarks.scoreboard import kept, page, workers
+from benchmarks.scoreboard.healthy import changed_by_restart, health
+from benchmarks.scoreboard.jobs import Job
+from benchmarks.scoreboard.outcomes import outcome
+from benchmarks.scoreboard.planned import Planned
+from benchmarks.scoreboard.verdicts import Verdicts
+from monitor.simulate.incidents.catalogue import INCIDENTS
+
+RESULTS: Final = Path(__file__).with_name("results.jsonl.gz")
+VERDICTS: Final = "verdicts.jsonl"
+
+
+def found(
+    planned: Planned, verdicts: Verdicts, failed: Mapping[Job, str], made: page.Made, *, other_code: bool
+) -> page.Found:
+    """All that the page tells of runs that have their verdict."""
+    return page.Found(
+        planned.plans,
+        [outcome(job, verdicts[job]) for job in planned.incidents if job in verdicts],
+        [health(job, verdicts[job]) for job in planned.healthy if job in verdicts],
+        {
+            job: changed_by_restart(job, verdicts[job], verdicts[Job(job.plan)])
+            for job in planned.restarts
+            if job in verdicts and Job(job.plan) in verdicts
+        },
+        failed,
+        made,
+        other_code=other_code,
+    )
+
+
+def save(work: Path, made: page.Made, path: Path = RESULTS) -> None:
+    """Keep the verdicts of a folder that these rules gave, and what they were made by."""
+    verdicts = {raw["name"]: raw for raw in kept.read(work / VERDICTS) if raw["rules"] == made.judged}
+    head = {"made": asdict(made), "seconds": workers.seconds(work), "sizes": sizes()}
+    lines = [json.dumps(one, separators=(",", ":")) for one in (head, *verdicts.values())]
+    partial = path.with_name(f".{path.name}.part")
+    partial.write_bytes(gzip.compress("\n".join(lines).encode(), mtime=0))
+    partial.replace(path)
+
+
+def restore(work: Path, path: Path = RESULTS) -> None:
+    """Go on from what is kept, in a folder of the same code that has no verdict yet."""
+    head, *verdicts = _read(path) or [{"made": {"ran": None}}]
+    if head["made"]["ran"] != work.name or (work / VERDICTS).exists():
+        return
+    for name, value in ((VERDICTS, verdicts), (workers.SECONDS, head["seconds"].items())):
+        for line in value:
+            kept.append(work / name, line)
+
+
+def sizes() -> dict[str, dict[str, float]]:
+    """How large each incident is, in words of its knob."""
+    return {name: dict(one.sizes) for name, one in INCIDENTS.items()}
+
+
+def again(path: Path = RESULTS, target: Path = page.PAGE) -> str:
+    """Write the page of what is kept; its text.
+
+    Raises ValueError where runs are missing, or where the incidents of those had other sizes than now.
+    """
+    head, *verdicts = _read(path) or [{"made": {"judged": ""}, "sizes": sizes()}]
+    if head["sizes"] != sizes():
+        raise ValueError(
+            "the incidents have other sizes than those that were run; `make scoreboard` runs them"
+        )
+    with TemporaryDirectory() as folder:
+        for line in verdicts:
+            kept.append(Path(folder) / VERDICTS, line)
+        known = Verdicts(Path(folder) / VERDICTS, head["made"]["judged"])
+    planned = Planned.of()
+    if missing := sum(job not in known for job in planned.jobs):
+        raise ValueError(f"{missing} of {len(planned.jobs)} runs are not kept yet; `make scoreboard` goes on")
+    return page.write(found(planned, known, {}, page.Made(**head["made"]), other_code=False), target)
+
+
+def _read(path: Path) -> list[Any]:
+    lines = gzip.decompress(path.read_bytes()).splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines]
+
+
+if __name__ == "__main__":
+    again()

@@ -1,0 +1,102 @@
+"""The verdicts that are kept in the repository: a scoreboard goes on from them, its page is made of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.scoreboard import kept, page, results, workers
+from benchmarks.scoreboard.__main__ import _to_do
+from benchmarks.scoreboard.planned import Planned
+from benchmarks.scoreboard.verdicts import Verdicts
+
+MADE = page.Made("code", "rules", ["prometheus 2"], "2026-03-01", 4, 2.5)
+SMALL = Planned.of(seeds=[1, 2], names=["blacklist"], sizes=["small"])
+
+
+def line(name: str, rules: str = "rules") -> dict[str, Any]:
+    """A verdict by which nothing fired."""
+    return {"name": name, "rules": rules, "episodes": [], "messages": [], "ordinary": []}
+
+
+def worked(folder: Path, *lines: Mapping[str, Any]) -> Path:
+    """A folder of runs that have these verdicts."""
+    folder.mkdir(parents=True)
+    for one in lines:
+        kept.append(folder / results.VERDICTS, one)
+        kept.append(folder / workers.SECONDS, [one["name"], 2.5])
+    return folder
+
+
+def test_what_is_kept_is_where_another_machine_goes_on(tmp_path: Path) -> None:
+    work = worked(tmp_path / "one" / "code", line("a"), line("a", "older rules"), line("b"))
+    results.save(work, MADE, tmp_path / "kept.gz")
+    other = tmp_path / "other" / "code"
+    other.mkdir(parents=True)
+    results.restore(other, tmp_path / "kept.gz")
+    assert kept.read(other / results.VERDICTS) == [line("a"), line("b")]
+    assert workers.seconds(other) == {"a": 2.5, "b": 2.5}
+
+
+def test_what_is_kept_is_the_same_file_each_time(tmp_path: Path) -> None:
+    work = worked(tmp_path / "code", line("a"))
+    for name in ("one", "two"):
+        results.save(work, MADE, tmp_path / name)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_neither_other_code_nor_a_folder_with_verdicts_takes_what_is_kept(tmp_path: Path) -> None:
+    results.save(worked(tmp_path / "code", line("a")), MADE, tmp_path / "kept.gz")
+    (tmp_path / "other").mkdir()
+    results.restore(tmp_path / "other", tmp_path / "kept.gz")
+    results.restore(tmp_path / "other", tmp_path / "nothing.gz")
+    assert list((tmp_path / "other").iterdir()) == []
+    own = worked(tmp_path / "own" / "code", line("b"))
+    results.restore(own, tmp_path / "kept.gz")
+    assert kept.read(own / results.VERDICTS) == [line("b")]
+
+
+def test_only_what_has_no_verdict_is_run_with_the_days_that_it_forks_from(tmp_path: Path) -> None:
+    names = [job.name for job in SMALL.jobs if job.name != "blacklist-small-seed-2"]
+    work = worked(tmp_path / "code", *map(line, names))
+    to_do = _to_do(SMALL, Verdicts(work / results.VERDICTS, "rules"))
+    assert [job.name for job in to_do] == ["healthy-seed-2", "blacklist-small-seed-2"]
+    assert len(_to_do(SMALL, Verdicts(work / results.VERDICTS, "other rules"))) == len(SMALL.jobs)
+
+
+def whole(folder: Path, *without: str) -> Path:
+    """All runs of the scoreboard, kept."""
+    names = [job.name for job in Planned.of().jobs if job.name not in without]
+    results.save(worked(folder / "code", *map(line, names)), MADE, folder / "kept.gz")
+    return folder / "kept.gz"
+
+
+def test_the_page_is_written_anew_from_what_is_kept(tmp_path: Path) -> None:
+    text = results.again(whole(tmp_path), tmp_path / "page.md")
+    assert (tmp_path / "page.md").read_text("utf-8") == text
+    assert "- blacklist-small-seed-1: not caught" in text
+    assert "| 12.8 weeks | 0 | 0 | 0 |" in text
+    assert "On 2026-03-01 with prometheus 2, on 4 cores." in text
+    assert "Digest of the code that ran: `code`; of that which judged: `rules`." in text
+
+
+def test_no_page_is_written_of_a_part_or_of_other_sizes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ValueError, match="2 of 335 runs are not kept yet"):
+        results.again(whole(tmp_path, "healthy-seed-2", "slow_drift-small-seed-1"), tmp_path / "page.md")
+    with pytest.raises(ValueError, match="335 of 335 runs are not kept yet"):
+        results.again(tmp_path / "nothing.gz", tmp_path / "page.md")
+    monkeypatch.setattr(results, "sizes", lambda: {"blacklist": {"small": 2.0}})
+    with pytest.raises(ValueError, match="other sizes"):
+        results.again(tmp_path / "kept.gz", tmp_path / "page.md")
+    assert not (tmp_path / "page.md").exists()
+
+
+def test_the_sizes_are_those_of_the_incidents() -> None:
+    assert results.sizes()["blacklist"] == {"small": 1, "middle": 5, "large": 100}
+    assert json.loads(json.dumps(results.sizes())) == results.sizes()
