@@ -27,6 +27,7 @@ HAZARDS: Final[Mapping[str, Mapping[Caught, str]]] = {
     },
 }
 """Alerts of another hazard that an incident brings with it and that has to be told by itself; and why."""
+_GROWS: Final = ("RecsysAnomaly", "RecsysAnomalySevere")  # a ticket, and the page that it may become
 _OF_DAYS: Final = "RecsysDrift"
 _OF_FEEDBACK: Final = frozenset(one.name for one in FEEDBACK_CAUSES)
 
@@ -66,7 +67,8 @@ class Aftermath:
 class Outcome:
     """One incident of one size in one world: what told of it, and what else fired `beside` it.
 
-    `groups` are those of messages that tell of more than HAZARDS; `pages` and `tickets` count messages.
+    `groups` are those of messages that tell of more than HAZARDS; tickets that become a page are of its
+    group, and `grew` is after how many minutes. `pages` and `tickets` count messages.
     `again` are alerts of which a page told more than once, sooner than those that stand are repeated; where
     the incident is a lasting one, tickets as well. Of such a one `stood` are the catching alerts that fired
     when it ended. `aftermath` is None where the incident stays until the run ends, or nothing told of it.
@@ -81,6 +83,7 @@ class Outcome:
     again: tuple[str, ...] = ()
     stood: tuple[str, ...] = ()
     aftermath: Aftermath | None = None
+    grew: int | None = None
 
     @property
     def in_time(self) -> bool:
@@ -118,16 +121,19 @@ def outcome(job: Job, verdict: Verdict) -> Outcome:
     beside = (f"{told(one.labels)}, {one.severity}" for one in fired if told(one.labels) not in names)
     messages = [*_not_ordinary(verdict)]
     pages = [one for one in messages if one.receiver == "page"]
+    of_it = [one for one in messages if not _of_hazards(job, one)]
+    grew = _grew(of_it)
     return Outcome(
         job,
         _catch(job, catching, messages),
         tuple(dict.fromkeys(beside)),
-        len({(one.receiver, one.group) for one in messages if not _of_hazards(job, one)}),
+        len({(one.receiver, one.group) for one in of_it}) - (grew is not None),
         len(pages),
         len(messages) - len(pages),
         told_again(messages if job.lasting else pages, paces()),
         _stood(job, catching),
         _aftermath(job, fired, pages),
+        None if grew is None else int(grew - job.begins.timestamp()) // MINUTE,
     )
 
 
@@ -168,6 +174,21 @@ def _of_hazards(job: Job, message: Message) -> bool:
     """Whether all that a message tells of are hazards that the incident brings with it."""
     hazards = HAZARDS.get(job.incident, {})
     return all(any(each.fits(dict(labels)) for each in hazards) for labels in message.told)
+
+
+def _grew(messages: Sequence[Message]) -> float | None:
+    """When tickets on what is unlike the past became a page that says how much is gone, and were no more."""
+    by = {receiver: [one for one in messages if one.receiver == receiver] for receiver in ("ticket", "page")}
+    if not (by["ticket"] and by["page"]):
+        return None
+    first, last = min(one.moment for one in by["page"]), max(one.moment for one in by["ticket"])
+    known = all(
+        dict(labels)["alertname"] == name
+        for receiver, name in zip(by, _GROWS, strict=True)
+        for one in by[receiver]
+        for labels in one.told
+    )
+    return first if known and last < first else None
 
 
 def _catch(job: Job, catching: Sequence[Episode], messages: Sequence[Message]) -> Catch | None:

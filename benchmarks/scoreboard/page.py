@@ -83,6 +83,7 @@ def write(found: Found, page: Path = PAGE) -> str:
         "incidents": tables.incidents(all_runs),
         "beside": tables.beside(all_runs),
         "hazards": tables.hazards(all_runs),
+        "grew": tables.grew(all_runs),
         "lasting": tables.lasting(found.outcomes),
         "aftermath": tables.aftermath(found.outcomes),
         "healthy": tables.healthy(found.healthy, [one for one in found.failed if not one.forked]),

@@ -129,6 +129,12 @@ def hazards(all_runs: Runs) -> Iterator[str]:
     yield from lines or [_NOTHING]
 
 
+def grew(all_runs: Runs) -> Iterator[str]:
+    """What was a ticket first, and a page once it was sure."""
+    runs = [one for one in all_runs.outcomes if one.grew is not None]
+    yield from [f"- {one.job.name}: after {one.grew} minutes" for one in runs] or [_NOTHING]
+
+
 def lasting(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """What became of the incidents that last."""
     runs = [one for one in outcomes if one.job.lasting]

@@ -77,6 +77,33 @@ def test_a_hazard_that_comes_along_is_no_second_group_unless_its_message_tells_o
     assert seen([expired, stale], sent, replace(job, incident="novelty_gone")).groups == 2
 
 
+def grown(*after: Message) -> Outcome:
+    few, lost = (
+        alert("RecsysAnomaly", 90, cause="few_items"),
+        alert("RecsysAnomaly", 210, cause="clicks_lost"),
+    )
+    severe = alert("RecsysAnomalySevere", 210, severity="page", cause="clicks_lost")
+    sent = [message(95, few), message(155, few), message(211, severe, receiver="page"), *after]
+    return seen([few, lost, severe], sent, replace(CLICKS, incident="category_takeover"))
+
+
+def test_a_ticket_that_becomes_a_page_is_no_second_group() -> None:
+    found = grown(message(451, alert("RecsysAnomalySevere", 210, cause="x"), receiver="page"))
+    assert (found.groups, found.grew, found.pages, found.tickets) == (1, 211, 2, 2)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        message(221, alert("RecsysAnomaly", 90, cause="few_items")),  # the page has not held it back
+        message(221, leak(220), receiver="page"),  # a page of something else
+        message(94, alert("RecsysWindowLate", 90)),  # a ticket of something else
+    ],
+)
+def test_what_does_not_become_a_page_is_a_group_of_its_own(after: Message) -> None:
+    assert (grown(after).groups, grown(after).grew) == (2, None)
+
+
 def test_of_alerts_that_one_message_tells_of_the_one_that_fired_first_is_named() -> None:
     lost = alert("RecsysAnomaly", 150, cause="clicks_lost")
     stalled = alert("RecsysFeedbackStalled", 149)

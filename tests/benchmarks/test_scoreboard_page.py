@@ -60,8 +60,9 @@ def test_the_page_tells_what_was_found(tmp_path: Path) -> None:
         tmp_path,
         run("large", 76, beside=("RecsysDrift, ticket",)),
         run("middle", None, "order_broken"),
-        run("large", 150, "log_stops", "RecsysLogStalled", aftermath=Aftermath(30, ())),
+        run("large", 150, "log_stops", "RecsysLogStalled", aftermath=Aftermath(30, ()), grew=151),
     )
+    assert "\n- log_stops-large-seed-1: after 151 minutes\n" in text
     assert row(text, "[blacklist](incidents.md#blacklist)").endswith(
         f"| 1: not run | 5: not run | 100: 1 of 1, 76 min (1) | large | {BY_RULE}: 1 | 1 | 2 | 3 |"
     )
