@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -95,4 +96,7 @@ def _read(path: Path) -> list[Any]:
 
 
 if __name__ == "__main__":
-    again()
+    try:
+        again()
+    except ValueError as error:
+        sys.exit(str(error))
