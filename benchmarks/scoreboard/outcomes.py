@@ -19,6 +19,12 @@ from monitor.simulate.incidents.incident import Caught, Incident
 MINUTE: Final = 60
 HOUR: Final = 3600
 HAZARDS: Final[Mapping[str, Mapping[Caught, str]]] = {
+    "click_logging_broken": {
+        Caught(
+            "RecsysAnomalySevere", cause="clicks_lost"
+        ): "of a log that is silent nobody can tell whether users do nothing, so that is a ticket; when "
+        "clicks come again, its windows are judged, and that half of them or more are lost has to page"
+    },
     "lists_stale": {
         Caught(
             "RecsysHardRuleViolated", rule="item_expired"
@@ -27,6 +33,15 @@ HAZARDS: Final[Mapping[str, Mapping[Caught, str]]] = {
     },
 }
 """Alerts of another hazard that an incident brings with it and that has to be told by itself; and why."""
+LOOKS_BACK: Final[Mapping[str, Mapping[Caught, str]]] = {
+    "lists_short": {
+        Caught(
+            "RecsysAnomaly", cause="other"
+        ): "novelty and the update rate by day compare with the day before, and that is one of the incident "
+        "until a day after it"
+    },
+}
+"""Alerts on what looks back on a day, which an incident of days leaves firing for a day more; and why."""
 _GROWS: Final = ("RecsysAnomaly", "RecsysAnomalySevere")  # a ticket, and the page that it may become
 _OF_DAYS: Final = "RecsysDrift"
 _OF_FEEDBACK: Final = frozenset(one.name for one in FEEDBACK_CAUSES)
@@ -243,9 +258,9 @@ def _aftermath(job: Job, fired: Sequence[Episode], pages: Sequence[Message]) -> 
     return Aftermath(max(0, last - over) // MINUTE, tuple(still), tuple(dict.fromkeys(anew)))
 
 
-def _is_of_days(alert: str) -> bool:
+def _is_of_days(job: Job, alert: str) -> bool:
     """Whether an alert looks at whole days, and so cannot end in hours."""
-    return alert.partition(" ")[0] == _OF_DAYS
+    return alert.partition(" ")[0] == _OF_DAYS or alert in map(str, LOOKS_BACK.get(job.incident, ()))
 
 
 def missed(outcomes: Sequence[Outcome]) -> Iterator[str]:
@@ -265,7 +280,7 @@ def missed(outcomes: Sequence[Outcome]) -> Iterator[str]:
         if one.job.lasting and not one.stood:
             yield f"{name}: when it ended, nothing that names it fired any more"
         if one.aftermath is not None:
-            if still := [alert for alert in one.aftermath.still if not _is_of_days(alert)]:
+            if still := [alert for alert in one.aftermath.still if not _is_of_days(one.job, alert)]:
                 yield f"{name}: when it was long over, {', '.join(still)} fired still"
             if one.aftermath.paged:
                 yield f"{name}: when it was over, {', '.join(one.aftermath.paged)} paged anew"

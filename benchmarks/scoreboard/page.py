@@ -85,6 +85,7 @@ def write(found: Found, page: Path = PAGE) -> str:
         "hazards": tables.hazards(all_runs),
         "grew": tables.grew(all_runs),
         "lasting": tables.lasting(found.outcomes),
+        "looks_back": tables.looks_back(found.outcomes),
         "aftermath": tables.aftermath(found.outcomes),
         "healthy": tables.healthy(found.healthy, [one for one in found.failed if not one.forked]),
         "restarts": tables.restarts(found.restarts),

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
 from benchmarks.scoreboard.healthy import Health
 from benchmarks.scoreboard.jobs import Job
-from benchmarks.scoreboard.outcomes import HAZARDS, Outcome
+from benchmarks.scoreboard.outcomes import HAZARDS, LOOKS_BACK, Outcome
 from monitor.simulate.incidents.catalogue import INCIDENTS
-from monitor.simulate.incidents.incident import SIZES, Size
+from monitor.simulate.incidents.incident import SIZES, Caught, Size
 
 _NOTHING: Final = "Nothing of what was run."
 
@@ -121,12 +121,18 @@ def beside(all_runs: Runs) -> Iterator[str]:
 
 def hazards(all_runs: Runs) -> Iterator[str]:
     """What an incident brings with it that has to be told by itself."""
-    lines = [
-        f"- {name}: {alert}: {why}"
-        for name in all_runs.names()
-        for alert, why in HAZARDS.get(name, {}).items()
-    ]
-    yield from lines or [_NOTHING]
+    yield from _reasons(all_runs.names(), HAZARDS)
+
+
+def looks_back(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """What incidents that last leave firing for a day."""
+    names = dict.fromkeys(one.job.incident for one in outcomes if one.job.lasting)
+    yield from _reasons(names, LOOKS_BACK)
+
+
+def _reasons(names: Iterable[str], known: Mapping[str, Mapping[Caught, str]]) -> list[str]:
+    lines = [f"- {name}: {alert}: {why}" for name in names for alert, why in known.get(name, {}).items()]
+    return lines or [_NOTHING]
 
 
 def grew(all_runs: Runs) -> Iterator[str]:
@@ -145,7 +151,13 @@ def lasting(outcomes: Sequence[Outcome]) -> Iterator[str]:
     yield "|---|---:|---:|---|---|---|"
     for one in runs:
         after = one.aftermath
-        resolved = "-" if after is None else "not at all" if after.still else f"{after.minutes} min"
+        resolved = (
+            "-"
+            if after is None
+            else f"still: {_listed(after.still)}"
+            if after.still
+            else f"{after.minutes} min"
+        )
         cells = (
             _linked(one.job.incident),
             one.pages,

@@ -268,6 +268,11 @@ def made(name: str, size: Size, minutes: int | None, groups: int = 1, **rest: An
             ["blacklist-large-seed-1: told more than once, and too soon, of A"],
         ),
         (made("log_stops", "large", 70, aftermath=Aftermath(0, ("RecsysDrift (metric=novelty)",))), []),
+        (made("lists_short", "large", 70, aftermath=Aftermath(0, ("RecsysAnomaly (cause=other)",))), []),
+        (
+            made("lists_short", "large", 70, aftermath=Aftermath(0, ("RecsysAnomaly (cause=few_items)",))),
+            ["lists_short-large-seed-1: when it was long over, RecsysAnomaly (cause=few_items) fired still"],
+        ),
         (
             made("log_stops", "large", 70, aftermath=Aftermath(0, ("A", "RecsysDrift", "B"), ("C",))),
             [

@@ -117,7 +117,8 @@ def test_incidents_that_last_are_told_apart(tmp_path: Path) -> None:
     text = written(tmp_path, stood, still)
     section = text[text.index("## Incidents that last") : text.index("## After it is over")]
     assert f"#blacklist) | 2 | 3 | {BY_BAND} | {BY_RULE} | 90 min |" in section
-    assert "#lists_short) | 2 | 3 | - | - | not at all |" in section
+    assert "#lists_short) | 2 | 3 | - | - | still: A |" in section
+    assert "\n- lists_short: RecsysAnomaly (cause=other): novelty" in section
     assert "| large incidents | 0 | 0 | 0 | 0 | 0 |" in text
 
 
