@@ -37,8 +37,8 @@ LOOKS_BACK: Final[Mapping[str, Mapping[Caught, str]]] = {
     "lists_short": {
         Caught(
             "RecsysAnomaly", cause="other"
-        ): "novelty and the update rate by day compare with the day before, and that is one of the incident "
-        "until a day after it"
+        ): "novelty looks back on the 24 hours before and the update rate by day on the day before: the "
+        "incident is in them until the end of the day after it"
     },
 }
 """Alerts on what looks back on a day, which an incident of days leaves firing for a day more; and why."""
