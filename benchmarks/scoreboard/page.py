@@ -53,7 +53,8 @@ class Found:
     """All that the page tells.
 
     `restarts`: for each restart, the alerts that fire because of it, or no longer. `failed`: each run that
-    did not end well, with why. `other_code`: whether some of it was made by other code than there is now.
+    did not end well, with why. `left`: how many runs have no verdict yet. `other_code`: whether some of it
+    was made by other code than there is now.
     """
 
     plans: Sequence[Plan]
@@ -62,6 +63,7 @@ class Found:
     restarts: Mapping[Job, Sequence[str]]
     failed: Mapping[Job, str]
     made: Made
+    left: int = 0
     other_code: bool = False
 
     @property
@@ -108,7 +110,14 @@ def _summary(found: Found) -> Iterator[str]:
     if found.other_code:
         yield "**Not of one piece: not all of these runs were made by the code as it is now.**\n"
     misses = found.misses
-    yield f"**The bar is missed, {len(misses)} times; see below.**" if misses else "**The bar is met.**"
+    if misses:
+        yield f"**The bar is missed, {len(misses)} times; see below.**"
+    elif found.left:
+        yield "**Nothing misses the bar so far.**"
+    else:
+        yield "**The bar is met.**"
+    if found.left:
+        yield f"\nNot all has been run: {found.left} runs have no verdict yet."
     yield "\n| runs | how many | had to be told of in time | were, of those | were, of all | failed |"
     yield "|---|---:|---:|---:|---:|---:|"
     for size in SIZES:

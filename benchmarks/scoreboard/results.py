@@ -41,6 +41,7 @@ def found(
         },
         failed,
         made,
+        left=sum(job not in verdicts and job not in failed for job in planned.jobs),
         other_code=other_code,
     )
 

@@ -84,6 +84,14 @@ def test_the_page_tells_what_was_found(tmp_path: Path) -> None:
     assert "**The bar is met.**" in written(tmp_path, run("large", 76))
 
 
+def test_the_bar_is_not_met_before_all_has_been_run(tmp_path: Path) -> None:
+    text = written(tmp_path, run("large", 76), left=2)
+    assert "The bar is met" not in text
+    assert "**Nothing misses the bar so far.**\n\nNot all has been run: 2 runs have no verdict yet.\n" in text
+    text = written(tmp_path, run("large", None), left=2)
+    assert "**The bar is missed, 1 times; see below.**\n\nNot all has been run: 2 runs" in text
+
+
 def test_nothing_that_is_not_known_is_shown_as_a_number(tmp_path: Path) -> None:
     failed = {Job(PLAN): "OSError: no room\n[SQL: x]"}
     text = written(tmp_path, healthy=[], failed=failed, made=page.Made("a", "b", [], "2026-03-01", 4))

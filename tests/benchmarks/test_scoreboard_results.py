@@ -65,6 +65,9 @@ def test_only_what_has_no_verdict_is_run_with_the_days_that_it_forks_from(tmp_pa
     work = worked(tmp_path / "code", *map(line, names))
     to_do = _to_do(SMALL, Verdicts(work / results.VERDICTS, "rules"))
     assert [job.name for job in to_do] == ["healthy-seed-2", "blacklist-small-seed-2"]
+    verdicts = Verdicts(work / results.VERDICTS, "rules")
+    assert results.found(SMALL, verdicts, {}, MADE, other_code=False).left == 1
+    assert results.found(SMALL, verdicts, {to_do[1]: "killed"}, MADE, other_code=False).left == 0
     assert len(_to_do(SMALL, Verdicts(work / results.VERDICTS, "other rules"))) == len(SMALL.jobs)
 
 
