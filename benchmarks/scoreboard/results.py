@@ -74,10 +74,12 @@ def sizes() -> dict[str, dict[str, float]]:
 def again(path: Path = RESULTS, target: Path = page.PAGE) -> str:
     """Write the page of what is kept; its text.
 
-    Raises ValueError where runs are missing, or where the incidents of those had other sizes than now.
+    Incidents that have come since are told of as runs that are left.
+    Raises ValueError where other runs are missing, or where the incidents of those had other sizes than now.
     """
-    head, *verdicts = _read(path) or [{"made": {"judged": ""}, "sizes": sizes()}]
-    if head["sizes"] != sizes():
+    now = sizes()
+    head, *verdicts = _read(path) or [{"made": {"judged": ""}, "sizes": now}]
+    if any(now.get(name) != then for name, then in head["sizes"].items()):
         raise ValueError(
             "the incidents have other sizes than those that were run; `make scoreboard` runs them"
         )
@@ -86,8 +88,9 @@ def again(path: Path = RESULTS, target: Path = page.PAGE) -> str:
             kept.append(Path(folder) / VERDICTS, line)
         known = Verdicts(Path(folder) / VERDICTS, head["made"]["judged"])
     planned = Planned.of()
-    if missing := sum(job not in known for job in planned.jobs):
-        raise ValueError(f"{missing} of {len(planned.jobs)} runs are not kept yet; `make scoreboard` goes on")
+    asked = [job for job in planned.jobs if not job.incident or job.incident in head["sizes"]]
+    if missing := sum(job not in known for job in asked):
+        raise ValueError(f"{missing} of {len(asked)} runs are not kept yet; `make scoreboard` goes on")
     return page.write(found(planned, known, {}, page.Made(**head["made"]), other_code=False), target)
 
 

@@ -100,6 +100,20 @@ def test_no_page_is_written_of_a_part_or_of_other_sizes(
     assert not (tmp_path / "page.md").exists()
 
 
+def test_an_incident_that_has_come_since_is_told_of_as_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [job.name for job in Planned.of().jobs if job.incident == "blacklist"]
+    known = results.sizes()
+    monkeypatch.setattr(
+        results, "sizes", lambda: {name: known[name] for name in known if name != "blacklist"}
+    )
+    kept_file = whole(tmp_path, *names)
+    monkeypatch.undo()
+    text = results.again(kept_file, tmp_path / "page.md")
+    assert f"Not all has been run: {len(names)} runs have no verdict yet." in text
+
+
 def test_the_sizes_are_those_of_the_incidents() -> None:
     assert results.sizes()["blacklist"] == {"small": 1, "middle": 5, "large": 100}
     assert json.loads(json.dumps(results.sizes())) == results.sizes()
