@@ -8,7 +8,10 @@ from monitor.service.families import Family
 
 SCRAPE_LABELS = {"job", "instance"}
 # Of Prometheus itself. An alert has labels of its own; those that it is asked for here.
-FOREIGN = {"up": SCRAPE_LABELS, "ALERTS": {"alertname", "alertstate", "recommender", "cause"}}
+FOREIGN = {
+    "up": SCRAPE_LABELS,
+    "ALERTS": {"alertname", "alertstate", "recommender", "cause", "pair", "model"},
+}
 
 
 def mistakes(expression: str, families: dict[str, Family]) -> list[str]:

@@ -209,6 +209,11 @@ def test_all_links_to_evidence_are_built_in_the_same_way() -> None:
         assert end in link
 
 
-def test_only_the_watchdog_and_maintenance_are_neither_page_nor_ticket() -> None:
+def test_only_the_watchdog_and_what_holds_others_back_are_neither_page_nor_ticket() -> None:
     neither = {name for name, alert in ALERTS.items() if alert["labels"]["severity"] == "none"}
-    assert neither == {"RecsysWatchdog", "RecsysMaintenance"}
+    assert neither == {"RecsysWatchdog", "RecsysMaintenance", "RecsysFeedbackReturns"}
+
+
+def test_feedback_returns_as_soon_as_it_is_not_stalled_any_more() -> None:
+    stalled, returns = ALERTS["RecsysFeedbackStalled"], ALERTS["RecsysFeedbackReturns"]
+    assert (returns["expr"], returns["for"]) == (stalled["expr"], stalled["for"])

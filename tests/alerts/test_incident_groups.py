@@ -38,7 +38,8 @@ def test_an_incident_with_every_page_and_ticket_that_there_is_is_one_message(
     alertmanager: Alertmanager,
 ) -> None:
     post(alertmanager, [alert(name) for name in (*of("page"), *of("ticket"))])
-    held = ("RecsysMonitorStuck", "RecsysRecommenderError")  # say less than RecsysLogStalled
+    # The first two say less than RecsysLogStalled, the last less than RecsysPrunedFeatures of the same model.
+    held = ("RecsysMonitorStuck", "RecsysRecommenderError", "RecsysServingSkew")
     assert_groups(
         alertmanager,
         Group("page", "shop", tuple(name for name in of("page") if name not in held), held=held),
@@ -148,6 +149,30 @@ def test_a_log_that_has_stopped_is_one_message(alertmanager: Alertmanager) -> No
         Group("page", "shop", ("RecsysLogStalled",), held=gone),
         Group("ticket", "shop", (), held=tickets),
     )
+
+
+def test_feedback_that_comes_again_pages_nobody_for_what_was_lost_of_it(alertmanager: Alertmanager) -> None:
+    returns = alert("RecsysFeedbackReturns")
+    lost = alert("RecsysAnomalySevere", cause="clicks_lost")
+    post(
+        alertmanager,
+        [
+            returns,
+            lost,
+            alert("RecsysAnomaly", cause="clicks_lost"),
+            alert("RecsysAnomalySevere", "news", cause="clicks_lost"),
+        ],
+    )
+    news = Group("page", "news", ("RecsysAnomalySevere",))
+    quiet = Group("nobody", "shop", ("RecsysFeedbackReturns",))
+    ticket = Group("ticket", "shop", (), held=("RecsysAnomaly",))
+    assert_groups(alertmanager, quiet, news, Group("page", "shop", (), held=("RecsysAnomalySevere",)), ticket)
+    empty = alert("RecsysAnomalySevere", cause="lists_empty")
+    post(alertmanager, [empty])
+    held = Group("page", "shop", ("RecsysAnomalySevere",), held=("RecsysAnomalySevere",))
+    assert_groups(alertmanager, quiet, news, held, ticket)
+    post(alertmanager, [resolved(returns), resolved(empty), lost])
+    assert_groups(alertmanager, news, Group("page", "shop", ("RecsysAnomalySevere",)), ticket)
 
 
 def test_maintenance_holds_back_all_of_its_recommender_and_nothing_of_another_or_of_the_monitor(
