@@ -19,12 +19,6 @@ from monitor.simulate.incidents.incident import Caught, Incident
 MINUTE: Final = 60
 HOUR: Final = 3600
 HAZARDS: Final[Mapping[str, Mapping[Caught, str]]] = {
-    "click_logging_broken": {
-        Caught(
-            "RecsysAnomalySevere", cause="clicks_lost"
-        ): "of a log that is silent nobody can tell whether users do nothing, so that is a ticket; when "
-        "clicks come again, its windows are judged, and that half of them or more are lost has to page"
-    },
     "lists_stale": {
         Caught(
             "RecsysHardRuleViolated", rule="item_expired"
@@ -69,13 +63,14 @@ class Catch:
 class Aftermath:
     """What came after an incident that ended by itself.
 
-    `minutes` until the last alert resolved, the alerts that were firing `still` when the run ended, and
-    those that `paged` anew, though what was over had been told of.
+    `minutes` until the last alert resolved, and the alerts that were firing `still` when the run ended. Of
+    those that began when it was over and had been told of, the ones that `paged`, and those with a ticket.
     """
 
     minutes: int
     still: tuple[str, ...]
     paged: tuple[str, ...] = ()
+    ticketed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +142,7 @@ def outcome(job: Job, verdict: Verdict) -> Outcome:
         len(messages) - len(pages),
         told_again(messages if job.lasting else pages, paces()),
         _stood(job, catching),
-        _aftermath(job, fired, pages),
+        _aftermath(job, fired, messages),
         None if grew is None else int(grew - job.begins.timestamp()) // MINUTE,
     )
 
@@ -241,21 +236,19 @@ def allowed(job: Job, alert: Episode) -> int:
     return (windows * HOUR + late + int(JUDGED.total_seconds())) // MINUTE
 
 
-def _aftermath(job: Job, fired: Sequence[Episode], pages: Sequence[Message]) -> Aftermath | None:
+def _aftermath(job: Job, fired: Sequence[Episode], messages: Sequence[Message]) -> Aftermath | None:
     if job.over is None or not fired:
         return None
     over = int(job.over.timestamp())
     last = max((one.until for one in fired if one.until is not None), default=over)
     still = dict.fromkeys(told(one.labels) for one in fired if one.until is None)
-    before = {labels for one in pages if one.moment <= over for labels in one.told}
-    anew = [
-        told(dict(labels))
-        for one in pages
-        if one.moment > over and before
-        for labels in one.told
-        if labels not in before
-    ]
-    return Aftermath(max(0, last - over) // MINUTE, tuple(still), tuple(dict.fromkeys(anew)))
+    began = {tuple(sorted(one.labels.items())) for one in fired if one.since > over}
+    anew: dict[str, dict[str, None]] = {"page": {}, "ticket": {}}
+    for number, message in enumerate(messages):
+        if message.moment > over and number:  # the first of all tells of the incident itself
+            anew[message.receiver] |= {told(dict(one)): None for one in message.told if one in began}
+    minutes = max(0, last - over) // MINUTE
+    return Aftermath(minutes, tuple(still), tuple(anew["page"]), tuple(anew["ticket"]))
 
 
 def _is_of_days(job: Job, alert: str) -> bool:

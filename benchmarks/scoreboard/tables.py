@@ -9,7 +9,7 @@ from typing import Final, Self
 
 from benchmarks.scoreboard.healthy import Health
 from benchmarks.scoreboard.jobs import Job
-from benchmarks.scoreboard.outcomes import HAZARDS, LOOKS_BACK, Outcome
+from benchmarks.scoreboard.outcomes import HAZARDS, LOOKS_BACK, Aftermath, Outcome
 from monitor.simulate.incidents.catalogue import INCIDENTS
 from monitor.simulate.incidents.incident import SIZES, Caught, Size
 
@@ -147,8 +147,11 @@ def lasting(outcomes: Sequence[Outcome]) -> Iterator[str]:
     if not runs:
         yield _NOTHING
         return
-    yield "| incident | messages: pages | tickets | told too often | fired until it ended | resolved after |"
-    yield "|---|---:|---:|---|---|---|"
+    yield (
+        "| incident | messages: pages | tickets | told too often | fired until it ended | resolved after "
+        "| told anew when it was over |"
+    )
+    yield "|---|---:|---:|---|---|---|---|"
     for one in runs:
         after = one.aftermath
         resolved = (
@@ -164,6 +167,7 @@ def lasting(outcomes: Sequence[Outcome]) -> Iterator[str]:
             one.tickets,
             *map(_listed, (one.again, one.stood)),
             resolved,
+            _told_anew(after),
         )
         yield f"| {' | '.join(map(str, cells))} |"
 
@@ -172,17 +176,24 @@ def _listed(alerts: Sequence[str]) -> str:
     return "; ".join(map(_plain, alerts)) or "-"
 
 
+def _told_anew(after: Aftermath | None) -> str:
+    """What began when the incident was over, and whether it was a page or a ticket."""
+    if after is None:
+        return "-"
+    return _listed([*(f"{one}, page" for one in after.paged), *(f"{one}, ticket" for one in after.ticketed)])
+
+
 def aftermath(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """What came after incidents that end by themselves."""
     ended = [(one, one.aftermath) for one in outcomes if one.aftermath and not one.job.lasting]
     if not ended:
         yield "Nothing of what was run and told ends by itself."
         return
-    yield "| run | minutes until the last alert resolved | fired still when the run ended | paged anew |"
+    yield "| run | minutes until the last alert resolved | fired still when the run ended | told anew |"
     yield "|---|---:|---|---|"
     for one, after in ended:
         minutes = "-" if after.still else str(after.minutes)
-        yield f"| {one.job.name} | {minutes} | {_listed(after.still)} | {_listed(after.paged)} |"
+        yield f"| {one.job.name} | {minutes} | {_listed(after.still)} | {_told_anew(after)} |"
 
 
 def healthy(worlds: Sequence[Health], failed: Sequence[Job]) -> Iterator[str]:

@@ -227,6 +227,29 @@ def test_what_comes_after_an_incident_that_ends_is_told() -> None:
     assert seen([leak(400, 410)], [lost], stops).aftermath == Aftermath(230, ())  # it was not told of before
 
 
+@pytest.mark.parametrize(
+    ("receiver", "aftermath"),
+    [
+        ("page", Aftermath(230, (), ("RecsysHardRuleViolated (rule=blacklist)",))),
+        ("ticket", Aftermath(230, (), (), ("RecsysHardRuleViolated (rule=blacklist)",))),
+    ],
+)
+def test_what_is_told_anew_when_an_incident_is_over_was_told_of_once_already(
+    receiver: str, aftermath: Aftermath
+) -> None:
+    """Whether a page or a ticket told of the incident, and of that very alert as well."""
+    stops = Job(PLAN, "log_stops", "middle", baseline=RESTART)
+    late, before, after = alert("RecsysWindowLate", 100, 200), leak(75, 150), leak(400, 410)
+    last = message(400, after, receiver=receiver)
+    assert seen([late, after], [message(105, late), last], stops).aftermath == aftermath
+    first = message(76, before, receiver=receiver)
+    assert seen([before, late, after], [first, last], stops).aftermath == aftermath
+    stands = leak(75, 410)  # told again because it stands
+    assert seen([stands], [first, message(316, stands, receiver=receiver)], stops).aftermath == Aftermath(
+        230, ()
+    )
+
+
 def test_a_run_lasts_until_an_incident_should_be_caught_or_is_long_over() -> None:
     hours = {
         (name, size): (Job(PLAN, name, size).ends - PLAN.strikes) // HOUR

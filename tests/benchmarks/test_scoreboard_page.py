@@ -60,7 +60,7 @@ def test_the_page_tells_what_was_found(tmp_path: Path) -> None:
         tmp_path,
         run("large", 76, beside=("RecsysDrift, ticket",)),
         run("middle", None, "order_broken"),
-        run("large", 150, "log_stops", "RecsysLogStalled", aftermath=Aftermath(30, ()), grew=151),
+        run("large", 150, "log_stops", "RecsysLogStalled", aftermath=Aftermath(30, (), (), ("A",)), grew=151),
     )
     assert "\n- log_stops-large-seed-1: after 151 minutes\n" in text
     assert row(text, "[blacklist](incidents.md#blacklist)").endswith(
@@ -68,7 +68,7 @@ def test_the_page_tells_what_was_found(tmp_path: Path) -> None:
     )
     assert row(text, "[order_broken]").endswith("| 0.2: 0 of 1, 1 never | 1: not run | - | - | 1 | 2 | 3 |")
     assert "| blacklist | RecsysDrift, ticket: 1 |" in text
-    assert "| log_stops-large-seed-1 | 30 | - | - |" in text
+    assert "| log_stops-large-seed-1 | 30 | - | A, ticket |" in text
     assert row(text, "1 | 2.0") == "| 1 | 2.0 | 0 | 1 | 1 | 1 |"
     assert "- RecsysDrift, ticket: 1" in text
     assert "**The bar is missed, 1 times; see below.**" in text
@@ -121,11 +121,12 @@ def test_what_was_not_told_of_is_listed_with_its_reason_if_it_has_one(tmp_path: 
 
 def test_incidents_that_last_are_told_apart(tmp_path: Path) -> None:
     stood = run("large", 76, lasting=True, stood=(BY_RULE,), again=(BY_BAND,), aftermath=Aftermath(90, ()))
-    still = run("large", 76, "lists_short", lasting=True, aftermath=Aftermath(0, ("A",)))
+    after = Aftermath(0, ("A",), ("B",), ("C", "D"))
+    still = run("large", 76, "lists_short", lasting=True, aftermath=after)
     text = written(tmp_path, stood, still)
     section = text[text.index("## Incidents that last") : text.index("## After it is over")]
-    assert f"#blacklist) | 2 | 3 | {BY_BAND} | {BY_RULE} | 90 min |" in section
-    assert "#lists_short) | 2 | 3 | - | - | still: A |" in section
+    assert f"#blacklist) | 2 | 3 | {BY_BAND} | {BY_RULE} | 90 min | - |" in section
+    assert "#lists_short) | 2 | 3 | - | - | still: A | B, page; C, ticket; D, ticket |" in section
     assert "\n- lists_short: RecsysAnomaly (cause=other): novelty" in section
     assert "| large incidents | 0 | 0 | 0 | 0 | 0 |" in text
 
