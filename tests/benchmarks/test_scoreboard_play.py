@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -192,3 +193,25 @@ def test_an_operation_that_nobody_knows_is_refused() -> None:
     strange = replace(INCIDENTS["history_full"], operation="unplugged")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="unplugged"):
         operation(strange, 1, BEGIN)
+
+
+class Looking(Watched):
+    """A daemon that makes each look, though nothing can have come."""
+
+    idle = property(lambda _: False, lambda _self, _value: None)  # type: ignore[assignment]
+
+
+def test_a_look_that_finds_nothing_changes_only_what_is_counted_of_it(folder: Path, tmp_path: Path) -> None:
+    """Every series at every minute, whether the looks are made or counted; but for how long a check took."""
+    other = tmp_path / "other"
+    shutil.copytree(folder, other)
+    with until(Watched(folder, "shop", BEGIN), 3) as counted, until(Looking(other, "shop", BEGIN), 3) as made:
+        minutes = [BEGIN + number * MINUTE for number in range(1, 181)]
+        names = counted.recorded.segments.keys() | made.recorded.segments.keys()
+        different = {
+            key[0]
+            for key in names
+            for minute in minutes
+            if value(counted, key[0], minute, *key[1]) != value(made, key[0], minute, *key[1])
+        }
+    assert different <= {"recsys_check_duration_seconds"}
