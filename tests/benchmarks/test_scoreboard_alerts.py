@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from benchmarks.scoreboard.alerts import RULES, Episode, firing, read_alerts, seconds, standing
+from benchmarks.scoreboard.selectors import selectors
 from tests.conftest import need
 
 STEP = 60
@@ -172,3 +173,10 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
 def test_every_alert_that_is_shipped_is_read() -> None:
     text = "".join(path.read_text("utf-8") for path in RULES.glob("*.yaml"))
     assert len(read_alerts()) == text.count("- alert:") > 20
+
+
+def test_no_alert_reads_what_the_scoreboard_does_not_record_of_slices() -> None:
+    read = selectors(alert.expr for alert in read_alerts())
+    of_slices = [name for name in read if name.startswith("recsys_slice_")]
+    assert of_slices
+    assert all(name.endswith("_status") for name in of_slices)
