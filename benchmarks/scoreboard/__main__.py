@@ -13,15 +13,13 @@ import shutil
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Final
 
 from benchmarks.scoreboard import page, results
 from benchmarks.scoreboard.alerts import ROOT
-from benchmarks.scoreboard.jobs import JUDGING_CODE, RUN_CODE, Job, digest
-from benchmarks.scoreboard.planned import DAYS, SEEDS, STRIKES, WORLD, Planned
+from benchmarks.scoreboard.jobs import JUDGING_CODE, Job, digest
+from benchmarks.scoreboard.planned import DAYS, SEEDS, WORLD, Planned
 from benchmarks.scoreboard.servers import NotInstalledError, version
 from benchmarks.scoreboard.verdicts import Verdicts
 from benchmarks.scoreboard.workers import done, seconds, work_on
@@ -50,12 +48,11 @@ def main(arguments: Sequence[str] | None = None, world: World = WORLD, base: Pat
     )
     if chosen.fresh:
         shutil.rmtree(base, ignore_errors=True)
-    code = partial(digest, RUN_CODE, replace(world, seed=0), planned.plans[0].lasts, STRIKES)
-    work, judging = _folder(base, code(), go_on=chosen.go_on), digest(JUDGING_CODE)
+    work, judging = _folder(base, planned.code(), go_on=chosen.go_on), digest(JUDGING_CODE)
     if chosen.keep and not chosen.fresh:
         results.restore(work)
     mixed = work / _MIXED
-    _mark(mixed, code() != work.name)
+    _mark(mixed, planned.code() != work.name)
     verdicts = Verdicts(work / results.VERDICTS, judging)
     failed = {} if chosen.so_far else _run(_to_do(planned, verdicts), work, chosen.processes)
     finished = [job for job in planned.jobs if job not in failed and (done(job, work) or job in verdicts)]
@@ -63,7 +60,7 @@ def main(arguments: Sequence[str] | None = None, world: World = WORLD, base: Pat
         _say(f"judged {job.name} {error}")
         if error:
             failed[job] = f"not judged: {error}"
-    _mark(mixed, code() != work.name)
+    _mark(mixed, planned.code() != work.name)
     other_code = mixed.exists() or digest(JUDGING_CODE) != judging
     made = page.Made.now(work.name, judging, servers, seconds(work).values())
     found = results.found(planned, verdicts, failed, made, other_code=other_code)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final, Self
 
-from benchmarks.scoreboard.jobs import Job, Plan
+from benchmarks.scoreboard.jobs import RUN_CODE, Job, Plan, digest
 from monitor.simulate.incidents.catalogue import INCIDENTS
 from monitor.simulate.incidents.incident import SIZES, Size
 from monitor.simulate.world import HOUR, World
@@ -54,6 +54,11 @@ class Planned:
         incidents = _incidents(plans, names, sizes)
         restarts = list(dict.fromkeys(job.baseline for job in incidents if job.baseline is not None))
         return cls(plans, [Job(plan) for plan in plans], restarts, incidents)
+
+    def code(self) -> str:
+        """A digest of what runs them, as it lies there now."""
+        first = self.plans[0]
+        return digest(RUN_CODE, replace(first.world, seed=0), first.lasts, STRIKES)
 
     @property
     def jobs(self) -> list[Job]:

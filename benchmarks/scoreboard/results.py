@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from benchmarks.scoreboard import kept, page, workers
 from benchmarks.scoreboard.healthy import changed_by_restart, health
-from benchmarks.scoreboard.jobs import Job
+from benchmarks.scoreboard.jobs import JUDGING_CODE, Job, digest
 from benchmarks.scoreboard.outcomes import outcome
 from benchmarks.scoreboard.planned import Planned
 from benchmarks.scoreboard.verdicts import Verdicts
@@ -94,6 +94,12 @@ def again(path: Path = RESULTS, target: Path = page.PAGE) -> str:
     return page.write(found(planned, known, {}, page.Made(**head["made"]), other_code=False), target)
 
 
+def is_of_this_code(path: Path = RESULTS) -> bool:
+    """Whether what is kept was run and judged by the code as it lies there now."""
+    head, *_ = _read(path)
+    return bool((head["made"]["ran"], head["made"]["judged"]) == (Planned.of().code(), digest(JUDGING_CODE)))
+
+
 def _read(path: Path) -> list[Any]:
     lines = gzip.decompress(path.read_bytes()).splitlines() if path.exists() else []
     return [json.loads(line) for line in lines]
@@ -104,3 +110,5 @@ if __name__ == "__main__":
         again()
     except ValueError as error:
         sys.exit(str(error))
+    if not is_of_this_code():
+        print("the code has changed since these runs; `make scoreboard` makes them anew", file=sys.stderr)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from benchmarks.scoreboard import kept, page, results, workers
 from benchmarks.scoreboard.__main__ import _to_do
+from benchmarks.scoreboard.jobs import JUDGING_CODE, digest
 from benchmarks.scoreboard.planned import Planned
 from benchmarks.scoreboard.verdicts import Verdicts
 
@@ -98,6 +100,13 @@ def test_no_page_is_written_of_a_part_or_of_other_sizes(
     with pytest.raises(ValueError, match="other sizes"):
         results.again(tmp_path / "kept.gz", tmp_path / "page.md")
     assert not (tmp_path / "page.md").exists()
+
+
+def test_whether_the_code_has_changed_since_is_known(tmp_path: Path) -> None:
+    now = page.Made(Planned.of().code(), digest(JUDGING_CODE), [], "2026-03-01", 4)
+    for made, same in ((now, True), (replace(now, ran="a"), False), (replace(now, judged="a"), False)):
+        results.save(tmp_path, made, tmp_path / "kept.gz")
+        assert results.is_of_this_code(tmp_path / "kept.gz") is same
 
 
 def test_an_incident_that_has_come_since_is_told_of_as_left(
