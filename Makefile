@@ -39,6 +39,7 @@ docs: .venv/installed ## generate the pages and dashboards that are made from th
 	$(BIN)/python -m monitor.metrics.describe docs/metrics
 	$(BIN)/python -m monitor.metrics.describe_experiments > docs/experiments.md
 	$(BIN)/python -m monitor.simulate.incidents.describe > docs/incidents.md
+	$(BIN)/python -m benchmarks.scoreboard.results
 	$(BIN)/python -m monitor.service.families > docs/gauges.md
 	$(BIN)/python -m monitor.config.reference > docs/config.md
 	$(BIN)/python -m monitor.cli_reference > docs/cli.md

@@ -36,7 +36,10 @@ LOOKS_BACK: Final[Mapping[str, Mapping[Caught, str]]] = {
     },
 }
 """Alerts on what looks back on a day, which an incident of days leaves firing for a day more; and why."""
-_GROWS: Final = ("RecsysAnomaly", "RecsysAnomalySevere")  # a ticket, and the page that it may become
+_GROWS: Final = (  # tickets, and the page that they may become
+    ("ticket", frozenset({"RecsysAnomaly", "RecsysDrift"})),
+    ("page", frozenset({"RecsysAnomalySevere"})),
+)
 _OF_DAYS: Final = "RecsysDrift"
 _OF_FEEDBACK: Final = frozenset(one.name for one in FEEDBACK_CAUSES)
 
@@ -187,14 +190,14 @@ def _of_hazards(job: Job, message: Message) -> bool:
 
 
 def _grew(messages: Sequence[Message]) -> float | None:
-    """When tickets on what is unlike the past became a page that says how much is gone, and were no more."""
-    by = {receiver: [one for one in messages if one.receiver == receiver] for receiver in ("ticket", "page")}
+    """When tickets on what is unlike its past became a page that says how much is gone, and were no more."""
+    by = {receiver: [one for one in messages if one.receiver == receiver] for receiver, _ in _GROWS}
     if not (by["ticket"] and by["page"]):
         return None
     first, last = min(one.moment for one in by["page"]), max(one.moment for one in by["ticket"])
     known = all(
-        dict(labels)["alertname"] == name
-        for receiver, name in zip(by, _GROWS, strict=True)
+        dict(labels)["alertname"] in names
+        for receiver, names in _GROWS
         for one in by[receiver]
         for labels in one.told
     )

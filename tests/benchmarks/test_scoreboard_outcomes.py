@@ -79,7 +79,7 @@ def test_a_hazard_that_comes_along_is_no_second_group_unless_its_message_tells_o
 
 def grown(*after: Message) -> Outcome:
     few, lost = (
-        alert("RecsysAnomaly", 90, cause="few_items"),
+        alert("RecsysDrift", 90, metric="conversion"),
         alert("RecsysAnomaly", 210, cause="clicks_lost"),
     )
     severe = alert("RecsysAnomalySevere", 210, severity="page", cause="clicks_lost")
@@ -95,7 +95,7 @@ def test_a_ticket_that_becomes_a_page_is_no_second_group() -> None:
 @pytest.mark.parametrize(
     "after",
     [
-        message(221, alert("RecsysAnomaly", 90, cause="few_items")),  # the page has not held it back
+        message(221, alert("RecsysDrift", 90, metric="conversion")),  # the page has not held it back
         message(221, leak(220), receiver="page"),  # a page of something else
         message(94, alert("RecsysWindowLate", 90)),  # a ticket of something else
     ],

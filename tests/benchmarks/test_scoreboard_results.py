@@ -126,3 +126,9 @@ def test_an_incident_that_has_come_since_is_told_of_as_left(
 def test_the_sizes_are_those_of_the_incidents() -> None:
     assert results.sizes()["blacklist"] == {"small": 1, "middle": 5, "large": 100}
     assert json.loads(json.dumps(results.sizes())) == results.sizes()
+
+
+def test_the_page_is_that_of_the_verdicts_that_are_kept(tmp_path: Path) -> None:
+    """Where this fails, `make docs` writes it anew; where runs are missing, `make scoreboard` does them."""
+    text = results.again(target=tmp_path / "page.md")
+    assert page.PAGE.read_text("utf-8") == text
