@@ -25,15 +25,17 @@ CATEGORY_ENTROPY = MetricSpec(
     formula="H / ln(m), H = -sum p ln p over the categories' shares of the exposures, m = categories in "
     "I. pv, uv: the same within one list (one user's exposures), divided by ln(min(m, l)), mean over "
     "lists (users) with l >= 2. An item with k categories gives 1 / k of its exposures to each. Items "
-    "without a category, or not in I, form one category of their own, which counts in m where there is "
-    "one.",
+    "without a category, or not in I, form one category of their own, which counts in m where I has an "
+    "item of it.",
     answers="Is the recommender narrowing down to a few categories, overall or within what one person sees?",
-    misleads="Few categories make high values easy. A list of l items with several categories each can "
-    "pass 1. The interval (pv and uv only) takes lists for independent, and lists of one user are not.",
+    misleads="Few categories make high values easy. Lists of items with several categories each can pass 1, "
+    "and so can those with items that are not in I. The interval (pv and uv only) takes lists for "
+    "independent, and lists of one user are not.",
     requires=("exposures", "catalog.category"),
     samples="exposures; lists with l >= 2; users with l >= 2",
     no_data="no exposures; no list, no user with two items",
     undefined="one category only",
+    version="2",
 )
 UNKNOWN_CATEGORY = MetricSpec(
     name="unknown_category",
@@ -60,9 +62,10 @@ class CategoryEntropy(Family):
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
         overall = overall_spread(shared, CATEGORY, key).cross_join(category_totals(shared, CATEGORY))
-        # What nobody has categorised is a category only where there is such an item.
-        strangers = (overall.uncategorised.fill_null(0) + overall.unknown.fill_null(0)) > 0
-        overall = overall.mutate(m=overall.categories + strangers.cast("int64"))
+        # By the catalog alone: one exposure of an item outside it would make a ninth of eight categories, and
+        # every list 5 % less even.
+        uncategorised = overall.uncategorised.fill_null(0) > 0
+        overall = overall.mutate(m=overall.categories + uncategorised.cast("int64"))
         sizes = overall.select("m", *listed(key))
         lists = _mean_entropy(list_spread(shared, CATEGORY, key), sizes, key, "lists")
         users = _mean_entropy(user_spread(shared, CATEGORY, key), sizes, key, "users")
@@ -93,7 +96,7 @@ def _mean_entropy(spread: ir.Table, sizes: ir.Table, key: str | None, name: str)
     spread = spread.filter(spread.length >= 2)
     both = spread.cross_join(sizes) if key is None else spread.join(sizes, key)
     length = both.length.cast("float64")
-    largest = ibis.least(both.m, both.length).cast("float64").ln().nullif(0.0)
+    largest = ibis.least(both.m, both.length).nullif(0).cast("float64").ln().nullif(0.0)
     # c ln c of whole lists cancels to about -1e-16 where there is one category.
     entropy = ibis.greatest(length.ln() - both.entropy_sum / length, 0.0) / largest
     valued = both.mutate(entropy=entropy)

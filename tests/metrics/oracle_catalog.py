@@ -41,7 +41,7 @@ def category_entropy(found, world, shown, shown_lists):
     known = categories(world)
     names = set().union(*known.values()) if known else set()
     strangers = [r for r in shown if r["item_id"] not in known]
-    if strangers or any(r["item_id"] not in known for r in world.catalog):
+    if any(r["item_id"] not in known for r in world.catalog):
         names = names | {UNKNOWN}
     m = len(names)
     items = [r["item_id"] for r in shown]

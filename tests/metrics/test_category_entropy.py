@@ -59,9 +59,27 @@ def test_an_item_without_a_category_has_one_of_its_own_and_its_share_is_shown(un
 
 
 def test_an_item_outside_the_catalog_is_of_unknown_category():
-    results = found(lists(("u1", "az")), catalog(a="x"))
-    assert results["category_entropy", "overall"].value == 1.0
+    results = found(lists(("u1", "az")), catalog(a="x", b="y"))
+    for by in ("overall", "pv", "uv"):
+        assert results["category_entropy", by].value == 1.0
     assert results["unknown_category", ""].value == 0.5
+    alone = found(lists(("u1", "az")), catalog(a="x"))
+    assert alone["category_entropy", "overall"].status is Status.UNDEFINED
+
+
+def test_one_item_outside_the_catalog_changes_no_other_list():
+    items = catalog(a="s", b="t", c="u", d="v")
+    shown = [(f"u{n}", "abca") for n in range(99)]
+    usual, odd = (found(lists(*shown, ("u99", last)), items) for last in ("abca", "abcz"))
+    for by in ("overall", "pv", "uv"):
+        one, other = usual["category_entropy", by], odd["category_entropy", by]
+        assert 0 < abs(other.value - one.value) < 0.02
+    assert odd["unknown_category", ""].value == pytest.approx(1 / 400)
+
+
+def test_items_outside_the_catalog_can_spread_a_list_over_more_categories_than_it_has():
+    results = found(lists(("u1", "abz")), catalog(a="x", b="y"))
+    assert results["category_entropy", "pv"].value == pytest.approx(math.log(3) / math.log(2))
 
 
 def test_one_category_leaves_it_undefined():

@@ -150,7 +150,6 @@ INCIDENTS: Final = (
         caught_by=(
             Caught("RecsysAnomaly", cause="traffic_lost"),
             Caught("RecsysAnomalySevere", cause="traffic_lost"),
-            Caught("RecsysAnomaly", cause="attribution_lost"),
         ),
         deliver=_exposures(lost),
     ),
@@ -164,7 +163,6 @@ INCIDENTS: Final = (
             Caught("RecsysAnomaly", cause="scene_lost"),
             Caught("RecsysAnomaly", cause="traffic_lost"),
             Caught("RecsysAnomalySevere", cause="traffic_lost"),
-            Caught("RecsysAnomaly", cause="attribution_lost"),
         ),
         deliver=_exposures(scene_lost),
     ),
