@@ -57,6 +57,9 @@ bench-models: .venv/installed ## exact AUC beside argsort, features online again
 bench-rest: .venv/installed ## does the daemon's memory grow over two thousand windows?
 	$(BIN)/python -m benchmarks.rest
 
+bench-simulate: .venv/installed ## how long a simulated day of a million exposures takes
+	$(BIN)/python -m benchmarks.simulate
+
 scoreboard: .venv/installed ## which incidents are caught, and how often healthy days wake somebody; hours
 	sh deploy/install-test-services
 	$(BIN)/python -m benchmarks.scoreboard --keep
@@ -68,4 +71,4 @@ lock: ## choose the newest versions that fit and lock them with hashes
 		$(BIN)/uv pip compile - --constraint requirements.lock --generate-hashes --no-emit-index-url --no-emit-find-links \
 		--python-version 3.11 --custom-compile-command "make lock" --quiet --output-file requirements-spark.lock
 
-.PHONY: help setup run test lint fix docs bench bench-peers bench-models bench-rest scoreboard lock
+.PHONY: help setup run test lint fix docs bench bench-peers bench-models bench-rest bench-simulate scoreboard lock

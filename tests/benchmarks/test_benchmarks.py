@@ -2,13 +2,16 @@
 
 import re
 import shutil
+from datetime import timedelta
 from pathlib import Path
 
 import duckdb
 import pytest
 
-from benchmarks import page, peer_own, peers, run
+from benchmarks import page, peer_own, peers, run, simulate
 from monitor.metrics.catalogue import FAMILIES, SPECS
+from monitor.simulate.simulation import Simulation
+from monitor.simulate.world import HOUR, Scene, World
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
 
@@ -26,6 +29,18 @@ def test_a_run_replaces_the_table_before_it_and_nothing_else(own_page):
     assert "of \\1 Tuesday" in text
     assert "of Monday" not in text
     assert text.count("of the peers, Monday") == 1
+
+
+def test_a_simulated_day_is_counted_as_it_is_written():
+    world = World(users=40, items=48, length=5, scenes=(Scene("home", 40.0),), oddities=False)
+    simulation, begin = Simulation(world), world.start + timedelta(days=1)
+    rows = sum(
+        one.table.num_rows
+        for number in range(2)
+        for one in simulation.files(begin + number * HOUR)
+        if one.log == "exposures"
+    )
+    assert f"\n| 2 | {rows:,} | " in simulate.table(world, 2)
 
 
 def test_a_page_without_the_place_is_not_written(tmp_path):
