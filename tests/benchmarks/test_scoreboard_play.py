@@ -214,4 +214,5 @@ def test_a_look_that_finds_nothing_changes_only_what_is_counted_of_it(folder: Pa
             for minute in minutes
             if value(counted, key[0], minute, *key[1]) != value(made, key[0], minute, *key[1])
         }
+    assert len(names) > 50  # of windows, rules, files and the daemon itself
     assert different <= {"recsys_check_duration_seconds"}
