@@ -84,7 +84,8 @@ class Outcome:
     group, and `grew` is after how many minutes. `pages` and `tickets` count messages.
     `again` are alerts of which a page told more than once, sooner than those that stand are repeated; where
     the incident is a lasting one, tickets as well. Of such a one `stood` are the catching alerts that fired
-    when it ended. `aftermath` is None where the incident stays until the run ends, or nothing told of it.
+    when it ended, and `gap` the longest time between the first of them and its end in which none did, in
+    minutes. `aftermath` is None where the incident stays until the run ends, or nothing told of it.
     """
 
     job: Job
@@ -95,6 +96,7 @@ class Outcome:
     tickets: int
     again: tuple[str, ...] = ()
     stood: tuple[str, ...] = ()
+    gap: int = 0
     aftermath: Aftermath | None = None
     grew: int | None = None
 
@@ -145,6 +147,7 @@ def outcome(job: Job, verdict: Verdict) -> Outcome:
         len(messages) - len(pages),
         told_again(messages if job.lasting else pages, paces()),
         _stood(job, catching),
+        _gap(job, catching),
         _aftermath(job, fired, messages),
         None if grew is None else int(grew - job.begins.timestamp()) // MINUTE,
     )
@@ -181,6 +184,17 @@ def _stood(job: Job, catching: Sequence[Episode]) -> tuple[str, ...]:
         return ()
     over = int(job.over.timestamp())
     return tuple(dict.fromkeys(told(one.labels) for one in catching if one.fires(over)))
+
+
+def _gap(job: Job, catching: Sequence[Episode]) -> int:
+    if not job.lasting or job.over is None or not catching:
+        return 0
+    ordered, ends, longest = sorted(catching, key=lambda one: one.since), int(job.over.timestamp()), 0
+    over = ordered[0].since
+    for one in ordered:
+        longest = max(longest, min(one.since, ends) - over)
+        over = max(over, one.until or ends)
+    return max(longest, ends - over) // MINUTE
 
 
 def _of_hazards(job: Job, message: Message) -> bool:
@@ -275,6 +289,8 @@ def missed(outcomes: Sequence[Outcome]) -> Iterator[str]:
             yield f"{name}: told more than once, and too soon, of {', '.join(one.again)}"
         if one.job.lasting and not one.stood:
             yield f"{name}: when it ended, nothing that names it fired any more"
+        elif one.gap:
+            yield f"{name}: for {one.gap} minutes of it nothing that names it fired"
         if one.aftermath is not None:
             if still := [alert for alert in one.aftermath.still if not _is_of_days(one.job, alert)]:
                 yield f"{name}: when it was long over, {', '.join(still)} fired still"

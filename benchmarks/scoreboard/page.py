@@ -128,7 +128,7 @@ def _summary(found: Found) -> Iterator[str]:
         has_to = len(must) + sum(map(outcomes.has_to_be, failed))
         cells = (f"{size} incidents", len(runs) + len(failed), has_to, told, all_told, len(failed))
         yield f"| {' | '.join(map(str, cells))} |"
-    yield "\n| healthy | pages | tickets | most messages with tickets in seven days |"
+    yield "\n| healthy | pages | tickets | most of them in seven days |"
     yield "|---|---:|---:|---:|"
     weeks = sum(one.weeks for one in found.healthy)
     pages, tickets = (sum(getattr(one, name) for one in found.healthy) for name in ("pages", "tickets"))

@@ -198,7 +198,7 @@ def aftermath(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 def healthy(worlds: Sequence[Health], failed: Sequence[Job]) -> Iterator[str]:
     """The alerts of healthy days, by world and by name."""
-    yield "| world | weeks | pages | tickets | messages with tickets | most of them in seven days |"
+    yield "| world | weeks | pages | tickets | most of them in seven days | messages with tickets |"
     yield "|---|---:|---:|---:|---:|---:|"
     for one in worlds:
         cells = (
@@ -206,8 +206,8 @@ def healthy(worlds: Sequence[Health], failed: Sequence[Job]) -> Iterator[str]:
             f"{one.weeks:.1f}",
             one.pages,
             one.tickets,
-            len(one.sent),
             one.worst_week,
+            one.sent,
         )
         yield f"| {' | '.join(map(str, cells))} |"
     yield from (f"| {job.plan.world.seed} | failed | - | - | - | - |" for job in failed)

@@ -35,7 +35,8 @@ def test_healthy_alerts_are_counted_whether_or_not_a_message_tells_of_them() -> 
     found = health(HEALTHY, Verdict(HEALTHY.name, (first, page, watchdog, again), sent))
     assert found.weeks == (14 * 24 - 1) / (7 * 24)  # they begin when something has been shown
     assert found.fired == {("RecsysAnomaly", "ticket"): 2, ("RecsysLogStalled", "page"): 1}
-    assert (found.pages, found.tickets, found.sent, found.worst_week) == (1, 2, (5.0,), 1)
+    assert (found.pages, found.tickets, found.sent, found.worst_week) == (1, 2, 1, 2)
+    assert found.began == (first.since, again.since)
 
 
 @pytest.mark.parametrize(
@@ -78,5 +79,5 @@ def test_the_bar_of_healthy_days() -> None:
     loud = Health(HEALTHY, {("A", "page"): 2}, (0.0, 6.0 * DAY))
     assert list(missed([quiet, loud])) == [
         "healthy-seed-1: 2 of the alerts page",
-        "healthy-seed-1: 2 messages with tickets in seven days, one is allowed",
+        "healthy-seed-1: 2 tickets in seven days, one is allowed",
     ]

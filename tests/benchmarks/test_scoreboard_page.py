@@ -23,7 +23,7 @@ from monitor.simulate.world import World
 from tests.conftest import ROOT
 
 PLAN = Plan(World(), timedelta(days=14), timedelta(days=2))
-QUIET = Health(Job(PLAN), {("RecsysDrift", "ticket"): 1}, (0.0,))
+QUIET = Health(Job(PLAN), {("RecsysDrift", "ticket"): 1}, (0.0,), 1)
 BY_RULE, BY_BAND = "RecsysHardRuleViolated (rule=blacklist)", "RecsysAnomaly (cause=other)"
 MADE = page.Made("ran", "judged", ["prometheus 2"], "2026-03-01", 4, 1.25)
 ASKED_FOR = {"name", "logs", "rules", "experiments", "slices", "bands", "metrics.score_range"}

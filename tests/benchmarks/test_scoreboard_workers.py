@@ -12,7 +12,8 @@ import pytest
 
 from benchmarks.scoreboard import jobs, workers
 from benchmarks.scoreboard.jobs import LASTS, Job, Plan
-from benchmarks.scoreboard.play import hours
+from benchmarks.scoreboard.play import Operation, hours
+from benchmarks.scoreboard.watched import MINUTE
 from benchmarks.scoreboard.workers import done, seconds, work_on
 from monitor.simulate.simulation import Simulation
 from monitor.simulate.world import HOUR, World
@@ -113,6 +114,25 @@ def test_an_incident_that_lasts_is_restarted_in_its_middle_and_then_over(
     simulation, healthy = played[0][0], Simulation(job.plan.world)
     assert rows(simulation, over - HOUR) < rows(healthy, over - HOUR)
     assert rows(simulation, over) == rows(healthy, over)
+
+
+@pytest.mark.parametrize("name", ["history_full", "rule_file_broken"])
+def test_what_happens_to_the_monitor_itself_is_done_to_it(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[tuple[object, ...]] = []
+
+    def play(_: object, __: Simulation, begin: datetime, ___: datetime, act: Operation) -> list[datetime]:
+        done.append((name, *(act(MagicMock(), begin + minute * MINUTE) for minute in range(3))))
+        return []
+
+    monkeypatch.setattr(jobs, "_settle", lambda _log: None)
+    monkeypatch.setattr(jobs, "checkpoints", MagicMock())
+    monkeypatch.setattr(jobs, "Watched", MagicMock())
+    monkeypatch.setattr(jobs, "play", play)
+    monkeypatch.setattr("benchmarks.scoreboard.operations.event", MagicMock())
+    jobs.run(Job(PLANS[1], name, "large"), tmp_path, say=lambda _: None)
+    assert done == [(name, False, True, False)]
 
 
 def rows(simulation: Simulation, hour: datetime) -> int:
