@@ -38,6 +38,7 @@ def test_the_numbers_of_the_page_are_those_of_the_code():
         f"{100 * world.new_user_share:g} % of the requests",
         f"every seven days at {AT_HOUR:02d}:00",
         f"clicks and popularity move by {100 * LEAST:g} to {100 * MOST:g} %",
+        f"from one to the next by up to {200 * MOST:g} %",
         f"into {BUCKETS} buckets, logged as `{BUCKET}`",
         f"the second clicks {100 * world.arm_lift:g} % more",
         f"{ONLINE_ROWS:,} labelled rows an hour",
