@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
 
 from monitor.checks.anomalies import CAUSES
+from monitor.history.store import Store
 from monitor.metrics.catalogue import SPECS
+from monitor.service.tally import Tally
 from monitor.simulate.incidents.catalogue import INCIDENTS
 from monitor.simulate.incidents.describe import page
 from monitor.simulate.incidents.incident import SIZES, Caught, Moment
@@ -126,20 +130,26 @@ def test_sizes_rise_and_every_text_is_there():
     }
 
 
-def test_what_should_catch_is_an_alert_a_rule_or_a_cause_that_exists():
-    alerts, rules = set(), set()
+def test_what_should_catch_is_an_alert_a_rule_or_a_cause_that_exists(tmp_path: Path) -> None:
+    alerts: dict[str, str] = {}
+    rules: set[str] = set()
     for path in (ROOT / "rules" / "alerts").glob("*.yaml"):
         groups = yaml.safe_load(path.read_text("utf-8"))["groups"]
-        alerts |= {rule["alert"] for group in groups for rule in group["rules"]}
+        alerts |= {rule["alert"]: rule["expr"] for group in groups for rule in group["rules"]}
     for path in (ROOT / "rules" / "business").glob("*.yaml"):
         rules |= {one["meta"]["rule"] for one in yaml.safe_load(path.read_text("utf-8"))["expectations"]}
+    with Store.open(tmp_path / "history.sqlite") as store:
+        faults = {dict(labels).get("fault") for _, labels in Tally(store).over({})}
     for one in INCIDENTS.values():
         for caught in one.caught_by:
             assert caught.alert in alerts, one.name
+            kept = " ".join(re.findall(r"by \(([^)]*)\)", alerts[caught.alert]))
+            assert set(caught.labels) <= set(kept.replace(",", "").split()), one.name
             assert caught.rule is None or caught.rule in rules, one.name
             assert caught.cause is None or caught.cause in CAUSES, one.name
             assert caught.metric is None or caught.metric in SPECS, one.name
             assert caught.feature is None or caught.feature in WEIGHTS, one.name
+            assert caught.fault is None or caught.fault in faults, one.name
 
 
 def test_an_alert_is_the_one_meant_where_name_and_labels_are():
