@@ -9,6 +9,8 @@ import pytest
 
 from monitor.simulate.clicks import LONGEST_DELAY, MEAN_DELAY
 from monitor.simulate.lists import Lists, to_exposures
+from monitor.simulate.luck import click_luck
+from monitor.simulate.seasons import mood
 from monitor.simulate.simulation import Simulation
 from monitor.simulate.world import HOUR, Scene, World
 
@@ -126,6 +128,31 @@ def test_a_new_model_clicks_a_little_differently(simulation: Simulation, lists: 
     changes = abs(np.array(counts[1:]) / counts[0] - 1)
     assert (changes > 0.003).all()
     assert (changes < 0.045).all()
+
+
+def test_the_same_lists_are_clicked_more_gladly_in_some_scenes_than_in_others_beyond_luck() -> None:
+    world = replace(WORLD, scenes=tuple(Scene(f"scene {one}", 100.0) for one in range(24)))
+    simulation = Simulation(world)
+    lists, counts = simulation.lists(world.moment(18)), []
+    for scene in range(24):
+        counts.append(simulation.feedback(replace(lists, scenes=np.full_like(lists.scenes, scene))).num_rows)
+    beyond = np.log(counts) - np.log(click_luck(world, np.array([18]))[0])
+    assert 0.1 < beyond.std() < 0.22  # the luck of an hour is 0.025
+
+
+def test_the_same_lists_are_clicked_more_gladly_in_the_evening_than_in_the_morning(
+    simulation: Simulation,
+) -> None:
+    lists, clicks, meant = simulation.lists(WORLD.moment(18)), [], []
+    hour = HOUR // timedelta(microseconds=1)
+    for at in (9, 21):
+        hours = at + 24 * np.arange(6)
+        moved = [replace(lists, times=lists.times + (to - 18) * hour) for to in hours.tolist()]
+        clicks.append(sum(simulation.feedback(one).num_rows for one in moved))
+        meant.append(mood(np.array([at + 0.5]))[0] * click_luck(WORLD, hours)[:, 0].sum())
+    chance = np.hypot(*np.array(clicks) ** -0.5)
+    assert np.log(clicks[1] / clicks[0]) == pytest.approx(np.log(meant[1] / meant[0]), abs=4 * chance)
+    assert mood(np.array([21.5]))[0] / mood(np.array([9.5]))[0] > 1 + 6 * chance  # more than luck
 
 
 def test_an_item_that_is_not_there_is_not_clicked(simulation: Simulation, lists: Lists):

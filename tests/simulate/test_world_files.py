@@ -116,14 +116,18 @@ def test_a_deploy_loses_nine_of_ten_requests_of_two_minutes_and_nothing_else():
     assert counts[30:32].sum() / before[30:32].sum() == pytest.approx(0.1, abs=0.04)
 
 
-def test_the_files_of_a_late_hour_come_forty_minutes_later_and_those_behind_it_keep_the_order():
+@pytest.mark.parametrize("log", ["exposures", "feedback"])
+def test_the_files_of_a_late_hour_come_forty_minutes_later_and_those_behind_it_keep_the_order(
+    log: str,
+) -> None:
     hour = hours(is_late)[0]
-    late, plain = (of(Simulation(one).files(one.moment(hour)), "exposures") for one in (WORLD, PLAIN))
+    late, plain = (of(Simulation(one).files(one.moment(hour)), log) for one in (WORLD, PLAIN))
     first = {one.name: one.arrives for one in plain}
-    assert {one.arrives - first[one.name] for one in late if one.name in first} == {timedelta(minutes=40)}
-    behind = of(Simulation(WORLD).files(WORLD.moment(hour + 1)), "exposures")
-    assert behind[0].arrives == late[-1].arrives == WORLD.moment(hour + 1) + timedelta(minutes=40, seconds=5)
-    assert behind[-1].arrives == WORLD.moment(hour + 2) + timedelta(seconds=5)
+    assert {one.name for one in late} == set(first)
+    assert {one.arrives - first[one.name] for one in late} == {timedelta(minutes=40)}
+    behind = of(Simulation(WORLD).files(WORLD.moment(hour + 1)), log)
+    assert behind[0].arrives == late[3].arrives == WORLD.moment(hour + 1) + timedelta(minutes=40, seconds=5)
+    assert behind[3].arrives == WORLD.moment(hour + 2) + timedelta(seconds=5)
 
 
 def test_a_retried_file_is_cut_off_at_first_and_whole_under_the_same_name_later():
