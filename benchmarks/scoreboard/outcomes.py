@@ -187,7 +187,7 @@ def _stood(job: Job, catching: Sequence[Episode]) -> tuple[str, ...]:
 
 
 def _gap(job: Job, catching: Sequence[Episode]) -> int:
-    """Of an incident that lasts: the longest time in which nothing that names it fired any more, in minutes."""
+    """Of an incident that lasts: the longest time in which nothing that names it fired, in minutes."""
     if not job.lasting or job.over is None or not catching:
         return 0
     ordered, ends, longest = sorted(catching, key=lambda one: one.since), int(job.over.timestamp()), 0
