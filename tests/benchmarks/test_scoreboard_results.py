@@ -132,3 +132,8 @@ def test_the_page_is_that_of_the_verdicts_that_are_kept(tmp_path: Path) -> None:
     """Where this fails, `make docs` writes it anew; where runs are missing, `make scoreboard` does them."""
     text = results.again(target=tmp_path / "page.md")
     assert page.PAGE.read_text("utf-8") == text
+
+
+def test_the_verdicts_that_are_kept_meet_the_bar() -> None:
+    """Where this fails, the page says which run misses it, and how."""
+    assert "\n**The bar is met.**\n" in page.PAGE.read_text("utf-8")
