@@ -19,8 +19,8 @@ OPTIONS = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.driver.memory": "1g",
-    # Short jobs: neither the second compiler nor a parallel collector pays.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    # Small heaps: a parallel collector does not pay.
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
 }
 
 
