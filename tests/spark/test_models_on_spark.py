@@ -9,10 +9,11 @@ import pytest
 
 from tests.checks.model_world import write_world
 from tests.cli.conftest import run_monitor
+from tests.spark.conftest import OPTIONS
 
 pytestmark = pytest.mark.timeout(600)
 CONFIG = """\
-engine: {{kind: {kind}}}
+engine: {engine}
 recommenders:
   - name: shop
     window: 1h
@@ -28,8 +29,9 @@ def diagnosed(spark_is_here, tmp_path_factory):
     folder = tmp_path_factory.mktemp("world")
     write_world(folder / "samples", n=3000)
     found = {}
-    for kind in ("duckdb", "spark"):
-        (folder / f"{kind}.yaml").write_text(CONFIG.format(kind=kind))
+    engines = {"duckdb": {"kind": "duckdb"}, "spark": {"kind": "spark", "options": OPTIONS}}
+    for kind, engine in engines.items():
+        (folder / f"{kind}.yaml").write_text(CONFIG.format(engine=json.dumps(engine)))
         ran = run_monitor("diagnose", "-c", f"{kind}.yaml", "-f", "json", cwd=folder, timeout=500)
         assert (ran.code, "Traceback" in ran.err) == (1, False), ran.err
         results = json.loads(ran.out)
