@@ -54,6 +54,9 @@ bench-peers: .venv/installed ## the metrics that RecTools and Evidently have too
 bench-models: .venv/installed ## exact AUC beside argsort, features online against offline
 	$(BIN)/python -m benchmarks.models
 
+bench-diagnosis: .venv/installed ## are the causes of AUC gaps named right, and their shares?
+	$(BIN)/python -m benchmarks.diagnosis
+
 bench-rest: .venv/installed ## does the daemon's memory grow over two thousand windows?
 	$(BIN)/python -m benchmarks.rest
 
@@ -71,4 +74,4 @@ lock: ## choose the newest versions that fit and lock them with hashes
 		$(BIN)/uv pip compile - --constraint requirements.lock --generate-hashes --no-emit-index-url --no-emit-find-links \
 		--python-version 3.11 --custom-compile-command "make lock" --quiet --output-file requirements-spark.lock
 
-.PHONY: help setup run test lint fix docs bench bench-peers bench-models bench-rest bench-simulate scoreboard lock
+.PHONY: help setup run test lint fix docs bench bench-peers bench-models bench-diagnosis bench-rest bench-simulate scoreboard lock

@@ -13,14 +13,22 @@ def logs() -> Sequence[Panel]:
     return (
         graph(
             "Age of the logs",
-            "Time since the latest row seen in each log. A line that climbs for long is a log that stopped.",
-            [(f"time() - recsys_log_watermark_timestamp_seconds{OURS}", "{{recommender}} {{log}}")],
+            "Time since the latest row seen in each log, and the age at which a log counts as stalled, "
+            "where its pace is known.",
+            [
+                (f"time() - recsys_log_watermark_timestamp_seconds{OURS}", "{{recommender}} {{log}}"),
+                (f"recsys_log_stalled_after_seconds{OURS}", "{{recommender}} {{log}} stalled after"),
+            ],
             unit="s",
         ),
         graph(
-            "Skipped files",
-            "Files that could not be read; each is tried again.",
-            [(f"recsys_log_skipped_files{OURS}", "{{recommender}} {{log}}")],
+            "Unread files",
+            "Files that cannot be read, files whose rows were lost, and folders that cannot be listed.",
+            [
+                (f"recsys_log_skipped_files{OURS}", "{{recommender}} {{log}} skipped"),
+                (f"recsys_log_lost_files{OURS}", "{{recommender}} {{log}} lost"),
+                (f"recsys_log_listing_errors{OURS}", "{{recommender}} {{log}} not listed"),
+            ],
             unit="short",
         ),
         graph(

@@ -15,7 +15,20 @@ import typer
 from monitor import __version__
 from monitor.power import EPILOG as POWER_EPILOG
 from monitor.power import power
-from monitor.terminal import OK, USAGE, fail, guarded, note, out, printing, progress, say, span
+from monitor.terminal import (
+    OK,
+    USAGE,
+    claim_output,
+    fail,
+    guarded,
+    note,
+    out,
+    printing,
+    progress,
+    say,
+    span,
+    write,
+)
 
 EXIT_CODES = (
     "Exit codes: 0 all is well, 1 something is violated, 2 a wrong config or usage, "
@@ -55,8 +68,17 @@ class Format(StrEnum):
     JUNIT = "junit"
 
 
+class LogFormat(StrEnum):
+    """What `init` may be told about the format of a log."""
+
+    AUTO = "auto"
+    PARQUET = "parquet"
+    CSV = "csv"
+    JSON = "json"
+
+
 class Listing(StrEnum):
-    """How `diagnose` prints what it found."""
+    """How `diagnose` and `validate` print what they found."""
 
     TABLE = "table"
     JSON = "json"
@@ -81,7 +103,8 @@ def version(
 @app.command(
     epilog="Example: recsys-monitor run --config shop.yaml\n\n"
     "Stops within 10 s on SIGTERM. SIGHUP, or a POST to /-/reload, reads the config again. "
-    "Exit codes: 0 stopped, 2 a wrong config, an address in use, or a history that cannot be opened."
+    "Exit codes: 0 stopped, 2 a wrong config, an address or a state folder in use, or a history "
+    "that cannot be opened."
 )
 def run(config: ConfigPath) -> None:
     """Start the daemon: judge every window as it closes, serve the status page and /metrics."""
@@ -89,15 +112,18 @@ def run(config: ConfigPath) -> None:
 
 
 def _serve(path: Path) -> int:
+    claim_output()
     # The imports take seconds; a stop in that time is a clean one too, as process 1 of a container as well.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the config is about to be read anyway
     from monitor.config.load import load_config
     from monitor.service.daemon import Daemon
     from monitor.service.logging import configure
+    from monitor.service.state_folder import keep_private
 
-    logging = load_config(path).log
-    configure(logging.format, logging.level)
+    settings = load_config(path)
+    configure(settings.log.format, settings.log.level)
+    keep_private(settings.state)
     return Daemon(path).run(announce=say)
 
 
@@ -109,17 +135,18 @@ def check(
     only: Only = None,
     output: Annotated[Format, typer.Option("--format", "-f", help="How to print it.")] = Format.TABLE,
     everything: Annotated[
-        bool, typer.Option("--all", help="Show in the table also what is measured and judged by nobody.")
+        bool, typer.Option("--all", help="Also show metrics that are measured but not judged.")
     ] = False,
 ) -> None:
     """Judge windows once and exit with the verdict: for cron, Airflow and CI.
 
-    Without --from, every window from the first to the last row of the log. Between them, more than 1,000
-    windows in a row that hold nothing (one stray row of 1970 makes a gap of many years) are named on
-    standard error and make exit code 3, and are not judged one by one. Nothing is written to the history,
-    and a running daemon is not touched.
+    Without --from, it judges every window from the first to the last row of the log. A gap of more than 1,000
+    empty windows (one stray row of 1970 makes a gap of many years) is not judged window by window: it is
+    reported on standard error and makes exit code 3. Nothing is written to the history, and a running daemon
+    is not affected.
     """
     first, last = span(start, end)
+    claim_output()
     from monitor import commands
     from monitor.report import judged as report
     from monitor.report.table import print_table
@@ -128,9 +155,9 @@ def check(
     with printing():
         match output:
             case Format.JSON:
-                typer.echo(report.as_json(found))
+                write(report.as_json(found))
             case Format.JUNIT:
-                typer.echo(report.as_junit(found))
+                write(report.as_junit(found))
             case Format.TABLE:
                 print_table(found, out, everything=everything)
     sys.exit(code)
@@ -138,19 +165,44 @@ def check(
 
 @app.command(
     epilog="Example: recsys-monitor validate --config shop.yaml\n\n"
-    "Exit codes: 0 the config is good, 2 it is not. It does not look at the logs; `check` does."
+    "Exit codes: 0 the config is good, warnings included, 2 it has a problem."
 )
-def validate(config: ConfigPath) -> None:
-    """Read the config and every rule of it, and print all mistakes with their places."""
-    from monitor import commands
+def validate(
+    config: ConfigPath,
+    logs: Annotated[
+        bool,
+        typer.Option(
+            "--logs/--no-logs",
+            help="Also look at the log files; --no-logs where they are on another machine.",
+        ),
+    ] = True,
+    output: Annotated[Listing, typer.Option("--format", "-f", help="How to print it.")] = Listing.TABLE,
+) -> None:
+    """Check the config, its rules, and the logs that it names.
 
-    say(commands.validate(config))
+    It reads the newest and the oldest files of each log, never all of a large log, and prints how much it
+    read. It checks files, columns, values that cannot be read, times, how many actions join an exposure, how
+    many items are in the catalog, and whether the files have every column that the config names. It writes
+    nothing. A problem is printed with its place in the config and makes exit code 2. A warning does not.
+    """
+    claim_output()
+    from monitor import validating
+
+    found = validating.validate(config, with_logs=logs)
+    with printing():
+        if output is Listing.JSON:
+            write(validating.as_json(found))
+        else:
+            for line in validating.as_lines(config, found):
+                say(line)
+    if (problems := validating.problems_of(config, found)) is not None:
+        raise problems
 
 
 @app.command(
     epilog="Example: recsys-monitor init 'logs/exposures/*.parquet' --output shop.yaml\n\n"
-    "Exit codes: 0 the config works, 2 a column that it needs was not found (it is marked TODO in the file), "
-    "the log cannot be read, or the file is there already."
+    "Exit codes: 0 the config works, 2 a required column was not found (it is marked TODO in the file), "
+    "the log cannot be read, or the file exists already."
 )
 def init(
     log: Annotated[
@@ -163,36 +215,46 @@ def init(
     feedback: Annotated[
         list[str] | None,
         typer.Option(
-            "--feedback", metavar="LOG", help="What users did; else looked for beside the exposures."
+            "--feedback",
+            metavar="LOG",
+            help="The log of what users did. Default: searched for near the exposures.",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the file if it is there.")] = False,
+    kind: Annotated[
+        LogFormat,
+        typer.Option("--format", "-f", help="The format of the exposures; auto detects it from the files."),
+    ] = LogFormat.AUTO,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists.")] = False,
 ) -> None:
     """Look at a log and write a config for it, with a comment on every guess."""
+    claim_output()
     from monitor.config.init import write_config
 
     printed = str(output) == "-"
     if output.exists() and not force and not printed:
-        fail(f"{output} is there already; --force overwrites it, --output names another file")
+        fail(f"{output} exists already; --force overwrites it, --output names another file")
     with progress(0, "looking at the log"):
-        written = write_config(log, output.parent, feedback or ())
+        written = write_config(log, output.parent, feedback or (), kind)
     if printed:
         with printing():
-            typer.echo(written.text, nl=False)
+            write(written.text, newline=False)
     else:
         output.write_text(written.text, "utf-8")
     for sentence in written.notes:
-        note(f"skipped {sentence}")
+        note(sentence)
     for sentence in written.missing:
         note(f"TODO: {sentence}")
     if not printed:
-        say(f"wrote {output}; look through its comments, then: recsys-monitor check --config {output}")
+        if written.missing:
+            say(f"wrote {output}; resolve its TODOs, then: recsys-monitor validate --config {output}")
+        else:
+            say(f"wrote {output}; check its comments, then: recsys-monitor validate --config {output}")
     sys.exit(USAGE if written.missing else OK)
 
 
 @app.command(
     epilog="Example: recsys-monitor demo --folder /tmp/demo\n\n"
-    "Exit codes: 0 stopped, 2 the folder cannot be written, or the address is in use."
+    "Exit codes: 0 stopped, 2 the folder cannot be written, or the folder or the address is in use."
 )
 def demo(
     folder: Annotated[
@@ -217,8 +279,9 @@ def demo(
 
 @app.command(
     epilog="Example: recsys-monitor backfill --config shop.yaml --from 2026-01-01 --to 2026-02-01\n\n"
-    "Exit codes: 0 it is in the history, whatever the verdicts; 2 a wrong config or usage, or a history that "
-    "cannot be written; 3 the log holds no such window."
+    "Stop the daemon of this config first: the two would write the same history.\n\n"
+    "Exit codes: 0 the verdicts are in the history, whatever they say; 2 a wrong config or usage, a state "
+    "folder that a daemon uses, or a history that cannot be written; 3 the log holds no such window."
 )
 def backfill(
     config: ConfigPath,
@@ -226,8 +289,9 @@ def backfill(
     end: Annotated[str, typer.Option("--to", metavar="TIME", help="Up to this time (not included).")],
     only: Only = None,
 ) -> None:
-    """Judge the windows of a span into the history. Doing it twice changes nothing."""
+    """Judge the windows of a span and write the verdicts to the history. A second run changes nothing."""
     first, last = span(start, end)
+    claim_output()
     from monitor import commands
 
     sys.exit(commands.backfill(config, first, last, only))
@@ -242,7 +306,9 @@ def diagnose(
     config: ConfigPath,
     model: Annotated[
         str | None,
-        typer.Option("--model", "-m", metavar="MODEL", help="Only this model; else all that are judged."),
+        typer.Option(
+            "--model", "-m", metavar="MODEL", help="Only this model. Default: all models that are judged."
+        ),
     ] = None,
     only: Only = None,
     output: Annotated[
@@ -251,16 +317,17 @@ def diagnose(
 ) -> None:
     """Compare a model's AUC in training, test and service, and say why it falls.
 
-    It looks at the samples up to the newest online row, and writes nothing. A gap that is too large with
-    confidence is explained: each cause with the share of the gap that is its own, the features, what to do.
+    It reads the samples up to the newest online row, and writes nothing. If a gap is too large with its whole
+    interval, it prints each cause with its share of the gap, its features, and what to do.
     """
+    claim_output()
     from monitor.diagnosing import diagnose as diagnosed
     from monitor.report import diagnosis
 
     found, code = diagnosed(config, model, only)
     with printing():
         if output is Listing.JSON:
-            typer.echo(diagnosis.as_json(found))
+            write(diagnosis.as_json(found))
         else:
             diagnosis.print_diagnosis(found, out)
     sys.exit(code)
@@ -282,8 +349,9 @@ def history_export(
 ) -> None:
     """Print every kept result, one JSON object a line, in the shape of `check --format json`."""
     first, last = span(start, end)
+    claim_output()
     from monitor.exporting import export
 
     with printing():
         for line in export(config, first, last, only):
-            typer.echo(line)
+            write(line)

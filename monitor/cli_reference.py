@@ -67,7 +67,8 @@ def _is_argument(one: Any) -> bool:
 def _usage(one: Any) -> str:
     if _is_argument(one):
         return str(one.metavar)
-    shown = one.opts[0] + (f" {_value(one)}" if _value(one) else "")
+    flag = one.secondary_opts[0] if one.secondary_opts and one.default is True else one.opts[0]
+    shown = flag + (f" {_value(one)}" if _value(one) else "")
     return shown if one.required else f"[{shown}]"
 
 
@@ -84,7 +85,7 @@ def _value(one: Any) -> str:
 def _names(one: Any) -> str:
     if _is_argument(one):
         return f"`{one.metavar}`"
-    names = ", ".join(f"`{name}`" for name in sorted(one.opts, key=len, reverse=True))
+    names = ", ".join(f"`{name}`" for name in sorted([*one.opts, *one.secondary_opts], key=len, reverse=True))
     return f"{names} `{_value(one)}`".replace("|", "\\|") if _value(one) else names
 
 

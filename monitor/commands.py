@@ -9,17 +9,20 @@ from pathlib import Path
 from monitor.checks.judge import worst
 from monitor.checks.maintenance import covers
 from monitor.config.check import Checked
-from monitor.config.load import ConfigError, Problem, load_checked
+from monitor.config.load import ConfigError, load_checked
 from monitor.config.models import Config
 from monitor.exporting import check_name
+from monitor.history.errors import StoreError
 from monitor.history.plain import iso
 from monitor.history.store import Store
+from monitor.history.watched import WATCHING, watched_since
 from monitor.logs.log import Log
-from monitor.report.judged import Judged
+from monitor.report.judged import Judged, span_summary
 from monitor.results import Status, Window
 from monitor.service.once import OneOff, one_off
 from monitor.service.salt import install_salt
-from monitor.service.web_config import WebConfigError, load_web_config
+from monitor.service.state_folder import keep_private
+from monitor.service.state_lock import StateLock
 from monitor.terminal import NOT_JUDGED, OK, VIOLATED, note, progress, say
 
 MANY_WINDOWS = 1000
@@ -38,21 +41,6 @@ def load(path: Path, only: str | None = None) -> tuple[Config, list[Checked]]:
     return config, checked
 
 
-def validate(path: Path) -> str:
-    """What can be said of a good config; a wrong one ends the command."""
-    config, checked = load_checked(path)
-    problems = [problem for one in checked for problem in one.problems]
-    if config.server.web_config is not None:
-        try:
-            load_web_config(config.server.web_config)
-        except WebConfigError as exc:
-            problems += [Problem("server.web_config", line) for line in str(exc).splitlines()]
-    if problems:
-        raise ConfigError(path, problems)
-    rules = sum(len(one.rules) for one in checked)
-    return f"{path}: good; {len(config.recommenders)} recommender(s), {rules} rule(s)"
-
-
 def judge(path: Path, first: Moment, last: Moment, only: str | None) -> tuple[list[Judged], int]:
     """Every result of the windows that are asked for, and the exit code that they make."""
     config, checked = load(path, only)
@@ -66,7 +54,8 @@ def judge(path: Path, first: Moment, last: Moment, only: str | None) -> tuple[li
             if gaps or not windows:
                 statuses.add(Status.NO_DATA)
             with progress(len(windows), f"{name}: judging") as step:
-                for evaluation in judging.judge(windows, now):
+                since = _watched_since(config, name)
+                for evaluation in judging.judge(windows, now, watched_since=since):
                     window = evaluation.due.window
                     step(f"{name} {window.start:%Y-%m-%d %H:%M}")
                     for run in evaluation.runs:
@@ -80,16 +69,20 @@ def judge(path: Path, first: Moment, last: Moment, only: str | None) -> tuple[li
 def backfill(path: Path, first: Moment, last: Moment, only: str | None) -> int:
     """Judge the windows of a span into the history; the exit code."""
     config, checked = load(path, only)
+    keep_private(config.state)
     salt = install_salt(config.state)
     now = datetime.now(UTC)
     code = OK
-    with Store.open(config.history.location(config.state)) as store:
+    with StateLock(config.state), Store.open(config.history.location(config.state)) as store:
         for one in checked:
-            name, changed, judged = one.settings.name, 0, set[Window]()
+            name, changed = one.settings.name, 0
+            judged: list[Judged] = []
+            verdicts: dict[Window, set[Status]] = {}
             with one_off(config, one, salt, config.state) as judging:
                 windows, _ = _windows(judging, now, first, last)
+                since = store.watermarks(name).get(WATCHING)
                 with progress(len(windows), f"{name}: judging") as step:
-                    for evaluation in judging.judge(windows, now, for_history=True):
+                    for evaluation in judging.judge(windows, now, watched_since=since, for_history=True):
                         due = evaluation.due
                         step(f"{name} {due.window.start:%Y-%m-%d %H:%M}")
                         recorded = store.record_window(
@@ -98,11 +91,16 @@ def backfill(path: Path, first: Moment, last: Moment, only: str | None) -> int:
                             in_maintenance=covers(one.settings.maintenance, due.window),
                         )  # fmt: skip
                         changed += recorded.changed
-                        judged.add(due.window)
-            code = code if judged else NOT_JUDGED
-            say(f"{name}: judged {len(judged)} window(s), {changed} new or changed")
-            if waiting := len(windows) - len(judged):
-                note(f"{name}: the rows of {waiting} window(s) are still awaited; the daemon will judge them")
+                        for run in evaluation.runs:
+                            judged += [Judged(name, run.check, due.window, result) for result in run.results]
+                            verdict = run.status or worst(run.results)
+                            verdicts.setdefault(due.window, set()).add(verdict)
+            code = code if verdicts else NOT_JUDGED
+            say(f"{name}: judged {len(verdicts)} window(s), {changed} new or changed")
+            for line in span_summary(verdicts.values(), judged):
+                say(f"  {line}")
+            if waiting := len(windows) - len(verdicts):
+                note(f"{name}: {waiting} window(s) still wait for rows; the daemon will judge them")
     return code
 
 
@@ -117,10 +115,10 @@ def _windows(
     log = judging.evaluator.source.main
     if len(windows) > MANY_WINDOWS:
         note(f"{name}: {len(windows):,} windows to judge; --from and --to judge fewer")
-    elif not windows and log.watermark is not None:
-        note(f"{name}: no window lies there; the log reaches to {log.watermark:%Y-%m-%dT%H:%M:%SZ}")
-    elif not windows:
+    if log.watermark is None:
         note(f"{name}: the log holds no row{why_empty(log)}")
+    elif not windows:
+        note(f"{name}: the log has no window in this span; it ends at {log.watermark:%Y-%m-%dT%H:%M:%SZ}")
     if gaps:
         longest = max(gaps, key=lambda gap: gap.length)
         others = f" (and {len(gaps) - 1} more such gap(s))" if len(gaps) > 1 else ""
@@ -139,6 +137,15 @@ def why_empty(log: Log) -> str:
         one = log.skipped[0]
         return f": {len(log.skipped)} file(s) could not be read, such as {one.file.path}: {one.reason}"
     return "" if log.entries else f": no file matches {', '.join(log.settings.paths)}"
+
+
+def _watched_since(config: Config, name: str) -> datetime | None:
+    """When the daemon began to watch this recommender; None where it never did or no history can be read."""
+    try:
+        return watched_since(config.history.location(config.state), name)
+    except StoreError as error:
+        note(f"{name}: the history cannot be read; judged as if no daemon had watched the log: {error}")
+        return None
 
 
 def _salt(state: Path) -> str:

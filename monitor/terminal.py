@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import NoReturn
+from typing import IO, NoReturn, TextIO
 
 import typer
 from rich.console import Console
@@ -30,8 +30,38 @@ _FIRST_YEAR, _LAST_YEAR = 1970, 2200
 _DESCRIPTION_WIDTH = 50
 
 
+_claimed: list[TextIO] = []  # the stream of the results, once it is not `sys.stdout` any more
+
+
+def results() -> TextIO:
+    """The stream that results are written to: standard output."""
+    return _claimed[-1] if _claimed else sys.stdout
+
+
+def claim_output() -> None:
+    """Keep standard output for results: what a library or a child process prints goes to standard error.
+
+    Great Expectations prints some of its warnings, and a program that reads our JSON must not find them.
+    """
+    if _claimed or sys.stdout is None or sys.stderr is None:  # closed by the caller
+        return
+    sys.stdout.flush()
+    own = os.dup(sys.stdout.fileno())
+    _claimed.append(os.fdopen(own, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors))
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+
+
 class _Console(Console):
     """A console whose reader may go away, as `| head` does, without changing the exit code."""
+
+    @property
+    def file(self) -> IO[str]:
+        stream = sys.stderr if self.stderr else results()
+        return getattr(stream, "rich_proxied_file", stream)  # a progress bar puts itself in its place
+
+    @file.setter
+    def file(self, new: IO[str]) -> None:
+        raise NotImplementedError("the streams of a command are fixed")
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
@@ -45,8 +75,13 @@ out = _Console(highlight=False, emoji=False)
 def drop_output() -> None:
     """Send what is still to be printed nowhere."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+    os.dup2(nowhere, results().fileno())
     os.close(nowhere)
+
+
+def write(text: str, *, newline: bool = True) -> None:
+    """A result for a program, as it is."""
+    results().write(f"{text}\n" if newline else text)
 
 
 @contextmanager
@@ -54,7 +89,7 @@ def printing() -> Iterator[None]:
     """A block that prints; when the reader goes away, the rest of the block is left out."""
     try:
         yield
-        sys.stdout.flush()
+        results().flush()
     except BrokenPipeError:
         drop_output()
 
@@ -78,7 +113,7 @@ def fail(message: str, code: int = USAGE) -> NoReturn:
 @contextmanager
 def progress(total: int, text: str) -> Iterator[Callable[[str], None]]:
     """A bar on a terminal; nothing when standard error is piped. Call what it gives once a step."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield lambda _: None
         return
     count = (BarColumn(), MofNCompleteColumn()) if total else ()
@@ -152,6 +187,7 @@ def _sentence(exc: Exception) -> str | None:
             "monitor.history.errors.StoreError"
             | "monitor.service.web_config.WebConfigError"
             | "monitor.config.profile.CannotProfile"
+            | "monitor.service.state_lock.StateInUseError"
         ):
             return str(exc)
     if isinstance(exc, OSError) and exc.filename is not None:

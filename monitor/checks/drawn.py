@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from monitor.diagnosis.sample import Pairs, Sample
-from monitor.logs.columns import ITEM_ID, LABEL, REQUEST_ID, SAMPLES, SCORE, TS, TYPES, USER_ID
+from monitor.logs.columns import ITEM_ID, LABEL, REQUEST_ID, ROW_NUMBERS, SAMPLES, SCORE, TS, TYPES, USER_ID
 from monitor.metrics.feature_values import as_text, known
 from monitor.metrics.model_settings import ModelSettings
 from monitor.metrics.splits import judgeable
@@ -30,14 +30,17 @@ _KEY: Final = "__key_{}"
 def features_of(tables: Iterable[ir.Table | None], models: ModelSettings) -> tuple[str, ...]:
     """The features: those that the settings name, else every further column that nothing else names.
 
-    Of these only the ones that every table has and that hold numbers, truth values or text.
+    Of these only the ones that every table has and that hold numbers, truth values or text. The row numbers
+    that pandas writes beside a table are no feature, unless the settings name them.
     """
     present = [table for table in tables if table is not None]
     if not present:
         return ()
     first = present[0]
     taken = {*TYPES[SAMPLES], *models.by, *models.feature_times.values(), *models.pair_by}
-    wanted = models.features or [name for name in first.columns if name not in taken]
+    wanted = models.features or [
+        name for name in first.columns if name not in taken and not ROW_NUMBERS.fullmatch(name)
+    ]
     shared = [name for name in wanted if all(name in table.columns for table in present)]
     return tuple(name for name in shared if _is_value(first[name].type()))
 

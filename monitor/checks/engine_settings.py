@@ -35,7 +35,8 @@ class EngineSettings(Settings):
     )
     memory: Annotated[str, AfterValidator(_checked_memory)] = Field(
         "1GiB",
-        description="such as 512MiB or 2GiB; beyond it the embedded engine spills to the state folder",
+        description="such as 512MiB or 2GiB; above it the embedded engine writes to the state folder. "
+        "Rules in SQL may use the same amount in addition",
     )
     url: str = Field(
         "local[*]", description="Spark's master: local[4], spark://host:7077, yarn, k8s://https://host:443"

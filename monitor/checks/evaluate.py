@@ -13,11 +13,13 @@ from monitor.checks import experiment_arms, experiments, exposure, feedback, log
 from monitor.checks.assignments import Assignments
 from monitor.checks.exposure import MetricsCheck
 from monitor.checks.judge import apply_objectives, mark_late, worst
+from monitor.checks.lost_rows import as_late, with_violations
 from monitor.checks.models import ModelsCheck
 from monitor.checks.runtime import Runtime
 from monitor.checks.samples import Samples
 from monitor.checks.settings import RecommenderSettings
 from monitor.checks.tables import WindowTables, prepare
+from monitor.checks.unattributed import judge_unattributed
 from monitor.expectations.suites import LoadedRule
 from monitor.history.errors import StoreError
 from monitor.history.kept import KeptPairs
@@ -32,17 +34,14 @@ from monitor.results import Result, Status
 
 log = logging.getLogger(__name__)
 
-CHECKS = (
-    logs.NAME,
-    rules.NAME,
-    exposure.NAME,
-    experiments.NAME,
-    feedback.NAME,
-    experiment_arms.NAME,
-    models.NAME,
-)
+CHECKS_OF: dict[Part, tuple[str, ...]] = {
+    EXPOSURES: (logs.NAME, rules.NAME, exposure.NAME, experiments.NAME),
+    FEEDBACK: (feedback.NAME, experiment_arms.NAME),
+    SAMPLES: (models.NAME,),
+}
+CHECKS = tuple(name for names in CHECKS_OF.values() for name in names)
 MARKERS: dict[Part, str] = {EXPOSURES: logs.NAME, FEEDBACK: feedback.NAME, SAMPLES: models.NAME}
-"""Of each part of a window's judgement the check whose record says that it was done."""
+"""The check whose stored run marks each part of a window as judged."""
 
 
 @dataclass(slots=True)
@@ -80,8 +79,19 @@ class Evaluator:
         self._tables: WindowTables | None = None
         self._plans: dict[Part, Plans] = {part: Plans() for part in (EXPOSURES, FEEDBACK)}
 
-    def evaluate(self, runtime: Runtime, due: Due) -> Evaluation:
+    def keep(self, due: Due, before: Sequence[CheckRun]) -> Evaluation:
+        """What is said of a window that lost rows once it was judged; `before` is what it said until then."""
+        kept = as_late([run for run in before if run.check != logs.NAME], due.late or "")
+        if due.part == EXPOSURES:
+            now = logs.check_logs(self.source, due.window, self.settings.slices)
+            kept.insert(0, CheckRun(check=logs.NAME, results=now, status=worst(now)))
+        return Evaluation(due, kept)
+
+    def evaluate(self, runtime: Runtime, due: Due, before: Sequence[CheckRun] = ()) -> Evaluation:
         """Run every check on one window. A check that fails or takes too long does not stop the others.
+
+        `before` is what the history says of the window. A violation of it stays where the window cannot be
+        judged now.
 
         Raises duckdb.InterruptException where the runtime was interrupted from outside, and StoreError where
         what later windows need of this one cannot be kept; then the window is not judged.
@@ -95,6 +105,7 @@ class Evaluator:
             self._remember(runtime, due)
         finally:
             self._release(runtime)
+        evaluation.runs = with_violations(evaluation.runs, before, lost=due.lost)
         return evaluation
 
     def _checks(
@@ -118,8 +129,14 @@ class Evaluator:
         objectives = [one for one in settings.objectives if one.metric in names]
 
         def check_metrics() -> list[Result]:
-            found = metrics.run(self._prepared(runtime, due))
-            return apply_objectives(found, objectives, settings.metrics)
+            tables = self._prepared(runtime, due)
+            found = apply_objectives(metrics.run(tables), objectives, settings.metrics)
+            if due.part != FEEDBACK or due.late:  # of an incomplete window any action may still find its list
+                return found
+            around = self.parts.span(due.window, due.part)
+            return judge_unattributed(
+                found, settings, runtime.engine, self.source, tables, due.window, around
+            )
 
         def metrics_failed(why: str) -> list[Result]:
             # What was measured before the failure is judged too: unjudged, it would end a violation. Where
@@ -179,7 +196,8 @@ class Evaluator:
             log.exception("%s: check %s of %s failed", self.settings.name, name, due.window.start)
             outcome, results = "error", failed(readable(exc))
         if due.late and name != logs.NAME:
-            results = mark_late(results, due.late)
+            joined = due.part == FEEDBACK or (due.part == SAMPLES and self.parts.joined)
+            results = mark_late(results, due.late, a_sample=not joined)
         status = worst(results)
         if outcome != "ok" and status is not Status.VIOLATED:
             status = Status.ERROR  # however much of it was done

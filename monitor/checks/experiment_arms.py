@@ -17,6 +17,7 @@ from monitor.logs.columns import ARM
 from monitor.logs.engine import Engine
 from monitor.logs.source import Source
 from monitor.metrics import experiment_specs as specs
+from monitor.metrics.business import rate_interval
 from monitor.metrics.experiment_settings import ArmMetric, ExperimentSettings
 from monitor.metrics.experiments import SHOWN, USERS, arm_sums, by_user, mixed
 from monitor.metrics.family import Maker
@@ -26,7 +27,6 @@ from monitor.statistics.effects import (
     Difference,
     Moments,
     RatioSums,
-    ratio_delta,
     ratio_difference,
     welch,
 )
@@ -119,8 +119,7 @@ def _of_arm(name: ArmMetric, maker: Maker, row: Row, number: int) -> Result:
     shown = row[SHOWN]
     if not shown:
         return maker.undefined("no item was shown to the users of the arm", users)
-    found = ratio_delta(_ratio(row, number))
-    return maker.value(row[f"n_{number}"] / shown, users, found and found.interval)
+    return maker.value(row[f"n_{number}"] / shown, users, rate_interval(_ratio(row, number)))
 
 
 def _compared(

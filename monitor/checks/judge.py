@@ -87,21 +87,35 @@ def _judge(result: Result, objective: Objective) -> Result:
     return replace(held, status=Status.VIOLATED, detail=detail)
 
 
-def mark_late(results: Iterable[Result], why: str) -> list[Result]:
+def mark_late(results: Iterable[Result], why: str, *, a_sample: bool = True) -> list[Result]:
     """What the results of a window say whose data is not known to be complete.
 
-    A violation of a rule that allows none was seen and has happened, however much is missing; so it stays.
-    Everything else rests on the missing rows too and is `late`, with the value that was measured so far.
+    A violation that the rows so far prove stays: of a rule that allows none, one row is enough; of a rule or
+    an objective with a threshold, the whole interval must lie beyond it. Everything else rests on the missing
+    rows too and is `late`, with the value that was measured so far. So is a violated count without an
+    interval: more rows would make it larger.
+
+    Args:
+        results: of the window.
+        why: what is missing.
+        a_sample: the rows so far are like the missing ones. Not so where two logs are joined: a list whose
+            actions are missing looks like one that nobody acted on, so that no objective is proven.
     """
-    return [_late(result, why) for result in results]
+    return [_late(result, why, a_sample=a_sample) for result in results]
 
 
-def _late(result: Result, why: str) -> Result:
+def _late(result: Result, why: str, *, a_sample: bool) -> Result:
     if result.status is Status.ERROR or (result.metric == RULE and result.status is Status.UNDEFINED):
         return result  # more rows would not make a rule apply
-    if result.status is Status.VIOLATED and result.metric == RULE and not result.threshold:
+    if result.status is Status.VIOLATED and _is_proven(result, a_sample=a_sample):
         return replace(result, detail=f"{result.detail}; the window is not complete: {why}".lstrip("; "))
     return replace(result, status=Status.LATE, detail=why)
+
+
+def _is_proven(result: Result, *, a_sample: bool) -> bool:
+    if result.metric == RULE and not result.threshold:
+        return True
+    return a_sample and result.threshold is not None and result.lower is not None
 
 
 _WORST_FIRST = (Status.VIOLATED, Status.ERROR, Status.LATE, Status.NO_DATA, Status.OK)
@@ -112,12 +126,14 @@ def worst(results: Iterable[Result]) -> Status:
 
     A metric without an objective is judged by nobody: that it has no value today (no history yet,
     one user only) says nothing about the recommender. That it failed to run does, of a slice only where
-    the slice has an objective.
+    the slice has an objective. That it is late does too: the whole window is late then.
     """
     judged = {
         result.status
         for result in results
-        if is_judged(result) or (result.status is Status.ERROR and "dimension" not in result.labels)
+        if is_judged(result)
+        or result.status is Status.LATE
+        or (result.status is Status.ERROR and "dimension" not in result.labels)
     }
     return next((status for status in _WORST_FIRST if status in judged), Status.OK)
 

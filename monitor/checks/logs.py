@@ -18,7 +18,7 @@ def check_logs(source: Source, window: Window, slices: SliceSettings) -> list[Re
     """Rows, skipped files and bad values of each log in a window.
 
     - `log_rows`: rows of the window; `no_data` where there is none (exposures only: feedback may be
-      rare, and a catalog has no windows).
+      rare, and a catalog has no windows), `late` where rows that were read once cannot be read any more.
     - `log_skipped_files`: files that could not be read and were written since the window began (of a
       catalog: at any time);
       `error` where there is one, since what they hold is not judged. The same rows delivered twice
@@ -46,15 +46,16 @@ def _of(log: Log, window: Window) -> Iterator[Result]:
         return
     if log.has_windows:
         rows = log.rows(window)
+        lost = log.lost(window)
         empty = rows == 0 and log.is_required
         yield Result(
             metric="log_rows",
             labels=labels,
-            status=Status.NO_DATA if empty else Status.OK,
+            status=Status.LATE if lost else Status.NO_DATA if empty else Status.OK,
             definition=DEFINITION,
             value=float(rows),
             samples=rows,
-            detail=_why_empty(log) if empty else "",
+            detail=lost or (_why_empty(log) if empty else ""),
         )
         yield Result(
             metric="log_bad_values",

@@ -69,11 +69,12 @@ def _drawn(rows: Rows, split: str, model: str, settings: RecommenderSettings) ->
 
 
 def _pairs(rows: Rows, model: str, settings: RecommenderSettings) -> Pairs | None:
-    if rows.online is None or rows.offline is None:
+    offline = rows.offline_of(model)
+    if rows.online is None or offline is None:
         return None
     online = rows.online.filter(rows.online[MODEL] == model)
-    features = features_of((online, rows.offline), settings.models)
-    return draw_pairs(online, rows.offline, features, settings.models)
+    features = features_of((online, offline), settings.models)
+    return draw_pairs(online, offline, features, settings.models)
 
 
 def _result(

@@ -47,7 +47,7 @@ def features_in_service(
     if known:
         served = _with(online, [one.feature for one in known])
         yield from distance_results(_compared(known, served, models.budget), metrics, models, model)
-    yield from skew_results(_skew(online, rows.offline, settings), metrics, models, model)
+    yield from skew_results(_skew(online, rows.offline_of(model), settings), metrics, models, model)
 
 
 def _compared(known: Sequence[FeatureProfile], online: ir.Table, most: int) -> list[Comparison]:

@@ -74,7 +74,11 @@ def prepared(rule: LoadedRule, present: Mapping[str, str], tables: RuleTables) -
     path = rule.kwargs.get("list_path")
     if isinstance(path, str):
         try:
-            version = FILES.read(path, getattr(rule.expectation, "list_column", "item_id")).version
+            version = FILES.read(
+                path,
+                getattr(rule.expectation, "list_column", "item_id"),
+                allow_empty=getattr(rule.expectation, "allow_empty", False),
+            ).version
         except ListFileError as error:
             raise CannotRun(str(error)) from error
         changes["list_version"] = version

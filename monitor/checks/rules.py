@@ -68,6 +68,7 @@ def check_rules(
     try:
         return judge(rule_engine, rules, made, rows=rows, salt=salt, seconds=seconds)
     finally:
+        rule_engine.release()
         own = [name for name in tables.made if name.startswith(_OWN)]
         engine.drop(*own)  # at once: a day's pairs are large, and the metrics need the room
         tables.made[:] = [name for name in tables.made if name not in own]
@@ -90,6 +91,9 @@ def make_tables(engine: Engine, rules: Sequence[LoadedRule], tables: WindowTable
         asked.add("catalog")
     if "catalog" in asked and tables.catalog is None:
         result.missing["catalog"] = "this recommender has no catalog, or it could not be read"
+    elif "catalog" in asked and tables.catalog is not None and _is_empty(tables.catalog):
+        # Nothing is off the shelf of an empty catalog, so a rule on it would be ok whatever is shown.
+        result.missing["catalog"] = "the catalog is empty: its files hold no item"
     if "feedback" in asked and tables.feedback is None:
         result.missing["feedback"] = "this recommender has no feedback log"
     builders: dict[str, Callable[[], Any]] = {
@@ -110,6 +114,10 @@ def make_tables(engine: Engine, rules: Sequence[LoadedRule], tables: WindowTable
         except Exception as error:
             result.missing[name] = f"the table could not be made: {shorten(str(error))}"
     return result
+
+
+def _is_empty(table: ir.Table) -> bool:
+    return not table.limit(1).count().to_pyarrow().as_py()
 
 
 def _named(engine: Engine, name: str, table: ir.Table, made: list[str]) -> str:

@@ -59,6 +59,17 @@ class Rows:
         """All rows that were joined offline; None where there is none."""
         return self._make_offline()
 
+    def offline_of(self, model: str) -> ir.Table | None:
+        """The offline rows that online rows of this model are paired with.
+
+        Two models may score the same request, each with features of its own. Offline rows without a model
+        belong to every model, and a model without a name takes them all.
+        """
+        rows = self.offline
+        if rows is None or model == NO_MODEL:
+            return rows
+        return rows.filter(rows[c.MODEL].isin((model, NO_MODEL)))
+
 
 class Samples:
     """Reads the samples of one recommender. Which splits a file holds is asked once a file."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import duckdb
 import ibis
@@ -21,7 +22,7 @@ from monitor.checks.settings import (
     SliceSettings,
     sliced_column,
 )
-from monitor.logs.columns import CATALOG, CREATED_AT, EXPOSURES, ITEM_ID, TS, USER_ID, USERS
+from monitor.logs.columns import CATALOG, CREATED_AT, EXPOSURES, ITEM_ID, POSITION, TS, USER_ID, USERS
 from monitor.metrics.shared import EXPOSURES as COUNT
 from monitor.metrics.shared import Shared
 from monitor.results import Window
@@ -33,6 +34,7 @@ _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _HEAD, _TORSO = 50, 90  # per cent of the history's exposures
 _ID, _VALUE = "__slice_id", "__slice_value"
 
+Order = Literal["rows", "rows_then_number", "number"]
 Text = Callable[[ir.Value], ir.Value]
 LoadUsers = Callable[[Sequence[str]], ir.Table | None]
 
@@ -41,13 +43,15 @@ LoadUsers = Callable[[Sequence[str]], ir.Table | None]
 class _Dimension:
     """Where the value of a row is found: by its id in `lookup`, which has no id twice, else by `otherwise`.
 
-    `values` is how many there can be at most, where that is known beforehand.
+    `values` is how many there can be at most, where that is known beforehand. `order` says
+    which keep their name where there are too many.
     """
 
     otherwise: Callable[[ir.Table], ir.Value]
     lookup: ir.Table | None = None
     on: str = ""
     values: int | None = None
+    order: Order = "rows"
 
     def added(self, rows: ir.Table, name: str, text: Text) -> ir.Table:
         """The rows with their value, as `text` writes it, in a column of this name."""
@@ -138,10 +142,10 @@ def _names(found: _Dimension, rows: ir.Table, budget: int) -> Text:
     if found.values is not None and found.values <= budget:
         return lambda value: value.fill_null(NONE)
     values = found.added(rows, _VALUE, lambda value: value).select(_VALUE)
-    return value_names(values.group_by(_VALUE).aggregate(n=values.count()), budget)
+    return value_names(values.group_by(_VALUE).aggregate(n=values.count()), budget, found.order)
 
 
-def value_names(counts: ir.Table, budget: int) -> Text:
+def value_names(counts: ir.Table, budget: int, order: Order = "rows") -> Text:
     """How values are written: those with most rows as they are, up to the budget; the rest as `other`.
 
     A value of the log that has the name of a bucket is put in quotes, and so is one that looks like that.
@@ -149,9 +153,13 @@ def value_names(counts: ir.Table, budget: int) -> Text:
     Args:
         counts: a value, text or null, in the first column, and its number of rows `n`.
         budget: so many values keep their name.
+        order: `rows`, most rows first, ties in order of the text; `rows_then_number`, ties in order of the
+            whole numbers that they are; `number`, the smallest numbers first, however many rows they have.
     """
     name = counts.columns[0]
-    largest = counts.order_by(ibis.desc("n"), name).limit(budget + 1)
+    number = counts[name].cast("float64").asc(nulls_first=False) if order != "rows" else counts[name]
+    by = [number] if order == "number" else [ibis.desc("n"), number]
+    largest = counts.order_by(*by).limit(budget + 1)
     names: list[str | None] = [row[name] for row in largest.to_pyarrow().to_pylist()]
     every, names = len(names) <= budget, names[:budget]
     quoted = {name: f'"{name}"' for name in names if name and name.strip('"') in (OTHER, NONE)}
@@ -183,7 +191,9 @@ def _nothing(_rows: ir.Table) -> ir.Value:
 
 def _of_exposures(rows: ir.Table, column: str, known: frozenset[str]) -> _Dimension | None:
     if column in rows.columns:
-        return _Dimension(lambda table: text_of(table[column]))
+        whole = rows[column].type().is_integer()
+        order: Order = "number" if whole and column == POSITION else "rows_then_number" if whole else "rows"
+        return _Dimension(lambda table: text_of(table[column]), order=order)
     return _Dimension(_nothing, values=1) if column in known else None
 
 

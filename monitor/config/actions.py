@@ -6,48 +6,28 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
+import ibis
 import ibis.expr.types as ir
 
-from monitor.config.profile import TABLE
-from monitor.config.synonyms import plain
+from monitor.config.offsets import is_zone
+from monitor.config.synonyms import EVENT_GRADES, NOT_ACTIONS, plain
 from monitor.logs import columns as c
-from monitor.logs.canonical import canonical
+from monitor.logs.canonical import canonical, only
 from monitor.logs.engine import Engine
 from monitor.logs.settings import LogSettings
+from monitor.metrics.settings import MetricSettings
+from monitor.metrics.time_shift import JoiningShift, joining_shift
+from monitor.settings import parse_duration
 
 MOST_EVENTS: Final = 10
 LONGEST_NAME: Final = 60  # of an event, in the settings
 FEWEST_DELAYS: Final = 20
 WITHIN: Final = 0.95
+SPANS: Final = tuple(
+    map(parse_duration, ("30m", "1h", "2h", "4h", "8h", "12h", "1d", "2d", "3d", "7d", "14d"))
+)
 _SKEW: Final = timedelta(minutes=5)
-
-# The first that a word of the name is among; what a team's own events mean, only the team knows.
-_GRADES: Final[tuple[tuple[int, str, tuple[str, ...]], ...]] = (
-    (0, "not liked, or taken back", (
-        "dislike", "disliked", "unlike", "hide", "hidden", "skip", "skipped", "remove", "removed", "dismiss",
-        "dismissed", "report", "block", "unfollow", "unsubscribe", "return", "returned", "refund", "refunded",
-        "cancel", "cancelled", "canceled", "uninstall", "downvote", "negative",
-    )),
-    (3, "bought", (
-        "buy", "bought", "purchase", "purchased", "order", "ordered", "checkout", "pay", "paid", "payment",
-        "transaction", "sale", "sold", "subscribe", "subscribed", "book", "booked", "booking", "convert",
-        "converted", "conversion", "rent", "rented",
-    )),
-    (2, "put aside or liked", (
-        "cart", "basket", "bag", "like", "liked", "love", "loved", "fav", "favorite", "favourite", "wishlist",
-        "save", "saved", "bookmark", "bookmarked", "share", "shared", "follow", "followed", "heart", "upvote",
-        "install", "installed", "download", "downloaded",
-    )),
-    (1, "a click", (
-        "click", "clicked", "clicks", "tap", "tapped", "view", "viewed", "open", "opened", "visit", "visited",
-        "play", "played", "watch", "watched", "read", "listen", "listened", "stream", "streamed", "detail",
-        "select", "selected",
-    )),
-)  # fmt: skip
-_NO_ACTION: Final = (
-    "impression", "impressions", "exposure", "exposed", "show", "shown", "display", "displayed", "serve",
-    "served", "render", "rendered", "viewport", "scroll", "scrolled",
-)  # fmt: skip
+_TABLE: Final = "sample_actions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +37,7 @@ class Delays:
     n: int
     typical: timedelta
     before: float  # the share of the actions that come well before their list
+    within: tuple[float, ...]  # the share that comes within each of `SPANS`
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,43 +47,58 @@ class Actions:
     total: int
     events: tuple[tuple[str, int], ...]
     delays: Delays | None = None
+    shift: JoiningShift | None = None
 
 
 def grade(event: str) -> tuple[int | None, str]:
     """A guess at how much an event says for its item, by its name, and why; None where it is no action.
 
     >>> grade("add_to_cart"), grade("removeFromCart")
-    ((2, 'put aside or liked'), (0, 'not liked, or taken back'))
+    ((2, 'saved for later or liked'), (0, 'disliked, or undone'))
     >>> grade("Order placed")[0], grade("42"), grade("impression")[0]
     (3, (1, 'its name does not say what it means'), None)
     """
     words = set(plain(event).split("_"))
-    for number, meaning, names in _GRADES:
+    for number, meaning, names in EVENT_GRADES:
         if words & set(names):
             return number, meaning
-    if words & set(_NO_ACTION):
+    if words & NOT_ACTIONS:
         return None, "what was shown is no action"
     return 1, "its name does not say what it means"
 
 
-def look_at_actions(engine: Engine, settings: LogSettings, shown: ir.Table | None, complete: bool) -> Actions:
+def look_at_actions(
+    engine: Engine, sample: str, settings: LogSettings, shown: ir.Table | None, complete: bool
+) -> Actions:
     """Measure the sampled rows of a feedback log.
+
+    Where another time zone would make most actions join, the delays are those of the corrected times.
 
     Args:
         engine: has the feedback's sample.
+        sample: its table.
         settings: how to read it.
         shown: the sampled exposures as they are read, None where they cannot be.
         complete: whether both samples are their whole logs. Where they are not, an action without a request
             id might be taken for one of an older list.
     """
-    rows = engine.create(f"{TABLE}_actions", canonical(engine.backend.table(TABLE), c.FEEDBACK, settings, {}))
+    read = only(canonical(engine.backend.table(sample), c.FEEDBACK, settings, {}), settings)
+    rows = engine.create(_TABLE, read)
     named = rows.filter(rows[c.EVENT].notnull())
     counted = named.group_by(c.EVENT).aggregate(n=named.count())
     counted = counted.order_by(counted.n.desc(), counted[c.EVENT]).execute()
     events = tuple((str(one[c.EVENT]), int(one["n"])) for one in counted.to_dict("records"))
     judged = rows.filter(rows[c.EVENT].isin([name for name, _ in events if grade(name)[0] is not None]))
-    delays = None if shown is None else _delays(judged, shown, complete)
-    return Actions(sum(count for _, count in events), events, delays)
+    total = sum(count for _, count in events)
+    if shown is None:
+        return Actions(total, events)
+    shift = joining_shift(shown, judged, MetricSettings().attribution)
+    if shift is not None and shift.helps and shift.actions >= FEWEST_DELAYS and is_zone(shift.shift):
+        moved = judged[c.TS] + ibis.interval(seconds=int(shift.shift.total_seconds()))
+        judged = judged.mutate(**{c.TS: moved})
+    else:
+        shift = None
+    return Actions(total, events, _delays(judged, shown, complete), shift)
 
 
 def _delays(actions: ir.Table, shown: ir.Table, complete: bool) -> Delays | None:
@@ -123,11 +119,15 @@ def _measure(actions: ir.Table, shown: ir.Table, keys: list[str], *, latest: boo
         found = acted.join(lists.aggregate(by=keys, shown_at=lists.shown_at.min()), keys)
     late = found.select(seconds=found.acted_at.epoch_seconds() - found.shown_at.epoch_seconds())
     before = (late.seconds < -_SKEW.total_seconds()).mean()
-    row = late.aggregate(n=late.count(), typical=late.seconds.quantile(WITHIN), before=before)
+    within = {
+        f"within_{place}": (late.seconds <= span.total_seconds()).mean() for place, span in enumerate(SPANS)
+    }
+    row = late.aggregate(n=late.count(), typical=late.seconds.quantile(WITHIN), before=before, **within)
     one = row.execute().iloc[0]
     if one["n"] < FEWEST_DELAYS:
         return None
-    return Delays(int(one["n"]), timedelta(seconds=float(one["typical"])), float(one["before"]))
+    return Delays(int(one["n"]), timedelta(seconds=float(one["typical"])), float(one["before"]),
+                  tuple(float(one[name]) for name in within))  # fmt: skip
 
 
 def _keyed(rows: ir.Table, keys: list[str], moment: str) -> ir.Table:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
+from fsspec import available_protocols
+
 from monitor.checks.settings import RecommenderSettings
 from monitor.config.check_bands import check_bands
 from monitor.config.check_engine import check_engine
@@ -21,6 +23,8 @@ from monitor.expectations.suites import LoadedRule, SuiteErrors, load_rules
 from monitor.logs.columns import CATALOG, FEEDBACK, REQUIRED
 from monitor.metrics.update_rate import UPDATE_RATE
 
+TODO = "TODO"
+"""What `init` writes in place of a column that it did not find."""
 _MOST_WINDOWS = 400
 _MOST_CATCH_UP = 10_000
 _LONGEST_CATCH_UP = timedelta(days=3650)
@@ -59,7 +63,7 @@ def _check(config: Config, place: int, folder: Path) -> Checked:
     ]
     rules: tuple[LoadedRule, ...] = ()
     try:
-        rules = load_rules(settings.rules, folder, f"{where}.rules")
+        rules = load_rules(settings.rules, folder, f"{where}.rules", dialect=config.engine.kind)
     except SuiteErrors as exc:
         problems += [
             Problem(one.source or f"{where}.rules", one.message if one.place == one.source else str(one))
@@ -85,14 +89,36 @@ def _times(where: str, settings: RecommenderSettings, retention: timedelta) -> I
         return
     if settings.every < timedelta(seconds=1):
         yield Problem(f"{where}.every", "must be at least 1s")
+    for name, log in settings.logs.named().items():
+        if log.stalled_after is not None and log.stalled_after < 2 * settings.every:
+            yield Problem(
+                f"{where}.logs.{name}.stalled_after",
+                f"must be at least twice `every` ({show_duration(settings.every)}): "
+                "new rows are only seen when the log is looked at",
+            )
     if settings.deadline < timedelta(seconds=1):
         yield Problem(f"{where}.deadline", "must be at least 1s")
     if settings.max_wait < settings.lateness:
+        if "max_wait" in settings.model_fields_set:
+            shorter = f"is shorter than lateness ({show_duration(settings.lateness)})"
+            yield Problem(f"{where}.max_wait", f"{shorter}, so every window would be late")
+        else:
+            default = f"is longer than max_wait (by default {show_duration(settings.max_wait)})"
+            yield Problem(f"{where}.lateness", f"{default}, so every window would be late; set max_wait too")
+    yield from _reaches(where, settings, retention)
+    too_far = settings.metrics.attribution > _MOST_WINDOWS * settings.window
+    if too_far and settings.logs.feedback is not None:
         yield Problem(
-            f"{where}.max_wait",
-            f"is shorter than lateness ({show_duration(settings.lateness)}), so every window would be late",
+            f"{where}.metrics.attribution",
+            f"covers more than {_MOST_WINDOWS} windows of {show_duration(settings.window)}, and every window "
+            "would read all of them again; make the window longer",
         )
-    if settings.window > retention:
+
+
+def _reaches(where: str, settings: RecommenderSettings, retention: timedelta) -> Iterator[Problem]:
+    """What the window's length does not fit to; a default is never called the mistake, nobody wrote it."""
+    too_long = settings.window > retention
+    if too_long:
         yield Problem(
             f"{where}.window",
             f"is longer than the history is kept (history.retention, {show_duration(retention)})",
@@ -100,32 +126,43 @@ def _times(where: str, settings: RecommenderSettings, retention: timedelta) -> I
     if settings.catch_up > _MOST_CATCH_UP:
         yield Problem(f"{where}.catch_up", f"must be at most {_MOST_CATCH_UP}; `backfill` does longer spans")
     elif settings.catch_up * settings.window > _LONGEST_CATCH_UP:
-        yield Problem(
-            f"{where}.catch_up",
-            f"reaches back {show_duration(settings.catch_up * settings.window)}; 10 years at most",
-        )
+        back = f"reaches back {show_duration(settings.catch_up * settings.window)}; at most 10 years"
+        if "catch_up" in settings.model_fields_set:
+            yield Problem(f"{where}.catch_up", back)
+        elif not too_long:
+            default = f"catch_up (by default {settings.catch_up} windows) {back}"
+            yield Problem(f"{where}.window", f"is so long that {default}; set catch_up lower")
     if settings.metrics.history < settings.window:
-        yield Problem(
-            f"{where}.metrics.history",
-            f"is shorter than the window ({show_duration(settings.window)}); it remembers whole windows",
-        )
-    too_far = settings.metrics.attribution > _MOST_WINDOWS * settings.window
-    if too_far and settings.logs.feedback is not None:
-        yield Problem(
-            f"{where}.metrics.attribution",
-            f"reaches over more than {_MOST_WINDOWS} windows of {show_duration(settings.window)}, each of "
-            "which would be read again for every one of them; make the window longer",
-        )
+        if "history" in settings.metrics.model_fields_set:
+            shorter = f"is shorter than the window ({show_duration(settings.window)})"
+            yield Problem(f"{where}.metrics.history", f"{shorter}; it remembers whole windows")
+        elif not too_long:
+            default = f"is longer than metrics.history (by default {show_duration(settings.metrics.history)})"
+            needed = f"set metrics.history to at least {show_duration(settings.window)}"
+            yield Problem(f"{where}.window", f"{default}, which remembers whole windows; {needed}")
 
 
 def _logs(where: str, settings: RecommenderSettings) -> Iterator[Problem]:
-    """A required column that was probably meant, and misspelt; any other name is a further column."""
+    """A path of no known protocol, a column that is still to be filled in, or whose name was misspelt."""
     for name, log in settings.logs.named().items():
-        for ours in log.columns:
+        for path in log.paths:
+            yield from _protocol(f"{where}.logs.{name}.path", path)
+        for ours, theirs in log.columns.items():
+            if theirs == TODO:
+                text = f"is still {TODO}; write the log's own name of this column, or delete the line"
+                yield Problem(f"{where}.logs.{name}.columns.{ours}", text)
             meant = nearest(ours, REQUIRED[name], cutoff=0.8)
             if meant is not None and meant != ours and meant not in log.columns:
                 place = f"{where}.logs.{name}.columns.{ours}"
                 yield Problem(place, f"is no column of ours; did you mean {meant}?")
+
+
+def _protocol(place: str, path: str) -> Iterator[Problem]:
+    protocol, colon, _ = path.partition("://")
+    if colon and protocol not in (known := available_protocols()):
+        close = nearest(protocol, known, cutoff=0.5)
+        hint = f"did you mean {close}://?" if close else "such as s3://, gs:// and abfs://"
+        yield Problem(place, f"{protocol[:40]!r} is not a known file protocol; {hint}")
 
 
 def _metrics(where: str, settings: RecommenderSettings) -> Iterator[Problem]:

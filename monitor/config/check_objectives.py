@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from monitor.checks.settings import Objective, RecommenderSettings
 from monitor.config.problems import Problem, nearest
-from monitor.logs.columns import CATALOG, CATEGORY, FEEDBACK, TAGS
+from monitor.logs.columns import CATALOG, CATEGORY, FEEDBACK, POSITION, TAGS
 from monitor.metrics.catalogue import SPECS
 from monitor.metrics.family import MetricSpec
 
@@ -42,6 +42,10 @@ def check_series(
         return
     if metric in settings.metrics.disable:
         yield Problem(f"{place}.metric", f"{metric} is not measured: metrics.disable names it")
+    if labels.get(_DIMENSION) == POSITION and not spec.of_rows:
+        yield Problem(
+            f"{place}.labels", f"{metric} cannot be sliced by position: it needs whole lists or users"
+        )
     yield from _labels(f"{place}.labels", spec, labels, settings)
     yield from _needs(f"{place}.metric", spec, labels, settings)
 

@@ -23,7 +23,7 @@ from monitor.logs.columns import (
 from monitor.metrics.catalogue import SPECS
 
 _TOO_MANY = {
-    EXPOSURES: (REQUEST_ID, USER_ID, ITEM_ID, TS, POSITION, SCORE, PROPENSITY),
+    EXPOSURES: (REQUEST_ID, USER_ID, ITEM_ID, TS, SCORE, PROPENSITY),
     CATALOG: (ITEM_ID, CREATED_AT, VECTOR),
     USERS: (USER_ID,),
 }
@@ -39,6 +39,8 @@ def check_slices(where: str, settings: RecommenderSettings) -> Iterator[Problem]
             yield Problem(place, f"no metric is called {name[:80]!r}; {hint}")
         elif not SPECS[name].sliced:
             yield Problem(place, f"{name} is never given by slice")
+        elif not SPECS[name].of_rows and set(settings.slices.by) == {POSITION}:
+            yield Problem(place, f"{name} cannot be sliced by position: it needs whole lists or users")
     by = settings.slices.by
     logs = settings.logs.named()
     for number, name in enumerate(by):

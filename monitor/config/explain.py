@@ -65,7 +65,7 @@ def explain(
     error: ValidationError,
     root: type[BaseModel],
     *,
-    hide: Callable[[str, Place], str],
+    hide: Callable[[str, str], str],
     is_filled: Callable[[Place], bool],
 ) -> list[Problem]:
     """Every mistake of a config.
@@ -80,7 +80,8 @@ def explain(
     problems = []
     for spot, one in _merged([(_walk(root, item["loc"]), item) for item in found]):
         message = one if isinstance(one, str) else _message(root, spot, one, is_filled(spot.place))
-        problems.append(Problem(show_place(spot.place), hide(message, spot.place)))
+        place = show_place(spot.place)
+        problems.append(Problem(place, hide(message, place)))
     return list(dict.fromkeys(problems))
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,8 @@ _REFERENCE = re.compile(
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,15})?")
 _MAX_FILE_BYTES = 64 << 10
 _UNTYPED = "parameters"
+_LEAST = 4  # characters of a value that is looked for in messages about other places
+_SHORTEST_CUT = 20  # characters that a message leaves at least of a long value
 
 
 @dataclass(slots=True)
@@ -57,19 +58,22 @@ class Filler:
             return _as_number(filled)
         return filled
 
-    def hide(self, message: str, place: Place) -> str:
-        """The message with what was filled in at or below a place put back to its reference."""
-        for where, pairs in self.secrets.items():
-            if where[: len(place)] == place or place[: len(where)] == where:
-                for reference, filled in pairs:
-                    if filled:
-                        message = message.replace(filled, reference)
-        return message
+    def hide(self, message: str, shown: str) -> str:
+        """The message about a place, as people write it, with what was filled in put back to its reference.
 
-    def hide_at(self, message: str, shown: str) -> str:
-        """As `hide`, for a place as people write it."""
-        places = [place for place in self.secrets if is_within(shown, show_place(place))]
-        return reduce(self.hide, places, message)
+        Every value of the place itself, and of what lies in it or around it, is put back; a short one only
+        where it stands as a word. Of any other place only a longer value that stands as a word is put back: a
+        short one may be any word of the sentence.
+        """
+        forms = [
+            (form, reference, is_within(shown, place) or is_within(place, shown))
+            for place, pairs in ((show_place(where), pairs) for where, pairs in self.secrets.items())
+            for reference, filled in pairs
+            for form in dict.fromkeys((filled, repr(filled)[1:-1]))
+        ]
+        for form, reference, related in sorted(forms, key=lambda one: -len(one[0])):
+            message = _put_back(message, form, reference, related)
+        return message
 
     def is_filled(self, place: Place) -> bool:
         """Whether something at, above or below the place came from the environment or from a file."""
@@ -126,6 +130,21 @@ class Filler:
     def _wrong(self, place: Place, message: str) -> None:
         self.problems.append(Problem(show_place(place), message))
         self.wrong.add(place)
+
+
+def _put_back(message: str, filled: str, reference: str, related: bool) -> str:
+    if not filled or (not related and len(filled) < _LEAST):
+        return message
+    anywhere = related and len(filled) >= _LEAST
+    pattern = re.escape(filled) if anywhere else rf"(?<!\w){re.escape(filled)}(?!\w)"
+    message = re.sub(pattern, lambda _: reference, message)
+    start = filled[:_SHORTEST_CUT]  # messages cut long values
+    while len(filled) > _SHORTEST_CUT and start in message:
+        at, length = message.index(start), _SHORTEST_CUT
+        while message.startswith(filled[: length + 1], at) and length < len(filled):
+            length += 1
+        message = f"{message[:at]}{reference}{message[at + length :]}"
+    return message
 
 
 def _as_number(text: str) -> Any:

@@ -77,7 +77,7 @@ def _load(path: Path, environment: Mapping[str, str]) -> tuple[Config, Filler]:
 
 def _hidden(problems: Iterable[Problem], filler: Filler) -> Iterator[Problem]:
     """The problems without what came from the environment or from a file."""
-    return (Problem(one.place, filler.hide_at(one.message, one.place)) for one in problems)
+    return (Problem(one.place, filler.hide(one.message, one.place)) for one in problems)
 
 
 def _read(path: Path) -> dict[Any, Any]:

@@ -24,7 +24,10 @@ class LoggingSettings(Settings):
 class Config(Settings):
     """One daemon: where it keeps its state, where it serves, and the recommenders that it watches."""
 
-    state: Path = Field(Path("state"), description="a folder of the monitor's own")
+    state: Path = Field(
+        Path("state"),
+        description="a folder that only the monitor's user can read: history, salt, past user-item pairs",
+    )
     history: HistorySettings = HistorySettings()
     server: ServerSettings = ServerSettings()
     log: LoggingSettings = LoggingSettings()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import glob
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,9 +13,16 @@ import duckdb
 import ibis
 import ibis.expr.types as ir
 
+from monitor.config.formats import format_by_content, named_format, no_header
+from monitor.config.synonyms import SYNONYMS, likeness
+from monitor.logs import columns as c
+from monitor.logs.canonical import split_list
 from monitor.logs.engine import Engine
-from monitor.logs.files import LogFile, LogListingError, list_files, unfinished
+from monitor.logs.files import LogFile, first_line, unfinished
 from monitor.logs.index import readable
+from monitor.logs.listing import LogListingError, list_files
+from monitor.logs.mapping import describe, is_flat, readable_paths
+from monitor.logs.paths import parse, problem
 from monitor.logs.reading import Shape, open_filesystems, open_shape, sniff
 from monitor.logs.settings import LogSettings
 
@@ -23,7 +31,18 @@ SAMPLE_FILES = 4
 TABLE = "sample"
 _OFFSET = r":\d{2}(\.\d+)?\s*(Z|z|[+-]\d{2}(:?\d{2})?)$"
 _DATE = r"^\s*\d{4}[-/]\d{1,2}[-/]\d{1,2}"
-_PACKED = r"^\s*\[.*\]\s*$|^\w+([,;|]\s*\w+)+$|^\d+( +\d+)+$"
+_BRACKETS = r"(?s)^\s*\[.*\]\s*$"
+# A text that lists values: what stands between two of them, and how such a text looks.
+_LISTS = (
+    (",", r"^[^,;|\s{\[]+(\s*,\s*[^,;|\s]+)+$"),
+    ("|", r"^[^|{\[]+(\|[^|]+)+$"),
+    (";", r"^[^;{\[]+(;[^;]+)+$"),
+    (" ", r"^[^\s{\[]*\d\S*( +\S*\d\S*)+$"),  # with a digit in every word, or sentences would be lists
+)
+_DECIMAL_COMMA = r"^\s*-?\d+,\d+\s*$"
+_LABELLED = r"^\w+-[01]$"
+_CLEAR_NAME = 0.5
+_LISTED_ROLES = (c.ITEM_ID, c.POSITION, c.SCORE, c.PROPENSITY, c.CATEGORY, c.TAGS, c.VECTOR)
 _UNITS = (("s", 1.0), ("ms", 1e3), ("us", 1e6), ("ns", 1e9))
 _EARLIEST, _LATEST = 946_684_800, 4_102_444_800  # the years 2000 and 2100
 
@@ -50,8 +69,20 @@ class Column:
     offsets: float = 0.0  # the share that carries its distance from UTC
     lowest: float | None = None
     highest: float | None = None
-    packed: float = 0.0  # the share of texts that seem to be several values in one
+    decimal_commas: float = 0.0  # the share of numbers that are written as 0,5
+    labelled: float = 0.0  # the share of texts that end in a label, as N123-0
+    separator: str | None = None  # of lists that are written as one text
     readable: bool = True
+
+    @property
+    def listing(self) -> tuple[str | None, str | None] | None:
+        """The list that its path walks and how its text is separated; None where it is no list."""
+        return (parse(self.name).list_name, self.separator) if self.lists else None
+
+    @property
+    def is_path(self) -> bool:
+        """Whether it lies inside of records, so that it is read only where `columns` names it."""
+        return len(parse(self.name).fields) > 1
 
     @property
     def is_time(self) -> bool:
@@ -82,15 +113,30 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A log as it was found. The sampled rows are the engine's table `sample`."""
+    """A log as it was found. The sampled rows are the engine's table `table`."""
 
     settings: LogSettings
-    kind: str
+    shape: Shape
     files: tuple[LogFile, ...]
     rows: int  # in the sample
     columns: tuple[Column, ...]
     complete: bool  # whether the sample is the whole log
     notes: tuple[str, ...] = ()
+    table: str = TABLE
+
+    @property
+    def kind(self) -> str:
+        """`parquet`, `csv` or `json`."""
+        return self.shape.kind
+
+    @property
+    def usable(self) -> list[Column]:
+        """The columns that hold values that can be read."""
+        return [one for one in self.columns if one.readable and one.present]
+
+    def empty(self, column: Column) -> float:
+        """The share of the sampled rows that have no value in a column."""
+        return 0.0 if column.lists else 1 - column.present / self.rows
 
     def column(self, name: str) -> Column:
         return next(one for one in self.columns if one.name == name)
@@ -111,7 +157,7 @@ def patterns(arguments: Sequence[str]) -> tuple[str, ...]:
         path = Path(argument)
         try:
             if path.is_dir():
-                found.append(_in_folder(path))
+                found.append(in_folder(path))
             elif path.is_file():
                 found.append(glob.escape(argument))
             else:
@@ -121,18 +167,62 @@ def patterns(arguments: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _in_folder(folder: Path) -> str:
-    endings = (".parquet", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz", ".ndjson", ".json", ".json.gz")
+_ENDINGS = (
+    ".parquet", ".pq", ".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".jsonl", ".jsonl.gz", ".jsonl.zst",
+    ".ndjson", ".ndjson.gz", ".json", ".json.gz", ".json.zst",
+)  # fmt: skip
+
+
+def in_folder(folder: Path, *, deep: bool = True) -> str:
+    """The glob of the logs in a folder; without `deep` two further levels are looked at.
+
+    Raises:
+        CannotProfile: it holds no file of a format that is read.
+    """
+    try:
+        return _glob_of(folder, deep=deep)
+    except LogListingError as exc:
+        raise CannotProfile(f"{folder} cannot be listed: {exc}") from None
+
+
+def _glob_of(folder: Path, *, deep: bool) -> str:
     base = glob.escape(str(folder))
-    for ending in endings:
-        for inner in (f"*{ending}", f"**/*{ending}"):
-            if list_files(LogSettings(path=f"{base}/{inner}")):
-                return f"{base}/{inner}"
-    raise CannotProfile(f"{folder} holds no Parquet, CSV or JSON lines file")
+    levels = ("*", "**/*") if deep else ("*", "*/*", "*/*/*")
+    for ending in _ENDINGS:
+        for level in levels:
+            if list_files(LogSettings(path=f"{base}/{level}{ending}")):
+                return f"{base}/{level}{ending}"
+    why = "the folder is empty"
+    for level in levels:
+        for file in list_files(LogSettings(path=f"{base}/{level}"))[:SAMPLE_FILES]:
+            try:
+                format_by_content(LogSettings(path=file.path), file)
+            except (ValueError, OSError) as exc:
+                why = f"{file.path} {exc}"
+                continue
+            return f"{base}/{level.removesuffix('*')}{_names_like(Path(file.path).name)}"
+    raise CannotProfile(f"{folder} holds no Parquet, CSV or JSON lines file; {why}")
 
 
-def profile(engine: Engine, settings: LogSettings) -> Profile:
+def _names_like(name: str) -> str:
+    """A glob of the files that are named alike but for their numbers.
+
+    >>> [_names_like(name) for name in ("events.2026-01-05", "part-0", "2026-01-05.log")]
+    ['events.*', 'part-*', '*.log']
+    """
+    ending = Path(name).suffix
+    if ending and not re.search(r"\d", ending):
+        return f"*{glob.escape(ending)}"
+    return f"{glob.escape(re.split(r'[0-9]', name)[0])}*"
+
+
+def profile(engine: Engine, settings: LogSettings, table: str = TABLE) -> Profile:
     """Sample a log and measure every column of it.
+
+    Args:
+        engine: gets the sampled rows as a table.
+        settings: the paths, and the format where it is known.
+        table: the name of the table.
 
     Raises:
         CannotProfile: no file matches, or none can be read.
@@ -145,26 +235,101 @@ def profile(engine: Engine, settings: LogSettings) -> Profile:
         raise CannotProfile(f"{shown} cannot be listed: {exc}") from None
     if not files:
         raise CannotProfile(f"no file matches {shown}; put a pattern in quotes, as 'log/*.parquet'")
+    settings = _with_format(settings, files)
     shape, sound, notes = _shape(engine, settings, files)
     chosen = _spread(sound)
     limit = SAMPLE_ROWS // len(chosen)
+    fields = list(readable_paths(shape.types))
     try:
         parts = [
             engine.create(
-                f"{TABLE}_{number}",
-                open_shape(engine, f"{TABLE}_file", shape, [file.path]).limit(limit),
+                f"{table}_{number}",
+                open_shape(engine, f"{table}_file", shape, [file.path], fields=fields).limit(limit),
             )
             for number, file in enumerate(chosen)
         ]
-        table = engine.create(TABLE, ibis.union(*parts, distinct=False) if len(parts) > 1 else parts[0])
+        rows = ibis.union(*parts, distinct=False) if len(parts) > 1 else parts[0]
         counts = [int(part.count().execute()) for part in parts]
-        columns = tuple(_columns(table))
+        columns = (*_create(engine, table, rows), *_unreadable(shape, fields))
     except (duckdb.Error, OSError, ValueError) as exc:
         raise CannotProfile(f"{chosen[0].path} cannot be read: {readable(exc)}") from None
     if sum(counts) == 0:
         raise CannotProfile(f"{chosen[0].path} holds no row; name a file that has some")
     complete = len(chosen) == len(files) and max(counts) < limit
-    return Profile(settings, shape.kind, tuple(sound), sum(counts), columns, complete, tuple(notes))
+    return Profile(settings, shape, tuple(sound), sum(counts), columns, complete, tuple(notes), table)
+
+
+def narrowed(engine: Engine, found: Profile, column: str, values: Sequence[str], table: str) -> Profile:
+    """The profile of those rows alone whose column has one of the values, kept as another table."""
+    rows = engine.backend.table(found.table)
+    hidden = tuple(one for one in found.columns if one.name not in rows.columns)
+    columns = _create(engine, table, rows.filter(rows[column].cast("string").isin(list(values))))
+    count = int(engine.backend.table(table).count().execute())
+    return replace(found, rows=count, columns=(*columns, *hidden), table=table)
+
+
+def _unreadable(shape: Shape, fields: Sequence[str]) -> Iterable[Column]:
+    """The columns of a file in which no path leads to values."""
+    for name, kind in shape.types.items():
+        if not is_flat(kind) and not any(parse(one).fields[0] == name for one in fields):
+            yield Column(name, describe(kind), readable=False)
+
+
+def _create(engine: Engine, name: str, rows: ir.Table) -> tuple[Column, ...]:
+    """Store sampled rows, with lists that are written as texts made lists, and measure their columns."""
+    separators = {column: found for column in rows.columns if (found := _separator(rows, column))}
+    lists = {column: split_list(rows[column], found) for column, found in separators.items()}
+    table = engine.create(name, rows.mutate(**lists) if lists else rows)
+    return tuple(replace(one, separator=separators.get(one.name)) for one in _columns(table))
+
+
+def _separator(rows: ir.Table, name: str) -> str | None:
+    """What separates the values of a text column that holds several in one text, or None."""
+    column = rows[name]
+    if not column.type().is_string() or not _may_hold_lists(name):
+        return None
+    text = column.nullif("")
+    bracketed = text.re_search(_BRACKETS)
+    counts: dict[str, ir.Value] = {sep: text.re_search(look).sum() for sep, look in _LISTS}
+    found = rows.aggregate(
+        present=text.count(),
+        bracketed=bracketed.sum(),
+        with_comma=(bracketed & text.contains(",")).sum(),
+        with_space=(bracketed & text.re_search(r"\S\s+\S") & ~text.contains(",")).sum(),
+        other=(text.re_search(_DATE) | text.re_search(_DECIMAL_COMMA)).sum(),
+        **{f"list_{number}": count for number, count in enumerate(counts.values())},
+    ).execute().fillna(0).iloc[0].to_dict()  # fmt: skip
+    half = found["present"] / 2
+    if not found["present"] or found["other"] > half:
+        return None
+    if found["bracketed"] > half:
+        return " " if found["with_space"] > found["with_comma"] else ","
+    best = max(range(len(_LISTS)), key=lambda number: found[f"list_{number}"])
+    return _LISTS[best][0] if found[f"list_{best}"] > half else None
+
+
+def _may_hold_lists(name: str) -> bool:
+    """Whether a name does not rather say that the column holds one value a request."""
+    of_lists = max(likeness(name, role) for role in _LISTED_ROLES)
+    of_requests = max(likeness(name, role) for role in SYNONYMS if role not in _LISTED_ROLES)
+    return of_lists >= of_requests or of_requests < _CLEAR_NAME
+
+
+def _with_format(settings: LogSettings, files: Sequence[LogFile]) -> LogSettings:
+    """The settings, with the format where the files' names do not say it."""
+    kinds: list[str] = []
+    faults = []
+    for file in _spread(files):
+        if named_format(settings, file) is None:
+            try:
+                kinds.append(format_by_content(settings, file))
+            except (ValueError, OSError) as exc:
+                faults.append(f"{file.path} {exc}")
+    if not kinds:
+        if len(faults) == len(_spread(files)):
+            raise CannotProfile(f"no file could be read; {faults[0]}")
+        return settings
+    return settings.model_copy(update={"format": max(kinds, key=kinds.count)})
 
 
 def _shape(
@@ -175,10 +340,10 @@ def _shape(
     notes = []
     for file in _spread(files):
         try:
-            shape = sniff(engine, f"{TABLE}_file", settings, file)
-            why = unfinished(settings, file, datetime.now(UTC)) if shape.kind != "parquet" else None
-            if not shape.columns:
-                why = why or "it is empty"
+            why = _why_not(settings, file)
+            shape = sniff(engine, f"{TABLE}_file", settings, file) if why is None else Shape("")
+            if why is None and not shape.columns:
+                why = "it is empty"
         except Exception as exc:  # an engine's or a codec's, of any kind: the file is the user's
             why = readable(exc)
         if why is None:
@@ -195,6 +360,18 @@ def _shape(
     return shape, sound, notes
 
 
+def _why_not(settings: LogSettings, file: LogFile) -> str | None:
+    kind = named_format(settings, file)
+    if kind == "parquet" or not file.size:
+        return None
+    if kind is None:
+        format_by_content(settings, file)
+    if kind == "json" and first_line(settings, file).lstrip().startswith("["):
+        return "it holds one JSON array; write one JSON object per line"
+    why = no_header(settings, file) if kind == "csv" else None
+    return why or unfinished(settings, file, datetime.now(UTC))
+
+
 def _spread(files: Sequence[LogFile]) -> list[LogFile]:
     """A few files, the first and the last among them."""
     if len(files) <= SAMPLE_FILES:
@@ -206,7 +383,7 @@ def _spread(files: Sequence[LogFile]) -> list[LogFile]:
 def _columns(table: ir.Table) -> Iterable[Column]:
     for name, dtype in table.schema().items():
         kind = dtype.value_type if dtype.is_array() else dtype
-        if kind.is_nested() or kind.is_binary():
+        if kind.is_nested() or kind.is_binary() or problem(name):
             yield Column(name, str(dtype), lists=dtype.is_array(), readable=False)
             continue
         values = table.select(v=table[name].unnest() if dtype.is_array() else table[name])
@@ -231,10 +408,11 @@ def _measure(values: ir.Table, name: str, dtype: str, lists: bool) -> Column:
         present=text.count(),
         distinct=text.nunique(),
         numbers=number.count(),
-        whole=(number == number.floor()).sum(),
+        whole=(number % 1 == 0).sum(),  # floor would cast to 64 bits, and fail on 1e20
         times=moments.sum(),
         offsets=text.re_search(_OFFSET).sum(),
-        packed=text.re_search(_PACKED).sum(),
+        decimal_commas=text.re_search(_DECIMAL_COMMA).sum(),
+        labelled=text.re_search(_LABELLED).sum(),
         lowest=number.min(),
         highest=number.max(),
     ).execute()
@@ -250,7 +428,8 @@ def _measure(values: ir.Table, name: str, dtype: str, lists: bool) -> Column:
         numbers=_share(one["numbers"], present),
         whole=_share(one["whole"], present),
         times=_share(one["times"], present),
-        packed=_share(one["packed"], present),
+        decimal_commas=_share(one["decimal_commas"], present),
+        labelled=_share(one["labelled"], present),
         offsets=1.0 if has_offset else _share(one["offsets"], present),
         lowest=float(one["lowest"]) if one["numbers"] else None,
         highest=float(one["highest"]) if one["numbers"] else None,

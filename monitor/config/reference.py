@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
-from pydantic import AwareDatetime, BaseModel, Secret, SecretStr
+from pydantic import AwareDatetime, BaseModel, ByteSize, Secret, SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
@@ -19,13 +19,14 @@ _HEAD = """\
 # Configuration
 
 This page is generated from the settings; `make docs` writes it again. `recsys-monitor init LOG` writes a
-config for a log, `recsys-monitor validate --config FILE` names every mistake of one with its place.
+config for a log. `recsys-monitor validate --config FILE` reports every mistake with its place in the file.
 
 - A config is one YAML file. A key that is not on this page is a mistake. Paths are relative to its folder.
 - Durations are `90s`, `5m`, `1h`, `7d`, `2w`, or sums such as `1h30m`.
 - Values may use the environment, `${NAME}` or `${NAME:-default}`, and secret files, `${file:path}`; keys may
-  not. A variable that is not set is a mistake. What is filled in is a value, whatever it holds, and is never
-  shown in a message. `$${` is a plain `${`.
+  not. A variable that is not set is a mistake. The text that is filled in is always a plain value, never
+  YAML. Messages about the config never show it. Messages about a log show the names of its files, so write
+  credentials into `storage_options`, not into a path. Write `$${` for a plain `${`.
 - YAML's anchors and merge keys (`<<: *base`) save repetition between recommenders.
 """
 
@@ -73,6 +74,7 @@ def _word(kind: Any) -> str:
     words = {
         str: "text", int: "whole number", float: "number", bool: "`true` or `false`", Path: "path",
         timedelta: "duration", datetime: "time", AwareDatetime: "time", SecretStr: "text",
+        ByteSize: "size, as `10GB`",
     }  # fmt: skip
     return words.get(kind, "value")
 
@@ -86,15 +88,31 @@ def _default(field: FieldInfo) -> str:
     default = field.get_default(call_default_factory=True, validated_data={})
     if default is PydanticUndefined:
         return "**required**"
-    if isinstance(default, timedelta):
-        return f"`{show_duration(default)}`"
     if default is None or isinstance(default, BaseModel | Secret) or default in ((), {}, ""):
         return ""
-    if isinstance(default, bool):
-        return f"`{str(default).lower()}`"
-    if isinstance(default, tuple):
-        return f"`[{', '.join(map(str, default))}]`"
-    return f"`{default}`"
+    return f"`{_yaml(default)}`"
+
+
+def _yaml(value: Any) -> str:
+    """A value as a config says it; what a mapping leaves at null is left out.
+
+    >>> from monitor.config.models import LoggingSettings
+    >>> _yaml({"click": LoggingSettings()})
+    '{click: {format: plain, level: info}}'
+    """
+    if isinstance(value, BaseModel):
+        value = {name: one for name, one in dict(value).items() if one is not None}
+    match value:
+        case dict():
+            return f"{{{', '.join(f'{name}: {_yaml(one)}' for name, one in value.items())}}}"
+        case tuple() | list():
+            return f"[{', '.join(map(_yaml, value))}]"
+        case bool():
+            return str(value).lower()
+        case timedelta():
+            return show_duration(value)
+        case _:
+            return str(value)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ def suggest_rules(
         "# - {pack: blacklist, parameters: {blacklist: blacklist.csv}} # a .csv with a column item_id",
         *_lists(read),
         "- {pack: frequency, parameters: {max_a_day: 20}} # one item for one user in a day",
-        "- pack: time # rows that claim to be later than their file",
+        "- pack: time # rows with a time after their file was written",
         *_scores(guesses, read),
         *_importance(found, guesses),
         *_catalog(beside),
@@ -65,7 +65,7 @@ def _scores(guesses: Mapping[str, Guess], read: Traits | None) -> list[str]:
         first = f"- {{pack: scores, parameters: {{{off}}}}}{comment(unknown)}"
     lines = [first, "- pack: arithmetic # numbers so near to 0 that they lose digits; name denominators here"]
     if read.falling is None:
-        return [*lines, "# - pack: order # needs a position and a score"]
+        return [*lines, "# - pack: order # needs lists of two items or more that have positions and scores"]
     if read.falling >= _MOSTLY:
         return [*lines, "- pack: order # scores fall with the position, as they should"]
     why = f"scores rise with the position in {1 - read.falling:.0%} of the neighbours: something reorders"

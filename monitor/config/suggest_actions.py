@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from datetime import timedelta
 
-from monitor.config.actions import LONGEST_NAME, MOST_EVENTS, WITHIN, Actions, Delays, grade
+from monitor.config.actions import LONGEST_NAME, MOST_EVENTS, SPANS, WITHIN, Actions, Delays, grade
 from monitor.config.problems import show_duration
 from monitor.config.template import comment, key
 from monitor.config.traits import Traits
 from monitor.metrics.settings import MetricSettings
 from monitor.settings import parse_duration
 
-_SPANS = tuple(map(parse_duration, ("1h", "2h", "4h", "8h", "12h", "1d", "2d", "3d", "7d")))
 _MOST_WINDOWS = 100  # each of which is read again for every one of them
 
 
@@ -23,9 +23,9 @@ def suggest_actions(actions: Actions | None, read: Traits | None, window: str) -
     lines = [*_events(actions), _attribution(actions.delays, parse_duration(window))]
     if read is not None:
         places = ", ".join(map(str, MetricSettings().k))
-        longest = f"the longest list looked at has {read.longest:,}"
+        longest = f"the longest sampled list has {read.longest:,}"
         lines.append(
-            f"# k: [{places}]{comment(f'the places at which lists are judged (ndcg, recall); {longest}')}"
+            f"# k: [{places}]{comment(f'the cut-offs of ranking metrics (ndcg, recall); {longest}')}"
         )
     return lines
 
@@ -35,9 +35,9 @@ def _events(actions: Actions) -> Iterator[str]:
     fit = [one for one in graded if one[2] is not None and 0 < len(one[0]) <= LONGEST_NAME]
     chosen = fit[:MOST_EVENTS]
     if chosen:
-        yield "events: # what users do, and how much each says for its item; guessed by name, so correct it"
+        yield "events: # user actions, each with its grade of relevance; guessed by name, so check them"
     for name, count, relevance, why in chosen:
-        seen = f"a guess: {why}; {count:,} of {actions.total:,} actions looked at"
+        seen = f"a guess: {why}; {count:,} of {actions.total:,} sampled actions"
         yield f"  {key(name)}: {{grade: {relevance}}}{comment(seen)}"
     for name, count, _, why in [one for one in graded if one not in chosen][:MOST_EVENTS]:
         reason = why if grade(name)[0] is None else "left out"
@@ -51,16 +51,35 @@ def _attribution(delays: Delays | None, window: timedelta) -> str:
     if delays is None:
         return f"{plain}{comment(what)}"
     if delays.before > 0.5:
-        seen = f"{delays.before:.0%} of {delays.n:,} actions come before their list: is a timezone wrong?"
+        seen = f"{delays.before:.0%} of {delays.n:,} actions come before their list: check the time zones"
         return f"{plain}{comment(seen)}"
-    typical = timedelta(seconds=round(delays.typical.total_seconds()))
-    within = show_duration(max(typical, timedelta(0)))
-    seen = f"{WITHIN:.0%} of {delays.n:,} actions came within {within} of their list"
-    if typical <= default:
+    seen = f"{WITHIN:.0%} of {delays.n:,} actions came within {about(delays.typical)} of their list"
+    if delays.typical <= timedelta(0):
+        seen = f"{WITHIN:.0%} of {delays.n:,} actions have the time of their list, so the delay is unknown"
+    if delays.typical <= default:
         return f"{plain}{comment(f'{what}; {seen}')}"
-    bearable = [one for one in _SPANS if one <= _MOST_WINDOWS * window]
-    enough = [one for one in bearable if one >= typical] or bearable[-1:]
-    if not enough:
-        return f"{plain}{comment(f'{seen}; longer windows would bear a longer one')}"
-    length = show_duration(enough[0])
-    return f"attribution: {length}{comment(f'a guess: {seen}; a window waits as long for its actions')}"
+    longest = _MOST_WINDOWS * window
+    enough = [one for one in SPANS if delays.typical <= one <= longest]
+    if enough:
+        why = f"a guess: {seen}; each window waits this long for its actions"
+        return f"attribution: {show_duration(enough[0])}{comment(why)}"
+    bearable = [(one, share) for one, share in zip(SPANS, delays.within, strict=True) if one <= longest]
+    length, share = bearable[-1] if bearable else (default, delays.within[0])
+    why = (
+        f"{share:.0%} of the actions came within this time, {WITHIN:.0%} within {about(delays.typical)}; "
+        f"a longer time needs windows longer than {show_duration(window)}"
+    )
+    return f"attribution: {show_duration(length)}{comment(why)}"
+
+
+def about(length: timedelta) -> str:
+    """A length of time as a person says it, rounded up to two units at most.
+
+    >>> about(timedelta(days=6, hours=23, minutes=58)), about(timedelta(seconds=119))
+    ('7d', '2m')
+    >>> about(timedelta(hours=5, minutes=58, seconds=19)), about(timedelta(seconds=42.3))
+    ('5h59m', '43s')
+    """
+    seconds = max(math.ceil(length.total_seconds()), 0)
+    step = 3600 if seconds >= 86400 else 60 if seconds > 90 else 1
+    return show_duration(timedelta(seconds=math.ceil(seconds / step) * step))

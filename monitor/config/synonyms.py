@@ -1,4 +1,4 @@
-"""What people call the columns of their logs."""
+"""What people call the columns and the events of their logs."""
 
 from __future__ import annotations
 
@@ -59,6 +59,7 @@ SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     c.ARM: (
         "arm", "variant", "variant_id", "ab_variant", "ab_group", "ab_test_group", "ab_bucket", "bucket",
         "experiment_arm", "experiment_group", "test_group", "treatment", "policy", "cohort", "group",
+        "exp", "ab",
     ),
     c.EVENT: (
         "event", "event_type", "event_name", "action", "action_type", "interaction", "interaction_type",
@@ -70,6 +71,37 @@ SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     c.CREATED_AT: ("created_at", "published_at", "published_time", "release_date", "added_at", "first_seen"),
     c.VECTOR: ("vector", "embedding", "embeddings", "item_vector", "item_embedding", "features_vector"),
 }  # fmt: skip
+
+
+# The first grade with a word of the event's name; what a team's own events mean, only the team knows.
+EVENT_GRADES: Final[tuple[tuple[int, str, tuple[str, ...]], ...]] = (
+    (0, "disliked, or undone", (
+        "dislike", "disliked", "unlike", "hide", "hidden", "skip", "skipped", "remove", "removed", "dismiss",
+        "dismissed", "report", "block", "unfollow", "unsubscribe", "return", "returned", "refund", "refunded",
+        "cancel", "cancelled", "canceled", "uninstall", "downvote", "negative",
+    )),
+    (3, "bought", (
+        "buy", "bought", "purchase", "purchased", "order", "ordered", "checkout", "pay", "paid", "payment",
+        "transaction", "sale", "sold", "subscribe", "subscribed", "book", "booked", "booking", "convert",
+        "converted", "conversion", "rent", "rented",
+    )),
+    (2, "saved for later or liked", (
+        "cart", "basket", "bag", "like", "liked", "love", "loved", "fav", "favorite", "favourite", "wishlist",
+        "save", "saved", "bookmark", "bookmarked", "share", "shared", "follow", "followed", "heart", "upvote",
+        "install", "installed", "download", "downloaded",
+    )),
+    (1, "a click", (
+        "click", "clicked", "clicks", "tap", "tapped", "view", "viewed", "open", "opened", "visit", "visited",
+        "play", "played", "watch", "watched", "read", "listen", "listened", "stream", "streamed", "detail",
+        "select", "selected",
+    )),
+)  # fmt: skip
+ACTION_WORDS: Final = frozenset(word for _, _, words in EVENT_GRADES for word in words)
+SHOWN: Final = frozenset(
+    ("impression", "impressions", "exposure", "exposures", "exposed", "show", "shown", "display", "displayed",
+     "serve", "served", "render", "rendered")
+)  # fmt: skip
+NOT_ACTIONS: Final = SHOWN | {"viewport", "scroll", "scrolled"}
 
 
 def plain(name: str) -> str:

@@ -13,6 +13,7 @@ from monitor.report.numbers import visible
 from monitor.settings import parse_duration
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
+_PATH = re.compile(r"[A-Za-z_]\w*(\[\])?(\.[A-Za-z_]\w*(\[\])?)+", re.ASCII)
 _COMMENT_LENGTH = 160
 
 
@@ -29,6 +30,7 @@ class Draft:
     slices: list[str] = field(default_factory=list)
     slices_comment: str = ""
     objectives: list[str] = field(default_factory=list)
+    experiments: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -85,14 +87,14 @@ def render(draft: Draft) -> str:
 
 
 def _lines(draft: Draft) -> Iterable[str]:
-    yield "# Written by `recsys-monitor init` from what the log looks like: look through every guess."
+    yield "# Written by `recsys-monitor init` from a look at the log. Check every guess."
     yield "# Check it with `recsys-monitor validate`, try it with `recsys-monitor check`, then `run` it."
     yield "# Values may use the environment (${NAME}, ${NAME:-default}) and secret files (${file:path})."
     yield "state: ./state # the monitor's own folder, relative to this file; the history is kept in it"
     yield "# history: {url: postgresql://me:${PASSWORD}@db/history, retention: 90d} # else SQLite in `state`"
     yield "# server: {listen: 127.0.0.1:9108, external_url: https://monitor.example.org} # links in alerts"
     yield "recommenders:"
-    yield f"  - name: {scalar(draft.name)} # a label of every series; keep it once there is a history"
+    yield f"  - name: {scalar(draft.name)} # a label of every series; a new name begins a new history"
     yield "    logs:"
     for name, log in draft.logs.items():
         yield from _log(name, log)
@@ -103,9 +105,9 @@ def _lines(draft: Draft) -> Iterable[str]:
     if "users" not in draft.logs:
         yield "      # users: {path: ...} # every user: user_id, plan, country, ...; to slice by users.plan"
     yield f"    window: {draft.window}{comment(draft.window_comment)}"
-    yield "    every: 1m # how often the log is looked at"
-    yield "    lateness: 5m # a window is judged when the log is this far past its end"
-    yield "    max_wait: 1h # or, as late, when the clock is"
+    yield "    every: 1m # how often the monitor looks for new rows"
+    yield "    lateness: 5m # a window is judged once the log has rows this long after its end"
+    yield "    max_wait: 1h # a window without such rows is late once this time has passed"
     yield "    rules: # more in rules/business, and your own with `suite: file.yaml`"
     yield from (f"      {line}" for line in draft.rules)
     if draft.metrics:
@@ -119,9 +121,15 @@ def _lines(draft: Draft) -> Iterable[str]:
         yield f"    slices: {{by: {by}, budget: 10}}{comment(draft.slices_comment)}"
     else:
         yield "    # slices: {by: [scene], budget: 10} # no column with few values was found"
+    if draft.experiments:
+        given = any(not line.startswith("#") for line in draft.experiments)
+        yield f"    {'' if given else '# '}experiments: # does each arm get its share? docs/experiments.md"
+        yield from (
+            f"      {line}" if given else f"    #   {line.removeprefix('# ')}" for line in draft.experiments
+        )
     hint = "" if parse_duration(draft.window) <= timedelta(days=1) else "# "  # too few windows in four weeks
-    yield f"    {hint}bands: {{}} # what every metric should be by its own past, docs/bands.md"
-    yield "    # objectives: # bounds on metrics, violated where the whole interval is beyond"
+    yield f"    {hint}bands: {{}} # the range expected of every metric from its own past, docs/bands.md"
+    yield "    # objectives: # bounds on metrics; violated where the whole interval is beyond the bound"
     yield from (f"    #   {line}" for line in draft.objectives)
 
 
@@ -130,8 +138,9 @@ def _log(name: str, log: LogDraft) -> Iterable[str]:
     paths = scalar(log.paths[0]) if len(log.paths) == 1 else flow(log.paths)
     yield f"        path: {paths}{comment(log.path_comment)}"
     yield from (f"        {key}: {value}{comment(why)}" for key, value, why in log.settings)
-    yield "        columns: # ours: the log's"
+    yield "        columns: # the monitor's name: the log's name"
     for line in log.todo:
         yield f"          # TODO{comment(line).removeprefix(' #')}"
     for ours, theirs, why in log.columns:
-        yield f"          {scalar(ours)}: {scalar(theirs)}{comment(why)}"
+        name = theirs if _PATH.fullmatch(theirs) else scalar(theirs)
+        yield f"          {scalar(ours)}: {name}{comment(why)}"

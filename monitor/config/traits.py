@@ -10,15 +10,13 @@ import ibis
 import ibis.expr.types as ir
 
 from monitor.config.guess import Guess
-from monitor.config.profile import TABLE, Profile
+from monitor.config.profile import TABLE
 from monitor.logs import columns as c
 from monitor.logs.canonical import canonical
 from monitor.logs.engine import Engine
 from monitor.logs.settings import LogSettings
 
 READ = f"{TABLE}_read"  # the engine's table of the sample as the monitor will read it
-_WANTED_REQUESTS = 1000
-_WINDOWS = tuple(timedelta(minutes=one) for one in (5, 15, 60, 360, 720, 1440))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +41,9 @@ class Traits:
         return self.last - self.first if self.first and self.last else timedelta(0)
 
 
-def traits(engine: Engine, settings: LogSettings, guesses: Mapping[str, Guess]) -> Traits:
-    """Read the sample as the monitor will read the log, and look at its lists."""
-    table = canonical(engine.backend.table(TABLE), c.EXPOSURES, settings, {})
+def traits(engine: Engine, sample: str, settings: LogSettings, guesses: Mapping[str, Guess]) -> Traits:
+    """Read the sample, a table, as the monitor will read the log, and look at its lists."""
+    table = canonical(engine.backend.table(sample), c.EXPOSURES, settings, {})
     rows = engine.create(READ, table)
     request, item = rows[c.REQUEST_ID], rows[c.ITEM_ID]
     sums = {
@@ -76,8 +74,8 @@ def traits(engine: Engine, settings: LogSettings, guesses: Mapping[str, Guess]) 
     return Traits(
         rows=int(whole["rows"]),
         bad_times=int(whole["bad_times"]),
-        first=_moment(whole["first"]),
-        last=_moment(whole["last"]),
+        first=moment(whole["first"]),
+        last=moment(whole["last"]),
         requests=requests,
         longest=int(found["longest"] or 0) if requests else 0,
         empty=_share(found["empty"], requests),
@@ -103,25 +101,12 @@ def _falling(rows: ir.Table) -> float | None:
     return float(found["good"]) / float(found["n"]) if found["n"] else None
 
 
-def window_length(profile: Profile, found: Traits) -> timedelta:
-    """The shortest usual window that holds about a thousand requests, a day where none does."""
-    seconds = found.span.total_seconds()
-    if seconds <= 0 or not found.requests:
-        return timedelta(hours=1)
-    if len(profile.files) > 1 and not profile.complete:  # a sample of a few files leaves the others' out
-        rows_per_file = found.requests / min(len(profile.files), 4)
-        rate = rows_per_file * len(profile.files) / seconds
-    else:
-        rate = found.requests / seconds
-    wanted = [one for one in _WINDOWS if rate * one.total_seconds() >= _WANTED_REQUESTS]
-    return wanted[0] if wanted else timedelta(days=1)
-
-
-def _moment(value: object) -> datetime | None:
+def moment(value: object) -> datetime | None:
+    """A time that the engine gave, in UTC; None where it gave none."""
     if value is None or value != value:  # noqa: PLR0124 (NaT)
         return None
-    moment: datetime = value.to_pydatetime() if hasattr(value, "to_pydatetime") else value  # type: ignore[assignment]
-    return moment.replace(tzinfo=UTC)
+    found: datetime = value.to_pydatetime() if hasattr(value, "to_pydatetime") else value  # type: ignore[assignment]
+    return found.replace(tzinfo=UTC)
 
 
 def _number(value: object) -> float | None:

@@ -77,12 +77,19 @@ def mixed_area(versions: list[Floats], shares: list[float], labels: ArrayLike) -
     return found and Area(found.auc, found.influence.reshape(len(versions), rows).sum(axis=0))
 
 
-def change(before: Area, after: Area) -> tuple[float, float]:
+def change(before: Area, after: Area, owners: NDArray[np.int64] | None = None) -> tuple[float, float]:
     """What AUC falls by from one reading of the same rows to another, and the standard error of that.
+
+    Args:
+        before, after: the two readings.
+        owners: one number a row, equal for the rows of one user: what a user adds is added up first, since
+            the rows of a user err together. None where every row stands for itself.
 
     >>> same = Ranking([0.1, 0.4, 0.35, 0.8], [0, 0, 1, 1]).area()
     >>> change(same, same)
     (0.0, 0.0)
     """
     difference = before.influence - after.influence
+    if owners is not None:
+        difference = np.bincount(owners, difference).astype(np.float64)
     return before.auc - after.auc, math.sqrt(float(difference @ difference))

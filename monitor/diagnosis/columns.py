@@ -138,3 +138,22 @@ def part(column: Column, bins: int) -> Bins:
     heavy = fine[1:][fine[1:] == fine[:-1]]
     edges = np.unique(np.concatenate([cuts, heavy, np.nextafter(heavy, -np.inf)]))
     return Bins(len(edges) + 2, edges, None)
+
+
+class Binned:
+    """The bins of every feature's values, once a side; all missing where a side has no such one."""
+
+    def __init__(
+        self, columns: Mapping[str, Column], bins: Mapping[str, Bins], lengths: Mapping[str, int]
+    ) -> None:
+        self._columns, self._bins, self._lengths = columns, bins, lengths
+        self._known: dict[tuple[str, str], Codes] = {}
+
+    def codes(self, side: str, feature: str) -> Codes:
+        """One a row of the side."""
+        key = side, feature
+        if key not in self._known:
+            values = self._columns[feature].sides.get(side)
+            values = np.full(self._lengths[side], np.nan) if values is None else values
+            self._known[key] = self._bins[feature].codes(values)
+        return self._known[key]

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from monitor.diagnosis.case import CAUSES, Claim, Finding, Pair, labelled, read_case
+from dataclasses import replace
+
+from monitor.diagnosis.case import (
+    CAUSES,
+    EVIDENCE,
+    NAMED,
+    Claim,
+    Finding,
+    Pair,
+    labelled,
+    owners_of,
+    read_case,
+)
 from monitor.diagnosis.overfitting import overfitting
 from monitor.diagnosis.population import population_shift
 from monitor.diagnosis.pruned import pruned_features
@@ -12,6 +24,7 @@ from monitor.diagnosis.scoring import Scorer
 from monitor.diagnosis.settings import DiagnosisSettings
 from monitor.diagnosis.skew import serving_skew
 from monitor.diagnosis.spikes import spikes
+from monitor.diagnosis.swaps import swapped
 from monitor.diagnosis.time_travel import from_the_future, older_test_rows
 from monitor.statistics.auc import auc_gap, auc_sums
 
@@ -56,7 +69,7 @@ def diagnose(
     Raises ValueError where the scoring function does not give one number a row.
     """
     better, worse = labelled(better), labelled(worse)
-    sums = auc_sums(better.scores, better.labels), auc_sums(worse.scores, worse.labels)
+    sums = [auc_sums(one.scores, one.labels, owners_of(one)) for one in (better, worse)]
     if sums[0] is None or sums[1] is None:
         return ()
     gap = auc_gap(sums[0], sums[1])
@@ -67,23 +80,38 @@ def diagnose(
         pairs = Pairs(labelled(pairs.online), pairs.offline, pairs.offline_times)
     train = None if train is None else labelled(train)
     case = read_case(pair, better, worse, train, pairs, scorer, settings, sums[0].auc, gap.difference)
-    claims = [from_the_future(case)]
-    owned = claims[0].owned
-    for cause in (pruned_features, serving_skew, spikes):
+    claims: list[Claim] = []
+    owned: frozenset[str] = frozenset()
+    for cause in (swapped, from_the_future, pruned_features, serving_skew, spikes):
         claims.append(cause(case, owned))
         owned |= claims[-1].owned
     claims += [population_shift(case, owned), score_shift(case), older_test_rows(case)]
-    explained = sum(max(0.0, claim.won) for claim in claims if claim.finding is not None)
+    explained = sum(max(0.0, one.won) for one in claims if one.finding and one.finding.share is not None)
     claims.append(overfitting(case, explained))
     return _ranked(claims)
 
 
 def _ranked(claims: list[Claim]) -> tuple[Finding, ...]:
-    """One finding a cause, its larger one. One without a share is named where no other is."""
+    """One finding a cause, its larger one; then those of unknown share, of which some need plain evidence.
+
+    A second finding of a cause is told in the first one: nothing that is seen is dropped.
+    """
     found: dict[str, Finding] = {}
     for claim in sorted(claims, key=lambda one: -one.won):
         if claim.finding is not None and claim.finding.share is not None:
-            found.setdefault(claim.finding.cause, claim.finding)
-    if found:
-        return tuple(found.values())
-    return tuple(one.finding for one in claims if one.finding is not None)
+            first = found.get(claim.finding.cause)
+            found[claim.finding.cause] = claim.finding if first is None else _with(first, claim.finding)
+    unknown = [one for one in claims if one.finding is not None and one.finding.share is None]
+    shown = [one.finding for one in unknown if one.plain] or ([] if found else [o.finding for o in unknown])
+    for finding in shown:
+        if finding is not None:
+            first = found.get(finding.cause)
+            found[finding.cause] = finding if first is None else _with(first, finding)
+    return tuple(found.values())
+
+
+def _with(first: Finding, second: Finding) -> Finding:
+    """A cause found in two ways, as one finding with the share of the first."""
+    features = tuple(dict.fromkeys([*first.features, *second.features]))[:NAMED]
+    evidence = (*first.evidence, *second.evidence)[:EVIDENCE]
+    return replace(first, features=features, summary=f"{first.summary} {second.summary}", evidence=evidence)

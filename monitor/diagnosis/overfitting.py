@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from monitor.diagnosis.area import Ranking
+from monitor.diagnosis.area import Area, Ranking, change
 from monitor.diagnosis.case import Case, Claim, Finding
 from monitor.diagnosis.sample import Sample
 from monitor.statistics.counts import Floats
@@ -30,7 +30,12 @@ def overfitting(case: Case, explained: float) -> Claim:
     if case.pair != "train_test" or areas[0] is None or areas[1] is None:
         return Claim()
     won = case.gap - explained
-    error = math.sqrt(sum(float(one.influence @ one.influence) for one in areas if one))
+    changes = [
+        change(one, Area(one.auc, np.zeros_like(one.influence)), case.owners.get(side))
+        for side, one in zip(("better", "worse"), areas, strict=True)
+        if one
+    ]
+    error = math.hypot(*(one for _, one in changes))
     share = case.share(won, error)
     if share is None:
         return Claim()

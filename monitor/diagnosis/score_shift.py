@@ -80,7 +80,8 @@ def _shift(case: Case, name: str, better_values: NDArray[Any], worse_values: NDA
             }
         )
     have, could = (Ranking(one, case.worse.labels).area() for one in (ranks[1], mapped))
-    won, error = change(could, have) if have and could else (0.0, 0.0)
+    owners = case.owners.get("worse")
+    won, error = change(could, have, owners) if have and could else (0.0, 0.0)
     return _Shift(name, won, error, evidence)
 
 

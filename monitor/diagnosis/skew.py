@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,11 +10,17 @@ from numpy.typing import NDArray
 
 from monitor.diagnosis.case import EVIDENCE, NAMED, Case, Claim, Finding, called, shown
 from monitor.diagnosis.columns import Column
+from monitor.diagnosis.repair import with_offline
 from monitor.diagnosis.sample import Pairs
+from monitor.diagnosis.strong import telling_alone
 from monitor.statistics.counts import Floats
 
 CAUSE = "serving_skew"
 KINDS = ("missing", "default", "stale", "different")
+_EVERY = 0.9
+"""A feature that differs on so many pairs is plain evidence, whatever its share."""
+_SINGLES = 40
+"""Features whose own part is measured one by one, those that differ most."""
 _MOSTLY = 0.8
 """Share of the wrong values that have to be of one kind for the feature to be called so."""
 
@@ -45,36 +51,62 @@ def serving_skew(case: Case, owned: frozenset[str]) -> Claim:
             skews[name] = found
     if not skews:
         return Claim()
-    single = {name: _repaired(case, (name,))[0] for name in skews}
-    guilty = tuple(sorted(skews, key=lambda name: (-single[name], name)))
-    won, error = _repaired(case, guilty)
-    share = case.share(won, error)
-    if share is None:
+    widest = sorted(skews, key=lambda name: (-skews[name].rate, name))[:_SINGLES]
+    single = {name: with_offline(case, (name,))[0] for name in widest}
+    guilty = tuple(sorted(skews, key=lambda name: (-single.get(name, 0.0), name)))
+    won, error = with_offline(case, guilty)
+    told = case.told(won, error, "online")
+    plain = [name for name in guilty if skews[name].rate >= _EVERY]
+    if told is None and not plain:
         return Claim(frozenset(guilty))
-    told = "; ".join(
+    if told is None:
+        guilty = tuple(plain)
+    how = "; ".join(
         f"{shown([name])} {skews[name].kind} on {skews[name].rate:.1%} of the requests" for name in guilty[:3]
+    )
+    cost = (
+        f"With the offline values online AUC is {won:.3f} higher, {told.text}."
+        if told
+        else f"Their share of the gap is unknown: the offline values change AUC by {won:.3f} (error "
+        f"{error:.3f}), too little or too uncertain for a share."
     )
     finding = Finding(
         CAUSE,
-        min(share, 1.0),
+        told.share if told else None,
         guilty[:NAMED],
-        f"Served other than joined offline: {told}. With the offline values online AUC is {won:.3f} higher, "
-        f"{min(share, 1.0):.0%} of the gap of {case.gap:.3f} ({case.scoring.how}).",
-        _ADVICE[skews[guilty[0]].kind],
+        f"Served values differ from the offline ones: {how}. {cost}",
+        _ADVICE[skews[guilty[0]].kind]
+        + _of_the_future(case, [name for name in guilty[:3] if skews[name].kind == "different"]),
         (
             *(
-                {
-                    "feature": name,
-                    "mismatch": skews[name].rate,
-                    "kind": skews[name].kind,
-                    "auc_won": single[name],
-                }
-                for name in guilty[:NAMED]
-            ),
-            *_rows(case, case.pairs, guilty, skews),
-        )[:EVIDENCE],
+                *(
+                    {
+                        "feature": name,
+                        "mismatch": skews[name].rate,
+                        "kind": skews[name].kind,
+                        "auc_won": single.get(name),
+                    }
+                    for name in guilty[:NAMED]
+                ),
+                *_rows(case, case.pairs, guilty, skews),
+            )[: EVIDENCE - 1],
+            *([told.evidence] if told else []),
+        ),
+        told.bound if told else "",
     )
-    return Claim(frozenset(guilty), won, finding)
+    return Claim(frozenset(skews), won, finding, plain=True)
+
+
+def _of_the_future(case: Case, guilty: Sequence[str]) -> str:
+    """What to ask of a feature that tells so much alone that its offline value may be too good."""
+    for name in guilty:
+        found = telling_alone(case, name)
+        if found is not None and found >= case.settings.single_auc:
+            return (
+                f" Alone {shown([name])} has AUC {found:.3f} in the better split: make sure that its "
+                "offline value was known at the moment of the request."
+            )
+    return ""
 
 
 _ADVICE = {
@@ -83,12 +115,6 @@ _ADVICE = {
     "stale": "Refresh the feature online as often as it is offline, or train on values as old as those.",
     "different": "Make one piece of code compute the feature online and offline; compare units and zones.",
 }
-
-
-def _repaired(case: Case, names: tuple[str, ...]) -> tuple[float, float]:
-    offline = {name: case.columns[name].sides["offline"] for name in names}
-    lost, error = case.lost("online", [case.scoring.changed("online", offline)], [1.0])
-    return -lost, error
 
 
 def skew_of(column: Column, pairs: Pairs, tolerance: float) -> Skew:

@@ -9,6 +9,7 @@ import numpy as np
 
 from monitor.diagnosis.case import EVIDENCE, NAMED, Case, Claim, Finding, one_sided, shown
 from monitor.diagnosis.columns import Column
+from monitor.diagnosis.repair import Struck, from_donors
 from monitor.diagnosis.skew import CAUSE
 from monitor.statistics.counts import Floats
 from monitor.statistics.distances import psi
@@ -16,6 +17,10 @@ from monitor.statistics.distances import psi
 _NEW = 0.1
 """A value is new where `better` has it at less than this part of its rate in `worse`."""
 _PATTERNS = 16
+_FEW = 30
+"""Rows of `better` with a value that show how such rows are."""
+_PARTS = 6
+"""Parts of the scores in which labels are compared."""
 
 
 class Spike(NamedTuple):
@@ -34,8 +39,7 @@ class Spike(NamedTuple):
 def spikes(case: Case, owned: frozenset[str]) -> Claim:
     """Features of which one value, or missing, has become frequent in a way that only a default does.
 
-    Share: what `better` loses when its rows get these values at the same rates, together where they come
-    together in `worse`. The mean over all ways of choosing the rows, so nothing is drawn.
+    Share: what `worse` wins when the rows with these values get back what the features tell in `better`.
     """
     paired = {name for name, one in case.columns.items() if {"online", "offline"} <= one.sides.keys()}
     found = {
@@ -45,38 +49,42 @@ def spikes(case: Case, owned: frozenset[str]) -> Claim:
     }
     if not found:
         return Claim()
-    single = {name: _broken(case, {name: spike})[0] for name, spike in found.items()}
+    single = {name: _repaired(case, {name: spike})[0] for name, spike in found.items()}
     guilty = tuple(sorted(found, key=lambda name: (-single[name], name)))
-    won, error = _broken(case, {name: found[name] for name in guilty[:NAMED]})
-    share = case.share(won, error)
-    if share is None:
+    won, error = _repaired(case, {name: found[name] for name in guilty[:NAMED]})
+    told = case.told(won, error, "better")
+    if told is None:
         return Claim(frozenset(guilty))
     columns = case.columns
-    told = "; ".join(
+    how = "; ".join(
         f"{shown([name])} is {columns[name].plain(found[name].value)!r} on {found[name].after:.1%} of the "
         f"rows and was on {found[name].before:.1%}"
         for name in guilty[:3]
     )
     finding = Finding(
         CAUSE,
-        min(share, 1.0),
+        told.share,
         guilty[:NAMED],
-        f"A default or a failed lookup: {told}. Broken so, the better split loses {won:.3f}, "
-        f"{min(share, 1.0):.0%} of the gap of {case.gap:.3f} ({case.scoring.how}).",
+        f"A default or a failed lookup: {how}. A repair raises the AUC of the worse split by {won:.3f}, "
+        f"{told.text}.",
         "Find why it is served: a failed lookup, a timeout, another key. Join the same requests offline.",
-        tuple(
-            {
-                "feature": name,
-                "value": columns[name].plain(found[name].value),
-                "better": found[name].before,
-                "worse": found[name].after,
-                "auc_lost": single[name],
-                "psi": psi(case.rates(name)[0], case.rates(name)[2]),
-            }
-            for name in guilty[:EVIDENCE]
+        (
+            *(
+                {
+                    "feature": name,
+                    "value": columns[name].plain(found[name].value),
+                    "better": found[name].before,
+                    "worse": found[name].after,
+                    "auc_lost": single[name],
+                    "psi": psi(case.rates(name)[0], case.rates(name)[2]),
+                }
+                for name in guilty[: EVIDENCE - 1]
+            ),
+            told.evidence,
         ),
+        told.bound,
     )
-    return Claim(frozenset(guilty), won, finding)
+    return Claim(frozenset(guilty), won, finding, plain=True)
 
 
 def spike_of(case: Case, column: Column) -> Spike | None:
@@ -97,9 +105,68 @@ def spike_of(case: Case, column: Column) -> Spike | None:
     most = Spike(value, float((better == value).mean()), float((worse == value).mean()))
     if not _grown(case, most):
         return None
+    if int((better == value).sum()) >= _FEW:
+        known = _acts_like_all(case, column, most)
+        if known is not None:
+            return most if known else None
     if most.before <= _NEW * most.after or _is_mixture(case, column, most):
         return most
     return None
+
+
+def _acts_like_all(case: Case, column: Column, spike: Spike) -> bool | None:
+    """Whether the rows of `worse` with the value are like all rows, or like those that always had it.
+
+    A default strikes any row: the other features, and how the labels follow the score that the row has with
+    another value, are those of all rows of `better`. Where the population has shifted they are those of the
+    rows of `better` with the value. None where the two do not differ, so that it cannot be known.
+    """
+    had = case.columns[column.name].sides["better"] == spike.value
+    has = case.columns[column.name].sides["worse"] == spike.value
+    usual = _usual(column.sides["better"], spike.value)
+    parts = {
+        side: case.scoring.changed(side, {column.name: np.full(len(case.sample(side)), usual)})
+        for side in ("better", "worse")
+    }
+    edges = np.unique(np.quantile(parts["better"], np.arange(1, _PARTS) / _PARTS))
+    tables = [
+        [
+            (np.searchsorted(edges, parts[side], side="right") * 2 + case.sample(side).labels).astype(
+                np.int64
+            )
+            for side in ("better", "worse")
+        ]
+    ]
+    tables += [
+        [case.binned.codes(side, name).astype(np.int64) for side in ("better", "worse")]
+        for name in case.columns
+        if name != column.name and "worse" in case.columns[name].sides
+    ]
+    from_all = sum(_apart(one[has], other) for other, one in tables)
+    from_own = sum(_apart(one[has], other[had]) for other, one in tables)
+    return None if from_all == from_own else bool(from_all < from_own)
+
+
+def _usual(values: Floats, but: float) -> float:
+    """The most frequent other value, or the middle one where none is frequent."""
+    others = values[~np.isnan(values) & (values != but)]
+    found, counts = np.unique(others, return_counts=True)
+    return float(found[counts.argmax()]) if counts.max() > 0.05 * len(values) else float(np.median(others))
+
+
+def _apart(one: np.typing.NDArray[np.int64], other: np.typing.NDArray[np.int64]) -> float:
+    """How far two samples of bins are apart, as far as that is above chance; 0 where it may be chance.
+
+    The chi-square statistic of homogeneity less its mean and three standard deviations, for rows of weight 1.
+    """
+    size = int(max(one.max(initial=0), other.max(initial=0))) + 1
+    first, second = (np.bincount(part, minlength=size).astype(np.float64) for part in (one, other))
+    both = first + second
+    filled = both > 0
+    n, m = max(len(one), 1), max(len(other), 1)
+    square = n * m * float(np.sum((first / n - second / m)[filled] ** 2 / both[filled]))
+    free = int(np.count_nonzero(filled)) - 1
+    return max(0.0, square - free - 3 * math.sqrt(2 * free)) * (1 / n + 1 / m)
 
 
 def _grown(case: Case, spike: Spike) -> bool:
@@ -132,23 +199,19 @@ def _is_mixture(case: Case, column: Column, spike: Spike) -> bool:
     return bool(apart and abs(acted.mean() - mixed) < abs(acted.mean() - own.mean()))
 
 
-def _broken(case: Case, found: dict[str, Spike]) -> tuple[float, float]:
-    """What `better` loses under the patterns of spikes that `worse` has, each at its share."""
-    names, rows = list(found), len(case.better)
+def _repaired(case: Case, found: dict[str, Spike]) -> tuple[float, float]:
+    """What `worse` wins where its rows are without the spikes; patterns of them are looked at together."""
+    names = list(found)
     at = np.stack([_is(case.columns[name].sides["worse"], found[name].value) for name in names], axis=1)
-    patterns, counts = np.unique(at, axis=0, return_counts=True)
-    order = np.argsort(-counts, kind="stable")[:_PATTERNS]
-    versions, shares = [case.scoring.base("better")], [0.0]
-    for pattern, count in zip(patterns[order], counts[order], strict=True):
-        struck = [name for name, one in zip(names, pattern, strict=True) if one]
-        if struck:
-            # Part of the rows has the value by nature; those are not broken.
-            new = float(np.mean([found[name].rate / found[name].after for name in struck]))
-            values: dict[str, Floats] = {name: np.full(rows, found[name].value) for name in struck}
-            versions.append(case.scoring.changed("better", values))
-            shares.append(min(1.0, new) * float(count) / len(case.worse))
-    shares[0] = max(0.0, 1 - sum(shares))
-    return case.lost("better", versions, shares)
+    patterns, which, counts = np.unique(at, axis=0, return_inverse=True, return_counts=True)
+    struck = []
+    for place in np.argsort(-counts, kind="stable")[:_PATTERNS].tolist():
+        values = {name: found[name].value for name, one in zip(names, patterns[place], strict=True) if one}
+        if values:
+            struck.append(Struck(values, np.asarray(which.reshape(-1) == place)))
+    # Part of the rows has the value by nature; those are not broken.
+    fault = float(np.mean([min(1.0, one.rate / one.after) for one in found.values()]))
+    return from_donors(case, struck, fault)
 
 
 def _is(values: Floats, value: float) -> np.typing.NDArray[np.bool_]:

@@ -21,20 +21,20 @@ from monitor.statistics.counts import Floats
 CAUSE = "time_travel"
 
 
-def from_the_future(case: Case) -> Claim:
+def from_the_future(case: Case, owned: frozenset[str]) -> Claim:
     """Features from the future: by their own time, or because they alone tell too much.
 
     Share: the gap that vanishes when what these features tell is taken out of the scores of both splits.
     """
-    dated, strong = _dated(case), too_strong(case)
+    dated, strong = _dated(case), too_strong(case, owned)
     guilty = tuple(dict.fromkeys([*dated, *strong]))
     if not guilty:
         return Claim()
     won = {one: _won(case, (one,)) for one in guilty}
     guilty = tuple(sorted(guilty, key=lambda one: (-won[one][0], one)))
     total, error = won[guilty[0]] if len(guilty) == 1 else _won(case, guilty)
-    share = case.share(total, error)
-    if share is None:
+    told = case.told(total, error, "better", "worse")
+    if told is None:
         return Claim(frozenset(guilty))
     how = []
     if dated:
@@ -46,18 +46,22 @@ def from_the_future(case: Case) -> Claim:
         how.append(f"{shown([first])} alone has AUC {before:.3f}, and {after:.3f} in the worse split")
     finding = Finding(
         CAUSE,
-        min(share, 1.0),
+        told.share,
         guilty[:NAMED],
-        f"{shown(guilty)} know the future: {'; '.join(how)}. Without what they tell, {min(share, 1.0):.0%} "
-        f"of the gap of {case.gap:.3f} is gone ({case.scoring.how}).",
+        f"{shown(guilty)} know the future: {'; '.join(how)}. Without this knowledge the gap is "
+        f"{total:.3f} smaller, {told.text}.",
         "Join these features as of the moment of the request, not of the label; train and test again.",
         (
-            *_alone(strong),
-            *({"feature": name, "younger_than_event": rate} for name, rate in dated.items()),
-            *_late_rows(case, guilty, dated),
-        )[:EVIDENCE],
+            *(
+                *_alone(strong),
+                *({"feature": name, "younger_than_event": rate} for name, rate in dated.items()),
+                *_late_rows(case, guilty, dated),
+            )[: EVIDENCE - 1],
+            told.evidence,
+        ),
+        told.bound,
     )
-    return Claim(frozenset(guilty), total, finding)
+    return Claim(frozenset(guilty), total, finding, plain=True)
 
 
 def _won(case: Case, features: tuple[str, ...]) -> tuple[float, float]:
@@ -153,7 +157,7 @@ def older_test_rows(case: Case) -> Claim:
     share, won = None, 0.0
     fewest = min(float(newer @ ranking.positive), float(newer @ ~ranking.positive))
     if whole is not None and rest is not None and fewest >= case.settings.least_rows:
-        won, error = change(whole, rest)
+        won, error = change(whole, rest, case.owners.get("better"))
         share = case.share(won, error)
         if share is None:
             return Claim()

@@ -9,10 +9,11 @@ import logging
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from pathlib import Path
+from typing import Any, Protocol, TypeVar, cast
 
 os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")  # read once, when GX is imported
 
@@ -30,7 +31,12 @@ from great_expectations.validator.metrics_calculator import MetricsCalculator
 from monitor.expectations import custom, fast_metrics  # noqa: F401 - importing them registers them
 from monitor.expectations.datasource import DuckDBDatasource, DuckDBExecutionEngine, Stopped
 from monitor.expectations.gx import condition_from_text
-from monitor.expectations.messages import short_message
+from monitor.expectations.messages import short_message, shorten
+from monitor.expectations.queries import UnsafeQuery, check_conditions, query_of
+from monitor.expectations.sealed import SealedDatabase, quoted
+
+_COPIED_ROWS = 100_000  # at a time
+_Found = TypeVar("_Found")
 
 BASIC = {"result_format": "BASIC", "partial_unexpected_count": 0}
 
@@ -67,6 +73,8 @@ class Rules(Protocol):
         self, table: str, expectation: Expectation, columns: Sequence[str], order: Sequence[str], limit: int
     ) -> list[dict[str, Any]]: ...
 
+    def release(self) -> None: ...
+
     def interrupt(self) -> None: ...
 
     def close(self) -> None: ...
@@ -101,6 +109,8 @@ class RuleEngine:
         )
         self._context = context  # GX finds it through a weak reference
         self._gx.raw.execute("SET TimeZone = 'UTC'")
+        self._source = self.cursor()  # what the sealed database copies is read here
+        self._sealed: SealedDatabase | None = None
 
     @property
     def _gx(self) -> DuckDBExecutionEngine:
@@ -125,19 +135,27 @@ class RuleEngine:
     def judge(self, table: str, expectations: Sequence[Expectation]) -> list[Outcome]:
         """Count the violations of each expectation on one table, in the order given.
 
-        All are validated together, so GX puts the counts of one domain into one query. An expectation
-        that cannot be evaluated gets an `error`, and the others their counts.
+        All are validated together, so GX puts the counts of one domain into one query. Those that are
+        written in SQL run by themselves, in a database that holds nothing but the rows. An expectation that
+        cannot be evaluated gets an `error`, and the others their counts.
 
         Raises:
             duckdb.InterruptException: `interrupt` was called.
         """
-        placed = [marked(expectation, place) for place, expectation in enumerate(expectations)]
-        outcomes = [Outcome(error="Great Expectations gave no result") for _ in placed]
+        outcomes = [Outcome(error="Great Expectations gave no result") for _ in expectations]
+        queries = {place: query_of(one) for place, one in enumerate(expectations)}
+        placed = [marked(one, place) for place, one in enumerate(expectations) if queries[place] is None]
+        self.release()  # the table of that name may be another by now
         with self._interruptible():
+            for place, query in queries.items():
+                if query is not None:
+                    outcomes[place] = self._judge_query(table, query)
+            if not placed:
+                return outcomes
             batch = self._batch(table)
             for place, outcome in self._validate(batch, placed):
                 outcomes[place] = outcome
-            failed = [one for place, one in enumerate(placed) if outcomes[place].error is not None]
+            failed = [one for one in placed if outcomes[_place(one.meta)].error is not None]
             if len(placed) > 1:
                 # Of several failures in one query GX gives the last message to all: ask for each alone.
                 for one in failed:
@@ -148,8 +166,8 @@ class RuleEngine:
     def _validate(self, batch: Batch, placed: list[Expectation]) -> Iterator[tuple[int, Outcome]]:
         suite = ExpectationSuite(name="window", expectations=placed)
         for result in batch.validate(suite, result_format=BASIC).results:
-            meta = result.expectation_config.meta or {}  # type: ignore[union-attr]
-            yield int(meta["place"]), outcome_of(result, lambda: self._count(batch.data_asset.name))
+            place = _place(result.expectation_config.meta)  # type: ignore[union-attr]
+            yield place, outcome_of(result, lambda: self._count(batch.data_asset.name))
 
     def evidence(
         self,
@@ -166,12 +184,20 @@ class RuleEngine:
         Raises:
             duckdb.InterruptException: `interrupt` was called.
         """
+        own = query_of(expectation)
         with self._interruptible():
+            if own is not None:
+                return self._in_sealed(table, lambda sealed: sealed.rows(own, table, limit))
             batch = self._batch(table)
             query = self._violating_rows(batch, expectation, columns, order)
             if query is None or limit < 1:
                 return []
             return [dict(row) for row in self._gx.execute_query(query.limit(limit)).mappings()]
+
+    def release(self) -> None:
+        """Free the copies that rules written in SQL were judged on; their tables may change now."""
+        if self._sealed is not None:
+            self._sealed.release()
 
     def interrupt(self) -> None:
         """Stop whatever runs, on GX's connection and on every cursor. May be called from any thread.
@@ -181,13 +207,15 @@ class RuleEngine:
         self._gx.stop.set()
         with self._cursors_lock:
             cursors = list(self._cursors)
-        for connection in (self._gx.raw, self.connection, *cursors):
+        sealed = () if self._sealed is None else (self._sealed,)
+        for connection in (self._gx.raw, self.connection, *cursors, *sealed):
             with suppress(duckdb.Error):  # one of them may be closed by now
                 connection.interrupt()
 
     def recover(self) -> bool:
         """Make the engine usable after an interrupt; True where it is."""
         self._gx.stop.clear()
+        self._close_sealed()
         try:
             for connection in (self._gx.raw, self.connection):
                 with suppress(duckdb.TransactionException):
@@ -202,9 +230,15 @@ class RuleEngine:
         with self._cursors_lock:
             cursors = list(self._cursors)
         self._gx.close()
+        self._close_sealed()
         for connection in (*cursors, self.connection):
             with suppress(duckdb.Error):
                 connection.close()
+
+    def _close_sealed(self) -> None:
+        if self._sealed is not None:
+            self._sealed.close()
+        self._sealed = None
 
     def _batch(self, table: str) -> Batch:
         # One asset a table name for good: a new one a window would pile up in GX's context. The asset
@@ -221,9 +255,6 @@ class RuleEngine:
     def _violating_rows(
         self, batch: Batch, expectation: Expectation, columns: Sequence[str], order: Sequence[str]
     ) -> sa.Select[Any] | None:
-        query = getattr(expectation, "unexpected_rows_query", None)
-        if isinstance(query, str):
-            return self._own_query(batch, query)
         metric = getattr(expectation, "map_metric", None)
         if not metric:
             return None
@@ -240,13 +271,43 @@ class RuleEngine:
         sorted_by: list[Any] = [sa.column(name) for name in order]
         return sa.select(*shown).select_from(source).where(condition).order_by(*sorted_by)
 
-    def _own_query(self, batch: Batch, query: str) -> sa.Select[Any]:
-        """The rows of an `unexpected_rows_expectation`, which says them in SQL."""
-        source = self._gx.get_domain_records({"batch_id": batch.id})
-        rows = source if isinstance(source, sa.Select) else sa.select(sa.text("*")).select_from(source)
-        dialect, literally = self._gx.engine.dialect, {"literal_binds": True}
-        given = query.format(batch=f"({rows.compile(dialect=dialect, compile_kwargs=literally)}) AS batch")
-        return sa.select(sa.text("*")).select_from(sa.text(f"({given}) AS broken".replace(":", "\\:")))
+    def _judge_query(self, table: str, query: str) -> Outcome:
+        def counted(sealed: SealedDatabase) -> Outcome:
+            rows = sealed.count_rows(table)
+            return Outcome(samples=rows, violations=min(sealed.count(query, table), rows))
+
+        try:
+            return self._in_sealed(table, counted)
+        except duckdb.InterruptException:
+            raise
+        except (duckdb.Error, UnsafeQuery) as error:
+            return Outcome(error=shorten(str(error)))
+
+    def _in_sealed(self, table: str, work: Callable[[SealedDatabase], _Found]) -> _Found:
+        """What the work gives in the sealed database, once that holds a copy of the table.
+
+        Raises:
+            Stopped: the engine was asked to stop, before or during the work.
+        """
+        if self._gx.stop.is_set():
+            raise Stopped
+        try:
+            if self._sealed is None:
+                self._sealed = self._new_sealed()
+            if not self._sealed.holds(table):
+                rows = self._source.execute(f"SELECT * FROM {quoted(table)}")  # noqa: S608 - quoted
+                self._sealed.fill(table, self.columns(table), rows.to_arrow_reader(_COPIED_ROWS))
+            return work(self._sealed)
+        except duckdb.Error as error:
+            if self._gx.stop.is_set() or isinstance(error, duckdb.InterruptException):
+                raise Stopped from error
+            raise
+
+    def _new_sealed(self) -> SealedDatabase:
+        asked = "SELECT current_setting('memory_limit'), current_setting('threads'), "
+        found = self.connection.execute(f"{asked} current_setting('temp_directory')").fetchone()
+        memory, threads, spill = found or ("1GiB", 1, "")
+        return SealedDatabase(memory, threads, Path(spill) / "rules")
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
@@ -264,12 +325,17 @@ def marked(expectation: Expectation, place: int) -> Expectation:
     return copy
 
 
+def _place(meta: Mapping[str, Any] | None) -> int:
+    return int((meta or {})["place"])
+
+
 def build(config: dict[str, Any]) -> Expectation:
     """An expectation from GX's serialised form: `type`, `kwargs`, and optionally `meta`, `severity`.
 
     A row condition as text becomes a condition object here, since GX means to drop the text form.
 
-    Raises what GX raises: its registry's error for an unknown type, pydantic's for wrong arguments.
+    Raises what GX raises: its registry's error for an unknown type, pydantic's for wrong arguments; and
+    ValueError for a row condition that is no condition of GX's own.
     """
     kwargs = dict(config.get("kwargs") or {})
     if isinstance(condition := kwargs.get("row_condition"), str):
@@ -277,7 +343,9 @@ def build(config: dict[str, Any]) -> Expectation:
         if parser not in (None, "great_expectations", "great_expectations__experimental__"):
             raise ValueError(f"a row condition for {parser} does not run here; write it as a mapping")
         kwargs["row_condition"] = condition_from_text(condition)
-    return ExpectationConfiguration(**{**config, "kwargs": kwargs}).to_domain_obj()
+    expectation = ExpectationConfiguration(**{**config, "kwargs": kwargs}).to_domain_obj()
+    check_conditions(expectation)
+    return expectation
 
 
 def outcome_of(result: Any, count_rows: Callable[[], int]) -> Outcome:
@@ -295,6 +363,6 @@ def outcome_of(result: Any, count_rows: Callable[[], int]) -> Outcome:
     if "observed_value" in found and found["observed_value"] is None:
         return Outcome(whole=True)  # such as the maximum of a column without a value
     rows = count_rows()
-    if result.expectation_config.type == "unexpected_rows_expectation":
+    if result.expectation_config.type == "unexpected_rows_expectation":  # on Spark
         return Outcome(samples=rows, violations=min(int(found.get("observed_value") or 0), rows))
     return Outcome(samples=min(rows, 1), violations=0 if result.success or not rows else 1, whole=True)

@@ -38,7 +38,7 @@ _FRACTIONS = ("DOUBLE", "FLOAT", "REAL", "DECIMAL")
 
 class _NotInListFile(ColumnMapMetricProvider):
     condition_metric_name = "column_values.not_in_list_file"
-    condition_value_keys = ("list_path", "list_column", "list_version")
+    condition_value_keys = ("list_path", "list_column", "list_version", "allow_empty")
 
     @column_condition(engine=DuckDBExecutionEngine)
     def _sqlalchemy(
@@ -47,11 +47,12 @@ class _NotInListFile(ColumnMapMetricProvider):
         list_path: str,
         list_column: str = ITEM_ID,
         list_version: str | None = None,
+        allow_empty: bool = False,
         _execution_engine: Any = None,
         _metrics: Any = None,
         **_: Any,
     ) -> Any:
-        content = FILES.get(list_path, list_column or ITEM_ID, list_version)
+        content = FILES.get(list_path, list_column or ITEM_ID, list_version, allow_empty=bool(allow_empty))
         kind = column_type(_metrics, column.name)
         # Numbers with gaps are floating ones in many logs, where 7 is 7.0.
         number = kind in _WHOLE or kind.startswith(_FRACTIONS)
@@ -71,9 +72,10 @@ class _NotInListFile(ColumnMapMetricProvider):
         list_path: str,
         list_column: str = ITEM_ID,
         list_version: str | None = None,
+        allow_empty: bool = False,
         **_: Any,
     ) -> Any:
-        content = FILES.get(list_path, list_column or ITEM_ID, list_version)
+        content = FILES.get(list_path, list_column or ITEM_ID, list_version, allow_empty=bool(allow_empty))
         if pd.api.types.is_numeric_dtype(column):
             return ~column.isin(content.integers)
         return ~column.astype(str).isin(content.values)
@@ -92,18 +94,26 @@ class ExpectColumnValuesToNotBeInListFile(ColumnMapExpectation):
         list_path: a `.csv` with a header, a `.txt` with one id a line, or a `.parquet`; relative to the
             config file's folder.
         list_column: the file's column that holds the ids (default `item_id`).
+        allow_empty: `true` where a list without any id is meant and bans nothing (default `false`).
         mostly: the smallest share of values that must hold (soft rules).
 
-    Errors: a file that is missing, empty, or not understood makes the rule an error, never ok; so does a
-    list without a single whole number for a column of numbers.
+    Errors: a file that is missing, not understood, or without any id makes the rule an error, never ok. So
+    does a list without a single whole number for a column of numbers.
     """
 
     list_path: str
     list_column: str = ITEM_ID
+    allow_empty: bool = False
     list_version: str | None = None  # set for each run, so that count and evidence see one content
 
     map_metric: ClassVar[str] = "column_values.not_in_list_file"
-    success_keys: ClassVar[tuple[str, ...]] = ("list_path", "list_column", "list_version", "mostly")
+    success_keys: ClassVar[tuple[str, ...]] = (
+        "list_path",
+        "list_column",
+        "list_version",
+        "allow_empty",
+        "mostly",
+    )
 
 
 class _InCatalog(ColumnMapMetricProvider):

@@ -69,18 +69,28 @@ class ListFiles:
         self._newest: dict[tuple[str, str], tuple[tuple[int, ...], str]] = {}
         self._contents: OrderedDict[tuple[str, str, str], ListContent] = OrderedDict()
 
-    def read(self, path: str | Path, column: str = ITEM_ID) -> ListContent:
+    def read(self, path: str | Path, column: str = ITEM_ID, *, allow_empty: bool = False) -> ListContent:
         """The file's present content.
+
+        A list without an id bans nothing, whatever is shown. It is more often an export that failed, or a
+        file that is just being written, than a list that shall be empty. So somebody has to say that it may.
 
         Args:
             path: a `.csv` with a header line (the ids are in `column`), a `.txt` with one id a line and
                 no header, or a `.parquet` (the ids are in `column`, or in its only column).
             column: the column that holds the ids; not used for `.txt`.
+            allow_empty: whether a list without any id is meant. A blank id is none, and neither is a line
+                that begins with `#` in a file of such lines alone.
 
         Raises:
-            ListFileError: the file cannot be read, or not understood.
+            ListFileError: the file cannot be read, is not understood, or holds no id.
         """
-        path = str(path)
+        content = self._read(str(path), column)
+        if not allow_empty:
+            _refuse_empty(content)
+        return content
+
+    def _read(self, path: str, column: str) -> ListContent:
         if "\0" in path:
             raise ListFileError(f"the list file {path!r} cannot be read: no file has such a name")
         try:
@@ -105,14 +115,23 @@ class ListFiles:
                 self._contents.popitem(last=False)
         return content
 
-    def get(self, path: str | Path, column: str = ITEM_ID, version: str | None = None) -> ListContent:
-        """The content of this version where it is still kept, else the file's present content."""
+    def get(
+        self,
+        path: str | Path,
+        column: str = ITEM_ID,
+        version: str | None = None,
+        *,
+        allow_empty: bool = False,
+    ) -> ListContent:
+        """The content of this version where it is still kept, else the file's present content; as `read`."""
         if version is not None:
             with self._lock:
                 content = self._contents.get((str(path), column, version))
             if content is not None:
+                if not allow_empty:
+                    _refuse_empty(content)
                 return content
-        return self.read(path, column)
+        return self.read(path, column, allow_empty=allow_empty)
 
 
 FILES = ListFiles()
@@ -128,11 +147,6 @@ def _parse(path: str, column: str, data: bytes) -> tuple[str, ...]:
             values = _csv(path, column, data.decode("utf-8-sig"))
         elif suffix == ".txt":
             values = [line.rstrip("\r") for line in data.decode("utf-8-sig").split("\n")]
-            if not any(map(str.strip, values)):
-                # A list that is being rewritten is empty for a moment: that must not lift every ban.
-                raise ListFileError(
-                    f"the list file {path} is empty; an empty list is a .csv with a header only"
-                )
         else:
             raise ListFileError(f"the list file {path} is none of {', '.join(FORMATS)}")
     except UnicodeDecodeError as error:
@@ -142,6 +156,14 @@ def _parse(path: str, column: str, data: bytes) -> tuple[str, ...]:
     # Nobody sees a blank at a line's end, and it must not lift the ban.
     forms = (form for value in values if value.strip() for form in (value, value.strip()))
     return tuple(dict.fromkeys(forms))
+
+
+def _refuse_empty(content: ListContent) -> None:
+    if all(value.lstrip().startswith("#") for value in content.values):
+        raise ListFileError(
+            f"the list file {content.path} is empty: it holds no id. "
+            "Where that is meant, set allow_empty: true"
+        )
 
 
 def _csv(path: str, column: str, text: str) -> list[str]:

@@ -87,6 +87,9 @@ class SparkRuleEngine:
             rows: list[dict[str, Any]] = found.limit(max(limit, 0)).toArrow().to_pylist()
             return rows
 
+    def release(self) -> None:
+        """Nothing is copied here."""
+
     def interrupt(self) -> None:
         """Stop whatever runs; from any thread."""
         self.engine.interrupt()

@@ -79,7 +79,12 @@ def _with_subquery(
 
 def _not_in_list_file(rows: DataFrame, column: str, kwargs: dict[str, Any]) -> str:
     path = kwargs["list_path"]
-    content = FILES.get(path, kwargs.get("list_column") or ITEM_ID, kwargs.get("list_version"))
+    content = FILES.get(
+        path,
+        kwargs.get("list_column") or ITEM_ID,
+        kwargs.get("list_version"),
+        allow_empty=bool(kwargs.get("allow_empty")),
+    )
     kind = dict(rows.dtypes).get(column, "")
     number = kind.startswith(_NUMBERS)
     if number and content.values and not content.integers:
@@ -130,7 +135,9 @@ def _on_shelf(_rows: DataFrame, column: str, kwargs: dict[str, Any]) -> str:
 
 
 _with_subquery(
-    "column_values.not_in_list_file", ("list_path", "list_column", "list_version"), _not_in_list_file
+    "column_values.not_in_list_file",
+    ("list_path", "list_column", "list_version", "allow_empty"),
+    _not_in_list_file,
 )
 _with_subquery("column_values.in_catalog", ("catalog_table", "catalog_column"), _in_catalog)
 _with_subquery(

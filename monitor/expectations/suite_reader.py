@@ -16,6 +16,7 @@ from monitor.expectations.gx import pydantic
 from monitor.expectations.messages import did_you_mean, shorten
 from monitor.expectations.packs import pack_names, pack_path
 from monitor.expectations.parameters import LeftOut, MissingParameter, fill, names_in
+from monitor.expectations.queries import QUERY, REFUSED, UnsafeQuery, check_query
 from monitor.expectations.rule import TABLES, LoadedRule, Problem, columns_in
 from monitor.expectations.settings import RuleSettings
 from monitor.results import Kind
@@ -28,10 +29,13 @@ _SUITE_KEYS = {"name", "meta", "expectations", "id", "notes", "suite_parameters"
 
 
 class SuiteReader:
-    """Reads one suite and notes what is wrong with it."""
+    """Reads one suite and notes what is wrong with it; its queries are in the SQL of `dialect`."""
 
-    def __init__(self, source: RuleSettings, base: Path, where: str, problems: list[Problem]) -> None:
+    def __init__(
+        self, source: RuleSettings, base: Path, where: str, problems: list[Problem], dialect: str = "duckdb"
+    ) -> None:
         self.source, self.base, self.where, self.problems = source, base, where, problems
+        self.dialect = dialect
         self.file = source.suite or f"{source.pack}.yaml"
         self.meta: dict[str, Any] = {}
         self.parameters: dict[str, Any] = {}
@@ -116,6 +120,9 @@ class SuiteReader:
             return None
         threshold = self._threshold(f"{place}.kwargs.mostly", kind, kwargs)
         located = self._located(kwargs)
+        self._check_query(place, name, located)
+        if len(self.problems) > before:
+            return None
         expectation = self._expectation(place, entry.get("type"), located, severity)
         if len(self.problems) > before or expectation is None or kind is None:
             return None
@@ -209,6 +216,14 @@ class SuiteReader:
         path = kwargs.get("list_path")
         return {**kwargs, "list_path": str(self.base / path)} if isinstance(path, str) else kwargs
 
+    def _check_query(self, place: str, name: str, kwargs: dict[str, Any]) -> None:
+        query = kwargs.get(QUERY)
+        if isinstance(query, str):
+            try:
+                check_query(query, self.dialect)
+            except UnsafeQuery as why:
+                self.wrong(f"{place}.kwargs.{QUERY}", f"the query of the rule {name!r} {why}")
+
     def _expectation(
         self, place: str, kind: Any, kwargs: dict[str, Any], severity: str
     ) -> Expectation | None:
@@ -216,12 +231,17 @@ class SuiteReader:
         if kind not in known:
             self.wrong(f"{place}.type", f"there is no expectation {kind!r}{did_you_mean(str(kind), known)}")
             return None
+        if kind in REFUSED:
+            self.wrong(f"{place}.type", f"{kind} is not supported: {REFUSED[kind]}")
+            return None
         try:
             return build({"type": kind, "kwargs": kwargs, "meta": {}, "severity": severity})
         except pydantic.ValidationError as error:
             for one in error.errors():
                 path = ".".join(str(part) for part in one["loc"] if part != "__root__")
                 self.wrong(f"{place}.kwargs.{path}".rstrip("."), one["msg"])
+        except UnsafeQuery as why:
+            self.wrong(f"{place}.kwargs.row_condition", f"the row condition {why}")
         except Exception as error:
             self.wrong(f"{place}.kwargs", shorten(str(error)))
         return None

@@ -23,13 +23,16 @@ from monitor.expectations.suite_reader import SuiteReader
 __all__ = ["TABLES", "LoadedRule", "Problem", "SuiteErrors", "load_rules"]
 
 
-def load_rules(sources: Sequence[RuleSettings], base: Path, where: str = "rules") -> tuple[LoadedRule, ...]:
+def load_rules(
+    sources: Sequence[RuleSettings], base: Path, where: str = "rules", *, dialect: str = "duckdb"
+) -> tuple[LoadedRule, ...]:
     """Read every suite of one recommender.
 
     Args:
         sources: the config's `rules:`.
         base: the config file's folder; suite files and list files are relative to it.
         where: the place of `rules:` in the config, for messages.
+        dialect: `duckdb` or `spark`: whose SQL the queries of rules are in.
 
     Raises:
         SuiteErrors: with every mistake of every suite.
@@ -37,7 +40,7 @@ def load_rules(sources: Sequence[RuleSettings], base: Path, where: str = "rules"
     problems: list[Problem] = []
     rules: list[LoadedRule] = []
     for number, source in enumerate(sources):
-        rules += SuiteReader(source, base, f"{where}[{number}]", problems).read()
+        rules += SuiteReader(source, base, f"{where}[{number}]", problems, dialect).read()
     seen: dict[str, LoadedRule] = {}
     for rule in rules:
         first = seen.setdefault(rule.name, rule)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection, delete, func, insert, select
 from sqlalchemy.dialects import postgresql, sqlite
@@ -17,8 +17,10 @@ from monitor.history.snapshot import LogState, SkippedFile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexedFile:
-    """One file of a log as the reader last saw it.
+    """One file of a log as the reader last saw it, or what is missing of it.
 
+    `status`: `read`, or `skipped` with a reason. `lost` and `rotated` are of files whose rows were read once
+    and are missing now; `unlisted` is a folder that could not be listed.
     `modified` is whatever tells a changed file (a time of change, an etag). `buckets` is plain JSON of the
     reader's own: rows and checksum by window, and what else it wants back.
     """
@@ -26,7 +28,7 @@ class IndexedFile:
     path: str
     size: int
     modified: str
-    status: str = "read"  # or skipped, then with a reason
+    status: str = "read"
     reason: str = ""
     rows: int = 0
     min_ts: datetime | None = None
@@ -34,6 +36,8 @@ class IndexedFile:
     buckets: Mapping[str, Any] = field(default_factory=dict)
 
 
+OF_THE_INDEX: Final = ("read", "skipped")
+OF_ITS_GAPS: Final = ("lost", "rotated", "unlisted")
 _FIELDS = ("path", "size", "modified", "status", "reason", "rows", "min_ts", "max_ts", "buckets")
 
 
@@ -56,30 +60,46 @@ def set_watermark(connection: Connection, recommender: str, log: str, reached: d
 
 def files(connection: Connection, recommender: str, log: str) -> dict[str, IndexedFile]:
     """The index of a log by path."""
+    return {one.path: one for one in _kept(connection, recommender, log) if one.status in OF_THE_INDEX}
+
+
+def gaps(connection: Connection, recommender: str, log: str) -> list[IndexedFile]:
+    """What is missing of a log: lost and rotated files, and folders that could not be listed."""
+    return [one for one in _kept(connection, recommender, log) if one.status in OF_ITS_GAPS]
+
+
+def _kept(connection: Connection, recommender: str, log: str) -> list[IndexedFile]:
     columns = schema.log_files.c
     query = select(*(columns[name] for name in _FIELDS)).where(
         columns.recommender == recommender, columns.log == log
     )
-    return {row.path: IndexedFile(**row._mapping) for row in connection.execute(query)}
+    return [IndexedFile(**row._mapping) for row in connection.execute(query)]
+
+
+def _key(file: IndexedFile) -> str:
+    """A file may be read and miss rows: these are two rows of the table."""
+    if file.status in OF_THE_INDEX:
+        return schema.digest(file.path)
+    return schema.digest(["unlisted" if file.status == "unlisted" else "lost", file.path])
 
 
 def replace_files(connection: Connection, recommender: str, log: str, now: Iterable[IndexedFile]) -> None:
     """Make the index say exactly this; only what differs is written."""
-    before = files(connection, recommender, log)
-    after = {file.path: file for file in now}
-    stale = [path for path, file in before.items() if after.get(path) != file]
+    before = {_key(file): file for file in _kept(connection, recommender, log)}
+    after = {_key(file): file for file in now}
+    stale = [key for key, file in before.items() if after.get(key) != file]
     columns = schema.log_files.c
-    for part in batches([schema.digest(path) for path in stale]):
+    for part in batches(stale):
         connection.execute(
             delete(schema.log_files).where(
                 columns.recommender == recommender, columns.log == log, columns.digest.in_(part)
             )
         )
     fresh = [
-        {"recommender": recommender, "log": log, "digest": schema.digest(path)}
+        {"recommender": recommender, "log": log, "digest": key}
         | {name: getattr(file, name) for name in _FIELDS}
-        for path, file in after.items()
-        if before.get(path) != file
+        for key, file in after.items()
+        if before.get(key) != file
     ]
     if fresh:
         connection.execute(insert(schema.log_files), fresh)
@@ -93,19 +113,30 @@ def log_states(connection: Connection, recommender: str) -> tuple[LogState, ...]
     counted: dict[str, int] = {
         row.log: row.files
         for row in connection.execute(
-            select(columns.log, func.count().label("files")).where(mine).group_by(columns.log)
+            select(columns.log, func.count().label("files"))
+            .where(mine, columns.status.in_(OF_THE_INDEX))
+            .group_by(columns.log)
         )
     }
-    skipped: dict[str, list[SkippedFile]] = {}
-    query = select(columns.log, columns.path, columns.reason).where(mine, columns.status == "skipped")
-    for log, path, reason in connection.execute(query):
-        skipped.setdefault(log, []).append(SkippedFile(path, reason))
+    told: dict[tuple[str, str], list[SkippedFile]] = {}
+    shown = ("skipped", "lost", "unlisted")
+    query = select(columns.log, columns.status, columns.path, columns.reason, columns.rows).where(
+        mine, columns.status.in_(shown)
+    )
+    for log, status, path, reason, rows in connection.execute(query):
+        told.setdefault((log, status), []).append(SkippedFile(path, reason, rows))
+
+    def of(log: str, status: str) -> tuple[SkippedFile, ...]:
+        return tuple(sorted(told.get((log, status), ()), key=lambda file: file.path))
+
     return tuple(
         LogState(
             log=log,
             watermark=reached.get(log),
             files=counted.get(log, 0),
-            skipped=tuple(sorted(skipped.get(log, ()), key=lambda file: file.path)),
+            skipped=of(log, "skipped"),
+            lost=of(log, "lost"),
+            unlisted=of(log, "unlisted"),
         )
-        for log in sorted(reached.keys() | counted.keys())
+        for log in sorted(reached.keys() | counted.keys() | {log for log, _ in told})
     )

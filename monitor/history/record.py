@@ -12,6 +12,7 @@ from monitor.history import counters, schema
 from monitor.history.rows import batches, by_series, results_of_windows
 from monitor.history.snapshot import CounterKey
 from monitor.history.standing import is_worse, signal_of, worst
+from monitor.logs.windows import of_whole_data
 from monitor.results import Result, Status, Window
 
 
@@ -75,9 +76,10 @@ def record(
         target = next((row for row in known if row.definition == run.definition), None)
         fresh = by_series(run.results)
         stored = results_of_windows(connection, [now.id])[now.id] if now else {}
-        same_data = now is not None and now.fingerprint == fingerprint
+        same_data = now is not None and of_whole_data(now.fingerprint) == of_whole_data(fingerprint)
         status = _status(run, fresh)
-        if same_data and now is target and stored == fresh and now is not None and now.status is status:
+        unchanged = now is not None and now.fingerprint == fingerprint and now.status is status
+        if unchanged and now is target and stored == fresh:
             continue
         changed = True
         first = first or now is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from monitor.results import Kind, Result, Status, Window
 
@@ -53,18 +53,28 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class SkippedFile:
+    """A file that cannot be read, that misses rows, or a folder that cannot be listed; and why."""
+
     path: str
     reason: str
+    rows: int = 0  # how many rows of it were lost
 
 
 @dataclass(frozen=True, slots=True)
 class LogState:
-    """How far a log has come, and what of it could not be read."""
+    """How far a log has come, and what of it cannot be read.
+
+    `lost` are files whose rows were read once and cannot be read any more, `unlisted` folders or globs.
+    `stalled_after` is the age of the newest row from which on the log counts as stalled, where it is known.
+    """
 
     log: str
     watermark: datetime | None = None
     files: int = 0
     skipped: tuple[SkippedFile, ...] = ()
+    lost: tuple[SkippedFile, ...] = ()
+    unlisted: tuple[SkippedFile, ...] = ()
+    stalled_after: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +117,10 @@ CounterKey = tuple[str, tuple[tuple[str, str], ...]]  # family name, sorted (lab
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    taken_at: datetime
+    taken_at: datetime  # when the history was read; long ago while it cannot be read
     recommenders: tuple[RecommenderState, ...] = ()
     counters: Mapping[CounterKey, float] = field(default_factory=dict)
     config_loaded_at: datetime | None = None
     config_error: str | None = None  # why the last reload was refused; the older config runs on
     worked_at: datetime | None = None  # when the thread that judges last showed that it is alive
+    history_error: str = ""  # why the history cannot be read or written now

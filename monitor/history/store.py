@@ -150,6 +150,11 @@ class Store:
         with self._database.writing() as connection:
             counters.add(connection, {counters.key(counter, labels): by})
 
+    def bump_all(self, increments: Mapping[CounterKey, float]) -> None:
+        """Add to several counters, to all of them or to none."""
+        with self._database.writing() as connection:
+            counters.add(connection, increments)
+
     def counters(self) -> dict[CounterKey, float]:
         """Every counter."""
         with self._database.reading() as connection:
@@ -169,6 +174,11 @@ class Store:
         """The index of a log's files by path."""
         with self._database.reading() as connection:
             return logstate.files(connection, recommender, log)
+
+    def gaps(self, recommender: str, log: str) -> list[IndexedFile]:
+        """What is missing of a log: lost and rotated files, and folders that could not be listed."""
+        with self._database.reading() as connection:
+            return logstate.gaps(connection, recommender, log)
 
     def replace_files(
         self, recommender: str, log: str, files: Iterable[IndexedFile], *, watermark: datetime | None = None

@@ -7,7 +7,7 @@ Nothing fails on a bad value here: what cannot be read as its type becomes null,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import ibis
@@ -15,6 +15,7 @@ import ibis.expr.datatypes as dt
 import ibis.expr.types as ir
 
 from monitor.logs import columns as c
+from monitor.logs.mapping import source_names
 from monitor.logs.settings import LogSettings, SampleLogSettings
 
 IdType = Literal["int64", "string"]
@@ -22,10 +23,15 @@ TIMESTAMP = dt.Timestamp(scale=6)
 _UTC = dt.Timestamp("UTC", 6)
 _OFFSET = r":\d{2}(\.\d+)?\s*(Z|z|[+-]\d{2}(:?\d{2})?)$"
 _NUMBER = r"^\s*-?\d+(\.\d+)?\s*$"
+_BRACKETED = r"(?s)^\s*\[.*\]\s*$"
+_LIST_ENDS = r"""^\s*\[\s*["']?|["']?\s*\]\s*$"""
+_JSON_BEGINS = ('{"', "{'", "[{", '["', "['", "[[", *(f"[{digit}" for digit in range(10)))
+_MOST_JSON = 0.05  # of the rows: of a record that is split at its commas, only one part begins so
 _MICROSECONDS = {"s": 1e6, "ms": 1e3, "us": 1.0, "ns": 1e-3}
 _LARGEST = 2**53
-_INDEX = "__index"
-_RAW = "__raw_"
+_INDEX, _LENGTH = "__index", "__length"
+RAW = "__raw_"
+_LOST = "__lost"
 
 
 def _timezone(zone: str, ts: object) -> object: ...
@@ -38,31 +44,6 @@ _from_microseconds = ibis.udf.scalar.builtin(
 )
 
 
-def source_names(log: str, settings: LogSettings, present: Iterable[str]) -> dict[str, str]:
-    """Our column -> the file's column, for those that the file has, further columns by their own name.
-
-    >>> source_names("catalog", LogSettings(path="x", columns={"item_id": "sku"}), ["sku", "price"])
-    {'item_id': 'sku', 'price': 'price'}
-    """
-    available = list(present)
-    names = {ours: theirs for ours, theirs in settings.columns.items() if theirs in available}
-    names |= {one: one for one in c.TYPES[log] if one in available and one not in settings.columns}
-    taken = {name.lower() for name in (*names.values(), *names)}
-    return names | {one: one for one in available if one.lower() not in taken}
-
-
-def missing_columns(log: str, settings: LogSettings, present: Iterable[str]) -> list[str]:
-    """A sentence for each required column that a file lacks."""
-    available = list(present)
-    names = source_names(log, settings, available)
-    shown = ", ".join(repr(one[:40]) for one in available[:20])
-    return [
-        f"column {ours} (looked for as {settings.columns.get(ours, ours)!r}) is missing; the file has {shown}"
-        for ours in dict.fromkeys((*c.REQUIRED[log], *settings.only))
-        if ours not in names
-    ]
-
-
 def canonical(
     table: ir.Table,
     log: str,
@@ -70,20 +51,33 @@ def canonical(
     id_types: Mapping[str, IdType],
     *,
     keep_raw: bool = False,
+    further: Mapping[str, dt.DataType] | None = None,
 ) -> ir.Table:
     """The table with our columns; nested lists become one row an item.
 
-    With `keep_raw` the unread values stay beside the read ones, for counting bad values.
+    Args:
+        table: the file's columns, and the paths that `columns` names as columns of those names.
+        log: exposures, feedback, catalog, users or samples.
+        settings: what the columns are called, and how they are read.
+        id_types: our id columns that are whole numbers; the others become text.
+        keep_raw: keep the unread values beside the read ones, for counting bad values.
+        further: the types that texts of columns that are not ours look like; what does not fit is null.
     """
     names = source_names(log, settings, table.columns)
     table = table.select(**{ours: table[theirs] for ours, theirs in names.items()})
     if log == c.EXPOSURES and settings.list_separator is not None and table[c.ITEM_ID].type().is_string():
         table = table.mutate(**_split(table, settings.list_separator))
     if log == c.EXPOSURES and table[c.ITEM_ID].type().is_array():
-        table = _flatten(table)
-    read = {name: _read(table[name], name, log, settings, id_types) for name in table.columns}
+        table = _flatten(table, keep_raw=keep_raw)
+    types = {ours: (further or {}).get(theirs) for ours, theirs in names.items()}
+    read = {
+        name: _read(table[name], name, log, settings, id_types, types.get(name))
+        for name in table.columns
+        if name != _LOST
+    }
     if keep_raw:
-        read |= {_RAW + name: table[name] for name in c.TYPES[log] if name in table.columns}
+        read |= {RAW + name: table[name] for name in c.TYPES[log] if name in table.columns}
+        read |= {_LOST: table[_LOST]} if _LOST in table.columns else {}
     return table.select(**read)
 
 
@@ -112,43 +106,122 @@ def usable(table: ir.Table, log: str) -> ir.Table:
 
 def bad_values(table: ir.Table, log: str) -> ir.IntegerValue:
     """How many values of a row (read with `keep_raw`) were there and could not be read as their type."""
-    flags = [
-        (table[_RAW + name].notnull() & table[name].isnull()).ifelse(1, 0)
-        for name in c.TYPES[log]
-        if _RAW + name in table.columns
-    ]
     total: ir.IntegerValue = ibis.literal(0, "int64")
-    for flag in flags:
+    for flag in bad_by_column(table, log).values():
         total = total + flag
-    return total
+    return total + table[_LOST] if _LOST in table.columns else total
+
+
+def bad_by_column(table: ir.Table, log: str) -> dict[str, ir.IntegerValue]:
+    """By column of ours: 1 where the value of a row (read with `keep_raw`) could not be read, else 0."""
+    return {
+        name: (table[RAW + name].notnull() & table[name].isnull()).ifelse(1, 0)
+        for name in c.TYPES[log]
+        if RAW + name in table.columns
+    }
+
+
+def json_ids(table: ir.Table, log: str) -> dict[str, ir.BooleanValue]:
+    """By column of ids: whether the id of a row is the beginning of a record or list written as JSON.
+
+    An id in braces, such as `{3F2504E0-4F89}`, is none.
+    """
+    return {
+        name: table[name].strip().left(2).isin(_JSON_BEGINS).fill_null(False)
+        for name, kind in c.TYPES[log].items()
+        if kind == "id" and name in table.columns and table[name].type().is_string()
+    }
+
+
+def json_instead_of_ids(counts: Mapping[str, int], rows: int) -> str | None:
+    """Why a file cannot be read whose ids are JSON: no rule would ever find an item in them.
+
+    Args:
+        counts: by column of ids, how many of them `json_ids` says are JSON.
+        rows: how many rows the file has.
+    """
+    for name, count in counts.items():
+        if count > _MOST_JSON * rows:
+            return (
+                f"column {name}: its texts are JSON records or lists, not ids; write them as nested JSON "
+                "lines or Parquet and name a path such as recs[].iid, or write one row for each item"
+            )
+    return None
 
 
 def _split(table: ir.Table, separator: str) -> dict[str, ir.Value]:
     """The columns that hold a list in one field, as lists: what belongs to an item, not to the request."""
     of_an_item = (c.ITEM_ID, c.POSITION, c.SCORE, c.PROPENSITY)
     return {
-        name: table[name].split(separator)
+        name: split_list(table[name], separator)
         for name in of_an_item
         if name in table.columns and table[name].type().is_string()
     }
 
 
-def _flatten(table: ir.Table) -> ir.Table:
-    """One row an item; an empty or missing list stays as one row without an item."""
+def split_list(text: ir.StringValue, separator: str) -> ir.ArrayValue:
+    """A list that was written as one text: plain, or in brackets, with or without quotes around its entries.
+
+    Args:
+        text: such as `a|b`, `["a", "b"]` (JSON) or `['a' 'b']` (NumPy).
+        separator: what stands between two entries; a space stands for any number of them.
+
+    >>> lists = ibis.memtable({"v": ["1 2", "['a'  'b']", "[]"]})
+    >>> lists.select(v=split_list(lists.v, " ")).to_pandas().v.map(list).tolist()
+    [['1', '2'], ['a', 'b'], ['']]
+    """
+    between = r"\s+" if separator == " " else rf"\s*{re.escape(separator.strip() or separator)}\s*"
+    bare = text.re_replace(_LIST_ENDS, "").re_replace(f"[\"']?{between}[\"']?", separator)
+    plain = text.strip().re_replace(between, separator) if separator == " " else text
+    return text.re_search(_BRACKETED).ifelse(bare, plain).split(separator)
+
+
+def _flatten(table: ir.Table, *, keep_raw: bool) -> ir.Table:
+    """One row an item; an empty or missing list stays as one row without an item.
+
+    Values go to the items by their place in the list. A list of another length than the items' says
+    nothing of which item a value belongs to: its values are null. With `keep_raw`, a column counts
+    such values, and places of the items' list that hold no item.
+    """
     items = table[c.ITEM_ID]
-    indexed = table.mutate(**{_INDEX: ibis.range(0, ibis.greatest(items.length().fill_null(0), 1)).unnest()})
-    index = indexed[_INDEX]
-    flat = {
-        name: indexed[name][index] if indexed[name].type().is_array() else indexed[name]
-        for name in table.columns
+    length = items.length().fill_null(0)
+    lists = [name for name in table.columns if table[name].type().is_array()]
+    aligned = {
+        name: (table[name].length() == length).ifelse(table[name], ibis.null(table[name].type()))
+        for name in lists
+        if name != c.ITEM_ID
     }
+    lost = {_LOST: _lost(table, lists, length)} if keep_raw else {}
+    indexed = table.mutate(
+        **aligned, **lost, **{_INDEX: ibis.range(0, ibis.greatest(length, 1)).unnest(), _LENGTH: length}
+    )
+    index = indexed[_INDEX]
+    flat = {name: indexed[name][index] if name in lists else indexed[name] for name in table.columns}
     if c.POSITION not in flat:
         flat[c.POSITION] = index + 1
+    if keep_raw:
+        nameless = (indexed[_LENGTH] > 0) & flat[c.ITEM_ID].isnull()
+        flat[_LOST] = indexed[_LOST] + nameless.ifelse(1, 0)
     return indexed.select(**flat)
 
 
+def _lost(table: ir.Table, lists: Sequence[str], length: ir.IntegerValue) -> ir.IntegerValue:
+    """How many lists of a request have another length than the items', so that their values are lost."""
+    total: ir.IntegerValue = ibis.literal(0, "int64")
+    for name in lists:
+        if name in c.TYPES[c.EXPOSURES]:
+            values = table[name].length().fill_null(0)
+            total = total + ((values > 0) & (values != length)).ifelse(1, 0)
+    return total
+
+
 def _read(
-    column: ir.Value, name: str, log: str, settings: LogSettings, id_types: Mapping[str, IdType]
+    column: ir.Value,
+    name: str,
+    log: str,
+    settings: LogSettings,
+    id_types: Mapping[str, IdType],
+    further: dt.DataType | None,
 ) -> ir.Value:
     match c.TYPES[log].get(name):
         case "id":
@@ -169,13 +242,11 @@ def _read(
         case "numbers":
             return _list(column, settings, "float64")
         case _:
-            return _further(column, settings)
+            return _further(_typed(column, further), settings)
 
 
 def _identifier(column: ir.Value, target: IdType) -> ir.Value:
     kind = column.type()
-    if kind.is_nested():  # a list or a record is no id
-        return ibis.null(target)
     if kind.is_floating():  # whole numbers with gaps, as pandas writes them; NaN is a gap
         column = _integer(column)
     elif kind.is_string():
@@ -246,8 +317,17 @@ def _list(column: ir.Value, settings: LogSettings, element: str) -> ir.Value:
         return column.try_cast(f"array<{element}>")
     if settings.list_separator is None or not column.type().is_string():
         return column.cast("string") if element == "string" else column
-    parts = column.split(settings.list_separator)
+    parts = split_list(column, settings.list_separator)
     return parts if element == "string" else parts.map(lambda one: one.try_cast("float64"))
+
+
+def _typed(column: ir.Value, kind: dt.DataType | None) -> ir.Value:
+    """A text as the type that the column's texts look like, or as it is."""
+    if kind is None or not column.type().is_string():
+        return column
+    kind = kind.value_type if kind.is_array() else kind
+    readable = kind.is_numeric() or kind.is_boolean() or kind.is_timestamp() or kind.is_date()
+    return column.try_cast(kind) if readable else column
 
 
 def _further(column: ir.Value, settings: LogSettings) -> ir.Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final, Literal
 
 EXPOSURES: Final = "exposures"
@@ -92,3 +93,6 @@ INDISPENSABLE: Final[dict[str, tuple[str, ...]]] = {
     USERS: (USER_ID,),
     SAMPLES: (SPLIT,),
 }
+
+ROW_NUMBERS: Final = re.compile(r"_{0,2}index_level_\d+_{0,2}|Unnamed: \d+|")
+"""The names that pandas gives to the row numbers of a table; in a CSV file they have none."""

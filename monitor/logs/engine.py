@@ -16,6 +16,7 @@ import ibis.expr.datatypes as dt
 import ibis.expr.operations as ops
 import sqlglot.expressions as sge
 from ibis.backends.duckdb.converter import DuckDBPyArrowData
+from ibis.backends.sql.datatypes import DuckDBType
 
 from monitor.logs.duckdb_backend import DuckDBBackend
 from monitor.results import Window
@@ -125,14 +126,20 @@ class Engine:
     def reader(self, name: str, function: str, paths: list[str], **options: Any) -> ir.Table:
         """A view over files: `read_parquet`, `read_csv` or `read_json`, all values quoted by sqlglot.
 
+        Types among the options are those of Ibis.
+
         A path names one file, whatever is in it: `a[1].csv` is not a pattern that `a1.csv` meets.
         """
+        return self._view(name, f"FROM {self.call(function, paths, **options)}")
+
+    def call(self, function: str, paths: list[str], **options: Any) -> str:
+        """The text of a table function on files, for a query; see `reader`."""
         call = sge.Anonymous(
             this=function,
             expressions=[_literal([_PATTERN.sub(r"[\1]", path) for path in paths])]
             + [sge.EQ(this=sge.to_identifier(k), expression=_literal(v)) for k, v in options.items()],
         )
-        return self._view(name, sge.Select(expressions=[sge.Star()]).from_(call).sql("duckdb"))
+        return str(call.sql("duckdb"))
 
     def empty(self, name: str, schema: ibis.Schema) -> ir.Table:
         """A table without rows, in place of the older table or view of that name."""
@@ -207,6 +214,8 @@ def deadline(seconds: float, *interrupts: Callable[[], None]) -> Iterator[thread
 
 
 def _literal(value: Any) -> sge.Expression:
+    if isinstance(value, dt.DataType):
+        return sge.Literal.string(DuckDBType.to_string(value))
     if isinstance(value, dict):
         return sge.Struct(
             expressions=[

@@ -1,27 +1,27 @@
-"""The files of a log as they lie now: what matches the globs, with size and time of change."""
+"""One file of a log: its format, its first line, and whether it is complete."""
 
 from __future__ import annotations
 
-import os
-import stat
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO, Final, cast
+from typing import BinaryIO, Final, cast
 
 import fsspec
 import pyarrow as pa
 from fsspec.core import url_to_fs
 
+from monitor.logs.limits import check_line, check_size
 from monitor.logs.settings import LogSettings
 
 _FORMATS = {
     ".parquet": "parquet",
     ".pq": "parquet",
     ".csv": "csv",
+    ".tsv": "csv",
     ".jsonl": "json",
     ".ndjson": "json",
     ".json": "json",
@@ -42,10 +42,6 @@ class LogFile:
     @property
     def is_local(self) -> bool:
         return "://" not in self.path
-
-
-class LogListingError(Exception):
-    """The place where a log should lie cannot be listed at all."""
 
 
 def format_of(path: str, settings: LogSettings) -> str:
@@ -71,53 +67,10 @@ def filesystem(settings: LogSettings, path: str) -> tuple[fsspec.AbstractFileSys
     return fs, str(inner)
 
 
-def list_files(settings: LogSettings) -> list[LogFile]:
-    """Every file that matches the globs, in the order of their names.
-
-    Names that start with a dot or an underscore, or end in `.tmp` or `.part`, are taken to be in the
-    making, as writers that rename a finished file into place call them so.
-    """
-    found: dict[str, LogFile] = {}
-    for pattern in settings.paths:
-        fs, inner = filesystem(settings, pattern)
-        try:
-            matches: Mapping[str, Mapping[str, Any]] = fs.glob(inner, detail=True)
-        except Exception as exc:
-            raise LogListingError(f"{pattern}: cannot be listed: {exc}") from exc
-        for name, info in matches.items():
-            base = name.rsplit("/", 1)[-1]
-            if base[:1] in "._" or base.endswith((".tmp", ".part")):
-                continue
-            if file := _local(name) if "://" not in pattern else _remote(fs, name, info):
-                found[file.path] = file
-    return sorted(found.values())
-
-
-def _local(path: str) -> LogFile | None:
-    """The file, or what a link leads to; None where it is none, or has gone since it was listed."""
-    try:
-        found = os.stat(path)
-    except FileNotFoundError:
-        return None
-    if not stat.S_ISREG(found.st_mode):
-        return None
-    return LogFile(path, found.st_size, datetime.fromtimestamp(found.st_mtime, UTC))
-
-
-def _remote(fs: fsspec.AbstractFileSystem, name: str, info: Mapping[str, Any]) -> LogFile | None:
-    if info.get("type") != "file":
-        return None
-    return LogFile(fs.unstrip_protocol(name), int(info.get("size") or 0), _modified(fs, name, info))
-
-
-def _modified(fs: fsspec.AbstractFileSystem, name: str, info: Mapping[str, Any]) -> datetime:
-    stamp = info.get("LastModified") or info.get("mtime") or info.get("last_modified") or info.get("updated")
-    if isinstance(stamp, int | float):
-        return datetime.fromtimestamp(stamp, UTC)
-    if isinstance(stamp, datetime):
-        return stamp.astimezone(UTC)
-    moment: datetime = fs.modified(name)
-    return moment.astimezone(UTC)
+def first_bytes(settings: LogSettings, file: LogFile, count: int = 16) -> bytes:
+    """How a file begins, before any decompression."""
+    with _opened(settings, file) as raw:
+        return raw.read(count)
 
 
 def first_line(settings: LogSettings, file: LogFile, limit: int = 1 << 20) -> str:
@@ -132,16 +85,28 @@ def first_line(settings: LogSettings, file: LogFile, limit: int = 1 << 20) -> st
         raise ValueError(f"line 1 is not UTF-8: {exc}") from exc
 
 
-def unfinished(settings: LogSettings, file: LogFile, now: datetime, settle_seconds: float = 60) -> str | None:
+def unfinished(
+    settings: LogSettings,
+    file: LogFile,
+    now: datetime,
+    settle_seconds: float = 60,
+    stop: Callable[[], bool] = lambda: False,
+) -> str | None:
     """Why a text file seems to be still in the making, or None.
 
     A compressed stream must reach its end (an engine reads a cut one without complaint). A plain
     file that was touched just now must end with a line break.
+
+    Args:
+        stop: asked again and again while a compressed file is read; where it says so, TimeoutError is raised.
+
+    Raises:
+        BeyondLimit: the content is larger than the settings allow.
     """
     if file.path.lower().endswith(".gz"):
-        return _cut_gzip(settings, file)
+        return _cut_gzip(settings, file, stop)
     if file.path.lower().endswith(".zst"):
-        return _cut_zstd(settings, file)
+        return _cut_zstd(settings, file, stop)
     if (now - file.modified).total_seconds() > settle_seconds or file.size == 0:
         return None
     with _opened(settings, file) as stream:
@@ -150,13 +115,32 @@ def unfinished(settings: LogSettings, file: LogFile, now: datetime, settle_secon
     return None if last == b"\n" else STILL_WRITTEN
 
 
-def _cut_gzip(settings: LogSettings, file: LogFile) -> str | None:
+class _Content:
+    """Counts what a compressed file holds, chunk by chunk; raises where it is too much."""
+
+    def __init__(self, settings: LogSettings, stop: Callable[[], bool]) -> None:
+        self._settings, self._stop = settings, stop
+        self._size = self._line = 0
+
+    def add(self, chunk: bytes) -> None:
+        if self._stop():
+            raise TimeoutError
+        self._size += len(chunk)
+        end = chunk.rfind(b"\n")
+        self._line = self._line + len(chunk) if end < 0 else len(chunk) - end - 1
+        check_line(self._line)
+        check_size(self._settings, self._size)
+
+
+def _cut_gzip(settings: LogSettings, file: LogFile, stop: Callable[[], bool]) -> str | None:
+    content = _Content(settings, stop)
     with _opened(settings, file) as stream:
         decoder = zlib.decompressobj(wbits=31)
         try:
             while data := stream.read(_CHUNK):
                 while data:
-                    decoder.decompress(data, _CHUNK)  # bounded, so that a tiny file cannot fill the memory
+                    # Bounded, so that a tiny file cannot fill the memory.
+                    content.add(decoder.decompress(data, _CHUNK))
                     data = decoder.unconsumed_tail
                     if decoder.eof and decoder.unused_data:  # a gzip file may be several streams in a row
                         data = decoder.unused_data
@@ -166,12 +150,15 @@ def _cut_gzip(settings: LogSettings, file: LogFile) -> str | None:
     return None if decoder.eof else "the gzip stream is cut short: truncated or still being written"
 
 
-def _cut_zstd(settings: LogSettings, file: LogFile) -> str | None:
+def _cut_zstd(settings: LogSettings, file: LogFile, stop: Callable[[], bool]) -> str | None:
+    content = _Content(settings, stop)
     with _opened(settings, file) as raw:
         try:
             stream = pa.CompressedInputStream(pa.PythonFile(raw), "zstd")
-            while stream.read(_CHUNK):
-                pass
+            while chunk := stream.read(_CHUNK):
+                content.add(chunk)
+        except TimeoutError:
+            raise
         except (OSError, pa.ArrowException) as exc:
             return f"is not a sound zstd file, or is still being written: {exc}"
     return None

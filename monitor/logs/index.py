@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import duckdb
 import ibis
 import ibis.expr.types as ir
+import pandas as pd
 
 from monitor.logs import columns as c
-from monitor.logs.canonical import TIMESTAMP, bad_values, missing_columns
-from monitor.logs.engine import Engine
+from monitor.logs.canonical import TIMESTAMP, bad_values, json_ids, json_instead_of_ids
+from monitor.logs.engine import DeadlineExceeded, Engine, deadline
 from monitor.logs.files import LogFile, format_of, unfinished
+from monitor.logs.limits import MOST_WINDOWS, BeyondLimit, check_rows, check_size, too_slow
+from monitor.logs.mapping import column_problems
 from monitor.logs.reading import Shape, id_types, read, sniff
 from monitor.logs.settings import LogSettings
 from monitor.results import Window
@@ -23,7 +26,10 @@ _SCAN = "scan_file"
 _LIMIT = "latest_time"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _REASON_LENGTH = 400
+_READING = 2  # raised when the same file and settings give other rows, so that files are read again
 _EARLIEST = datetime(1000, 1, 1)  # an older time is a fault, and the calendar of Python ends soon before
+_LIMITS = {"file_deadline", "max_file_size", "max_rows", "max_columns"}
+_JSON = "__json_"
 DUPLICATE = "duplicate: holds the same rows as "
 
 
@@ -48,6 +54,8 @@ class FileEntry:
     newest: datetime | None = None
     unplaced: int = 0  # rows without a usable time or request
     future: int = 0  # rows that claim to be later than their file
+    tries: int = field(default=0, compare=False)  # how often it could not be read, as it is
+    again: datetime | None = field(default=None, compare=False)  # not tried again before this time
 
     @property
     def rows(self) -> int:
@@ -83,9 +91,12 @@ def seconds(moment: datetime) -> int:
     return int((moment - _EPOCH) // timedelta(seconds=1))
 
 
-def settings_digest(settings: LogSettings, window: timedelta, future_tolerance: timedelta) -> str:
-    """Changes when the same file would be read otherwise."""
-    parts = settings.model_dump_json(exclude={"path", "storage_options"}), window, future_tolerance
+def settings_digest(
+    settings: LogSettings, window: timedelta, future_tolerance: timedelta, *, limits: bool = False
+) -> str:
+    """Changes when the same file would be read otherwise; with `limits`, also when it might be skipped."""
+    exclude = {"path", "storage_options", "stalled_after"} | (set() if limits else _LIMITS)
+    parts = _READING, settings.model_dump_json(exclude=exclude), window, future_tolerance
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
@@ -99,23 +110,38 @@ def index_file(
     future_tolerance: timedelta,
     now: datetime,
 ) -> FileEntry:
-    """Scan one file. A file that cannot be read gives an entry with the reason and no exception."""
+    """Scan one file. One that cannot be read, or not in time, gives an entry with the reason."""
     digest = settings_digest(settings, window, future_tolerance)
-    try:
-        if format_of(file.path, settings) != "parquet" and (why := unfinished(settings, file, now)):
-            return FileEntry(file, digest, reason=why)
+
+    def index(stop: Callable[[], bool]) -> FileEntry | str:
+        check_size(settings, file.size)
+        if format_of(file.path, settings) != "parquet":
+            why = unfinished(settings, file, now, stop=stop)
+            if why is not None:
+                return why
         shape = sniff(engine, _SCAN, settings, file)
         if not shape.columns:
             return FileEntry(file, digest, shape)
-        if missing := missing_columns(log, settings, shape.names):
-            return FileEntry(file, digest, reason="; ".join(missing)[:_REASON_LENGTH])
-        return _scan(engine, log, settings, file, shape, digest, window, future_tolerance)
+        if problems := column_problems(log, settings, shape.types):
+            return "; ".join(problems)[:_REASON_LENGTH]
+        entry = _scan(engine, log, settings, file, shape, digest, window, future_tolerance)
+        check_rows(settings, entry.rows)
+        return entry
+
+    try:
+        with deadline(settings.file_deadline.total_seconds(), engine.interrupt) as over:
+            found = index(over.is_set)
+    except DeadlineExceeded:
+        found = too_slow(settings)
     except duckdb.InterruptException:
         raise
     except Exception as exc:  # whatever a file can hold, or its server can say, the other files are read
-        return FileEntry(file, digest, reason=readable(exc))
+        found = readable(exc)
     finally:
         engine.drop(_SCAN)
+    if isinstance(found, FileEntry):
+        return found
+    return FileEntry(file, settings_digest(settings, window, future_tolerance, limits=True), reason=found)
 
 
 def readable(exc: BaseException) -> str:
@@ -143,7 +169,10 @@ def _scan(
         engine, _SCAN, log, settings, shape, [file.path], id_types(log, settings, shape), keep_raw=True
     )
     if c.TS not in c.TYPES[log]:
-        found = engine.backend.execute(rows.aggregate(rows=rows.count(), bad=bad_values(rows, log).sum()))
+        found = engine.backend.execute(
+            rows.aggregate(rows=rows.count(), bad=bad_values(rows, log).sum(), **_json_sums(rows, log))
+        )
+        _refuse_json(found)
         bad = int(found["bad"].fillna(0).iloc[0])
         placed = {0: Bucket(int(found["rows"].iloc[0]), seconds(file.modified), bad)}
         return FileEntry(file, digest, shape, buckets=placed)
@@ -167,6 +196,7 @@ def _scan(
     grouped = rows.mutate(
         __bucket=(rows["__future"] | ~rows["__usable"]).ifelse(ibis.null("int64"), rows["__bucket"])
     )
+    sums = _json_sums(grouped, log)
     grouped = grouped.group_by("__bucket").aggregate(
         rows=lambda t: t.count(),
         checksum=lambda t: t["__hash"].sum(),
@@ -174,8 +204,12 @@ def _scan(
         future=lambda t: (t["__future"] & t["__usable"]).sum(),
         timeless=lambda t: (t["__timeless"] & ~t["__usable"]).sum(),
         newest=lambda t: t[c.TS].max(where=t["__bucket"].notnull()),
+        **sums,
     )
-    found = engine.backend.execute(grouped)
+    found = engine.backend.execute(grouped.limit(MOST_WINDOWS + 1))
+    if len(found) > MOST_WINDOWS:
+        raise BeyondLimit(f"its rows lie in more than {MOST_WINDOWS:,} windows")
+    _refuse_json(found)
     placed = found[found["__bucket"].notna()]
     rest = found[found["__bucket"].isna()]
     future, timeless = int(rest["future"].sum()), int(rest["timeless"].sum())
@@ -190,6 +224,19 @@ def _scan(
         file, digest, shape, buckets=buckets, newest=newest, future=future,
         unplaced=int(rest["rows"].sum()) - future - timeless,
     )  # fmt: skip
+
+
+def _json_sums(rows: ir.Table, log: str) -> dict[str, ir.IntegerScalar]:
+    """By column of ids: how many of them are the beginning of JSON."""
+    return {f"{_JSON}{name}": flag.sum() for name, flag in json_ids(rows, log).items()}
+
+
+def _refuse_json(found: pd.DataFrame) -> None:
+    """Raise ValueError for a file whose ids are records or lists in a text."""
+    names = [str(name) for name in found.columns if str(name).startswith(_JSON)]
+    counts = {name.removeprefix(_JSON): int(found[name].sum()) for name in names}
+    if why := json_instead_of_ids(counts, int(found["rows"].sum())):
+        raise ValueError(why)
 
 
 def _needs_no_time(rows: ir.Table, log: str) -> ir.BooleanValue:

@@ -6,28 +6,43 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from monitor.logs import columns as c
 from monitor.logs.engine import Engine
-from monitor.logs.files import STILL_WRITTEN, LogFile, LogListingError, list_files
+from monitor.logs.files import STILL_WRITTEN, LogFile
 from monitor.logs.index import DUPLICATE, Bucket, FileEntry, index_file, seconds, settings_digest
+from monitor.logs.limits import too_slow
+from monitor.logs.listing import Listing, LogListingError, Unlisted, belongs, hiding, list_log, local_file
+from monitor.logs.losses import GONE, Loss, described, fallen, replaced, rotated, together, unread_archive
+from monitor.logs.pace import allowed_silence
 from monitor.logs.reading import open_filesystems
 from monitor.logs.settings import LogSettings, TimeSettings
 from monitor.results import Window
 
 Progress = Callable[[str], None]
+_APPENDED: Final = 3  # looks at which one file had grown, more than a file that is just being written
 _NOTHING: Final = Bucket(0, 0)
+_FIRST_WAIT: Final = timedelta(minutes=1)
+_LONGEST_WAIT: Final = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What one look at a log found: the entries that are new or changed, and the paths that are gone."""
+    """What one look at a log found.
+
+    `changed` are the entries that are new or changed, `gone` the paths that are no longer listed, `lost` the
+    files that miss rows since this look. `differs` says whether anything is to be kept anew. `is_cut` says
+    that a file took too long, and that the others are left for the next look.
+    """
 
     changed: tuple[FileEntry, ...] = ()
     gone: tuple[str, ...] = ()
+    lost: tuple[Loss, ...] = ()
     error: str | None = None
+    differs: bool = False
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +54,11 @@ class Contents:
     watermark: datetime | None
     buckets: Mapping[int, Bucket]
     unplaced: Mapping[int, int]  # rows in no window, by the window that answers for them
-    windows: frozenset[Window]
+    windows: frozenset[Window]  # those whose rows are lost or still being written as well
+    missing: Mapping[int, Bucket]  # indexed rows that cannot be read now, for whatever reason
+    lost: Mapping[int, Sequence[tuple[Loss, int]]]  # those of them that did not go by rotation
+    rotated: Mapping[str, frozenset[int]]  # by file: the windows whose rows went by rotation
+    gone_with_age: frozenset[int]  # all of these
 
 
 class Log:
@@ -49,10 +68,14 @@ class Log:
         self.name = name
         self.settings = settings
         self.time = time
-        self.entries: dict[str, FileEntry] = {}
+        self.entries: dict[str, FileEntry] = {}  # by path
+        self.losses: dict[str, Loss] = {}  # by path; the file itself may be there, with fewer rows
+        self.unlisted: tuple[Unlisted, ...] = ()
         self.error: str | None = None
         self._digest = settings_digest(settings, time.window, time.future_tolerance)
+        self._digest_of_bad = settings_digest(settings, time.window, time.future_tolerance, limits=True)
         self._contents: Contents | None = None
+        self._growths: Counter[str] = Counter()  # by path: the looks at which a file had grown
 
     @property
     def has_windows(self) -> bool:
@@ -64,39 +87,206 @@ class Log:
         """Whether a window without a row of it cannot be judged."""
         return self.name == c.EXPOSURES
 
-    def restore(self, entries: Iterable[FileEntry]) -> None:
+    def restore(self, entries: Iterable[FileEntry], losses: Iterable[Loss] = ()) -> None:
         """Take over an index that was kept, so that a restart does not read every file again."""
-        self.entries = {one.file.path: one for one in entries if one.digest == self._digest}
+        self.entries = {one.file.path: one for one in entries}
+        self.losses = {one.path: one for one in losses}
         self._contents = None
 
     def refresh(self, engine: Engine, now: datetime, progress: Progress = lambda _: None) -> Scan:
-        """Look at the files again; read those that are new, changed, or could not be read before."""
+        """Look at the files again; read those that are new, changed, or could not be read before.
+
+        A file that takes too long ends the look, so that other recommenders have their turn.
+        Rows that were read once and are missing now are kept as losses.
+        """
         try:
             open_filesystems(engine, self.settings)
-            files = {file.path: self._stamped(file, now) for file in list_files(self.settings)}
+            listing = list_log(self.settings)
         except (LogListingError, OSError, ImportError, ValueError) as exc:
             self.error = f"{self.name}: {exc}"
-            return Scan(error=self.error)
+            unlisted, self.unlisted = self.unlisted, (Unlisted(", ".join(self.settings.paths), str(exc)),)
+            return Scan(error=self.error, differs=unlisted != self.unlisted)
         self.error = None
-        changed = []
+        files = {path: self._stamped(file, now) for path, file in listing.files.items()}
+        before, errors, losses = self.contents.buckets, self.unlisted, dict(self.losses)
+        changed, tried = [], False
         for path, file in files.items():
-            known = self.entries.get(path)
-            if known is not None and known.file == file and known.reason is None:
+            known, lost = self.entries.get(path), self.losses.get(path)
+            if known is None and lost is not None and self._is_current(lost.entry, file):
+                self.entries[path] = lost.entry  # it is back as it was
+                del self.losses[path]
+                continue
+            if known is not None and self._is_current(known, file):
+                continue
+            if known is not None and self._waits(known, file, now):
+                if known.file != file:  # windows up to its new time of change may have rows in it
+                    self.entries[path], self._contents = replace(known, file=file), None
                 continue
             progress(path)
             entry = index_file(
                 engine, self.name, self.settings, file,
                 window=self.time.window, future_tolerance=self.time.future_tolerance, now=now,
             )  # fmt: skip
+            if entry.reason is not None and entry.reason != STILL_WRITTEN:
+                entry = self._to_be_tried_again(entry, known, now)
+                tried = True
             if entry != known:
                 changed.append(entry)
+            if known is not None and file.size > known.file.size:
+                self._growths[path] += 1
+            self._compare(path, known, entry)
             self.entries[path] = entry
-        gone = tuple(path for path in self.entries if path not in files)
-        for path in gone:
-            del self.entries[path]
-        if changed or gone:
+            if entry.reason == too_slow(self.settings):
+                self._contents = None
+                return Scan(tuple(changed), differs=True, is_cut=True)
+        gone = self._missing(files, listing)
+        self._drop_ahead(now)
+        self.unlisted = tuple(
+            one
+            for one in listing.errors
+            if not one.is_missing or any(map(one.hides, [*self.entries, *self.losses]))
+        )
+        if changed or gone or self.losses != losses:
             self._contents = None
-        return Scan(tuple(changed), gone)
+            self._settle(losses, before)
+        return Scan(
+            tuple(changed),
+            gone,
+            lost=tuple(loss for path, loss in self.losses.items() if losses.get(path) != loss),
+            differs=bool(changed or gone or tried) or self.losses != losses or self.unlisted != errors,
+        )
+
+    def _is_current(self, entry: FileEntry, file: LogFile) -> bool:
+        return entry.file == file and entry.reason is None and entry.digest == self._digest
+
+    def _waits(self, entry: FileEntry, file: LogFile, now: datetime) -> bool:
+        """Whether it is too early to try a file again that could not be read as it is."""
+        if entry.again is None or entry.digest != self._digest_of_bad or not self._is_as_bad(entry, file):
+            return False
+        return now < entry.again <= now + _LONGEST_WAIT  # else the clock was set back
+
+    def _is_as_bad(self, entry: FileEntry, file: LogFile) -> bool:
+        """Whether a file that could not be read has not changed, or took too long and has only grown.
+
+        Such a file would end every look, and the files behind it would never be read.
+        """
+        has_grown = file.size >= entry.file.size and file.path == entry.file.path
+        return entry.file == file or (has_grown and entry.reason == too_slow(self.settings))
+
+    def _to_be_tried_again(self, entry: FileEntry, known: FileEntry | None, now: datetime) -> FileEntry:
+        """A file that cannot be read, with the time that it waits: twice as long after each try."""
+        same = known is not None and known.digest == entry.digest and self._is_as_bad(known, entry.file)
+        tries = known.tries + 1 if known is not None and same else 1
+        wait = min(_LONGEST_WAIT, _FIRST_WAIT * 2 ** min(tries - 1, 10))
+        return replace(entry, tries=tries, again=now + wait)
+
+    def retry(self) -> None:
+        """Try every file that cannot be read at the next look, however often it was tried."""
+        for path, entry in self.entries.items():
+            self.entries[path] = replace(entry, tries=0, again=None)
+
+    def _compare(self, path: str, known: FileEntry | None, entry: FileEntry) -> None:
+        """Note the rows that a file has lost since it was read last."""
+        lost = self.losses.pop(path, None)
+        if lost is not None and entry.buckets == lost.entry.buckets:
+            return  # it is back as it was, without what it held in between
+        before = known if known is not None and known.reason is None else None
+        if lost is not None:  # windows that it has not given back count as it held them
+            of_old = {start: lost.entry.buckets[start] for start in lost.missing}
+            before = replace(lost.entry, buckets={**(before.buckets if before else {}), **of_old})
+        if before is None or not self.has_windows:
+            return
+        is_growing = entry.reason == STILL_WRITTEN and entry.file.size >= before.file.size
+        if entry.reason is None and (before.digest != entry.digest or self.name == c.SAMPLES):
+            return  # read with other settings; or samples that were drawn anew
+        missing = fallen(before.buckets, entry.buckets)
+        reason = entry.reason or f"it held {before.rows:,} rows when it was read last, and now {entry.rows:,}"
+        if missing:
+            self.losses[path] = Loss(before, reason, missing, is_growing=is_growing)
+
+    def _missing(self, files: Mapping[str, LogFile], listing: Listing) -> tuple[str, ...]:
+        """Take the files out of the index that are not there, and note what they held; their paths."""
+        errors = {one.path: one for one in listing.errors}
+        gone = tuple(
+            path
+            for path in self.entries
+            # A catalog that cannot be listed is still the catalog: reading it then says what is wrong.
+            if path not in files and (self.has_windows or hiding(errors, path) is None)
+        )
+        for path in gone:
+            del self._growths[path]
+            entry, lost = self.entries.pop(path), self.losses.pop(path, None)
+            if not self.has_windows or not belongs(self.settings, path):
+                continue
+            held = {} if entry.reason is not None else dict(entry.buckets)
+            if lost is not None:
+                entry = lost.entry
+                held |= {start: entry.buckets[start] for start in lost.missing}
+            if held:
+                copy = unread_archive(path, self.entries)
+                why = GONE if copy is None else f"{GONE}, and {copy.file.path} cannot be read: {copy.reason}"
+                self.losses[path] = Loss(replace(entry, buckets=held), why, held)
+        for path, lost in list(self.losses.items()):
+            if path in files:
+                continue
+            error = hiding(errors, path)
+            if not belongs(self.settings, path):
+                del self.losses[path]
+            elif error is not None and (lost.is_hidden or path in gone):
+                self.losses[path] = replace(lost, reason=str(error), is_hidden=True)
+            elif lost.is_hidden:
+                self.losses[path] = replace(lost, reason=GONE, is_hidden=False)
+        return gone
+
+    def _settle(self, losses_before: Mapping[str, Loss], before: Mapping[int, Bucket]) -> None:
+        """Forget the losses whose rows other files hold."""
+        new = {path: loss for path, loss in self.losses.items() if losses_before.get(path) != loss}
+        # What was missing already, for another reason, is no row that this look has found elsewhere.
+        again = (losses_before[path].missing for path in new if path in losses_before)
+        before = together([before, *again])
+        judged = _without_copies(self.entries)
+        after = together(one.buckets for one in judged if one.reason is None)
+        settled = replaced(new, self.losses, before, after, self.entries.values())
+        for path, starts in settled.items():
+            self._drop(path, starts)
+        self._contents = None
+
+    def _drop(self, path: str, starts: Iterable[int]) -> None:
+        """Forget what a file has lost of these windows."""
+        left = self.losses[path].without(starts)
+        if left.missing:
+            self.losses[path] = left
+        else:
+            del self.losses[path]
+
+    def _drop_ahead(self, now: datetime) -> None:
+        """Forget the losses of windows that have not begun yet.
+
+        A clock that ran ahead for a while gave their rows these times. Once it is right, nothing is missing:
+        such a loss would keep the watermark, and the windows to judge, in years to come.
+        """
+        latest = now + self.time.future_tolerance
+        for path, loss in list(self.losses.items()):
+            if loss.entry.newest is not None and loss.entry.newest > latest:
+                self._drop(path, [start for start in loss.missing if start > seconds(latest)])
+
+    def forget(self, before: datetime) -> bool:
+        """Drop the losses of windows before a time, which are never judged again; whether there were any."""
+        start = seconds(before)
+        old = [path for path, loss in self.losses.items() if max(loss.missing) < start]
+        for path in old:
+            del self.losses[path]
+        self._contents = None
+        return bool(old)
+
+    def accept(self, window: Window) -> bool:
+        """Drop the losses of one window, since somebody had it judged without these rows."""
+        start = seconds(window.start)
+        found = [path for path, loss in self.losses.items() if start in loss.missing and not loss.is_hidden]
+        for path in found:
+            self._drop(path, [start])
+        self._contents = None
+        return bool(found)
 
     def _stamped(self, file: LogFile, now: datetime) -> LogFile:
         """The file, as of now where it claims to have been changed later.
@@ -116,7 +306,7 @@ class Log:
         """What the files hold together; worked out once after each change, however many windows ask."""
         if self._contents is None:
             judged = _without_copies(self.entries) if self.has_windows else self.entries.values()
-            self._contents = _together(list(judged), self.time)
+            self._contents = _together(list(judged), list(self.losses.values()), self.time)
         return self._contents
 
     @property
@@ -131,12 +321,67 @@ class Log:
 
     @property
     def watermark(self) -> datetime | None:
-        """The newest time that the log has reached; times ahead of their file do not count."""
+        """The newest time that the log has reached; times ahead of their file do not count.
+
+        Rows that are missing now count: the log had reached them.
+        """
         return self.contents.watermark
 
+    def allowed_silence(self, now: datetime, every: timedelta) -> timedelta | None:
+        """The age of the newest row from which on the log counts as stalled; None where that is unknown.
+
+        Nothing is learned from files that keep growing, for they hide when their rows came, nor while a
+        folder cannot be listed.
+        """
+        if self.settings.stalled_after is not None:
+            return self.settings.stalled_after
+        if self.error is not None or self.unlisted or max(self._growths.values(), default=0) >= _APPENDED:
+            return None
+        entries = self.read_entries
+        return allowed_silence(((e.file.modified, e.newest) for e in entries if e.newest), now, every)
+
     def windows(self) -> frozenset[Window]:
-        """Every window that holds at least one row."""
+        """Every window that holds at least one row, or did and has lost it."""
         return self.contents.windows
+
+    def lost(self, span: Window) -> str | None:
+        """How many indexed rows of a span were lost, and from which files; None where none was."""
+        found = [(loss, rows) for loss, rows in self._missing_in(span) if not loss.is_growing]
+        return described(found) if found else None
+
+    def awaits(self, span: Window) -> str | None:
+        """Which files with rows of a span are just being appended to; None where there is none."""
+        growing = sorted({loss.path for loss, _ in self._missing_in(span) if loss.is_growing})
+        return f"{', '.join(growing[:3])}: {STILL_WRITTEN}" if growing else None
+
+    def has_rotated(self, span: Window) -> bool:
+        """Whether rows of a span went by rotation."""
+        return any(start in self.contents.gone_with_age for start in self._starts(span))
+
+    def has_changed(self, span: Window) -> bool:
+        """Whether a local file that holds rows of a span is not as it was indexed any more."""
+        held = (one.file for one in self.read_entries if one.file.is_local and one.holds(span))
+        try:
+            return any(local_file(file.path) != file for file in held)
+        except OSError:  # it cannot be looked at any more
+            return True
+
+    def is_rotated(self, loss: Loss) -> bool:
+        """Whether all that is missing of a file went by rotation."""
+        return loss.missing.keys() <= self.contents.rotated.get(loss.path, frozenset())
+
+    def known_rows(self, window: Window) -> int:
+        """The rows of a window, those among them that are lost or still being written."""
+        return self.rows(window) + sum(rows for _, rows in self._missing_in(window))
+
+    def _missing_in(self, span: Window) -> Iterator[tuple[Loss, int]]:
+        """The rows of a span that are missing for another reason than rotation, by file and window."""
+        for start in self._starts(span):
+            yield from self.contents.lost.get(start, ())
+
+    def _starts(self, span: Window) -> range:
+        length = int(self.time.window.total_seconds())
+        return range(seconds(span.start), seconds(span.end), length) if self.losses else range(0)
 
     def unread(self, window: Window) -> list[FileEntry]:
         """Skipped files that may hold rows of this window: those written while its rows were due.
@@ -158,9 +403,15 @@ class Log:
             <= window.end + (due if one.reason == STILL_WRITTEN else longest)
         ]
 
-    def fingerprint(self, window: Window) -> str:
-        """Changes when the rows of the window change."""
+    def fingerprint(self, window: Window, *, present: bool = False) -> str:
+        """Changes when the rows of the window change: those that were read, also where some are missing now.
+
+        With `present` it is that of the rows that are left.
+        """
         bucket = self._bucket(window)
+        missing = None if present else self.contents.missing.get(seconds(window.start))
+        if missing is not None:
+            bucket = Bucket(bucket.rows + missing.rows, bucket.checksum + missing.checksum)
         return hashlib.sha256(repr((self.name, bucket.rows, bucket.checksum)).encode()).hexdigest()[:12]
 
     def rows(self, window: Window) -> int:
@@ -186,24 +437,29 @@ def _without_copies(entries: Mapping[str, FileEntry]) -> Iterator[FileEntry]:
         yield entry
 
 
-def _together(entries: Sequence[FileEntry], time: TimeSettings) -> Contents:
+def _together(entries: Sequence[FileEntry], losses: Sequence[Loss], time: TimeSettings) -> Contents:
     read = tuple(one for one in entries if one.reason is None)
-    sums: dict[int, list[int]] = {}
+    buckets = together(one.buckets for one in read)
     unplaced: Counter[int] = Counter()
     for one in read:
-        for start, bucket in one.buckets.items():
-            total = sums.setdefault(start, [0, 0, 0])
-            total[0] += bucket.rows
-            total[1] += bucket.checksum
-            total[2] += bucket.bad_values
         if one.unplaced:
             unplaced[seconds(one.newest_window(time.window).start)] += one.unplaced
-    edges = (datetime.fromtimestamp(start, UTC) for start in sums)
+    went = rotated(losses, {one.file.path: one for one in entries}, time.window)
+    lost: dict[int, list[tuple[Loss, int]]] = {}
+    for loss in losses:
+        for start in loss.missing.keys() - went.get(loss.path, frozenset()):
+            lost.setdefault(start, []).append((loss, loss.missing[start].rows))
+    edges = (datetime.fromtimestamp(start, UTC) for start in buckets.keys() | lost.keys())
+    reached = [one.newest for one in read] + [loss.newest(time.window) for loss in losses]
     return Contents(
         read=read,
         skipped=tuple(one for one in entries if one.reason is not None),
-        watermark=max((one.newest for one in read if one.newest is not None), default=None),
-        buckets={start: Bucket(*total) for start, total in sums.items()},
+        watermark=max((newest for newest in reached if newest is not None), default=None),
+        buckets=buckets,
         unplaced=unplaced,
         windows=frozenset(Window(edge, edge + time.window) for edge in edges),
+        missing=together(loss.missing for loss in losses),
+        lost=lost,
+        rotated=went,
+        gone_with_age=frozenset().union(*went.values()),
     )

@@ -3,31 +3,49 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import duckdb
 import ibis
+import ibis.expr.datatypes as dt
 import ibis.expr.types as ir
-import sqlglot.expressions as sge
+from ibis.backends.sql.datatypes import DuckDBType
 
 from monitor.logs import columns as c
-from monitor.logs.canonical import IdType, canonical, only, source_names
+from monitor.logs.canonical import IdType, canonical, only
 from monitor.logs.engine import Engine
 from monitor.logs.files import LogFile, filesystem, first_line, format_of
+from monitor.logs.limits import MAX_LINE_BYTES, check_columns, check_json, check_parquet
+from monitor.logs.mapping import (
+    PathMismatchError,
+    PathNotFoundError,
+    Place,
+    flat_types,
+    is_flat,
+    locate,
+    value_at,
+)
+from monitor.logs.paths import Path
 from monitor.logs.settings import LogSettings
 
-MAX_LINE_BYTES = 16 << 20
+_JSON_KINDS = {"OBJECT": "a record", "ARRAY": "a list"}
 _DELIMITERS = (",", "\t", ";", "|")
+
+
+def _json_type_of(value: object) -> object: ...
+
+
+_json_type = ibis.udf.scalar.builtin(_json_type_of, name="json_type", signature=((dt.json,), dt.string))
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
     """What a file looks like: files of one shape are opened in one scan.
 
-    `columns` are (name, type) in the file's order; for text formats the type is the one to try,
-    since their values are read as text first.
+    `columns` are (name, type) in the file's order, a type as `type_name` writes it. For text formats
+    it is the type to try, since their values are read as text first.
     """
 
     kind: str
@@ -39,9 +57,14 @@ class Shape:
         return tuple(name for name, _ in self.columns)
 
     @property
+    def types(self) -> dict[str, ibis.DataType]:
+        """The types of the columns, records included: what paths are looked up in."""
+        return {name: type_of(dtype) for name, dtype in self.columns}
+
+    @property
     def scans_fast(self) -> bool:
         """Whether reading the files again costs less than a copy: flat Parquet."""
-        return self.kind == "parquet" and not any(dtype.startswith("array") for _, dtype in self.columns)
+        return self.kind == "parquet" and not any(dtype.is_nested() for dtype in self.types.values())
 
 
 def id_types(log: str, settings: LogSettings, shape: Shape) -> dict[str, IdType]:
@@ -51,7 +74,7 @@ def id_types(log: str, settings: LogSettings, shape: Shape) -> dict[str, IdType]
     >>> id_types("catalog", LogSettings(path="x", columns={"item_id": "sku"}), shape)
     {'item_id': 'int64'}
     """
-    kinds = dict(shape.columns)
+    kinds = flat_types(shape.types, settings.columns.values())
     found: dict[str, IdType] = {}
     for ours, kind in c.TYPES[log].items():
         theirs = settings.columns.get(ours, ours)
@@ -60,21 +83,31 @@ def id_types(log: str, settings: LogSettings, shape: Shape) -> dict[str, IdType]
     return found
 
 
+def type_name(kind: ibis.DataType) -> str:
+    """The text of a type in a shape; records by SQL, which quotes the names of their fields.
+
+    >>> type_name(dt.int64), type_name(dt.Struct({"a b": dt.int64}))
+    ('int64', 'STRUCT("a b" BIGINT)')
+    """
+    return str(kind) if is_flat(kind) else str(DuckDBType.to_string(kind))
+
+
 @lru_cache(maxsize=4096)
 def type_of(name: str) -> ibis.DataType:
-    """The type that a shape names; what Ibis cannot read back, such as a record with odd keys, is text.
+    """The type of a text of `type_name`; one that cannot be read back is a text's.
 
-    >>> type_of("array<int64>").is_array(), type_of("struct<a b>: int64>")
-    (True, String(length=None, nullable=True))
+    >>> type_of("array<int64>").is_array(), type_of('STRUCT("a b" BIGINT)').names
+    (True, ('a b',))
     """
-    try:
-        return ibis.dtype(name)
-    except Exception:  # the parser's own, which has no public name
-        return ibis.dtype("string")
+    for parse in (ibis.dtype, DuckDBType.from_string):
+        try:
+            return parse(name)
+        except Exception:  # noqa: S112 - the parsers' own, which have no public names
+            continue
+    return dt.string
 
 
-def _whole(dtype: str) -> bool:
-    kind = type_of(dtype)
+def _whole(kind: ibis.DataType) -> bool:
     kind = kind.value_type if kind.is_array() else kind
     # pandas writes whole numbers with gaps as floating ones
     return (kind.is_integer() and str(kind) != "uint64") or kind.is_floating()
@@ -88,7 +121,10 @@ def open_filesystems(engine: Engine, settings: LogSettings) -> None:
 
 
 def sniff(engine: Engine, view: str, settings: LogSettings, file: LogFile) -> Shape:
-    """The shape of a file; raises what the engine raises where it cannot be read."""
+    """The shape of a file.
+
+    Raises what the engine raises where it cannot be read, and BeyondLimit where it is too large.
+    """
     kind = format_of(file.path, settings)
     if file.size == 0 and kind != "parquet":
         return Shape(kind)
@@ -98,33 +134,61 @@ def sniff(engine: Engine, view: str, settings: LogSettings, file: LogFile) -> Sh
         # All of the file: a key that only its last lines have would be missing from the table.
         options = {"format": "newline_delimited", "sample_size": -1, "map_inference_threshold": -1}
         options["maximum_object_size"] = MAX_LINE_BYTES
+        check_json(engine, settings, file.path)
     else:
         options = {}
-    schema = engine.reader(view, f"read_{kind}", [file.path], **options).schema()
+        check_parquet(engine, settings, file.path)
+    table = engine.reader(view, f"read_{kind}", [file.path], **options)
     if kind == "json":
-        _check_json(engine, view, settings, schema)
-    return Shape(kind, tuple((name, str(dtype)) for name, dtype in schema.items()))
+        _check_json(table, settings)
+    columns = (
+        (name, dt.string if _is_parquet_json(kind, dtype) else dtype)
+        for name, dtype in table.schema().items()
+    )
+    return Shape(kind, tuple((name, type_name(dtype)) for name, dtype in columns))
 
 
-def _check_json(engine: Engine, view: str, settings: LogSettings, schema: ibis.Schema) -> None:
+def _is_parquet_json(kind: str, dtype: ibis.DataType) -> bool:
+    """Whether it is text that happens to be marked as JSON; no record is read from it."""
+    return kind == "parquet" and dtype.is_json()
+
+
+def _check_json(table: ir.Table, settings: LogSettings) -> None:
     """Raise where the lines cannot be made rows; the engine would give odd columns or texts instead."""
-    if tuple(schema) == ("json",):
+    types = dict(table.schema().items())
+    if tuple(types) == ("json",):
         raise ValueError("its lines are no JSON objects with keys")
-    items = settings.columns.get(c.ITEM_ID, c.ITEM_ID)
-    if items in schema and schema[items].is_json():  # values of several kinds, or none at all
-        column = sge.to_identifier(items, quoted=True).sql("duckdb")
-        query = f"SELECT bool_or(json_type({column}) = 'ARRAY') FROM {view}"  # noqa: S608 - quoted
-        if engine.cursor.execute(query).fetchall()[0][0]:
-            raise ValueError(f"{items!r} is a list in some lines and a single item in others")
+    names = {ours: ours for kinds in c.TYPES.values() for ours in kinds} | settings.columns
+    for text in dict.fromkeys(names.values()):
+        try:
+            untyped = locate(text, types).untyped
+        except (PathNotFoundError, PathMismatchError):
+            continue
+        if untyped is not None:
+            _check_untyped(table, *untyped)
+
+
+def _check_untyped(table: ir.Table, path: Path, wanted: str) -> None:
+    """Raise where values that the engine gives no type, such as a mix, are not what they must be."""
+    values = value_at(table, path)
+    values = values.unnest() if values.type().is_array() else values
+    kinds = table.select(kind=_json_type(values)).distinct().limit(20).to_pyarrow()["kind"].to_pylist()
+    found = {_JSON_KINDS.get(kind, "a single value") for kind in kinds if kind not in (None, "NULL")}
+    if found - {wanted}:
+        several = f"{' in some lines and '.join(sorted(found))} in others" if len(found) > 1 else found.pop()
+        raise ValueError(f"{str(path)[:80]!r} is {several}; every line must have the same form")
 
 
 def _sniff_csv(engine: Engine, view: str, settings: LogSettings, file: LogFile) -> Shape:
     """The header is read here: the engine's own guess would skip lines that it does not understand."""
     line = first_line(settings, file)
     delimiter = max(_DELIMITERS, key=line.count)
+    check_columns(settings, line.count(delimiter) + 1)
     header = next(csv.reader([line], delimiter=delimiter), [])
     if not header:
         raise ValueError("line 1 is blank; a CSV file starts with the names of its columns")
+    # pandas writes its row numbers without a name, and reads them back under this one.
+    header = [name or f"Unnamed: {place}" for place, name in enumerate(header)]
     if len(set(header)) < len(header):
         raise ValueError(f"the header names a column twice: {line[:200]!r}")
     try:
@@ -137,23 +201,69 @@ def _sniff_csv(engine: Engine, view: str, settings: LogSettings, file: LogFile) 
 
 
 def open_shape(
-    engine: Engine, view: str, shape: Shape, paths: Sequence[str], *, path_column: str | None = None
+    engine: Engine,
+    view: str,
+    shape: Shape,
+    paths: Sequence[str],
+    *,
+    fields: Iterable[str] = (),
+    path_column: str | None = None,
 ) -> ir.Table:
-    """One table over all files of one shape, with the files' own columns, and one for the file's path."""
+    """One table over all files of one shape, with the files' own columns that hold values or lists of them.
+
+    Args:
+        engine: where the table lives.
+        view: the name of the view over the files.
+        shape: what the files look like.
+        paths: the files.
+        fields: paths into records, such as `recs[].iid`; each that leads to values is a column of that name.
+        path_column: the name of a column for each row's file.
+    """
     more: dict[str, str] = {} if path_column is None else {"filename": path_column}
+    types = shape.types
+    flat = flat_types(types, fields)
+    places = [locate(name, types) for name in flat]
     if shape.kind == "parquet":
-        return engine.reader(view, "read_parquet", list(paths), union_by_name=True, **more)
-    types = {name: type_of(dtype) for name, dtype in shape.columns}
-    as_text = {name: "VARCHAR[]" if one.is_array() else "VARCHAR" for name, one in types.items()}
-    if shape.kind == "csv":
-        return engine.reader(
-            view, "read_csv", list(paths), auto_detect=False, header=True, columns=as_text,
+        table = engine.reader(view, "read_parquet", list(paths), union_by_name=True, **more)
+    elif shape.kind == "csv":
+        texts = dict.fromkeys(types, dt.string)
+        table = engine.reader(
+            view, "read_csv", list(paths), auto_detect=False, header=True, columns=texts,
             delim=shape.delimiter, quote='"', escape='"', max_line_size=MAX_LINE_BYTES, **more,
         )  # fmt: skip
-    return engine.reader(
-        view, "read_json", list(paths), format="newline_delimited", columns=as_text,
-        maximum_object_size=MAX_LINE_BYTES, **more,
-    )  # fmt: skip
+    else:
+        table = engine.reader(
+            view, "read_json", list(paths), format="newline_delimited", columns=_as_text(places),
+            maximum_object_size=MAX_LINE_BYTES, **more,
+        )  # fmt: skip
+    columns = {name: value_at(table, place.path) for name, place in zip(flat, places, strict=True)}
+    return table.select(**columns, **({} if path_column is None else {path_column: table[path_column]}))
+
+
+def _as_text(places: Iterable[Place]) -> dict[str, ibis.DataType]:
+    """The columns of a JSON file that hold these places, every value as text, without any other field."""
+    columns: dict[str, ibis.DataType] = {}
+    for place in places:
+        path = place.path
+        kind = dt.Array(dt.string) if path.list_at is None and place.kind.is_array() else dt.string
+        for number in range(len(path.fields) - 1, 0, -1):
+            kind = dt.Struct({path.fields[number]: kind})
+            kind = dt.Array(kind) if number == path.list_at else kind
+        name = path.fields[0]
+        columns[name] = _merged(columns[name], kind) if name in columns else kind
+    return columns
+
+
+def _merged(one: ibis.DataType, other: ibis.DataType) -> ibis.DataType:
+    """A type with the fields of both."""
+    if one.is_array() and other.is_array():
+        return dt.Array(_merged(one.value_type, other.value_type))
+    if one.is_struct() and other.is_struct():
+        fields = dict(one.items())
+        for name, kind in other.items():
+            fields[name] = _merged(fields[name], kind) if name in fields else kind
+        return dt.Struct(fields)
+    return other if other.is_nested() else one
 
 
 def read(
@@ -169,31 +279,19 @@ def read(
     path_column: str | None = None,
 ) -> ir.Table:
     """The canonical table of files of one shape; `path_column` adds which file a row is from."""
-    table = open_shape(engine, view, shape, paths, path_column=path_column)
-    if shape.kind != "parquet":
-        table = _further_types(table, log, settings, shape)
-    return only(canonical(table, log, settings, id_types, keep_raw=keep_raw), settings)
+    fields = settings.columns.values()
+    table = open_shape(engine, view, shape, paths, fields=fields, path_column=path_column)
+    further = None if shape.kind == "parquet" else flat_types(shape.types, fields)
+    rows = canonical(table, log, settings, id_types, keep_raw=keep_raw, further=further)
+    return only(rows, settings)
 
 
 def schema_of(
     log: str, settings: LogSettings, shape: Shape, id_types: Mapping[str, IdType]
 ) -> dict[str, ibis.DataType]:
     """The columns that files of this shape give, without opening one."""
-    table = ibis.table({name: type_of(dtype) for name, dtype in shape.columns}, name="shape")
+    table = ibis.table(flat_types(shape.types, settings.columns.values()), name="shape")
     return dict(canonical(table, log, settings, id_types).schema().items())
-
-
-def _further_types(table: ir.Table, log: str, settings: LogSettings, shape: Shape) -> ir.Table:
-    """Give columns that are not ours the type that their values look like; what does not fit is null."""
-    known = set(c.TYPES[log])
-    ours = {theirs for name, theirs in source_names(log, settings, shape.names).items() if name in known}
-    casts = {
-        name: table[name].try_cast(dtype)
-        for name, dtype in ((n, type_of(t)) for n, t in shape.columns)
-        if name not in ours and not dtype.is_array() and not dtype.is_string() and not dtype.is_nested()
-        if dtype.is_numeric() or dtype.is_boolean() or dtype.is_timestamp() or dtype.is_date()
-    }
-    return table.mutate(**casts) if casts else table
 
 
 def union(tables: Sequence[ir.Table]) -> ir.Table:

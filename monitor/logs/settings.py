@@ -8,10 +8,19 @@ from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, available_timezones
 
-from pydantic import AfterValidator, Field, Secret, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ByteSize,
+    Field,
+    Secret,
+    field_validator,
+    model_validator,
+)
 
-from monitor.logs.columns import LOGS, SPLITS
-from monitor.settings import Duration, Settings
+from monitor.logs.columns import CATALOG, LOGS, SAMPLES, SPLITS, USERS
+from monitor.logs.paths import parse, problem
+from monitor.settings import Duration, Settings, parse_duration
 
 _CREDENTIAL = re.compile(r"key|secret|token|password", re.IGNORECASE)
 
@@ -26,12 +35,44 @@ def _credentials_are_text(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
+def _is_a_name_or_a_path(text: str) -> str:
+    if why := problem(text):
+        raise ValueError(why)
+    return text
+
+
+def _walks_one_list(log: LogSettings | None) -> LogSettings | None:
+    """Refuse paths through several lists of one row: their values belong to no common item."""
+    lists: dict[str, str] = {}
+    for ours, theirs in log.columns.items() if log else ():
+        if (name := parse(theirs).list_name) is not None:
+            lists.setdefault(name, ours)
+    if len(lists) > 1:
+        (one, ours), (other, beside) = list(lists.items())[:2]
+        raise ValueError(
+            f"columns: {ours} reads the list {one!r} and {beside} the list {other!r}; "
+            "all items of a row must come from one list"
+        )
+    return log
+
+
+def _duration_or_auto(value: Any) -> timedelta | None:
+    """None stands for `auto`; raises ValueError where it is neither."""
+    try:
+        return None if value in ("auto", None) else parse_duration(value)
+    except ValueError as exc:
+        raise ValueError(f"{exc}, or auto") from None
+
+
 class LogSettings(Settings):
     """One log: a glob of files, local or by URL, and how to read them."""
 
     path: Annotated[str | tuple[str, ...], Field(description="a glob or a list of globs, local or s3://...")]
     format: Literal["auto", "parquet", "csv", "json"] = "auto"
-    columns: dict[str, str] = Field(default_factory=dict, description="our name: the name in the file")
+    columns: dict[str, Annotated[str, AfterValidator(_is_a_name_or_a_path)]] = Field(
+        default_factory=dict,
+        description="our name: the name in the file, or a path into records: ab.exp, recs[].iid",
+    )
     only: dict[str, str | tuple[str, ...]] = Field(
         default_factory=dict,
         description="our column: the value, or values, of the rows that belong to this recommender; "
@@ -40,7 +81,22 @@ class LogSettings(Settings):
     timezone: str = Field("UTC", description="the zone of times that carry no offset")
     timestamp_unit: Literal["auto", "s", "ms", "us", "ns"] = "auto"
     list_separator: str | None = Field(
-        None, min_length=1, max_length=3, description="splits lists that a CSV file holds in one field"
+        None,
+        min_length=1,
+        max_length=3,
+        description="splits a list in one text field; brackets and quotes are dropped",
+    )
+    file_deadline: Duration = Field("2m", description="a file that takes longer to index is skipped")  # type: ignore[assignment]
+    max_file_size: ByteSize = Field(
+        "20GB",  # type: ignore[assignment]
+        description="a larger file is skipped; of a compressed one, the size of its content counts",
+    )
+    max_rows: int = Field(500_000_000, ge=1, description="a file with more rows is skipped")
+    max_columns: int = Field(2000, ge=1, description="a file with more columns, or keys in JSON, is skipped")
+    stalled_after: Annotated[timedelta | None, BeforeValidator(_duration_or_auto)] = Field(
+        "auto",  # type: ignore[assignment]
+        description="exposures and feedback: the age of the newest row at which the log counts as "
+        "stalled; auto learns it from the times at which files arrived",
     )
     storage_options: Secret[Annotated[dict[str, Any], AfterValidator(_credentials_are_text)]] = Field(
         Secret({}), description="passed to fsspec: key, secret, endpoint_url, ...; never shown"
@@ -97,11 +153,21 @@ class SampleLogSettings(LogSettings):
 class LogsSettings(Settings):
     """What one recommender logs: its exposures, or samples of its models, or both, and more beside them."""
 
-    exposures: LogSettings | None = None
+    exposures: Annotated[LogSettings | None, AfterValidator(_walks_one_list)] = None
     feedback: LogSettings | None = None
     catalog: LogSettings | None = None
     users: LogSettings | None = None
     samples: SampleLogSettings | None = None
+
+    @model_validator(mode="after")
+    def _only_rows_that_keep_coming_stall(self) -> LogsSettings:
+        for name in (CATALOG, USERS, SAMPLES):
+            log = getattr(self, name)
+            if log is not None and log.stalled_after is not None:
+                raise ValueError(
+                    f"{name}: stalled_after has no effect here; set it for exposures or feedback"
+                )
+        return self
 
     def named(self) -> dict[str, LogSettings]:
         """The logs that are configured, by name.

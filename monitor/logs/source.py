@@ -9,10 +9,11 @@ import ibis
 import ibis.expr.types as ir
 
 from monitor.logs import columns as c
-from monitor.logs.canonical import IdType, source_names, usable
+from monitor.logs.canonical import IdType, usable
 from monitor.logs.engine import Engine
 from monitor.logs.index import FileEntry
 from monitor.logs.log import Log
+from monitor.logs.mapping import flat_types, source_names
 from monitor.logs.reading import id_types, open_filesystems, read, schema_of, union
 from monitor.logs.settings import LogsSettings, TimeSettings
 from monitor.results import Window
@@ -37,9 +38,10 @@ class Source:
         """The log that is watched first of all: the exposures, else the samples."""
         return self.logs.get(c.EXPOSURES) or self.logs[c.SAMPLES]
 
-    def fingerprint(self, window: Window, names: Iterable[str]) -> str:
-        """Changes when the rows of the window change, in whichever of these logs."""
-        return "".join(self.logs[name].fingerprint(window) for name in names if name in self.logs)
+    def fingerprint(self, window: Window, names: Iterable[str], *, present: bool = False) -> str:
+        """Changes when the rows of the window change, in any of these logs; see `Log.fingerprint`."""
+        logs = [self.logs[name] for name in names if name in self.logs]
+        return "".join(log.fingerprint(window, present=present) for log in logs)
 
     def id_types(self) -> dict[str, IdType]:
         """Whole numbers where every log has them as such in Parquet; text everywhere else.
@@ -70,8 +72,12 @@ class Source:
 
     def load_files(self, engine: Engine, log: str, entries: Sequence[FileEntry], *, table: str) -> ir.Table:
         """Make all rows of these files a table, whatever their time; a view where `load` gives one."""
-        parts = [usable(self._read(engine, log, group), log) for group in self._groups(entries)]
-        return (engine.view if self._is_cheap(entries) else engine.create)(table, union(parts))
+        rows = self.rows_of_files(engine, log, entries)
+        return (engine.view if self._is_cheap(entries) else engine.create)(table, rows)
+
+    def rows_of_files(self, engine: Engine, log: str, entries: Sequence[FileEntry]) -> ir.Table:
+        """All rows of these files, whatever their time, as an expression: nothing is read yet."""
+        return union([usable(self._read(engine, log, group), log) for group in self._groups(entries)])
 
     def values_by_file(
         self, engine: Engine, log: str, column: str, paths: Iterable[str]
@@ -102,7 +108,10 @@ class Source:
         """Every column that some file of a log has, or that its settings say it has."""
         settings = self.logs[log].settings
         shapes = {one.shape for one in self.logs[log].read_entries if one.shape is not None}
-        found = {name for shape in shapes for name in source_names(log, settings, shape.names)}
+        paths = settings.columns.values()
+        found = {
+            name for shape in shapes for name in source_names(log, settings, flat_types(shape.types, paths))
+        }
         return frozenset(found | settings.columns.keys())
 
     def load_catalog(self, engine: Engine, *, table: str) -> ir.Table | None:

@@ -8,10 +8,14 @@ from functools import reduce
 from typing import Any
 from urllib.parse import unquote
 
+import ibis.expr.datatypes as dt
 import pyarrow.parquet as pq
+from ibis.backends.pyspark.datatypes import PySparkType
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.types import ArrayType, StringType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
+
+from monitor.logs.columns import ROW_NUMBERS
 
 _PATTERN = re.compile(r"([*?\[\]{}\\,])")
 _FOLDER = re.compile(r"([^/=]+)=([^/]*)/")
@@ -91,25 +95,23 @@ def _parquet(session: SparkSession, paths: list[str]) -> DataFrame:
 
 
 def _csv(session: SparkSession, paths: list[str], options: Mapping[str, Any]) -> DataFrame:
-    reader = session.read.schema(_texts(options["columns"])).options(
+    # Spark compares the header with the names, and a column that has none in the file was given one.
+    named_by_us = any(ROW_NUMBERS.fullmatch(name) for name in options["columns"])
+    reader = session.read.schema(_schema(options["columns"])).options(
         header=True, sep=options["delim"], quote=options["quote"], escape=options["escape"],
-        multiLine=True, mode="FAILFAST", enforceSchema=False, encoding="UTF-8",
+        multiLine=True, mode="FAILFAST", enforceSchema=named_by_us, encoding="UTF-8",
         maxCharsPerColumn=options["max_line_size"], maxColumns=20480,
     )  # fmt: skip
     return reader.csv(list(map(_one_file, paths)))
 
 
 def _json(session: SparkSession, paths: list[str], options: Mapping[str, Any]) -> DataFrame:
-    reader = session.read.schema(_texts(options["columns"])).options(mode="FAILFAST", encoding="UTF-8")
+    reader = session.read.schema(_schema(options["columns"])).options(mode="FAILFAST", encoding="UTF-8")
     return reader.json(list(map(_one_file, paths)))
 
 
-def _texts(columns: Mapping[str, str]) -> StructType:
-    """Every value as text first, as the embedded engine reads it."""
-    lists = ArrayType(StringType())
-    return StructType(
-        [StructField(name, lists if kind.endswith("[]") else StringType()) for name, kind in columns.items()]
-    )
+def _schema(columns: Mapping[str, dt.DataType]) -> StructType:
+    return StructType([StructField(name, PySparkType.from_ibis(kind)) for name, kind in columns.items()])
 
 
 def _one_file(path: str) -> str:

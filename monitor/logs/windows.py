@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
 from monitor.logs.columns import EXPOSURES, FEEDBACK, SAMPLES
@@ -16,9 +16,13 @@ from monitor.results import Window
 
 LONGEST_GAP: Final = 1000  # windows without a row between two with rows that are judged one by one
 _LONGEST_FINGERPRINT = 64
+ALWAYS: Final = datetime.min.replace(tzinfo=UTC)
+"""For a daemon that has watched for as long as the log is there."""
 Part = Literal["exposures", "feedback", "samples"]
 PARTS: Final[tuple[Part, ...]] = (EXPOSURES, FEEDBACK, SAMPLES)
 _SHOWN: Final = (EXPOSURES, FEEDBACK)
+_LATE: Final = "-late"
+_LOST: Final = "-lost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,9 @@ class Due:
     A window is judged in parts: what rests on the exposures alone as soon as they are complete, what rests on
     feedback once the actions that may belong to its lists have had time to come, and what rests on the
     samples of the models, up to the window's end, once the online ones are there.
+
+    `lost` says that indexed rows of it cannot be read any more. `is_kept` then says that nothing else has
+    changed: its verdict stays, and is late.
     """
 
     window: Window
@@ -36,6 +43,8 @@ class Due:
     late: str | None = None
     correction: bool = False
     part: Part = EXPOSURES
+    lost: bool = False
+    is_kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +91,13 @@ class Parts:
         reach = self.reach if part == FEEDBACK or self.joined else timedelta(0)
         return Window(looked_at.start - reach, looked_at.end + reach)
 
-    def completeness(self, window: Window, part: Part, now: datetime) -> tuple[bool, str | None]:
-        """Whether the part may be judged, and why its data is not known to be complete, if so."""
+    def completeness(
+        self, window: Window, part: Part, now: datetime, watched_since: datetime = ALWAYS
+    ) -> tuple[bool, str | None]:
+        """Whether the part may be judged, and why its data is not known to be complete, if so.
+
+        See the function of this name. `watched_since` is when the daemon began to watch this recommender.
+        """
         source = self.source
         awaited = Window(window.start, self.span(window, part).end)
         logs = [self.timeline(part)]
@@ -91,34 +105,95 @@ class Parts:
             logs.append(source.logs[FEEDBACK])
         # Part of the samples is a smaller sample, as its interval says; a label without its action is wrong.
         any_will_do = part == SAMPLES and not self.joined
-        states = [completeness(log, awaited, now, source.time, any_will_do=any_will_do) for log in logs]
+        states = [
+            completeness(log, awaited, now, source.time, any_will_do=any_will_do, watched_since=watched_since)
+            for log in logs
+        ]
         return all(ready for ready, _ in states), next((why for _, why in states if why), None)
 
-    def fingerprint(self, window: Window, part: Part, late: str | None) -> str:
-        """Changes when the rows that the part reads change, or when they become complete."""
-        span, length = self.span(window, part), self.source.time.window
+    def names_of(self, part: Part) -> tuple[str, ...]:
+        """The logs whose rows the part reads."""
+        wanted = _SHOWN if part != SAMPLES else (*(_SHOWN if self.joined else ()), SAMPLES)
+        return tuple(name for name in wanted if name in self.source.logs)
+
+    def lost(self, window: Window, part: Part) -> str | None:
+        """Which rows that the part reads were lost; None where none was."""
+        span = self.span(window, part)
+        found = ((name, self.source.logs[name].lost(span)) for name in self.names_of(part))
+        return "; ".join(f"{name}: {why}" for name, why in found if why) or None
+
+    def is_settled(self, window: Window, part: Part) -> bool:
+        """Whether a verdict on the part stays whatever the files say now.
+
+        Rows that it rests on went by rotation, and nobody can read them again; or their file is just being
+        appended to, and is whole at one of the next looks.
+        """
+        span = self.span(window, part)
+        logs = [self.source.logs[name] for name in self.names_of(part)]
+        return any(log.has_rotated(span) or log.awaits(span) for log in logs)
+
+    def has_changed(self, window: Window, part: Part) -> bool:
+        """Whether a file that the part reads has changed since it was indexed."""
+        span = self.span(window, part)
+        return any(self.source.logs[name].has_changed(span) for name in self.names_of(part))
+
+    def fingerprint(self, window: Window, part: Part, late: str | None, *, present: bool = False) -> str:
+        """Changes when the rows that the part reads change, or when they become complete.
+
+        Rows that are missing now count as if they were there; with `present` they do not.
+        """
+        span, length, names = self.span(window, part), self.source.time.window, self.names_of(part)
         windows = (Window.of(span.start + step * length, length) for step in range(span.length // length))
-        names = _SHOWN if part != SAMPLES else (*(_SHOWN if self.joined else ()), SAMPLES)
-        whole = "".join(self.source.fingerprint(one, names) for one in windows)
+        whole = "".join(self.source.fingerprint(one, names, present=present) for one in windows)
         if len(whole) > _LONGEST_FINGERPRINT:
             whole = hashlib.sha256(whole.encode()).hexdigest()
         # A window judged late is judged again once its data is complete, even if no row was added.
-        return whole + ("-late" if late else "")
+        return whole + (_LATE if late else "")
+
+
+def of_whole_data(fingerprint: str) -> str:
+    """The fingerprint of the data as it was before rows were lost.
+
+    >>> of_whole_data("0a1b-lost"), of_whole_data("0a1b-late")
+    ('0a1b', '0a1b-late')
+    """
+    return fingerprint.removesuffix(_LOST)
 
 
 def completeness(
-    log: Log, window: Window, now: datetime, time: TimeSettings, *, any_will_do: bool = False
+    log: Log,
+    window: Window,
+    now: datetime,
+    time: TimeSettings,
+    *,
+    any_will_do: bool = False,
+    watched_since: datetime = ALWAYS,
 ) -> tuple[bool, str | None]:
     """Whether a window may be judged, and why its data is not known to be complete, if so.
 
-    With `any_will_do` the rows that are there once `max_wait` is over are judged as they are.
+    Once `max_wait` is over, the rows that are there are judged as they are in two cases. With `any_will_do`,
+    and where the log is finished: it ends inside this window, and nobody watched when it ended. A log that
+    ends while the daemon watches has stopped, and its last window is late.
+
+    Args:
+        log: the log whose rows are awaited.
+        window: from the window's start to the end of all that its part reads.
+        now: the time on the clock.
+        time: the recommender's settings.
+        any_will_do: a part of the rows is a smaller sample, and nothing worse.
+        watched_since: when the daemon began to watch; the clock's time where it never did.
     """
     watermark = log.watermark
     waited = now >= window.end + time.max_wait
-    if (watermark is None or watermark < window.end + time.lateness) and not (waited and any_will_do):
+    finished = watermark is not None and watermark >= window.start and window.end <= watched_since
+    if (watermark is None or watermark < window.end + time.lateness) and not (
+        waited and (any_will_do or finished)
+    ):
         reached = "nothing yet" if watermark is None else f"{watermark:%Y-%m-%d %H:%M:%S}Z"
         why = f"the log has reached {reached}, not the window's end plus {time.lateness}"
         return waited, why
+    if growing := log.awaits(window):
+        return waited, growing
     if unread := log.unread(window):
         names = ", ".join(one.file.path for one in unread[:3]) + (", ..." if len(unread) > 3 else "")
         return True, f"{len(unread)} file(s) that may hold its rows could not be read: {names}"
@@ -159,7 +234,12 @@ def _filling(log: Log, now: datetime, waits: timedelta) -> int:
 
 
 def due_windows(
-    parts: Parts, part: Part, now: datetime, candidates: Iterable[Window], judged: Mapping[Window, str]
+    parts: Parts,
+    part: Part,
+    now: datetime,
+    candidates: Iterable[Window],
+    judged: Mapping[Window, str],
+    watched_since: datetime = ALWAYS,
 ) -> list[Due]:
     """Which candidates have this part to be judged now, in their order.
 
@@ -167,15 +247,40 @@ def due_windows(
     """
     due = []
     for window in candidates:
-        ready, late = parts.completeness(window, part, now)
-        if not ready:
-            continue
-        fingerprint = parts.fingerprint(window, part, late)
+        ready, late = parts.completeness(window, part, now, watched_since)
         known = judged.get(window)
-        if known != fingerprint:
-            rows = parts.timeline(part).rows(window)
-            due.append(Due(window, fingerprint, rows, late, known is not None, part))
+        if not ready or (known is not None and parts.is_settled(window, part)):
+            continue
+        one = _due(parts, part, window, late, known)
+        if one is not None:
+            due.append(one)
     return due
+
+
+def _due(parts: Parts, part: Part, window: Window, late: str | None, known: str | None) -> Due | None:
+    rows, lost = parts.timeline(part).rows(window), parts.lost(window, part)
+    if lost is None:
+        fingerprint = parts.fingerprint(window, part, late)
+        if known == fingerprint:
+            return None
+        corrected = known is not None and of_whole_data(known) != fingerprint
+        return Due(window, fingerprint, rows, late, corrected, part)
+    fingerprint = parts.fingerprint(window, part, None)
+    if known is None:
+        return Due(window, fingerprint + _LOST, rows, lost, part=part, lost=True)
+    before = of_whole_data(known)
+    if before.removesuffix(_LATE) != fingerprint:
+        if was_accepted(parts, part, window, known):
+            return None
+        return Due(window, fingerprint + _LOST, rows, lost, correction=True, part=part, lost=True)
+    if known != before:
+        return None  # it says so already
+    return Due(window, before + _LOST, rows, lost, part=part, lost=True, is_kept=True)
+
+
+def was_accepted(parts: Parts, part: Part, window: Window, known: str) -> bool:
+    """Whether the window was judged on just the rows that are left, as `backfill` does on demand."""
+    return known.removesuffix(_LATE) == parts.fingerprint(window, part, None, present=True)
 
 
 def windows_between(log: Log, start: datetime, end: datetime | None, length: timedelta) -> list[Window]:

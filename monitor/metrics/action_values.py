@@ -14,7 +14,6 @@ from monitor.metrics.business import (
     OfEvents,
     ratio_columns,
     ratio_sums,
-    share_interval,
     users,
 )
 from monitor.metrics.business_specs import ACTION_VALUE, COMPLETION
@@ -23,7 +22,7 @@ from monitor.metrics.feedback import COMPLETABLE, COMPLETED, COUNT, VALUES, leng
 from monitor.metrics.settings import MetricSettings
 from monitor.metrics.shared import Shared, listed
 from monitor.results import Result
-from monitor.statistics.effects import ratio_delta
+from monitor.statistics.effects import ratio_delta, ratio_within
 
 _MEAN, _SHARE = "mean", "share"
 
@@ -120,4 +119,4 @@ class Completion(OfEvents):
             lost = actions - completable
             left_out = f"left out: {lost} of {actions} actions without a value or a length" if lost else ""
             value = sums.numerator / completable
-            yield maker.value(value, completable, share_interval(sums), detail=left_out)
+            yield maker.value(value, completable, ratio_within(sums), detail=left_out)

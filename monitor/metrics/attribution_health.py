@@ -10,9 +10,11 @@ from typing import Any
 import ibis
 import ibis.expr.types as ir
 
-from monitor.logs.columns import EVENT, ITEM_ID
-from monitor.metrics.family import Family, MetricSpec, Row, make
+from monitor.logs.columns import EVENT, ITEM_ID, REQUEST_ID, USER_ID
+from monitor.metrics.business import ratio_columns, ratio_sums
+from monitor.metrics.family import NOTHING_SHOWN, Family, MetricSpec, Row, make
 from monitor.metrics.feedback import (
+    ACTION,
     BY_REQUEST,
     BY_USER,
     COUNT,
@@ -24,7 +26,9 @@ from monitor.metrics.feedback import (
 from monitor.metrics.settings import MetricSettings
 from monitor.metrics.shared import Shared
 from monitor.results import Result
+from monitor.statistics.effects import ratio_within
 
+_LOST = "lost"
 _WAYS = (BY_REQUEST, BY_USER, NOT_SHOWN, UNATTRIBUTED)
 
 ATTRIBUTION = MetricSpec(
@@ -47,6 +51,24 @@ ATTRIBUTION = MetricSpec(
     requires=("exposures", "feedback"),
     samples="actions of the event, each as often as it was logged",
     no_data="no action of the event",
+)
+LOST = MetricSpec(
+    name="unattributed",
+    help="Share of the actions, of all judged events together, that join no list.",
+    unit="ratio",
+    interval="Wilson of means",
+    parameters=("events", "attribution"),
+    formula="actions without a list (`unattributed` in attribution) / actions, of all events that `events` "
+    "names. Users are the units of the interval; an action without a user counts as a user of its own.",
+    answers="Do feedback and exposures belong together at all, so that the other metrics can be believed?",
+    misleads="Where most actions start outside the lists, as in a shop with a search box, it is high and "
+    "nothing is wrong: set `max_unattributed` accordingly. It is violated above `max_unattributed`, with its "
+    "whole interval, and says the likely reason; see docs/feedback.md.",
+    requires=("exposures", "feedback"),
+    samples="actions of the judged events, each as often as it was logged",
+    no_data="nothing was shown",
+    undefined="no action of a judged event",
+    sliced=False,
 )
 OTHER_EVENTS = MetricSpec(
     name="other_events",
@@ -72,11 +94,21 @@ WITHOUT_ITEM = MetricSpec(
 )
 
 
+def lost_actions(actions: ir.Table) -> ir.Table:
+    """One row: the sums over users of the actions without a list and of all, for `ratio_sums` of `lost`."""
+    user = [one for one in (USER_ID, REQUEST_ID) if one in actions.columns]
+    owner = ibis.coalesce(*(actions[one].cast("string") for one in user), actions[ACTION].cast("string"))
+    lost = ibis.ifelse(actions[FOUND] == UNATTRIBUTED, actions[COUNT], 0)
+    users = actions.group_by(owner=owner).aggregate(lost=lost.sum(), every=actions[COUNT].sum())
+    lost, every = users.lost.cast("float64"), users.every.cast("float64")
+    return users.aggregate(**ratio_columns(_LOST, lost, every))
+
+
 class AttributionHealth(Family):
     """The ways to a list, by event, and what has none."""
 
     name = "attribution"
-    outputs = ((ATTRIBUTION, _WAYS), (OTHER_EVENTS, ()), (WITHOUT_ITEM, ()))
+    outputs = ((ATTRIBUTION, _WAYS), (LOST, ()), (OTHER_EVENTS, ()), (WITHOUT_ITEM, ()))
     needs = ("feedback",)
     sliced = False  # what was not shown has no exposure to take a slice's value from
 
@@ -103,7 +135,8 @@ class AttributionHealth(Family):
             other_events=ibis.ifelse(judged, 0, 1).sum(),
             without_item=ibis.ifelse(judged & rows[ITEM_ID].isnull(), 1, 0).sum(),
         )
-        return shared.side_by_side(None, every, actions.aggregate(**sums))
+        shown = shared.exposures.aggregate(shown=shared.exposures.count())
+        return shared.side_by_side(None, every, shown, actions.aggregate(**sums), lost_actions(actions))
 
     def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
         for number, event in enumerate(settings.events):
@@ -111,6 +144,13 @@ class AttributionHealth(Family):
             for way in _WAYS:
                 maker = make(ATTRIBUTION, settings, way, event=event)
                 yield maker.share(found[way], sum(found.values()), "no action of this event")
+        lost, maker = ratio_sums(row, _LOST), make(LOST, settings)
+        if lost.denominator:
+            yield maker.value(lost.numerator / lost.denominator, int(lost.denominator), ratio_within(lost))
+        elif row["shown"]:
+            yield maker.undefined("there is no action of a judged event", 0)
+        else:
+            yield maker.no_data(NOTHING_SHOWN)
         for spec, name in ((OTHER_EVENTS, "other_events"), (WITHOUT_ITEM, "without_item")):
             maker = make(spec, settings)
             if row["rows"]:

@@ -94,14 +94,6 @@ def rate_interval(sums: RatioSums) -> Interval | None:
     return found and Interval(max(0.0, found.interval.lower), found.interval.upper)
 
 
-def share_interval(sums: RatioSums) -> Interval | None:
-    """The delta method's interval of a ratio from 0 to 1; Wilson's of the units where it is 0 or 1."""
-    if sums.denominator and sums.numerator in (0, sums.denominator):
-        return wilson(sums.n if sums.numerator else 0, sums.n)
-    found = ratio_delta(sums)
-    return found and Interval(max(0.0, found.interval.lower), min(1.0, found.interval.upper))
-
-
 class OfEvents(Family):
     """A family whose metrics are measured for each event."""
 

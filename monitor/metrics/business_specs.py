@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from monitor.metrics.family import MetricSpec
 
 _NEEDS = ("exposures", "feedback")
@@ -18,10 +20,12 @@ _ZERO = (
 
 ACTION_RATE = MetricSpec(
     name="action_rate",
+    of_rows=True,
     help="How often an event happens by page view, by user, or by exposure (of clicks: pv, uv rate, CTR).",
     by=("pv", "uv", "exposure"),
     labels=("event",),
     interval="delta",
+    range=(0.0, math.inf),
     parameters=("attribution",),
     formula="pv: actions / requests. uv: actions of known users / users. exposure: actions / exposures; of "
     f"clicks this is the CTR. {_MEANT}. {_USERS}; {_ZERO}.",
@@ -54,6 +58,7 @@ ACTIONS_PER_USER = MetricSpec(
     help="Actions of the event by a user who did it at all (clicks per clicking user).",
     labels=("event",),
     interval="normal",
+    range=(0.0, math.inf),
     parameters=("attribution",),
     formula=f"actions of known users / users with an action; {_MEANT}",
     answers="Do those who act come back for more?",
@@ -65,6 +70,7 @@ ACTIONS_PER_USER = MetricSpec(
 )
 ACTION_VALUE = MetricSpec(
     name="action_value",
+    of_rows=True,
     help="Sum and mean of the values of the event's actions (of orders: GMV; of plays: dwell time).",
     by=("sum", "mean"),
     labels=("event",),
@@ -84,14 +90,14 @@ ACTION_VALUE = MetricSpec(
 )
 COMPLETION = MetricSpec(
     name="completion",
+    of_rows=True,
     help="Share of the event's actions whose value reaches enough of the item's length (plays to the end).",
     unit="ratio",
     labels=("event",),
-    interval="delta",
+    interval="Wilson of means",
     parameters=("events", "attribution"),
     formula="actions with value >= `complete` x the item's length / actions with a finite value on an item "
-    f"whose length is above 0; `complete` and `length` of the event's settings; {_MEANT}. {_USERS}; where "
-    "all or none are completed, Wilson's of the users.",
+    f"whose length is above 0; `complete` and `length` of the event's settings; {_MEANT}. {_USERS}.",
     answers="Do people stay to the end of what they start?",
     misleads="Short items are completed more often: a shift to them looks like success. Several plays of one "
     "item are several actions, so one that was finished on the second day was broken off once. Actions "
@@ -121,6 +127,7 @@ TRIMMED_ACTION_RATE = MetricSpec(
     help="Actions by exposure without the users who made most of them (of clicks: trimmed CTR).",
     labels=("event",),
     interval="delta",
+    range=(0.0, math.inf),
     parameters=("attribution", "trim"),
     formula="actions / exposures of all but the ceil(`trim` x k) users with most actions, k = known users "
     "with an action; nobody is left out where k = 1; ties by user id, the smaller one first. "

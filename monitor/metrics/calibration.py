@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 import ibis
@@ -31,9 +32,11 @@ _PROBABILITY = (
 
 LOG_LOSS = MetricSpec(
     name="log_loss",
+    of_rows=True,
     of_samples=OF_SAMPLES,
     help="Mean surprise, in nats, at what users did with what was shown; 0 is perfect foresight.",
     interval="normal",
+    range=(0.0, math.inf),
     parameters=("clip", "events", "attribution"),
     formula="mean over exposures of -(y ln p + (1 - y) ln(1 - p)), y the label. "
     + _PROBABILITY
@@ -50,9 +53,11 @@ LOG_LOSS = MetricSpec(
 
 CALIBRATION = MetricSpec(
     name="calibration",
+    of_rows=True,
     of_samples=OF_SAMPLES,
     help="Mean predicted over mean observed rate of action; 1 is right, above 1 the scores promise too much.",
     interval="delta",
+    range=(0.0, math.inf),
     parameters=("clip", "events", "attribution"),
     formula="sum p / sum y over exposures, y the label. "
     + _PROBABILITY

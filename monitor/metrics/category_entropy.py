@@ -21,12 +21,13 @@ CATEGORY_ENTROPY = MetricSpec(
     name="category_entropy",
     help="How evenly what is shown spreads over the categories; 0 one category, 1 all alike.",
     by=("overall", "pv", "uv"),
-    interval="normal",
+    interval="Wilson of means",
+    range=(0.0, math.inf),
     formula="H / ln(m), H = -sum p ln p over the categories' shares of the exposures, m = categories in "
     "I. pv, uv: the same within one list (one user's exposures), divided by ln(min(m, l)), mean over "
     "lists (users) with l >= 2. An item with k categories gives 1 / k of its exposures to each. Items "
     "without a category, or not in I, form one category of their own, which counts in m where I has an "
-    "item of it.",
+    "item of it. Where a list (user) passes 1, the interval is the normal one from 0 on.",
     answers="Is the recommender narrowing down to a few categories, overall or within what one person sees?",
     misleads="Few categories make high values easy. Lists of items with several categories each can pass 1, "
     "and so can those with items that are not in I. The interval (pv and uv only) takes lists for "
@@ -39,6 +40,7 @@ CATEGORY_ENTROPY = MetricSpec(
 )
 UNKNOWN_CATEGORY = MetricSpec(
     name="unknown_category",
+    of_rows=True,
     help="Share of exposures whose item has no known category.",
     unit="ratio",
     formula="exposures of items without a category, or not in I / exposures",
@@ -81,7 +83,7 @@ class CategoryEntropy(Family):
         else:
             yield overall.value(max(0.0, math.log(n) - row["entropy_sum"] / n) / math.log(m), n)
         for by, owners in (("pv", "lists"), ("uv", "users")):
-            maker = make(CATEGORY_ENTROPY, settings, by)
+            maker = make(CATEGORY_ENTROPY, settings, by).up_to(row[f"{owners}_most"])
             count = row[owners] or 0
             if count and m < 2:
                 yield maker.undefined(ONE_CATEGORY, count)
@@ -92,7 +94,7 @@ class CategoryEntropy(Family):
 
 
 def _mean_entropy(spread: ir.Table, sizes: ir.Table, key: str | None, name: str) -> ir.Table:
-    """The count, sum and sum of squares of the normalised entropies of the owners with l >= 2."""
+    """The count, sum, sum of squares and largest of the normalised entropies of the owners with l >= 2."""
     spread = spread.filter(spread.length >= 2)
     both = spread.cross_join(sizes) if key is None else spread.join(sizes, key)
     length = both.length.cast("float64")
@@ -106,5 +108,6 @@ def _mean_entropy(spread: ir.Table, sizes: ir.Table, key: str | None, name: str)
             name: valued.count(),
             f"{name}_sum": valued.entropy.sum(),
             f"{name}_squares": (valued.entropy * valued.entropy).sum(),
+            f"{name}_most": valued.entropy.max(),
         },
     )

@@ -7,6 +7,7 @@ the index is printed.
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
@@ -102,6 +103,7 @@ def _page(spec: MetricSpec) -> str:
         "further labels": ", ".join(f"`{label}`" for label in spec.labels),
         "unit": spec.unit,
         "interval": spec.interval or "none",
+        "range": _range(spec),
         "samples": spec.samples,
         "answers": spec.answers,
         "where it misleads": spec.misleads,
@@ -116,6 +118,14 @@ def _page(spec: MetricSpec) -> str:
     lines = [f"# {spec.name}\n", _GENERATED, f"{spec.help}\n", "| | |", "|---|---|"]
     lines += [f"| {name} | {_cell(text)} |" for name, text in rows.items() if text]
     return "\n".join([*lines, "", "## Example\n", _on_the_example(spec)])
+
+
+def _range(spec: MetricSpec) -> str:
+    """Within what the interval lies; empty where any number will do."""
+    low, high = spec.bounds
+    if not spec.interval or low == -math.inf:
+        return ""
+    return f"{low:g} or more" if high == math.inf else f"{low:g} to {high:g}"
 
 
 def _when(spec: MetricSpec) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import reduce
 from operator import add
 
@@ -14,13 +15,14 @@ from monitor.metrics.categories import list_spread
 from monitor.metrics.family import Family, MetricSpec, Row, make
 from monitor.metrics.settings import MetricSettings
 from monitor.metrics.shared import Shared, listed
-from monitor.metrics.similarity import item_vectors, no_similarity, similarity_of
+from monitor.metrics.similarity import item_vectors, no_similarity, range_of, similarity_of
 from monitor.results import Result
 
 INTRA_LIST_DIVERSITY = MetricSpec(
     name="intra_list_diversity",
     help="How unlike the items of one list are, on average; 0 all alike, 1 nothing in common.",
-    interval="normal",
+    interval="Wilson of means",
+    range=(0.0, 1.0),
     parameters=("similarity",),
     formula="mean over lists with l >= 2 of the mean over unordered pairs of 1 - s(i, j). By category: "
     "s = 1 for the same category, else 0; for items with several, |A and B| / sqrt(|A| |B|) of their "
@@ -68,7 +70,7 @@ class IntraListDiversity(Family):
         return shared.side_by_side(key, sums)
 
     def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
-        maker = make(INTRA_LIST_DIVERSITY, settings)
+        maker = replace(make(INTRA_LIST_DIVERSITY, settings), bounds=range_of(settings))
         yield maker.mean(
             row["lists"], row["total"], row["squares"], "no list holds two items that can be compared"
         )

@@ -6,6 +6,7 @@ labels come from its settings, and they have no slices.
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from monitor.metrics.experiment_settings import ARM_METRICS, ArmMetric, ExperimentSettings
@@ -162,6 +163,7 @@ ARM_SPECS: Final[dict[ArmMetric, MetricSpec]] = {
         answers="Is what the arm shows acted on more often?",
         misleads=f"{_OF_A_WINDOW} An arm that shows less can have the higher rate and the fewer actions.",
         unit="ratio",
+        range=(0.0, math.inf),
         interval="delta",
         undefined=f"no item was shown to the users of the arm; {_NOT_READ}",
     ),
@@ -179,6 +181,7 @@ ARM_SPECS: Final[dict[ArmMetric, MetricSpec]] = {
         formula=f"actions of the event / users. {_WHO}",
         answers="Do the arm's users act more?",
         misleads=f"{_OF_A_WINDOW} A few users with very many actions carry it.",
+        range=(0.0, math.inf),
         interval="normal",
     ),
     "value_per_user": _by_arm(
@@ -244,4 +247,7 @@ def maker(spec: MetricSpec, experiment: ExperimentSettings, settings: MetricSett
             parts.append(f"start={experiment.start:%Y-%m-%dT%H:%M:%SZ}")
     if spec in (DIFFERENCE, DIFFERENCE_P):
         parts.append(f"control={experiment.baseline}")
-    return Maker(spec, ";".join(parts), {EXPERIMENT: experiment.name, **labels})
+    shares = spec is DIFFERENCE and labels.get("by") == "conversion"
+    return Maker(
+        spec, ";".join(parts), {EXPERIMENT: experiment.name, **labels}, (-1.0, 1.0) if shares else None
+    )

@@ -15,11 +15,12 @@ from monitor.metrics.settings import MetricSettings
 from monitor.metrics.shared import Shared
 from monitor.results import Result, Status
 from monitor.settings import Settings
-from monitor.statistics.intervals import Interval, normal_mean, wilson
+from monitor.statistics.intervals import Interval, bounded_mean, normal_mean, wilson
 
 Row = Mapping[str, Any]
 
 NOTHING_SHOWN = "the window holds no exposures"
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +32,10 @@ class MetricSpec:
     the settings says so in `by_help`. `labels` are its further own labels, such as `k` and `event`,
     whose values come from the settings; `of_samples` those that it has only where it is measured on the
     samples of a model. `parameters` are the settings that change what is measured.
-    `sliced` is False where the metric is never given by slice, `counted` where its samples are no family of
-    their own.
+    `range` is what a value can be at all, and its interval keeps within it; unless given, 0 to 1 for a ratio
+    and any number for the rest. `sliced` is False where the metric is never given by slice, `counted` where
+    its samples are no family of their own. `of_rows` is True where it rests on single exposures or
+    actions, and not on lists or users: only then has it a meaning by position.
     """
 
     name: str
@@ -46,8 +49,18 @@ class MetricSpec:
     labels: tuple[str, ...] = ()
     of_samples: tuple[str, ...] = ()
     interval: Literal[
-        "", "Wilson", "normal", "delta", "DeLong", "Welch or delta", "anytime", "mapped", "band"
+        "",
+        "Wilson",
+        "Wilson of means",
+        "normal",
+        "delta",
+        "DeLong",
+        "Welch or delta",
+        "anytime",
+        "mapped",
+        "band",
     ] = ""
+    range: tuple[float, float] | None = None
     requires: tuple[str, ...] = ()
     parameters: tuple[str, ...] = ()
     samples: str = ""
@@ -55,7 +68,15 @@ class MetricSpec:
     undefined: str = ""
     version: str = "1"
     sliced: bool = True
+    of_rows: bool = False
     counted: bool = True
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The smallest and the largest value that there can be."""
+        if self.range is not None:
+            return self.range
+        return (0.0, 1.0) if self.unit == "ratio" else (-math.inf, math.inf)
 
     def definition(self, settings: MetricSettings) -> str:
         """The version, and whatever the settings change about the definition.
@@ -157,12 +178,14 @@ def steady(value: float) -> float:
 class Maker:
     """Makes the results of one metric, so that no family forgets a state or an interval.
 
-    `nothing` and `undefined` are the sentences for a sample of 0 and for a formula without a value.
+    `nothing` and `undefined` are the sentences for a sample of 0 and for a formula without a value. `bounds`
+    is the range of the values where the settings make it another than the metric's own.
     """
 
     spec: MetricSpec
     definition: str
     labels: Mapping[str, str] = field(default_factory=dict)
+    bounds: tuple[float, float] | None = None
 
     def _result(self, status: Status, **fields: Any) -> Result:
         return Result(
@@ -181,10 +204,19 @@ class Maker:
         """A measured number; one that is not finite is `undefined`, never shown."""
         if value is None or not math.isfinite(value):
             return self.undefined(detail or "the sums ran out of the range of float64", samples)
-        lower, upper = (None, None) if interval is None else map(steady, interval)
+        lower, upper = (None, None) if interval is None else map(steady, self._within(value, interval))
         return self._result(
             Status.OK, value=steady(value), samples=samples, lower=lower, upper=upper, detail=detail
         )
+
+    def up_to(self, most: float | None) -> Maker:
+        """The same maker for values of which this is the largest: within 0 to 1 where none passes 1."""
+        return replace(self, bounds=(0.0, 1.0)) if (most or 0.0) <= 1 + _ROUNDING else self
+
+    def _within(self, value: float, interval: Interval) -> Interval:
+        """The interval without what lies beyond the metric's range, where no true value can be."""
+        low, high = self.bounds or self.spec.bounds
+        return Interval(max(interval.lower, min(low, value)), min(interval.upper, max(high, value)))
 
     def count(self, n: int, samples: int, nothing: str) -> Result:
         """How many there are, a whole number.
@@ -214,12 +246,19 @@ class Maker:
         *,
         detail: str = "",
     ) -> Result:
-        """The mean of n values with its normal interval; `no_data` where n is 0."""
+        """The mean of n values with its interval; `no_data` where n is 0.
+
+        Of values within two bounds the interval is Wilson's of means, of all others the normal one.
+        """
         n, total = int(n or 0), float(total or 0.0)
         if n == 0:
             return self.no_data(nothing)
         squares = float(total_of_squares or 0.0)
-        interval = normal_mean(n, total, squares) if self.spec.interval == "normal" else None
+        interval, bounds = None, self.bounds or self.spec.bounds
+        if self.spec.interval == "Wilson of means" and math.isfinite(bounds[1]):
+            interval = bounded_mean(n, total, squares, bounds)
+        elif self.spec.interval in ("normal", "Wilson of means"):
+            interval = normal_mean(n, total, squares)
         return self.value(total / n, n, interval, detail=detail)
 
 

@@ -34,8 +34,9 @@ FEATURE_SKEW: Final = MetricSpec(
     help="Share of requests whose feature was another online than it is offline for the same request.",
     unit="ratio",
     formula="pairs whose value is missing on one side only, or differs / pairs. A pair is an online row and "
-    "an offline one of the same `pair_by`; rows with a null there pair with nothing, and keys that a side "
-    "has twice are left out and counted. Numbers that differ by at most `tolerance` of the larger are the "
+    "an offline one of the same `pair_by`, and of the same model or of none. Rows with a null there pair "
+    "with nothing, and keys that a side has twice are left out and counted. Numbers that differ by at most "
+    "`tolerance` of the larger are the "
     "same, null and NaN are both missing. Of the `budget` features that differ most.",
     answers="Is the model served with the features that training would give it? Which are wrong, and how?",
     misleads="It says nothing of requests that only one side has. A value that was right when it was served "

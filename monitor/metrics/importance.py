@@ -14,6 +14,7 @@ from monitor.results import Result
 
 IMPORTANCE_WEIGHT = MetricSpec(
     name="importance_weight",
+    of_rows=True,
     help="The smallest and the largest importance weight 1 / propensity.",
     by=("min", "max"),
     formula="w = 1 / p over the exposures whose logged propensity p lies in (0, 1]; min w, max w",
@@ -26,6 +27,7 @@ IMPORTANCE_WEIGHT = MetricSpec(
 )
 EFFECTIVE_SAMPLE_SIZE = MetricSpec(
     name="effective_sample_size",
+    of_rows=True,
     help="How many equally weighted exposures the weighted ones are worth.",
     formula="(sum w)^2 / sum w^2, w = 1 / p over the exposures whose propensity p lies in (0, 1]",
     answers="How many samples does an inverse-propensity estimate on this log really rest on?",
@@ -37,6 +39,7 @@ EFFECTIVE_SAMPLE_SIZE = MetricSpec(
 )
 LOW_PROPENSITY = MetricSpec(
     name="low_propensity",
+    of_rows=True,
     help="Share of propensities below `min_propensity`.",
     unit="ratio",
     parameters=("min_propensity",),

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import duckdb
 
+from monitor.logs.columns import POSITION
 from monitor.metrics.catalogue import FAMILIES
-from monitor.metrics.family import Family
+from monitor.metrics.family import Family, MetricSpec
 from monitor.metrics.plans import Rows
 from monitor.metrics.settings import MetricSettings
 from monitor.metrics.shared import Shared
@@ -53,11 +54,17 @@ def measure_all(
     for family in families:
         if _wanted(family, settings) and family.reason_not(shared, settings) is None:
             started = time.perf_counter()
-            by = (dimensions or {}) if not sliced or _gives(family, sliced) else {}
+            by = {
+                name: key
+                for name, key in (dimensions or {}).items()
+                if any(_by_slice(spec, name, sliced) for spec, _ in family.outputs)
+            }
+            specs = {spec.name: spec for spec, _ in family.outputs}
             results = [
                 one
                 for one in _measure(family, shared, settings, by)
-                if not sliced or one.metric in sliced or "dimension" not in one.labels
+                if "dimension" not in one.labels
+                or _by_slice(specs[one.metric], one.labels["dimension"], sliced)
             ]
             yield Measured(family.name, results, time.perf_counter() - started)
 
@@ -79,8 +86,10 @@ def not_measured(shared: Shared, settings: MetricSettings) -> dict[str, str]:
     return reasons
 
 
-def _gives(family: Family, metrics: Collection[str]) -> bool:
-    return any(spec.name in metrics for spec, _ in family.outputs)
+def _by_slice(spec: MetricSpec, dimension: str, sliced: Collection[str]) -> bool:
+    """Whether a metric is repeated by a dimension: by position a list has one item, and is no list."""
+    wanted = not sliced or spec.name in sliced
+    return wanted and (spec.of_rows or dimension != POSITION)
 
 
 def _wanted(family: Family, settings: MetricSettings) -> bool:

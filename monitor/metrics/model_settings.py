@@ -56,8 +56,8 @@ class ModelSettings(Settings):
     pair_by: tuple[Column, ...] = Field(
         (REQUEST_ID, ITEM_ID),
         min_length=1,
-        description="what makes an online row and an offline one the same request's; a column that the log "
-        "does not have is left out",
+        description="what makes an online row and an offline one of a model the same request's; a column "
+        "that the log does not have is left out",
     )
 
     @field_validator("over")

@@ -25,7 +25,8 @@ SAMPLE_ROWS: Final = MetricSpec(
     formula="rows of the split (`online`: in the last `over` before the window's end) whose score is finite "
     "and whose label is 0 or 1; the detail counts the others",
     answers="What do the AUCs of this model rest on, and what was left out?",
-    misleads="Many rows of few users are fewer than they look: the intervals take rows as independent.",
+    misleads="Many rows of few users are fewer than they look. The intervals of auc and auc_gap add up "
+    "what each user contributes where `user_id` is known; with fewer than 10 users there is none.",
     labels=(SPLIT_LABEL, MODEL_LABEL),
     requires=("samples",),
     samples="rows of the split, whatever they hold",
@@ -34,9 +35,11 @@ SAMPLE_ROWS: Final = MetricSpec(
 )
 AUC_GAP: Final = MetricSpec(
     name="auc_gap",
+    range=(-1.0, 1.0),
     help="AUC of one split less that of the next: train less test, or test less online, of one model.",
     formula="AUC of the first split - AUC of the second, each exact as in auc; the interval of the "
-    "difference of independent samples, from DeLong's intervals of both by the square-and-add rule. "
+    "difference of independent samples, from DeLong's intervals of both by the square-and-add rule. They add "
+    "up what each user contributes where users have several rows. "
     "Violated where its lower end is above `gaps`. Where it is not, and half the interval is more than the "
     "bound, it is `no_data`: such a gap could not have been seen, and the detail says how many rows could "
     "show it.",
@@ -60,8 +63,9 @@ AUC_GAP_CAUSE: Final = MetricSpec(
     "docs/models.md. Given only while the gap is violated.",
     answers="Why is the model worse here than there, and what is to be done about it?",
     misleads="Causes overlap, and their shares need not add up to 1. Without a scoring function the effect "
-    "of a feature is that of an additive fit of the scores, whose R2 the detail gives: where that is low, "
-    "shares are rough. What leaves no trace in the samples is not named.",
+    "of a feature comes from boosted trees that learn the scores. The detail gives their R2 on held-out "
+    "rows: where that is low a share is `about` or `at least` what is given, or unknown. "
+    "What leaves no trace in the samples is not named.",
     labels=(PAIR_LABEL, MODEL_LABEL, CAUSE_LABEL),
     requires=("samples",),
     samples="rows that the diagnosis looked at, of both splits",

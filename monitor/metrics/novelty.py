@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import ibis
@@ -36,9 +37,11 @@ NOVELTY = MetricSpec(
 )
 SELF_INFORMATION = MetricSpec(
     name="self_information",
+    of_rows=True,
     help="How surprising what is shown is, in bits: 1 bit more is half as many users who knew it.",
     unit="bits",
     interval="normal",
+    range=(0.0, math.inf),
     parameters=("history",),
     formula="mean over exposures of -log2(users of the history who were shown the item / users of the "
     "history); an item new to the history takes 1 user",
@@ -51,6 +54,7 @@ SELF_INFORMATION = MetricSpec(
 )
 AVERAGE_POPULARITY = MetricSpec(
     name="average_popularity",
+    of_rows=True,
     help="How often the items now shown were shown (or acted on) in the history, on average.",
     parameters=("history", "popularity", "action_events"),
     formula="mean over exposures of the item's count in the history: of exposures, or of actions "

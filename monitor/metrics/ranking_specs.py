@@ -26,7 +26,7 @@ PRECISION = MetricSpec(
     unit="ratio",
     by=_BOTH,
     labels=("k",),
-    interval="normal",
+    interval="Wilson of means",
     parameters=_HOW,
     formula=f"hits / k' of a list, k' = min(k, l); {_MEANT}. macro: {_MEAN}. micro: sum of hits / sum of k'.",
     answers="How much of what people see first is what they want?",
@@ -43,7 +43,7 @@ PRECISION_STRICT = MetricSpec(
     unit="ratio",
     by=_BOTH,
     labels=("k",),
-    interval="normal",
+    interval="Wilson of means",
     parameters=_HOW,
     formula=f"hits / k of a list; {_MEANT}. macro: {_MEAN}. micro: sum of hits / (k times the lists).",
     answers="How many of the k places that there were to fill were filled well?",
@@ -58,7 +58,7 @@ RECALL = MetricSpec(
     unit="ratio",
     by=_BOTH,
     labels=("k",),
-    interval="normal",
+    interval="Wilson of means",
     parameters=_HOW,
     formula=f"hits / |T| of a list; {_MEANT}. macro: {_MEAN}. micro: sum of hits / sum of |T|. Together with "
     "precision over several k it is the precision-recall curve.",
@@ -75,7 +75,7 @@ F_SCORE = MetricSpec(
     unit="ratio",
     by=_BOTH,
     labels=("k",),
-    interval="normal",
+    interval="Wilson of means",
     parameters=(*_HOW, "beta"),
     formula="(1 + b^2) P R / (b^2 P + R) with b = `beta`, P = precision, R = recall of a list, which is "
     f"(1 + b^2) hits / (b^2 |T| + k') and so 0 without a hit; {_MEANT}. macro: {_MEAN}. micro: the same of "
@@ -94,7 +94,7 @@ ADJUSTED_PRECISION = MetricSpec(
     unit="ratio",
     by=_BOTH,
     labels=("k",),
-    interval="normal",
+    interval="Wilson of means",
     parameters=_HOW,
     formula=f"hits / min(k, |T|) of a list; {_MEANT}. macro: {_MEAN}. micro: sum of hits / sum of "
     "min(k, |T|).",
@@ -126,7 +126,7 @@ RECIPROCAL_RANK = MetricSpec(
     help="How high the first relevant item stands: 1 at the top, 1/2 one below, 0 where not in the first k.",
     unit="ratio",
     labels=("k",),
-    interval="normal",
+    interval="Wilson of means",
     parameters=_HOW,
     formula="1 / place of the list's first hit, 0 where the first k places hold none; "
     f"{_MEANT}; {_MEAN} (MRR).",
@@ -141,7 +141,7 @@ AVERAGE_PRECISION = MetricSpec(
     help="Precision at each hit of the first k places, over the most hits that there could be.",
     unit="ratio",
     labels=("k",),
-    interval="normal",
+    interval="Wilson of means",
     parameters=_HOW,
     formula="sum over hits in the first k places of (hits up to there / place), divided by min(k, |T|); "
     f"{_MEANT}; {_MEAN} (MAP).",
@@ -157,7 +157,7 @@ AVERAGE_PRECISION_FULL = MetricSpec(
     help="Precision at each hit of the first k places, over all relevant items.",
     unit="ratio",
     labels=("k",),
-    interval="normal",
+    interval="Wilson of means",
     parameters=_HOW,
     formula="sum over hits in the first k places of (hits up to there / place), divided by |T|; "
     f"{_MEANT}; {_MEAN}.",
@@ -172,7 +172,7 @@ NDCG = MetricSpec(
     help="Relevance found in the first k places, discounted by place, over that of the best list there is.",
     unit="ratio",
     labels=("k",),
-    interval="normal",
+    interval="Wilson of means",
     parameters=(*_HOW, "gain"),
     formula="DCG / ideal DCG, DCG = sum over the first k places i of gain / log2(i + 1), gain = 2^rel - 1 or "
     "rel (`gain`), rel = the grade of the event with the highest one; ideal: the best min(k, |T|) of T in "

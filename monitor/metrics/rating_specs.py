@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 from monitor.metrics.family import MetricSpec
@@ -21,6 +22,7 @@ _RATED: Final = (
 )
 _COMMON: Final[dict[str, Any]] = {
     "interval": "normal",
+    "range": (0.0, math.inf),
     "parameters": ("rating", "events", "attribution"),
     "requires": ("setting rating", "exposures.score", "feedback.value"),
     "no_data": "nothing was shown; no rated exposure has a finite score; none has a user id (by user)",
@@ -31,6 +33,7 @@ _BY_HELP: Final = "over all exposures, or the mean over items, or over users"
 
 MAE = MetricSpec(
     name="mae",
+    of_rows=True,
     help="Mean absolute error: by how much the scores miss the ratings, in points of the scale.",
     by=BY,
     by_help=_BY_HELP,
@@ -41,6 +44,7 @@ MAE = MetricSpec(
 )
 RMSE = MetricSpec(
     name="rmse",
+    of_rows=True,
     help="Root mean square error of the ratings, in points of the scale; large misses weigh most.",
     by=BY,
     by_help=_BY_HELP,
@@ -52,6 +56,7 @@ RMSE = MetricSpec(
 )
 NMAE = MetricSpec(
     name="nmae",
+    of_rows=True,
     help="Mean absolute error of the ratings, as a part of the scale's width.",
     unit="ratio",
     by=BY,
@@ -64,6 +69,7 @@ NMAE = MetricSpec(
 )
 NRMSE = MetricSpec(
     name="nrmse",
+    of_rows=True,
     help="Root mean square error of the ratings, as a part of the scale's width.",
     unit="ratio",
     by=BY,
@@ -75,6 +81,7 @@ NRMSE = MetricSpec(
 )
 DISTORTION = MetricSpec(
     name="distortion",
+    of_rows=True,
     help="Mean cost of a prediction by the team's own matrix of predicted and actual ratings.",
     formula="mean of d(prediction, rating), both rounded to whole ratings, halves upwards, d the setting "
     "`rating.distortion`. Pairs that the matrix lacks are left out and counted. " + _PAIRS,

@@ -17,6 +17,7 @@ from monitor.results import Result
 
 SCORE_HEALTH = MetricSpec(
     name="score_health",
+    of_rows=True,
     help="Shares of scores that are missing, broken or suspicious, and of lists whose scores are all equal.",
     unit="ratio",
     by=("null", "nan", "infinite", "out_of_range", "zero", "one", "denormal", "all_equal_lists", "distinct"),

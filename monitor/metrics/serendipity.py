@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import reduce
 from operator import add
 
@@ -16,17 +17,20 @@ from monitor.metrics.family import Family, MetricSpec, Row, make
 from monitor.metrics.feedback import RELEVANCE, acted
 from monitor.metrics.settings import MetricSettings
 from monitor.metrics.shared import Shared, listed
-from monitor.metrics.similarity import item_vectors, no_similarity, similarity_of
+from monitor.metrics.similarity import item_vectors, no_similarity, range_of, similarity_of
 from monitor.results import Result
 
 SERENDIPITY = MetricSpec(
     name="serendipity",
+    of_rows=True,
     help="How unlike a user's earlier actions the items are that they now act on; 0 the same again.",
-    interval="normal",
+    interval="Wilson of means",
+    range=(0.0, 1.0),
     parameters=("similarity", "history", "action_events", "events", "attribution"),
     formula="mean over exposures that were acted on of 1 - the largest similarity between the item and "
-    "the items of the user's earlier actions (similarity as in intra_list_diversity). Acted on is what an "
-    "event of a grade above 0 belongs to (see attribution); earlier actions are those of `action_events`.",
+    "the items of the user's earlier actions (similarity as in intra_list_diversity; by vector, the values "
+    "are from 0 to 2). Acted on is what an event of a grade above 0 belongs to (see attribution); earlier "
+    "actions are those of `action_events`.",
     answers="Does the recommender find things that people like and would not have come to by themselves?",
     misleads="A short history of actions makes everything look surprising. Users without earlier "
     "actions are left out (and counted), as are items without a usable vector.",
@@ -69,7 +73,7 @@ class Serendipity(Family):
         return joined.cross_join(history.limit(1).aggregate(history=ibis._.count()))
 
     def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
-        maker = make(SERENDIPITY, settings)
+        maker = replace(make(SERENDIPITY, settings), bounds=range_of(settings))
         acted, n = int(row["acted"] or 0), int(row["exposures"] or 0)
         if acted == 0:
             yield maker.no_data("no exposure was acted on")

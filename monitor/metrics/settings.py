@@ -67,6 +67,13 @@ class MetricSettings(Settings):
     attribution: Duration = Field(
         timedelta(minutes=30), description="an action counts for a list shown at most this long before it"
     )
+    max_unattributed: float | None = Field(
+        0.7,
+        gt=0,
+        lt=1,
+        description="the largest share of actions that may join no list; `unattributed` is violated "
+        "where its whole interval is larger; `null`: never",
+    )
     k: tuple[Annotated[int, Field(ge=1, le=1000)], ...] = Field(
         (5, 10),
         min_length=1,

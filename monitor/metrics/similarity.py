@@ -24,6 +24,15 @@ def similarity_of(shared: Shared, settings: MetricSettings) -> Similarity:
     return "vector" if _no_vectors(shared) is None else "category"
 
 
+def range_of(settings: MetricSettings) -> tuple[float, float]:
+    """What one less a similarity can be: vectors may point in opposite directions, sets of categories not.
+
+    >>> range_of(MetricSettings(similarity="category")), range_of(MetricSettings(similarity="vector"))
+    ((0.0, 1.0), (0.0, 2.0))
+    """
+    return (0.0, 2.0) if settings.similarity == "vector" else (0.0, 1.0)
+
+
 def no_similarity(shared: Shared, settings: MetricSettings) -> str | None:
     """What the chosen similarity lacks, as half a sentence; None where it can be had."""
     if similarity_of(shared, settings) == "vector":

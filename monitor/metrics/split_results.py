@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from monitor.logs.columns import ONLINE, TEST, TRAIN
 from monitor.metrics import model_specs as specs
-from monitor.metrics.auc import AUC
+from monitor.metrics.auc import AUC, few_users
 from monitor.metrics.calibration import CALIBRATION, LOG_LOSS, calibration_sums, moved
 from monitor.metrics.family import Maker, MetricSpec
 from monitor.metrics.labelled import sentences
@@ -18,7 +18,7 @@ from monitor.metrics.splits import SplitSums
 from monitor.metrics.user_auc import USER_AUC, WEIGHTS, weighted_mean_sums
 from monitor.results import Result, Status
 from monitor.statistics.auc import AucSums, auc_gap, delong_interval
-from monitor.statistics.effects import ratio_delta
+from monitor.statistics.effects import ratio_delta, ratio_within
 
 SIDES: Mapping[specs.Pair, tuple[str, str]] = {"train_test": (TRAIN, TEST), "test_online": (TEST, ONLINE)}
 """The splits of a pair: that which should do as well, or better, first."""
@@ -63,7 +63,8 @@ def split_results(
     if sums.auc is None:
         yield own(AUC).undefined(one_class(sums, split), sums.n)
     else:
-        yield own(AUC).value(sums.auc.auc, sums.n, delong_interval(sums.auc), detail=out)
+        detail = sentences(few_users(sums.auc), out)
+        yield own(AUC).value(sums.auc.auc, sums.n, delong_interval(sums.auc), detail=detail)
     for by in WEIGHTS:
         yield _user_auc(own(USER_AUC, by), sums, by, out)
     row = sums.probabilities
@@ -116,8 +117,8 @@ def _user_auc(own: Maker, sums: SplitSums, by: str, out: str) -> Result:
     left = sums.known_users - mixed
     one_sided = f"{left} of {sums.known_users} users have labels of one class only" if left else ""
     value = float(sums.users[f"{by}_wa"]) / float(sums.users[f"{by}_w"])
-    found = ratio_delta(weighted_mean_sums(sums.users, by))
-    return own.value(value, mixed, found.interval if found else None, detail=sentences(one_sided, out))
+    interval = ratio_within(weighted_mean_sums(sums.users, by))
+    return own.value(value, mixed, interval, detail=sentences(one_sided, out))
 
 
 def gap_result(
@@ -150,10 +151,13 @@ def gap_result(
         if _smaller(sums) < 2:
             few = f"{split} has fewer than two labels of a class: chance cannot be told"
             return judged(own.no_data(few, sums.n))
+        if delong_interval(sums.auc) is None:
+            few = few_users(sums.auc) or "all labels of one class come from one user"
+            return judged(own.no_data(f"{split}: {few}", sums.n))
         known.append((sums, sums.auc))
     (one, first), (other, second) = known
     found = auc_gap(first, second)
-    assert found is not None  # each class has two rows
+    assert found is not None  # both have an interval
     n = one.n + other.n
     said = f"AUC {first.auc:.4f} ({sides[0]}) and {second.auc:.4f} ({sides[1]})"
     result = judged(own.value(found.difference, n, found.interval, detail=said))

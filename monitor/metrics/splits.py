@@ -13,7 +13,7 @@ from typing import Any, Final
 import ibis.expr.types as ir
 
 from monitor.logs.columns import LABEL, MODEL, SCORE, SPLIT, USER_ID
-from monitor.metrics.auc import auc_sums, rank_sums
+from monitor.metrics.auc import auc_sums, cluster_sums, rank_sums
 from monitor.metrics.calibration import probability_sums
 from monitor.metrics.user_auc import user_aucs, user_counts, weighted_sums
 from monitor.statistics.auc import AucSums
@@ -21,6 +21,9 @@ from monitor.statistics.auc import AucSums
 Row = Mapping[str, Any]
 Group = tuple[str, ...]
 _GROUP: Final = (MODEL, SPLIT)
+_ROWS: Final = 500_000  # rows of a split from which the spread between users is taken, about
+_USERS: Final = 5_000
+_PARTS: Final = 1_000_003  # a prime: which part a user is in has nothing to do with how ids are made
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,7 @@ def _measure(rows: ir.Table, sound: ir.Table, clip: float, by: Sequence[str]) ->
     small = sound.select(*by, SCORE, LABEL)
     found = [_by(table, by) for table in (totals, rank_sums(small, by), probability_sums(small, clip, by))]
     users, known = _users(sound, by)
+    clusters = _clusters(sound, by, totals=found[0], known=known)
     groups = {}
     for group, row in _by(counts, by).items():
         total, ranks, probabilities = (one.get(group) for one in found)
@@ -106,7 +110,7 @@ def _measure(rows: ir.Table, sound: ir.Table, clip: float, by: Sequence[str]) ->
             unlabelled=int(row["unlabelled"]),
             n=n,
             positives=int(total["positives"]) if total else 0,
-            auc=auc_sums(ranks, n) if ranks else None,
+            auc=auc_sums(ranks, n, clusters.get(group)) if ranks else None,
             known_users=int(known.get(group, {}).get("users", 0)),
             users=users.get(group),
             probabilities=probabilities,
@@ -119,8 +123,28 @@ def _users(sound: ir.Table, by: Sequence[str]) -> tuple[dict[Group, Row], dict[G
         return {}, {}
     rows = sound.filter(sound[USER_ID].notnull()).select(USER_ID, *by, SCORE, LABEL)
     users = user_counts(rows, USER_ID, *by)
-    known = users.aggregate(by=list(by), users=users.count())
+    known = users.aggregate(by=list(by), users=users.count(), rows=users.n.sum())
     return _by(weighted_sums(user_aucs(rows, users, USER_ID, *by), *by), by), _by(known, by)
+
+
+def _clusters(
+    sound: ir.Table, by: Sequence[str], totals: Mapping[Group, Row], known: Mapping[Group, Row]
+) -> dict[Group, Row]:
+    """The rows of `cluster_sums`, worked out only where some user has several rows.
+
+    Of many rows a part of the users is enough to know how users differ: always the same ones, with all of
+    their rows, and never fewer than `_USERS` of them.
+    """
+    own = [row for group, row in known.items() if group in totals]
+    if not any(int(row["rows"]) > int(row["users"]) for row in own):
+        return {}
+    rows = sound.select(*by, USER_ID, SCORE, LABEL)
+    most = max(int(row["rows"]) for row in own)
+    part = max(_ROWS / most, _USERS / min(int(row["users"]) for row in own))
+    if part < 1:
+        number = rows[USER_ID].cast("string").hash().cast("int64")
+        rows = rows.filter((number % _PARTS + _PARTS) % _PARTS < int(part * _PARTS))
+    return _by(cluster_sums(rows, USER_ID, by), by)
 
 
 def _by(table: ir.Table, by: Sequence[str]) -> dict[Group, Row]:

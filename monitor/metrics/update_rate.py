@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import ibis
@@ -20,11 +21,12 @@ UPDATE_RATE = MetricSpec(
     help="New items of a list against the list before it, divided by the length of that older list.",
     unit="ratio",
     by=("refresh", "day"),
-    interval="normal",
+    interval="Wilson of means",
+    range=(0.0, math.inf),
     formula="for two consecutive lists of the same user in the same scene: items of the newer list that "
     "are not in the older / length of the older; mean over pairs. refresh: each request against the "
     "user's previous one in the window (by ts, then request_id). day: a user's set of the day against "
-    "the day before's.",
+    "the day before's. Where a pair passes 1, the interval is the normal one from 0 on.",
     answers="Do people who come back see something new?",
     misleads="Above 1 where the newer list is longer. A pair whose older list is empty has no value and "
     "is left out. The first request of every user in a window has no older one. Pairs of one user are "
@@ -62,6 +64,7 @@ class RefreshRate(Family):
             empty=(kept.older_length == 0).sum(),
             total=kept.rate.sum(),
             squares=(kept.rate * kept.rate).sum(),
+            most=kept.rate.max(),
         )
         return shared.side_by_side(key, sums)
 
@@ -109,7 +112,7 @@ class RefreshRate(Family):
         return _with_kept(pairs, both.aggregate(by=[REQUEST_ID, *by], kept=both.count()), by)
 
     def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
-        maker = make(UPDATE_RATE, settings, "refresh")
+        maker = make(UPDATE_RATE, settings, "refresh").up_to(row["most"])
         pairs, empty = row["pairs"] or 0, row["empty"] or 0
         if pairs == 0 and empty:
             yield maker.undefined(f"the older list of all {empty} pairs is empty", 0)
@@ -134,7 +137,9 @@ class DayRate(Family):
         assert now is not None
         if before is None:
             return (
-                shared.nothing().aggregate(pairs=ibis._.count()).mutate(known=False, total=0.0, squares=0.0)
+                shared.nothing()
+                .aggregate(pairs=ibis._.count())
+                .mutate(known=False, total=0.0, squares=0.0, most=0.0)
             )
         scene = [SCENE] if SCENE in before.columns and SCENE in now.columns else []
         owner = [USER_ID, *scene]
@@ -146,7 +151,10 @@ class DayRate(Family):
         pairs = older.semi_join(seen, owner).left_join(new, owner)
         pairs = pairs.select(rate=pairs.new.fill_null(0.0) / pairs.older_length)
         sums = pairs.aggregate(
-            pairs=pairs.count(), total=pairs.rate.sum(), squares=(pairs.rate * pairs.rate).sum()
+            pairs=pairs.count(),
+            total=pairs.rate.sum(),
+            squares=(pairs.rate * pairs.rate).sum(),
+            most=pairs.rate.max(),
         )
         return sums.mutate(known=True)
 
@@ -154,7 +162,8 @@ class DayRate(Family):
         nothing = "no user was shown an item on both days"
         if not row["known"]:
             nothing = "nothing is known yet of what was shown the day before"
-        yield make(UPDATE_RATE, settings, "day").mean(row["pairs"], row["total"], row["squares"], nothing)
+        maker = make(UPDATE_RATE, settings, "day").up_to(row["most"])
+        yield maker.mean(row["pairs"], row["total"], row["squares"], nothing)
 
 
 def _with_kept(pairs: ir.Table, kept: ir.Table, by: list[str]) -> ir.Table:

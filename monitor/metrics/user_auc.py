@@ -24,7 +24,7 @@ from monitor.metrics.model_specs import OF_SAMPLES
 from monitor.metrics.settings import MetricSettings
 from monitor.metrics.shared import Shared, listed
 from monitor.results import Result
-from monitor.statistics.effects import RatioSums, ratio_delta
+from monitor.statistics.effects import RatioSums, ratio_within
 
 WEIGHTS: Final = ("equal", "samples", "positives")
 
@@ -34,13 +34,14 @@ USER_AUC = MetricSpec(
     help="AUC within each user's exposures, averaged over the users; of the order in the own lists.",
     by=WEIGHTS,
     by_help="what a user weighs: 1, their exposures, or their positives",
-    interval="delta",
+    interval="Wilson of means",
+    range=(0.0, 1.0),
     parameters=("events", "attribution"),
     formula="sum w_u AUC_u / sum w_u over the users with labels of both classes, AUC_u as in auc over the "
     "user's exposures, w_u = 1 (`equal`), the user's exposures with a finite score (`samples`), or those of "
-    "label 1 (`positives`). Interval by the users' variance: with U users and the mean A, A -+ z sqrt(U / "
-    "(U - 1) sum w_u^2 (AUC_u - A)^2) / sum w_u; for `equal` that is the normal interval of a mean. "
-    + LABELS,
+    "label 1 (`positives`). Interval by the users' variance, U / (U - 1) sum "
+    "w_u^2 (AUC_u - A)^2 / (sum w_u)^2 with U users and the mean A: Wilson's of a share of A with this "
+    "variance. " + LABELS,
     answers="Does the model order the items for a user, apart from knowing which users act more?",
     misleads="Users who acted on nothing, or on everything, have no AUC and are left out (and counted), "
     "often most of them. With `equal` a user of two exposures weighs as much as one of a thousand; with "
@@ -80,8 +81,7 @@ class UserAuc(Family):
             else:
                 one_class = f"{users - n} of {users} users have labels of one class only" if n < users else ""
                 value = float(row[f"{by}_wa"]) / float(row[f"{by}_w"])
-                found = ratio_delta(weighted_mean_sums(row, by))
-                interval = found.interval if found else None
+                interval = ratio_within(weighted_mean_sums(row, by))
                 yield maker.value(value, n, interval, detail=sentences(one_class, left_out(row)))
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import ibis.expr.types as ir
@@ -17,6 +18,7 @@ from monitor.results import Result
 
 VOLUME = MetricSpec(
     name="volume",
+    of_rows=True,
     help="How many requests, users, exposures and distinct items the window holds.",
     by=("requests", "users", "exposures", "items"),
     formula="requests: distinct request ids. users: distinct user ids of the requests. exposures: items "
@@ -34,6 +36,7 @@ LIST_LENGTH = MetricSpec(
     name="list_length",
     help="Mean number of items that a request gets.",
     interval="normal",
+    range=(0.0, math.inf),
     formula="mean over requests of l, empty lists (l = 0) and repeated items included. Normal interval over "
     "the requests",
     answers="Are the lists cut short, or did they grow?",

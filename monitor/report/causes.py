@@ -49,6 +49,19 @@ def cause_name(cause: Result) -> str:
     return numbers.visible(cause.labels[CAUSE_LABEL].replace("_", " "))
 
 
+def share_bound(cause: Result) -> str:
+    """How the share is meant: exactly (empty), `about`, or `at least`, as the evidence says.
+
+    >>> from monitor.results import Status
+    >>> row = {"measured_by": "a surrogate of the scores", "measure": "R2", "test": 0.8, "share": "about"}
+    >>> cause = Result(metric="auc_gap_cause", status=Status.OK, definition="1", value=0.5, evidence=(row,))
+    >>> share_bound(cause), share_text(cause).split()
+    ('about', ['about', '50', '%'])
+    """
+    said = next((str(row.get("share", "")) for row in cause.evidence if "measured_by" in row), "")
+    return said if said in ("about", "at least") else ""
+
+
 def share_text(cause: Result) -> str:
-    """How much of the gap the cause explains, empty where that cannot be told."""
-    return "" if cause.value is None else numbers.share(cause.value)
+    """How much of the gap the cause explains, empty where the share is unknown."""
+    return "" if cause.value is None else f"{share_bound(cause)} {numbers.share(cause.value)}".strip()

@@ -6,6 +6,7 @@ import json
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
@@ -15,6 +16,7 @@ from monitor.metrics.calibration import CALIBRATION, LOG_LOSS
 from monitor.metrics.feature_specs import DISTANCES, FEATURE_DISTANCE, FEATURE_LABEL, FEATURE_SKEW
 from monitor.metrics.model_specs import AUC_GAP, AUC_GAP_CAUSE, SAMPLE_ROWS
 from monitor.metrics.user_auc import USER_AUC
+from monitor.report.causes import share_bound
 from monitor.report.judged import Judged
 from monitor.report.numbers import number, share, visible, window
 from monitor.report.result_json import result_as_json
@@ -32,6 +34,8 @@ _COLUMNS = (  # the heading, the metric and its `by`, the width
 _NAME, _SKEW, _NUMBER = 24, 30, 11
 _WIDEST = 110
 _BAR = 20
+_DETAIL = 2000  # a cause says what was found and what to do
+_SHARE = len("at least 100% of the gap ")
 
 
 def print_diagnosis(judged: Sequence[Judged], console: Console) -> None:
@@ -49,12 +53,11 @@ def print_diagnosis(judged: Sequence[Judged], console: Console) -> None:
 
 
 def as_json(judged: Sequence[Judged]) -> str:
-    """The results in the shape of `check --format json`, with what was found in words and the evidence."""
+    """The results in the shape of `check --format json`, each with `threshold` and `evidence`."""
     content = [
         result_as_json(one.recommender, one.check, one.window, one.result)
         | {
             "threshold": one.result.threshold,
-            "detail": one.result.detail,
             "evidence": [plain(row) for row in one.result.evidence],
         }
         for one in judged
@@ -89,16 +92,18 @@ def _features(results: Sequence[Result]) -> Iterator[Text]:
     names = list(dict.fromkeys(one.labels[FEATURE_LABEL] for one in results))
     if not names:
         return
+    width = max(_NAME, *(cell_len(visible(name)) + 2 for name in names))
     known = {(one.labels[FEATURE_LABEL], one.metric, one.labels.get("by", "")): one for one in results}
     heading = "".join(f"{by:>{_NUMBER}}" for by in ("psi", "JS", "KS"))
-    yield Text(f"  {'feature':<{_NAME}}{'differs from offline':<{_SKEW}}{heading}", style="dim")
+    yield Text(f"  {'feature':<{width}}{'differs from offline':<{_SKEW}}{heading}", style="dim")
     for name in names:
         skew = known.get((name, FEATURE_SKEW.name, ""))
         told = "" if skew is None else f"{share(skew.value or 0.0)}{_interval(skew)}"
         far = [known.get((name, FEATURE_DISTANCE.name, by)) for by in DISTANCES]
         numbers = ["" if one is None else number(one.value or 0.0) for one in far]
         cells = "".join(f"{one:>{_NUMBER}}" for one in numbers)
-        yield Text(f"  {visible(name):<{_NAME}.{_NAME - 1}}{told:<{_SKEW}}{cells}")
+        shown = visible(name)
+        yield Text(f"  {shown}{' ' * (width - cell_len(shown))}{told:<{_SKEW}}{cells}")
 
 
 def _cell(results: Sequence[Result], split: str, name: str, metric: str, by: str, size: int) -> str:
@@ -126,10 +131,12 @@ def _gap(gap: Result, width: int) -> Iterator[Text]:
 
 def _cause(cause: Result, width: int) -> Iterator[Text]:
     bar = "" if cause.value is None else "█" * max(1, round(cause.value * _BAR))
-    told = "share unknown" if cause.value is None else f"{cause.value:.0%} of the gap"
+    told = "share unknown"
+    if cause.value is not None:
+        told = f"{share_bound(cause)} {cause.value:.0%} of the gap".strip()
     name = cause.labels["cause"].replace("_", " ")
-    yield Text.assemble(f"    {told:<16}", (f"{bar:<{_BAR}} ", "red"), (visible(name), "bold"))
-    yield from _indented(visible(cause.detail), width)
+    yield Text.assemble(f"    {told:<{_SHARE}}", (f"{bar:<{_BAR}} ", "red"), (visible(name), "bold"))
+    yield from _indented(visible(cause.detail, _DETAIL), width)
     if cause.evidence:
         yield from _indented(f"{len(cause.evidence)} rows of evidence: --format json prints them", width)
 

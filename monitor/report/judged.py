@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from monitor.metrics.model_specs import MODEL_LABEL
 from monitor.report.causes import cause_name, causes_of, is_cause, share_text
+from monitor.report.numbers import visible
 from monitor.report.result_json import result_as_json
 from monitor.report.rows import model_name
-from monitor.results import Result, Status, Window
+from monitor.results import VERDICTS, Result, Status, Window
 
-_NOT_TEXT = {code: "�" for code in (*range(0x20), 0x7F, 0xFFFE, 0xFFFF) if code not in (9, 10, 13)}
+_WORST_FIRST = (Status.VIOLATED, Status.ERROR, Status.LATE, Status.NO_DATA, Status.OK)
+_SURROGATES = range(0xD800, 0xE000)  # a file's name may hold them, and no encoding can say them
+_NOT_TEXT = {
+    code: "�" for code in (*range(0x20), 0x7F, *_SURROGATES, 0xFFFE, 0xFFFF) if code not in (9, 10, 13)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +39,11 @@ def as_json(judged: Sequence[Judged]) -> str:
 
 
 def as_junit(judged: Sequence[Judged]) -> str:
-    """A test suite a recommender, a test case a result: violated is a failure, what could not be judged an
-    error, and a metric without a value skipped. The causes of a gap are told within its failure."""
+    """A test suite for each recommender, a test case for each result.
+
+    A violation is a failure. What could not be judged is an error. A metric without a value is skipped. Each
+    says why in its message and in its text, which also holds the evidence and the causes of a gap.
+    """
     root = ElementTree.Element("testsuites", name="recsys-monitor")
     for name in dict.fromkeys(one.recommender for one in judged):
         own = [one for one in judged if one.recommender == name]
@@ -54,11 +63,10 @@ def as_junit(judged: Sequence[Judged]) -> str:
                 counts[{"failure": "failures", "error": "errors"}.get(kind, kind)] += 1
                 text = (one.result.detail or one.result.status).translate(_NOT_TEXT)
                 node = ElementTree.SubElement(case, kind, message=text, type=str(one.result.status))
-                if one.result.evidence:
-                    node.text = json.dumps(list(one.result.evidence), indent=1, ensure_ascii=True)
                 causes = causes_of(one.result, explained.get(one.window, ()))
-                if causes:
-                    node.text = "\n".join(_cause_text(cause) for cause in causes).translate(_NOT_TEXT)
+                parts = [text, _rows(one.result), *map(_cause_text, causes)]
+                # Some CI servers show the message alone, others the text alone.
+                node.text = "\n".join(filter(None, parts)).translate(_NOT_TEXT)
         for key, count in counts.items():
             suite.set(key, str(count))
     ElementTree.indent(root)
@@ -67,8 +75,11 @@ def as_junit(judged: Sequence[Judged]) -> str:
 
 def _cause_text(cause: Result) -> str:
     share = share_text(cause) or "share unknown"
-    rows = json.dumps(list(cause.evidence), indent=1, ensure_ascii=True) if cause.evidence else ""
-    return "\n".join(part for part in (f"{cause_name(cause)} ({share}): {cause.detail}", rows) if part)
+    return "\n".join(filter(None, (f"{cause_name(cause)} ({share}): {cause.detail}", _rows(cause))))
+
+
+def _rows(result: Result) -> str:
+    return json.dumps(list(result.evidence), indent=1, ensure_ascii=True) if result.evidence else ""
 
 
 def _junit_kind(result: Result) -> str | None:
@@ -83,6 +94,29 @@ def _junit_kind(result: Result) -> str | None:
             judged = result.metric == "rule" or result.threshold is not None
             judged = judged and result.status is not Status.UNDEFINED  # a rule that does not apply to the log
             return "error" if judged else "skipped"
+
+
+def span_summary(verdicts: Iterable[Collection[Status]], judged: Iterable[Judged]) -> Iterator[str]:
+    """Lines that sum up many windows: how many have which verdict, and what was violated or an error.
+
+    `verdicts` are those of each window's checks; the worst one is the window's. The anomalies that bands find
+    are counted by their cause.
+
+    >>> list(span_summary([{Status.OK}, {Status.OK, Status.VIOLATED}], []))
+    ['windows: 1 ok, 1 violated']
+    """
+    counts = Counter(next(status for status in _WORST_FIRST if status in found) for found in verdicts)
+    if not counts:
+        return
+    yield "windows: " + ", ".join(f"{counts[one]:,} {one}" for one in VERDICTS if counts[one])
+    for status in (Status.VIOLATED, Status.ERROR):
+        windows: dict[str, set[Window]] = {}
+        for one in judged:
+            if one.result.status is status and not is_cause(one.result):
+                windows.setdefault(title(one.result), set()).add(one.window)
+        most_first = sorted(windows.items(), key=lambda named: -len(named[1]))
+        for name, where in most_first:
+            yield f"{status}: {visible(name)} in {len(where):,} window{'' if len(where) == 1 else 's'}"
 
 
 def title(result: Result) -> str:

@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
-from monitor.history.snapshot import LogState, RecommenderState, Series, Snapshot
+from monitor.history.snapshot import LogState, RecommenderState, Series, SkippedFile, Snapshot
 from monitor.history.standing import is_worse, worst
+from monitor.metrics.attribution_health import LOST
 from monitor.metrics.catalogue import ALL_SPECS
 from monitor.metrics.health_specs import HEALTH_SPECS
 from monitor.report import bands, gaps, numbers, rows
@@ -87,6 +88,7 @@ def frame(snapshot: Snapshot, now: datetime) -> Frame:
     return Frame(
         taken=rows.moment(snapshot.taken_at, now),
         stale=stale,
+        history_error=numbers.visible_lines(snapshot.history_error),
         config_error=numbers.visible_lines(snapshot.config_error or ""),
         config_loaded=None
         if snapshot.config_loaded_at is None
@@ -115,12 +117,12 @@ def recommender(
     rule_rows = [rows.rule_row(series, now) for series in _worst_first(rules)] + pending
     objective_rows = [rows.objective_row(series, now) for series in _worst_first(objectives)]
     judged_rules = [series for series in rules if series.standing is not Status.UNDEFINED]  # those that apply
-    statuses = [series.standing for series in (*judged_rules, *objectives, *judged_gaps)]
+    judged_objectives = [s for s in objectives if s.standing is not Status.UNDEFINED]
+    statuses = [series.standing for series in (*judged_rules, *judged_objectives, *judged_gaps)]
     statuses += [Status.ERROR for series in measured if series.result.status is Status.ERROR]
     statuses += [Status.ERROR] if state.error is not None else []
-    if not (
-        rules or objectives or judged_gaps or pending
-    ):  # judged by nobody: then only whether the log itself is well
+    asked_for = [s for s in judged_objectives if s.result.metric != LOST.name]  # this one is judged anyway
+    if not (rules or asked_for or judged_gaps or pending):  # then it counts whether the log itself is well
         statuses += [series.standing for series in metrics if series.result.is_about_a_log]
     gap_rows = [gaps.attention_row(gap, of_models, now) for gap in _worst_first(judged_gaps)]
     failed = [s for s in measured if s.result.status is Status.ERROR and not rows.has_objective(s.result)]
@@ -243,8 +245,17 @@ def _log(log: LogState, now: datetime) -> LogView:
         name=numbers.visible(log.log),
         watermark=None if log.watermark is None else rows.moment(log.watermark, now),
         files=numbers.count(log.files),
-        skipped=tuple((numbers.visible(f.path), numbers.visible(f.reason)) for f in log.skipped),
+        skipped=_reasons(log.skipped),
+        lost=tuple(
+            (numbers.visible(f.path), f"{_plural(f.rows, 'row')}: {numbers.visible(f.reason)}")
+            for f in log.lost
+        ),
+        unlisted=_reasons(log.unlisted),
     )
+
+
+def _reasons(files: Iterable[SkippedFile]) -> tuple[tuple[str, str], ...]:
+    return tuple((numbers.visible(one.path), numbers.visible(one.reason)) for one in files)
 
 
 def _counter_rows(snapshot: Snapshot, name: str) -> Iterable[tuple[str, str]]:

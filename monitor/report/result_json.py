@@ -10,16 +10,17 @@ from monitor.metrics.band_specs import ANOMALY
 from monitor.metrics.model_specs import AUC_GAP, AUC_GAP_CAUSE
 from monitor.results import Result, Window
 
-_CAUSES: Final = (AUC_GAP_CAUSE.name, ANOMALY.name)  # they say what was found, and show it
+_CAUSES: Final = (AUC_GAP_CAUSE.name, ANOMALY.name)  # their evidence shows what was found
 
 
 def result_as_json(recommender: str, check: str, window: Window, result: Result) -> dict[str, Any]:
     """The result as plain JSON values: times in ISO 8601 with Z, no value that JSON cannot say.
 
-    A rule has `violations`, `threshold` and `evidence` besides, and its `value` is the violation ratio. The
-    gap of a model's AUC has its `threshold`; what explains it, and an anomaly, `detail` and `evidence`. Any
-    other metric that has been judged has `threshold`, `bound` and, where a violation ends elsewhere than it
-    begins, `clear`.
+    `detail` says in a sentence why the status is not `ok`; it is empty where there is nothing to say. A rule
+    also has `violations`, `threshold` and `evidence`, and its `value` is the violation ratio. The gap of a
+    model's AUC also has its `threshold`. The cause of a gap, and an anomaly, also have `evidence`. Any other
+    metric that was judged has `threshold`, `bound` and, where a violation ends at another value than it
+    begins at, `clear`.
 
     >>> from datetime import UTC, datetime, timedelta
     >>> from monitor.results import Status
@@ -41,6 +42,7 @@ def result_as_json(recommender: str, check: str, window: Window, result: Result)
         "lower": _number(result.lower),
         "upper": _number(result.upper),
         "status": result.status.value,
+        "detail": result.detail,
         "definition": result.definition,
     }
     if result.metric == "rule":
@@ -51,8 +53,6 @@ def result_as_json(recommender: str, check: str, window: Window, result: Result)
     elif result.threshold is not None:
         shown |= {"threshold": _number(result.threshold), "bound": result.bound}
         shown |= {} if result.clear is None else {"clear": _number(result.clear)}
-    if result.metric in _CAUSES:
-        shown["detail"] = result.detail
     if result.metric in ("rule", *_CAUSES):
         shown["evidence"] = [plain(row) for row in result.evidence]
     return shown

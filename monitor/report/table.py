@@ -34,9 +34,11 @@ def print_table(judged: Sequence[Judged], console: Console, *, everything: bool 
     """A block for each window, then one line that counts the verdicts.
 
     Without `everything` a block shows what is judged, and whatever is violated or an error; what is
-    only measured is counted.
+    only measured is counted. A terminal sets the width; elsewhere the longest name does.
     """
     width = max(72, min(console.width, _WIDEST))
+    if not console.is_terminal:
+        width = max(width, _needed([one.result for one in judged if everything or _worth_a_line(one.result)]))
     for (name, span), results in _by_window(judged):
         _print(console, Text(f"{name}  {window(span)}", style="bold"))
         _print(console, Text(_heading(width), style="dim"))
@@ -75,15 +77,25 @@ def _heading(width: int) -> str:
     return " " * _NAME_AT + " " * (width - _NAME_AT - len(numbers)) + numbers
 
 
-def _lines(result: Result, width: int) -> Iterator[Text]:
-    mark, style = MARKS[result.status]
+def _needed(results: Iterable[Result]) -> int:
+    """The width at which no name is cut."""
+    needed = (cell_len(visible(_name(one))) + len(_numbers(one)) for one in results if not is_cause(one))
+    return _NAME_AT + max(needed, default=0)
+
+
+def _numbers(result: Result) -> str:
     numbers = (
         "" if result.value is None else number(result.value),
         "" if result.lower is None or result.upper is None else _interval(result.lower, result.upper),
         "" if result.threshold is None else _bound(result),
         "" if result.samples is None else f"{result.samples:,}",
     )
-    right = "".join(f" {text}".rjust(size) for text, (_, size) in zip(numbers, _NUMBERS, strict=True))
+    return "".join(f" {text}".rjust(size) for text, (_, size) in zip(numbers, _NUMBERS, strict=True))
+
+
+def _lines(result: Result, width: int) -> Iterator[Text]:
+    mark, style = MARKS[result.status]
+    right = _numbers(result)
     room = width - _NAME_AT - len(right)
     name = visible(_name(result))
     fitted = name if cell_len(name) <= room else set_cell_size(name, room)

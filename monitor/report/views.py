@@ -74,6 +74,8 @@ class LogView:
     watermark: Moment | None
     files: str
     skipped: tuple[tuple[str, str], ...]  # (path, reason)
+    lost: tuple[tuple[str, str], ...] = ()  # of files whose rows were read once
+    unlisted: tuple[tuple[str, str], ...] = ()  # of folders
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +217,7 @@ class Frame:
 
     taken: Moment
     stale: str  # why the picture may be out of date
+    history_error: str  # why the history cannot be read or written
     config_error: str
     config_loaded: Moment | None
 

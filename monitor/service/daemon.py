@@ -25,6 +25,7 @@ from monitor.service.salt import install_salt
 from monitor.service.schedule import Schedule
 from monitor.service.server import WebServer, serve
 from monitor.service.signals import arriving
+from monitor.service.state_lock import StateLock
 from monitor.service.tally import OUTCOMES, Tally
 from monitor.service.watch import Watch
 from monitor.service.web import ReloadOutcome
@@ -51,10 +52,11 @@ class Daemon:
         self._clock = clock
         self.config, checked = load_checked(path)
         self._started_with = self.config
+        self._lock = StateLock(self.config.state)
         self.store = Store.open(self.config.history.location(self.config.state))
         self._state = self.config.state  # another one takes effect with a restart
         self._salt = install_salt(self._state)
-        self.tally = Tally(self.store)
+        self.tally = Tally(self.store, self._state)
         self._worker = Worker(self._new_runtime)
         self._web: WebServer | None = None
         self._stop = threading.Event()
@@ -86,7 +88,7 @@ class Daemon:
                 self.config.server,
                 self.picture.current,
                 reload=self.reload,
-                ready=lambda: True,  # the first snapshot is taken before anything listens
+                not_ready=self.picture.history_error,  # the first snapshot is taken before anything listens
                 healthy=lambda: self._schedule.running,
             )
             announce(f"status page  {web.address}/\nmetrics      {web.address}/metrics")
@@ -151,6 +153,8 @@ class Daemon:
             same = known is not None and known.settings == one.settings and known.rules == one.rules
             if known is None or not same:
                 known = Watch(one.settings, one.rules, self.store, self._state, self._salt)
+            if before:  # a reload; after a restart the files wait as they did
+                known.retry_files = True
             watches[name] = known
             self.tally.declare(name, one.rules)
         names = [one.settings.name for one in checked]
@@ -168,14 +172,13 @@ class Daemon:
                 self._run(name, watch)
 
     def _run(self, name: str, watch: Watch) -> None:
-        outcome, history_works = "failed", True
+        outcome = "failed"
         try:
             more = watch.turn(self._worker.runtime(), self._clock(), self._stop.is_set, self._worked)
             outcome = "ok"
             if more and not self._stop.is_set():
                 self._schedule.soon(name)
         except StoreError as exc:
-            history_works = False  # the next run writes what was counted
             self.tally.store_failed(exc)
             log.error("%s: the history cannot be written, the window stays due: %s", name, exc)
         except duckdb.InterruptException:
@@ -192,8 +195,7 @@ class Daemon:
         finally:
             if outcome in OUTCOMES:  # a run that a stop cut short is nobody's failure
                 self.tally.ran(name, outcome)
-            if history_works:
-                self.picture.write_counters()
+            self.picture.write_counters()
             self._worked()
 
     def _worked(self) -> None:
@@ -203,6 +205,7 @@ class Daemon:
         """Show that the worker thread does its work, also where a recommender is run once a day."""
         with self._worker.at_work():
             if not self._stop.is_set():
+                self.picture.write_counters()
                 self._worked()
 
     def housekeeping(self) -> None:
@@ -248,10 +251,11 @@ class Daemon:
         return 0
 
     def close(self) -> None:
-        """Write what was counted, and let go of the history and the engine."""
+        """Write what was counted, and let go of the history, the engine and the state folder."""
         self.picture.write_counters()
         self.store.close()
         self._worker.drop_runtime()
+        self._lock.release()
 
 
 def _leave() -> None:

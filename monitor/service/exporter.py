@@ -166,8 +166,12 @@ def _recommender(values: Values, state: RecommenderState) -> None:
     for log in state.logs:
         labels = (*own, label(log.log))
         _one(values, "recsys_log_watermark_timestamp_seconds", labels, _seconds(log.watermark))
+        silence = None if log.stalled_after is None else log.stalled_after.total_seconds()
+        _one(values, "recsys_log_stalled_after_seconds", labels, silence)
         _one(values, "recsys_log_files", labels, log.files)
         _one(values, "recsys_log_skipped_files", labels, len(log.skipped))
+        _one(values, "recsys_log_lost_files", labels, len(log.lost))
+        _one(values, "recsys_log_listing_errors", labels, len(log.unlisted))
 
 
 def _rule(values: Values, series: Series) -> None:

@@ -31,7 +31,7 @@ def metric_families(specs: Iterable[MetricSpec]) -> Iterator[Family]:
         own = (*(("by",) if spec.by or spec.by_help else ()), *spec.labels, *spec.of_samples)
         parts: tuple[tuple[Part, str], ...] = (("", spec.help),)
         if spec.interval:
-            around = "band around" if spec.interval == "band" else f"{spec.interval} interval of"
+            around = "band around" if spec.interval == "band" else f"interval ({spec.interval}) of"
             parts += (
                 ("lower", f"Lower bound of the {around} {spec.name}."),
                 ("upper", f"Upper bound of the {around} {spec.name}."),

@@ -60,11 +60,31 @@ MONITOR: Final = (
         _LOG,
         "seconds",
     ),
+    Family(
+        "recsys_log_stalled_after_seconds",
+        "gauge",
+        "Age of the newest row from which on the log counts as stalled: `stalled_after` of the config, or "
+        "learned from the times at which files arrived. No series where the usual pace is unknown.",
+        _LOG,
+        "seconds",
+    ),
     Family("recsys_log_files", "gauge", "Files of the log that are known and readable.", _LOG),
     Family(
         "recsys_log_skipped_files",
         "gauge",
         "Files of the log that could not be read; each is tried again.",
+        _LOG,
+    ),
+    Family(
+        "recsys_log_lost_files",
+        "gauge",
+        "Files whose rows were read before and cannot be read any more; rotated files do not count.",
+        _LOG,
+    ),
+    Family(
+        "recsys_log_listing_errors",
+        "gauge",
+        "Folders or globs of the log that could not be listed at the last look.",
         _LOG,
     ),
     Family("recsys_series", "gauge", "Series in this scrape.", ()),

@@ -16,14 +16,14 @@ STATUSES: Final = (
         "gauge",
         "1 for the state of the metric in the last window, 0 for its other states: ok, violated, no_data, "
         "late, error, undefined. `by` is empty for a metric without it; of several series that differ in a "
-        "further label, such as `k`, the worst state is told.",
+        "further label, such as `k`, the worst state is given.",
         (RECOMMENDER, "metric", "by", "status"),
     ),
     Family(
         "recsys_objective_status",
         "gauge",
-        "1 for the verdict that the objective stands at, 0 for the others: ok, violated, no_data, late, "
-        "error. A violation stands until the value itself is back at its bound.",
+        "1 for the current verdict on the objective, 0 for the others: ok, violated, no_data, late, "
+        "error. It stays violated until the value itself is back at its bound.",
         (RECOMMENDER, "metric", "by", "status"),
     ),
     Family(
@@ -36,29 +36,36 @@ STATUSES: Final = (
         "recsys_experiment_status",
         "gauge",
         "1 for the state of the experiment's metric, 0 for the others: ok, violated, no_data, late, error, "
-        "undefined. Of what judges the split (experiment_split_p_value by anytime, "
-        "experiment_unknown_arm_users) the verdict that it stands at; of several arms the worst.",
+        "undefined. For the metrics that judge the split (experiment_split_p_value by anytime, "
+        "experiment_unknown_arm_users) it is the current verdict; of several arms, the worst.",
         (RECOMMENDER, "experiment", "metric", "by", "status"),
     ),
     Family(
         "recsys_auc_gap_status",
         "gauge",
-        "1 for the verdict that the gap stands at, 0 for the others: ok, violated, no_data, late, error. A "
-        "violation stands until the gap itself is back at its bound.",
+        "1 for the current verdict on the gap, 0 for the others: ok, violated, no_data, late, error. It "
+        "stays violated until the gap itself is back at its bound.",
         (RECOMMENDER, "pair", "model", "status"),
+    ),
+    Family(
+        "recsys_auc_gap_cause_unknown_share",
+        "gauge",
+        "1 for a cause of a violated gap that has evidence, but whose share of the gap is unknown. A "
+        "cause with a share is in recsys_auc_gap_cause_ratio.",
+        (RECOMMENDER, "pair", "model", "cause"),
     ),
     Family(
         "recsys_deviation_status",
         "gauge",
         "1 for the verdict on the series' deviation from its own past, 0 for the others: ok, violated, "
-        "no_data, late, error. Of hundreds of series some are always far: alerts go by "
-        "recsys_anomaly_status.",
+        "no_data, late, error. Of hundreds of series some are always far from their past: alerts "
+        "use recsys_anomaly_status.",
         (RECOMMENDER, *OF_SERIES, "status"),
     ),
     Family(
         "recsys_slice_deviation_status",
         "gauge",
-        "As recsys_deviation_status, by slice; only series that stand violated are told.",
+        "As recsys_deviation_status, by slice; only series that are currently violated.",
         (RECOMMENDER, *OF_SERIES, *SLICE_LABELS, "status"),
     ),
     Family(
@@ -79,21 +86,21 @@ STATUSES: Final = (
     Family(
         "recsys_anomaly_detail_info",
         "info",
-        "1, with the sentence on a cause that stands violated: what it says, and the series furthest out of "
-        "its band.",
+        "1, with the sentence on a cause that is currently violated: what it says, and the series furthest "
+        "out of its band.",
         (RECOMMENDER, CAUSE_LABEL, "detail"),
     ),
     Family(
         "recsys_drift_detail_info",
         "info",
-        "1, with the sentence on a drift that stands violated: from where to where.",
+        "1, with the sentence on a drift that is currently violated: from where to where.",
         (RECOMMENDER, *OF_SERIES, "detail"),
     ),
     Family(
         "recsys_rule_status",
         "gauge",
-        "1 for the verdict that the rule stands at, 0 for the others: ok, violated, no_data, late, error. "
-        "A soft rule that was violated stands until the rate itself is back at its threshold.",
+        "1 for the current verdict on the rule, 0 for the others: ok, violated, no_data, late, error. "
+        "A soft rule stays violated until the rate itself is back at its threshold.",
         (*_RULE, "status"),
     ),
 )
@@ -132,7 +139,7 @@ RULES: Final = (
     Family(
         "recsys_rule_since_timestamp_seconds",
         "gauge",
-        "Start of the first window of the verdict that the rule stands at.",
+        "Start of the first window of the current verdict on the rule.",
         _RULE,
         "seconds",
     ),

@@ -6,10 +6,17 @@ import json
 import logging
 import sys
 import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Final, TextIO
 
 from monitor.report.numbers import harmless
 
+_MOST_EQUAL: Final = 20
+_BURST_SECONDS: Final = 60.0
 _LIBRARIES = ("apscheduler", "great_expectations", "alembic", "uvicorn.access", "botocore", "s3fs", "fsspec")
 
 
@@ -32,10 +39,62 @@ class PlainFormatter(logging.Formatter):
     """Time in UTC, level, message; what a log holds can neither forge a second entry nor steer a terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
-        time = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        at = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         message = harmless(record.getMessage().replace("\n", "\\n").replace("\r", "\\r"))
-        text = f"{time} {record.levelname:<7} {message}"
+        text = f"{at} {record.levelname:<7} {message}"
         return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
+
+
+@dataclass(slots=True)
+class _Burst:
+    """Equal records since some time: the first one, and how many there were."""
+
+    first: logging.LogRecord
+    began: float
+    count: int = 0
+
+
+class LimitedHandler(logging.StreamHandler[TextIO]):
+    """Writes equal warnings and errors at most 20 times a minute, and then how many more there were.
+
+    Records are equal where logger, level and the text before its values are put in are. What is held back is
+    counted; the count comes with the next record after the minute, or at the end.
+    """
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(stream)
+        self._clock = clock
+        self._bursts: dict[tuple[str, int, str], _Burst] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record, unless it came too often."""
+        now = self._clock()
+        self._sum_up([key for key, one in self._bursts.items() if now - one.began >= _BURST_SECONDS])
+        if record.levelno >= logging.WARNING:
+            key = (record.name, record.levelno, str(record.msg))
+            burst = self._bursts.setdefault(key, _Burst(record, now))
+            burst.count += 1
+            if burst.count > _MOST_EQUAL:
+                return
+        super().emit(record)
+
+    def close(self) -> None:
+        """Write what was held back, and end."""
+        with self.lock or nullcontext():
+            self._sum_up(list(self._bursts))
+        super().close()
+
+    def _sum_up(self, keys: Iterable[tuple[str, int, str]]) -> None:
+        for key in keys:
+            burst = self._bursts.pop(key)
+            if (more := burst.count - _MOST_EQUAL) > 0:
+                first = burst.first
+                text = f"{more:,} more records like this one were not written: {first.getMessage()}"
+                super().emit(
+                    logging.LogRecord(
+                        first.name, first.levelno, first.pathname, first.lineno, text, None, None
+                    )
+                )
 
 
 def _thread_died(args: threading.ExceptHookArgs) -> None:
@@ -47,7 +106,7 @@ def _thread_died(args: threading.ExceptHookArgs) -> None:
 
 def configure(kind: str, level: str) -> None:
     """Send everything to standard error in one form; other libraries speak from warnings on."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = LimitedHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if kind == "json" else PlainFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]

@@ -43,7 +43,8 @@ class OneOff:
     def look(self, now: datetime, progress: Progress = lambda _: None) -> None:
         """Index the files of every log."""
         for log in self.evaluator.source.logs.values():
-            log.refresh(self.runtime.index, now, progress)
+            while log.refresh(self.runtime.index, now, progress).is_cut:
+                pass  # the file that took too long is not tried again at the same time
 
     def windows(
         self, start: datetime | None, end: datetime | None, now: datetime
@@ -57,27 +58,33 @@ class OneOff:
         return windows_between(log, start, last, length), []
 
     def judge(
-        self, windows: Sequence[Window], now: datetime, *, for_history: bool = False
+        self,
+        windows: Sequence[Window],
+        now: datetime,
+        *,
+        watched_since: datetime | None = None,
+        for_history: bool = False,
     ) -> Iterator[Evaluation]:
         """Every window through every check, in the order given, a window's parts one after the other.
 
-        Who asks for a window after `max_wait` gets it judged as the log is: nothing more is awaited.
-        Before, a window that the log has not passed is `late`, as it is for the daemon. What goes to the
-        history is judged as the daemon judges it, or the two would correct each other for ever; so what the
-        daemon would still wait for is left to it.
+        Each window gets the verdict that the daemon gives it; see `monitor.logs.windows.completeness`.
+
+        Args:
+            windows: the windows.
+            now: the time on the clock.
+            watched_since: when the daemon began to watch this recommender; None: it never did.
+            for_history: leave out what the daemon would still wait for, so that the daemon judges it. Unless
+                set, it is judged on the rows so far, as `late`.
         """
-        parts, settings = self.evaluator.parts, self.evaluator.settings
-        health = settings.health
+        parts, health = self.evaluator.parts, self.evaluator.settings.health
+        since = now if watched_since is None else watched_since
         for window in windows:
             done: list[Evaluation] = []
             for part in parts.names:
                 log = parts.timeline(part)
-                ready, late = parts.completeness(window, part, now)
+                ready, late = parts.completeness(window, part, now, since)
                 if for_history and not ready:
                     continue
-                waited = now >= parts.span(window, part).end + settings.max_wait
-                if waited and not for_history and not log.unread(window):
-                    late = None
                 fingerprint = parts.fingerprint(window, part, late)
                 due = Due(window, fingerprint, log.rows(window), late, part=part)
                 done.append(self.evaluator.evaluate(self.runtime, due))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -19,6 +20,7 @@ from monitor.history.snapshot import MaintenanceState, RecommenderState, RuleInf
 from monitor.history.store import Store
 from monitor.history.take import KeptPoints, take_snapshot
 from monitor.logs.columns import LOGS
+from monitor.metrics.attribution_health import LOST
 from monitor.metrics.band_specs import BAND_SPECS
 from monitor.metrics.experiment_specs import EXPERIMENT
 from monitor.results import Status
@@ -28,6 +30,7 @@ from monitor.service.watch import Watch
 log = logging.getLogger(__name__)
 
 _SHORTEST: Final = timedelta(seconds=1)  # a recommender whose window is shorter cannot be run
+_ASK_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,10 @@ class Running:
 class Picture:
     """Takes snapshots, from any thread; `current` is the last one, and never waits.
 
-    Raises StoreError where the very first one cannot be taken.
+    Each snapshot is made of what was last read of the history, and never of an earlier snapshot: what the
+    daemon adds is added once, however long the history cannot be read.
+
+    Raises StoreError where the very first reading fails.
     """
 
     def __init__(self, store: Store, tally: Tally, running: Running, clock: Callable[[], datetime]) -> None:
@@ -66,64 +72,107 @@ class Picture:
         self._worked_at = clock()
         self.running = running
         self._points: KeptPoints = {}
-        self._shown = self._take()
+        self._read_error = self._write_error = ""
+        self._asked_at = time.monotonic()  # when it was last asked whether the history works
+        self._asking = threading.Lock()
+        self._read = self._reading()
+        self._shown = self._dressed()
 
     def current(self) -> Snapshot:
         """What is shown now."""
         return self._shown
 
     def publish(self, *, worked: bool = False) -> None:
-        """Show what is so now. `worked`: said by the thread that judges, which so shows that it is alive."""
+        """Show the state of now; `worked` comes from the thread that judges and shows that it lives."""
         with self._lock:  # or an older picture could take the place of a newer one
             if worked:
                 self._worked_at = self._clock()
             try:
-                self._shown = self._take()
+                self._read = self._reading()
             except StoreError as exc:
+                self._read_error = str(exc)
                 self._tally.store_failed(exc)
-                log.error("the history cannot be read, the page shows what it showed: %s", exc)
-                self._shown = self._dressed(replace(self._shown, taken_at=self._clock()))
+                log.error("the history cannot be read, the page shows the last state that was read: %s", exc)
+            self._shown = self._dressed()
 
     def write_counters(self) -> None:
         """Write what was counted since: not while a picture is taken, or it could show a count twice."""
         with self._lock:
-            self._tally.write()
+            try:
+                self._tally.write()
+                self._write_error = ""
+            except StoreError as exc:
+                self._write_error = str(exc)
+                log.error("the counters cannot be written to the history; this is tried again: %s", exc)
 
-    def _take(self) -> Snapshot:
-        running = self.running
-        snapshot = take_snapshot(
-            self._store, list(dict.fromkeys(running.names)), self._clock(), kept=self._points
-        )
-        states = tuple(_completed(state, running) for state in snapshot.recommenders)
-        return self._dressed(replace(snapshot, recommenders=states))
+    def history_error(self) -> str:
+        """Why the history cannot be read or written, or nothing where it can.
 
-    def _dressed(self, snapshot: Snapshot) -> Snapshot:
-        running, now = self.running, snapshot.taken_at
-        states = (
-            replace(state, maintenance=_maintenance(running.settings(state.name), now))
-            for state in snapshot.recommenders
-        )
+        Asks the history itself where nobody did for some seconds, in the thread of the caller. One caller
+        asks at a time; the others are given the last answer.
+        """
+        if time.monotonic() - self._asked_at >= _ASK_SECONDS and self._asking.acquire(blocking=False):
+            try:
+                self._ask()
+            finally:
+                self._asked_at = time.monotonic()
+                self._asking.release()
+        return self._read_error or self._write_error
+
+    def _ask(self) -> None:
+        try:
+            self._store.counters()
+        except StoreError as exc:
+            with self._lock:
+                self._read_error = str(exc)
+                self._shown = self._dressed()
+            return
+        if self._read_error:
+            self.publish()
+        # A write may wait long for a lock, so that is left to the worker's next turn.
+
+    def _reading(self) -> Snapshot:
+        """The history as it is now."""
+        names = list(dict.fromkeys(self.running.names))
+        read = take_snapshot(self._store, names, self._clock(), kept=self._points)
+        self._tally.read(read.counters)
+        self._read_error = ""
+        return read
+
+    def _dressed(self) -> Snapshot:
+        """What was last read, with what only the running daemon knows."""
+        running, now = self.running, self._clock()
+        known = {state.name: state for state in self._read.recommenders}
         return replace(
-            snapshot,
-            recommenders=tuple(states),
-            counters=self._tally.over(snapshot.counters),
+            self._read,
+            recommenders=tuple(
+                _completed(known.get(name) or RecommenderState(name), running, now)
+                for name in dict.fromkeys(running.names)
+            ),
+            counters=self._tally.shown(),
             config_loaded_at=running.loaded_at,
             config_error=running.refused or None,
             worked_at=self._worked_at,
+            history_error=self._read_error or self._write_error,
         )
 
 
-def _completed(state: RecommenderState, running: Running) -> RecommenderState:
+def _completed(state: RecommenderState, running: Running, now: datetime) -> RecommenderState:
     """A recommender's state with what only the running daemon knows."""
     watch, settings = running.watches.get(state.name), running.settings(state.name)
     asked = state.series if watch is None else _asked_for(state.series, watch)
     return replace(
         state,
         series=tuple(_excused(asked, settings.maintenance if settings else ())),
-        logs=tuple(one for one in state.logs if one.log in LOGS),
+        logs=tuple(
+            replace(one, stalled_after=watch.stalled_after.get(one.log) if watch else None)
+            for one in state.logs
+            if one.log in LOGS
+        ),
         last_run=watch.last_run if watch and watch.last_run else state.last_run,
         pending_windows=watch.pending if watch else 0,
         error=running.error(state.name),
+        maintenance=_maintenance(settings, now),
         rules=tuple(
             RuleInfo(one.name, one.kind, one.description, one.owner, one.runbook)
             for one in (watch.rules if watch else ())
@@ -172,6 +221,7 @@ def _asked_for(series: Sequence[Series], watch: Watch) -> Iterator[Series]:
             or one.check == models.NAME  # its bounds are no objectives, nor are those of the next two
             or result.metric in BAND_SPECS
             or result.labels.get(EXPERIMENT) in experiments
+            or (result.metric == LOST.name and watch.settings.metrics.max_unattributed is not None)
             or any(
                 each.metric == result.metric and each.labels == result.labels
                 for each in watch.settings.objectives

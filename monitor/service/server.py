@@ -15,6 +15,7 @@ import uvicorn
 
 from monitor.history.snapshot import Snapshot
 from monitor.service.auth import Passwords
+from monitor.service.connections import IDLE_SECONDS, LimitedListener, LimitedProtocol
 from monitor.service.settings import ServerSettings, is_loopback, split_listen
 from monitor.service.web import ReloadOutcome, make_app
 from monitor.service.web_config import WebConfig, WebConfigError, load_web_config
@@ -54,6 +55,9 @@ class WebServer:
             log_level="warning",
             access_log=False,
             lifespan="off",
+            loop="asyncio",
+            http=LimitedProtocol,
+            timeout_keep_alive=IDLE_SECONDS,
             ws="none",
             server_header=False,
             proxy_headers=False,
@@ -110,7 +114,7 @@ def serve(
     current: Callable[[], Snapshot],
     *,
     reload: Callable[[], ReloadOutcome],
-    ready: Callable[[], bool],
+    not_ready: Callable[[], str],
     healthy: Callable[[], bool],
 ) -> WebServer:
     """Start serving and return the running server; `stop()` ends it.
@@ -129,7 +133,7 @@ def serve(
     app = make_app(
         current,
         reload=reload,
-        ready=ready,
+        not_ready=not_ready,
         healthy=healthy,
         settings=settings,
         url=server.url,
@@ -151,7 +155,7 @@ def _listen(address: str) -> socket.socket:
     except OSError as error:
         raise ServeError(f"cannot listen on {address}: {error.strerror or error}") from None
     listener.setblocking(False)
-    return listener
+    return LimitedListener(listener)
 
 
 def _one_interface(host: str, port: int) -> socket.socket:

@@ -12,7 +12,7 @@ from typing import Final
 from monitor.history.snapshot import Series
 from monitor.history.standing import is_worse
 from monitor.metrics.band_specs import ANOMALY, BAND_SPECS, DEVIATION, DRIFT, OF_SERIES
-from monitor.metrics.model_specs import AUC_GAP, CAUSE_LABEL, MODEL_LABEL
+from monitor.metrics.model_specs import AUC_GAP, AUC_GAP_CAUSE, CAUSE_LABEL, MODEL_LABEL
 from monitor.results import VERDICTS, Status
 from monitor.service.family import SLICE_LABELS
 
@@ -59,6 +59,10 @@ def tell_state(values: Values, series: Series) -> None:
     elif result.metric == AUC_GAP.name:
         of_gap = (recommender, label(given["pair"]), label(given["model"]))
         set_status(values, "recsys_auc_gap_status", of_gap, verdict(series.standing), VERDICTS)
+    elif result.metric == AUC_GAP_CAUSE.name:
+        if result.value is None:  # a cause with a share has it in recsys_auc_gap_cause_ratio
+            of_cause = (recommender, *(label(given[one]) for one in ("pair", "model", "cause")))
+            values["recsys_auc_gap_cause_unknown_share"][of_cause] = 1.0
     elif MODEL_LABEL in given:
         pass  # of a model the gap alone is judged; what could not be measured has no series
     elif not any(one in given for one in SLICE_LABELS):

@@ -103,7 +103,7 @@ def make_app(
     current: Callable[[], Snapshot],
     *,
     reload: Callable[[], ReloadOutcome],
-    ready: Callable[[], bool],
+    not_ready: Callable[[], str],
     healthy: Callable[[], bool],
     settings: ServerSettings,
     url: str | None = None,
@@ -111,6 +111,7 @@ def make_app(
 ) -> ASGIApp:
     """The application. Every callable is called from a worker thread and may block.
 
+    `not_ready` says in a sentence why nobody should rely on the monitor now, and is empty where all works.
     `url` is the address of the status page as people reach it (default: what the settings say);
     `passwords` guard every path where they hold a user.
     """
@@ -121,7 +122,7 @@ def make_app(
         series_limit=settings.series_limit,
     )
     pages = _Pages(current, settings.docs_url or "")
-    supervisor = _Supervisor(Exporter(collector), reload=reload, ready=ready, healthy=healthy)
+    supervisor = _Supervisor(Exporter(collector), reload=reload, not_ready=not_ready, healthy=healthy)
     app = Starlette(
         routes=[
             Route("/", pages.overview),
@@ -215,10 +216,10 @@ class _Supervisor:
         exporter: Exporter,
         *,
         reload: Callable[[], ReloadOutcome],
-        ready: Callable[[], bool],
+        not_ready: Callable[[], str],
         healthy: Callable[[], bool],
     ) -> None:
-        self._exporter, self._reload, self._ready, self._healthy = exporter, reload, ready, healthy
+        self._exporter, self._reload, self._not_ready, self._healthy = exporter, reload, not_ready, healthy
 
     def metrics(self, request: Request) -> Response:
         body, content_type = self._exporter.scrape(request.headers.get("accept", ""))
@@ -230,9 +231,10 @@ class _Supervisor:
         return PlainTextResponse("recsys-monitor is not healthy.\n", 503)
 
     def ready(self, request: Request) -> Response:  # noqa: ARG002
-        if self._ready():
+        reason = self._not_ready()
+        if not reason:
             return PlainTextResponse("recsys-monitor is ready.\n")
-        return PlainTextResponse("recsys-monitor is not ready yet.\n", 503)
+        return PlainTextResponse(f"recsys-monitor is not ready: {numbers.visible(reason)}\n", 503)
 
     def reload(self, request: Request) -> Response:
         # A page elsewhere can make a browser send this POST: browsers say where it comes from.

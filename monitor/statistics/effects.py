@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple, Self
 
-from monitor.statistics.intervals import CONFIDENCE, Interval, quantile
+from monitor.statistics.intervals import CONFIDENCE, Interval, most_variance, quantile, wilson_within
 
 _ROUNDING = 1e-12
 """A spread below this part of the sum of squares is what rounding leaves of none."""
@@ -152,6 +152,35 @@ def ratio_delta(sums: RatioSums, confidence: float = CONFIDENCE) -> Estimate | N
     if not (math.isfinite(ratio) and math.isfinite(error)):
         return None
     return Estimate(ratio, error, Interval(ratio - z * error, ratio + z * error))
+
+
+def ratio_within(
+    sums: RatioSums, bounds: tuple[float, float] = (0.0, 1.0), confidence: float = CONFIDENCE
+) -> Interval | None:
+    """The interval of a ratio of sums that cannot leave `bounds`: a share of sums, or a weighted mean.
+
+    The variance is that of `ratio_delta`, with one more unit of average weight as far away as the bounds
+    allow; the interval is Wilson's of as many effective units. Units of unequal weight count as the
+    (sum y)^2 / sum y^2 units of equal weight that say as much. With y = 1 it is `intervals.bounded_mean`.
+    None where `ratio_delta` gives None.
+
+    >>> [round(end, 4) for end in ratio_within(RatioSums(3, 6, 12, 14, 50, 26))]  # 1 of 3, 2 of 4, 3 of 5
+    [0.0726, 0.9274]
+    >>> [round(end, 4) for end in ratio_within(RatioSums(20, 0, 60, 0, 180, 0))]  # none of 3, twenty times
+    [0.0, 0.1797]
+
+    Raises ValueError as `ratio_delta` does.
+    """
+    found = ratio_delta(sums, confidence)
+    if found is None:
+        return None
+    low, high = bounds
+    units = sums.denominator**2 / sums.denominator_squared
+    at = min(1.0, max(0.0, (found.value - low) / (high - low)))
+    most = most_variance(at)
+    variance = ((found.error / (high - low)) ** 2 * (sums.n - 1) + most / units) / sums.n
+    effective = most / variance if most > 0 else units
+    return wilson_within(found.value, effective, units - 1, bounds, confidence)
 
 
 def ratio_difference(

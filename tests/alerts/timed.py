@@ -19,7 +19,7 @@ Fired = dict[str, dict[str, list[int]]]  # recommender -> alert -> minutes; of t
 
 
 def fired(
-    folder: Path, rules: str, inputs: Mapping[str, Sequence[int]], names: Sequence[str], minutes: range
+    folder: Path, rules: str, inputs: Mapping[str, Sequence[int | str]], names: Sequence[str], minutes: range
 ) -> Fired:
     """Those of the minutes in which the alerts fire, by promtool; `inputs` have a value a minute."""
     series = [{"series": one, "values": " ".join(map(str, values))} for one, values in inputs.items()]

@@ -26,6 +26,13 @@ def table(**columns):
     return engine().create_table(f"samples_{next(NUMBERS)}", pd.DataFrame(given))
 
 
+def test_the_row_numbers_that_pandas_writes_are_no_feature():
+    numbers = ["__index_level_0__", "_index_level_0_", "index_level_1", "Unnamed: 0", "Unnamed: 12"]
+    rows = table(age=[30, 40], **{name: [0, 1] for name in numbers}, unnamed_price=[1, 2])
+    assert features_of((rows,), MODELS) == ("age", "unnamed_price")
+    assert features_of((rows,), DiagnosedModels(features=("Unnamed: 0",))) == ("Unnamed: 0",)
+
+
 def test_every_column_becomes_what_the_diagnosis_takes():
     rows = table(
         age=[30, None, 50],

@@ -97,7 +97,7 @@ def test_a_deadline_that_passes_at_the_very_end_of_a_check_spoils_no_later_windo
 def test_a_rule_that_fails_stops_no_other_rule_and_no_other_check(shop: Shop) -> None:
     shop.rule("no_column", "hard", "expect_column_values_to_not_be_null", column="price")
     shop.rule(
-        "no_sql", "hard", "unexpected_rows_expectation", unexpected_rows_query="SELEKT nothing FROM {batch}"
+        "no_sql", "hard", "unexpected_rows_expectation", unexpected_rows_query="SELECT nothing FROM {batch}"
     )
     shop.rule("text", "hard", "expect_column_mean_to_be_between", column="item_id", min_value=0)
     shop.rule("known", "hard", "expect_column_values_to_not_be_null", column="item_id")

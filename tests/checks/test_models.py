@@ -12,6 +12,7 @@ import pytest
 from monitor.checks.samples import Samples
 from monitor.metrics.split_results import SIDES
 from monitor.results import Result, Status
+from tests.checks import model_world
 from tests.checks.conftest import DAY, Shop, hour
 
 LATER = DAY + timedelta(hours=40)
@@ -238,3 +239,42 @@ def test_a_hostile_model_and_scene_are_only_text(models: Shop):
     found = judged(models, 5)
     assert one(found, "auc", split="online", model=nasty).status is Status.OK
     assert one(found, "auc", split="online", model=nasty, dimension="scene", value=nasty).samples == 2000
+
+
+def two_models_on_the_same_requests(shop: Shop, **offline: str | None) -> None:
+    """Ranker-v7 was served a default age on 60 % of the rows, ranker-v8 the right one."""
+    right = model_world.rows("online", 2000, 3, at=5)
+    wrong = model_world.with_default(right, "age", 0.6)
+    shop.write("samples/online.parquet", pd.concat([wrong, right.assign(model="ranker-v8")]), LATER)
+    joined = [model_world.offline_of(right).assign(model=name) for name in offline.values()]
+    shop.write("samples/offline.parquet", pd.concat(joined), LATER)
+    tested = model_world.rows("test", 2000, 2)
+    shop.write("samples/test.parquet", pd.concat([tested, tested.assign(model="ranker-v8")]), LATER)
+
+
+def test_two_models_that_score_the_same_requests_keep_their_pairs(models: Shop):
+    two_models_on_the_same_requests(models, one="ranker-v7", other="ranker-v8")
+    found = judged(models, 5)
+    age = [one(found, "feature_skew", model=name, feature="age") for name in ("ranker-v7", "ranker-v8")]
+    assert [round(each.value or 0.0, 1) for each in age] == [0.6, 0.0]
+    assert [each.samples for each in age] == [2000, 2000]
+    causes = [each.detail for each in found if each.metric == "auc_gap_cause"]
+    assert [one for one in causes if "'age' default on 6" in one and "on the pairs" in one], causes
+
+
+def test_offline_rows_without_a_model_pair_with_the_rows_of_every_model(models: Shop):
+    two_models_on_the_same_requests(models, every=None)
+    found = judged(models, 5)
+    age = [one(found, "feature_skew", model=name, feature="age") for name in ("ranker-v7", "ranker-v8")]
+    assert [round(each.value or 0.0, 1) for each in age] == [0.6, 0.0]
+
+
+def test_offline_rows_of_another_model_pair_with_nothing_and_that_is_said(models: Shop):
+    two_models_on_the_same_requests(models, one="ranker-v7")
+    (other,) = [
+        each
+        for each in judged(models, 5)
+        if each.metric == "feature_skew" and each.labels["model"] == "ranker-v8"
+    ]
+    assert other.status is Status.NO_DATA
+    assert other.detail.startswith("no pair among 2000 online and 2000 offline rows"), "those of its own test"

@@ -114,15 +114,15 @@ def test_a_broken_rule_does_not_stop_its_neighbours(world):
     source = world.suite(
         "  - {type: expect_column_values_to_match_regex, kwargs: {column: item_id, regex: '['},"
         " meta: {rule: broken, kind: hard}}\n"
-        "  - {type: unexpected_rows_expectation, kwargs: {unexpected_rows_query: 'SELEC {batch}'},"
-        " meta: {rule: not-sql, kind: hard}}\n"
+        "  - {type: unexpected_rows_expectation, kwargs: {unexpected_rows_query: 'SELECT no FROM {batch}'},"
+        " meta: {rule: no-such-column, kind: hard}}\n"
         "  - {type: expect_column_values_to_be_between, kwargs: {column: item_id, min_value: 1},"
         " meta: {rule: text-range, kind: hard}}\n"
         "  - {type: expect_column_values_to_not_be_null, kwargs: {column: item_id},"
         " meta: {rule: good, kind: hard}}\n"
     )
     results = world.check(source)
-    assert [results[name].status for name in ("broken", "not-sql", "text-range", "good")] == [
+    assert [results[name].status for name in ("broken", "no-such-column", "text-range", "good")] == [
         Status.ERROR, Status.ERROR, Status.ERROR, Status.OK
     ]  # fmt: skip
     assert "missing ]" in results["broken"].detail
@@ -150,7 +150,11 @@ def test_a_list_file_can_be_replaced_while_the_monitor_runs(world):
     assert gone.status is Status.ERROR
     assert "cannot be read: No such file" in gone.detail
     listed.write_text("item_id\n")
-    assert world.check(source)["blacklist"].status is Status.OK
+    empty = world.check(source)["blacklist"]
+    assert empty.status is Status.ERROR
+    assert "is empty: it holds no id" in empty.detail
+    meant = RuleSettings(pack="blacklist", parameters={**PACKS["blacklist"], "allow_empty": True})
+    assert world.check(meant)["blacklist"].status is Status.OK
 
 
 def test_an_interrupt_is_no_error_of_a_rule(world):

@@ -14,7 +14,7 @@ from tests.cli.conftest import exposures
 
 KEYS = [
     "recommender", "check", "window_start", "window_end", "metric", "labels", "value", "samples", "lower",
-    "upper", "status", "definition",
+    "upper", "status", "detail", "definition",
 ]  # fmt: skip
 OF_RULES = ["violations", "threshold", "evidence"]
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
@@ -60,6 +60,22 @@ def test_json_has_the_promised_keys_and_times(monitor):
     assert not {row["user_id"] for row in rule["evidence"]} & {f"u{n}" for n in range(50)}
 
 
+def test_every_format_says_why_a_status_is_not_ok(monitor):
+    seen = set()
+    for config in ("violated", "error", "late"):
+        results = json.loads(monitor("check", "--config", f"{config}.yaml", "--format", "json").out)
+        for one in results:
+            seen.add(one["status"])
+            assert one["status"] == "ok" or one["detail"], one
+        root = ElementTree.fromstring(monitor("check", "--config", f"{config}.yaml", "--format", "junit").out)
+        troubles = [node for case in root.iter("testcase") for node in case]
+        said = {one["detail"] for one in results if one["status"] != "ok"}
+        assert {node.get("message") for node in troubles} == said
+        for node in troubles:
+            assert node.text.startswith(node.get("message"))
+    assert seen >= {"ok", "violated", "no_data", "late", "error"}
+
+
 def test_junit_parses_and_its_counts_agree_with_the_json(monitor):
     for config in ("violated", "error"):
         root = ElementTree.fromstring(monitor("check", "--config", f"{config}.yaml", "--format", "junit").out)
@@ -89,10 +105,16 @@ def test_a_hostile_item_steers_neither_the_terminal_nor_the_xml(monitor):
     assert any("<b>" in str(item) for item in shown)
 
 
-def test_the_table_fits_80_columns_and_ends_with_the_verdicts(monitor):
+def test_the_table_fits_80_columns_of_a_terminal(monitor):
+    a_terminal = {"TTY_COMPATIBLE": "1", "TERM": "dumb", "COLUMNS": "80"}
+    lines = monitor("check", "--config", "error.yaml", "--format", "table", **a_terminal).out.splitlines()
+    assert len(lines) > 10
+    assert max(map(len, lines)) <= 80
+
+
+def test_the_table_ends_with_the_verdicts(monitor):
     for config in ("ok", "violated", "hostile", "error", "late"):
         lines = monitor("check", "--config", f"{config}.yaml", "--format", "table").out.splitlines()
-        assert max(map(len, lines)) <= 80
         assert re.fullmatch(r"\d+ windows?: \d+ (ok|violated|no_data|late|error)(, \d+ \w+)*", lines[-1])
     assert (
         "violated" in monitor("check", "--config", "violated.yaml", "--format", "table").out.splitlines()[-1]
@@ -144,3 +166,40 @@ def test_check_leaves_nothing_behind(monitor, world):
     before = sorted(path.name for path in world.iterdir())
     assert monitor("check", "--config", "ok.yaml", again=True).code == 0
     assert sorted(path.name for path in world.iterdir()) == before
+
+
+def test_a_log_without_files_says_so_with_and_without_a_span(monitor, world):
+    whole = monitor("check", "--config", "empty.yaml")
+    span = monitor("check", "--config", "empty.yaml", "--from", "2026-01-05", "--to", "2026-01-05T01:00:00Z")
+    said = f"shop: the log holds no row: no file matches {world / 'nothing-*.parquet'}\n"
+    assert (whole.err, span.err) == (said, said)
+    assert (whole.code, span.code) == (3, 3)
+
+
+STOLEN = """\
+name: ours
+expectations:
+  - type: unexpected_rows_expectation
+    kwargs: {{unexpected_rows_query: "{query}"}}
+    meta: {{rule: thief, kind: hard}}
+"""
+
+
+@pytest.mark.parametrize("command", ["validate", "check"])
+def test_a_suite_cannot_read_or_write_a_file_by_its_sql(monitor, world, command):
+    config = (
+        (world / "ok.yaml").read_text().replace("[{pack: lists}]", "[{suite: thief.yaml}, {pack: lists}]")
+    )
+    (world / "thief.yaml.config").write_text(config)
+    for query, why in (
+        ("SELECT content AS user_id FROM read_text('/etc/passwd'), {batch}", "reads read_text(...)"),
+        ("SELECT * FROM {batch}; COPY (SELECT 1) TO 'stolen.csv'", "holds 2 statements"),
+    ):
+        (world / "thief.yaml").write_text(STOLEN.format(query=query))
+        ran = monitor(command, "--config", "thief.yaml.config", again=True)
+        assert ran.code == 2
+        assert ran.out == "" or command == "validate", "only `validate` reports what else it saw"
+        assert "root:" not in ran.out + ran.err
+        place = "thief.yaml: expectations[0].kwargs.unexpected_rows_query: the query of the rule 'thief' "
+        assert place + why in ran.err
+        assert not (world / "stolen.csv").exists()

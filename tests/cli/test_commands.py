@@ -96,6 +96,33 @@ def test_a_mistake_ends_with_2_and_a_sentence_that_helps(monitor, case):
     assert "Traceback" not in ran.err
 
 
+_DOCUMENTED = re.compile(r"recsys-monitor ((?:history )?[a-z-]+)\b([^`|\n]*(?:\\\\\n[^`|\n]*)*)")
+
+
+def test_every_command_that_the_documentation_names_exists_with_its_options():
+    """In code only: a sentence about recsys-monitor names no command."""
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("deploy/*")]
+    named = set()
+    for page in pages:
+        text = page.read_text("utf-8") if page.is_file() else ""
+        code = [*re.findall(r"`([^`\n]+)`", text), *re.findall(r"^    .*(?:\\\n.*)*", text, re.MULTILINE)]
+        for piece in code:
+            for command, rest in _DOCUMENTED.findall(piece):
+                known = COMMANDS.get(f"recsys-monitor {command}")
+                assert known is not None, f"{page.name} names the command {command!r}"
+                named.add(command)
+                options = {option for one in known.params for option in (*one.opts, *one.secondary_opts)}
+                options |= {"--help", "-h"}
+                for option in re.findall(r"(?<!\S)\[?(--?[a-z][a-z-]*)", rest.split("#")[0]):
+                    assert option in options, f"{page.name}: {command} has no {option}"
+    assert named == {path.removeprefix("recsys-monitor ") for path in COMMANDS}
+
+
+def test_no_page_shows_how_python_writes_a_setting():
+    for page in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]:
+        assert not re.search(r"Settings\(|datetime\.|frozenset\(|<class|=None", page.read_text("utf-8")), page
+
+
 def test_every_mistake_of_a_config_is_printed_at_once(monitor):
     err = monitor("validate", "--config", "wrong.yaml").err
     assert "wrong.yaml: 4 problems" in err
@@ -106,7 +133,9 @@ def test_every_mistake_of_a_config_is_printed_at_once(monitor):
 def test_a_good_config_is_called_good(monitor):
     ran = monitor("validate", "--config", "ok.yaml")
     assert ran.code == 0
-    assert "good; 1 recommender(s)" in ran.out
+    assert "config   1 recommender(s), 4 rule(s)" in ran.out
+    assert "ok.yaml: good" in ran.out
+    assert ran.err == ""
 
 
 def test_a_wrong_web_config_is_found_by_validate(world, monitor):
@@ -148,14 +177,15 @@ SPAN = ("--from", "2026-01-05T10:00:00Z", "--to", "2026-01-05T12:00:00Z")
 def test_a_backfill_done_twice_changes_nothing_and_the_export_is_json_lines(world, tmp_path):
     folder = _own(world, tmp_path)
     first = run_monitor("backfill", "-c", "violated.yaml", *SPAN, cwd=folder)
-    assert (first.code, first.out) == (0, "shop: judged 2 window(s), 2 new or changed\n")
+    summed_up = "  windows: 2 violated\n  violated: rule blacklist (hard) in 2 windows\n"
+    assert (first.code, first.out) == (0, f"shop: judged 2 window(s), 2 new or changed\n{summed_up}")
     exported = run_monitor("history", "export", "-c", "violated.yaml", cwd=folder)
     assert exported.code == 0
     results = [json.loads(line) for line in exported.out.splitlines()]
     assert {one["window_start"] for one in results} == {"2026-01-05T10:00:00Z", "2026-01-05T11:00:00Z"}
     assert any(one["metric"] == "rule" and one["evidence"] for one in results)
     again = run_monitor("backfill", "-c", "violated.yaml", *SPAN, cwd=folder)
-    assert again.out == "shop: judged 2 window(s), 0 new or changed\n"
+    assert again.out == f"shop: judged 2 window(s), 0 new or changed\n{summed_up}"
     assert run_monitor("history", "export", "-c", "violated.yaml", cwd=folder).out == exported.out
     later = run_monitor("history", "export", "-c", "violated.yaml", "--from", "2026-01-05T11:00", cwd=folder)
     assert {json.loads(line)["window_start"] for line in later.out.splitlines()} == {"2026-01-05T11:00:00Z"}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pytest
 
+from monitor import cli, terminal
 from monitor.config.check import check_config
 from monitor.config.init import write_config
 from monitor.config.load import load_config
@@ -18,8 +21,9 @@ from monitor.service.once import one_off
 def init(tmp_path):
     """Write a config for a log, load it, judge the whole log by it."""
 
-    def init(*arguments: str, feedback: Sequence[str] = ()):
-        written = write_config([str(one) for one in arguments], tmp_path, [str(one) for one in feedback])
+    def init(*arguments: str, feedback: Sequence[str] = (), kind: str = "auto"):
+        named = [str(one) for one in feedback]
+        written = write_config([str(one) for one in arguments], tmp_path, named, kind)
         path = tmp_path / "config.yaml"
         path.write_text(written.text, "utf-8")
         config = load_config(path)
@@ -40,3 +44,26 @@ def init(tmp_path):
             return config.recommenders[0], placed, written
 
     return init
+
+
+@pytest.fixture
+def command(monkeypatch, capfd, tmp_path):
+    """Run a command line in this process, in the folder of the log; its exit code, output and errors."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["recsys-monitor", *arguments])
+        output = os.dup(sys.stdout.fileno())
+        try:
+            with pytest.raises(SystemExit) as done:
+                cli.main()
+        finally:  # as the end of the process would: the command has taken standard output for itself
+            for stream in terminal._claimed:
+                stream.close()
+            terminal._claimed.clear()
+            os.dup2(output, sys.stdout.fileno())
+            os.close(output)
+        shown = capfd.readouterr()
+        return int(done.value.code or 0), shown.out, shown.err
+
+    return run

@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from monitor.config.check import check_config
-from monitor.config.load import ConfigError, load_config
+from monitor.config.load import ConfigError, load_checked
 
 BAD = Path(__file__).parent / "bad"
-ENVIRONMENT = {"SECRET": "hunter2"}
+LONG = "a secret with a 'quote' that is so long that messages cut it, " + 9 * "hunter2 "
+ENVIRONMENT = {"SECRET": "hunter2", "LONG": LONG, "SHORT": "s"}
 FAULTS = sorted(path.stem for path in BAD.glob("*.yaml"))
 
 
 def problems_of(path: Path) -> list[str]:
     try:
-        config = load_config(path, ENVIRONMENT)
+        _, checked = load_checked(path, ENVIRONMENT)
     except ConfigError as exc:
         return [str(problem) for problem in exc.problems]
-    return [str(problem) for one in check_config(config, path.parent) for problem in one.problems]
+    return [str(problem) for one in checked for problem in one.problems]
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -34,7 +34,17 @@ def test_every_problem_is_told_with_its_place(fault):
 @pytest.mark.parametrize("fault", FAULTS)
 def test_no_message_shows_a_secret_or_the_machinery_behind(fault):
     found = "\n".join(problems_of(BAD / f"{fault}.yaml"))
-    for word in ("hunter2", "12345678", "87654321", "pydantic", "Traceback", "tuple[", "Input should"):
+    for word in (
+        "hunter2",
+        "a secret",
+        "cut it",
+        "12345678",
+        "87654321",
+        "pydantic",
+        "Traceback",
+        "tuple[",
+        "Input should",
+    ):
         assert word not in found
 
 

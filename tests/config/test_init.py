@@ -180,7 +180,7 @@ def test_a_catalog_feedback_and_users_beside_the_log_are_found(init, tmp_path):
     )
     clicks = rows.iloc[::9][["user_id", "item_id", "ts"]].assign(event="click")
     clicks.to_json(tmp_path / "clicks.jsonl", orient="records", lines=True, date_format="iso")
-    pd.DataFrame({"user_id": range(200), "plan": ["free", "paid"] * 100}).to_csv(
+    pd.DataFrame({"user_id": [f"u{n}" for n in range(200)], "plan": ["free", "paid"] * 100}).to_csv(
         tmp_path / "users.csv", index=False
     )
     settings, _, _ = init(tmp_path / "exposures.csv")

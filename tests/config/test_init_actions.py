@@ -42,7 +42,7 @@ def test_events_are_graded_by_their_names(init, shop):
         "click": 1, "addToCart": 2, "like": 2, "Order placed": 3, "remove_from_cart": 0, "x7": 1,
     }  # fmt: skip
     assert list(grades) == list(seen), "the most frequent comes first"
-    assert "click: {grade: 1} # a guess: a click; 90 of 194 actions looked at" in written.text
+    assert "click: {grade: 1} # a guess: a click; 90 of 194 sampled actions" in written.text
     assert "x7: {grade: 1} # a guess: its name does not say what it means" in written.text
 
 
@@ -86,14 +86,33 @@ def test_few_actions_suggest_no_attribution(init, shop):
 def test_an_attribution_stays_within_what_the_window_bears(init, shop):
     rows = frame(requests=12_000, length=1)
     rows["ts"] = rows["ts"].min() + (rows["ts"] - rows["ts"].min()) / 20  # windows of five minutes
-    settings, _, _ = init(shop(actions(rows, {"click": 100}, "3D"), rows))
+    settings, _, written = init(shop(actions(rows, {"click": 100}, "3D"), rows))
     assert settings.window == timedelta(minutes=5)
     assert settings.metrics.attribution == timedelta(hours=8)
+    assert (
+        "attribution: 8h # 0% of the actions came within this time, 95% within 3d; "
+        "a longer time needs windows longer than 5m" in written.text
+    )
 
 
-def test_actions_before_their_lists_ask_for_the_timezone(init, shop):
+def test_an_attribution_as_long_as_the_delays_is_proposed_in_plain_units(init, shop):
+    rows = frame(requests=60)
+    settings, _, written = init(shop(actions(rows, {"buy": 100}, "6D 23h 58m"), rows))
+    assert settings.metrics.attribution == timedelta(days=7)
+    assert "attribution: 7d # a guess: 95% of 100 actions came within 7d of their list" in written.text
+
+
+def test_actions_before_their_lists_by_no_hours_of_a_zone_ask_for_the_timezone(init, shop):
+    _, _, written = init(shop(actions(frame(), {"click": 100}, "-100m")))
+    assert "100% of 100 actions come before their list: check the time zones" in written.text
+
+
+def test_times_with_offsets_that_are_off_by_hours_are_warned_of(init, shop):
     _, _, written = init(shop(actions(frame(), {"click": 100}, "-2h")))
-    assert "100% of 100 actions come before their list: is a timezone wrong?" in written.text
+    assert any(
+        "if shifted by +2 h; the times carry offsets, so `timezone` cannot correct them" in one
+        for one in written.notes
+    )
 
 
 def test_local_times_of_both_logs_are_of_one_zone(init, tmp_path):

@@ -57,7 +57,7 @@ def test_the_folder_of_a_config_is_no_pattern(tmp_path):
     (folder / "config.yaml").write_text(MINIMAL)
     (folder / "log").mkdir()
     (folder / "log" / "one.csv").write_text("a\n")
-    from monitor.logs.files import list_files
+    from monitor.logs.listing import list_files
 
     found = list_files(load_config(folder / "config.yaml").recommenders[0].logs.exposures)
     assert [Path(one.path).name for one in found] == ["one.csv"]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 
+import ibis.expr.datatypes as dt
+
 from monitor.config.check import check_config
 from monitor.config.load import load_config
+from monitor.logs.mapping import locate
 from tests.conftest import ROOT
 
 SUITE = """
@@ -23,3 +26,13 @@ def test_the_config_of_the_readme_is_good(tmp_path):
     (checked,) = check_config(load_config(tmp_path / "config.yaml"), tmp_path)
     assert checked.problems == ()
     assert set(checked.settings.metrics.events) == {"click", "buy"}
+
+
+def test_the_paths_of_the_readme_are_paths():
+    text = (ROOT / "README.md").read_text("utf-8")
+    types = {"recs": dt.dtype("array<struct<iid: string>>"), "ab": dt.dtype("struct<exp: string>")}
+    shown = dict(re.findall(r"`(item_id|exp): (\S+)`", text))
+    assert {ours: str(locate(path, types).kind) for ours, path in shown.items()} == {
+        "item_id": "array<string>",
+        "exp": "string",
+    }

@@ -90,13 +90,14 @@ def test_a_rare_value_that_online_has_not_is_not_pruned():
     assert pruned_features(case, frozenset()).owned == frozenset()
 
 
-def test_a_mix_without_rows_in_the_better_split_is_no_axis():
-    assert moved_axes(case_of(mixed(0, 0.0), mixed(1, 0.5)), frozenset()) == []
+def test_a_mix_of_which_the_weighed_split_has_no_rows_is_no_axis():
+    assert moved_axes(case_of(mixed(0, 0.0), mixed(1, 0.5)), frozenset(), "better") == []
+    assert moved_axes(case_of(mixed(0, 0.5), mixed(1, 0.0)), frozenset(), "worse") == []
 
 
-def test_a_mix_of_which_the_better_split_has_too_few_rows_explains_nothing():
-    case = case_of(mixed(0, 0.005), mixed(1, 0.9))
-    assert [axis.name for axis in moved_axes(case, frozenset())] == ["segment"]
+def test_a_mix_of_which_the_worse_split_has_too_few_rows_explains_nothing():
+    case = case_of(mixed(0, 0.2), mixed(1, 0.995))
+    assert [axis.name for axis in moved_axes(case, frozenset(), "worse")] == ["segment"]
     assert population_shift(case, frozenset()).finding is None
 
 
@@ -106,8 +107,8 @@ def test_a_slice_that_is_a_feature_too_is_one_axis_and_has_one_owner():
         for one in (mixed(0, 0.2), mixed(1, 0.8))
     )
     case = case_of(better, worse)
-    assert [axis.name for axis in moved_axes(case, frozenset())] == ["segment"]
-    assert moved_axes(case, frozenset({"segment"})) == []
+    assert [axis.name for axis in moved_axes(case, frozenset(), "worse")] == ["segment"]
+    assert moved_axes(case, frozenset({"segment"}), "worse") == []
 
 
 def drifted(**more):

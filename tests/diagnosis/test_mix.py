@@ -35,8 +35,16 @@ def test_another_mix_of_slices_explains_the_gap():
     assert values["hard"]["worse"] == pytest.approx(0.8, abs=0.03)
 
 
-def test_a_mix_that_the_better_split_does_not_have_cannot_be_told():
-    assert diagnose("test_online", mixed(0, 0.0), mixed(1, 1.0)) == ()
+def test_a_level_that_the_better_split_never_had_is_named_with_an_unknown_share():
+    (found,) = diagnose("test_online", mixed(0, 0.0), mixed(1, 1.0))
+    assert (found.cause, found.share, found.features) == ("population_shift", None, ("segment",))
+    assert found.evidence[0] == {"column": "segment", "never_seen": 1.0, "examples": "hard"}
+
+
+def test_new_rows_beside_old_ones_cost_what_is_gained_without_them():
+    (found,) = diagnose("test_online", mixed(0, 0.0), mixed(1, 0.5))
+    assert (found.cause, found.features) == ("population_shift", ("segment",))
+    assert found.share > 0.85
 
 
 def test_rare_values_of_a_slice_are_told_together():

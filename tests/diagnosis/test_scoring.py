@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from monitor.diagnosis.columns import part, read_column
+from monitor.diagnosis.columns import read_column
 from monitor.diagnosis.sample import Sample
 from monitor.diagnosis.scoring import Rescored, Surrogate
 
@@ -24,7 +24,7 @@ def sides(score, rows=6000, seed=0):
         name: read_column(name, {side: one.features[name] for side, one in samples.items()})
         for name in ("x", "z", "city")
     }
-    return samples, columns, {name: part(one, 24) for name, one in columns.items()}
+    return samples, columns
 
 
 def additive(features):
@@ -37,54 +37,78 @@ def additive(features):
 
 @pytest.mark.parametrize("link", [special.expit, lambda score: 5 * score])
 def test_a_surrogate_finds_the_effects_of_correlated_features(link):
-    samples, columns, bins = sides(lambda features: link(additive(features)))
-    surrogate = Surrogate(samples, columns, bins)
-    assert surrogate.r2 > 0.97
+    samples, columns = sides(lambda features: link(additive(features)))
+    surrogate = Surrogate(samples, columns)
+    assert min(surrogate.fidelity.values()) > 0.97
     new = {"x": np.zeros(6000), "city": np.zeros(6000)}
     features = samples["better"].features | {"x": np.zeros(6000), "city": np.full(6000, "a", dtype=object)}
     truth = additive(features)
     assert np.corrcoef(surrogate.changed("better", new), truth)[0, 1] > 0.99
 
 
+def crossed(features):
+    return np.where(features["city"] == "a", 1.5, -1.5) * np.nan_to_num(features["x"])
+
+
+def test_a_surrogate_carries_an_interaction_that_no_single_feature_shows():
+    samples, columns = sides(lambda features: special.expit(crossed(features)))
+    surrogate = Surrogate(samples, columns)
+    assert min(surrogate.fidelity.values()) > 0.95
+    turned = np.where(columns["city"].sides["worse"] == 0, 1.0, 0.0)
+    truth = -crossed(samples["worse"].features)
+    assert np.corrcoef(surrogate.changed("worse", {"city": turned}), truth)[0, 1] > 0.97
+
+
+def test_fidelity_is_that_of_each_split_on_rows_that_were_not_learned():
+    samples, columns = sides(lambda features: special.expit(additive(features)))
+    noisy = np.random.default_rng(1).permutation(samples["worse"].scores)
+    samples["worse"] = Sample(noisy, samples["worse"].labels, samples["worse"].features)
+    found = Surrogate(samples, columns).fidelity
+    assert found["better"] > 0.4
+    assert found["worse"] < 0.3
+
+
 def test_nothing_changed_changes_nothing():
-    samples, columns, bins = sides(lambda features: special.expit(additive(features)))
-    surrogate = Surrogate(samples, columns, bins)
+    samples, columns = sides(lambda features: special.expit(additive(features)))
+    surrogate = Surrogate(samples, columns)
     same = surrogate.changed("worse", {"x": columns["x"].sides["worse"]})
     assert same == pytest.approx(surrogate.base("worse"), abs=1e-12)
     assert np.argsort(surrogate.base("worse")).tolist() == np.argsort(samples["worse"].scores).tolist()
 
 
 def test_without_a_feature_the_score_no_longer_hangs_on_it():
-    samples, columns, bins = sides(lambda features: special.expit(additive(features)))
-    (found,) = Surrogate(samples, columns, bins).without("better", ("x",))
+    samples, columns = sides(lambda features: special.expit(additive(features)))
     x = np.nan_to_num(samples["better"].features["x"], nan=1.5)
-    rest = found + 0.5 * samples["better"].features["z"]
-    assert abs(np.corrcoef(x, rest)[0, 1]) < 0.05
+    for found in Surrogate(samples, columns).without("better", ("x",)):
+        rest = found + 0.5 * samples["better"].features["z"]
+        assert abs(np.corrcoef(x, rest)[0, 1]) < 0.05
 
 
 def test_constant_scores_have_no_effects():
-    samples, columns, bins = sides(lambda features: np.full(6000, 0.3))
-    surrogate = Surrogate(samples, columns, bins)
-    assert surrogate.r2 == 0
+    samples, columns = sides(lambda features: np.full(6000, 0.3))
+    surrogate = Surrogate(samples, columns)
+    assert set(surrogate.fidelity.values()) == {0.0}
     assert np.unique(surrogate.changed("better", {"x": np.zeros(6000)})).tolist() == [special.logit(0.3)]
 
 
 def test_infinite_scores_are_read_by_their_rank():
-    samples, columns, bins = sides(lambda features: np.where(features["x"] > 1, np.inf, additive(features)))
-    surrogate = Surrogate(samples, columns, bins)
+    samples, columns = sides(lambda features: np.where(features["x"] > 1, np.inf, additive(features)))
+    surrogate = Surrogate(samples, columns)
     assert np.isfinite(surrogate.base("better")).all()
-    assert np.isfinite(surrogate.r2)
+    assert all(0 <= one <= 1 for one in surrogate.fidelity.values())
 
 
 def test_a_feature_that_one_side_lacks_is_missing_there():
-    samples, columns, _ = sides(lambda features: special.expit(additive(features)))
+    samples, columns = sides(lambda features: special.expit(additive(features)))
     columns = {"x": read_column("x", {"better": columns["x"].sides["better"]})}
-    surrogate = Surrogate(samples, columns, {"x": part(columns["x"], 8)})
-    assert not surrogate.codes("worse", "x").any()
+    surrogate = Surrogate(samples, columns)
+    values = {"x": np.full(6000, np.nan)}
+    assert surrogate.changed("worse", values).tolist() == surrogate.base("worse").tolist()
+    assert surrogate.changed("worse", {"x": np.zeros(6000)}).tolist() != surrogate.base("worse").tolist()
 
 
 def test_the_scoring_function_gets_the_features_as_the_log_has_them():
-    samples, columns, _ = sides(additive)
+    samples, columns = sides(additive)
     rescored = Rescored(additive, samples, columns)
     assert rescored.base("worse").tolist() == samples["worse"].scores.tolist()
     city = np.where(np.arange(6000) % 2, np.nan, 0.0)
@@ -93,7 +117,7 @@ def test_the_scoring_function_gets_the_features_as_the_log_has_them():
 
 
 def test_permuting_keeps_the_distribution_and_forgets_the_order_of_the_rows():
-    samples, columns, _ = sides(additive)
+    samples, columns = sides(additive)
     found = Rescored(lambda features: features["z"], samples, columns).without("better", ("z",))
     z = samples["better"].features["z"]
     for one in found:
@@ -103,6 +127,6 @@ def test_permuting_keeps_the_distribution_and_forgets_the_order_of_the_rows():
 
 @pytest.mark.parametrize("answer", [np.zeros(3), np.full(6000, np.nan), 0.5])
 def test_a_scoring_function_that_does_not_give_one_number_a_row_is_refused(answer):
-    samples, columns, _ = sides(additive)
+    samples, columns = sides(additive)
     with pytest.raises(ValueError, match="one number a row"):
         Rescored(lambda features: answer, samples, columns).base("better")

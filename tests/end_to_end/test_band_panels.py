@@ -49,7 +49,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
         ServerSettings(listen="127.0.0.1:0"),
         lambda: picture,
         reload=lambda: ReloadOutcome(True),
-        ready=lambda: True,
+        not_ready=lambda: "",
         healthy=lambda: True,
     )
     server = Prometheus(tmp_path_factory.mktemp("bands"), page.address.removeprefix("http://"))

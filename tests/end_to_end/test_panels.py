@@ -40,7 +40,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
     recommender = {
         "name": "shop",
         "logs": {
-            "exposures": {"path": "exposures/*.parquet"},
+            "exposures": {"stalled_after": "1h", "path": "exposures/*.parquet"},
             "feedback": {"path": "feedback/*.parquet"},
             "catalog": {"path": "catalog.parquet"},
             "samples": {"path": "samples/*.parquet"},

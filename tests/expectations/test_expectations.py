@@ -62,11 +62,17 @@ def test_a_list_that_could_never_meet_a_column_of_numbers_is_an_error(engine, tm
     assert "no id of the list file" in outcome.error
 
 
-def test_an_empty_list_bans_nothing(engine, tmp_path):
+def test_a_list_that_may_be_empty_bans_nothing(engine, tmp_path):
     listed = tmp_path / "list.csv"
     listed.write_text("item_id\n")
-    rule = expectation("expect_column_values_to_not_be_in_list_file", column="item_id", list_path=str(listed))
+    kwargs = {"column": "item_id", "list_path": str(listed)}
+    rule = expectation("expect_column_values_to_not_be_in_list_file", **kwargs, allow_empty=True)
     assert both(engine, {"item_id": ["a", "b"]}, rule) == (2, 0)
+    engine.connection.execute("CREATE OR REPLACE TABLE exposures AS SELECT 'a' AS item_id")
+    (outcome,) = engine.judge(
+        "exposures", [expectation("expect_column_values_to_not_be_in_list_file", **kwargs)]
+    )
+    assert "is empty: it holds no id" in outcome.error
 
 
 def test_items_that_the_catalog_lacks_are_counted_even_where_it_holds_a_null(engine):

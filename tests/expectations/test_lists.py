@@ -86,6 +86,11 @@ def test_the_same_content_has_the_same_version_wherever_it_lies(files, tmp_path)
         ("other_header.csv", b"sku,why\n13,x\n", "no column 'item_id'.*sku, why"),
         ("empty.txt", b"", "is empty"),
         ("blank.txt", b"\n \n", "is empty"),
+        ("mark_only.txt", b"\xef\xbb\xbf\r\n", "is empty"),
+        ("comments_only.txt", b"# nothing yet\n\n  # to be filled\n", "is empty"),
+        ("header_only.csv", b"item_id\n", "is empty: it holds no id. .* allow_empty: true"),
+        ("header_and_mark.csv", b"\xef\xbb\xbfitem_id,why\r\n", "is empty"),
+        ("blank_ids.csv", b"item_id,why\n,recalled\n  ,\n\n", "is empty"),
         ("not_utf8.txt", b"caf\xe9\n", "not UTF-8 text"),
         ("unfinished_quote.csv", b'item_id\n"abc', "cannot be read as csv"),
         ("truncated.parquet", b"PAR1xxxx", "cannot be read as parquet"),
@@ -114,6 +119,29 @@ def test_a_missing_list_and_a_folder_say_so(files, tmp_path):
         files.read(tmp_path)
 
 
-def test_a_csv_with_a_header_alone_is_an_empty_list(files, tmp_path):
-    (tmp_path / "a.csv").write_text("item_id\n")
-    assert files.read(tmp_path / "a.csv").values == ()
+@pytest.mark.parametrize(
+    "column", [pa.array([], pa.string()), pa.array([None, None], pa.int64()), pa.array([float("nan")])]
+)
+def test_a_parquet_without_an_id_is_empty(files, tmp_path, column):
+    pq.write_table(pa.table({"item_id": column}), tmp_path / "a.parquet")
+    with pytest.raises(ListFileError, match="is empty: it holds no id"):
+        files.read(tmp_path / "a.parquet")
+    assert files.read(tmp_path / "a.parquet", allow_empty=True).values == ()
+
+
+@pytest.mark.parametrize(("name", "content"), [("a.csv", "item_id\n"), ("a.txt", ""), ("b.txt", "\n\n")])
+def test_a_list_that_may_be_empty_is(files, tmp_path, name, content):
+    (tmp_path / name).write_text(content)
+    assert files.read(tmp_path / name, allow_empty=True).values == ()
+
+
+def test_a_list_that_becomes_empty_is_refused_at_the_next_look_and_by_its_version(files, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("item_id\n13\n")
+    assert files.read(path).values == ("13",)
+    path.write_text("item_id\n")
+    with pytest.raises(ListFileError, match="is empty"):
+        files.read(path)
+    version = files.read(path, allow_empty=True).version
+    with pytest.raises(ListFileError, match="is empty"):
+        files.get(path, version=version)

@@ -146,6 +146,7 @@ def test_every_family_of_rules_and_of_the_monitor_is_shown_or_left_out_on_purpos
         "recsys_web_info",
         "recsys_metric_status",
         "recsys_experiment_status",
+        "recsys_auc_gap_cause_unknown_share",
         "recsys_rule_window_violations",
         "recsys_rule_since_timestamp_seconds",
         "recsys_anomaly_detail_info",

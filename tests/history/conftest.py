@@ -4,11 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import shutil
-import socket
-import subprocess
-import tempfile
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,8 +16,8 @@ from sqlalchemy import select
 from monitor.history import schema
 from monitor.history.store import Store
 from monitor.results import Window
+from tests.postgres import postgres
 
-PASSWORD = "kept-to-itself"
 _numbers = itertools.count()
 
 
@@ -31,68 +26,11 @@ def hour(number: int) -> Window:
     return Window.of(datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=number), timedelta(hours=1))
 
 
-def _binaries() -> Path | None:
-    found = shutil.which("initdb")
-    places = (
-        [Path(found).parent] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    )
-    return next((place for place in places if (place / "postgres").exists()), None)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
-    """A server on a free loopback port; its URL without a database. PostgreSQL refuses to run as root."""
-    binaries = _binaries()
-    if binaries is None:
-        reason = "PostgreSQL's initdb and postgres are not installed (Debian: apt-get install postgresql)"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    who: dict[str, Any] = {"user": "postgres", "group": "postgres"} if os.getuid() == 0 else {}
-    folder = Path(tempfile.mkdtemp(prefix="recsys-monitor-postgres-"))
-    password = folder / "password"
-    password.write_text(PASSWORD)
-    if who:
-        shutil.chown(folder, **who)
-        shutil.chown(password, **who)
-    data, port = folder / "data", _free_port()
-    subprocess.run(
-        [binaries / "initdb", "-D", data, "-U", "monitor", "-A", "scram-sha-256", "--pwfile", password,
-         "-E", "UTF8", "--locale", "C", "--no-sync"],
-        check=True, capture_output=True, cwd=folder, **who,
-    )  # fmt: skip
-    with (folder / "log").open("wb") as log:
-        server = subprocess.Popen(
-            [binaries / "postgres", "-D", data, "-h", "127.0.0.1", "-p", str(port), "-k", folder,
-             "-c", "fsync=off", "-c", "timezone=Asia/Tokyo"],
-            stdout=log, stderr=log, cwd=folder, **who,
-        )  # fmt: skip
-    try:
-        url = f"postgresql://monitor:{PASSWORD}@127.0.0.1:{port}"
-        _wait_for(url, server, folder / "log")
-        yield url
-    finally:
-        server.terminate()
-        server.wait(30)
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
-    for _ in range(150):
-        if server.poll() is not None:
-            break
-        try:
-            psycopg.connect(f"{url}/postgres", connect_timeout=2).close()
-            return
-        except psycopg.OperationalError:
-            time.sleep(0.2)
-    pytest.fail(f"PostgreSQL did not start: {log.read_text(errors='replace')}")
+    """A server for all tests of this folder; its URL without a database."""
+    with postgres() as server:
+        yield server.url
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

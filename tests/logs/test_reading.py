@@ -83,6 +83,13 @@ def test_a_further_column_keeps_its_type_from_a_text_file(written, source_of, en
     assert [r["price"] for r in rows_of(source_of(), engine)] == [3, 4, None]
 
 
+def test_a_csv_file_in_which_pandas_wrote_its_row_numbers_is_read(written, source_of, engine):
+    written("log.csv", FLAT.to_csv())
+    source = source_of()
+    assert [(r["item_id"], r["price"]) for r in rows_of(source, engine)] == [("a", 3), ("b", 4), (None, None)]
+    assert "Unnamed: 0" in source.schema("exposures")
+
+
 def test_columns_are_found_under_the_users_names(written, source_of, engine):
     renamed = FLAT.rename(columns={"request_id": "req", "item_id": 'sku\'s "id"', "ts": "when"})
     written("log.csv", renamed)

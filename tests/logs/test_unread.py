@@ -100,7 +100,7 @@ def test_an_archive_that_took_the_place_of_its_rows_and_cannot_be_read_corrects_
     ten.unlink()
     written("ten.csv.gz", gzip.compress(content.encode())[:-9], night)
     (cut,) = look({TEN: before.fingerprint})
-    assert (cut.rows, cut.correction) == (0, True)
+    assert (cut.rows, cut.correction, cut.lost, cut.is_kept) == (0, False, True, True)
     assert "ten.csv.gz" in cut.late
     assert look({TEN: cut.fingerprint}) == []  # not at every look again
     written("ten.csv.gz", gzip.compress(content.encode()), night + SECOND)

@@ -147,3 +147,24 @@ def test_a_stray_row_of_long_ago_is_judged_and_the_years_since_are_one_gap(log_w
     assert len(windows_of_log(log.exposures, at(3 + LONGEST_GAP), time.window)[0]) == 4 + LONGEST_GAP
     found, gaps = windows_of_log(log.exposures, at(4 + LONGEST_GAP), time.window)
     assert (len(found), gaps[1:]) == (4, [Window(at(3), at(4 + LONGEST_GAP))])
+
+
+@pytest.mark.parametrize("removed", [False, True])
+def test_a_clock_that_ran_ahead_leaves_no_watermark_and_no_loss_in_years_to_come(
+    written, source_of, engine, removed
+):
+    ahead = at(12) + timedelta(days=1500)
+    header, row = "request_id,user_id,ts,item_id\n", "r1,u1,{:%Y-%m-%d %H:%M:%S},a\n"
+    written("good.csv", header + row.format(at(12) - timedelta(hours=1)))
+    file = written("ahead.csv", header + row.format(ahead), ahead)
+    source = source_of()
+    log = source.exposures
+    log.refresh(engine, ahead)
+    assert log.watermark == ahead
+    if removed:
+        file.unlink()
+    for minute in range(2):
+        log.refresh(engine, at(12) + timedelta(minutes=minute))
+        assert (log.watermark, log.losses) == (at(12) - timedelta(hours=1), {})
+    parts = Parts.of(source, timedelta(0))
+    assert max(one.start for one in candidate_windows(parts, "exposures", at(12), at(12))) < at(12)

@@ -8,6 +8,8 @@ from collections import defaultdict
 import numpy as np
 from scipy.stats import binomtest, norm
 
+from tests.metrics.oracle import of_shares
+
 Z = norm.ppf(0.975)
 
 
@@ -91,6 +93,7 @@ def _of_acting(found, event, counts):
             found[*key, event] = "no_data"
         return
     mean, interval = delta([(count, 1) for count in counts])
+    interval = interval and (max(0.0, interval[0]), interval[1])
     found["actions_per_user", "", event] = ("ok", mean, len(counts), interval)
     for by, top in (("top_user", 1), ("top_1_percent", math.ceil(len(counts) / 100))):
         found["top_user_share", by, event] = ("ok", sum(counts[:top]) / sum(counts), sum(counts), None)
@@ -125,9 +128,7 @@ def _completion(found, event, of, one, catalog):
     if not pairs:
         found["completion", "", event] = "no_data"
         return
-    share, interval = delta(pairs)
-    if share in (0, 1):
-        interval = wilson(len(pairs) if share else 0, len(pairs))
-    elif interval:
-        interval = (max(0.0, interval[0]), min(1.0, interval[1]))
+    share, _ = delta(pairs)
+    many = len(pairs) > 1
+    interval = of_shares([x / y for x, y in pairs], [y for _, y in pairs]) if many else None
     found["completion", "", event] = ("ok", share, sum(y for _, y in pairs), interval)

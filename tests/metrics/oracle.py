@@ -11,7 +11,9 @@ from collections import Counter, defaultdict
 from itertools import combinations, pairwise
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.stats import binomtest, norm
+from scipy.stats import t as student
 
 from tests.metrics.oracle_catalog import (
     Likeness,
@@ -21,6 +23,36 @@ from tests.metrics.oracle_catalog import (
     is_action,
     serendipity,
 )
+
+
+def of_shares(values, weights=None):
+    """The shares p whose distance from the mean is at most t times the error that p would have.
+
+    The error is that of `effective` draws of 0 or 1, which have the same variance as the mean of the values
+    and one more value as far away from it as 0 to 1 allows.
+    """
+    values = np.asarray(values, float)
+    weights = np.ones(len(values)) if weights is None else np.asarray(weights, float)
+    n, units = len(values), weights.sum() ** 2 / (weights**2).sum()
+    mean = float(np.average(values, weights=weights))
+    most = mean * (1 - mean) if 1e-9 < mean < 1 - 1e-9 else 0.0
+    residual = weights * (values - mean) / weights.sum()
+    variance = (n * (residual**2).sum() + most / units) / n
+    effective = most / variance if most else units
+    t = student.ppf(0.975, units - 1)
+
+    def beyond(p):
+        return (mean - p) ** 2 - t * t * p * (1 - p) / effective
+
+    if not most:  # all values are at one end
+        far = t * t / (effective + t * t)
+        return (0.0, far) if mean < 0.5 else (1 - far, 1.0)
+    return brentq(beyond, 0.0, mean, xtol=1e-14), brentq(beyond, mean, 1.0, xtol=1e-14)
+
+
+def most_of(values):
+    """The bound of values that lie between 0 and 1 in all but odd logs."""
+    return 1.0 if max(values, default=0) <= 1 + 1e-9 else math.inf
 
 
 class Expected(dict):
@@ -33,14 +65,20 @@ class Expected(dict):
             ci = binomtest(hits, n).proportion_ci(0.95, "wilson")
             self[metric, by] = ("ok", hits / n, n, ci.low, ci.high)
 
-    def mean(self, metric, by, values):
+    def mean(self, metric, by, values, most=math.inf):
+        """The mean of values from 0 to `most`."""
         n = len(values)
         if n == 0:
             self[metric, by] = "no_data"
             return
-        half = norm.ppf(0.975) * np.std(values, ddof=1) / math.sqrt(n) if n > 1 else None
         mean = float(np.mean(values))
-        ends = (None, None) if half is None else (mean - half, mean + half)
+        if n == 1:
+            ends = (None, None)
+        elif math.isfinite(most):
+            ends = [most * end for end in of_shares(np.array(values) / most)]
+        else:
+            half = norm.ppf(0.975) * np.std(values, ddof=1) / math.sqrt(n)
+            ends = (max(0.0, mean - half), mean + half)
         self[metric, by] = ("ok", mean, n, *ends)
 
     def bare(self, metric, by, value, samples):
@@ -133,14 +171,14 @@ def _update_rate(found, world, requests, shown_lists, user_of):
     if not rates and empty:
         found["update_rate", "refresh"] = "undefined"
     else:
-        found.mean("update_rate", "refresh", rates)
+        found.mean("update_rate", "refresh", rates, most_of(rates))
     if world.today is not None:
         rates = []
         for user in {u for u, _ in world.yesterday or []} & {u for u, _ in world.today}:
             before = {i for u, i in world.yesterday if u == user}
             now = {i for u, i in world.today if u == user}
             rates.append(len(now - before) / len(before))
-        found.mean("update_rate", "day", rates)
+        found.mean("update_rate", "day", rates, most_of(rates))
 
 
 def gini(counts):

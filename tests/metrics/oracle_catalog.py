@@ -62,7 +62,10 @@ def category_entropy(found, world, shown, shown_lists):
         if valid and m < 2:
             found["category_entropy", by] = "undefined"
         else:
-            found.mean("category_entropy", by, [_entropy(x, known) / math.log(min(m, len(x))) for x in valid])
+            values = [_entropy(x, known) / math.log(min(m, len(x))) for x in valid]
+            found.mean(
+                "category_entropy", by, values, 1.0 if max(values, default=0) <= 1 + 1e-9 else math.inf
+            )
 
 
 class Likeness:
@@ -72,6 +75,7 @@ class Likeness:
         self.by_vector = settings.similarity == "vector" or (
             settings.similarity is None and "vector" in world.catalog_columns
         )
+        self.most = 2.0 if self.by_vector else 1.0
         if self.by_vector:
             given = {r["item_id"]: r.get("vector") for r in world.catalog}
             lengths = Counter(len(r["vector"]) for r in world.catalog if r.get("vector"))
@@ -105,7 +109,7 @@ def diversity(found, shown_lists, like):
         items = [i for i in every if like.comparable(i)]
         if len(items) >= 2:
             values.append(np.mean([1 - like.of(a, b) for a, b in combinations(items, 2)]))
-    found.mean("intra_list_diversity", "", values)
+    found.mean("intra_list_diversity", "", values, like.most)
 
 
 def belongs_to(action, rows):
@@ -129,4 +133,4 @@ def serendipity(found, world, settings, shown, like):
         earlier = {i for u, i in world.history_actions or [] if u == row["user_id"] and like.comparable(i)}
         if earlier and like.comparable(row["item_id"]):
             values.append(1 - max(like.of(row["item_id"], i) for i in earlier))
-    found.mean("serendipity", "", values)
+    found.mean("serendipity", "", values, like.most)

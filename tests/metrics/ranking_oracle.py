@@ -106,7 +106,7 @@ def _macro(found, judged, k):
         means = [sum(values) / len(values) for values in known.values() if values]
         key = (metric, "macro" if metric in BOTH else "")
         one = Expected()
-        one.mean(*key, means)
+        one.mean(*key, means, 1.0)
         found[(*key, k)] = "undefined" if users and not means else one[key]
 
 

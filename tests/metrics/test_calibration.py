@@ -27,7 +27,7 @@ def test_log_loss_is_the_mean_of_minus_the_logarithm_of_what_was_given_to_what_h
     result = found["log_loss", ""]
     half = norm.ppf(0.975) * np.std(losses, ddof=1) / math.sqrt(3)
     assert result.value == pytest.approx(np.mean(losses))
-    assert (result.lower, result.upper) == pytest.approx((result.value - half, result.value + half))
+    assert (result.lower, result.upper) == pytest.approx((max(0.0, result.value - half), result.value + half))
     assert (result.samples, result.detail) == (3, "")
 
 
@@ -38,7 +38,7 @@ def test_calibration_is_what_was_promised_over_what_came():
     p, y = np.array([0.9, 0.2, 0.5, 0.8]), np.array([1, 0, 1, 0])
     error = math.sqrt(4 / 3 * ((p - 1.2 * y) ** 2).sum()) / 2
     assert (result.lower, result.upper) == pytest.approx(
-        (1.2 - norm.ppf(0.975) * error, 1.2 + norm.ppf(0.975) * error)
+        (max(0.0, 1.2 - norm.ppf(0.975) * error), 1.2 + norm.ppf(0.975) * error)
     )
 
 

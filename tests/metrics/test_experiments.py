@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from monitor.metrics import experiment_specs as specs
 from monitor.metrics.experiment_settings import ExperimentSettings
 from monitor.metrics.experiments import (
     arm_sums,
@@ -26,6 +27,7 @@ from monitor.metrics.experiments import (
 from monitor.metrics.settings import MetricSettings
 from monitor.metrics.shared import Shared
 from monitor.results import Window
+from monitor.statistics.intervals import Interval
 from tests.metrics.worlds import START, embedded, table, timed
 
 ARMS = ("a", "b")
@@ -252,3 +254,11 @@ def test_the_sums_of_random_worlds_are_those_of_a_plain_loop(seed):
             assert row[f"who_{i}"] == sum(one[f"n_{i}"] > 0 for one in users)
             assert row[f"vv_{i}"] == sum(one[f"value_{i}"] ** 2 for one in users)
             assert row[f"values_{i}"] == sum(one[f"values_{i}"] for one in users)
+
+
+def test_the_difference_of_two_shares_keeps_within_minus_1_and_1_and_that_of_counts_does_not():
+    experiment = ExperimentSettings.model_validate({"name": "x", "column": "arm", "split": {"a": 1, "b": 1}})
+    wide = Interval(0.4, 1.4)
+    for by, upper in (("conversion", 1.0), ("actions_per_user", 1.4)):
+        maker = specs.maker(specs.DIFFERENCE, experiment, MetricSettings(), by=by, arm="b", event="click")
+        assert (maker.value(0.9, 10, wide).lower, maker.value(0.9, 10, wide).upper) == (0.4, upper)

@@ -31,7 +31,7 @@ def checked(text, folder):
     return one
 
 
-@pytest.mark.parametrize("text", CONFIGS, ids=["events", "objective"])
+@pytest.mark.parametrize("text", CONFIGS, ids=["events", "bound", "objective"])
 def test_a_config_of_the_page_is_good(tmp_path, text):
     assert checked(text, tmp_path).problems == ()
 

@@ -106,7 +106,7 @@ def test_self_information_counts_users_and_an_unknown_item_takes_one():
     result = found()["self_information", ""]
     assert (result.value, result.samples) == (pytest.approx(2 / 5), 5)
     half = 1.959963984540054 * (0.3 / 5) ** 0.5
-    assert (result.lower, result.upper) == pytest.approx((0.4 - half, 0.4 + half))
+    assert (result.lower, result.upper) == pytest.approx((max(0.0, 0.4 - half), 0.4 + half))
 
 
 def test_average_popularity_is_the_mean_of_the_items_earlier_exposures():

@@ -32,6 +32,14 @@ def test_a_page_of_a_metric_that_is_gone_is_taken_away(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == describe.pages().keys()
 
 
+def test_every_interval_of_the_example_holds_its_value_and_keeps_within_the_metrics_range():
+    found = [one for one in example.results() if one.lower is not None and one.value is not None]
+    assert len(found) > 40
+    for one in found:
+        low, high = ALL_SPECS[one.metric].bounds
+        assert low <= one.lower <= one.value <= one.upper <= high, one
+
+
 @pytest.mark.parametrize(
     ("metric", "labels", "value"),
     [

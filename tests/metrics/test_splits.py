@@ -9,12 +9,13 @@ import pyarrow as pa
 import pytest
 from sklearn.metrics import log_loss, roc_auc_score
 
+from monitor.metrics import splits
 from monitor.metrics.model_settings import ModelSettings
 from monitor.metrics.settings import MetricSettings
 from monitor.metrics.split_results import gap_result, split_results
 from monitor.metrics.splits import Sums, measure_splits
 from monitor.results import Status
-from monitor.statistics.auc import auc_gap
+from monitor.statistics.auc import auc_gap, delong_interval
 from monitor.statistics.auc import auc_sums as of_arrays
 from tests.metrics.worlds import embedded
 
@@ -87,7 +88,8 @@ def test_rows_that_cannot_be_judged_are_left_out_and_counted():
     assert (found["sample_rows", ""].value, found["sample_rows", ""].samples) == (2, 8)
     said = "3 of 8 rows have no finite score; 3 of 8 rows have no label of 0 or 1"
     assert found["sample_rows", ""].detail == said
-    assert (found["auc", ""].value, found["auc", ""].detail) == (1.0, said)
+    few = "the rows come from 1 users; an interval needs at least 10; "
+    assert (found["auc", ""].value, found["auc", ""].detail) == (1.0, few + said)
 
 
 def test_a_split_without_rows_or_without_one_that_can_be_judged_is_no_data():
@@ -133,7 +135,8 @@ def test_slices_are_the_same_numbers_of_their_rows_alone():
 def gap(better, worse, pair="train_test", **gaps):
     """The gap of two lists of (score, label)."""
     first, second = ("train", "test") if pair == "train_test" else ("test", "online")
-    sums = sums_of([("m", first, "u", *one) for one in better] + [("m", second, "u", *one) for one in worse])
+    parts = ((first, better), (second, worse))
+    sums = sums_of([("m", name, f"u{at}", *one) for name, part in parts for at, one in enumerate(part)])
     settings = ModelSettings(gaps=gaps)
     return gap_result(pair, sums.of("m", first), sums.of("m", second), METRICS, settings, "m")
 
@@ -202,3 +205,50 @@ def test_what_changes_the_online_rows_is_in_the_definition_of_what_rests_on_them
     of_gap = gap_result("test_online", None, None, METRICS, joined, "m")
     assert of_gap.definition == "1;over=86400s;online=exposures"
     assert gap_result("train_test", None, None, METRICS, joined, "m").definition == "1"
+
+
+def clustered(seed, users=40, rows=25):
+    """Rows of users that differ: (model, split, user, score, label)."""
+    rng = np.random.default_rng(seed)
+    who = np.repeat(np.arange(users), rows)
+    score = rng.normal(size=len(who)) + rng.normal(0, 1, users)[who]
+    labels = (rng.random(len(who)) < 1 / (1 + np.exp(-score - rng.normal(0, 1, users)[who]))).astype(float)
+    return [
+        ("m", "test", f"u{u}", round(float(s), 2), float(y))
+        for u, s, y in zip(who, score, labels, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_interval_adds_up_what_each_user_contributes(seed):
+    rows = clustered(seed)
+    rows[::9] = [(*row[:2], None, *row[3:]) for row in rows[::9]]  # a row without a user is one of its own
+    owners = [row[2] or str(at) for at, row in enumerate(rows)]
+    found = results(sums_of(rows).of("m", "test"))["auc", ""]
+    scores, labels = [row[3] for row in rows], [row[4] for row in rows]
+    expected = delong_interval(of_arrays(scores, labels, owners))
+    assert (found.lower, found.upper) == pytest.approx(tuple(expected), rel=1e-9)
+    plain = delong_interval(of_arrays(scores, labels))
+    assert found.upper - found.lower > 1.2 * (plain.upper - plain.lower)
+
+
+def test_a_part_of_the_users_is_enough_for_the_interval_of_many_rows(monkeypatch):
+    rows = clustered(0, users=2000, rows=10)
+    whole = results(sums_of(rows).of("m", "test"))["auc", ""]
+    monkeypatch.setattr(splits, "_ROWS", 5000)
+    monkeypatch.setattr(splits, "_USERS", 300)
+    part = results(sums_of(rows).of("m", "test"))["auc", ""]
+    assert part.value == whole.value
+    assert part.lower != whole.lower
+    assert part.upper - part.lower == pytest.approx(whole.upper - whole.lower, rel=0.15)
+
+
+def test_a_gap_of_few_users_is_no_data_and_says_how_many_there_are():
+    rows = [*clustered(0, users=7, rows=400)]
+    train = [("m", "train", f"u{at}", *row[3:]) for at, row in enumerate(rows)]
+    sums = sums_of([*train, *rows])
+    found = gap_result(
+        "train_test", *(sums.of("m", one) for one in ("train", "test")), METRICS, ModelSettings(), "m"
+    )
+    assert (found.status, found.value) == (Status.NO_DATA, None)
+    assert found.detail == "test: the rows come from 7 users; an interval needs at least 10"

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from monitor.results import Status
+from tests.metrics.oracle import of_shares
 from tests.metrics.worlds import START, World, by_name, lists, results_of
 
 
@@ -22,12 +23,17 @@ def test_one_of_three_items_is_new():
     assert result.lower is None
 
 
-def test_the_mean_runs_over_pairs_of_consecutive_lists_and_has_a_normal_interval():
+def test_the_mean_runs_over_pairs_of_consecutive_lists_and_the_interval_keeps_within_0_and_1():
     # u1: abc -> abd 1/3, abd -> xyz 1; u2: ab -> ab 0. Mean 4/9, sample variance 7/27.
     result = refresh(lists(("u1", "abc"), ("u2", "ab"), ("u1", "abd"), ("u2", "ab"), ("u1", "xyz")))
     assert result.value == pytest.approx(4 / 9)
-    half = 1.959963984540054 * (7 / 27 / 3) ** 0.5
-    assert (result.lower, result.upper) == pytest.approx((4 / 9 - half, 4 / 9 + half))
+    assert (result.lower, result.upper) == pytest.approx(of_shares([1 / 3, 1.0, 0.0]))
+
+
+def test_where_a_newer_list_is_longer_the_interval_is_the_normal_one_from_0_on():
+    result = refresh(lists(("u1", "a"), ("u2", "ab"), ("u1", "bcd"), ("u2", "ab")))  # 3 and 0
+    assert (result.value, result.lower) == (1.5, 0.0)
+    assert result.upper == pytest.approx(1.5 + 1.959963984540054 * 1.5)
 
 
 def test_lists_of_different_scenes_or_users_are_never_compared():

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
 
 from monitor.metrics.settings import MetricSettings
 from monitor.metrics.user_auc import WEIGHTS
 from monitor.results import Status
+from tests.metrics.oracle import of_shares
 from tests.metrics.scored import EVENTS, random_world, rows_of, scored
 from tests.metrics.worlds import by_name, results_of
 
@@ -88,8 +88,7 @@ def expected(rows):
         mean = float((w * a).sum() / w.sum())
         ends = (None, None)
         if n > 1:
-            error = math.sqrt(n / (n - 1) * float((w**2 * (a - mean) ** 2).sum())) / w.sum()
-            ends = (mean - norm.ppf(0.975) * error, mean + norm.ppf(0.975) * error)
+            ends = of_shares(a, w)
         found[by] = (mean, *ends)
     return found, n
 
@@ -110,10 +109,9 @@ def test_random_windows_and_their_slices(seed):
         assert (result.samples, result.lower, result.upper) == (n, *ends)
 
 
-def test_equal_weights_give_the_normal_interval_of_a_mean():
+def test_equal_weights_give_the_interval_of_a_mean():
     aucs = (1.0, 0.5, 0.0, 1.0)
     shapes = {1.0: (0.1, 0.9), 0.5: (0.5, 0.5), 0.0: (0.9, 0.1)}
     rows = [(f"u{i}", shapes[auc][label], label) for i, auc in enumerate(aucs) for label in (0, 1)]
     result = user_auc(rows)["equal",]
-    half = norm.ppf(0.975) * np.std(aucs, ddof=1) / 2
-    assert (result.lower, result.upper) == pytest.approx((0.625 - half, 0.625 + half))
+    assert (result.lower, result.upper) == pytest.approx(of_shares(aucs))

@@ -153,6 +153,8 @@ def test_an_old_picture_says_that_it_is_old():
 def test_foreign_text_is_made_visible_in_every_place():
     (log, *_) = [log for log in shop_view().logs if log.skipped]
     assert log.skipped[1][0] == "logs/<b>odd</b>[LF]name.csv"
+    assert log.lost == (("logs/<i>lost</i>[LF].csv", "1,200 rows: the file is <u>gone</u>"),)
+    assert log.unlisted == (("logs/<s>folder</s>", "Permission denied"),)
     assert [row.name for row in shop_view().slices[0].rows][2] == 'we"ird\\ [LF]<scene>'
 
 

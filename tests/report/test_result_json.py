@@ -34,8 +34,15 @@ def test_a_metric_has_exactly_the_promised_keys() -> None:
         "lower": 0.1,
         "upper": None,
         "status": "ok",
+        "detail": "",
         "definition": "1",
     }
+
+
+def test_every_status_says_why() -> None:
+    for status in Status:
+        result = Result(metric="gini", status=status, definition="1", detail=f"because {status}")
+        assert result_as_json("shop", "exposure", HOUR, result)["detail"] == f"because {status}"
 
 
 def test_a_judged_metric_has_its_bounds_as_well() -> None:

@@ -151,10 +151,13 @@ def shop() -> RecommenderState:
                 "exposures",
                 watermark=NOW - timedelta(minutes=3, seconds=20),
                 files=212,
+                stalled_after=timedelta(minutes=9),
                 skipped=(
                     SkippedFile("logs/2026-03-09T13-40.parquet", "no Parquet footer: still being written?"),
                     SkippedFile("logs/<b>odd</b>\nname.csv", "column user_id is missing"),
                 ),
+                lost=(SkippedFile("logs/<i>lost</i>\n.csv", "the file is <u>gone</u>", 1200),),
+                unlisted=(SkippedFile("logs/<s>folder</s>", "Permission denied"),),
             ),
             LogState("feedback", watermark=NOW - timedelta(minutes=55), files=40),
             LogState("catalog", watermark=None, files=1),

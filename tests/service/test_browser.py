@@ -73,7 +73,7 @@ def site() -> Iterator[WebServer]:
         ServerSettings(listen="127.0.0.1:0"),
         full,
         reload=lambda: ReloadOutcome(True),
-        ready=lambda: True,
+        not_ready=lambda: "",
         healthy=lambda: True,
     )
     yield server

@@ -6,31 +6,35 @@ import resource
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from monitor.service.tally import WAITING_FILE
+from tests.postgres import PASSWORD, postgres
 from tests.processes import ROOT, Monitor, exposures, free_port, get, land, monitor, wait_for
 
 MINUTE = timedelta(minutes=1)
+RECOMMENDER = {
+    "name": "shop",
+    "logs": {"exposures": {"path": "logs/*.parquet"}},
+    "window": "1m",
+    "every": "1s",
+    "lateness": "10s",
+}
 UNLIMITED = resource.RLIM_INFINITY
 
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Iterator[Monitor]:
     """A daemon that has judged one window; `next_window` gives it another."""
-    recommender = {
-        "name": "shop",
-        "logs": {"exposures": {"path": "logs/*.parquet"}},
-        "window": "1m",
-        "every": "1s",
-        "lateness": "10s",
-    }
     next_window(tmp_path)
-    with monitor(tmp_path, {"recommenders": [recommender]}) as running:
+    with monitor(tmp_path, {"recommenders": [RECOMMENDER]}) as running:
         wait_for("the first window", running.has("recsys_windows_total", recommender="shop", status="ok"))
         yield running
 
@@ -58,12 +62,15 @@ def test_a_locked_history_is_waited_for_and_counted_and_nothing_is_lost(shop: Mo
         wait_for("an error", lambda: store_errors(shop, "locked") >= 1, 60)
         failed = shop.value("recsys_scheduler_runs_total", recommender="shop", outcome="failed")
         assert (failed or 0) >= 1
-        for path in ("/", "/metrics", "/-/healthy", "/-/ready"):
+        for path in ("/", "/metrics", "/-/healthy"):
             assert get(shop.url + path)[0] == 200
+        code, reason = get(f"{shop.url}/-/ready")
+        assert (code, "locked" in reason) == (503, True)
         assert judged(shop) == before
         other.execute("ROLLBACK")
     wait_for("the window", lambda: judged(shop) == before + 1, 60)
     wait_for("a good run", lambda: stored(shop, "recsys_store_errors_total") >= 1, 60)
+    wait_for("it to be ready again", lambda: get(f"{shop.url}/-/ready")[0] == 200)
     assert shop.value("recsys_log_files", recommender="shop") == 2
 
 
@@ -98,6 +105,77 @@ def test_a_folder_of_pairs_that_cannot_be_written_leaves_the_windows_due(shop: M
     assert judged(shop) == before
     folder.unlink()
     wait_for("the window", lambda: judged(shop) == before + 1, 60)
+
+
+def scrapes(shop: Monitor, times: int, every: float = 0.5) -> list[dict[str, float]]:
+    """The sums of some counters in several scrapes, one after the other."""
+    found = []
+    for _ in range(times):
+        names = ("recsys_store_errors_total", "recsys_scheduler_runs_total", "recsys_windows_total")
+        series = shop.series()
+        found.append({name: sum(v for (one, _), v in series.items() if one == name) for name in names})
+        time.sleep(every)
+    return found
+
+
+def never_falls(seen: list[dict[str, float]]) -> bool:
+    return all(before[name] <= after[name] for before, after in pairwise(seen) for name in before)
+
+
+def failures_logged(shop: Monitor) -> int:
+    """How often the daemon says that a read or a write of the history failed which it counts."""
+    assert shop.running is not None
+    lines = shop.running.output.splitlines()
+    return sum("history cannot be read" in line or "the window stays due" in line for line in lines)
+
+
+def test_counters_rise_by_what_happens_while_postgresql_is_stopped_and_after(tmp_path: Path) -> None:
+    with postgres() as server:
+        config = {"history": {"url": f"{server.url}/postgres"}, "recommenders": [RECOMMENDER]}
+        next_window(tmp_path)
+        with monitor(tmp_path, config) as shop:
+            wait_for("the first window", shop.has("recsys_windows_total", recommender="shop", status="ok"))
+            before = judged(shop)
+            server.stop()
+            next_window(tmp_path)
+            wait_for("several errors", lambda: store_errors(shop, "unreachable") >= 6, 60)
+            code, reason = get(f"{shop.url}/-/ready")
+            assert (code, "cannot be opened or reached" in reason) == (503, True)
+            assert PASSWORD not in reason + shop.page()
+            assert get(f"{shop.url}/-/healthy")[0] == 200
+            assert "The history is down" in shop.page()
+            down = scrapes(shop, 8)
+            counted, said = store_errors(shop, "unreachable"), failures_logged(shop)
+            assert said - 2 <= counted <= said + 2  # two more may happen between the two looks
+            assert shop.running is not None
+            shop.running.process.kill()  # what waits to be written outlives the process
+            shop.running.ended(10)
+            server.start()
+            shop.start()
+            wait_for("the window", lambda: judged(shop) == before + 1, 60)
+            after = scrapes(shop, 3)
+            assert never_falls(down + after)
+            last = after[-1]["recsys_store_errors_total"]
+            assert counted <= last <= counted + 8 * 4
+            assert store_errors(shop, "unreachable") == last
+            wait_for("all of it to be written", lambda: not (tmp_path / f"state/{WAITING_FILE}").exists())
+            assert get(f"{shop.url}/-/ready")[0] == 200
+            assert "The history is down" not in shop.page()
+
+
+def test_counters_do_not_count_twice_while_the_history_cannot_be_read(shop: Monitor) -> None:
+    with closing(sqlite3.connect(shop.folder / "state/history.sqlite", isolation_level=None)) as other:
+        other.execute("ALTER TABLE series RENAME TO away")  # every reading for the page now fails
+        wait_for("several errors", lambda: store_errors(shop, "other") >= 10, 60)
+        down = scrapes(shop, 6)
+        counted, said = store_errors(shop, "other"), failures_logged(shop)
+        assert said - 2 <= counted <= said + 2
+        assert get(f"{shop.url}/-/ready")[0] == 503
+        other.execute("ALTER TABLE away RENAME TO series")
+    wait_for("it to be ready again", lambda: get(f"{shop.url}/-/ready")[0] == 200, 60)
+    after = scrapes(shop, 3)
+    assert never_falls(down + after)
+    assert after[-1]["recsys_store_errors_total"] <= failures_logged(shop)
 
 
 def test_a_history_out_of_reach_ends_the_start_with_a_sentence_and_no_password(tmp_path: Path) -> None:

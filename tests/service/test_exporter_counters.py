@@ -51,6 +51,9 @@ def test_the_monitor_says_how_it_is():
     assert find(text, "recsys_recommender_error", recommender="shop") == 0
     assert find(text, "recsys_pending_windows", recommender="shop") == 1
     assert find(text, "recsys_log_skipped_files", recommender="shop", log="exposures") == 2
+    assert find(text, "recsys_log_lost_files", recommender="shop", log="exposures") == 1
+    assert find(text, "recsys_log_lost_files", recommender="shop", log="feedback") == 0
+    assert find(text, "recsys_log_listing_errors", recommender="shop", log="exposures") == 1
     assert find(text, "recsys_last_window_end_timestamp_seconds", recommender="shop") == (
         pictures.LAST.end.timestamp()
     )

@@ -127,6 +127,11 @@ def test_every_declared_family_can_be_exported():
         pictures.metric(
             "anomaly", status=Status.VIOLATED, labels={"cause": "other"}, detail="lists are short"
         ),
+        pictures.metric(
+            "auc_gap_cause",
+            status=Status.VIOLATED,
+            labels={"pair": "test_online", "model": "m", "cause": "pruned_features"},
+        ),
         pictures.metric("drift", status=Status.VIOLATED, labels=off, detail="fell from 2 to 1"),
     ]
     (state,) = _one_series_for_every_family().recommenders

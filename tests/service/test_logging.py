@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 
-from monitor.service.logging import JsonFormatter, PlainFormatter
+from monitor.service.logging import JsonFormatter, LimitedHandler, PlainFormatter
 
 
 def record(message: str) -> logging.LogRecord:
@@ -22,3 +23,46 @@ def test_an_entry_of_json_is_one_line_of_ascii_that_says_the_same():
     shown = JsonFormatter().format(record("a\nb\u202e"))
     assert shown.isascii()
     assert json.loads(shown)["message"] == "a\nb\u202e"
+
+
+def limited(clock):
+    stream = io.StringIO()
+    handler = LimitedHandler(stream, clock)
+    handler.setFormatter(PlainFormatter())
+    logger = logging.Logger("monitor.logs")
+    logger.addHandler(handler)
+    return logger, handler, stream
+
+
+def test_equal_warnings_are_written_20_times_a_minute_and_then_counted():
+    now = [0.0]
+    logger, _, stream = limited(lambda: now[0])
+    for number in range(2_000):
+        logger.error("cannot open %s", f"file {number}")
+    assert stream.getvalue().count("cannot open") == 20
+    logger.error("another fault")
+    now[0] = 61
+    logger.info("judged")
+    lines = stream.getvalue().splitlines()
+    assert [line.split(" ", 1)[1].strip() for line in lines[20:]] == [
+        "ERROR   another fault",
+        "ERROR   1,980 more records like this one were not written: cannot open file 0",
+        "INFO    judged",
+    ]
+    logger.error("cannot open %s", "file")
+    assert stream.getvalue().endswith("cannot open file\n")
+
+
+def test_what_was_held_back_is_counted_at_the_end():
+    logger, handler, stream = limited(lambda: 0.0)
+    for _ in range(25):
+        logger.warning("slow")
+    handler.close()
+    assert stream.getvalue().endswith("5 more records like this one were not written: slow\n")
+
+
+def test_news_is_never_held_back():
+    logger, _, stream = limited(lambda: 0.0)
+    for number in range(500):
+        logger.info("judged %d", number)
+    assert stream.getvalue().count("judged") == 500

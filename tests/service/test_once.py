@@ -67,6 +67,18 @@ def test_after_max_wait_the_log_is_judged_as_it_is_and_before_it_is_late(tmp_pat
     assert list(after.values()) == [Status.VIOLATED, Status.VIOLATED, Status.OK]
 
 
+def test_a_blacklist_without_an_id_is_an_error_unless_that_is_meant(tmp_path: Path) -> None:
+    now = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    config, checked = shop(tmp_path, now)
+    (tmp_path / "blacklist.csv").write_text("item_id\n")
+    assert set(judged(config, checked, datetime.now(UTC)).values()) == {Status.ERROR}
+    meant = CONFIG.replace("blacklist.csv}", "blacklist.csv, allow_empty: true}")
+    (tmp_path / "config.yaml").write_text(meant)
+    config = load_config(tmp_path / "config.yaml")
+    (checked,) = check_config(config, tmp_path)
+    assert set(judged(config, checked, datetime.now(UTC)).values()) == {Status.OK}
+
+
 def test_judging_once_leaves_nothing_behind(tmp_path: Path) -> None:
     config, checked = shop(tmp_path, datetime(2026, 3, 1, 12, tzinfo=UTC))
     before = sorted(path.name for path in tmp_path.iterdir())
@@ -103,5 +115,5 @@ def test_a_backfill_leaves_to_the_daemon_what_it_would_still_wait_for(
         [Window(begun.start - 2 * HOUR, begun.start - HOUR)],
         [Window(begun.start - 2 * HOUR, begun.start - HOUR), Window(begun.start - HOUR, begun.start)],
     )
-    assert f"the rows of {3 - len(kept)} window(s) are still awaited" in capsys.readouterr().err
+    assert f"{3 - len(kept)} window(s) still wait for rows" in capsys.readouterr().err
     assert backfill(tmp_path / "config.yaml", begun.end + HOUR, begun.end + 9 * HOUR, None) == 3

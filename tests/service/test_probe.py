@@ -31,7 +31,7 @@ def answers(folder: Path, text: str, *, healthy: bool) -> bool:
         ServerSettings(listen="127.0.0.1:0", web_config=folder / "web.yaml"),
         pictures.empty,
         reload=lambda: ReloadOutcome(True),
-        ready=lambda: True,
+        not_ready=lambda: "",
         healthy=lambda: healthy,
     )
     try:

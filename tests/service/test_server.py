@@ -32,7 +32,7 @@ def running():
             ServerSettings(**{"listen": "127.0.0.1:0"} | settings),
             current,
             reload=lambda: ReloadOutcome(True),
-            ready=lambda: True,
+            not_ready=lambda: "",
             healthy=lambda: True,
         )
         started.append(server)

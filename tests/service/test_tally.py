@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -11,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from monitor.history.errors import Fault, StoreError
+from monitor.history.snapshot import CounterKey
 from monitor.history.store import Store
-from monitor.service.tally import RUNS, STORE_ERRORS, Tally
+from monitor.service.tally import RUNS, STORE_ERRORS, WAITING_FILE, Tally
 
 OK = (RUNS, (("outcome", "ok"), ("recommender", "shop")))
 LOCKED = (STORE_ERRORS, (("fault", "locked"),))
@@ -24,10 +26,16 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
+def read(tally: Tally, store: Store) -> dict[CounterKey, float]:
+    """What is shown once the history has been read."""
+    tally.read(store.counters())
+    return tally.shown()
+
+
 def test_what_can_be_counted_is_known_at_zero_before_it_happens(store: Store) -> None:
     tally = Tally(store)
     tally.declare("shop", ())
-    shown = tally.over(store.counters())
+    shown = read(tally, store)
     assert shown[OK] == shown[LOCKED] == 0
     assert {dict(labels).get("outcome") for name, labels in shown if name == RUNS} == {
         "ok", "failed", "missed", "overrun"
@@ -40,18 +48,71 @@ def test_what_cannot_be_written_is_shown_and_written_later_and_once(store: Store
         other.execute("BEGIN IMMEDIATE")
         tally.ran("shop", "ok")
         tally.store_failed(StoreError("locked", Fault.LOCKED))
-        tally.write()
+        with pytest.raises(StoreError):
+            tally.write()
         assert OK not in store.counters()
-        assert (tally.over(store.counters())[OK], tally.over(store.counters())[LOCKED]) == (1, 1)
+        assert (read(tally, store)[OK], read(tally, store)[LOCKED]) == (1, 1)
         other.execute("ROLLBACK")
     for _ in range(2):
         tally.write()
         assert (store.counters()[OK], store.counters()[LOCKED]) == (1, 1)
-        assert (tally.over(store.counters())[OK], tally.over(store.counters())[LOCKED]) == (1, 1)
+        assert (read(tally, store)[OK], read(tally, store)[LOCKED]) == (1, 1)
 
 
-def test_nothing_is_lost_that_is_counted_while_it_is_written(store: Store) -> None:
+def test_what_is_shown_does_not_grow_by_being_asked_for_while_the_history_cannot_be_read(
+    store: Store,
+) -> None:
     tally = Tally(store)
+    read(tally, store)
+    for count in range(1, 11):
+        tally.store_failed(StoreError("down", Fault.LOCKED))
+        assert [tally.shown()[LOCKED] for _ in range(3)] == [count] * 3
+
+
+def test_a_count_that_was_written_stays_shown_until_the_history_is_read_again(store: Store) -> None:
+    tally = Tally(store)
+    read(tally, store)
+    for count in (1, 2, 3):
+        tally.ran("shop", "ok")
+        tally.write()
+        assert tally.shown()[OK] == count
+    assert read(tally, store)[OK] == 3
+
+
+def test_two_stores_of_one_history_add_up(store: Store, tmp_path: Path) -> None:
+    with Store.open(tmp_path / "history.sqlite") as second:
+        tallies = [Tally(store), Tally(second)]
+        for tally in tallies:
+            tally.ran("shop", "ok")
+        assert [read(tally, store)[OK] for tally in tallies] == [1, 1]
+        for tally in tallies:
+            tally.write()
+        assert [read(tally, store)[OK] for tally in tallies] == [2, 2]
+
+
+def test_counts_that_wait_outlive_the_process_and_are_written_once(store: Store, tmp_path: Path) -> None:
+    killed = Tally(store, tmp_path)
+    for _ in range(3):
+        killed.ran("shop", "failed")
+    failed = (RUNS, (("outcome", "failed"), ("recommender", "shop")))
+    after = Tally(store, tmp_path)
+    assert read(after, store)[failed] == 3
+    after.write()
+    assert read(after, store)[failed] == read(Tally(store, tmp_path), store)[failed] == 3
+    assert not (tmp_path / WAITING_FILE).exists()
+
+
+@pytest.mark.parametrize("content", ["", "{", "[[1]]", "[[1, 2, 3]]", '{"a": 1}', '[["x", {}, "many"]]'])
+def test_a_damaged_file_of_waiting_counts_stops_nothing(content: str, store: Store, tmp_path: Path) -> None:
+    (tmp_path / WAITING_FILE).write_text(content)
+    tally = Tally(store, tmp_path)
+    tally.ran("shop", "ok")
+    assert read(tally, store)[OK] == 1
+    assert json.loads((tmp_path / WAITING_FILE).read_text()) == [[OK[0], dict(OK[1]), 1]]
+
+
+def test_nothing_is_lost_that_is_counted_while_it_is_written(store: Store, tmp_path: Path) -> None:
+    tally = Tally(store, tmp_path)
     threads = [
         threading.Thread(target=lambda: [tally.ran("shop", "ok") for _ in range(500)]) for _ in range(3)
     ]
@@ -61,4 +122,4 @@ def test_nothing_is_lost_that_is_counted_while_it_is_written(store: Store) -> No
         tally.write()
     tally.write()
     assert store.counters()[OK] == 1500
-    assert Tally(store).over(store.counters())[OK] == 1500  # as after a restart
+    assert read(Tally(store), store)[OK] == 1500  # as after a restart

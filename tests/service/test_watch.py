@@ -14,6 +14,7 @@ from monitor.checks.settings import RecommenderSettings
 from monitor.history.errors import StoreError
 from monitor.history.store import Store
 from monitor.metrics.catalogue import SPECS
+from monitor.results import Status
 from monitor.service.watch import WINDOWS_A_TURN, Watch
 from monitor.service.worker import Worker
 from tests.processes import exposures, land
@@ -231,3 +232,23 @@ def test_engines_are_made_anew_after_many_windows(tmp_path):
     assert worker.runtime().judged == 0
     worker.drop_runtime()
     assert len(made) == 2
+
+
+def test_a_late_window_counts_as_late_where_nobody_set_a_rule_or_an_objective(
+    tmp_path: Path, store: Store, runtime: Runtime
+) -> None:
+    write_hours(tmp_path, 2)
+    shop = watch(tmp_path, store)
+    shop.turn(runtime, FIRST)  # from here on it watches
+    for _ in range(10):
+        if not shop.turn(runtime, NOW):
+            break
+    found = {
+        dict(labels)["status"]: count
+        for (name, labels), count in store.counters().items()
+        if name == "recsys_windows_total" and count
+    }
+    late = sum(one.status is Status.LATE for one in store.evaluated("shop", "exposure"))
+    assert late >= 1
+    assert found["late"] >= 1
+    assert found.get("ok", 0) <= 1

@@ -124,6 +124,26 @@ def test_what_the_daemon_exports_of_a_model(tmp_path, store, runtime):
     ]
 
 
+def test_a_cause_of_unknown_share_has_a_series_of_its_own_and_no_ratio(tmp_path, store, runtime):
+    """The feature is constant online, and the scores do not show what that costs."""
+    for name, split, strength, at in (("test", "test", 1.0, None), ("online", "online", 0.2, 1)):
+        write(tmp_path, name, split, strength, at)
+        path = tmp_path / f"samples/{name}.parquet"
+        frame = pd.read_parquet(path)
+        flag = np.random.default_rng(0).normal(size=len(frame)) if split == "test" else 7.0
+        land(path, frame.assign(flag=flag))
+    write(tmp_path, "later1", "online", 0.0, 3, n=4)
+    land(
+        tmp_path / "samples/later1.parquet",
+        pd.read_parquet(tmp_path / "samples/later1.parquet").assign(flag=7.0),
+    )
+    watched(tmp_path, store, models={"over": "9h"}, max_wait="9999d").turn(runtime, datetime.now(UTC))
+    text = scrape(take_snapshot(store, ["shop"], datetime.now(UTC)), series_limit=100_000)
+    of = {"recommender": "shop", "model": "v1", "pair": "test_online"}
+    assert find(text, "recsys_auc_gap_cause_unknown_share", cause="pruned_features", **of) == 1
+    assert not [name for name, _ in samples(text) if name == "recsys_auc_gap_cause_ratio"]
+
+
 def test_a_log_without_a_file_says_so(tmp_path, store, runtime):
     shop = watched(tmp_path, store)
     shop.turn(runtime, datetime.now(UTC))

@@ -25,7 +25,7 @@ def client(shown: Snapshot | Callable[[], Snapshot] = pictures.full, **given) ->
     settings = ServerSettings(listen="127.0.0.1:0", external_url="https://monitor.example.org")
     callables = {
         "reload": lambda: ReloadOutcome(True),
-        "ready": lambda: True,
+        "not_ready": lambda: "",
         "healthy": lambda: True,
     } | given
     server = serve(settings, shown if callable(shown) else lambda: shown, **callables)
@@ -108,7 +108,7 @@ def test_an_address_that_is_not_there_is_a_404_for_people(path):
 
 
 def test_an_empty_start_is_written_out():
-    with client(pictures.empty(), ready=lambda: False) as web:
+    with client(pictures.empty()) as web:
         assert "No window has been judged yet: no readable rows" in web.get("/").text
         assert web.get("/metrics").status_code == 200
 
@@ -132,14 +132,23 @@ def test_metrics_come_in_the_form_that_is_asked_for():
     assert classic.headers["content-encoding"] == "gzip"
 
 
-@pytest.mark.parametrize(("state", "code"), [(True, 200), (False, 503)])
-def test_readiness_and_liveness_are_answered_apart(state, code):
-    with client(ready=lambda: state) as web:
-        assert web.get("/-/ready").status_code == code
+def test_readiness_and_liveness_are_answered_apart():
+    with client(not_ready=lambda: "the history is locked\n<b>now</b>") as web:
+        answer = web.get("/-/ready")
+        assert (answer.status_code, answer.headers["content-type"]) == (503, "text/plain; charset=utf-8")
+        assert answer.text == "recsys-monitor is not ready: the history is locked[LF]<b>now</b>\n"
         assert web.get("/-/healthy").status_code == 200
-    with client(healthy=lambda: state) as web:
-        assert web.get("/-/healthy").status_code == code
+    with client(healthy=lambda: False) as web:
+        assert web.get("/-/healthy").status_code == 503
         assert web.get("/-/ready").status_code == 200
+
+
+def test_a_history_that_is_down_is_told_on_every_page():
+    with client(replace(pictures.full(), history_error="the store is locked: <b>x</b>")) as web:
+        for path in PAGES:
+            text = web.get(path).text
+            assert "The history is down: no window can be judged." in text
+            assert "the store is locked: &lt;b&gt;x" in text
 
 
 def test_a_reload_takes_a_post_and_says_how_it_ended():

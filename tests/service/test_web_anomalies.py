@@ -116,7 +116,7 @@ def test_a_row_of_the_page_has_its_value_expected_band_and_deviation():
 def test_the_runbook_is_a_link_to_the_cause_where_the_docs_have_an_address():
     settings = ServerSettings(listen="127.0.0.1:0", docs_url="https://git.test/main")
     server = serve(
-        settings, shown, reload=lambda: ReloadOutcome(True), ready=lambda: True, healthy=lambda: True
+        settings, shown, reload=lambda: ReloadOutcome(True), not_ready=lambda: "", healthy=lambda: True
     )
     try:
         with httpx.Client(base_url=server.address) as web:

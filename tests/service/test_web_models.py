@@ -74,7 +74,7 @@ def test_a_cause_that_is_not_there_is_a_404_for_people(path):
 def test_the_runbook_of_a_cause_is_a_link_where_the_docs_have_an_address():
     settings = ServerSettings(listen="127.0.0.1:0", docs_url="https://git.test/main")
     server = serve(
-        settings, whole, reload=lambda: ReloadOutcome(True), ready=lambda: True, healthy=lambda: True
+        settings, whole, reload=lambda: ReloadOutcome(True), not_ready=lambda: "", healthy=lambda: True
     )
     link = 'href="https://git.test/main/docs/runbooks/RecsysServingSkew.md"'
     try:

@@ -64,6 +64,38 @@ def nested(folder):
     return {"path": str(folder / "*.parquet")}
 
 
+PATHS = {
+    "item_id": "recs[].iid",
+    "position": "recs[].place.rank",
+    "score": "recs[].pctr",
+    "price": "recs[].price",
+    "arm": "ab.exp",
+}
+RECORDS = [
+    {
+        "request_id": "r1", "user_id": "u", "ab": {"exp": "A"},
+        "recs": [
+            {"iid": "a", "place": {"rank": 1}, "pctr": 0.5, "price": 3},
+            {"iid": "b", "place": None, "pctr": None, "price": 4},
+        ],
+    },
+    {"request_id": "r2", "user_id": "u", "ab": {"exp": "B"}, "recs": []},
+    {"request_id": "r3", "user_id": "u", "ab": None, "recs": None},
+    {"request_id": "r4", "user_id": "u", "ab": {"exp": None}, "recs": [None, {"iid": "c", "pctr": 0.25}]},
+]  # fmt: skip
+
+
+def records_in_parquet(folder):
+    pq.write_table(pa.Table.from_pylist([{**one, "ts": NAIVE} for one in RECORDS]), folder / "one.parquet")
+    return {"path": str(folder / "*.parquet"), "columns": PATHS}
+
+
+def records_in_json(folder):
+    lines = [json.dumps({**one, "ts": NAIVE.isoformat()}) + "\n" for one in RECORDS]
+    (folder / "one.jsonl").write_text("".join(lines), "utf-8")
+    return {"path": str(folder / "*.jsonl"), "columns": PATHS}
+
+
 def folders(folder):
     for day in ("2026-01-01", "2026-01-02"):
         (folder / f"day={day}" / "shard=7").mkdir(parents=True)
@@ -91,6 +123,14 @@ def csv(folder):
     return {"path": str(folder / "*.csv"), "format": "csv"}
 
 
+def lists_in_texts(folder):
+    """Lists of CSV fields as NumPy and as plain text write them."""
+    lists = ["['a' 'b'  'c']", "[]", "", " a  b", "['é']", '[""a"" ""b""]']
+    lines = [f'r{n},u,2026-01-01T10:30:00,"{one}"' for n, one in enumerate(lists)]
+    (folder / "one.csv").write_text("\n".join(["request_id,user_id,ts,item_id", *lines]) + "\n", "utf-8")
+    return {"path": str(folder / "*.csv"), "list_separator": " "}
+
+
 def json_lines(folder):
     lines = [
         *({**row, "ts": row["ts"].isoformat(), "score": None} for row in ROWS),
@@ -114,9 +154,12 @@ def rows_of(table):
         pytest.param(nanoseconds, id="nanoseconds"),
         pytest.param(zone, id="zone"),
         pytest.param(nested, id="nested"),
+        pytest.param(records_in_parquet, id="records in Parquet"),
+        pytest.param(records_in_json, id="records in JSON lines"),
         pytest.param(folders, id="folders"),
         pytest.param(csv, id="csv"),
         pytest.param(json_lines, id="json_lines"),
+        pytest.param(lists_in_texts, id="lists in texts"),
     ],
 )
 def test_the_rows_of_a_window_are_the_same(spark, tmp_path, make):

@@ -109,3 +109,46 @@ def test_the_gap_of_two_aucs(one, other):
     pairs = zip(binormal(random, 1500, *one), binormal(random, 1500, *other), strict=True)
     found = [auc_gap(first, second).interval for first, second in pairs]
     assert 0.93 <= held(found, one[2] - other[2]) <= 0.97
+
+
+def of_users(random, users, rows):
+    """Rows of users with a level and a skill of their own, and whose rows they are."""
+    who = np.repeat(np.arange(users), rows)
+    level, skill, bias = (
+        random.normal(0, 1, users),
+        random.normal(1, 0.5, users),
+        random.normal(0, 0.3, users),
+    )
+    x = random.normal(size=len(who))
+    labels = random.random(len(who)) < 1 / (1 + np.exp(1 - level[who] - skill[who] * x))
+    return x + bias[who], labels, who
+
+
+@pytest.mark.parametrize("users", [20, 50])
+def test_healthy_gaps_of_few_users_raise_no_more_alarms_than_the_level_says(users):
+    random = np.random.default_rng(users)
+    worlds = [[of_users(random, users, 60) for _ in range(2)] for _ in range(200)]
+
+    def alarms(clustered):
+        found = [
+            auc_gap(*(auc_sums(x, y, who if clustered else None) for x, y, who in world)) for world in worlds
+        ]
+        return np.mean([gap.interval.lower > 0 for gap in found])
+
+    assert alarms(clustered=True) <= 0.055  # 2.5 %, and what 200 worlds may be off by
+    assert alarms(clustered=False) > 0.08
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_clustered_variance_is_delongs_where_every_row_is_a_user(seed):
+    random = np.random.default_rng(seed)
+    x, labels, _ = of_users(random, 30, 10)
+    own, plain = auc_sums(x, labels, np.arange(300)), auc_sums(x, labels)
+    assert delong_variance(own) == pytest.approx(delong_variance(plain), rel=1e-12)
+
+
+def test_fewer_than_ten_users_have_no_interval():
+    x, labels, who = of_users(np.random.default_rng(0), 9, 100)
+    assert delong_interval(auc_sums(x, labels, who)) is None
+    x, labels, who = of_users(np.random.default_rng(0), 10, 100)
+    assert delong_interval(auc_sums(x, labels, who)) is not None

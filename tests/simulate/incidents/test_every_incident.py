@@ -139,7 +139,7 @@ def test_what_should_catch_is_an_alert_a_rule_or_a_cause_that_exists(tmp_path: P
     for path in (ROOT / "rules" / "business").glob("*.yaml"):
         rules |= {one["meta"]["rule"] for one in yaml.safe_load(path.read_text("utf-8"))["expectations"]}
     with Store.open(tmp_path / "history.sqlite") as store:
-        faults = {dict(labels).get("fault") for _, labels in Tally(store).over({})}
+        faults = {dict(labels).get("fault") for _, labels in Tally(store).shown()}
     for one in INCIDENTS.values():
         for caught in one.caught_by:
             assert caught.alert in alerts, one.name

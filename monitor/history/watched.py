@@ -1,0 +1,45 @@
+"""When the daemon began to watch a recommender, read without touching its history."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from sqlalchemy import create_engine
+
+from monitor.history import logstate
+from monitor.history.errors import translated
+from monitor.history.settings import parse_url
+
+WATCHING: Final = "watching_since"
+_WAIT_SECONDS: Final = 5
+
+
+def watched_since(location: str, recommender: str) -> datetime | None:
+    """The first start of the daemon on this recommender; None where there was none, or no history.
+
+    Nothing is created or upgraded: whoever asks may be of another version than the daemon.
+
+    Args:
+        location: what `HistorySettings.location` gives.
+        recommender: its name.
+
+    Raises:
+        StoreError: the history is there and cannot be read.
+    """
+    url = parse_url(location)
+    arguments = {"connect_timeout": _WAIT_SECONDS}
+    given = url
+    if url.get_backend_name() == "sqlite":
+        if not url.database or not Path(url.database).is_file():
+            return None
+        given = url.set(database=f"file:{quote(url.database)}", query={"mode": "ro", "uri": "true"})
+        arguments = {"timeout": _WAIT_SECONDS}
+    engine = create_engine(given, hide_parameters=True, connect_args=arguments)
+    try:
+        with translated(url), engine.connect() as connection:
+            return logstate.watermarks(connection, recommender).get(WATCHING)
+    finally:
+        engine.dispose()

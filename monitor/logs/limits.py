@@ -1,0 +1,102 @@
+"""How much of one file is read before it is skipped: a bad file must not stop all recommenders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import duckdb
+
+from monitor.logs.engine import DeadlineExceeded, Engine, deadline
+from monitor.logs.settings import LogSettings
+
+MAX_LINE_BYTES: Final = 16 << 20
+MOST_WINDOWS: Final = 1_000_000  # that the rows of one file may lie in
+_LONG_LINE: Final = 1 << 16
+_LONGEST_TYPE: Final = 60  # letters, for one column of a record
+_KEYS_SHARE: Final = 5  # what comes after looking for keys takes up to four times as long, without interrupt
+
+
+class BeyondLimit(ValueError):
+    """A file is larger than a setting allows."""
+
+
+def too_slow(settings: LogSettings) -> str:
+    """The reason of a file that takes too long."""
+    return f"reading it takes longer than {settings.file_deadline}; {_advice('file_deadline')}"
+
+
+def check_size(settings: LogSettings, size: int) -> None:
+    """Raise BeyondLimit where a file holds too many bytes."""
+    if size > settings.max_file_size:
+        limit = settings.max_file_size.human_readable(decimal=True)
+        raise BeyondLimit(f"it holds more than {limit}; {_advice('max_file_size')}")
+
+
+def check_line(length: int) -> None:
+    """Raise BeyondLimit where a line is longer than the engine reads."""
+    if length > MAX_LINE_BYTES:
+        raise BeyondLimit(f"a line is longer than {MAX_LINE_BYTES >> 20} MiB")
+
+
+def check_rows(settings: LogSettings, rows: int) -> None:
+    """Raise BeyondLimit where a file holds too many rows."""
+    if rows > settings.max_rows:
+        raise BeyondLimit(f"it holds more than {settings.max_rows:,} rows; {_advice('max_rows')}")
+
+
+def check_columns(settings: LogSettings, count: int) -> None:
+    """Raise BeyondLimit where a file has too many columns."""
+    if count > settings.max_columns:
+        raise BeyondLimit(
+            f"it has more than {settings.max_columns:,} columns or keys; {_advice('max_columns')}"
+        )
+
+
+def check_parquet(engine: Engine, settings: LogSettings, path: str) -> None:
+    """Raise BeyondLimit by what the footer says of rows and columns."""
+    rows = f"SELECT sum(num_rows) FROM {engine.call('parquet_file_metadata', [path])}"  # noqa: S608 - quoted
+    check_rows(settings, int(engine.cursor.execute(rows).fetchall()[0][0] or 0))
+    nodes = f"SELECT count(*) FROM {engine.call('parquet_schema', [path])}"  # noqa: S608 - quoted
+    check_columns(settings, int(engine.cursor.execute(nodes).fetchall()[0][0]) - 1)
+
+
+def check_json(engine: Engine, settings: LogSettings, path: str) -> None:
+    """Raise BeyondLimit where lines of JSON have too many keys.
+
+    The engine's own look at the types of JSON cannot be interrupted, so this goes before it.
+    """
+    lines = engine.call("read_ndjson_objects", [path], maximum_object_size=MAX_LINE_BYTES, ignore_errors=True)
+    keys = f"SELECT DISTINCT unnest(json_keys(json)) FROM {lines} LIMIT {settings.max_columns + 1}"  # noqa: S608 - quoted
+    longest = f"SELECT max(strlen(json)) FROM {lines}"  # noqa: S608 - quoted
+    try:
+        with deadline(settings.file_deadline.total_seconds() / _KEYS_SHARE, engine.interrupt):
+            check_columns(settings, len(engine.cursor.execute(keys).fetchall()))
+            has_long_lines = (engine.cursor.execute(longest).fetchall()[0][0] or 0) > _LONG_LINE
+    except DeadlineExceeded as exc:
+        raise BeyondLimit(too_slow(settings)) from exc
+    if has_long_lines:  # a record in one column may have many keys of its own
+        check_types(settings, _types(engine, path))
+
+
+def check_types(settings: LogSettings, types: Iterable[str]) -> None:
+    """Raise BeyondLimit where the types of columns are so long that records must have too many keys."""
+    if sum(map(len, types)) > _LONGEST_TYPE * settings.max_columns:
+        check_columns(settings, settings.max_columns + 1)
+
+
+def _types(engine: Engine, path: str) -> list[str]:
+    call = engine.call(
+        "read_json", [path], format="newline_delimited", sample_size=-1, map_inference_threshold=-1,
+        maximum_object_size=MAX_LINE_BYTES,
+    )  # fmt: skip
+    try:
+        return [row[1] for row in engine.cursor.execute(f"DESCRIBE FROM {call}").fetchall()]
+    except duckdb.InterruptException:
+        raise
+    except duckdb.Error:  # the reading itself will say what is wrong
+        return []
+
+
+def _advice(setting: str) -> str:
+    return f"if the file is correct, raise {setting} of this log"

@@ -1,0 +1,269 @@
+"""Which files match the globs of a log, and which folders could not be listed.
+
+Local folders are walked here and not by fsspec, whose walk drops every error in silence: an unreadable folder
+would look like an empty one.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+import fsspec
+from fsspec.utils import glob_translate
+
+from monitor.logs.files import LogFile, filesystem
+from monitor.logs.settings import LogSettings
+
+_WILDCARD = re.compile(r"[*?\[]")
+_ANY_DEPTH: Final = "**"
+
+
+class LogListingError(Exception):
+    """The place where a log should lie cannot be listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unlisted:
+    """A folder, file or glob that could not be listed. It may hide everything below it.
+
+    `is_missing` marks the fixed folder of a glob that does not exist: it hides something only where files
+    have been read from there before.
+    """
+
+    path: str
+    reason: str
+    is_missing: bool = False
+
+    def hides(self, path: str) -> bool:
+        """Whether a file may still be there although it was not listed.
+
+        >>> folder = Unlisted("/logs/a", "denied")
+        >>> folder.hides("/logs/a/1.csv"), folder.hides("/logs/ab")
+        (True, False)
+        """
+        return path == self.path or path.startswith(self.path.rstrip("/") + "/")
+
+    def __str__(self) -> str:
+        return f"{self.path}: cannot be listed: {self.reason}"
+
+
+@dataclass(slots=True)
+class Listing:
+    """What matches the globs now, by path, and what could not be listed."""
+
+    files: dict[str, LogFile] = field(default_factory=dict)
+    errors: list[Unlisted] = field(default_factory=list)
+
+
+def hiding(errors: Mapping[str, Unlisted], path: str) -> Unlisted | None:
+    """The error, by its path, that may hide a file: that of the file itself, or of a folder above it.
+
+    >>> hiding({"/logs/a": Unlisted("/logs/a", "denied")}, "/logs/a/b/1.csv").reason
+    'denied'
+    """
+    while path not in errors and path.strip("/"):
+        path = path.rpartition("/")[0] or "/"
+    return errors.get(path)
+
+
+def list_log(settings: LogSettings) -> Listing:
+    """Look for the files of a log.
+
+    Names that start with a dot or an underscore, or end in `.tmp` or `.part`, are taken to be in the making,
+    as writers that rename a finished file into place call them so.
+
+    An error in a local folder hides only what lies below it. A remote listing fails as a whole.
+
+    Raises:
+        LogListingError: a remote glob cannot be listed.
+        ValueError: `**` is only a part of a folder's name.
+    """
+    found = Listing()
+    for pattern in settings.paths:
+        if "://" in pattern:
+            _list_remote(settings, pattern, found)
+        else:
+            _Walk(pattern, found).run()
+    found.files = dict(sorted(found.files.items()))
+    return found
+
+
+def list_files(settings: LogSettings) -> list[LogFile]:
+    """Every file that matches the globs, in the order of their names.
+
+    Raises:
+        LogListingError: no file was found, and a folder could not be listed.
+    """
+    found = list_log(settings)
+    errors = [one for one in found.errors if not one.is_missing]
+    if errors and not found.files:
+        raise LogListingError(str(errors[0]))
+    return list(found.files.values())
+
+
+def belongs(settings: LogSettings, path: str) -> bool:
+    """Whether the path of a file that was listed once matches the globs of these settings.
+
+    >>> settings = LogSettings(path="/logs/*/a.csv")
+    >>> belongs(settings, "/logs/x/a.csv"), belongs(settings, "/logs/a.csv")
+    (True, False)
+    """
+    return any(_matches(settings, pattern, path) for pattern in settings.paths)
+
+
+def _matches(settings: LogSettings, pattern: str, path: str) -> bool:
+    if "://" not in pattern:
+        pattern = _absolute(pattern)
+        return path == pattern or _compiled(pattern).match(path) is not None
+    if "://" not in path:
+        return False
+    fs, inner = filesystem(settings, pattern)
+    return _compiled(inner).match(str(fs._strip_protocol(path))) is not None
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(glob_translate(pattern))
+
+
+def local_file(path: str) -> LogFile | None:
+    """The file at a path, or what a link leads to; None where there is none. Raises OSError."""
+    try:
+        status = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    return LogFile(path, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
+
+
+def _absolute(pattern: str) -> str:
+    return str(Path(pattern).absolute())
+
+
+def _in_the_making(path: str) -> bool:
+    name = path.rsplit("/", 1)[-1]
+    return name[:1] in "._" or name.endswith((".tmp", ".part"))
+
+
+class _Walk:
+    """One local glob. Only folders that can hold a match are opened, as deep as the glob reaches.
+
+    A glob means what fsspec's does, and what it means for URLs: `*` and `?` match names that begin with a dot
+    too, `**` matches any number of folders, and links to folders are not followed.
+    """
+
+    def __init__(self, pattern: str, found: Listing) -> None:
+        path = _absolute(pattern)
+        glob_translate(path)  # raises where ** is part of a name
+        wild = _WILDCARD.search(path)
+        cut = len(path) if wild is None else path.rindex("/", 0, wild.start()) + 1
+        self._root, rest = path[:cut].rstrip("/") or "/", path[cut:]
+        self._parts = rest.split("/") if rest else []
+        self._names = [
+            None if part == _ANY_DEPTH else re.compile(glob_translate(part)) for part in self._parts
+        ]
+        self._found = found
+
+    def run(self) -> None:
+        if not self._parts:
+            self._take(self._root)
+            return
+        folders = [(self._root, self._reached({0}))]
+        while folders:
+            folder, places = folders.pop()
+            for entry in self._entries(folder):
+                matched, deeper = self._step(entry.name, places)
+                path = folder.rstrip("/") + "/" + entry.name
+                try:
+                    is_folder = entry.is_dir(follow_symlinks=False)
+                except OSError as exc:
+                    self._failed(path, exc)
+                    continue
+                if is_folder and deeper:
+                    folders.append((path, deeper))
+                elif matched and not is_folder and not _in_the_making(path):
+                    self._take(path)
+
+    def _reached(self, places: set[int]) -> set[int]:
+        """Places in the glob, with those behind a `**`, which may stand for no folder at all."""
+        reached = set(places)
+        for place in range(len(self._parts) - 1):
+            if place in reached and self._names[place] is None:
+                reached.add(place + 1)
+        return reached
+
+    def _step(self, name: str, places: set[int]) -> tuple[bool, set[int]]:
+        """Whether a file of this name matches here, and the places that a folder of this name leads to."""
+        last = len(self._parts) - 1
+        matched, deeper = False, set[int]()
+        for place in places:
+            wanted = self._names[place]
+            if wanted is None:
+                deeper.add(place)
+            elif not wanted.match(name):
+                continue
+            elif place < last:
+                deeper.add(place + 1)
+            matched = matched or place == last
+        return matched, self._reached(deeper)
+
+    def _entries(self, folder: str) -> Iterator[os.DirEntry[str]]:
+        try:
+            with os.scandir(folder) as entries:
+                yield from entries
+        except FileNotFoundError as exc:  # below the fixed folder it has gone since it was listed
+            if folder == self._root:
+                self._failed(folder, exc, is_missing=True)
+        except OSError as exc:
+            self._failed(folder, exc)
+
+    def _take(self, path: str) -> None:
+        """Note a file, or what a link leads to."""
+        try:
+            file = local_file(path)
+            folder = os.path.dirname(path)
+            if file is not None:
+                self._found.files[path] = file
+            elif not self._parts and not os.path.isdir(folder):
+                self._failed(
+                    folder, FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)), is_missing=True
+                )
+        except OSError as exc:
+            self._failed(path, exc)
+
+    def _failed(self, path: str, exc: OSError, *, is_missing: bool = False) -> None:
+        path = path.rstrip("/") or "/"
+        self._found.errors.append(Unlisted(path, exc.strerror or type(exc).__name__, is_missing))
+
+
+def _list_remote(settings: LogSettings, pattern: str, found: Listing) -> None:
+    try:
+        fs, inner = filesystem(settings, pattern)
+        matches: Mapping[str, Mapping[str, Any]] = fs.glob(inner, detail=True)
+        for name, info in matches.items():
+            if info.get("type") == "file" and not _in_the_making(name):
+                size = int(info.get("size") or 0)
+                file = LogFile(fs.unstrip_protocol(name), size, _modified(fs, name, info))
+                found.files[file.path] = file
+    except Exception as exc:
+        raise LogListingError(f"{pattern}: cannot be listed: {exc}") from exc
+
+
+def _modified(fs: fsspec.AbstractFileSystem, name: str, info: Mapping[str, Any]) -> datetime:
+    stamp = info.get("LastModified") or info.get("mtime") or info.get("last_modified") or info.get("updated")
+    if isinstance(stamp, int | float):
+        return datetime.fromtimestamp(stamp, UTC)
+    if isinstance(stamp, datetime):
+        return stamp.astimezone(UTC)
+    moment: datetime = fs.modified(name)
+    return moment.astimezone(UTC)

@@ -1,0 +1,179 @@
+"""Rows that were read once and cannot be read any more: rotated away, or lost.
+
+docs/decisions/0023-lost-rows.md says what is a rotation, and what becomes of a window that lost rows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from monitor.logs.index import Bucket, FileEntry, seconds
+
+GONE: Final = "the file is gone"
+_ARCHIVES: Final = (".gz", ".zst")
+_NOTHING: Final = Bucket(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What one file held when it was read last, and which rows of it are missing now.
+
+    `is_hidden`: the file was not listed because of an error, so it may still be there. `is_growing`: it is
+    just being appended to; its rows will be back at one of the next looks.
+    """
+
+    entry: FileEntry
+    reason: str
+    missing: Mapping[int, Bucket]  # by start of the window, as in the index
+    is_hidden: bool = False
+    is_growing: bool = False
+
+    @property
+    def path(self) -> str:
+        return self.entry.file.path
+
+    @property
+    def rows(self) -> int:
+        return sum(bucket.rows for bucket in self.missing.values())
+
+    @property
+    def is_settleable(self) -> bool:
+        """Whether other files may have taken over its rows."""
+        return not self.is_hidden and not self.is_growing
+
+    def newest(self, window: timedelta) -> datetime | None:
+        """The newest time of the missing rows, at the latest the end of their last window."""
+        if self.entry.newest is None or not self.missing:
+            return None
+        return min(self.entry.newest, datetime.fromtimestamp(max(self.missing), UTC) + window)
+
+    def without(self, starts: Iterable[int]) -> Loss:
+        """The same loss, but for these windows."""
+        left = set(starts)
+        return replace(self, missing={one: b for one, b in self.missing.items() if one not in left})
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+def fallen(before: Mapping[int, Bucket], after: Mapping[int, Bucket]) -> dict[int, Bucket]:
+    """The rows that are missing of each window that has fewer than before.
+
+    >>> fallen({0: Bucket(5, 50), 60: Bucket(1, 7)}, {0: Bucket(3, 20), 60: Bucket(4, 9)})
+    {0: Bucket(rows=2, checksum=30, bad_values=0)}
+    """
+    found = {}
+    for start, had in before.items():
+        has = after.get(start, _NOTHING)
+        if has.rows < had.rows:
+            bad = max(0, had.bad_values - has.bad_values)
+            found[start] = Bucket(had.rows - has.rows, had.checksum - has.checksum, bad)
+    return found
+
+
+def together(buckets: Iterable[Mapping[int, Bucket]]) -> dict[int, Bucket]:
+    """The sums of several files, by window."""
+    sums: dict[int, list[int]] = {}
+    for one in buckets:
+        for start, bucket in one.items():
+            total = sums.setdefault(start, [0, 0, 0])
+            total[0] += bucket.rows
+            total[1] += bucket.checksum
+            total[2] += bucket.bad_values
+    return {start: Bucket(*total) for start, total in sums.items()}
+
+
+def replaced(
+    new: Mapping[str, Loss],
+    losses: Mapping[str, Loss],
+    before: Mapping[int, Bucket],
+    after: Mapping[int, Bucket],
+    entries: Iterable[FileEntry],
+) -> dict[str, set[int]]:
+    """The windows of each loss whose rows other files hold: a renamed, compressed or merged file, a rewrite.
+
+    Args:
+        new: the losses that this look found, by path; `losses` are all.
+        before: the log's rows by window at the last look; `after` are those of this one.
+        entries: the files that are there.
+
+    At the look that misses the rows, as many rows in other files are enough. Later, only the very same rows:
+    more rows might be others.
+    """
+    open_losses = {path: loss for path, loss in losses.items() if loss.is_settleable}
+    wanted = together(loss.missing for loss in open_losses.values())
+    present: dict[int, set[tuple[int, int]]] = {}
+    for entry in entries:
+        for start in entry.buckets.keys() & wanted.keys() if entry.reason is None else ():
+            present.setdefault(start, set()).add(_rows(entry.buckets[start]))
+    grown = {start: _difference(after.get(start, _NOTHING), before.get(start, _NOTHING)) for start in wanted}
+    fell = fallen(before, after)
+    found: dict[str, set[int]] = {}
+    for path, loss in open_losses.items():
+        for start, missing in loss.missing.items():
+            same = present.get(start, set()) | {grown[start]}
+            if (path in new and start not in fell) or _rows(missing) in same or _rows(wanted[start]) in same:
+                found.setdefault(path, set()).add(start)
+    return found
+
+
+def _rows(bucket: Bucket) -> tuple[int, int]:
+    return bucket.rows, bucket.checksum
+
+
+def _difference(one: Bucket, other: Bucket) -> tuple[int, int]:
+    return one.rows - other.rows, one.checksum - other.checksum
+
+
+def unread_archive(path: str, entries: Mapping[str, FileEntry]) -> FileEntry | None:
+    """The compressed copy of a file that is gone, where it is there and cannot be read."""
+    found = (entries.get(path + ending) for ending in _ARCHIVES)
+    return next((one for one in found if one is not None and one.reason and not one.is_duplicate), None)
+
+
+def rotated(
+    losses: Iterable[Loss], entries: Mapping[str, FileEntry], window: timedelta
+) -> dict[str, frozenset[int]]:
+    """The windows of each lost file that went by rotation: from the old end of the log.
+
+    The file is gone from a folder that could be listed, or was begun anew under its name with later rows; and
+    no file is left whose newest row lies in a window before. One that is hidden counts as left. A file whose
+    compressed copy cannot be read was not rotated away.
+    """
+    losses = list(losses)
+    left = [one for one in entries.values() if one.reason is None and one.newest is not None]
+    left += [loss.entry for loss in losses if loss.is_hidden]
+    oldest = min((seconds(one.newest_window(window).start) for one in left), default=None)
+    found = {}
+    for loss in losses:
+        now = entries.get(loss.path)
+        is_unread = now is not None and (now.reason is not None or not now.buckets)
+        if not loss.is_settleable or is_unread or unread_archive(loss.path, entries) is not None:
+            continue
+        begun = None if now is None else min(now.buckets)
+        found[loss.path] = frozenset(
+            start
+            for start in loss.missing
+            if (oldest is None or start <= oldest) and (begun is None or start < begun)
+        )
+    return found
+
+
+def described(losses: Iterable[tuple[Loss, int]]) -> str:
+    """How many rows of a window are missing, and from which files.
+
+    Args:
+        losses: each loss with how many rows of the window it misses.
+    """
+    named: dict[str, Loss] = {}
+    counts: Counter[str] = Counter()
+    for loss, missing in losses:
+        named[loss.path] = loss
+        counts[loss.path] += missing
+    largest = [named[path] for path, _ in counts.most_common(3)]
+    more = f"; and {len(counts) - len(largest)} more file(s)" if len(counts) > len(largest) else ""
+    return f"{counts.total():,} indexed row(s) cannot be read any more: {'; '.join(map(str, largest))}{more}"

@@ -1,0 +1,59 @@
+"""The state folder is for the monitor alone: it holds users' ids, the salt, evidence and the history."""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from monitor.history.settings import FILE_NAME
+from monitor.service.tally import WAITING_FILE
+
+log = logging.getLogger(__name__)
+
+_OTHERS: Final = 0o077
+_OURS: Final = ("salt", f"{FILE_NAME}*", f"{WAITING_FILE}*", "kept", "spill", "*.lock", ".*.part")
+"""What the monitor writes there; a folder that somebody named as state may hold other things."""
+
+
+def keep_private(state: Path) -> None:
+    """Let nobody else read what this process writes from here on, nor what is in the state folder.
+
+    The folder becomes 0700 and the monitor's own files in it 0600, folders 0700. Links are left alone. One
+    line in the log says that permissions were taken away, another what could not be changed.
+    """
+    os.umask(_OTHERS)
+    closed, failed = 0, []
+    for path in _own(state):
+        try:
+            mode = path.lstat().st_mode
+            if stat.S_ISLNK(mode) or not mode & _OTHERS:
+                continue
+            path.chmod(stat.S_IMODE(mode) & ~_OTHERS)
+            closed += 1
+        except FileNotFoundError:  # another process of the monitor has just finished with it
+            continue
+        except OSError as exc:
+            failed.append(f"{path}: {exc.strerror}")
+    if closed:
+        log.warning("other users could read the state folder %s; %s file(s) are private now", state, closed)
+    if failed:
+        log.warning(
+            "other users may read %s file(s) of the state folder %s, and this user cannot change that (%s); "
+            "give the folder to the user that runs the monitor, with mode 0700",
+            len(failed), state, failed[0],
+        )  # fmt: skip
+
+
+def _own(state: Path) -> Iterator[Path]:
+    if not state.is_dir():
+        return
+    yield state.resolve()
+    for path in [one for pattern in _OURS for one in state.glob(pattern)]:
+        yield path
+        if path.is_dir() and not path.is_symlink():
+            for folder, folders, files in os.walk(path):
+                yield from (Path(folder) / name for name in (*folders, *files))

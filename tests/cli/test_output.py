@@ -1,0 +1,119 @@
+"""Standard output carries results only, whatever a library prints."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import pytest
+
+from .conftest import ROOT, clean_environment, run_monitor
+
+NOISE = """\
+import os, sys
+said = set()
+def noisy(event, arguments):
+    if event == "import" and arguments[0] in ("great_expectations", "sqlalchemy", "duckdb"):
+        if arguments[0] not in said:
+            said.add(arguments[0])
+            print("noise of", arguments[0], flush=True)
+            os.system("echo noise of a child")
+sys.addaudithook(noisy)
+"""
+OLD_FASHIONED = """\
+name: old
+expectations:
+  - type: expect_column_values_to_not_be_null
+    kwargs: {column: item_id, row_condition: 'col("position") > 1', condition_parser: great_expectations}
+    meta: {rule: old, kind: hard}
+  - type: expect_column_values_to_be_between
+    kwargs: {column: position, min_value: 1, result_format: COMPLETE, catch_exceptions: true}
+    meta: {rule: older, kind: hard}
+  - type: unexpected_rows_expectation
+    kwargs: {unexpected_rows_query: "SELECT * FROM {batch} WHERE position > 99;"}
+    meta: {rule: query, kind: hard}
+"""
+
+
+@pytest.fixture(scope="module")
+def noisy(world, tmp_path_factory):
+    """The command in a Python whose libraries print to standard output when they are imported."""
+    folder = tmp_path_factory.mktemp("noisy")
+    (folder / "sitecustomize.py").write_text(NOISE)
+    (world / "old.yaml.suite").write_text(OLD_FASHIONED)
+    text = (world / "violated.yaml").read_text().replace("rules: [", "rules: [{suite: old.yaml.suite}, ")
+    (world / "noisy.yaml").write_text(text.replace("./state", "./noisy") + "server: {listen: 127.0.0.1:0}\n")
+    path = f"{folder}:{ROOT}"
+
+    def run(*arguments):
+        ran = run_monitor(*arguments, cwd=world, PYTHONPATH=path)
+        assert "noise of a child" in ran.err or arguments[0] == "power"
+        return ran
+
+    run.path = path
+    run.folder = world
+    return run
+
+
+def test_json_is_all_of_standard_output(noisy):
+    results = json.loads(noisy("check", "--config", "noisy.yaml", "--format", "json").out)
+    assert {one["labels"].get("rule") for one in results} >= {"old", "older", "query", "blacklist"}
+
+
+def test_junit_is_all_of_standard_output(noisy):
+    assert ElementTree.fromstring(noisy("check", "--config", "noisy.yaml", "--format", "junit").out).tag
+
+
+def test_a_table_and_a_sentence_are_all_of_standard_output(noisy):
+    assert "noise" not in noisy("check", "--config", "noisy.yaml").out
+    assert "noise" not in noisy("validate", "--config", "noisy.yaml").out
+    assert json.loads(noisy("validate", "--config", "noisy.yaml", "--no-logs", "--format", "json").out)
+    answer = noisy("power", "--baseline", "5%", "--effect", "2%", "--format", "json")
+    assert json.loads(answer.out)["arms"] == 2
+
+
+def test_an_exported_history_is_all_of_standard_output(noisy):
+    ran = noisy("backfill", "--config", "noisy.yaml", "--from", "2026-01-05", "--to", "2026-01-06")
+    assert (ran.code, "noise" in ran.out) == (0, False)
+    state = [noisy.folder / "noisy", *(noisy.folder / "noisy").rglob("*")]
+    assert {"salt", "history.sqlite", "kept"} <= {path.name for path in state}
+    assert not [path for path in state if path.stat().st_mode & 0o077]  # users' ids are for nobody else
+    lines = noisy("history", "export", "--config", "noisy.yaml").out.splitlines()
+    results = [json.loads(line) for line in lines]
+    assert {one["status"] for one in results} >= {"ok", "violated"}
+    assert all(one["detail"] for one in results if one["status"] != "ok")
+
+
+def test_a_printed_config_is_all_of_standard_output(noisy):
+    text = noisy("init", "log.parquet", "--output", "-").out
+    assert "noise" not in text
+    assert "recommenders:" in text
+
+
+def test_the_daemon_says_on_standard_output_where_it_is_and_nothing_else(noisy, world):
+    daemon = subprocess.Popen(
+        [sys.executable, "-m", "monitor", "run", "--config", "noisy.yaml"],
+        cwd=world, env=clean_environment(PYTHONPATH=noisy.path), text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        said = [daemon.stdout.readline(), daemon.stdout.readline()]
+        daemon.send_signal(signal.SIGTERM)
+        rest, err = daemon.communicate(timeout=60)
+    finally:
+        daemon.kill()
+    assert said[0].startswith("status page  http://127.0.0.1:")
+    assert said[1].startswith("metrics      http://127.0.0.1:")
+    assert rest == ""
+    assert "noise of a child" in err
+
+
+def test_a_closed_standard_error_stops_no_result(world):
+    command = f"{sys.executable} -m monitor validate --config ok.yaml 2>&-"
+    done = subprocess.run(
+        command, shell=True, cwd=world, env=clean_environment(), capture_output=True, check=False, timeout=60
+    )
+    assert (done.returncode, b"good" in done.stdout) == (0, True)

@@ -1,0 +1,71 @@
+"""A terminal sets how wide a table is; a pipe, a file or a CI log gets every name whole."""
+
+from __future__ import annotations
+
+import io
+from datetime import timedelta
+
+import pytest
+from rich.console import Console
+
+from monitor.metrics.feature_specs import FEATURE_DISTANCE, FEATURE_LABEL
+from monitor.report.diagnosis import print_diagnosis
+from monitor.report.judged import Judged, span_summary
+from monitor.report.table import print_table
+from monitor.results import Result, Status, Window
+from tests.service import pictures
+
+LONG = "shown_items_that_the_catalog_has_not_known_for_a_week"
+
+
+def printed(show, judged, *, terminal):
+    out = io.StringIO()
+    show(judged, Console(file=out, width=80, force_terminal=terminal, color_system=None))
+    return out.getvalue().splitlines()
+
+
+def test_a_name_is_whole_and_on_the_line_of_its_numbers_in_a_pipe():
+    rule = pictures.rule(LONG, value=0.25, samples=1200, violations=300)
+    judged = [Judged("shop", "rules", pictures.LAST, rule)]
+    (line,) = [one for one in printed(print_table, judged, terminal=False) if LONG in one]
+    assert line.split()[-1] == "1,200"
+    on_terminal = printed(print_table, judged, terminal=True)
+    assert max(map(len, on_terminal)) <= 80
+    assert any(LONG in one for one in on_terminal)  # below the line of its numbers
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_the_name_of_a_feature_is_whole(terminal):
+    names = (LONG, "age")
+    distances = [
+        Result(
+            metric=FEATURE_DISTANCE.name, definition="1", status=Status.OK, value=0.5,
+            labels={"model": "m", FEATURE_LABEL: name, "by": "psi"},
+        )
+        for name in names
+    ]  # fmt: skip
+    judged = [Judged("shop", "models", pictures.LAST, one) for one in distances]
+    lines = printed(print_diagnosis, judged, terminal=terminal)
+    first, second = (next(one for one in lines if name in one) for name in names)
+    assert first.index("0.5") == second.index("0.5")
+
+
+def test_a_span_is_summed_up_by_verdict_and_by_what_was_violated():
+    hours = [
+        Window(pictures.LAST.start + timedelta(hours=n), pictures.LAST.end + timedelta(hours=n))
+        for n in range(3)
+    ]
+    broken = pictures.rule("blacklist", status=Status.VIOLATED, detail="x")
+    judged = [
+        Judged("shop", "rules", hours[0], broken),
+        Judged("shop", "rules", hours[1], broken),
+        Judged("shop", "exposure", hours[1], pictures.metric("coverage", "pv", status=Status.VIOLATED)),
+        Judged("shop", "rules", hours[2], pictures.rule("other", status=Status.ERROR, detail="x")),
+    ]
+    verdicts = [{Status.VIOLATED, Status.OK}, {Status.LATE, Status.VIOLATED}, {Status.ERROR}, {Status.OK}]
+    assert list(span_summary(verdicts, judged)) == [
+        "windows: 1 ok, 2 violated, 1 error",
+        "violated: rule blacklist (hard) in 2 windows",
+        "violated: coverage by=pv in 1 window",
+        "error: rule other (hard) in 1 window",
+    ]

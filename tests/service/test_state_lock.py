@@ -1,0 +1,79 @@
+"""Only one process writes a state folder; a crash gives it free."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from monitor.service.state_lock import LOCK_FILE, StateInUseError, StateLock
+from tests.processes import ROOT, Monitor, Running, exposures, land, monitor
+
+LOG = {"recommenders": [{"name": "shop", "logs": {"exposures": {"path": "logs/*.parquet"}}, "window": "1m"}]}
+
+
+def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "monitor", *arguments], cwd=folder, capture_output=True, text=True, timeout=90,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+
+
+def test_a_folder_is_held_until_it_is_released(tmp_path: Path) -> None:
+    state = tmp_path / "new" / "state"
+    with StateLock(state):
+        with pytest.raises(StateInUseError, match=rf"in use by another monitor \(process {os.getpid()} on "):
+            StateLock(state)
+        assert (state / LOCK_FILE).stat().st_mode & 0o777 == 0o600
+    StateLock(state).release()
+
+
+def test_the_file_of_a_process_that_is_gone_holds_nothing(tmp_path: Path) -> None:
+    (tmp_path / LOCK_FILE).write_text(
+        "process 1 on elsewhere, and a longer text than the next holder's\n" * 9
+    )
+    with StateLock(tmp_path):
+        assert (tmp_path / LOCK_FILE).read_text().startswith(f"process {os.getpid()} on ")
+        assert (tmp_path / LOCK_FILE).read_text().count("\n") == 1
+
+
+@pytest.mark.parametrize("config", ["config.yaml", "other.yaml"])
+def test_a_second_daemon_and_a_backfill_are_refused_and_a_check_is_not(tmp_path: Path, config: str) -> None:
+    at = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=5)
+    (tmp_path / "logs").mkdir()
+    land(tmp_path / "logs" / "1.parquet", exposures(at, 50))
+    with monitor(tmp_path, LOG) as first:
+        assert first.running is not None
+        port = Monitor(tmp_path, LOG).port
+        (tmp_path / "other.yaml").write_text(first.path.read_text().replace(str(first.port), str(port)))
+        span = [
+            "--from",
+            f"{at:%Y-%m-%dT%H:%M:%SZ}",
+            "--to",
+            f"{at + timedelta(minutes=1):%Y-%m-%dT%H:%M:%SZ}",
+        ]
+        for arguments in (["run", "-c", config], ["backfill", "-c", config, *span]):
+            refused = command(tmp_path, *arguments)
+            assert refused.returncode == 2, refused
+            assert f"process {first.running.process.pid} on " in refused.stderr
+            assert "Stop that one first, or give this one a folder of its own" in refused.stderr
+            assert "Traceback" not in refused.stderr
+        assert command(tmp_path, "check", "-c", config, *span).returncode in (0, 3)  # 3: the window is late
+        assert first.page("/-/healthy")
+
+
+def test_a_daemon_that_was_killed_leaves_the_folder_free(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    with monitor(tmp_path, LOG) as one:
+        killed: Running | None = one.running
+        assert killed is not None
+        killed.process.send_signal(signal.SIGKILL)
+        assert killed.process.wait(10) == -signal.SIGKILL
+        one.start()
+        assert one.running is not None
+        assert f"process {one.running.process.pid} on " in (tmp_path / "state" / LOCK_FILE).read_text()
