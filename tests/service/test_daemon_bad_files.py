@@ -19,7 +19,7 @@ def bomb(path: Path) -> None:
     """A header and 4 GiB of empty lines, in 18 MB; without the header the first line would be refused at once."""
     packer, lines = zlib.compressobj(1, wbits=31), b"\n" * (1 << 20)
     with path.open("wb") as file:
-        file.write(packer.compress(b"ts,request_id,user_id,item_id,rank,score\n"))
+        file.write(packer.compress(b"ts,request_id,user_id,item_id,position\n"))
         for _ in range(4096):
             file.write(packer.compress(lines))
         file.write(packer.flush())
