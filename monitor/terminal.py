@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import traceback
@@ -22,6 +23,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
+from monitor.redaction import redact
 from monitor.report.numbers import harmless
 
 OK, VIOLATED, USAGE, NOT_JUDGED, INTERRUPTED = 0, 1, 2, 3, 130
@@ -38,11 +40,21 @@ def results() -> TextIO:
     return _claimed[-1] if _claimed else sys.stdout
 
 
+class _Redacted(logging.Formatter):
+    """The message and its traceback, without the secrets of the config."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redact(super().format(record))
+
+
 def claim_output() -> None:
     """Keep standard output for results: what a library or a child process prints goes to standard error.
 
     Great Expectations prints some of its warnings, and a program that reads our JSON must not find them.
+    Log records of a command that sets up no logging go to standard error as well, without secrets.
     """
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(_Redacted())
     if _claimed or sys.stdout is None or sys.stderr is None:  # closed by the caller
         return
     sys.stdout.flush()
@@ -96,17 +108,17 @@ def printing() -> Iterator[None]:
 
 def say(text: str) -> None:
     """A line for people on standard output, never wrapped."""
-    out.print(escape(harmless(text)), soft_wrap=True)
+    out.print(escape(harmless(redact(text))), soft_wrap=True)
 
 
 def note(text: str) -> None:
     """A line for people on standard error."""
-    errors.print(escape(harmless(text)))
+    errors.print(escape(harmless(redact(text))))
 
 
 def fail(message: str, code: int = USAGE) -> NoReturn:
     """End the command with a sentence."""
-    errors.print(f"[bold red]error:[/] {escape(harmless(message))}")
+    errors.print(f"[bold red]error:[/] {escape(harmless(redact(message)))}")
     sys.exit(code)
 
 
@@ -163,11 +175,11 @@ def guarded() -> Iterator[None]:
         sys.exit(INTERRUPTED)
     except Exception as exc:
         if os.environ.get(DEBUG_VARIABLE):
-            traceback.print_exc()
+            errors.print(escape(redact(traceback.format_exc())))
         message = _sentence(exc)
         if message is not None:
             fail(message)
-        what = " ".join(f"{type(exc).__name__}: {exc}".split())[:300]
+        what = " ".join(redact(f"{type(exc).__name__}: {exc}").split())[:300]
         fail(f"{what}\nThis should not happen; {DEBUG_VARIABLE}=1 shows where it did.", NOT_JUDGED)
 
 

@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from monitor.diagnosis.diagnose import Scorer
+from monitor.redaction import redact
 
 _PYTHONS_OWN: Final = ("stdlib", "platstdlib", "scripts")
 _PACKAGES: Final = ("site-packages", "dist-packages")
@@ -44,7 +45,7 @@ def load_scorer(name: str) -> Scorer:
         absent = exc.name if isinstance(exc, ModuleNotFoundError) else None
         if absent is not None and f"{module}.".startswith(f"{absent}."):
             raise ScorerError(f"there is no module {absent}; {_looked_up()}") from exc
-        raise ScorerError(f"{module} cannot be imported: {type(exc).__name__}: {exc}") from exc
+        raise ScorerError(redact(f"{module} cannot be imported: {type(exc).__name__}: {exc}")) from exc
     if not hasattr(imported, function):
         raise ScorerError(f"{module} has no function {function!r}{_file_of(imported)}")
     found = getattr(imported, function)
@@ -56,7 +57,7 @@ def load_scorer(name: str) -> Scorer:
         try:
             scores = np.asarray(found(frame), np.float64)
         except Exception as exc:  # the user's own code
-            raise ScorerError(f"{name} failed: {type(exc).__name__}: {exc}") from exc
+            raise ScorerError(redact(f"{name} failed: {type(exc).__name__}: {exc}")) from exc
         if scores.shape != (len(frame),):
             raise ScorerError(f"{name} gave {scores.shape} scores for {len(frame)} rows")
         if unknown := int(np.isnan(scores).sum()):

@@ -18,6 +18,7 @@ from monitor.config.explain import explain, places_of
 from monitor.config.fill import Filler
 from monitor.config.models import Config
 from monitor.config.problems import ConfigError, Problem, is_within, show_place
+from monitor.config.secrets import keep_secrets
 from monitor.history.settings import parse_url
 from monitor.logs.settings import LogSettings
 from monitor.yaml_text import YamlProblem, read_yaml
@@ -72,6 +73,7 @@ def _load(path: Path, environment: Mapping[str, str]) -> tuple[Config, Filler]:
 
         found = senseless_parts(values, [Mistake(*one) for one in mistakes], path.parent.absolute())
         raise ConfigError(path, dict.fromkeys([*problems, *_hidden(found, filler)]))
+    keep_secrets(config, filler)
     return _absolute(config, path.parent.absolute()), filler
 
 

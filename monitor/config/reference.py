@@ -25,8 +25,13 @@ config for a log. `recsys-monitor validate --config FILE` reports every mistake 
 - Durations are `90s`, `5m`, `1h`, `7d`, `2w`, or sums such as `1h30m`.
 - Values may use the environment, `${NAME}` or `${NAME:-default}`, and secret files, `${file:path}`; keys may
   not. A variable that is not set is a mistake. The text that is filled in is always a plain value, never
-  YAML. Messages about the config never show it. Messages about a log show the names of its files, so write
-  credentials into `storage_options`, not into a path. Write `$${` for a plain `${`.
+  YAML. Write `$${` for a plain `${`.
+- No message shows a secret of 8 characters or more: what is in `storage_options` (except endpoints and
+  regions), the password of `history.url`, a value from a secret file, or from a variable whose name contains
+  `SECRET`, `TOKEN`, `PASSWORD`, `CREDENTIAL`, `PRIVATE` or the word `KEY`. Messages show `${NAME}` or `***`.
+- Problems of the config show no value from the environment. Messages at run time show paths, names and
+  addresses, because somebody must find the broken file. So write credentials into `storage_options`, not into
+  a path. See [decision 0031](decisions/0031-secrets-in-messages.md).
 - YAML's anchors and merge keys (`<<: *base`) save repetition between recommenders.
 """
 

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from monitor.redaction import redact
+
 MAX_LENGTH = 300
 
 
@@ -34,7 +36,7 @@ def shorten(message: str) -> str:
     >>> shorten('(_duckdb.BinderException) Binder Error: no such column "x"\\n\\n[SQL: SELECT 1]')
     'Binder Error: no such column "x"'
     """
-    text = re.split(r"\n\s*\[SQL|\[SQL:|Traceback|\(Background on this error|\nLINE \d+:", message)[0]
+    text = re.split(r"\n\s*\[SQL|\[SQL:|Traceback|\(Background on this error|\nLINE \d+:", redact(message))[0]
     text = re.sub(r"^\s*An SQL execution Exception occurred[.:]\s*(\w+: \")?", "", text)
     text = re.sub(r"^\s*\(\w*duckdb\.\w+\)\s*", "", text)
     text = " ".join(text.split())

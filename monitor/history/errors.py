@@ -10,6 +10,8 @@ from typing import Final
 from sqlalchemy import URL
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
+from monitor.redaction import redact
+
 
 class Fault(StrEnum):
     """Why the store could not do its work; few values, so they can be counted by label."""
@@ -102,4 +104,4 @@ def _detail(error: SQLAlchemyError, url: URL) -> str:
     for secret in secrets:
         if secret:
             text = text.replace(str(secret), "***")
-    return " ".join(text.split())[:_DETAIL_LENGTH]
+    return " ".join(redact(text).split())[:_DETAIL_LENGTH]

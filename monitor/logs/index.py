@@ -20,6 +20,7 @@ from monitor.logs.limits import MOST_WINDOWS, BeyondLimit, check_rows, check_siz
 from monitor.logs.mapping import column_problems
 from monitor.logs.reading import Shape, id_types, read, sniff
 from monitor.logs.settings import LogSettings
+from monitor.redaction import redact
 from monitor.results import Window
 
 _SCAN = "scan_file"
@@ -150,7 +151,7 @@ def readable(exc: BaseException) -> str:
     >>> readable(ValueError("cannot  read\\n\\nPossible fixes: many"))
     'cannot read'
     """
-    text = str(exc).split("Possible ")[0].split("\n\n  file")[0].split("\nLINE ")[0]
+    text = redact(str(exc)).split("Possible ")[0].split("\n\n  file")[0].split("\nLINE ")[0]
     text = " ".join(text.split())
     return (text[:_REASON_LENGTH] + "...") if len(text) > _REASON_LENGTH else text or type(exc).__name__
 

@@ -22,6 +22,7 @@ from fsspec.utils import glob_translate
 
 from monitor.logs.files import LogFile, filesystem
 from monitor.logs.settings import LogSettings
+from monitor.redaction import redact
 
 _WILDCARD = re.compile(r"[*?\[]")
 _ANY_DEPTH: Final = "**"
@@ -256,7 +257,8 @@ def _list_remote(settings: LogSettings, pattern: str, found: Listing) -> None:
                 file = LogFile(fs.unstrip_protocol(name), size, _modified(fs, name, info))
                 found.files[file.path] = file
     except Exception as exc:
-        raise LogListingError(f"{pattern}: cannot be listed: {exc}") from exc
+        why = redact(str(exc)) or type(exc).__name__
+        raise LogListingError(f"{pattern}: cannot be listed: {why}") from exc
 
 
 def _modified(fs: fsspec.AbstractFileSystem, name: str, info: Mapping[str, Any]) -> datetime:

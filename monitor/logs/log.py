@@ -19,6 +19,7 @@ from monitor.logs.losses import GONE, Loss, described, fallen, replaced, rotated
 from monitor.logs.pace import allowed_silence
 from monitor.logs.reading import open_filesystems
 from monitor.logs.settings import LogSettings, TimeSettings
+from monitor.redaction import redact
 from monitor.results import Window
 
 Progress = Callable[[str], None]
@@ -103,8 +104,9 @@ class Log:
             open_filesystems(engine, self.settings)
             listing = list_log(self.settings)
         except (LogListingError, OSError, ImportError, ValueError) as exc:
-            self.error = f"{self.name}: {exc}"
-            unlisted, self.unlisted = self.unlisted, (Unlisted(", ".join(self.settings.paths), str(exc)),)
+            why = redact(str(exc))
+            self.error = f"{self.name}: {why}"
+            unlisted, self.unlisted = self.unlisted, (Unlisted(", ".join(self.settings.paths), why),)
             return Scan(error=self.error, differs=unlisted != self.unlisted)
         self.error = None
         files = {path: self._stamped(file, now) for path, file in listing.files.items()}

@@ -22,6 +22,7 @@ from monitor.logs.columns import CATALOG, LOGS, SAMPLES, SPLITS, USERS
 from monitor.logs.paths import parse, problem
 from monitor.settings import Duration, Settings, parse_duration
 
+_QUERY = re.compile(r"\?[\w.-]+=")  # `?` alone is a glob's
 _CREDENTIAL = re.compile(r"key|secret|token|password", re.IGNORECASE)
 
 
@@ -99,7 +100,7 @@ class LogSettings(Settings):
         "stalled; auto learns it from the times at which files arrived",
     )
     storage_options: Secret[Annotated[dict[str, Any], AfterValidator(_credentials_are_text)]] = Field(
-        Secret({}), description="passed to fsspec: key, secret, endpoint_url, ...; never shown"
+        Secret({}), description="passed to fsspec: key, secret, endpoint_url, ...; secrets are never shown"
     )
 
     @field_validator("timezone")
@@ -117,6 +118,8 @@ class LogSettings(Settings):
             raise ValueError("must name at least one file or glob, and none may be empty")
         if any("://" in one and urlsplit(one).password is not None for one in paths):
             raise ValueError("a password in a path would be shown in messages; put it into storage_options")
+        if any("://" in one and _QUERY.search(one) for one in paths):
+            raise ValueError("a query in a URL may hold a token; put credentials into storage_options")
         return value
 
     @property

@@ -16,6 +16,7 @@ from monitor.metrics.plans import Rows
 from monitor.metrics.settings import MetricSettings
 from monitor.metrics.shared import Shared
 from monitor.metrics.similarity import similarity_of
+from monitor.redaction import redact
 from monitor.results import Result, Status
 
 _LONGEST_MESSAGE = 300
@@ -127,6 +128,6 @@ def explain(error: Exception) -> str:
     >>> explain(ValueError("no column x\\nLINE 1: ..."))
     'ValueError: no column x'
     """
-    first = next(iter(str(error).splitlines()), "")
+    first = next(iter(redact(str(error)).splitlines()), "")
     printable = "".join(c if c.isprintable() else " " for c in first)
     return f"{type(error).__name__}: {printable}"[:_LONGEST_MESSAGE].removesuffix(": ")

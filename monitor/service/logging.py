@@ -13,11 +13,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, TextIO
 
+from monitor.redaction import redact
 from monitor.report.numbers import harmless
 
 _MOST_EQUAL: Final = 20
 _BURST_SECONDS: Final = 60.0
-_LIBRARIES = ("apscheduler", "great_expectations", "alembic", "uvicorn.access", "botocore", "s3fs", "fsspec")
+_LIBRARIES = (
+    "apscheduler", "great_expectations", "alembic", "uvicorn.access",
+    "botocore", "aiobotocore", "s3fs", "fsspec",
+)  # fmt: skip
 
 
 class JsonFormatter(logging.Formatter):
@@ -28,10 +32,10 @@ class JsonFormatter(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": redact(record.getMessage()),
         }
         if record.exc_info:
-            content["traceback"] = self.formatException(record.exc_info)
+            content["traceback"] = redact(self.formatException(record.exc_info))
         return json.dumps(content, ensure_ascii=True)
 
 
@@ -40,9 +44,9 @@ class PlainFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         at = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        message = harmless(record.getMessage().replace("\n", "\\n").replace("\r", "\\r"))
+        message = harmless(redact(record.getMessage()).replace("\n", "\\n").replace("\r", "\\r"))
         text = f"{at} {record.levelname:<7} {message}"
-        return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
+        return f"{text}\n{redact(self.formatException(record.exc_info))}" if record.exc_info else text
 
 
 @dataclass(slots=True)

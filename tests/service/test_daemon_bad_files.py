@@ -16,7 +16,7 @@ from tests.service.test_daemon import MINUTE, recommender, this_minute
 
 
 def bomb(path: Path) -> None:
-    """A header and 4 GiB of empty lines, in 18 MB; without the header the first line would be refused at once."""
+    """A header and 4 GiB of empty lines, in 18 MB; without the header its first line would be refused."""
     packer, lines = zlib.compressobj(1, wbits=31), b"\n" * (1 << 20)
     with path.open("wb") as file:
         file.write(packer.compress(b"ts,request_id,user_id,item_id,position\n"))

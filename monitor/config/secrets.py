@@ -1,0 +1,77 @@
+"""Which values of a config are secrets, and what messages show in their place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import unquote
+
+from monitor.config.fill import Filler
+from monitor.config.models import Config
+from monitor.config.problems import Place
+from monitor.history.settings import parse_url
+from monitor.redaction import keep_secret
+
+HIDDEN = "***"
+_SECRET_NAME = re.compile(r"(?i)secret|passw|token|credential|private|(?<![a-z])(key|pwd|sas|auth)(?![a-z])")
+"""A variable or setting of such a name holds a secret; `(key)` only as a word: PARTITIONKEY is none."""
+_PLAIN_NAME = re.compile(r"(?i)endpoint(_url)?|region(_name)?")
+
+
+def keep_secrets(config: Config, filler: Filler) -> None:
+    """Let no message of this process show a secret of the config.
+
+    Secrets are: every text in `storage_options` but endpoints and regions, which somebody on call must see;
+    the password and the options of `history.url`; the engine's options whose names say so; and, wherever it
+    stands, what came from a secret file or from a variable whose name says so. A message shows the reference
+    that a secret came from, or `***`.
+    """
+    references: dict[str, str] = {}
+    for place, pairs in filler.secrets.items():
+        for reference, filled in pairs:
+            references.setdefault(unquote(filled), reference)  # a password in a URL is written with %
+            is_named = reference.startswith("${file:") or _SECRET_NAME.search(reference) is not None
+            if (
+                is_named
+                or _holds_password(config, place, filled)
+                or ("storage_options" in place and not _is_plain(place[-1]))
+            ):
+                keep_secret(filled, reference)
+    for value in _secrets(config):
+        keep_secret(value, references.get(value, HIDDEN))
+
+
+def _secrets(config: Config) -> Iterator[str]:
+    if config.history.url is not None:
+        url = parse_url(config.history.url.get_secret_value())
+        yield from _texts([url.password, *url.query.values()])
+    yield from (value for name, value in config.engine.options.items() if _SECRET_NAME.search(name))
+    for recommender in config.recommenders:
+        for log in recommender.logs.named().values():
+            yield from _texts(log.storage_options.get_secret_value())
+
+
+def _holds_password(config: Config, place: Place, filled: str) -> bool:
+    """Whether this part of `history.url`, or all of it, holds the password."""
+    if place != ("history", "url") or config.history.url is None:
+        return False
+    password = parse_url(config.history.url.get_secret_value()).password
+    return password is not None and str(password) in unquote(filled)
+
+
+def _is_plain(name: object) -> bool:
+    return isinstance(name, str) and _PLAIN_NAME.fullmatch(name) is not None
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in a value, however deep, but those of settings that are no secrets."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, one in value.items():
+            if not _is_plain(name):
+                yield from _texts(one)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _texts(one)
