@@ -286,7 +286,9 @@ def holds_labels(column: Column) -> bool:
 
 def looks_like_id(column: Column) -> bool:
     """Whether the values can be ids."""
-    if column.is_time or column.distinct < 2 or column.dtype in ("boolean", "date") or holds_labels(column):
+    if column.is_time or column.other_dates > 0.5 or column.dtype in ("boolean", "date"):
+        return False
+    if column.distinct < 2 or holds_labels(column):
         return False
     return column.numbers < 0.5 or column.whole == 1
 

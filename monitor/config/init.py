@@ -242,11 +242,14 @@ def _missing(found: Profile, missing: Sequence[str], acted: Neighbour | None) ->
             if holds_labels(one)
         ]
     if c.TS in missing:
+        form = "write them as 2026-01-31T10:00:00Z or as a count since 1970"
+        unread = [one for one in found.usable if not one.is_time]
         sentences += [
-            f"the name {one.name!r} suggests a time, but its values cannot be read as times; write them as "
-            "2026-01-31T10:00:00Z or as a count since 1970"
-            for one in found.usable
-            if likeness(one.name, c.TS) > 0 and not one.is_time
+            f"the name {one.name!r} suggests a time, but its values cannot be read as times; {form}"
+            if likeness(one.name, c.TS) > 0
+            else f"{one.name!r} holds times in a form that is not read; {form}"
+            for one in unread
+            if one.other_dates > 0.5 or likeness(one.name, c.TS) > 0
         ]
     if what := _something_else(found, missing):
         sentences.append(what)

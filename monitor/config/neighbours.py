@@ -140,10 +140,10 @@ def _with(
         missing = one.missing(log)
         if missing:
             why = f"has no column for {', '.join(missing)}"
-            why = f"not used: it looks like {log}, but {why}"
+            why = f"it looks like {log}, but {why}"
             return replace(found, notes=(*found.notes, f"{paths[0]}: {why}"))
         if not _joins(joins, mine, theirs, log):
-            why = f"not used: it looks like {log}, but shares no id with the exposures"
+            why = f"it looks like {log}, but shares no id with the exposures"
             return replace(found, notes=(*found.notes, f"{paths[0]}: {why}"))
     return replace(found, guesses=dict(mine.guesses), beside={**found.beside, log: one})
 

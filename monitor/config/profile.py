@@ -31,6 +31,8 @@ SAMPLE_FILES = 4
 TABLE = "sample"
 _OFFSET = r":\d{2}(\.\d+)?\s*(Z|z|[+-]\d{2}(:?\d{2})?)$"
 _DATE = r"^\s*\d{4}[-/]\d{1,2}[-/]\d{1,2}"
+# A day and a time that are not read: the day or the month first, or digits without a mark between them.
+_OTHER_DATE = r"^\s*(\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})[,\sT]+\d{1,2}[:h.]\d{2}|(19|20)\d{6}[\sT_-]+[0-2]\d[0-5]\d{3}\s*$)"
 _BRACKETS = r"(?s)^\s*\[.*\]\s*$"
 # A text that lists values: what stands between two of them, and how such a text looks.
 _LISTS = (
@@ -70,6 +72,7 @@ class Column:
     lowest: float | None = None
     highest: float | None = None
     decimal_commas: float = 0.0  # the share of numbers that are written as 0,5
+    other_dates: float = 0.0  # the share of times that are written in a form that is not read
     labelled: float = 0.0  # the share of texts that end in a label, as N123-0
     separator: str | None = None  # of lists that are written as one text
     readable: bool = True
@@ -296,7 +299,9 @@ def _separator(rows: ir.Table, name: str) -> str | None:
         bracketed=bracketed.sum(),
         with_comma=(bracketed & text.contains(",")).sum(),
         with_space=(bracketed & text.re_search(r"\S\s+\S") & ~text.contains(",")).sum(),
-        other=(text.re_search(_DATE) | text.re_search(_DECIMAL_COMMA)).sum(),
+        other=(
+            text.re_search(_DATE) | text.re_search(_OTHER_DATE) | text.re_search(_DECIMAL_COMMA)
+        ).sum(),
         **{f"list_{number}": count for number, count in enumerate(counts.values())},
     ).execute().fillna(0).iloc[0].to_dict()  # fmt: skip
     half = found["present"] / 2
@@ -412,6 +417,7 @@ def _measure(values: ir.Table, name: str, dtype: str, lists: bool) -> Column:
         times=moments.sum(),
         offsets=text.re_search(_OFFSET).sum(),
         decimal_commas=text.re_search(_DECIMAL_COMMA).sum(),
+        other_dates=text.re_search(_OTHER_DATE).sum(),
         labelled=text.re_search(_LABELLED).sum(),
         lowest=number.min(),
         highest=number.max(),
@@ -429,6 +435,7 @@ def _measure(values: ir.Table, name: str, dtype: str, lists: bool) -> Column:
         whole=_share(one["whole"], present),
         times=_share(one["times"], present),
         decimal_commas=_share(one["decimal_commas"], present),
+        other_dates=_share(one["other_dates"], present),
         labelled=_share(one["labelled"], present),
         offsets=1.0 if has_offset else _share(one["offsets"], present),
         lowest=float(one["lowest"]) if one["numbers"] else None,

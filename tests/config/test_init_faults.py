@@ -128,7 +128,8 @@ def test_a_file_beside_the_log_without_a_common_id_is_not_taken_and_said(init, t
     pd.DataFrame({"item_id": [f"z{n}" for n in range(90)]}).to_csv(tmp_path / "items.csv", index=False)
     settings, _, written = init(tmp_path / "exposures.csv")
     assert settings.logs.catalog is None
-    assert any("items.csv" in one and "shares no id with the exposures" in one for one in written.notes)
+    told = "it looks like catalog, but shares no id with the exposures"
+    assert list(written.notes) == [f"not used: {tmp_path / 'items.csv'}: {told}"]
 
 
 def test_a_user_column_that_is_empty_in_some_rows_says_in_how_many(init, tmp_path):
@@ -230,3 +231,16 @@ def test_events_beside_impressions_are_left_out_of_the_exposures(init, tmp_path)
     assert settings.logs.exposures.only == {"event": "impression"}
     assert judged == 300
     assert list(settings.metrics.events) == ["buy"]
+
+
+@pytest.mark.parametrize(
+    "form", ["%d/%m/%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%m/%d/%Y, %H:%M:%S", "%d-%m-%y %Hh%M", "%Y%m%d %H%M%S"]
+)
+def test_a_time_in_another_form_under_any_name_is_named_and_no_list_of_items(tmp_path, form):
+    rows = frame(40).rename(columns={"ts": "horodatage", "item_id": "id_produit"})
+    rows["horodatage"] = rows["horodatage"].dt.strftime(form)
+    rows.to_csv(tmp_path / "log.csv", index=False)
+    written = write_config([str(tmp_path / "log.csv")], tmp_path)
+    assert written.missing[0].startswith("'horodatage' holds times in a form that is not read; write them as")
+    assert ": horodatage" not in written.text
+    assert "list_separator" not in written.text
