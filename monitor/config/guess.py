@@ -117,6 +117,8 @@ def _can_be(log: str, role: str, column: Column, profile: Profile) -> bool:
     if role == c.ITEM_ID and holds_labels(column):
         return False
     if kind == "id":
+        if column.json > 0.5:
+            return False
         fraction = column.dtype.startswith(("float", "decimal")) and column.whole < 1
         return not column.is_time and not fraction and column.dtype not in ("boolean", "date")
     return column.numbers >= 0.95 if kind == "number" else True
@@ -286,7 +288,7 @@ def holds_labels(column: Column) -> bool:
 
 def looks_like_id(column: Column) -> bool:
     """Whether the values can be ids."""
-    if column.is_time or column.other_dates > 0.5 or column.dtype in ("boolean", "date"):
+    if column.is_time or max(column.other_dates, column.json) > 0.5 or column.dtype in ("boolean", "date"):
         return False
     if column.distinct < 2 or holds_labels(column):
         return False

@@ -251,6 +251,13 @@ def _missing(found: Profile, missing: Sequence[str], acted: Neighbour | None) ->
             for one in unread
             if one.other_dates > 0.5 or likeness(one.name, c.TS) > 0
         ]
+    if missing:
+        sentences += [
+            f"{one.name!r} holds JSON texts, which are not read; write them as nested JSON lines or Parquet, "
+            "or their values in columns of their own"
+            for one in found.usable
+            if one.json > 0.5
+        ]
     if what := _something_else(found, missing):
         sentences.append(what)
     sentences += [f"no column was found that says {_WITHOUT[role]} ({role})" for role in missing]

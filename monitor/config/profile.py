@@ -32,7 +32,10 @@ TABLE = "sample"
 _OFFSET = r":\d{2}(\.\d+)?\s*(Z|z|[+-]\d{2}(:?\d{2})?)$"
 _DATE = r"^\s*\d{4}[-/]\d{1,2}[-/]\d{1,2}"
 # A day and a time that are not read: the day or the month first, or digits without a mark between them.
-_OTHER_DATE = r"^\s*(\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})[,\sT]+\d{1,2}[:h.]\d{2}|(19|20)\d{6}[\sT_-]+[0-2]\d[0-5]\d{3}\s*$)"
+_DAY_FIRST = r"\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})[,\sT]+\d{1,2}[:h.]\d{2}"
+_DIGITS = r"(19|20)\d{6}[\sT_-]+[0-2]\d[0-5]\d{3}\s*$"
+_OTHER_DATE = rf"^\s*({_DAY_FIRST}|{_DIGITS})"
+_JSON = r"(?s)^\s*(\[\s*)?\{.*\}(\s*\])?\s*$"
 _BRACKETS = r"(?s)^\s*\[.*\]\s*$"
 # A text that lists values: what stands between two of them, and how such a text looks.
 _LISTS = (
@@ -73,6 +76,7 @@ class Column:
     highest: float | None = None
     decimal_commas: float = 0.0  # the share of numbers that are written as 0,5
     other_dates: float = 0.0  # the share of times that are written in a form that is not read
+    json: float = 0.0  # the share of texts that are JSON records, or lists of them
     labelled: float = 0.0  # the share of texts that end in a label, as N123-0
     separator: str | None = None  # of lists that are written as one text
     readable: bool = True
@@ -292,6 +296,7 @@ def _separator(rows: ir.Table, name: str) -> str | None:
     if not column.type().is_string() or not _may_hold_lists(name):
         return None
     text = column.nullif("")
+    others = (_DATE, _OTHER_DATE, _DECIMAL_COMMA, _JSON)
     bracketed = text.re_search(_BRACKETS)
     counts: dict[str, ir.Value] = {sep: text.re_search(look).sum() for sep, look in _LISTS}
     found = rows.aggregate(
@@ -299,9 +304,7 @@ def _separator(rows: ir.Table, name: str) -> str | None:
         bracketed=bracketed.sum(),
         with_comma=(bracketed & text.contains(",")).sum(),
         with_space=(bracketed & text.re_search(r"\S\s+\S") & ~text.contains(",")).sum(),
-        other=(
-            text.re_search(_DATE) | text.re_search(_OTHER_DATE) | text.re_search(_DECIMAL_COMMA)
-        ).sum(),
+        other=ibis.or_(*(text.re_search(look) for look in others)).sum(),
         **{f"list_{number}": count for number, count in enumerate(counts.values())},
     ).execute().fillna(0).iloc[0].to_dict()  # fmt: skip
     half = found["present"] / 2
@@ -418,6 +421,7 @@ def _measure(values: ir.Table, name: str, dtype: str, lists: bool) -> Column:
         offsets=text.re_search(_OFFSET).sum(),
         decimal_commas=text.re_search(_DECIMAL_COMMA).sum(),
         other_dates=text.re_search(_OTHER_DATE).sum(),
+        json=text.re_search(_JSON).sum(),
         labelled=text.re_search(_LABELLED).sum(),
         lowest=number.min(),
         highest=number.max(),
@@ -436,6 +440,7 @@ def _measure(values: ir.Table, name: str, dtype: str, lists: bool) -> Column:
         times=_share(one["times"], present),
         decimal_commas=_share(one["decimal_commas"], present),
         other_dates=_share(one["other_dates"], present),
+        json=_share(one["json"], present),
         labelled=_share(one["labelled"], present),
         offsets=1.0 if has_offset else _share(one["offsets"], present),
         lowest=float(one["lowest"]) if one["numbers"] else None,

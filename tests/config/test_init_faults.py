@@ -244,3 +244,17 @@ def test_a_time_in_another_form_under_any_name_is_named_and_no_list_of_items(tmp
     assert written.missing[0].startswith("'horodatage' holds times in a form that is not read; write them as")
     assert ": horodatage" not in written.text
     assert "list_separator" not in written.text
+
+
+@pytest.mark.parametrize(
+    ("role", "column"), [("item_id", "items"), ("user_id", "user"), ("request_id", "request")]
+)
+def test_a_column_of_json_texts_is_no_id_and_named(tmp_path, role, column):
+    rows = frame(40).rename(columns={role: column})
+    one = rows[column].map(lambda value: json.dumps({"id": value, "page": 1}))
+    rows[column] = one.map(lambda text: f"[{text}]") if role == "item_id" else one
+    rows.to_csv(tmp_path / "log.csv", index=False)
+    written = write_config([str(tmp_path / "log.csv")], tmp_path)
+    assert written.missing[0].startswith(f"'{column}' holds JSON texts, which are not read; write them as")
+    assert f"{role}: {column}" not in written.text
+    assert f"{role}: TODO" in written.text
