@@ -21,6 +21,7 @@ SCORER = f"""\
 import numpy as np
 
 def score(features):
+    make_noise("at a call")
     return 1 / (1 + np.exp(-sum(weight * features[name] for name, weight in {WEIGHTS!r}.items())))
 
 def wrong(features):
@@ -32,20 +33,39 @@ def unsure(features):
 def broken(features):
     raise RuntimeError("the model is not here")
 """
+NOISE = """\
+import logging, os, sys, warnings
+
+def make_noise(when):
+    if "NOISE" not in os.environ:
+        return
+    logging.basicConfig(stream=sys.stdout, level=logging.INFO)
+    print("noise: printed", when)
+    warnings.warn(f"noise: warned {when}", stacklevel=1)
+    logging.info("noise: logged %s", when)
+    logging.StreamHandler(sys.__stdout__).emit(logging.makeLogRecord({"msg": f"noise: handled {when}"}))
+    os.write(1, f"noise: written {when}\\n".encode())
+    os.system(f"echo noise: echoed {when}")
+
+make_noise("at import")
+"""
+WAYS = ("printed", "warned", "logged", "handled", "written", "echoed")
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     folder = tmp_path_factory.mktemp("world")
     write_world(folder / "samples")
-    (folder / "ranker.py").write_text(SCORER)
+    (folder / "ranker.py").write_text(NOISE + SCORER)
     return folder
 
 
-def diagnose(folder, *arguments: str, models: str = "{}"):
+def diagnose(folder, *arguments: str, models: str = "{}", **environment: str):
     (folder / "shop.yaml").write_text(CONFIG.format(models=models))
     path = f"{ROOT}:{folder}"
-    return run_monitor("diagnose", "--config", "shop.yaml", *arguments, cwd=folder, PYTHONPATH=path)
+    return run_monitor(
+        "diagnose", "--config", "shop.yaml", *arguments, cwd=folder, PYTHONPATH=path, **environment
+    )
 
 
 def causes(ran):
@@ -130,3 +150,20 @@ def test_what_could_not_be_read_of_the_samples_is_said(tmp_path):
     assert "1 file(s) could not be read, such as" in ran.err
     assert "half.parquet" in ran.err
     assert "AUC test less online" in ran.out  # the rest is judged
+
+
+def said_in(text):
+    """All of a table; of JSON everything but the examples, which are any of the rows."""
+    if not text.startswith("["):
+        return text
+    return [{name: said for name, said in one.items() if name != "evidence"} for one in json.loads(text)]
+
+
+@pytest.mark.parametrize("output", ["json", "table"])
+def test_the_results_are_all_of_standard_output_whatever_a_scoring_module_writes(world, output):
+    quiet = diagnose(world, "--format", output, models="{scorer: 'ranker:score'}")
+    noisy = diagnose(world, "--format", output, models="{scorer: 'ranker:score'}", NOISE="1")
+    assert (said_in(noisy.out), noisy.code) == (said_in(quiet.out), quiet.code)
+    assert "noise" not in quiet.err
+    for when in ("at import", "at a call"):
+        assert [way for way in WAYS if f"noise: {way} {when}" not in noisy.err] == []

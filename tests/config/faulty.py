@@ -171,7 +171,7 @@ def all_times_are_later_than_their_file(shop: Shop) -> None:
 
 def the_logs_are_old(shop: Shop) -> None:
     for table in (shop.exposures, shop.feedback):
-        table["ts"] = table["ts"] - pd.Timedelta("30d")
+        table["ts"] = table["ts"] - pd.Timedelta("30D")
 
 
 def the_feedback_is_shifted_by_eight_hours(shop: Shop) -> None:

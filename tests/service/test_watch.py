@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -237,18 +238,18 @@ def test_engines_are_made_anew_after_many_windows(tmp_path):
 def test_a_late_window_counts_as_late_where_nobody_set_a_rule_or_an_objective(
     tmp_path: Path, store: Store, runtime: Runtime
 ) -> None:
-    write_hours(tmp_path, 2)
     shop = watch(tmp_path, store)
     shop.turn(runtime, FIRST)  # from here on it watches
-    for _ in range(10):
-        if not shop.turn(runtime, NOW):
-            break
+    write_hours(tmp_path, 2)
+    for number in range(2):
+        written = (FIRST + (number + 1) * HOUR).timestamp()
+        os.utime(tmp_path / f"logs/{number}.parquet", (written, written))
+    assert shop.turn(runtime, FIRST + 4 * HOUR) is False
     found = {
         dict(labels)["status"]: count
         for (name, labels), count in store.counters().items()
         if name == "recsys_windows_total" and count
     }
-    late = sum(one.status is Status.LATE for one in store.evaluated("shop", "exposure"))
-    assert late >= 1
-    assert found["late"] >= 1
-    assert found.get("ok", 0) <= 1
+    verdicts = [(one.window.start, one.status) for one in store.evaluated("shop", "exposure")]
+    assert verdicts == [(FIRST, Status.OK), (FIRST + HOUR, Status.LATE), (FIRST + 2 * HOUR, Status.LATE)]
+    assert found == {"ok": 1, "late": 2}
