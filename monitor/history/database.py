@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,9 +38,11 @@ class Database:
             self._writer = self._engine.execution_options(**{_WRITE: True})
         else:
             self._reader = self._engine.execution_options(isolation_level="REPEATABLE READ")
+        self._file: tuple[int, int] | None = None  # device and inode of the SQLite file in use
         try:
             with self.writing() as connection:
                 migrate(connection)
+            self._file = _identity(url) if self.is_sqlite else None
         except BaseException:
             self.close()
             raise
@@ -56,6 +59,7 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """One transaction, alone among writers; committed at the end, rolled back on any exception."""
+        self._check_file()
         with translated(self.url), self._writer.begin() as connection:
             if not self.is_sqlite:
                 connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
@@ -64,14 +68,36 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """One transaction that sees one state of the store throughout."""
+        self._check_file()
         with translated(self.url), self._reader.begin() as connection:
             yield connection
+
+    def _check_file(self) -> None:
+        """Raise StoreError if the SQLite file is gone; reconnect if another file has taken its place.
+
+        Open connections would keep writing to the moved or deleted file, and SQLite would create a new one.
+        """
+        if self._file is None:
+            return
+        try:
+            found = _identity(self.url)
+        except OSError as error:
+            message = f"the history store's file was moved or deleted ({shown(self.url)}): {error.strerror}"
+            raise StoreError(message, Fault.UNREACHABLE) from error
+        if found != self._file:
+            self._engine.dispose()
+            self._file = found
 
     def close(self) -> None:
         self._engine.dispose()
 
     def __repr__(self) -> str:
         return f"Database({shown(self.url)!r})"
+
+
+def _identity(url: URL) -> tuple[int, int]:
+    status = os.stat(str(url.database))
+    return status.st_dev, status.st_ino
 
 
 def _make_folder(url: URL) -> None:

@@ -155,6 +155,36 @@ def test_a_place_that_cannot_be_written_is_unreachable(tmp_path: Path) -> None:
         assert caught.value.fault is Fault.UNREACHABLE
 
 
+def test_a_moved_sqlite_file_is_unreachable_until_it_is_back(tmp_path: Path) -> None:
+    path, away = tmp_path / "history.sqlite", tmp_path / "away.sqlite"
+    with Store.open(f"sqlite:///{path}") as store:
+        put(store)
+        path.rename(away)
+        for use in (lambda: put(store, fingerprint="b"), lambda: list(store.results())):
+            with pytest.raises(StoreError, match="file was moved or deleted") as caught:
+                use()
+            assert caught.value.fault is Fault.UNREACHABLE
+        assert not path.exists()
+        away.rename(path)
+        put(store, count=2, fingerprint="b")
+        assert len(list(store.results())) == 2
+
+
+def test_a_sqlite_file_that_takes_the_place_of_another_is_used(tmp_path: Path) -> None:
+    path, backup = tmp_path / "history.sqlite", tmp_path / "backup.sqlite"
+    with Store.open(f"sqlite:///{backup}") as other:
+        put(other, count=3)
+    with Store.open(f"sqlite:///{path}") as store:
+        put(store)
+        for name in ("history.sqlite", "history.sqlite-wal", "history.sqlite-shm"):
+            (tmp_path / name).unlink()
+        backup.rename(path)
+        assert len(list(store.results())) == 3
+        put(store, count=4, fingerprint="b")
+    with Store.open(f"sqlite:///{path}") as store:
+        assert len(list(store.results())) == 4
+
+
 def test_a_locked_sqlite_file_is_an_error_after_the_wait_and_works_again_afterwards(
     tmp_path: Path, dump: Callable[[Store], Any]
 ) -> None:

@@ -74,6 +74,26 @@ def test_a_locked_history_is_waited_for_and_counted_and_nothing_is_lost(shop: Mo
     assert shop.value("recsys_log_files", recommender="shop") == 2
 
 
+def test_a_moved_history_is_waited_for_and_nothing_is_lost(shop: Monitor) -> None:
+    before, state = judged(shop), shop.folder / "state"
+    names = [path.name for path in state.glob("history.sqlite*")]
+    (state / "away").mkdir()
+    for name in names:
+        (state / name).rename(state / "away" / name)
+    next_window(shop.folder)
+    wait_for("several errors", lambda: store_errors(shop, "unreachable") >= 4, 60)
+    code, reason = get(f"{shop.url}/-/ready")
+    assert (code, "was moved or deleted" in reason) == (503, True)
+    down = scrapes(shop, 4)
+    assert down[-1]["recsys_windows_total"] == before
+    assert not (state / "history.sqlite").exists()
+    for name in names:
+        (state / "away" / name).rename(state / name)
+    wait_for("the window", lambda: judged(shop) == before + 1, 60)
+    wait_for("it to be ready again", lambda: get(f"{shop.url}/-/ready")[0] == 200, 60)
+    assert never_falls(down + scrapes(shop, 3))
+
+
 def stored(shop: Monitor, name: str) -> float:
     with closing(sqlite3.connect(shop.folder / "state/history.sqlite")) as history:
         return float(
