@@ -21,9 +21,9 @@ from monitor.logs.columns import EVENT, EXPOSURES, FEEDBACK, TS
 from monitor.logs.engine import DeadlineExceeded, Engine
 from monitor.logs.index import readable
 from monitor.logs.source import Source
-from monitor.metrics.attribution_health import LOST, lost_actions
+from monitor.metrics.attribution_health import ATTRIBUTION, LOST, lost_actions
 from monitor.metrics.business import ratio_sums
-from monitor.metrics.feedback import attributed
+from monitor.metrics.feedback import NOT_SHOWN, UNATTRIBUTED, attributed
 from monitor.metrics.time_shift import FARTHEST, joining_shift, shift_text
 from monitor.metrics.why_lost import why_lost
 from monitor.results import Result, Status, Window
@@ -32,6 +32,7 @@ from monitor.statistics.effects import ratio_within
 MOST_ROWS: Final = 50_000_000
 """So many exposures are read to look for the reason; in larger logs smaller shifts are tried."""
 _TABLE: Final = "exposures_far"
+_MISSED: Final = (NOT_SHOWN, UNATTRIBUTED)
 
 
 def judge_unattributed(
@@ -48,6 +49,9 @@ def judge_unattributed(
     An objective of the team's own on this metric takes its place. A window without actions is not judged, nor
     is one of which nothing could join: the exposures begin too late for it, or are missing altogether.
 
+    Users with many lists have a list at any time. With a wrong time zone their actions then join a list that
+    did not show the item. That is violated too, but only if a time shift makes most of the actions join.
+
     Args:
         results: what was measured of feedback in the window; objectives are judged already.
         settings: of the recommender.
@@ -61,8 +65,10 @@ def judge_unattributed(
             continue
         own = measured.threshold is not None
         verdict = measured if own else _judged(measured, settings, source, tables, window, around)
-        if verdict.status is Status.VIOLATED:
-            why = _reason(settings, engine, source, tables, window)
+        if verdict.status is Status.OK and not own:
+            verdict = _shifted(verdict, results, settings, engine, source, tables, window)
+        elif verdict.status is Status.VIOLATED:
+            why, _ = _reason(settings, engine, source, tables, window)
             verdict = replace(verdict, detail=f"{verdict.detail}; {why}")
         judged[place] = verdict
     return judged
@@ -105,6 +111,38 @@ def _judged(
     return replace(held, status=Status.VIOLATED, detail=detail)
 
 
+def _shifted(
+    verdict: Result,
+    results: Sequence[Result],
+    settings: RecommenderSettings,
+    engine: Engine,
+    source: Source,
+    tables: WindowTables,
+    window: Window,
+) -> Result:
+    """Violated if most actions join no list that showed their item, and would do so after a time shift."""
+    most = settings.metrics.max_unattributed
+    ways = [one for one in results if one.metric == ATTRIBUTION.name and one.value is not None]
+    missed = sum((one.value or 0) * (one.samples or 0) for one in ways if one.labels["by"] in _MISSED)
+    every = sum(one.samples or 0 for one in ways) / len(ATTRIBUTION.by)
+    if most is None or missed <= most * every:
+        return verdict
+    actions = attributed(tables.shared, settings.metrics)
+    (row,) = lost_actions(actions, _MISSED).to_pyarrow().to_pylist()
+    sums = ratio_sums(row, "lost")
+    interval = ratio_within(sums) if sums.denominator else None
+    if interval is None or interval.lower <= most:
+        return verdict
+    why, helps = _reason(settings, engine, source, tables, window)
+    if not helps:
+        return verdict
+    detail = (
+        f"{sums.numerator / sums.denominator:.0%} of {int(sums.denominator):,} actions join no list that "
+        f"showed their item (at least {interval.lower:.0%})"
+    )
+    return replace(verdict, status=Status.VIOLATED, detail=f"{detail}; {why}")
+
+
 def _first_exposure(source: Source, tables: WindowTables, around: Window) -> datetime | None:
     """When the exposures begin: the log's first one, or the start of the tables where it is older."""
     if tables.shared.around.count().to_pyarrow().as_py() == 0:
@@ -118,19 +156,19 @@ def _first_exposure(source: Source, tables: WindowTables, around: Window) -> dat
 
 def _reason(
     settings: RecommenderSettings, engine: Engine, source: Source, tables: WindowTables, window: Window
-) -> str:
-    """The likely reason, in a sentence; that it cannot be looked for ends no violation."""
+) -> tuple[str, bool]:
+    """The likely reason, in a sentence, and whether it is a time shift; a failed search ends no violation."""
     try:
         return _looked_for(settings, engine, source, tables, window)
     except (duckdb.InterruptException, DeadlineExceeded):
         raise
     except Exception as error:
-        return f"the search for the reason failed: {readable(error)}"
+        return f"the search for the reason failed: {readable(error)}", False
 
 
 def _looked_for(
     settings: RecommenderSettings, engine: Engine, source: Source, tables: WindowTables, window: Window
-) -> str:
+) -> tuple[str, bool]:
     metrics = settings.metrics
     feedback = tables.shared.feedback
     assert feedback is not None
@@ -140,19 +178,20 @@ def _looked_for(
         reach = timedelta(hours=reach // timedelta(hours=2))
     far = source.load(engine, EXPOSURES, _span(window, reach, metrics.attribution), table=_TABLE)
     if far is None:
-        return "the exposures have no rows in the hours around this window"
+        return "the exposures have no rows in the hours around this window", False
     tables.made.append(_TABLE)
     found = joining_shift(far, feedback, metrics.attribution)
     if found is None:
-        return "the actions have neither a user nor a request id"
+        return "the actions have neither a user nor a request id", False
     sample = f"in a sample of {found.actions:,} actions"
     if found.helps:
-        return (
+        why = (
             f"shifted by {shift_text(found.shift)}, {found.shifted:.0%} would join the item that was shown "
             f"({found.joined:.0%} do now, {sample}): {_set_timezone(source, found.shift)}"
         )
+        return why, True
     why = why_lost(far, feedback, metrics.attribution)
-    return f"{why} ({sample}; no time shift of up to {shift_text(reach).lstrip('+')} helps)"
+    return f"{why} ({sample}; no time shift of up to {shift_text(reach).lstrip('+')} helps)", False
 
 
 def _span(window: Window, reach: timedelta, attribution: timedelta) -> Window:

@@ -63,7 +63,8 @@ LOST = MetricSpec(
     answers="Do feedback and exposures belong together at all, so that the other metrics can be believed?",
     misleads="Where most actions start outside the lists, as in a shop with a search box, it is high and "
     "nothing is wrong: set `max_unattributed` accordingly. It is violated above `max_unattributed`, with its "
-    "whole interval, and says the likely reason; see docs/feedback.md.",
+    "whole interval, and says the likely reason. It is small where users have a list at any time: then it is "
+    "also violated where a time shift would make most actions join; see docs/feedback.md.",
     requires=("exposures", "feedback"),
     samples="actions of the judged events, each as often as it was logged",
     no_data="nothing was shown",
@@ -94,11 +95,11 @@ WITHOUT_ITEM = MetricSpec(
 )
 
 
-def lost_actions(actions: ir.Table) -> ir.Table:
-    """One row: the sums over users of the actions without a list and of all, for `ratio_sums` of `lost`."""
+def lost_actions(actions: ir.Table, ways: tuple[str, ...] = (UNATTRIBUTED,)) -> ir.Table:
+    """One row: sums over users of the actions found in these ways and of all, for `ratio_sums` of `lost`."""
     user = [one for one in (USER_ID, REQUEST_ID) if one in actions.columns]
     owner = ibis.coalesce(*(actions[one].cast("string") for one in user), actions[ACTION].cast("string"))
-    lost = ibis.ifelse(actions[FOUND] == UNATTRIBUTED, actions[COUNT], 0)
+    lost = ibis.ifelse(actions[FOUND].isin(ways), actions[COUNT], 0)
     users = actions.group_by(owner=owner).aggregate(lost=lost.sum(), every=actions[COUNT].sum())
     lost, every = users.lost.cast("float64"), users.every.cast("float64")
     return users.aggregate(**ratio_columns(_LOST, lost, every))

@@ -18,10 +18,18 @@ START = datetime(2026, 3, 1)
 DAYS = 2
 
 
-def logs(folder: Path, *, shift: float = 0, delay: float = 120, requests: int = 3000, seed: int = 1):
+def logs(
+    folder: Path,
+    *,
+    shift: float = 0,
+    delay: float = 120,
+    requests: int = 3000,
+    users: int = 400,
+    seed: int = 1,
+):
     """Two days of lists of five items and the clicks on them, whose clock is wrong by `shift` hours."""
     draw = np.random.default_rng(seed)
-    user = draw.integers(0, 400, requests)
+    user = draw.integers(0, users, requests)
     at = pd.Timestamp(START) + pd.to_timedelta(draw.integers(0, DAYS * 86_400, requests), unit="s")
     five = [np.repeat(one, 5) for one in (np.arange(requests), user, at)]
     shown = pd.DataFrame({"request_id": five[0], "user_id": five[1], "ts": five[2]})
@@ -63,6 +71,28 @@ def test_a_wrong_time_zone_is_a_violation_that_names_the_shift(tmp_path, shift, 
         assert one.threshold == 0.7
         assert f"shifted by {said}, 100% would join" in one.detail
         assert f"correct logs.feedback.timezone (a zone of {zone})" in one.detail
+
+
+def test_a_wrong_time_zone_is_found_where_every_user_has_a_list_at_any_time(tmp_path):
+    found = check(tmp_path, *logs(tmp_path, shift=8, users=12), VIOLATED)
+    assert {one.status for one in found} == {Status.VIOLATED}
+    for one in found:
+        assert one.value < 0.2, "nearly every action joins a list, by chance"
+        assert "actions join no list that showed their item" in one.detail
+        assert "shifted by -8 h, 100% would join the item that was shown" in one.detail
+    assert (
+        check(tmp_path / "off", *logs(tmp_path, shift=8, users=12), metrics={"max_unattributed": None})[
+            0
+        ].status
+        is Status.OK
+    )
+
+
+def test_actions_of_busy_users_that_start_elsewhere_are_no_violation(tmp_path):
+    shown, acted = logs(tmp_path, users=12)
+    acted["item_id"] = "found" + acted.item_id
+    found = check(tmp_path, shown, acted, OK)
+    assert {one.status for one in found} == {Status.OK}
 
 
 def test_with_the_timezone_that_was_named_all_is_well(tmp_path):
