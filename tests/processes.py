@@ -7,7 +7,6 @@ import json
 import os
 import socket
 import subprocess
-import sys
 import threading
 import time
 import urllib.error
@@ -22,7 +21,10 @@ import pandas as pd
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.forked import Forked, run_forked
+
 ROOT = Path(__file__).resolve().parents[1]
+PATIENCE = 180  # seconds: only what hangs takes so long, however busy the machine is
 T = TypeVar("T")
 
 
@@ -33,7 +35,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def wait_for(what: str, look: Callable[[], T], seconds: float = 30, every: float = 0.1) -> T:
+def wait_for(what: str, look: Callable[[], T], seconds: float = PATIENCE, every: float = 0.1) -> T:
     """What `look` gives as soon as it is true, or an AssertionError that says what was awaited."""
     end = time.monotonic() + seconds
     last: object = None
@@ -64,21 +66,19 @@ class Running:
         folder.mkdir(parents=True, exist_ok=True)
         self.name = name
         self.out, self.err = folder / f"{name}.out", folder / f"{name}.err"
+        self.process = self._start([str(part) for part in command], os.environ | environment)
+
+    def _start(self, command: list[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes] | Forked:
         with self.out.open("ab") as out, self.err.open("ab") as err:
-            self.process = subprocess.Popen(
-                [str(part) for part in command],
-                stdout=out,
-                stderr=err,
-                stdin=subprocess.DEVNULL,
-                cwd=ROOT,
-                env=os.environ | environment,
+            return subprocess.Popen(
+                command, stdout=out, stderr=err, stdin=subprocess.DEVNULL, cwd=ROOT, env=environment
             )
 
     @property
     def output(self) -> str:
         return self.out.read_text(errors="replace") + self.err.read_text(errors="replace")
 
-    def up(self, url: str, seconds: float = 30) -> None:
+    def up(self, url: str, seconds: float = PATIENCE) -> None:
         """Wait until a GET of the URL is answered with 200."""
 
         def look() -> bool:
@@ -111,6 +111,17 @@ class Running:
         return self.process.wait(seconds)
 
 
+class RunningMonitor(Running):
+    """A started `python -m monitor`; `command` is its arguments, `code` what runs in place of the module."""
+
+    def __init__(self, command: Sequence[str | Path], folder: Path, name: str, code: str = "") -> None:
+        self._code = code
+        super().__init__(command, folder, name)
+
+    def _start(self, command: list[str], environment: Mapping[str, str]) -> Forked:
+        return Forked(command, cwd=ROOT, env=environment, out=self.out, err=self.err, code=self._code)
+
+
 class Monitor:
     """The daemon of a config that lies in `folder`, on a port of its own."""
 
@@ -130,12 +141,12 @@ class Monitor:
     def write(self) -> None:
         self.path.write_text(yaml.safe_dump(self.config), "utf-8")
 
-    def start(self, *, wait: bool = True, program: Sequence[str] = ("-m", "monitor")) -> Running:
+    def start(self, *, wait: bool = True, code: str = "") -> Running:
+        """Start it; `code` runs in place of the module `monitor`."""
         self.write()
-        command = [sys.executable, *program, "run", "--config", self.path]
-        self.running = Running(command, self.folder, "monitor")
+        self.running = RunningMonitor(["run", "--config", self.path], self.folder, "monitor", code)
         if wait:
-            self.running.up(f"{self.url}/-/ready", 60)
+            self.running.up(f"{self.url}/-/ready")
         return self.running
 
     def stop(self) -> None:
@@ -171,8 +182,8 @@ class Monitor:
 
     def export(self) -> list[dict[str, Any]]:
         """What `history export` prints."""
-        command = [sys.executable, "-m", "monitor", "history", "export", "--config", str(self.path)]
-        done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True, timeout=60)
+        done = run_forked("history", "export", "--config", self.path, cwd=ROOT)
+        assert done.returncode == 0, done.stderr
         return [json.loads(line) for line in done.stdout.splitlines()]
 
 

@@ -2,36 +2,76 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
+from collections.abc import Hashable, Mapping
 from typing import Any, Final
 
 import ibis.expr.operations as ops
 import ibis.expr.types as ir
+from ibis.backends import BaseBackend
 from ibis.backends.duckdb import Backend
 
-_MOST: Final = 128  # expressions: a window asks some dozens that another asked before it
+_MOST: Final = 512  # expressions: a window asks about a hundred that another asked before it
+
+_known: OrderedDict[Hashable, str] = OrderedDict()
+_lock = threading.Lock()
 
 
 class DuckDBBackend(Backend):  # type: ignore[misc]
-    """Remembers the SQL of the expressions that were compiled last.
+    """Remembers the SQL of the expressions that were compiled last, for all backends of the process.
 
     To write an expression as SQL takes longer than to run it on an hour of a log, and the next window asks
-    the same: its tables have the same names, and expressions are equal where they say the same.
+    the same: its tables have the same names, and the SQL names no database.
     """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._known: OrderedDict[ops.Node, str] = OrderedDict()
 
     def compile(self, expr: ir.Expr, /, **options: Any) -> str:
         """The SQL of an expression."""
-        if any(value is not None for value in options.values()):
+        key = None if any(value is not None for value in options.values()) else _key(expr.op())
+        if key is None:
             return str(super().compile(expr, **options))
-        op = expr.op()
-        sql = self._known.pop(op, None)
-        if sql is None:
-            sql = str(super().compile(expr))
-            if len(self._known) >= _MOST:
-                self._known.popitem(last=False)
-        self._known[op] = sql
+        with _lock:
+            if (sql := _known.get(key)) is not None:
+                _known.move_to_end(key)
+                return sql
+        sql = str(super().compile(expr))
+        with _lock:
+            _known[key] = sql
+            if len(_known) > _MOST:
+                _known.popitem(last=False)
         return sql
+
+
+def _key(op: ops.Node) -> Hashable | None:
+    """All that the SQL of an expression depends on; None where its rows are part of it.
+
+    That is its operations, each with what it is given, in the order in which one needs the other. A backend
+    is left out: it would be kept alive, with its database.
+    """
+    numbers: dict[ops.Node, tuple[str, int]] = {}
+    parts: list[Hashable] = []
+
+    def part(value: Any) -> Hashable:
+        if isinstance(value, ops.Node):
+            return numbers[value]
+        if isinstance(value, tuple):
+            return tuple(map(part, value))
+        if isinstance(value, Mapping):
+            return tuple((name, part(one)) for name, one in value.items())
+        if isinstance(value, BaseBackend):
+            return None
+        return value  # type: ignore[no-any-return]
+
+    waiting = [op]
+    while waiting:
+        node = waiting[-1]
+        if isinstance(node, ops.InMemoryTable):
+            return None
+        if node not in numbers and (needed := [one for one in node.__children__ if one not in numbers]):
+            waiting += needed
+            continue
+        waiting.pop()
+        if node not in numbers:
+            parts.append((type(node), *map(part, node.__args__)))
+            numbers[node] = ("node", len(numbers))
+    return tuple(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import threading
 from collections.abc import Callable, Iterator
@@ -32,6 +33,11 @@ _TIME = dt.Timestamp(scale=6)
 def _moment() -> object: ...
 
 
+@functools.cache  # each call makes another function, equal to no other
+def _remembered(name: str) -> ir.Value:
+    return ibis.udf.scalar.builtin(_moment, name=name, signature=((), _TIME))()
+
+
 class DeadlineExceeded(Exception):
     """A run was interrupted because it took longer than it may."""
 
@@ -51,7 +57,6 @@ class Engine:
     def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
         self.cursor = cursor
         self._filled: set[str] = set()  # known to be tables
-        self._remembered: dict[str, ir.Value] = {}  # each call would make another function, equal to no other
         self.cursor.execute("SET TimeZone = 'UTC'")
         self.cursor.execute("SET preserve_insertion_order = false")
         self.backend = DuckDBBackend.from_connection(self.cursor)
@@ -119,9 +124,7 @@ class Engine:
 
     def remembered(self, name: str) -> ir.Value:
         """The time that was told last under a name, as an expression; it is looked up when that is run."""
-        if name not in self._remembered:
-            self._remembered[name] = ibis.udf.scalar.builtin(_moment, name=name, signature=((), _TIME))()
-        return self._remembered[name]
+        return _remembered(name)
 
     def reader(self, name: str, function: str, paths: list[str], **options: Any) -> ir.Table:
         """A view over files: `read_parquet`, `read_csv` or `read_json`, all values quoted by sqlglot.

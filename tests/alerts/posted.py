@@ -85,7 +85,7 @@ def assert_groups(server: Alertmanager, *expected: Group) -> None:
         assert found == sorted(expected), found
         return True
 
-    wait_for("these groups of alerts", as_expected, 20)
+    wait_for("these groups of alerts", as_expected)
 
 
 def _group(given: dict[str, Any]) -> Group:

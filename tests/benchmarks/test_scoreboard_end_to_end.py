@@ -17,7 +17,7 @@ TINY = World(
 ASKED = ["--days", "0.125", "--seeds", "1", "--sizes", "small", "--only", "blacklist", "--processes", "1"]
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_one_row_of_a_blacklisted_item_pages_and_what_is_finished_is_not_done_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

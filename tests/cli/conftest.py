@@ -14,6 +14,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.forked import run_forked
+
 ROOT = Path(__file__).resolve().parents[2]
 START = datetime(2026, 1, 5, 10, tzinfo=UTC)
 HOSTILE = "<b>\x1b[31m\"'\u202e,x" * 9
@@ -36,14 +38,18 @@ class Ran:
     err: str
 
 
-def run_monitor(*arguments: object, cwd: Path, timeout: float = 90, **environment: str) -> Ran:
-    """Run `python -m monitor` with its output piped, as cron does."""
-    done = subprocess.run(
-        [sys.executable, "-m", "monitor", *map(str, arguments)],
-        cwd=cwd, env=clean_environment(**environment), timeout=timeout, check=False,
-        stdin=subprocess.DEVNULL, capture_output=True,
-    )  # fmt: skip
-    return Ran(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))
+def run_monitor(*arguments: object, cwd: Path, timeout: float = 180, **environment: str) -> Ran:
+    """Run `python -m monitor` with its output in files, as cron does."""
+    env = clean_environment(**environment)
+    if any(name.startswith("PYTHON") for name in environment):  # read when Python starts
+        done = subprocess.run(
+            [sys.executable, "-m", "monitor", *map(str, arguments)],
+            cwd=cwd, env=env, timeout=timeout, check=False,
+            stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8",
+        )  # fmt: skip
+    else:
+        done = run_forked(*arguments, cwd=cwd, env=env, timeout=timeout)
+    return Ran(done.returncode, done.stdout, done.stderr)
 
 
 def clean_environment(**further: str) -> dict[str, str]:

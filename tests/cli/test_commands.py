@@ -282,7 +282,7 @@ def _on_a_terminal(arguments: list[str], cwd) -> tuple[str, int]:
     )  # fmt: skip
     os.close(follower)
     seen = b""
-    until = time.monotonic() + 60
+    until = time.monotonic() + 180
     while time.monotonic() < until:
         ready, _, _ = select.select([leader], [], [], 0.2)
         if ready:

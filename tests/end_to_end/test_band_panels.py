@@ -55,7 +55,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
     server = Prometheus(tmp_path_factory.mktemp("bands"), page.address.removeprefix("http://"))
     try:
         server.up()
-        wait_for("the bands to be scraped", lambda: server.ask("recsys_expected"), 60)
+        wait_for("the bands to be scraped", lambda: server.ask("recsys_expected"))
         yield server
     finally:
         server.stop()

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ from monitor.report.result_json import result_as_json
 from monitor.service.salt import install_salt
 from monitor.simulate.demo import write_batch
 from monitor.simulate.traffic import Simulator, Traffic
-from tests.end_to_end import killable
+from tests.forked import Forked
 from tests.processes import wait_for
 
 SEED = 20260301
@@ -119,21 +118,26 @@ def progress(config: Path) -> tuple[int, int]:
     return int(judged), int(corrected)
 
 
+def start(config: Path) -> Forked:
+    output = config.with_name("output.log")
+    return Forked(["run", "--config", config], cwd=config.parent, env=os.environ, out=output, err=output)
+
+
 def undisturbed(config: Path, done: tuple[int, int]) -> float:
     """Let a daemon run until this much is done, and stop it in peace; how many seconds it took."""
-    process = killable.start(config)
+    process = start(config)
     try:
-        wait_for("the daemon to hear signals", lambda: hears_terminate(process.pid), 30, 0.02)
+        wait_for("the daemon to hear signals", lambda: hears_terminate(process.pid), every=0.02)
         began = time.monotonic()
-        wait_for(f"{done} parts and corrections", lambda: progress(config) == done, 240, 0.05)
+        wait_for(f"{done} parts and corrections", lambda: progress(config) == done, every=0.05)
         seconds = time.monotonic() - began
     except AssertionError:
         print(config.with_name("output.log").read_text())
         raise
     finally:
         process.terminate()
-        process.join(15)
-    assert process.exitcode == 0
+        process.wait(180)
+    assert process.returncode == 0
     return seconds
 
 
@@ -156,21 +160,21 @@ class Killer:
     def kill(self, times: int) -> None:
         ways = list(self.kills) * (times // len(self.kills) + 1)
         for how in self.random.sample(ways, times):
-            process = killable.start(self.config)
+            process = start(self.config)
             try:
                 self._moment(how, process)
             finally:
                 process.kill()
-                process.join(15)
-            assert process.exitcode == -signal.SIGKILL, self.config.with_name("output.log").read_text()
+                process.wait(180)
+            assert process.returncode == -signal.SIGKILL, self.config.with_name("output.log").read_text()
             self.kills[how] += 1
             self.moments.add(progress(self.config))
 
-    def _moment(self, how: str, process: BaseProcess) -> None:
+    def _moment(self, how: str, process: Forked) -> None:
         state = self.config.parent / "state"
         if how == "at any time":
-            wait_for("the daemon to begin", lambda: hears_terminate(process.pid), 30, 0.01)
-            process.join(self.random.uniform(0, 3) * self.pace)
+            wait_for("the daemon to begin", lambda: hears_terminate(process.pid), every=0.01)
+            time.sleep(self.random.uniform(0, 3) * self.pace)
         elif how == "while pairs are written":
             number = self.random.randint(1, 3)
             self._seen(number, lambda: sorted(path.name for path in (state / "kept/shop").glob("*.part*")))
@@ -248,7 +252,7 @@ def late(logs: Path) -> Iterator[Callable[[], int]]:
     remove()
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_killed_at_any_moment_it_ends_up_with_the_history_of_an_undisturbed_run(
     tmp_path: Path, logs: Path, late: Any
 ) -> None:

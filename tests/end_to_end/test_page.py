@@ -84,13 +84,13 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chain]:
 def test_a_blacklisted_item_in_the_log_pages_with_a_link_to_the_evidence(chain: Chain) -> None:
     chain.traffic()
     counted = 'recsys_rule_violations_total{recommender="shop", rule="blacklist"}'
-    wait_for("a scrape after a good window", lambda: chain.prometheus.ask("recsys_rule_samples"), 60)
+    wait_for("a scrape after a good window", lambda: chain.prometheus.ask("recsys_rule_samples"))
     assert [one["value"][1] for one in chain.prometheus.ask(counted)] == ["0"]
-    wait_for("the watchdog", lambda: chain.messages("dead-man", "RecsysWatchdog"), 30)
+    wait_for("the watchdog", lambda: chain.messages("dead-man", "RecsysWatchdog"))
     assert chain.messages("page", "RecsysHardRuleViolated") == []
 
     chain.traffic("i1", FORBIDDEN)
-    (page,) = wait_for("the page", lambda: chain.messages("page", "RecsysHardRuleViolated"), 60)
+    (page,) = wait_for("the page", lambda: chain.messages("page", "RecsysHardRuleViolated"))
     assert page["status"] == "firing"
     assert page["labels"] == {
         "alertname": "RecsysHardRuleViolated", "recommender": "shop", "rule": "blacklist", "severity": "page"
@@ -119,7 +119,7 @@ def test_when_the_monitor_stops_somebody_is_paged_and_the_watchdog_falls_silent(
     assert chain.monitor.running is not None
     chain.monitor.running.send(signal.SIGTERM)
     assert chain.monitor.running.ended(10) == 0
-    down = wait_for("the page", lambda: chain.messages("page", "RecsysMonitorDown"), 60)
+    down = wait_for("the page", lambda: chain.messages("page", "RecsysMonitorDown"))
     assert down[0]["status"] == "firing"
     assert down[0]["annotations"]["runbook_url"].endswith("/RecsysMonitorDown.md")
 
@@ -127,14 +127,14 @@ def test_when_the_monitor_stops_somebody_is_paged_and_the_watchdog_falls_silent(
     def silence() -> bool:
         return time.monotonic() - chain.messages("dead-man", "RecsysWatchdog")[-1]["received"] > 10
 
-    wait_for("the alarm of the service outside", silence, 60)
+    wait_for("the alarm of the service outside", silence)
 
 
 def test_when_the_monitor_is_back_the_watchdog_speaks_again_and_the_page_ends(chain: Chain) -> None:
     assert Path(chain.monitor.folder / "state/history.sqlite").exists()
     before = len(chain.messages("dead-man", "RecsysWatchdog"))
     chain.monitor.start()
-    wait_for("the watchdog", lambda: len(chain.messages("dead-man", "RecsysWatchdog")) > before, 60)
+    wait_for("the watchdog", lambda: len(chain.messages("dead-man", "RecsysWatchdog")) > before)
     down = "RecsysMonitorDown"
     ended = wait_for(
         "the end", lambda: [m for m in chain.messages("page", down) if m["status"] == "resolved"], 60

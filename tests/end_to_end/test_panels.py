@@ -86,11 +86,11 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
         server = Prometheus(folder, made.url.removeprefix("http://"))
         try:
             server.up()
-            wait_for("the window to be scraped", lambda: server.ask("recsys_coverage_ratio"), 60)
-            wait_for("causes to be scraped", lambda: server.ask("recsys_auc_gap_cause_ratio"), 120)
-            wait_for("what users did to be scraped", lambda: server.ask("recsys_attribution_ratio"), 120)
+            wait_for("the window to be scraped", lambda: server.ask("recsys_coverage_ratio"))
+            wait_for("causes to be scraped", lambda: server.ask("recsys_auc_gap_cause_ratio"))
+            wait_for("what users did to be scraped", lambda: server.ask("recsys_attribution_ratio"))
             # A rate needs two scrapes; so does what is counted at the end of a run.
-            wait_for("rates", lambda: server.ask("increase(recsys_windows_total[1m])"), 30)
+            wait_for("rates", lambda: server.ask("increase(recsys_windows_total[1m])"))
             yield server
         finally:
             server.stop()

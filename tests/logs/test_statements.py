@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from collections import OrderedDict
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -36,6 +39,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         return own(self, expr, **options)
 
     monkeypatch.setattr(Backend, "compile", compile_and_tell)
+    monkeypatch.setattr(duckdb_backend, "_known", OrderedDict())
     return asked
 
 
@@ -51,6 +55,32 @@ def test_an_expression_that_says_the_same_is_compiled_once(engine: Engine, compi
         sums.append(table.aggregate(total=table.n.sum()).to_pyarrow().to_pylist())
     assert sums == [[{"total": 3}], [{"total": 7}]]
     assert len(compiled) == 1
+
+
+def test_what_one_engine_compiled_another_asks_of_its_own_tables(compiled: list[Any]) -> None:
+    sums = []
+    for values in ([1, 2], [3, 4]):
+        engine = Engine(duckdb.connect())
+        table = numbers(engine, values)
+        engine.remember("now", START + timedelta(days=sum(values)))
+        asked = table.aggregate(total=table.n.sum(), at=engine.remembered("now"))
+        sums += engine.rows(engine.select(asked), asked.schema())
+    assert sums == [
+        {"total": 3, "at": START + timedelta(days=3)},
+        {"total": 7, "at": START + timedelta(days=7)},
+    ]
+    assert len(compiled) == 1
+
+
+def test_what_is_remembered_keeps_no_engine_alive(compiled: list[Any]) -> None:
+    engine = Engine(duckdb.connect())
+    engine.select(numbers(engine, [1]))
+    backend = weakref.ref(engine.backend)
+    del engine
+    compiled.clear()
+    gc.collect()
+    assert backend() is None
+    assert len(duckdb_backend._known) == 1
 
 
 def test_other_columns_other_values_and_other_options_are_other_sql(

@@ -69,7 +69,7 @@ def test_idle_connections_lock_nobody_out_and_hide_no_file(tmp_path: Path, held:
         for _ in range(20):
             assert get(f"{one.url}/-/healthy")[0] == 200
             assert one.value("recsys_log_files", recommender="shop", log="exposures") == 1
-        wait_for("the end of the held connections", lambda: open_files(process) < before + 20, 20)
+        wait_for("the end of the held connections", lambda: open_files(process) < before + 20)
         assert one.running.output.count("\n") < 100
 
 
@@ -107,4 +107,4 @@ def test_a_client_that_does_not_read_its_answer_is_closed(tmp_path: Path, held: 
         for _ in range(20):
             hold(held, one.port, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 50)
         assert get(f"{one.url}/-/healthy")[0] == 200
-        wait_for("the end of these clients", lambda: open_files(process) <= before + 2, 90)
+        wait_for("the end of these clients", lambda: open_files(process) <= before + 2)

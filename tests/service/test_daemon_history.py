@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import resource
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -16,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from monitor.service.tally import WAITING_FILE
+from tests.forked import run_forked
 from tests.postgres import PASSWORD, postgres
 from tests.processes import ROOT, Monitor, exposures, free_port, get, land, monitor, wait_for
 
@@ -59,7 +58,7 @@ def test_a_locked_history_is_waited_for_and_counted_and_nothing_is_lost(shop: Mo
     with closing(sqlite3.connect(shop.folder / "state/history.sqlite", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         next_window(shop.folder)
-        wait_for("an error", lambda: store_errors(shop, "locked") >= 1, 60)
+        wait_for("an error", lambda: store_errors(shop, "locked") >= 1)
         failed = shop.value("recsys_scheduler_runs_total", recommender="shop", outcome="failed")
         assert (failed or 0) >= 1
         for path in ("/", "/metrics", "/-/healthy"):
@@ -68,8 +67,8 @@ def test_a_locked_history_is_waited_for_and_counted_and_nothing_is_lost(shop: Mo
         assert (code, "locked" in reason) == (503, True)
         assert judged(shop) == before
         other.execute("ROLLBACK")
-    wait_for("the window", lambda: judged(shop) == before + 1, 60)
-    wait_for("a good run", lambda: stored(shop, "recsys_store_errors_total") >= 1, 60)
+    wait_for("the window", lambda: judged(shop) == before + 1)
+    wait_for("a good run", lambda: stored(shop, "recsys_store_errors_total") >= 1)
     wait_for("it to be ready again", lambda: get(f"{shop.url}/-/ready")[0] == 200)
     assert shop.value("recsys_log_files", recommender="shop") == 2
 
@@ -107,11 +106,11 @@ def test_a_full_disk_is_counted_and_the_daemon_goes_on_when_there_is_room_again(
     # No file of this process may grow beyond 4 KiB: its writes then fail as on a full disk.
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (4096, UNLIMITED))
     next_window(shop.folder)
-    wait_for("an error", lambda: store_errors(shop, "full", "unreachable") >= 1, 60)
+    wait_for("an error", lambda: store_errors(shop, "full", "unreachable") >= 1)
     assert get(f"{shop.url}/-/healthy")[0] == 200
     assert judged(shop) == before
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (UNLIMITED, UNLIMITED))
-    wait_for("the window", lambda: judged(shop) == before + 1, 60)
+    wait_for("the window", lambda: judged(shop) == before + 1)
     assert shop.running.process.poll() is None
 
 
@@ -121,10 +120,10 @@ def test_a_folder_of_pairs_that_cannot_be_written_leaves_the_windows_due(shop: M
     folder.rename(folder.with_name("away"))
     folder.write_text("a file in the place of the folder")
     next_window(shop.folder)
-    wait_for("an error", lambda: store_errors(shop, "unreachable") >= 1, 60)
+    wait_for("an error", lambda: store_errors(shop, "unreachable") >= 1)
     assert judged(shop) == before
     folder.unlink()
-    wait_for("the window", lambda: judged(shop) == before + 1, 60)
+    wait_for("the window", lambda: judged(shop) == before + 1)
 
 
 def scrapes(shop: Monitor, times: int, every: float = 0.5) -> list[dict[str, float]]:
@@ -158,7 +157,7 @@ def test_counters_rise_by_what_happens_while_postgresql_is_stopped_and_after(tmp
             before = judged(shop)
             server.stop()
             next_window(tmp_path)
-            wait_for("several errors", lambda: store_errors(shop, "unreachable") >= 6, 60)
+            wait_for("several errors", lambda: store_errors(shop, "unreachable") >= 6)
             code, reason = get(f"{shop.url}/-/ready")
             assert (code, "cannot be opened or reached" in reason) == (503, True)
             assert PASSWORD not in reason + shop.page()
@@ -172,7 +171,7 @@ def test_counters_rise_by_what_happens_while_postgresql_is_stopped_and_after(tmp
             shop.running.ended(10)
             server.start()
             shop.start()
-            wait_for("the window", lambda: judged(shop) == before + 1, 60)
+            wait_for("the window", lambda: judged(shop) == before + 1)
             after = scrapes(shop, 3)
             assert never_falls(down + after)
             last = after[-1]["recsys_store_errors_total"]
@@ -186,13 +185,13 @@ def test_counters_rise_by_what_happens_while_postgresql_is_stopped_and_after(tmp
 def test_counters_do_not_count_twice_while_the_history_cannot_be_read(shop: Monitor) -> None:
     with closing(sqlite3.connect(shop.folder / "state/history.sqlite", isolation_level=None)) as other:
         other.execute("ALTER TABLE series RENAME TO away")  # every reading for the page now fails
-        wait_for("several errors", lambda: store_errors(shop, "other") >= 10, 60)
+        wait_for("several errors", lambda: store_errors(shop, "other") >= 10)
         down = scrapes(shop, 6)
         counted, said = store_errors(shop, "other"), failures_logged(shop)
         assert said - 2 <= counted <= said + 2
         assert get(f"{shop.url}/-/ready")[0] == 503
         other.execute("ALTER TABLE away RENAME TO series")
-    wait_for("it to be ready again", lambda: get(f"{shop.url}/-/ready")[0] == 200, 60)
+    wait_for("it to be ready again", lambda: get(f"{shop.url}/-/ready")[0] == 200)
     after = scrapes(shop, 3)
     assert never_falls(down + after)
     assert after[-1]["recsys_store_errors_total"] <= failures_logged(shop)
@@ -206,8 +205,7 @@ def test_a_history_out_of_reach_ends_the_start_with_a_sentence_and_no_password(t
         f"postgresql://monitor@127.0.0.1:{free_port()}/history?password=kept-to-itself",
     ):
         path.write_text(f"history: {{url: '{url}'}}\nlog: {{level: debug}}\n{recommender}")
-        command = [sys.executable, "-m", "monitor", "run", "--config", str(path)]
-        done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60, check=False)
+        done = run_forked("run", "--config", path, cwd=ROOT)
         assert done.returncode == 2
         assert "kept-to-itself" not in done.stdout + done.stderr
         assert "Traceback" not in done.stderr

@@ -54,7 +54,7 @@ def busy(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Monitor]:
     for name, items in (("slow", ["slow"] * 300), ("quick", [])):
         land(tmp_path / name / "a.parquet", exposures(first, 60, lists=150, items=items))
     with monitor(tmp_path, {"recommenders": recommenders}, start=False) as made:
-        made.start(program=("-c", IMPATIENT))
+        made.start(code=IMPATIENT)
         for name in ("slow", "quick"):
             wait_for(f"a look at {name}", made.has("recsys_log_files", recommender=name))
         land(tmp_path / "slow/b.parquet", exposures(first + MINUTE, 30))
@@ -67,7 +67,7 @@ def busy_for(made: Monitor, seconds: float) -> None:
     assert made.running is not None
     before = processor_seconds(made.running.process.pid)
     pid = made.running.process.pid
-    wait_for("the slow query to run", lambda: processor_seconds(pid) > before + seconds, 60)
+    wait_for("the slow query to run", lambda: processor_seconds(pid) > before + seconds)
 
 
 def processor_seconds(pid: int) -> float:

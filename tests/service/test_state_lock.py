@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from monitor.service.state_lock import LOCK_FILE, StateInUseError, StateLock
-from tests.processes import ROOT, Monitor, Running, exposures, land, monitor
+from tests.forked import run_forked
+from tests.processes import Monitor, Running, exposures, land, monitor
 
 LOG = {"recommenders": [{"name": "shop", "logs": {"exposures": {"path": "logs/*.parquet"}}, "window": "1m"}]}
-
-
-def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "monitor", *arguments], cwd=folder, capture_output=True, text=True, timeout=90,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
 
 
 def test_a_folder_is_held_until_it_is_released(tmp_path: Path) -> None:
@@ -58,12 +50,13 @@ def test_a_second_daemon_and_a_backfill_are_refused_and_a_check_is_not(tmp_path:
             f"{at + timedelta(minutes=1):%Y-%m-%dT%H:%M:%SZ}",
         ]
         for arguments in (["run", "-c", config], ["backfill", "-c", config, *span]):
-            refused = command(tmp_path, *arguments)
+            refused = run_forked(*arguments, cwd=tmp_path)
             assert refused.returncode == 2, refused
             assert f"process {first.running.process.pid} on " in refused.stderr
             assert "Stop that one first, or give this one a folder of its own" in refused.stderr
             assert "Traceback" not in refused.stderr
-        assert command(tmp_path, "check", "-c", config, *span).returncode in (0, 3)  # 3: the window is late
+        judged = run_forked("check", "-c", config, *span, cwd=tmp_path)
+        assert judged.returncode in (0, 3)  # 3: the window is late
         assert first.page("/-/healthy")
 
 

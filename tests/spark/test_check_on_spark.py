@@ -10,7 +10,6 @@ import pytest
 from tests.cli.conftest import run_monitor
 from tests.spark.faulty import PACKS, SECOND, write
 
-pytestmark = pytest.mark.timeout(600)
 NUMBERS = ("value", "lower", "upper")
 
 
@@ -23,7 +22,7 @@ def checked(spark_is_here, tmp_path_factory):
     for kind in ("duckdb", "spark"):
         ran = run_monitor(
             "check", "-c", f"{kind}.yaml", "--from", SECOND.isoformat(), "--format", "json",
-            cwd=folder, timeout=500,
+            cwd=folder,
         )  # fmt: skip
         assert "Traceback" not in ran.err, ran.err
         assert ran.out.startswith("["), ran.err
