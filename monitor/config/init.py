@@ -22,6 +22,7 @@ from monitor.config.guess import (
     list_settings,
     slice_columns,
     time_settings,
+    values_of,
 )
 from monitor.config.neighbours import Neighbour, look_around
 from monitor.config.pace import Pace, measure_pace
@@ -30,7 +31,7 @@ from monitor.config.profile import Profile, patterns, profile
 from monitor.config.suggest import suggest_metrics, suggest_objectives, suggest_rules
 from monitor.config.suggest_actions import about, suggest_actions
 from monitor.config.suggest_experiments import suggest_experiments
-from monitor.config.synonyms import likeness, plain
+from monitor.config.synonyms import ACTION_WORDS, likeness, plain
 from monitor.config.template import Draft, LogDraft, flow, key, render, scalar
 from monitor.config.traits import READ, Traits, traits
 from monitor.config.zones import Clock, zones
@@ -114,9 +115,10 @@ def write_config(
         if read is not None:
             names = {one.column: role for role, one in guesses.items()}
             draft.experiments = suggest_experiments(engine, found, guesses, names)
+        mixed = [] if around.only else _mixed_events(engine, found, guesses)
     notes = [f"skipped {one}" for one in seen.notes]
     notes += [f"not used: {one}" for one in around.notes]
-    notes += [f"warning: {one}" for one in (*_warnings(found, guesses), *zone_note)]
+    notes += [f"warning: {one}" for one in (*_warnings(found, guesses), *mixed, *zone_note)]
     return Written(render(draft), tuple(_missing(found, missing, acted)), tuple(notes))
 
 
@@ -229,6 +231,23 @@ def _warnings(found: Profile, guesses: Mapping[str, Guess]) -> list[str]:
         for one in found.columns
         if one.decimal_commas > 0.5 and one.name not in taken
     ]
+
+
+def _mixed_events(engine: Engine, found: Profile, guesses: Mapping[str, Guess]) -> list[str]:
+    """The columns that seem to tell exposures from actions, though no value says which rows were shown."""
+    taken = {one.column for one in guesses.values()}
+    sentences = []
+    for one in found.usable:
+        if one.name in taken or one.lists or not 2 <= one.distinct <= 50 or not likeness(one.name, c.EVENT):
+            continue
+        values = values_of(engine.backend.table(found.table), one.name)
+        if ACTION_WORDS & set(plain(" ".join(values)).split("_")):
+            some = ", ".join(repr(value[:40]) for value in values[:5])
+            sentences.append(
+                f"{one.name!r} has several events ({some}), and every row counts "
+                "as shown; if only some were, set `only` for the exposures, and name the rest as feedback"
+            )
+    return sentences
 
 
 def _missing(found: Profile, missing: Sequence[str], acted: Neighbour | None) -> list[str]:

@@ -258,3 +258,16 @@ def test_a_column_of_json_texts_is_no_id_and_named(tmp_path, role, column):
     assert written.missing[0].startswith(f"'{column}' holds JSON texts, which are not read; write them as")
     assert f"{role}: {column}" not in written.text
     assert f"{role}: TODO" in written.text
+
+
+@pytest.mark.parametrize(("shown", "done"), [("View", "Click"), ("view_item_list", "select_item")])
+def test_events_of_which_none_is_known_as_shown_are_warned_of(tmp_path, shown, done):
+    rows = frame(60).assign(action=shown)
+    pd.concat([rows, rows.iloc[::5].assign(action=done)]).to_csv(tmp_path / "log.csv", index=False)
+    told = (
+        f"warning: 'action' has several events ('{shown}', '{done}'), and every row counts as shown; "
+        "if only some were, set `only` for the exposures, and name the rest as feedback"
+    )
+    assert told in write_config([str(tmp_path / "log.csv")], tmp_path).notes
+    rows.to_csv(tmp_path / "log.csv", index=False)
+    assert write_config([str(tmp_path / "log.csv")], tmp_path).notes == ()
