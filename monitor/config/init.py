@@ -226,7 +226,13 @@ def _warnings(found: Profile, guesses: Mapping[str, Guess]) -> list[str]:
         for role, one in guesses.items()
         if one.why == EMPTY
     ]
-    return empty + [
+    days = [
+        f"{guess.column!r} holds days without a time of day, so every row counts at midnight; write the "
+        "moment of the request in one column"
+        for role, guess in guesses.items()
+        if role == c.TS and found.column(guess.column).days > 0.95
+    ]
+    return [*empty, *days] + [
         f"{one.name!r} has numbers with a decimal comma, which is not supported; write them with a point"
         for one in found.columns
         if one.decimal_commas > 0.5 and one.name not in taken

@@ -71,6 +71,7 @@ class Column:
     numbers: float = 0.0  # the share that can be read as a number
     whole: float = 0.0
     times: float = 0.0  # the share that can be read as a time written out
+    days: float = 0.0  # the share of days without a time of day
     offsets: float = 0.0  # the share that carries its distance from UTC
     lowest: float | None = None
     highest: float | None = None
@@ -418,6 +419,7 @@ def _measure(values: ir.Table, name: str, dtype: str, lists: bool) -> Column:
         numbers=number.count(),
         whole=(number % 1 == 0).sum(),  # floor would cast to 64 bits, and fail on 1e20
         times=moments.sum(),
+        days=text.re_search(rf"{_DATE}\s*$").sum(),
         offsets=text.re_search(_OFFSET).sum(),
         decimal_commas=text.re_search(_DECIMAL_COMMA).sum(),
         other_dates=text.re_search(_OTHER_DATE).sum(),
@@ -438,6 +440,7 @@ def _measure(values: ir.Table, name: str, dtype: str, lists: bool) -> Column:
         numbers=_share(one["numbers"], present),
         whole=_share(one["whole"], present),
         times=_share(one["times"], present),
+        days=_share(one["days"], present),
         decimal_commas=_share(one["decimal_commas"], present),
         other_dates=_share(one["other_dates"], present),
         json=_share(one["json"], present),

@@ -271,3 +271,15 @@ def test_events_of_which_none_is_known_as_shown_are_warned_of(tmp_path, shown, d
     assert told in write_config([str(tmp_path / "log.csv")], tmp_path).notes
     rows.to_csv(tmp_path / "log.csv", index=False)
     assert write_config([str(tmp_path / "log.csv")], tmp_path).notes == ()
+
+
+def test_a_day_and_a_time_of_day_in_two_columns_are_warned_of(tmp_path):
+    rows = frame(60)
+    day, time = rows["ts"].dt.strftime("%Y-%m-%d"), rows["ts"].dt.strftime("%H:%M:%S")
+    rows.drop(columns="ts").assign(date=day, time=time).to_csv(tmp_path / "log.csv", index=False)
+    assert write_config([str(tmp_path / "log.csv")], tmp_path).notes == (
+        "warning: 'date' holds days without a time of day, so every row counts at midnight; write the moment "
+        "of the request in one column",
+    )
+    rows.to_csv(tmp_path / "log.csv", index=False)
+    assert write_config([str(tmp_path / "log.csv")], tmp_path).notes == ()
