@@ -78,7 +78,7 @@ class Deployed:
             scale = make_pipeline(SimpleImputer(), StandardScaler())
             coding = make_column_transformer((scale, self.numbers), (hot, self.texts))
             crossed = PolynomialFeatures(2, interaction_only=True, include_bias=False)
-            model = LogisticRegression(C=100.0 if overfitted else 0.02, max_iter=400 if overfitted else 80)
+            model = LogisticRegression(C=100.0 if overfitted else 0.02, max_iter=400 if overfitted else 300)
             steps = coding, crossed, model
         self.pipeline = make_pipeline(*steps)
         with threadpool_limits(1):  # on a busy machine threads mostly wait for each other

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from datetime import UTC, datetime, timedelta
@@ -36,7 +37,7 @@ def test_the_file_of_a_process_that_is_gone_holds_nothing(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("config", ["config.yaml", "other.yaml"])
 def test_a_second_daemon_and_a_backfill_are_refused_and_a_check_is_not(tmp_path: Path, config: str) -> None:
-    at = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=5)
+    at = datetime(2026, 1, 5, 10, tzinfo=UTC)  # the log ended long before anybody watched: it is whole
     (tmp_path / "logs").mkdir()
     land(tmp_path / "logs" / "1.parquet", exposures(at, 50))
     with monitor(tmp_path, LOG) as first:
@@ -55,8 +56,11 @@ def test_a_second_daemon_and_a_backfill_are_refused_and_a_check_is_not(tmp_path:
             assert f"process {first.running.process.pid} on " in refused.stderr
             assert "Stop that one first, or give this one a folder of its own" in refused.stderr
             assert "Traceback" not in refused.stderr
-        judged = run_forked("check", "-c", config, *span, cwd=tmp_path)
-        assert judged.returncode in (0, 3)  # 3: the window is late
+        checked = run_forked("check", "-c", config, *span, "--format", "json", "--all", cwd=tmp_path)
+        assert checked.returncode == 0, checked
+        window = f"{at:%Y-%m-%dT%H:%M:%SZ}"
+        rows = [one for one in json.loads(checked.stdout) if one["metric"] == "log_rows"]
+        assert [(one["window_start"], one["value"], one["status"]) for one in rows] == [(window, 20.0, "ok")]
         assert first.page("/-/healthy")
 
 
