@@ -36,13 +36,13 @@ fix: .venv/installed ## format, and mend what the linter can mend
 	$(BIN)/ruff check --fix .
 
 docs: .venv/installed ## generate the pages and dashboards that are made from the code
-	$(BIN)/python -m monitor.metrics.describe docs/metrics
-	$(BIN)/python -m monitor.metrics.describe_experiments > docs/experiments.md
+	$(BIN)/python -m monitor.docs.metric_pages docs/metrics
+	$(BIN)/python -m monitor.experiments.describe > docs/experiments.md
 	$(BIN)/python -m monitor.simulate.incidents.describe > docs/incidents.md
 	$(BIN)/python -m benchmarks.scoreboard.results
-	$(BIN)/python -m monitor.service.families > docs/gauges.md
+	$(BIN)/python -m monitor.service.prometheus.families > docs/gauges.md
 	$(BIN)/python -m monitor.config.reference > docs/config.md
-	$(BIN)/python -m monitor.cli_reference > docs/cli.md
+	$(BIN)/python -m monitor.cli.reference > docs/cli.md
 	$(BIN)/python -m grafana.generate
 
 bench: .venv/installed ## what every rule and metric costs on ten million exposures

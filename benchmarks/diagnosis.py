@@ -1,7 +1,7 @@
 """Are the causes of AUC gaps right, and how far are their shares off? `python -m benchmarks.diagnosis`.
 
 About 180 small worlds with interactions, categories, rare positives and real features. In each one thing
-is broken. The true share comes from the deployed model itself; see tests/diagnosis/interactions.py. The exit
+is broken. The true share comes from the deployed model itself; see tests/models/diagnosis/interactions.py. The exit
 code is 1 where a healthy world has a cause, or where fewer than 95 of 100 gaps have the right name first.
 """
 
@@ -15,9 +15,9 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from benchmarks import page
-from monitor.diagnosis.diagnose import diagnose
+from monitor.models.diagnosis.diagnose import diagnose
 from monitor.statistics.auc import auc_gap, auc_sums
-from tests.diagnosis.interactions import World, sweep
+from tests.models.diagnosis.interactions import World, sweep
 
 ASSERTED = 0.01
 RIGHT = 0.95

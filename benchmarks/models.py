@@ -24,9 +24,9 @@ import duckdb
 
 from benchmarks import page
 from benchmarks.window import PlainRead
-from monitor.logs.engine import Engine
-from monitor.metrics.auc import auc_sums, rank_sums
-from monitor.metrics.feature_skew import measure_skew
+from monitor.engines.duckdb import Engine
+from monitor.metrics.scores.auc import auc_sums, rank_sums
+from monitor.models.feature_skew import measure_skew
 from monitor.statistics.auc import delong_interval
 
 ROUNDS = 3

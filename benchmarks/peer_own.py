@@ -9,11 +9,11 @@ import duckdb
 import ibis
 
 from benchmarks.peer_shared import CATALOG, HISTORY, LISTS, main
-from monitor.logs.engine import Engine
+from monitor.engines.duckdb import Engine
 from monitor.metrics.catalogue import FAMILIES
 from monitor.metrics.measure import measure_all
-from monitor.metrics.settings import MetricSettings
 from monitor.metrics.shared import Shared
+from monitor.settings.metrics import MetricSettings
 
 # The benchmark's name -> the metric, its label `by`, and the family that gives it.
 METRICS = {

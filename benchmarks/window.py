@@ -15,16 +15,16 @@ from typing import Any
 import duckdb
 import ibis.expr.types as ir
 
-from monitor.checks import rules
-from monitor.checks.evaluate import Evaluation
-from monitor.checks.feedback import FAMILIES
-from monitor.checks.tables import prepare
-from monitor.config.check import check_config
+from monitor.cli.one_off import OneOff, one_off
+from monitor.config.checks.check import check_config
 from monitor.config.load import load_config
-from monitor.logs.engine import Engine
+from monitor.engines.duckdb import Engine
+from monitor.judging.evaluate import Evaluation
+from monitor.judging.feedback_check import FAMILIES
 from monitor.logs.windows import Due
 from monitor.metrics.measure import not_measured
-from monitor.service.once import OneOff, one_off
+from monitor.rules import check as rules
+from monitor.window.tables import prepare
 
 _REPEAT = 2  # other load on the machine comes and goes; the better of two counts
 

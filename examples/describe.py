@@ -9,12 +9,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from monitor.config.check import check_config
+from monitor.cli.one_off import one_off
+from monitor.config.checks.check import check_config
 from monitor.config.load import load_config
+from monitor.core.results import Result
 from monitor.logs.windows import Due
 from monitor.report.numbers import number
-from monitor.results import Result
-from monitor.service.once import one_off
 
 HERE = Path(__file__).parent
 OBD = """\

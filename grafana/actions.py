@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from grafana.panels import OURS, Panel, graph, ours
+from monitor.health.specs import HEALTH_SPECS
 from monitor.metrics.catalogue import ALL_SPECS, SPECS
 from monitor.metrics.family import MetricSpec
-from monitor.metrics.health_specs import HEALTH_SPECS
-from monitor.metrics.model_specs import MODEL_LABEL, SPLIT_LABEL
-from monitor.service.families import Part, metric_family_name
+from monitor.models.specs import MODEL_LABEL, SPLIT_LABEL
+from monitor.service.prometheus.families import Part, metric_family_name
 
 # The AUC and its kin of what was shown: those of a model's samples have a split, and a board of their own.
 OF_EXPOSURES = ours(f'{SPLIT_LABEL}=""')

@@ -1,5 +1,5 @@
 """`python -m monitor` is `recsys-monitor`."""
 
-from monitor.cli import main
+from monitor.cli.app import main
 
 main()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import promql_parser as pq
 
-from monitor.service.families import Family
+from monitor.service.prometheus.families import Family
 
 SCRAPE_LABELS = {"job", "instance"}
 # Of Prometheus itself. An alert has labels of its own; those that it is asked for here.

@@ -12,9 +12,9 @@ from typing import Any, Final
 import yaml
 
 from benchmarks.scoreboard.alerts import ROOT
-from monitor.checks.band_settings import SLICED
-from monitor.checks.settings import RecommenderSettings
 from monitor.config.problems import show_duration
+from monitor.settings.bands import SLICED
+from monitor.settings.recommender import RecommenderSettings
 from monitor.simulate.lists import BUCKET
 from monitor.simulate.people import BUCKETS
 from monitor.simulate.shop import AVAILABLE_FROM, AVAILABLE_UNTIL

@@ -12,7 +12,7 @@ from benchmarks.scoreboard.groups import paces
 from benchmarks.scoreboard.jobs import Job
 from benchmarks.scoreboard.messages import Labels, Message, Pace
 from benchmarks.scoreboard.verdicts import Verdict
-from monitor.checks.anomalies import FEEDBACK_CAUSES
+from monitor.anomalies.causes import FEEDBACK_CAUSES
 from monitor.simulate.incidents.catalogue import INCIDENTS
 from monitor.simulate.incidents.incident import Caught, Incident
 

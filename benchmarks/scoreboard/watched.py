@@ -12,7 +12,7 @@ from typing import Final, Self
 from benchmarks.scoreboard.series import Key, Recorded
 from monitor import __version__
 from monitor.service.daemon import Daemon
-from monitor.service.exporter import SnapshotCollector
+from monitor.service.prometheus.exporter import SnapshotCollector
 
 MINUTE: Final = timedelta(minutes=1)
 _URL: Final = "http://127.0.0.1:9108"

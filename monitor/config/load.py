@@ -16,15 +16,15 @@ from pydantic import SecretStr, ValidationError
 
 from monitor.config.explain import explain, places_of
 from monitor.config.fill import Filler
-from monitor.config.models import Config
 from monitor.config.problems import ConfigError, Problem, is_within, show_place
 from monitor.config.secrets import keep_secrets
-from monitor.history.settings import parse_url
-from monitor.logs.settings import LogSettings
-from monitor.yaml_text import YamlProblem, read_yaml
+from monitor.core.yaml_text import YamlProblem, read_yaml
+from monitor.settings.config import Config
+from monitor.settings.history import parse_url
+from monitor.settings.logs import LogSettings
 
 if TYPE_CHECKING:
-    from monitor.config.check import Checked
+    from monitor.config.checks.check import Checked
 
 __all__ = ["ConfigError", "Problem", "load_checked", "load_config", "show_place"]
 
@@ -46,7 +46,7 @@ def load_checked(path: Path, environment: Mapping[str, str] = os.environ) -> tup
     Raises:
         ConfigError: it is not well formed; with every problem found, of sense too.
     """
-    from monitor.config.check import Checked, check_config  # seconds, for whoever needs the rules
+    from monitor.config.checks.check import Checked, check_config  # seconds, for whoever needs the rules
 
     config, filler = _load(path, environment)
     return config, [
@@ -69,7 +69,7 @@ def _load(path: Path, environment: Mapping[str, str]) -> tuple[Config, Filler]:
         problems += [one for one in further if not any(is_within(one.place, place) for place in told)]
         mistakes += places_of(exc, Config)
     if mistakes:
-        from monitor.config.parts import Mistake, senseless_parts
+        from monitor.config.checks.parts import Mistake, senseless_parts
 
         found = senseless_parts(values, [Mistake(*one) for one in mistakes], path.parent.absolute())
         raise ConfigError(path, dict.fromkeys([*problems, *_hidden(found, filler)]))

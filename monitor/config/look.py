@@ -16,15 +16,15 @@ import duckdb
 import ibis
 import ibis.expr.types as ir
 
-from monitor.logs import columns as c
+from monitor.core import columns as c
+from monitor.engines.duckdb import Engine
 from monitor.logs.canonical import RAW, IdType, bad_by_column, json_ids, json_instead_of_ids
-from monitor.logs.engine import Engine
 from monitor.logs.files import LogFile, format_of, unfinished
 from monitor.logs.index import FileEntry, readable
 from monitor.logs.listing import LogListingError, list_log
 from monitor.logs.mapping import column_problems, flat_types, source_names
 from monitor.logs.reading import Shape, open_filesystems, read, sniff
-from monitor.logs.settings import LogSettings
+from monitor.settings.logs import LogSettings
 
 NEWEST_FILES: Final = 4
 SAMPLE_ROWS: Final = 200_000

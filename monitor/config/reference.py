@@ -12,8 +12,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from monitor.config.explain import members, model_within
-from monitor.config.models import Config
 from monitor.config.problems import show_duration
+from monitor.settings.config import Config
 
 _HEAD = """\
 # Configuration
@@ -101,7 +101,7 @@ def _default(field: FieldInfo) -> str:
 def _yaml(value: Any) -> str:
     """A value as a config says it; what a mapping leaves at null is left out.
 
-    >>> from monitor.config.models import LoggingSettings
+    >>> from monitor.settings.config import LoggingSettings
     >>> _yaml({"click": LoggingSettings()})
     '{click: {format: plain, level: info}}'
     """

@@ -8,10 +8,10 @@ from typing import Any
 from urllib.parse import unquote
 
 from monitor.config.fill import Filler
-from monitor.config.models import Config
 from monitor.config.problems import Place
-from monitor.history.settings import parse_url
-from monitor.redaction import keep_secret
+from monitor.core.redaction import keep_secret
+from monitor.settings.config import Config
+from monitor.settings.history import parse_url
 
 HIDDEN = "***"
 _SECRET_NAME = re.compile(r"(?i)secret|passw|token|credential|private|(?<![a-z])(key|pwd|sas|auth)(?![a-z])")

@@ -11,9 +11,9 @@ from typing import Final
 from sqlalchemy import Connection, select
 from sqlalchemy.dialects import postgresql, sqlite
 
+from monitor.core.results import VERDICTS, Kind, Result, Status
 from monitor.history import schema
 from monitor.history.snapshot import CounterKey
-from monitor.results import VERDICTS, Kind, Result, Status
 
 WINDOWS: Final = "recsys_windows_total"
 CHECK_RUNS: Final = "recsys_check_runs_total"

@@ -10,7 +10,7 @@ from typing import Final
 from sqlalchemy import URL
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from monitor.redaction import redact
+from monitor.core.redaction import redact
 
 
 class Fault(StrEnum):

@@ -21,10 +21,10 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from monitor.core.columns import ITEM_ID, SCENE, USER_ID
+from monitor.core.results import Window
+from monitor.core.settings import NAME_PATTERN
 from monitor.history.errors import Fault, StoreError
-from monitor.logs.columns import ITEM_ID, SCENE, USER_ID
-from monitor.results import Window
-from monitor.settings import NAME_PATTERN
 
 EXPOSURES: Final = "exposures"
 STAMP: Final = "%Y%m%dT%H%M%SZ"

@@ -8,10 +8,10 @@ from typing import Final
 
 from sqlalchemy import Connection, func, select
 
+from monitor.core.results import Status
 from monitor.history import schema
 from monitor.history.rows import batches
 from monitor.history.standing import Question, Signal, from_last
-from monitor.results import Status
 
 _SIGNALS: Final = tuple(Signal)
 _ASKED_AT_ONCE: Final = 1000

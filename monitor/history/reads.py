@@ -8,9 +8,9 @@ from datetime import datetime
 
 from sqlalchemy import Connection, select, tuple_
 
+from monitor.core.results import Result, Status, Window
 from monitor.history import schema
 from monitor.history.rows import results_of_windows
-from monitor.results import Result, Status, Window
 
 _PAGE = 100
 

@@ -8,12 +8,12 @@ from datetime import datetime
 
 from sqlalchemy import Connection, delete, insert, select, update
 
+from monitor.core.results import Result, Status, Window
 from monitor.history import counters, schema
 from monitor.history.rows import batches, by_series, results_of_windows
 from monitor.history.snapshot import CounterKey
 from monitor.history.standing import is_worse, signal_of, worst
 from monitor.logs.windows import of_whole_data
-from monitor.results import Result, Status, Window
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Row, select
 
+from monitor.core.results import Result, Status
 from monitor.history import schema
 from monitor.history.plain import plain
-from monitor.results import Result, Status
 
 log = logging.getLogger(__name__)
 

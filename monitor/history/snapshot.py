@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from monitor.results import Kind, Result, Status, Window
+from monitor.core.results import Kind, Result, Status, Window
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from datetime import datetime
 from enum import IntEnum
 from typing import Final
 
-from monitor.results import Result, Status, Window
+from monitor.core.results import Result, Status, Window
 
 
 class Signal(IntEnum):

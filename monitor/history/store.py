@@ -11,14 +11,14 @@ from typing import Self
 
 from sqlalchemy import Connection
 
+from monitor.core.results import Result, Status, Window
 from monitor.history import counters, logstate, reads, record, retention
 from monitor.history.database import Database
 from monitor.history.logstate import IndexedFile
 from monitor.history.reads import Evaluated, Kept
 from monitor.history.record import CheckRun, Recorded
-from monitor.history.settings import parse_url
 from monitor.history.snapshot import CounterKey
-from monitor.results import Result, Status, Window
+from monitor.settings.history import parse_url
 
 
 class Store:

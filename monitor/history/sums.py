@@ -16,8 +16,8 @@ from typing import Final
 
 import duckdb
 
+from monitor.core.results import Window
 from monitor.history.kept import STAMP, KeptWindows, drop_unfinished, is_whole, write_whole
-from monitor.results import Window
 
 PERIODS: Final = (timedelta(days=1), timedelta(hours=1))
 _FEWEST: Final = 3  # fewer files than this are not worth one of their own

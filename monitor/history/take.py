@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, or_, select
 
+from monitor.core.results import Result, Status, Window
 from monitor.history import counters, schema
 from monitor.history.logstate import log_states
 from monitor.history.lookback import last_of_each_signal, standings
@@ -23,7 +24,6 @@ from monitor.history.snapshot import (
 )
 from monitor.history.standing import Signal, Standing, fold, signal_of
 from monitor.history.store import Store
-from monitor.results import Result, Status, Window
 
 
 @dataclass(slots=True)

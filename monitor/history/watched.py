@@ -11,7 +11,7 @@ from sqlalchemy import create_engine
 
 from monitor.history import logstate
 from monitor.history.errors import translated
-from monitor.history.settings import parse_url
+from monitor.settings.history import parse_url
 
 WATCHING: Final = "watching_since"
 _WAIT_SECONDS: Final = 5

@@ -14,9 +14,9 @@ import ibis
 import ibis.expr.datatypes as dt
 import ibis.expr.types as ir
 
-from monitor.logs import columns as c
+from monitor.core import columns as c
 from monitor.logs.mapping import source_names
-from monitor.logs.settings import LogSettings, SampleLogSettings
+from monitor.settings.logs import LogSettings, SampleLogSettings
 
 IdType = Literal["int64", "string"]
 TIMESTAMP = dt.Timestamp(scale=6)

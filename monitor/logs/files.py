@@ -15,7 +15,7 @@ import pyarrow as pa
 from fsspec.core import url_to_fs
 
 from monitor.logs.limits import check_line, check_size
-from monitor.logs.settings import LogSettings
+from monitor.settings.logs import LogSettings
 
 _FORMATS = {
     ".parquet": "parquet",

@@ -12,16 +12,16 @@ import ibis
 import ibis.expr.types as ir
 import pandas as pd
 
-from monitor.logs import columns as c
+from monitor.core import columns as c
+from monitor.core.redaction import redact
+from monitor.core.results import Window
+from monitor.engines.duckdb import DeadlineExceeded, Engine, deadline
 from monitor.logs.canonical import TIMESTAMP, bad_values, json_ids, json_instead_of_ids
-from monitor.logs.engine import DeadlineExceeded, Engine, deadline
 from monitor.logs.files import LogFile, format_of, unfinished
 from monitor.logs.limits import MOST_WINDOWS, BeyondLimit, check_rows, check_size, too_slow
 from monitor.logs.mapping import column_problems
 from monitor.logs.reading import Shape, id_types, read, sniff
-from monitor.logs.settings import LogSettings
-from monitor.redaction import redact
-from monitor.results import Window
+from monitor.settings.logs import LogSettings
 
 _SCAN = "scan_file"
 _LIMIT = "latest_time"

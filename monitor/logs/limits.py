@@ -7,8 +7,8 @@ from typing import Final
 
 import duckdb
 
-from monitor.logs.engine import DeadlineExceeded, Engine, deadline
-from monitor.logs.settings import LogSettings
+from monitor.engines.duckdb import DeadlineExceeded, Engine, deadline
+from monitor.settings.logs import LogSettings
 
 MAX_LINE_BYTES: Final = 16 << 20
 MOST_WINDOWS: Final = 1_000_000  # that the rows of one file may lie in

@@ -20,9 +20,9 @@ from typing import Any, Final
 import fsspec
 from fsspec.utils import glob_translate
 
+from monitor.core.redaction import redact
 from monitor.logs.files import LogFile, filesystem
-from monitor.logs.settings import LogSettings
-from monitor.redaction import redact
+from monitor.settings.logs import LogSettings
 
 _WILDCARD = re.compile(r"[*?\[]")
 _ANY_DEPTH: Final = "**"

@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from monitor.logs import columns as c
-from monitor.logs.engine import Engine
+from monitor.core import columns as c
+from monitor.core.redaction import redact
+from monitor.core.results import Window
+from monitor.engines.duckdb import Engine
 from monitor.logs.files import STILL_WRITTEN, LogFile
 from monitor.logs.index import DUPLICATE, Bucket, FileEntry, index_file, seconds, settings_digest
 from monitor.logs.limits import too_slow
@@ -18,9 +20,7 @@ from monitor.logs.listing import Listing, LogListingError, Unlisted, belongs, hi
 from monitor.logs.losses import GONE, Loss, described, fallen, replaced, rotated, together, unread_archive
 from monitor.logs.pace import allowed_silence
 from monitor.logs.reading import open_filesystems
-from monitor.logs.settings import LogSettings, TimeSettings
-from monitor.redaction import redact
-from monitor.results import Window
+from monitor.settings.logs import LogSettings, TimeSettings
 
 Progress = Callable[[str], None]
 _APPENDED: Final = 3  # looks at which one file had grown, more than a file that is just being written

@@ -9,9 +9,9 @@ from functools import reduce
 import ibis.expr.datatypes as dt
 import ibis.expr.types as ir
 
-from monitor.logs import columns as c
-from monitor.logs.paths import LIST, Path, is_path, parse
-from monitor.logs.settings import LogSettings
+from monitor.core import columns as c
+from monitor.core.record_path import LIST, Path, is_path, parse
+from monitor.settings.logs import LogSettings
 
 Types = Mapping[str, dt.DataType]
 

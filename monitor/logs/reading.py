@@ -13,9 +13,10 @@ import ibis.expr.datatypes as dt
 import ibis.expr.types as ir
 from ibis.backends.sql.datatypes import DuckDBType
 
-from monitor.logs import columns as c
+from monitor.core import columns as c
+from monitor.core.record_path import Path
+from monitor.engines.duckdb import Engine
 from monitor.logs.canonical import IdType, canonical, only
-from monitor.logs.engine import Engine
 from monitor.logs.files import LogFile, filesystem, first_line, format_of
 from monitor.logs.limits import MAX_LINE_BYTES, check_columns, check_json, check_parquet
 from monitor.logs.mapping import (
@@ -27,8 +28,7 @@ from monitor.logs.mapping import (
     locate,
     value_at,
 )
-from monitor.logs.paths import Path
-from monitor.logs.settings import LogSettings
+from monitor.settings.logs import LogSettings
 
 _JSON_KINDS = {"OBJECT": "a record", "ARRAY": "a list"}
 _DELIMITERS = (",", "\t", ";", "|")

@@ -8,15 +8,15 @@ from datetime import datetime
 import ibis
 import ibis.expr.types as ir
 
-from monitor.logs import columns as c
+from monitor.core import columns as c
+from monitor.core.results import Window
+from monitor.engines.duckdb import Engine
 from monitor.logs.canonical import IdType, usable
-from monitor.logs.engine import Engine
 from monitor.logs.index import FileEntry
 from monitor.logs.log import Log
 from monitor.logs.mapping import flat_types, source_names
 from monitor.logs.reading import id_types, open_filesystems, read, schema_of, union
-from monitor.logs.settings import LogsSettings, TimeSettings
-from monitor.results import Window
+from monitor.settings.logs import LogsSettings, TimeSettings
 
 _PATH, _RANK = "__path", "__rank"  # of the files of a catalog or of users, while rows are picked
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
-from monitor.logs.columns import EXPOSURES, FEEDBACK, SAMPLES
+from monitor.core.columns import EXPOSURES, FEEDBACK, SAMPLES
+from monitor.core.results import Window
 from monitor.logs.log import Log
-from monitor.logs.settings import TimeSettings
 from monitor.logs.source import Source
-from monitor.results import Window
+from monitor.settings.logs import TimeSettings
 
 LONGEST_GAP: Final = 1000  # windows without a row between two with rows that are judged one by one
 _LONGEST_FINGERPRINT = 64

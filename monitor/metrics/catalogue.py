@@ -5,38 +5,38 @@ Those that need feedback are measured later than the others: when the actions ha
 
 from __future__ import annotations
 
-from monitor.metrics.action_rates import ActionRates
-from monitor.metrics.action_values import ActionValue, Completion
-from monitor.metrics.action_volume import ActionVolume
-from monitor.metrics.attribution_health import AttributionHealth
-from monitor.metrics.auc import Auc
-from monitor.metrics.band_specs import BAND_SPECS
-from monitor.metrics.busy_users import BusyUsers
-from monitor.metrics.calibration import Calibration
-from monitor.metrics.category_entropy import CategoryEntropy
-from monitor.metrics.concentration import (
+from monitor.anomalies.specs import BAND_SPECS
+from monitor.experiments.specs import EXPERIMENT_SPECS
+from monitor.health.specs import HEALTH_SPECS
+from monitor.metrics.exposure.category_entropy import CategoryEntropy
+from monitor.metrics.exposure.concentration import (
     Concentration,
     Gini,
     MatthewEffect,
 )
-from monitor.metrics.coverage import ItemCoverage, ListCoverage
-from monitor.metrics.diversity import IntraListDiversity
-from monitor.metrics.experiment_specs import EXPERIMENT_SPECS
+from monitor.metrics.exposure.coverage import ItemCoverage, ListCoverage
+from monitor.metrics.exposure.diversity import IntraListDiversity
+from monitor.metrics.exposure.importance import Importance
+from monitor.metrics.exposure.novelty import Novelty, Popularity
+from monitor.metrics.exposure.personalization import Personalization
+from monitor.metrics.exposure.score_health import ScoreHealth
+from monitor.metrics.exposure.update_rate import DayRate, RefreshRate
+from monitor.metrics.exposure.volume import CatalogSize, Volume
 from monitor.metrics.family import Family, MetricSpec
-from monitor.metrics.feature_specs import FEATURE_SPECS
-from monitor.metrics.health_specs import HEALTH_SPECS
-from monitor.metrics.importance import Importance
-from monitor.metrics.item_to_item import ItemToItem
-from monitor.metrics.model_specs import MODEL_SPECS
-from monitor.metrics.novelty import Novelty, Popularity
-from monitor.metrics.personalization import Personalization
-from monitor.metrics.ranking import Ranking
-from monitor.metrics.rating import Rating
-from monitor.metrics.score_health import ScoreHealth
-from monitor.metrics.serendipity import Serendipity
-from monitor.metrics.update_rate import DayRate, RefreshRate
-from monitor.metrics.user_auc import UserAuc
-from monitor.metrics.volume import CatalogSize, Volume
+from monitor.metrics.feedback.action_rates import ActionRates
+from monitor.metrics.feedback.action_values import ActionValue, Completion
+from monitor.metrics.feedback.action_volume import ActionVolume
+from monitor.metrics.feedback.attribution_health import AttributionHealth
+from monitor.metrics.feedback.busy_users import BusyUsers
+from monitor.metrics.feedback.item_to_item import ItemToItem
+from monitor.metrics.feedback.ranking import Ranking
+from monitor.metrics.feedback.serendipity import Serendipity
+from monitor.metrics.scores.auc import Auc
+from monitor.metrics.scores.calibration import Calibration
+from monitor.metrics.scores.rating import Rating
+from monitor.metrics.scores.user_auc import UserAuc
+from monitor.models.feature_specs import FEATURE_SPECS
+from monitor.models.specs import MODEL_SPECS
 
 FAMILIES: tuple[Family, ...] = (
     Volume(),

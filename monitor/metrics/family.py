@@ -11,10 +11,10 @@ from typing import Any, Literal
 
 import ibis.expr.types as ir
 
-from monitor.metrics.settings import MetricSettings
+from monitor.core.results import Result, Status
+from monitor.core.settings import Settings
 from monitor.metrics.shared import Shared
-from monitor.results import Result, Status
-from monitor.settings import Settings
+from monitor.settings.metrics import MetricSettings
 from monitor.statistics.intervals import Interval, bounded_mean, normal_mean, wilson
 
 Row = Mapping[str, Any]

@@ -9,15 +9,15 @@ from typing import NamedTuple
 
 import duckdb
 
-from monitor.logs.columns import POSITION
+from monitor.core.columns import POSITION
+from monitor.core.redaction import redact
+from monitor.core.results import Result, Status
 from monitor.metrics.catalogue import FAMILIES
+from monitor.metrics.exposure.similarity import similarity_of
 from monitor.metrics.family import Family, MetricSpec
 from monitor.metrics.plans import Rows
-from monitor.metrics.settings import MetricSettings
 from monitor.metrics.shared import Shared
-from monitor.metrics.similarity import similarity_of
-from monitor.redaction import redact
-from monitor.results import Result, Status
+from monitor.settings.metrics import MetricSettings
 
 _LONGEST_MESSAGE = 300
 

@@ -30,7 +30,7 @@ def keep_lazy(_name: str, expression: ir.Table) -> ir.Table:
 
 
 class Statements(Protocol):
-    """What an engine must offer for its statements to be kept: `monitor.logs.engine.Engine` does."""
+    """What an engine must offer for its statements to be kept: `monitor.engines.duckdb.Engine` does."""
 
     def select(self, expression: ir.Table) -> str: ...
 

@@ -14,7 +14,7 @@ from typing import Any
 import ibis
 import ibis.expr.types as ir
 
-from monitor.logs.columns import (
+from monitor.core.columns import (
     ARM,
     ITEM_ID,
     MODEL,

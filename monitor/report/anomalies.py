@@ -8,15 +8,15 @@ from datetime import datetime
 from typing import Final
 from urllib.parse import quote
 
+from monitor.anomalies.specs import ANOMALY, DRIFT, EXPECTED
+from monitor.core.results import Status
 from monitor.history.snapshot import Series
 from monitor.history.standing import is_worse
-from monitor.metrics.band_specs import ANOMALY, DRIFT, EXPECTED
-from monitor.metrics.model_specs import CAUSE_LABEL
+from monitor.models.specs import CAUSE_LABEL
 from monitor.report import numbers, rows
 from monitor.report.bands import series_name
 from monitor.report.sparkline import sparkline
 from monitor.report.views import AnomaliesView, Row
-from monitor.results import Status
 
 _DETAIL: Final = 2000  # a cause says what it means, and names its worst series
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from monitor.core.results import Status
 from monitor.history.snapshot import Series, Snapshot, Violation
 from monitor.report import numbers, rows
 from monitor.report.anomalies import anomaly_row, causes_of
@@ -24,7 +25,6 @@ from monitor.report.page import frame
 from monitor.report.runbooks import web_address
 from monitor.report.sparkline import Sparkline
 from monitor.report.views import Frame, Moment, Row
-from monitor.results import Status
 
 _RUNBOOKS: Final = "docs/runbooks"
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from monitor.anomalies.specs import BY_LABEL, DEVIATION, EXPECTED, METRIC_LABEL, OF_LABEL, written_of
+from monitor.core.results import Result, Status
 from monitor.history.snapshot import Series
-from monitor.metrics.band_specs import BY_LABEL, DEVIATION, EXPECTED, METRIC_LABEL, OF_LABEL, written_of
 from monitor.report import numbers, rows
 from monitor.report.sparkline import Around, sparkline
 from monitor.report.views import BandView, Row
-from monitor.results import Result, Status
 
 Key = tuple[str, str, str, str, str]  # metric, by, of, dimension, value
 _NAMED: Final = (METRIC_LABEL, BY_LABEL, OF_LABEL, "dimension", "value")

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from monitor.history.snapshot import Snapshot
-from monitor.metrics.model_specs import CAUSE_LABEL, MODEL_LABEL, PAIR_LABEL
+from monitor.models.specs import CAUSE_LABEL, MODEL_LABEL, PAIR_LABEL
 from monitor.report import gaps, numbers, rows
 from monitor.report.evidence import evidence_table
 from monitor.report.page import frame

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from monitor.metrics.model_specs import AUC_GAP, AUC_GAP_CAUSE, CAUSE_LABEL
+from monitor.core.results import Result
+from monitor.models.specs import AUC_GAP, AUC_GAP_CAUSE, CAUSE_LABEL
 from monitor.report import numbers
-from monitor.results import Result
 
 
 def is_cause(result: Result) -> bool:
@@ -30,7 +30,7 @@ def by_share(cause: Result) -> float:
 def causes_of(gap: Result, results: Iterable[Result]) -> list[Result]:
     """The causes of the gap among the results of its window, that of the largest share first.
 
-    >>> from monitor.results import Status
+    >>> from monitor.core.results import Status
     >>> of = {"pair": "test_online", "model": "v1"}
     >>> gap = Result(metric="auc_gap", labels=of, status=Status.VIOLATED, definition="1")
     >>> def cause(name, share):
@@ -52,7 +52,7 @@ def cause_name(cause: Result) -> str:
 def share_bound(cause: Result) -> str:
     """How the share is meant: exactly (empty), `about`, or `at least`, as the evidence says.
 
-    >>> from monitor.results import Status
+    >>> from monitor.core.results import Status
     >>> row = {"measured_by": "a surrogate of the scores", "measure": "R2", "test": 0.8, "share": "about"}
     >>> cause = Result(metric="auc_gap_cause", status=Status.OK, definition="1", value=0.5, evidence=(row,))
     >>> share_bound(cause), share_text(cause).split()

@@ -10,18 +10,18 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from monitor.core.results import Result, Status
 from monitor.history.plain import plain
-from monitor.metrics.auc import AUC
-from monitor.metrics.calibration import CALIBRATION, LOG_LOSS
-from monitor.metrics.feature_specs import DISTANCES, FEATURE_DISTANCE, FEATURE_LABEL, FEATURE_SKEW
-from monitor.metrics.model_specs import AUC_GAP, AUC_GAP_CAUSE, SAMPLE_ROWS
-from monitor.metrics.user_auc import USER_AUC
+from monitor.metrics.scores.auc import AUC
+from monitor.metrics.scores.calibration import CALIBRATION, LOG_LOSS
+from monitor.metrics.scores.user_auc import USER_AUC
+from monitor.models.feature_specs import DISTANCES, FEATURE_DISTANCE, FEATURE_LABEL, FEATURE_SKEW
+from monitor.models.specs import AUC_GAP, AUC_GAP_CAUSE, SAMPLE_ROWS
 from monitor.report.causes import share_bound
 from monitor.report.judged import Judged
 from monitor.report.numbers import number, share, visible, window
 from monitor.report.result_json import result_as_json
 from monitor.report.table import MARKS
-from monitor.results import Result, Status
 
 _COLUMNS = (  # the heading, the metric and its `by`, the width
     ("split", "", "", 9),

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from monitor.core.results import Status
 from monitor.history.snapshot import RecommenderState, Series, Snapshot, Violation
 from monitor.history.standing import is_worse
 from monitor.report import numbers, rows
 from monitor.report.page import frame
 from monitor.report.runbooks import web_address
 from monitor.report.views import RulePage
-from monitor.results import Status
 
 
 def rule_page(

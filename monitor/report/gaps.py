@@ -8,10 +8,11 @@ from datetime import datetime
 from typing import Final
 from urllib.parse import quote
 
+from monitor.core.columns import ONLINE
+from monitor.core.results import Result, Status
 from monitor.history.snapshot import Series
-from monitor.logs.columns import ONLINE
-from monitor.metrics.feature_specs import DISTANCES, SCORE_DISTANCE
-from monitor.metrics.model_specs import (
+from monitor.models.feature_specs import DISTANCES, SCORE_DISTANCE
+from monitor.models.specs import (
     AUC_GAP,
     CAUSE_LABEL,
     MODEL_LABEL,
@@ -19,12 +20,11 @@ from monitor.metrics.model_specs import (
     SAMPLE_ROWS,
     SPLIT_LABEL,
 )
-from monitor.metrics.split_results import SIDES
+from monitor.models.split_results import SIDES
 from monitor.report import numbers, rows
 from monitor.report.causes import by_share, cause_name, explains, share_text
 from monitor.report.runbooks import web_address
 from monitor.report.views import CauseView, GapView, Measure, Row
-from monitor.results import Result, Status
 
 _DETAIL: Final = 2000  # a cause says what was found and what to do
 _RUNBOOKS: Final = {

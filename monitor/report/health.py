@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
+from monitor.health.specs import HEALTH_PART, HEALTH_SCORE
 from monitor.history.snapshot import Series
-from monitor.metrics.health_specs import HEALTH_PART, HEALTH_SCORE
 from monitor.report import rows
 from monitor.report.views import HealthView
 

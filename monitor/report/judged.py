@@ -8,12 +8,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from monitor.metrics.model_specs import MODEL_LABEL
+from monitor.core.results import VERDICTS, Result, Status, Window
+from monitor.models.specs import MODEL_LABEL
 from monitor.report.causes import cause_name, causes_of, is_cause, share_text
 from monitor.report.numbers import visible
 from monitor.report.result_json import result_as_json
 from monitor.report.rows import model_name
-from monitor.results import VERDICTS, Result, Status, Window
 
 _WORST_FIRST = (Status.VIOLATED, Status.ERROR, Status.LATE, Status.NO_DATA, Status.OK)
 _SURROGATES = range(0xD800, 0xE000)  # a file's name may hold them, and no encoding can say them

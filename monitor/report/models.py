@@ -6,18 +6,18 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
+from monitor.core.columns import ONLINE, TEST, TRAIN
+from monitor.core.results import Result, Status
 from monitor.history.snapshot import Series
 from monitor.history.standing import is_worse, worst
-from monitor.logs.columns import ONLINE, TEST, TRAIN
-from monitor.metrics.auc import AUC
-from monitor.metrics.calibration import CALIBRATION, LOG_LOSS
-from monitor.metrics.feature_specs import DISTANCES, FEATURE_DISTANCE, FEATURE_LABEL, FEATURE_SKEW
-from monitor.metrics.model_specs import MODEL_LABEL, SAMPLE_ROWS, SPLIT_LABEL
-from monitor.metrics.user_auc import USER_AUC
+from monitor.metrics.scores.auc import AUC
+from monitor.metrics.scores.calibration import CALIBRATION, LOG_LOSS
+from monitor.metrics.scores.user_auc import USER_AUC
+from monitor.models.feature_specs import DISTANCES, FEATURE_DISTANCE, FEATURE_LABEL, FEATURE_SKEW
+from monitor.models.specs import MODEL_LABEL, SAMPLE_ROWS, SPLIT_LABEL
 from monitor.report import gaps, numbers, rows
 from monitor.report.sparkline import sparkline
 from monitor.report.views import FeatureView, Measure, ModelView, SplitView
-from monitor.results import Result, Status
 
 _SPLITS: Final = (TRAIN, TEST, ONLINE)
 _WEIGHT: Final = "equal"  # of the user AUC that has a cell of its own

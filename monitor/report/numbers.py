@@ -7,7 +7,7 @@ import unicodedata
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from monitor.results import Window
+from monitor.core.results import Window
 
 _DIGITS = 4
 _TEXT_LENGTH = 300

@@ -10,11 +10,12 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
+from monitor.core.results import Status
+from monitor.health.specs import HEALTH_SPECS
 from monitor.history.snapshot import LogState, RecommenderState, Series, SkippedFile, Snapshot
 from monitor.history.standing import is_worse, worst
-from monitor.metrics.attribution_health import LOST
 from monitor.metrics.catalogue import ALL_SPECS
-from monitor.metrics.health_specs import HEALTH_SPECS
+from monitor.metrics.feedback.attribution_health import LOST
 from monitor.report import bands, gaps, numbers, rows
 from monitor.report.anomalies import anomalies_view, attention_rows, counted
 from monitor.report.health import health_view
@@ -28,7 +29,6 @@ from monitor.report.views import (
     RecommenderPage,
     RecommenderView,
 )
-from monitor.results import Status
 
 _STALE: Final = timedelta(minutes=15)
 _SLICE_ROWS: Final = 200  # of one dimension on a page; /metrics has them all

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
+from monitor.anomalies.specs import ANOMALY
+from monitor.core.results import Result, Window
 from monitor.history.plain import iso, plain
-from monitor.metrics.band_specs import ANOMALY
-from monitor.metrics.model_specs import AUC_GAP, AUC_GAP_CAUSE
-from monitor.results import Result, Window
+from monitor.models.specs import AUC_GAP, AUC_GAP_CAUSE
 
 _CAUSES: Final = (AUC_GAP_CAUSE.name, ANOMALY.name)  # their evidence shows what was found
 
@@ -23,7 +23,7 @@ def result_as_json(recommender: str, check: str, window: Window, result: Result)
     begins at, `clear`.
 
     >>> from datetime import UTC, datetime, timedelta
-    >>> from monitor.results import Status
+    >>> from monitor.core.results import Status
     >>> hour = Window.of(datetime(2026, 1, 1, 10, tzinfo=UTC), timedelta(hours=1))
     >>> gini = Result(metric="gini", status=Status.NO_DATA, definition="1")
     >>> shown = result_as_json("shop", "exposure", hour, gini)

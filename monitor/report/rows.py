@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import quote
 
+from monitor.anomalies.specs import BAND_SPECS
+from monitor.core.results import Result, Status
 from monitor.history.snapshot import RuleInfo, Series
-from monitor.metrics.band_specs import BAND_SPECS
 from monitor.metrics.catalogue import ALL_SPECS
-from monitor.metrics.model_specs import MODEL_LABEL
+from monitor.models.specs import MODEL_LABEL
 from monitor.report import numbers
 from monitor.report.sparkline import sparkline
 from monitor.report.views import Lately, Moment, Row, Verdict
-from monitor.results import Result, Status
 
 _WORDS: Final = {status: status.value.replace("_", " ") for status in Status}
 _SLICE_LABELS: Final = ("dimension", "value")

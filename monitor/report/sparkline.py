@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from monitor.core.results import Status, Window
 from monitor.history.snapshot import Point
-from monitor.results import Status, Window
 
 WIDTH, HEIGHT = 120, 28
 _MARGIN = 4

@@ -10,11 +10,11 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from monitor.metrics.health_specs import HEALTH_SCORE
+from monitor.core.results import VERDICTS, Result, Status, Window
+from monitor.health.specs import HEALTH_SCORE
 from monitor.report.causes import cause_name, causes_of, is_cause, share_text
 from monitor.report.judged import Judged, title
 from monitor.report.numbers import number, visible, window
-from monitor.results import VERDICTS, Result, Status, Window
 
 MARKS = {
     Status.OK: ("✓", "green"),

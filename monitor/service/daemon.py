@@ -14,23 +14,23 @@ from pathlib import Path
 
 import duckdb
 
-from monitor.checks.runtime import Runtime, open_runtime
-from monitor.config.check import Checked
+from monitor.config.checks.check import Checked
 from monitor.config.load import ConfigError, load_checked
-from monitor.config.models import Config
 from monitor.history.errors import StoreError
 from monitor.history.store import Store
+from monitor.judging.runtime import Runtime, open_runtime
 from monitor.service.picture import Picture, Running
 from monitor.service.salt import install_salt
 from monitor.service.schedule import Schedule
-from monitor.service.server import WebServer, serve
 from monitor.service.signals import arriving
 from monitor.service.state_lock import StateLock
 from monitor.service.tally import OUTCOMES, Tally
 from monitor.service.watch import Watch
-from monitor.service.web import ReloadOutcome
-from monitor.service.web_config import WebConfigError
+from monitor.service.web.app import ReloadOutcome
+from monitor.service.web.server import WebServer, serve
+from monitor.service.web.web_config import WebConfigError
 from monitor.service.worker import Worker
+from monitor.settings.config import Config
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, TextIO
 
-from monitor.redaction import redact
+from monitor.core.redaction import redact
 from monitor.report.numbers import harmless
 
 _MOST_EQUAL: Final = 20

@@ -10,22 +10,23 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from monitor.checks import health, models
-from monitor.checks.judge import RULE
-from monitor.checks.maintenance import Maintenance, began_within, now_quiet
-from monitor.checks.settings import RecommenderSettings
-from monitor.config.check import Checked
+from monitor.anomalies.specs import BAND_SPECS
+from monitor.config.checks.check import Checked
+from monitor.core.columns import LOGS
+from monitor.core.results import Status
+from monitor.experiments.specs import EXPERIMENT
+from monitor.health import score as health
 from monitor.history.errors import StoreError
 from monitor.history.snapshot import MaintenanceState, RecommenderState, RuleInfo, Series, Snapshot
 from monitor.history.store import Store
 from monitor.history.take import KeptPoints, take_snapshot
-from monitor.logs.columns import LOGS
-from monitor.metrics.attribution_health import LOST
-from monitor.metrics.band_specs import BAND_SPECS
-from monitor.metrics.experiment_specs import EXPERIMENT
-from monitor.results import Status
+from monitor.metrics.feedback.attribution_health import LOST
+from monitor.models import check as models
 from monitor.service.tally import Tally
 from monitor.service.watch import Watch
+from monitor.settings.maintenance import Maintenance, began_within, now_quiet
+from monitor.settings.recommender import RecommenderSettings
+from monitor.window.verdicts import RULE
 
 log = logging.getLogger(__name__)
 

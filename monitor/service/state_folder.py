@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from monitor.history.settings import FILE_NAME
 from monitor.service.tally import WAITING_FILE
+from monitor.settings.history import FILE_NAME
 
 log = logging.getLogger(__name__)
 

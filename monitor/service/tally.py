@@ -12,10 +12,10 @@ from itertools import product
 from pathlib import Path
 from typing import Final
 
-from monitor.expectations.suites import LoadedRule
 from monitor.history.errors import Fault, StoreError
 from monitor.history.snapshot import CounterKey
 from monitor.history.store import Store
+from monitor.rules.suites import LoadedRule
 
 log = logging.getLogger(__name__)
 

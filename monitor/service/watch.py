@@ -7,23 +7,23 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from monitor.checks.evaluate import CHECKS_OF, MARKERS, Evaluation, Evaluator
-from monitor.checks.health import health_run, needed
-from monitor.checks.maintenance import covers
-from monitor.checks.runtime import Runtime
-from monitor.checks.settings import RecommenderSettings
-from monitor.expectations.suites import LoadedRule
+from monitor.anomalies.schedule import Banding
+from monitor.core.columns import EXPOSURES, FEEDBACK
+from monitor.core.results import Result, Window
+from monitor.health.score import health_run, needed
 from monitor.history.kept import KeptPairs
 from monitor.history.record import CheckRun
 from monitor.history.store import Store
 from monitor.history.sums import Sums
 from monitor.history.watched import WATCHING
-from monitor.logs.columns import EXPOSURES, FEEDBACK
+from monitor.judging.evaluate import CHECKS_OF, MARKERS, Evaluation, Evaluator
+from monitor.judging.runtime import Runtime
 from monitor.logs.log import Log, Scan
 from monitor.logs.windows import Due, Part, candidate_windows, due_windows, was_accepted
-from monitor.results import Result, Window
-from monitor.service.banding import Banding
+from monitor.rules.suites import LoadedRule
 from monitor.service.file_index import from_history, index_of, loss_from_history
+from monitor.settings.maintenance import covers
+from monitor.settings.recommender import RecommenderSettings
 
 log = logging.getLogger(__name__)
 

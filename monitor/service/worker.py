@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from monitor.checks.runtime import Runtime
+from monitor.judging.runtime import Runtime
 
 log = logging.getLogger(__name__)
 

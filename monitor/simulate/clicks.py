@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from monitor.logs import columns as c
+from monitor.core import columns as c
 from monitor.simulate.draws import Stage, bell, keyed
 from monitor.simulate.lists import Floats, Ints, Lists, item_names, micros, named, timestamps, user_names
 from monitor.simulate.luck import click_luck

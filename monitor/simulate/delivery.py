@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import numpy as np
 import pyarrow as pa
 
-from monitor.logs import columns as c
+from monitor.core import columns as c
 from monitor.simulate.draws import Stage, stream
 from monitor.simulate.lists import Lists, micros, to_exposures
 from monitor.simulate.oddities import held_until, hold, is_doubled, is_retried

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from monitor.logs import columns as c
+from monitor.core import columns as c
 from monitor.simulate.world import World
 
 Floats = npt.NDArray[np.float64]

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from monitor.logs import columns as c
+from monitor.core import columns as c
 from monitor.simulate.draws import Stage, stream
 from monitor.simulate.lists import Floats, Ints, item_names, micros, model_name, named, timestamps, user_names
 from monitor.simulate.people import People

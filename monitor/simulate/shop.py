@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from monitor.logs import columns as c
+from monitor.core import columns as c
 from monitor.simulate.draws import Stage, keyed, stream, zipf
 from monitor.simulate.lists import Floats, Ints, item_names, micros, named, timestamps
 from monitor.simulate.world import World

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from monitor.logs import columns as c
+from monitor.core import columns as c
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from monitor.checks.anomalies import CAUSES
-from monitor.service.families import all_families
+from monitor.anomalies.causes import CAUSES
+from monitor.service.prometheus.families import all_families
 from tests.promql import families_in, mistakes
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from monitor.checks.maintenance import Maintenance, now_quiet
+from monitor.settings.maintenance import Maintenance, now_quiet
 from tests.alerts.test_alert_rules import ALERTS, RULES, promtool
 
 MIDNIGHT = datetime(1970, 1, 1, tzinfo=UTC)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from monitor.diagnosis.diagnose import CAUSES
-from monitor.metrics.model_specs import PAIRS
+from monitor.models.diagnosis.diagnose import CAUSES
+from monitor.models.specs import PAIRS
 from tests.alerts.posted import Group, alert, assert_groups, post, running
 from tests.end_to_end.servers import Alertmanager
 from tests.processes import ROOT

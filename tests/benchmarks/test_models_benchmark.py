@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from benchmarks import models
-from monitor.metrics.feature_values import BATCH
+from monitor.models.feature_values import BATCH
 
 
 def part(seconds, beside, peak=500.0):

@@ -17,7 +17,7 @@ from benchmarks.scoreboard.healthy import Health
 from benchmarks.scoreboard.jobs import Job, Plan
 from benchmarks.scoreboard.outcomes import Aftermath, Catch, Outcome
 from benchmarks.scoreboard.planned import plan
-from monitor.checks.settings import RecommenderSettings
+from monitor.settings.recommender import RecommenderSettings
 from monitor.simulate.incidents.incident import Size
 from monitor.simulate.world import World
 from tests.conftest import ROOT

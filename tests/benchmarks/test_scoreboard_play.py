@@ -17,11 +17,11 @@ from benchmarks.scoreboard.operations import operation
 from benchmarks.scoreboard.play import play, rotate
 from benchmarks.scoreboard.series import Key
 from benchmarks.scoreboard.watched import MINUTE, Watched
-from monitor.logs.engine import Engine
+from monitor.engines.duckdb import Engine
 from monitor.logs.files import LogFile
 from monitor.logs.index import FileEntry, index_file
-from monitor.logs.settings import LogSettings
 from monitor.metrics.catalogue import SPECS
+from monitor.settings.logs import LogSettings
 from monitor.simulate.incidents.catalogue import INCIDENTS
 from monitor.simulate.simulation import Simulation
 from monitor.simulate.world import HOUR, Scene, World

@@ -9,18 +9,18 @@ import pytest
 
 from benchmarks.scoreboard.config import BLACKLIST, LOGS, NAME, write_config
 from benchmarks.scoreboard.play import land
-from monitor.checks.evaluate import Evaluator
-from monitor.checks.rules import METRIC
-from monitor.checks.runtime import Runtime
-from monitor.checks.settings import SliceSettings
 from monitor.config.load import load_config
-from monitor.expectations.suites import load_rules
+from monitor.core import columns as c
+from monitor.core.results import Status, Window
 from monitor.history.kept import KeptPairs
-from monitor.logs import columns as c
+from monitor.judging.evaluate import Evaluator
+from monitor.judging.runtime import Runtime
 from monitor.logs.windows import Due
 from monitor.metrics.catalogue import SPECS
-from monitor.metrics.settings import MetricSettings
-from monitor.results import Status, Window
+from monitor.rules.check import METRIC
+from monitor.rules.suites import load_rules
+from monitor.settings.metrics import MetricSettings
+from monitor.settings.recommender import SliceSettings
 from monitor.simulate.incidents.catalogue import INCIDENTS
 from monitor.simulate.incidents.incident import Size
 from monitor.simulate.incidents.struck import Struck

@@ -18,9 +18,8 @@ import pytest
 import yaml
 
 from monitor import __version__
-from monitor.cli_reference import commands, reference
-
-from .conftest import ROOT, clean_environment, run_monitor
+from monitor.cli.reference import commands, reference
+from tests.cli.conftest import ROOT, clean_environment, run_monitor
 
 COMMANDS = dict(commands())
 
@@ -48,7 +47,7 @@ def test_the_page_of_the_command_line_is_the_generated_one():
 def test_help_needs_no_heavy_import(world):
     code = (
         "import sys; sys.argv = ['x', 'check', '--help']\n"
-        "from monitor.cli import main\n"
+        "from monitor.cli.app import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
         "heavy = {'great_expectations', 'duckdb', 'ibis', 'pandas', 'sqlalchemy'} & set(sys.modules)\n"

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from tests.checks.model_world import WEIGHTS, write_world
 from tests.cli.conftest import ROOT, run_monitor
+from tests.models.model_world import WEIGHTS, write_world
 
 CONFIG = """\
 recommenders:

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from .conftest import ROOT, clean_environment, run_monitor
+from tests.cli.conftest import ROOT, clean_environment, run_monitor
 
 NOISE = """\
 import os, sys

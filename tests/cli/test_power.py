@@ -8,8 +8,7 @@ import re
 import pytest
 
 from monitor.statistics.sample_size import Mean, Plan, Share, power_at, sample_size
-
-from .conftest import run_monitor
+from tests.cli.conftest import run_monitor
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from monitor import cli, terminal
-from monitor.config.check import check_config
-from monitor.config.init import write_config
+from monitor.cli import app as cli
+from monitor.cli import terminal
+from monitor.cli.one_off import one_off
+from monitor.config.checks.check import check_config
+from monitor.config.init.wizard import write_config
 from monitor.config.load import load_config
-from monitor.results import Status
-from monitor.service.once import one_off
+from monitor.core.results import Status
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from monitor.checks.engine_settings import EngineSettings
-from monitor.config.check_engine import check_engine
-from monitor.logs.settings import LogsSettings
+from monitor.config.checks.engine import check_engine
+from monitor.settings.engine import EngineSettings
+from monitor.settings.logs import LogsSettings
 
 SPARK = EngineSettings(kind="spark", url="local[2]")
 
@@ -37,7 +37,7 @@ def test_plain_files_are_no_problem():
 def test_without_java_or_pyspark_it_says_what_to_install(monkeypatch):
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setattr("monitor.config.check_engine.find_spec", lambda _: None)
+    monkeypatch.setattr("monitor.config.checks.engine.find_spec", lambda _: None)
     logs = LogsSettings(exposures={"path": "log/*.parquet"})
     messages = [one.message for one in check_engine("", SPARK, logs)]
     assert len(messages) == 2

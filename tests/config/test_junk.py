@@ -9,10 +9,10 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 
-from monitor.config.check import check_config
+from monitor.config.checks.check import check_config
 from monitor.config.load import ConfigError, load_config
-from monitor.config.models import Config
-from monitor.expectations.packs import pack_names
+from monitor.rules.packs import pack_names
+from monitor.settings.config import Config
 
 _WORDS = sorted(
     {

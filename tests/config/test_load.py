@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from monitor.config.check import check_config
+from monitor.config.checks.check import check_config
 from monitor.config.load import ConfigError, load_config
 from monitor.config.reference import reference
-from monitor.history.settings import HistorySettings
 from monitor.logs.index import settings_digest
-from monitor.logs.settings import LogSettings
+from monitor.settings.history import HistorySettings
+from monitor.settings.logs import LogSettings
 
 MINIMAL = "recommenders: [{name: shop, logs: {exposures: {path: log/*.csv}}}]\n"
 

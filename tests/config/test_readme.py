@@ -6,7 +6,7 @@ import re
 
 import ibis.expr.datatypes as dt
 
-from monitor.config.check import check_config
+from monitor.config.checks.check import check_config
 from monitor.config.load import load_config
 from monitor.logs.mapping import locate
 from tests.conftest import ROOT

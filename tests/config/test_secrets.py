@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from monitor.config.load import load_config
-from monitor.redaction import keep_secret, redact
+from monitor.core.redaction import keep_secret, redact
 
 ENVIRONMENT = {
     "BUCKET": "bucket-named-by-variable",

@@ -10,12 +10,12 @@ from dataclasses import replace
 
 import pytest
 
+from monitor.core.results import Status
 from monitor.history.snapshot import RecommenderState, Snapshot
 from monitor.metrics.catalogue import SPECS
-from monitor.results import Status
-from monitor.service.server import serve
-from monitor.service.settings import ServerSettings
-from monitor.service.web import ReloadOutcome
+from monitor.service.web.app import ReloadOutcome
+from monitor.service.web.server import serve
+from monitor.settings.server import ServerSettings
 from tests.end_to_end.panel_queries import queries
 from tests.end_to_end.servers import Prometheus
 from tests.processes import wait_for

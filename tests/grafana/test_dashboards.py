@@ -14,10 +14,10 @@ import pytest
 import yaml
 
 from grafana.generate import dashboards
+from monitor.core.results import Status
 from monitor.metrics.catalogue import ALL_SPECS
-from monitor.metrics.model_specs import MODEL_LABEL
-from monitor.results import Status
-from monitor.service.families import MONITOR, RULES, STATUSES, all_families, metric_family_name
+from monitor.models.specs import MODEL_LABEL
+from monitor.service.prometheus.families import MONITOR, RULES, STATUSES, all_families, metric_family_name
 from tests.promql import families_in, mistakes
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,9 +13,9 @@ import psycopg
 import pytest
 from sqlalchemy import select
 
+from monitor.core.results import Window
 from monitor.history import schema
 from monitor.history.store import Store
-from monitor.results import Window
 from tests.postgres import postgres
 
 _numbers = itertools.count()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from datetime import UTC, datetime, timedelta
 
+from monitor.core.results import Result, Status, Window
 from monitor.history.logstate import IndexedFile
 from monitor.history.record import CheckRun
 from monitor.history.store import Store
-from monitor.results import Result, Status, Window
 
 EVALUATED = datetime(2026, 3, 1, tzinfo=UTC)
 

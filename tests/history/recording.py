@@ -6,9 +6,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+from monitor.core.results import Result, Status
 from monitor.history.counters import key
 from monitor.history.store import Store
-from monitor.results import Result, Status
 from tests.history.conftest import hour
 
 NOON = datetime(2026, 1, 2, 12, 0, 0, 123456, tzinfo=UTC)

@@ -8,9 +8,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from monitor.history.assignments import KeptAssignments, forget_others
+from monitor.core.results import Window
+from monitor.experiments.kept_assignments import KeptAssignments, forget_others
 from monitor.history.errors import StoreError
-from monitor.results import Window
 
 HOUR = timedelta(hours=1)
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)

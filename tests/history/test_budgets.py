@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from monitor.core.results import Result, Status
 from monitor.history.record import CheckRun
 from monitor.history.store import Store
-from monitor.results import Result, Status
 from tests.history.conftest import hour
 from tests.history.recording import NOON, counted, put, rule
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from monitor.core.results import Result, Status
 from monitor.history.standing import Signal, fold, from_last, signal_of
 from monitor.history.store import Store
 from monitor.history.take import take_snapshot
-from monitor.results import Result, Status
 from tests.history.conftest import hour
 from tests.history.recording import NOON, put
 

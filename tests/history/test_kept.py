@@ -10,9 +10,9 @@ import duckdb
 import ibis
 import pytest
 
+from monitor.core.results import Window
 from monitor.history.errors import StoreError
 from monitor.history.kept import KeptPairs
-from monitor.results import Window
 
 LENGTH = timedelta(hours=1)
 ROWS = [

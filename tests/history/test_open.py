@@ -19,11 +19,11 @@ from alembic.script import ScriptDirectory
 from pydantic import ValidationError
 from sqlalchemy import text
 
+from monitor.core.results import Result, Status, Window
 from monitor.history import migrate, schema
 from monitor.history.errors import Fault, StoreError
-from monitor.history.settings import HistorySettings, parse_url
 from monitor.history.store import Store
-from monitor.results import Result, Status, Window
+from monitor.settings.history import HistorySettings, parse_url
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 HOUR = Window.of(NOON, timedelta(hours=1))

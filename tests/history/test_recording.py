@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
+from monitor.core.results import Result, Status
 from monitor.history.record import CheckRun
 from monitor.history.store import Store
-from monitor.results import Result, Status
 from tests.history.conftest import hour
 from tests.history.recording import COVERAGE, NOON, Dump, counted, put, rule
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from monitor.anomalies.past import PastWindows, series_of
 from monitor.history.logstate import IndexedFile
-from monitor.history.past import PastWindows, series_of
 from monitor.history.store import Store
 from tests.history.conftest import hour
 from tests.history.recording import COVERAGE, Dump, put, rule

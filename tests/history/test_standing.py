@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from monitor.core.results import Kind, Result, Status, Window
 from monitor.history.snapshot import Series
 from monitor.history.standing import Signal, fold, from_last, signal_of, worst
 from monitor.history.store import Store
 from monitor.history.take import take_snapshot
-from monitor.results import Kind, Result, Status, Window
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 LETTERS = dict(zip("CHFNLEU", Signal, strict=True))  # clear, hold, fire, no data, late, error, undefined

@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 import numpy as np
 import pytest
 
+from monitor.core.results import Status
 from monitor.history.logstate import IndexedFile
 from monitor.history.rows import MOST_EVIDENCE
 from monitor.history.store import Store
-from monitor.results import Status
 from tests.history.conftest import hour
 from tests.history.recording import COVERAGE, NOON, put, rule
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from monitor.core.results import Window
 from monitor.history.kept import KeptPairs
 from monitor.history.sums import Sums
-from monitor.results import Window
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
 MINUTES = timedelta(minutes=10)

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import event
 
+from monitor.core.results import Result, Status, Window
 from monitor.history.logstate import IndexedFile
 from monitor.history.snapshot import RecommenderState, SkippedFile
 from monitor.history.store import Store
 from monitor.history.take import KeptPoints, take_snapshot
-from monitor.results import Result, Status, Window
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 GINI = Result(metric="gini", status=Status.OK, definition="1", value=0.4, samples=10)

@@ -10,10 +10,10 @@ from alembic.operations import Operations
 from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, text
 
+from monitor.core.results import Status
 from monitor.history import migrate, schema
 from monitor.history.store import Store
 from monitor.history.take import take_snapshot
-from monitor.results import Status
 from tests.history.conftest import hour
 from tests.history.recording import COVERAGE, NOON, counted, put
 

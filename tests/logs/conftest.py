@@ -12,9 +12,9 @@ import duckdb
 import pandas as pd
 import pytest
 
-from monitor.logs.engine import Engine
-from monitor.logs.settings import LogsSettings, TimeSettings
+from monitor.engines.duckdb import Engine
 from monitor.logs.source import Source
+from monitor.settings.logs import LogsSettings, TimeSettings
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 

@@ -8,10 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pandas as pd
 import pytest
 
+from monitor.core.results import Window
 from monitor.logs.windows import completeness
-from monitor.results import Window
-
-from .conftest import NOW
+from tests.logs.conftest import NOW
 
 HEADER = "request_id,user_id,ts,item_id,score\n"
 GOOD = HEADER + "r1,u1,2026-03-01 10:00:00,a,0.5\n"

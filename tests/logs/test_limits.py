@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from monitor.logs.index import settings_digest
-from monitor.logs.settings import LogSettings
+from monitor.settings.logs import LogSettings
 from tests.logs.conftest import NOW
 
 MINUTE = timedelta(minutes=1)

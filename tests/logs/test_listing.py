@@ -14,7 +14,7 @@ import fsspec
 import pytest
 
 from monitor.logs.listing import Listing, LogListingError, Unlisted, belongs, list_files, list_log
-from monitor.logs.settings import LogSettings
+from monitor.settings.logs import LogSettings
 
 NAMES = (
     "a",
@@ -111,7 +111,7 @@ def test_a_folder_that_does_not_exist_is_marked_as_missing_and_its_siblings_are_
 AS_NOBODY = """
 import os, resource, sys
 from monitor.logs.listing import list_log
-from monitor.logs.settings import LogSettings
+from monitor.settings.logs import LogSettings
 kept, settings = [], LogSettings(path=sys.argv[1])
 if sys.argv[2] == "no_right":
     os.setgroups([]); os.setgid(65534); os.setuid(65534)

@@ -12,11 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 from pydantic import ValidationError
 
-from monitor.logs.settings import LogsSettings, TimeSettings
+from monitor.core.results import Window
 from monitor.logs.source import Source
-from monitor.results import Window
-
-from .conftest import NOW
+from monitor.settings.logs import LogsSettings, TimeSettings
+from tests.logs.conftest import NOW
 
 HOUR = Window(datetime(2026, 3, 1, 10, tzinfo=UTC), datetime(2026, 3, 1, 11, tzinfo=UTC))
 TS = "2026-03-01T10:00:00Z"

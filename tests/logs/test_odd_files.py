@@ -9,9 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pytest
 
-from monitor.results import Window
-
-from .conftest import NOW
+from monitor.core.results import Window
+from tests.logs.conftest import NOW
 
 HEADER = "request_id,user_id,ts,item_id\n"
 ROW = {"request_id": "r", "user_id": "u", "ts": "2026-03-01 10:00:00", "item_id": "a"}

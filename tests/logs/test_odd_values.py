@@ -11,9 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from monitor.results import Window
-
-from .conftest import NOW
+from monitor.core.results import Window
+from tests.logs.conftest import NOW
 
 HOUR = Window(datetime(2026, 3, 1, 10, tzinfo=UTC), datetime(2026, 3, 1, 11, tzinfo=UTC))
 HEADER = "request_id,user_id,ts,item_id\n"

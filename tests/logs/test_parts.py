@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from monitor.logs.settings import LogsSettings, TimeSettings
+from monitor.core.results import Window
 from monitor.logs.source import Source
 from monitor.logs.windows import Parts, candidate_windows, due_windows
-from monitor.results import Window
+from monitor.settings.logs import LogsSettings, TimeSettings
 
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
 HALF_AN_HOUR = timedelta(minutes=30)

@@ -9,9 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pandas as pd
 import pytest
 
-from monitor.results import Window
-
-from .conftest import NOW
+from monitor.core.results import Window
+from tests.logs.conftest import NOW
 
 HOUR = Window(datetime(2026, 3, 1, 10, tzinfo=UTC), datetime(2026, 3, 1, 11, tzinfo=UTC))
 FLAT = pd.DataFrame(

@@ -7,10 +7,9 @@ import pytest
 from moto.server import ThreadedMotoServer
 from pydantic import Secret
 
-from monitor.results import Window
-
-from .conftest import NOW
-from .test_reading import FLAT, HOUR
+from monitor.core.results import Window
+from tests.logs.conftest import NOW
+from tests.logs.test_reading import FLAT, HOUR
 
 
 @pytest.fixture(scope="module")

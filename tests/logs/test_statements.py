@@ -14,9 +14,9 @@ import pyarrow as pa
 import pytest
 from ibis.backends.duckdb import Backend
 
-from monitor.logs import duckdb_backend
-from monitor.logs.engine import Engine
-from monitor.results import Window
+from monitor.core.results import Window
+from monitor.engines import duckdb_backend
+from monitor.engines.duckdb import Engine
 
 START = datetime(2026, 1, 1, 10)
 HOUR = Window(START.replace(tzinfo=UTC), START.replace(tzinfo=UTC) + timedelta(hours=1))

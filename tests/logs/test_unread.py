@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from monitor.logs.columns import EXPOSURES, FEEDBACK
+from monitor.core.columns import EXPOSURES, FEEDBACK
+from monitor.core.results import Window
 from monitor.logs.log import Log
-from monitor.logs.settings import LogSettings
 from monitor.logs.windows import Parts, completeness, due_windows
-from monitor.results import Window
+from monitor.settings.logs import LogSettings
 
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
 HOUR, SECOND = timedelta(hours=1), timedelta(seconds=1)

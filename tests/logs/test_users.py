@@ -7,10 +7,9 @@ from datetime import timedelta
 import pandas as pd
 import pytest
 
-from monitor.logs.settings import LogsSettings, TimeSettings
 from monitor.logs.source import Source
-
-from .conftest import NOW
+from monitor.settings.logs import LogsSettings, TimeSettings
+from tests.logs.conftest import NOW
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from monitor.core.results import Window
 from monitor.logs.windows import (
     LONGEST_GAP,
     Parts,
@@ -14,7 +15,6 @@ from monitor.logs.windows import (
     windows_between,
     windows_of_log,
 )
-from monitor.results import Window
 
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
 HEADER = "request_id,user_id,ts,item_id\n"

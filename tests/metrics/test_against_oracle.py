@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from monitor.core.results import Status
 from monitor.metrics.catalogue import EXPOSURE_FAMILIES
-from monitor.metrics.settings import MetricSettings
-from monitor.results import Status
+from monitor.settings.metrics import MetricSettings
 from tests.metrics.oracle import expected
 from tests.metrics.worlds import START, World, by_name, results_of
 

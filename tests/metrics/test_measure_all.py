@@ -9,12 +9,12 @@ import ibis
 import pytest
 from pydantic import ValidationError
 
+from monitor.core.results import Status
 from monitor.metrics import measure
 from monitor.metrics.catalogue import FAMILIES, SPECS
 from monitor.metrics.measure import measure_all, not_measured
 from monitor.metrics.plans import Asked
-from monitor.metrics.settings import EventSettings, MetricSettings
-from monitor.results import Status
+from monitor.settings.metrics import EventSettings, MetricSettings
 from tests.metrics.worlds import START, World, by_name, catalog, lists, results_of, shared_of
 
 SHOWN = lists(("u1", "abc"), ("u1", "abd"), ("u2", "a"), score=0.5, propensity=0.5, scene="home", shelf="a")

@@ -10,7 +10,7 @@ import math
 
 import pytest
 
-from monitor.metrics.settings import MetricSettings
+from monitor.settings.metrics import MetricSettings
 from tests.metrics.worlds import START, World, by_name, results_of
 
 RANK_SCORE_OF_POPULARITY = (

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from monitor.logs.engine import Engine
+from monitor.engines.duckdb import Engine
 from monitor.metrics.catalogue import SPECS
 from monitor.metrics.measure import measure_all
 from monitor.metrics.plans import Plans, Replayed
-from monitor.metrics.settings import MetricSettings
+from monitor.settings.metrics import MetricSettings
 from tests.metrics.test_against_oracle import ONE_CATEGORY, VECTORS
 from tests.metrics.worlds import START, World, by_name, catalog, lists, results_of, shared_of
 

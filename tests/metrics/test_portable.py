@@ -7,8 +7,8 @@ import pytest
 from ibis.config import Config
 
 from monitor.metrics.catalogue import FAMILIES
-from monitor.metrics.settings import EventSettings, MetricSettings
 from monitor.metrics.shared import Shared
+from monitor.settings.metrics import EventSettings, MetricSettings
 
 RATING = {"event": "click", "unrated": "as_negative", "distortion": {1: {1: 0.0}}}
 EVENTS = {"click": EventSettings(), "play": EventSettings(length="length")}

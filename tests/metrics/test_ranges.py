@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from monitor.metrics.catalogue import ALL_SPECS, SPECS
-from monitor.metrics.settings import EventSettings, MetricSettings
+from monitor.settings.metrics import EventSettings, MetricSettings
 from tests.metrics.worlds import START, World, results_of
 
 WINDOWS = 60

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow.csv as csv
 import pytest
 
-from monitor.results import Status
+from monitor.core.results import Status
 from tests.metrics.worlds import World, by_name, results_of
 
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from monitor.metrics.catalogue import SPECS
 from monitor.metrics.measure import measure_all
-from monitor.metrics.settings import MetricSettings
 from monitor.metrics.shared import Shared
+from monitor.settings.metrics import MetricSettings
 
 START = datetime(2026, 1, 1)
 

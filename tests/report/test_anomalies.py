@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from monitor.checks.anomalies import CAUSES
+from monitor.anomalies.causes import CAUSES
+from monitor.core.results import Result, Status, Window
 from monitor.history.snapshot import RecommenderState, Snapshot, Violation
 from monitor.report.anomaly import AnomalyPage, anomaly_page
 from monitor.report.page import recommender_page
 from monitor.report.views import AnomaliesView, RecommenderView
-from monitor.results import Result, Status, Window
 from tests.conftest import ROOT
 from tests.service import pictured_bands, pictures
 from tests.service.made import HOUR, LAST, NOW, metric, series

@@ -8,13 +8,13 @@ from datetime import timedelta
 
 import pytest
 
-from monitor.checks.departure import Departure
+from monitor.anomalies.departure import Departure
+from monitor.core.results import Status, Window
 from monitor.history.snapshot import Series
 from monitor.report.bands import bands_of, key_of, series_name, with_band
 from monitor.report.rows import metric_row
 from monitor.report.sparkline import Around, sparkline
 from monitor.report.views import BandView
-from monitor.results import Status, Window
 from tests.service import pictured_bands
 from tests.service.made import HOUR, LAST, NOW, metric, past, series
 from tests.service.pictured_bands import COVERAGE, FAILURE, IN_SCENE, banded

@@ -8,16 +8,16 @@ from datetime import timedelta
 
 import pytest
 
-from monitor.checks.anomalies import CAUSES
-from monitor.checks.band_settings import BandSettings
-from monitor.checks.bands import NAME, BandCheck
+from monitor.anomalies.band_check import NAME, BandCheck
+from monitor.anomalies.causes import CAUSES
 from monitor.history.snapshot import Snapshot
 from monitor.history.store import Store
 from monitor.history.take import take_snapshot
 from monitor.report.anomaly import anomaly_page
 from monitor.report.page import recommender_page
-from tests.checks.banded import SHOP, changed, hour, judge, put, usual_hour
-from tests.service.test_web import client
+from monitor.settings.bands import BandSettings
+from tests.anomalies.banded import SHOP, changed, hour, judge, put, usual_hour
+from tests.service.web.test_app import client
 
 LAST = 219
 NOW = hour(LAST).end + timedelta(minutes=5)

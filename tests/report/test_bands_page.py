@@ -7,15 +7,15 @@ from datetime import timedelta
 
 import pytest
 
-from monitor.checks.band_settings import BandSettings
-from monitor.config.check import check_config
+from monitor.anomalies.schedule import CHECKS
+from monitor.config.checks.check import check_config
 from monitor.config.load import load_config
 from monitor.metrics.catalogue import SPECS
-from monitor.service.banding import CHECKS
-from monitor.service.families import all_families
-from monitor.statistics import scales
-from monitor.statistics.false_alarms import EASIER, bounds
-from monitor.statistics.past import POINTS, Level
+from monitor.service.prometheus.families import all_families
+from monitor.settings.bands import BandSettings
+from monitor.statistics.bands import scales
+from monitor.statistics.bands.false_alarms import EASIER, bounds
+from monitor.statistics.bands.past import POINTS, Level
 from tests.conftest import ROOT
 
 TEXT = (ROOT / "docs" / "bands.md").read_text("utf-8")

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from monitor.core.results import Status
 from monitor.history.snapshot import RecommenderState, Snapshot
 from monitor.report.cause import cause_page
 from monitor.report.views import CausePage
-from monitor.results import Status
 from tests.service import pictured_models, pictures
 from tests.service.pictured_models import FEATURE, MODEL
 

@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 
 from rich.console import Console
 
+from monitor.core.results import Result, Status, Window
 from monitor.report.judged import Judged, as_json, as_junit, title
 from monitor.report.table import print_table
-from monitor.results import Result, Status, Window
 from tests.service import pictured_models, pictures
 from tests.service.pictured_models import WHY, causes, gap, split, violated_gap
 

@@ -8,14 +8,14 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from monitor.core.results import Status
 from monitor.history.snapshot import Snapshot
 from monitor.report.judged import Judged
 from monitor.report.page import recommender_page
 from monitor.report.table import print_table
-from monitor.results import Status
 from tests.service import pictures
 from tests.service.made import HOSTILE, LAST, metric, past, series
-from tests.service.test_web import client
+from tests.service.web.test_app import client
 
 SCORE = metric("health_score", value=0.625, samples=2, detail="without recall by=macro k=10 (no data)")
 PARTS = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
+from monitor.core.results import Status
 from monitor.report.judged import Judged, as_junit
-from monitor.results import Status
 from tests.service import pictures
 
 

@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
+from monitor.core.results import Status
 from monitor.history.snapshot import MaintenanceState, RecommenderState
 from monitor.report.page import overview
 from monitor.report.rows import objective_row
-from monitor.results import Status
 from tests.service import pictures
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from monitor.diagnosis.case import CAUSES
+from monitor.core.results import Result, Status
 from monitor.history.snapshot import RecommenderState, Series, Snapshot
+from monitor.models.diagnosis.case import CAUSES
 from monitor.report.page import overview, recommender_page
 from monitor.report.views import ModelView, RecommenderView
-from monitor.results import Result, Status
 from tests.service import pictured_models, pictures
 from tests.service.pictured_models import FEATURE, cause, features, gap, split, violated_gap
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from xml.etree import ElementTree
 
+from monitor.core.results import Kind, Status
 from monitor.history.snapshot import Snapshot
 from monitor.report.judged import Judged, as_junit
 from monitor.report.page import overview, recommender_page
 from monitor.report.table import summary
-from monitor.results import Kind, Status
-from monitor.service.exporter import Exporter, SnapshotCollector
+from monitor.service.prometheus.exporter import Exporter, SnapshotCollector
 from tests.service import pictures
 
 WHY = "not applicable: the exposures log has no column position"

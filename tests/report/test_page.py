@@ -7,11 +7,11 @@ from datetime import timedelta
 
 import pytest
 
+from monitor.core.results import Kind, Status
 from monitor.history.snapshot import RecommenderState, RuleInfo, Snapshot, Violation
 from monitor.report.evidence import rule_page
 from monitor.report.page import overview, recommender_page
 from monitor.report.sparkline import sparkline
-from monitor.results import Kind, Status
 from tests.service import pictures
 
 

@@ -6,8 +6,8 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from monitor.core.results import Result, Status, Window
 from monitor.report.result_json import result_as_json
-from monitor.results import Result, Status, Window
 
 HOUR = Window.of(datetime(2026, 1, 1, 10, tzinfo=UTC), timedelta(hours=1))
 

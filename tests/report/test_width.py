@@ -8,11 +8,11 @@ from datetime import timedelta
 import pytest
 from rich.console import Console
 
-from monitor.metrics.feature_specs import FEATURE_DISTANCE, FEATURE_LABEL
+from monitor.core.results import Result, Status, Window
+from monitor.models.feature_specs import FEATURE_DISTANCE, FEATURE_LABEL
 from monitor.report.diagnosis import print_diagnosis
 from monitor.report.judged import Judged, span_summary
 from monitor.report.table import print_table
-from monitor.results import Result, Status, Window
 from tests.service import pictures
 
 LONG = "shown_items_that_the_catalog_has_not_known_for_a_week"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from monitor.checks.runtime import Runtime
 from monitor.history.store import Store
+from monitor.judging.runtime import Runtime
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from monitor.core.results import Kind, Result, Status, Window
 from monitor.history.snapshot import Point, Series
-from monitor.results import Kind, Result, Status, Window
 
 NOW = datetime(2026, 3, 9, 14, 7, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -8,10 +8,10 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from monitor.checks.anomalies import CAUSES
+from monitor.anomalies.causes import CAUSES
+from monitor.anomalies.specs import written_of
+from monitor.core.results import Result, Status, Window
 from monitor.history.snapshot import LogState, RecommenderState, Series
-from monitor.metrics.band_specs import written_of
-from monitor.results import Result, Status, Window
 from tests.service.made import HOSTILE, LAST, NOW, metric, past, series
 
 NAME = "feeds"

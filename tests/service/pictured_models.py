@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from monitor.core.results import Result, Status
 from monitor.history.snapshot import LogState, RecommenderState, Series
-from monitor.results import Result, Status
 from tests.service.made import HOSTILE, LAST, NASTY, NOW, metric, past, series
 
 MODEL = "a/b?<script>#%\n.."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from monitor.core.results import Kind, Status
 from monitor.history.snapshot import LogState, RecommenderState, RuleInfo, SkippedFile
-from monitor.results import Kind, Status
 from tests.service.made import LAST, NOW, evidence, metric, past, rule, series
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+from monitor.core.results import Kind
 from monitor.history.snapshot import LogState, RecommenderState, RuleInfo, Snapshot
-from monitor.results import Kind
 from tests.service.made import HOSTILE, HOUR, LAST, NASTY, NOW, evidence, metric, past, rule, series
 from tests.service.pictured_shop import shop
 

@@ -25,7 +25,7 @@ SLOW_QUERY += " WHERE hash(one.ts, two.ts, three.ts, four.ts, five.ts, six.ts) =
 # would take minutes.
 IMPATIENT = (
     "import monitor.service.schedule as s; s.MISFIRE_GRACE_SECONDS = 1; "
-    "import monitor.service.watch as w; w.WINDOWS_A_TURN = 2; from monitor.cli import main; main()"
+    "import monitor.service.watch as w; w.WINDOWS_A_TURN = 2; from monitor.cli.app import main; main()"
 )
 
 

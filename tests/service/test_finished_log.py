@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 import yaml
 
-from monitor.checks.runtime import Runtime
-from monitor.commands import backfill, judge
-from monitor.config.check import check_config
+from monitor.cli.judge import backfill, judge
+from monitor.config.checks.check import check_config
 from monitor.config.load import load_config
+from monitor.core.results import Status, Window
 from monitor.history.store import Store
 from monitor.history.watched import watched_since
-from monitor.results import Status, Window
+from monitor.judging.runtime import Runtime
 from monitor.service.salt import install_salt
 from monitor.service.watch import Watch
 

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from monitor.checks.runtime import Runtime
-from monitor.checks.settings import RecommenderSettings
-from monitor.config.check import check_config
+from monitor.cli.one_off import one_off
+from monitor.config.checks.check import check_config
 from monitor.config.load import load_config
+from monitor.core.results import Status, Window
 from monitor.history.store import Store
-from monitor.results import Status, Window
-from monitor.service.once import one_off
+from monitor.judging.runtime import Runtime
 from monitor.service.picture import Picture, Running
 from monitor.service.tally import Tally
 from monitor.service.watch import Watch
+from monitor.settings.recommender import RecommenderSettings
 from tests.processes import exposures, land
 
 FIRST = datetime(2026, 3, 1, tzinfo=UTC)

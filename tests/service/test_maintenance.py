@@ -10,19 +10,19 @@ from pathlib import Path
 import pytest
 import yaml
 
-from monitor.checks.settings import RecommenderSettings
-from monitor.config.check import Checked
+from monitor.config.checks.check import Checked
 from monitor.config.problems import Problem
+from monitor.core.results import Kind, Result, Status, Window
 from monitor.history.snapshot import MaintenanceState, RecommenderState
 from monitor.history.store import Store
-from monitor.results import Kind, Result, Status, Window
 from monitor.service.daemon import Daemon
 from monitor.service.picture import Picture, Running
 from monitor.service.tally import Tally
 from monitor.service.watch import Watch
+from monitor.settings.recommender import RecommenderSettings
 from tests.service import pictures
-from tests.service.scrapes import find, scrape
-from tests.service.test_web import client
+from tests.service.prometheus.scrapes import find, scrape
+from tests.service.web.test_app import client
 
 TEN = datetime(2026, 11, 20, 22, tzinfo=UTC)
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from monitor.checks.settings import RecommenderSettings
+from monitor.core.results import Result, Status, Window
 from monitor.history.record import CheckRun
 from monitor.history.snapshot import Series
 from monitor.history.store import Store
-from monitor.results import Result, Status, Window
 from monitor.service.picture import Picture, Running
 from monitor.service.tally import Tally
 from monitor.service.watch import Watch
+from monitor.settings.recommender import RecommenderSettings
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 HOUR = Window(START, START + timedelta(hours=1))

@@ -8,12 +8,12 @@ import bcrypt
 import pytest
 
 from monitor.service.probe import is_alive
-from monitor.service.server import serve
-from monitor.service.settings import ServerSettings
-from monitor.service.web import ReloadOutcome
+from monitor.service.web.app import ReloadOutcome
+from monitor.service.web.server import serve
+from monitor.settings.server import ServerSettings
 from tests.processes import free_port
 from tests.service import pictures
-from tests.service.certificates import write_certificate
+from tests.service.web.certificates import write_certificate
 
 WEB_CONFIGS = {
     "nothing": "",

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from monitor.checks.runtime import Runtime
-from monitor.checks.settings import RecommenderSettings
+from monitor.core.results import Status
 from monitor.history.errors import StoreError
 from monitor.history.store import Store
+from monitor.judging.runtime import Runtime
 from monitor.metrics.catalogue import SPECS
-from monitor.results import Status
 from monitor.service.watch import WINDOWS_A_TURN, Watch
 from monitor.service.worker import Worker
+from monitor.settings.recommender import RecommenderSettings
 from tests.processes import exposures, land
 
 FIRST = datetime(2026, 3, 1, tzinfo=UTC)

@@ -16,17 +16,17 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from monitor.checks.runtime import Runtime
-from monitor.checks.settings import RecommenderSettings
-from monitor.expectations.settings import RuleSettings
-from monitor.expectations.suites import load_rules
+from monitor.core.results import Status, Window
 from monitor.history.store import Store
 from monitor.history.take import take_snapshot
+from monitor.judging.runtime import Runtime
 from monitor.logs.listing import Listing, Unlisted
 from monitor.metrics.catalogue import SPECS
-from monitor.results import Status, Window
-from monitor.service.exporter import snapshot_values
+from monitor.rules.suites import load_rules
+from monitor.service.prometheus.exporter import snapshot_values
 from monitor.service.watch import MOST_TOLD, Watch
+from monitor.settings.recommender import RecommenderSettings
+from monitor.settings.rules import RuleSettings
 from tests.processes import exposures
 from tests.service.test_watch import FIRST, HOUR
 
@@ -358,8 +358,8 @@ def test_a_window_that_was_never_judged_is_late_where_rows_of_it_were_lost(
 
 
 def test_what_was_removed_on_purpose_is_accepted_by_a_backfill(shop: Shop) -> None:
+    from monitor.cli.one_off import OneOff
     from monitor.history.kept import KeptPairs
-    from monitor.service.once import OneOff
 
     shop.file(BAD).unlink()
     write(shop.folder / "logs/new/2.csv", shown(BAD, lists=3), moment=60)

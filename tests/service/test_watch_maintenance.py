@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from monitor.checks.runtime import Runtime
-from monitor.checks.settings import RecommenderSettings
-from monitor.expectations.settings import RuleSettings
-from monitor.expectations.suites import load_rules
 from monitor.history.counters import key
 from monitor.history.store import Store
+from monitor.judging.runtime import Runtime
 from monitor.metrics.catalogue import SPECS
+from monitor.rules.suites import load_rules
 from monitor.service.watch import Watch
+from monitor.settings.recommender import RecommenderSettings
+from monitor.settings.rules import RuleSettings
 from tests.processes import exposures, land
 
 FIRST = datetime(2026, 3, 1, tzinfo=UTC)

@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from monitor.core.results import Status
 from monitor.history.store import Store
 from monitor.history.take import take_snapshot
-from monitor.results import Status
 from monitor.service.watch import Watch
 from tests.processes import land
-from tests.service.scrapes import find, samples, scrape
+from tests.service.prometheus.scrapes import find, samples, scrape
 from tests.service.test_watch import FIRST, HOUR, watch
 
 MODELS = {"over": "1h", "gaps": {"test_online": 0.05}}

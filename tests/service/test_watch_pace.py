@@ -6,11 +6,11 @@ import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from monitor.checks.runtime import Runtime
-from monitor.checks.settings import RecommenderSettings
 from monitor.history.store import Store
+from monitor.judging.runtime import Runtime
 from monitor.metrics.catalogue import SPECS
 from monitor.service.watch import Watch
+from monitor.settings.recommender import RecommenderSettings
 from tests.processes import exposures, land, monitor, wait_for
 
 MINUTE = timedelta(minutes=1)

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from monitor.logs.engine import Engine
+from monitor.engines.duckdb import Engine
 from monitor.logs.files import LogFile
 from monitor.logs.index import index_file
-from monitor.logs.settings import LogSettings
+from monitor.settings.logs import LogSettings
 from monitor.simulate.lists import micros, to_exposures
 from monitor.simulate.oddities import has_deploy, is_doubled, is_late, is_retried
 from monitor.simulate.simulation import Delivery, Simulation

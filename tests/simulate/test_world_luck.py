@@ -13,9 +13,9 @@ from monitor.simulate.seasons import expected_requests, luck
 from monitor.simulate.shop import Shop
 from monitor.simulate.simulation import Simulation
 from monitor.simulate.world import HOUR, Scene, World
-from monitor.statistics.false_alarms import Bounds, bounds, decide
-from monitor.statistics.scales import Scale
-from tests.statistics.band_worlds import hours, judged
+from monitor.statistics.bands.false_alarms import Bounds, bounds, decide
+from monitor.statistics.bands.scales import Scale
+from tests.statistics.bands.band_worlds import hours, judged
 
 WORLD = World(seed=4, scenes=(Scene("home", 3000.0), Scene("search", 500.0)), users=2000, items=600)
 DAYS = 400

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from monitor.logs.columns import SAMPLES, TYPES
+from monitor.core.columns import SAMPLES, TYPES
 from monitor.simulate.retraining import in_force_from
 from monitor.simulate.samples import ONLINE_ROWS, TEST_ROWS, TRAIN_ROWS, WEIGHTS
 from monitor.simulate.simulation import Simulation

@@ -36,7 +36,7 @@ def spark_is_here():
 @pytest.fixture(scope="session")
 def spark_session(spark_is_here):
     """A local Spark."""
-    from monitor.logs.spark import start_session
+    from monitor.engines.spark import start_session
 
     session = start_session("local[2]", OPTIONS)
     yield session
@@ -46,7 +46,7 @@ def spark_session(spark_is_here):
 @pytest.fixture
 def spark(spark_session) -> Iterator:
     """A SparkEngine with no tables."""
-    from monitor.logs.spark import SparkEngine
+    from monitor.engines.spark import SparkEngine
 
     engine = SparkEngine(spark_session, duckdb.connect())
     for name, value in OPTIONS.items():

@@ -7,8 +7,7 @@ from datetime import timedelta
 import numpy as np
 import pyarrow as pa
 
-from monitor.metrics.experiment_settings import ExperimentSettings
-from monitor.metrics.experiments import (
+from monitor.experiments.queries import (
     arm_sums,
     assigned,
     by_user,
@@ -21,9 +20,10 @@ from monitor.metrics.experiments import (
     totals,
     unknown_arms,
 )
-from monitor.metrics.settings import EventSettings, MetricSettings
 from monitor.metrics.shared import Shared
-from tests.metrics.test_experiments import ARMS, logs
+from monitor.settings.experiments import ExperimentSettings
+from monitor.settings.metrics import EventSettings, MetricSettings
+from tests.experiments.test_queries import ARMS, logs
 from tests.metrics.worlds import START, embedded, table
 from tests.spark.test_metrics_on_spark import Tables
 

@@ -8,8 +8,8 @@ from datetime import timedelta
 import numpy as np
 import pyarrow as pa
 
-from monitor.metrics.feature_profile import bins_of, profiles
-from monitor.metrics.feature_skew import measure_skew
+from monitor.models.feature_profile import bins_of, profiles
+from monitor.models.feature_skew import measure_skew
 from tests.metrics.worlds import START, embedded
 from tests.spark.test_metrics_on_spark import Tables
 

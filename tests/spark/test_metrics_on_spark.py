@@ -7,10 +7,10 @@ import dataclasses
 import pyarrow as pa
 import pytest
 
+from monitor.core.results import Status
 from monitor.metrics.catalogue import FAMILIES
 from monitor.metrics.measure import measure_all, not_measured
-from monitor.metrics.settings import EventSettings, MetricSettings
-from monitor.results import Status
+from monitor.settings.metrics import EventSettings, MetricSettings
 from tests.metrics.worlds import by_name, shared_of
 from tests.spark.worlds import EMPTY, ONE_CATEGORY, SEVERAL_CATEGORIES, VECTORS
 

@@ -7,8 +7,8 @@ import math
 
 import pytest
 
-from tests.checks.model_world import write_world
 from tests.cli.conftest import run_monitor
+from tests.models.model_world import write_world
 from tests.spark.conftest import OPTIONS
 
 CONFIG = """\

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from monitor.logs.engine import Engine
-from monitor.logs.settings import LogsSettings, TimeSettings
+from monitor.core.results import Window
+from monitor.engines.duckdb import Engine
 from monitor.logs.source import Source
-from monitor.results import Window
+from monitor.settings.logs import LogsSettings, TimeSettings
 
 START = datetime(2026, 1, 1, 10, tzinfo=UTC)
 HOUR = Window(START, START + timedelta(hours=1))

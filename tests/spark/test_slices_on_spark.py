@@ -5,11 +5,11 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from monitor.checks.settings import SliceSettings
-from monitor.checks.slices import add_slices
-from tests.checks.test_slices_alone import BY, WINDOW, a_world
+from monitor.settings.recommender import SliceSettings
+from monitor.window.slices import add_slices
 from tests.metrics.worlds import embedded, shared_of
 from tests.spark.test_metrics_on_spark import Tables
+from tests.window.test_slices_alone import BY, WINDOW, a_world
 
 USERS = pa.table({"user_id": ["u", "v"], "plan": ["free", "other"]})
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from monitor.logs.engine import DeadlineExceeded, deadline
+from monitor.engines.duckdb import DeadlineExceeded, deadline
 
 
 def test_a_table_of_any_name_is_replaced_and_dropped(spark):

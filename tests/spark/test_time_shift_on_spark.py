@@ -7,9 +7,9 @@ from datetime import timedelta
 import ibis
 import pytest
 
-from monitor.metrics.time_shift import joining_shift
-from monitor.metrics.why_lost import why_lost
-from tests.metrics.test_time_shift import world
+from monitor.metrics.feedback.time_shift import joining_shift
+from monitor.metrics.feedback.why_lost import why_lost
+from tests.metrics.feedback.test_time_shift import world
 
 
 @pytest.mark.parametrize("hours", [8, -5.5])

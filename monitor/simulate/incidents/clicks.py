@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from monitor.logs import columns as c
+from monitor.core import columns as c
 from monitor.simulate.incidents.incident import Caught, Incident, Moment, sizes
 from monitor.simulate.incidents.picks import Ints, filled, share_of
 from monitor.simulate.lists import Lists, item_names, timestamps, user_names

@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from monitor.logs import columns as c
+from monitor.core import columns as c
 from monitor.simulate.delivery import Delivery
 from monitor.simulate.incidents.incident import Caught, Incident, Moment, sizes
 from monitor.simulate.incidents.picks import Flags

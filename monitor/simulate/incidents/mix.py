@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from monitor.logs import columns as c
+from monitor.core import columns as c
 from monitor.simulate.incidents.incident import Caught, Incident, Moment, sizes
 from monitor.simulate.incidents.picks import Floats, Ints, filled, most_shown, share_of, with_items
 from monitor.simulate.incidents.shelf import categories, numbers

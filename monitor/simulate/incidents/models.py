@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from monitor.logs import columns as c
+from monitor.core import columns as c
 from monitor.simulate.incidents.incident import Caught, Incident, Moment, TableStage, sizes
 from monitor.simulate.incidents.picks import Flags, Floats, share_of
 from monitor.simulate.retraining import in_force_from

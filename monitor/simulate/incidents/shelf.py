@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from monitor.logs import columns as c
+from monitor.core import columns as c
 from monitor.simulate.incidents.picks import Ints
 
 UNTIL = "available_until"

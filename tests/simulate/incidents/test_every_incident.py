@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import yaml
 
-from monitor.checks.anomalies import CAUSES
+from monitor.anomalies.causes import CAUSES
 from monitor.history.store import Store
 from monitor.metrics.catalogue import SPECS
 from monitor.service.tally import Tally

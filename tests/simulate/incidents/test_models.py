@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from monitor.diagnosis.diagnose import diagnose
-from monitor.diagnosis.sample import Sample
+from monitor.models.diagnosis.diagnose import diagnose
+from monitor.models.diagnosis.sample import Sample
 from monitor.simulate.incidents.catalogue import INCIDENTS
 from monitor.simulate.incidents.struck import Struck
 from monitor.simulate.samples import ONLINE_ROWS

@@ -6,12 +6,12 @@ from datetime import timedelta
 
 import pytest
 
-from monitor.checks.runtime import Runtime
-from monitor.results import Status, Window
+from monitor.core.results import Status, Window
+from monitor.judging.runtime import Runtime
 from monitor.simulate.incidents.catalogue import INCIDENTS
 from monitor.simulate.incidents.struck import Struck
 from monitor.simulate.simulation import Simulation
-from tests.checks.conftest import DAY, Shop
+from tests.shop import DAY, Shop
 from tests.simulate.incidents.conftest import SHOP, SINCE
 
 HOUR = timedelta(hours=1)

@@ -1,0 +1,248 @@
+"""The check of drift: does a number slide, too slowly for any window to show it?
+
+Every six hours each series' value of the 24 hours before is kept, and those of the last three days are held
+against the weeks before. Series of slices are left out: a drift that matters moves the whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+import numpy as np
+
+from monitor.anomalies import band_check as bands
+from monitor.anomalies.model_changes import models_by_day
+from monitor.anomalies.neighbours import DAY, weekday_of
+from monitor.anomalies.past import Day, Floats, PastWindows, aligned, markers, read_day, read_windows
+from monitor.anomalies.series import VOLUME, BandedSeries
+from monitor.anomalies.specs import DAILY, DEVIATION, DRIFT
+from monitor.anomalies.table import begun_anew
+from monitor.core.results import Result, Status, Window
+from monitor.history.record import CheckRun
+from monitor.history.standing import worst
+from monitor.history.store import Store
+from monitor.judging import metrics_check as exposure
+from monitor.metrics.family import steady
+from monitor.settings.bands import BandSettings
+from monitor.statistics.bands import drift as statistics
+from monitor.statistics.bands.scales import Scale
+from monitor.window.verdicts import is_judged
+
+NAME: Final = "drift"
+OF_FEEDBACK: Final = "drift_feedback"
+BANDS: Final[Mapping[str, str]] = {NAME: bands.NAME, OF_FEEDBACK: bands.OF_FEEDBACK}
+"""Of each check of drift the check of bands whose series it watches."""
+DEFINITION: Final = "4"
+_STEPS: Final = tuple(timedelta(hours=hours) for hours in (6, 8, 12))
+_FULL: Final = 0.5  # of a day's windows, or it has no value
+
+
+def step(length: timedelta) -> timedelta:
+    """How often a day is judged, by the length of a window: every six hours, or the next longer part of a day
+    that windows fill.
+
+    >>> [str(step(timedelta(hours=hours))) for hours in (1, 4, 24)]
+    ['6:00:00', '8:00:00', '1 day, 0:00:00']
+    """
+    return next((one for one in _STEPS if one % length == timedelta(0)), DAY)
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """Of a series on a day: NaN, and why, where there is none."""
+
+    value: float
+    samples: float
+    definition: str
+    why: str = ""
+
+
+class DriftCheck:
+    """One of the checks of drift of a recommender; for one thread, since it keeps what it read last."""
+
+    def __init__(self, recommender: str, name: str, settings: BandSettings, length: timedelta) -> None:
+        self.name = name
+        self._recommender, self._settings, self._length = recommender, settings, length
+        self._measured = PastWindows(recommender, bands.MEASURED[BANDS[name]])
+        self._departed = PastWindows(recommender, BANDS[name], DEVIATION.name)
+        self._daily = PastWindows(recommender, name, DAILY.name)
+        self._volume = PastWindows(recommender, exposure.NAME, VOLUME)
+
+    def run(self, store: Store, day: Window, quiet: Sequence[Window] = ()) -> CheckRun:
+        """Judge 24 hours, from wherever they begin, whose windows have been measured and have their bands.
+
+        `quiet` are spans that are left out of the day, such as maintenance. Raises StoreError.
+        """
+        started = time.perf_counter()
+        today = self._today(store, day, quiet)
+        series = sorted(today)
+        past, weights = self._before(store, day, [(one, today[one].definition) for one in series])
+        values = np.vstack([past, [today[one].value for one in series]])
+        samples = np.vstack([weights, [today[one].samples for one in series]])
+        starts = [day.start - back * DAY for back in reversed(range(statistics.LAST))]
+        values[begun_anew(series, starts, day.end, self._settings)] = np.nan
+        zone, holidays = self._settings.zone, self._settings.holidays
+        weekdays = [weekday_of((start + DAY / 2).astimezone(zone), holidays) for start in starts]
+        found = statistics.drift(
+            values, samples, weekdays, self._models(store, starts),
+            scales=np.array([one.scale for one in series], dtype=np.int64), windows=DAY // self._length,
+        )  # fmt: skip
+        budget = self._settings.false_alarms / bands.CHECKS
+        bounds = statistics.drift_bounds(max(1, len(series)), found, budget=budget)
+        slides = statistics.drifts(found, bounds)
+        results = [
+            result
+            for place, one in enumerate(series)
+            for result in _results(one, today[one], found, bounds, bool(slides[place]), place)
+        ]
+        return CheckRun(
+            check=self.name, results=results, status=worst(one.status for one in results if is_judged(one)),
+            definition=DEFINITION, seconds=time.perf_counter() - started, outcome="ok",
+        )  # fmt: skip
+
+    def _today(self, store: Store, day: Window, quiet: Sequence[Window]) -> dict[BandedSeries, _Value]:
+        """The series that are watched, each with its value of the day."""
+        length = self._length
+        least = _FULL * (DAY // length)
+        ends = [
+            end
+            for end in _ends(day.start, length)
+            if not any(one.start < end and end - length < one.end for one in quiet)
+        ]
+        with store.reading() as connection:
+            windows = markers(connection, self._recommender, bands.MEASURED[BANDS[self.name]], ends, length)
+            if not windows:
+                return {}
+            # A window that failed has no series: those of all others count, each by its newest definition.
+            definitions: dict[int, str] = {}
+            for past in read_windows(connection, sorted(windows, key=lambda one: one.end)):
+                definitions.update(zip(past.series.tolist(), past.definition.tolist(), strict=True))
+            names = self._measured.names(connection, np.array(sorted(definitions), dtype=np.int64))
+            added = read_day(connection, windows, definitions)
+            judged = self._departed.read(connection, ends, length).values()
+            out = [one.series[one.violated] for one in judged]
+            left = self._departed.names(connection, np.unique(np.concatenate(out))) if out else {}
+        departed = {BandedSeries.banded(name) for name in left.values()}
+        sums = {number: place for place, number in enumerate(added.series.tolist())}
+        found = {}
+        for number, name in names.items():
+            one = BandedSeries.named(name)
+            if one.dimension or not one.is_banded(self._settings):
+                continue
+            of = f"{definitions[number]} {length}"
+            definition = f"{DEFINITION};of={hashlib.sha256(of.encode()).hexdigest()[:12]}"
+            if (
+                one.scale is Scale.COUNT and len(ends) < DAY // length
+            ):  # what is left says little of the whole
+                found[one] = _Value(math.nan, math.nan, definition, "maintenance took a part of the day")
+                continue
+            found[one] = _value(one, definition, added, sums.get(number), one in departed, least)
+        return found
+
+    def _models(self, store: Store, starts: Sequence[datetime]) -> list[int]:
+        """A number for the model that served most on each day, -1 where that is unknown."""
+        ends = [end for start in starts for end in _ends(start, self._length)]
+        with store.reading() as connection:
+            windows = list(self._volume.read(connection, ends, self._length).values())
+            seen = np.unique(np.concatenate([one.series for one in windows])) if windows else np.empty(0, int)
+            names = self._volume.names(connection, seen)
+        models = models_by_day(windows, names, self._length, starts[0])
+        numbers = {model: number for number, model in enumerate(sorted(set(models.values())))}
+        return [numbers[models[start]] if start in models else -1 for start in starts]
+
+    def _before(
+        self, store: Store, day: Window, series: Sequence[tuple[BandedSeries, str]]
+    ) -> tuple[Floats, Floats]:
+        """Values and samples of series of these definitions on the days before, oldest first; NaN where there
+        are none."""
+        ends = [day.end - back * DAY for back in reversed(range(1, statistics.LAST))]
+        with store.reading() as connection:
+            kept = self._daily.read(connection, ends, DAY)
+            told = [one.series for one in kept.values()]
+            names = self._daily.names(connection, np.unique(np.concatenate(told))) if told else {}
+        number_of = {BandedSeries.banded(name): number for number, name in names.items()}
+        known = np.array([number_of.get(one, -1) for one, _ in series], dtype=np.int64)
+        definitions = np.array([definition for _, definition in series], dtype=object)
+        order = np.argsort(known, kind="stable")
+        rows = np.array([place for place, end in enumerate(ends) if end in kept], dtype=np.int64)
+        found = aligned([kept[end] for end in ends if end in kept], known[order], definitions[order])
+        values, samples = np.full((2, len(ends), len(series)), np.nan)
+        values[np.ix_(rows, order)] = found.value
+        samples[np.ix_(rows, order)] = np.where(found.samples > 0, found.samples, np.nan)
+        return values, samples
+
+
+def _ends(start: datetime, length: timedelta) -> list[datetime]:
+    """The ends of a day's windows."""
+    return [start + (number + 1) * length for number in range(DAY // length)]
+
+
+def _value(
+    one: BandedSeries, definition: str, added: Day, place: int | None, departed: bool, least: float
+) -> _Value:
+    windows = 0 if place is None else int(added.windows[place])
+    if departed:
+        return _Value(math.nan, math.nan, definition, "it left its band that day")
+    if place is None or windows < least or not windows:
+        return _Value(math.nan, math.nan, definition, f"{windows} of the day's windows have a value")
+    samples = float(added.samples[place])
+    weighted = one.scale is Scale.SHARE and samples > 0
+    value = float((added.weighted if weighted else added.mean)[place])
+    return _Value(value, samples or math.nan, definition)
+
+
+def _results(
+    one: BandedSeries,
+    today: _Value,
+    found: statistics.Drift,
+    bounds: statistics.DriftBounds,
+    slides: bool,
+    place: int,
+) -> Iterator[Result]:
+    if not math.isfinite(today.value):
+        for metric in (DAILY.name, DRIFT.name):
+            yield Result(
+                metric=metric, labels=one.labels, definition=today.definition, status=Status.NO_DATA,
+                detail=today.why,
+            )  # fmt: skip
+        return
+    yield Result(
+        metric=DAILY.name, labels=one.labels, definition=today.definition, status=Status.OK,
+        value=steady(today.value), samples=None if math.isnan(today.samples) else int(today.samples),
+    )  # fmt: skip
+    change, days = float(found.change[place]), int(found.days[place])
+    if not math.isfinite(change):
+        yield Result(
+            metric=DRIFT.name, labels=one.labels, definition=today.definition, status=Status.NO_DATA,
+            samples=days, detail=_why_not(days),
+        )  # fmt: skip
+        return
+    above = change > 0
+    before, now = float(found.before[place]), float(found.now[place])
+    bound = float(bounds.change[place])
+    yield Result(
+        metric=DRIFT.name,
+        labels=one.labels,
+        definition=today.definition,
+        status=Status.VIOLATED if slides else Status.OK,
+        value=steady(change),
+        samples=days,
+        threshold=steady(bound if above else -bound),
+        clear=steady(float(bounds.clear[place]) * (1 if above else -1)),
+        bound="max" if above else "min",
+        detail=f"{'rose' if above else 'fell'} from {before:.4g} to {now:.4g}, over three days"
+        if slides
+        else "",
+    )
+
+
+def _why_not(days: int) -> str:
+    if days < statistics.LEAST:
+        return f"{days} days before can be used, and {statistics.LEAST} are needed"
+    return "one of the last four days cannot be used"

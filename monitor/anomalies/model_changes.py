@@ -1,0 +1,83 @@
+"""When another model took over: the change that most often comes before a number leaves its band."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+import numpy as np
+
+from monitor.anomalies.neighbours import DAY
+from monitor.anomalies.past import PastWindow, SeriesName, aligned
+from monitor.anomalies.series import DIMENSION, SLICE_VALUE, VOLUME
+from monitor.core.columns import MODEL
+from monitor.core.results import Window
+
+
+def model_changes(
+    window: Window, windows: Sequence[PastWindow], names: Mapping[int, SeriesName]
+) -> list[str]:
+    """A note for each time in the day before the window's end at which another model took the most requests.
+
+    It is read from the slices of `volume` by model, so it needs `model` in `slices.by`; else there is none.
+
+    Args:
+        window: the window at hand.
+        windows: itself and windows of its past, in any order.
+        names: what each series is.
+    """
+    models = _models(names)
+    ids = np.array(sorted(models), dtype=np.int64)
+    recent = sorted(
+        (one for one in windows if window.end - DAY - window.length <= one.end), key=lambda one: one.end
+    )
+    if len(ids) < 2 or len(recent) < 2:
+        return []
+    volume = np.nan_to_num(aligned(recent, ids).value)
+    there = volume.sum(axis=1) > 0
+    ends = [one.end for one, is_there in zip(recent, there, strict=True) if is_there]
+    first = ids[volume[there].argmax(axis=1)]
+    return [
+        f"model {models[int(number)]} serves most since {ends[place] - window.length:%Y-%m-%d %H:%M} UTC"
+        for place, number in enumerate(first)
+        if place and number != first[place - 1]
+    ]
+
+
+def models_by_day(
+    windows: Sequence[PastWindow], names: Mapping[int, SeriesName], length: timedelta, begin: datetime
+) -> dict[datetime, str]:
+    """By the start of each day the model that took the most requests of it; of two the first by name.
+
+    A day without requests, or without `model` in `slices.by`, is not among them.
+
+    Args:
+        windows: some of the past, in any order.
+        names: what each series is.
+        length: of a window.
+        begin: where a day begins; all others begin whole days before or after it.
+    """
+    models = _models(names)
+    ids = np.array(sorted(models, key=lambda number: models[number]), dtype=np.int64)
+    if not len(ids) or not windows:
+        return {}
+    order = np.argsort(ids)
+    volume = np.empty((len(windows), len(ids)))
+    volume[:, order] = np.nan_to_num(aligned(windows, ids[order]).value)
+    starts = [begin + (one.end - length - begin) // DAY * DAY for one in windows]
+    days = sorted(set(starts))
+    place = {start: number for number, start in enumerate(days)}
+    added = np.zeros((len(days), len(ids)))
+    np.add.at(added, np.array([place[start] for start in starts]), volume)
+    return {
+        start: models[int(ids[row.argmax()])] for start, row in zip(days, added, strict=True) if row.max() > 0
+    }
+
+
+def _models(names: Mapping[int, SeriesName]) -> dict[int, str]:
+    """The series that count the requests of a model, and its name."""
+    return {
+        number: one.labels.get(SLICE_VALUE, "")
+        for number, one in names.items()
+        if one.metric == VOLUME and one.labels.get("by") == "requests" and one.labels.get(DIMENSION) == MODEL
+    }

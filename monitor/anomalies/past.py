@@ -1,0 +1,246 @@
+"""The past of a check's series, as arrays: what the bands are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import Connection, Float, cast, func, select
+
+from monitor.core.results import Status
+from monitor.history import schema
+from monitor.history.rows import batches
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class PastWindow:
+    """One judged window of a check: its series in the order of their ids, with what was measured.
+
+    `value` is NaN where there was none, or where the window was late or in error; a count of nothing is 0.
+    `samples` is NaN where unknown, `error` is half of the interval and NaN where there is none.
+    """
+
+    end: datetime
+    series: Ints
+    value: Floats
+    samples: Floats
+    error: Floats
+    violated: npt.NDArray[np.bool_]
+    definition: npt.NDArray[np.object_]
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesName:
+    """What a series of the store is of."""
+
+    metric: str
+    labels: dict[str, str]
+
+
+def series_of(connection: Connection, recommender: str, check: str) -> dict[int, SeriesName]:
+    """Every series of a check by its id."""
+    columns = schema.series.c
+    query = select(columns.id, columns.metric, columns.labels).where(
+        columns.recommender == recommender, columns.check_name == check
+    )
+    return {number: SeriesName(metric, labels) for number, metric, labels in connection.execute(query)}
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """One judged window of a check: its id, and what changes when it is judged anew."""
+
+    id: int
+    end: datetime
+    state: tuple[object, ...]
+
+
+def markers(
+    connection: Connection, recommender: str, check: str, ends: Iterable[datetime], length: timedelta
+) -> list[Marker]:
+    """The windows of this length with one of these ends that the check has judged."""
+    columns = schema.windows.c
+    found: list[Marker] = []
+    for part in batches(sorted(set(ends))):
+        query = select(
+            columns.id,
+            columns.window_start,
+            columns.window_end,
+            columns.fingerprint,
+            columns.revision,
+            columns.evaluated_at,
+        ).where(
+            columns.recommender == recommender,
+            columns.check_name == check,
+            columns.current,
+            columns.window_end.in_(part),
+        )
+        found += [
+            Marker(number, end, (number, *state))
+            for number, start, end, *state in connection.execute(query)
+            if end - start == length
+        ]
+    return found
+
+
+def read_windows(
+    connection: Connection, wanted: Sequence[Marker], metric: str | None = None
+) -> list[PastWindow]:
+    """The results of these windows, or those of one metric alone."""
+    table, series = schema.results.c, schema.series.c
+    columns = (
+        table.window_id, table.series_id, table.value, table.samples, table.lower, table.upper,
+        table.status, table.definition,
+    )  # fmt: skip
+    found = []
+    for part in batches(wanted, 50):
+        query = select(*columns).where(table.window_id.in_([one.id for one in part]))
+        if metric is not None:
+            query = query.join(schema.series, series.id == table.series_id).where(series.metric == metric)
+        rows = connection.execute(query.order_by(table.window_id, table.series_id)).all()
+        by_window = np.array([row[0] for row in rows], dtype=np.int64)
+        for one in part:
+            first, last = np.searchsorted(by_window, [one.id, one.id + 1])
+            found.append(_window(one.end, rows[first:last]))
+    return found
+
+
+def _window(end: datetime, rows: Sequence[Sequence[object]]) -> PastWindow:
+    columns = list(zip(*rows, strict=True)) or [()] * 8
+    _, series, value, samples, lower, upper, status, definition = columns
+    told = np.array(status, dtype=object)
+    violated = np.asarray(told == Status.VIOLATED.value, dtype=np.bool_)
+    # A count of nothing is `no_data`, and 0: a band must see it fall.
+    counted = np.isin(told, (Status.OK.value, Status.VIOLATED.value, Status.NO_DATA.value))
+    measured = np.where(counted, np.array(value, dtype=np.float64), np.nan)
+    error = (np.array(upper, dtype=np.float64) - np.array(lower, dtype=np.float64)) / 2
+    return PastWindow(
+        end,
+        np.array(series, dtype=np.int64),
+        measured,
+        np.array(samples, dtype=np.float64),
+        error,
+        violated,
+        np.array(definition, dtype=object),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A check's series over a day: how often each was measured, the mean of it, also weighted by samples.
+
+    `weighted` is NaN where no samples are known, `samples` is then 0.
+    """
+
+    series: Ints
+    windows: Ints
+    mean: Floats
+    weighted: Floats
+    samples: Floats
+
+
+def read_day(connection: Connection, wanted: Sequence[Marker], definitions: Mapping[int, str]) -> Day:
+    """What the database adds up over these windows; a series counts by one definition alone."""
+    table = schema.results.c
+    sums: dict[int, list[float]] = {}
+    for part in batches(wanted):
+        weight = cast(table.samples, Float)
+        query = (
+            select(
+                table.series_id,
+                table.definition,
+                func.count(table.value),
+                func.sum(table.value),
+                func.sum(table.value * weight),
+                func.sum(weight),
+            )
+            .where(table.window_id.in_([one.id for one in part]), table.status == Status.OK.value)
+            .group_by(table.series_id, table.definition)
+        )
+        for number, definition, *added in connection.execute(query):
+            if definitions.get(number) == definition:
+                held = sums.setdefault(number, [0.0] * len(added))
+                sums[number] = [one + float(more or 0) for one, more in zip(held, added, strict=True)]
+    series = np.array(sorted(sums), dtype=np.int64)
+    count, total, weighted, samples = np.array([sums[one] for one in series.tolist()]).reshape(-1, 4).T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return Day(series, count.astype(np.int64), total / count, weighted / samples, samples)
+
+
+class PastWindows:
+    """The windows of one check that were read last, so that the next window reads few more.
+
+    Not to be shared between threads. A window that was judged anew since is read again.
+    """
+
+    def __init__(self, recommender: str, check: str, metric: str | None = None) -> None:
+        self._recommender, self._check, self._metric = recommender, check, metric
+        self._kept: dict[datetime, tuple[tuple[object, ...], PastWindow]] = {}
+        self._names: dict[int, SeriesName] = {}
+
+    def read(
+        self, connection: Connection, ends: Iterable[datetime], length: timedelta
+    ) -> dict[datetime, PastWindow]:
+        """The judged windows with these ends; all others are forgotten."""
+        found = markers(connection, self._recommender, self._check, ends, length)
+        kept = {one.end: self._kept[one.end] for one in found if self._is_kept(one)}
+        new = [one for one in found if one.end not in kept]
+        for one, window in zip(new, read_windows(connection, new, self._metric), strict=True):
+            kept[one.end] = one.state, window
+        self._kept = kept
+        return {end: window for end, (_, window) in kept.items()}
+
+    def names(self, connection: Connection, wanted: Ints) -> dict[int, SeriesName]:
+        """What these series are of."""
+        if not self._names.keys() >= set(wanted.tolist()):
+            self._names = series_of(connection, self._recommender, self._check)
+        return {number: self._names[number] for number in wanted.tolist()}
+
+    def _is_kept(self, marker: Marker) -> bool:
+        kept = self._kept.get(marker.end)
+        return kept is not None and kept[0] == marker.state
+
+
+@dataclass(frozen=True, slots=True)
+class Aligned:
+    """What windows (rows) measured of series (columns); NaN, and not violated, where they do not have one.
+
+    `there` is whether a window has a result of the series, be it without a value or of another definition.
+    """
+
+    value: Floats
+    samples: Floats
+    violated: npt.NDArray[np.bool_]
+    there: npt.NDArray[np.bool_]
+
+
+def aligned(
+    windows: Sequence[PastWindow], series: Ints, definition: npt.NDArray[np.object_] | None = None
+) -> Aligned:
+    """The windows side by side.
+
+    Args:
+        windows: n of them.
+        series: m ids of series, sorted.
+        definition: of each series; a value of another definition counts as missing. None: any will do.
+    """
+    shape = len(windows), len(series)
+    values, samples = np.full(shape, np.nan), np.full(shape, np.nan)
+    violated, found = np.zeros((2, *shape), dtype=np.bool_)
+    for row, window in enumerate(windows):
+        place = np.searchsorted(series, window.series)
+        there = place < len(series)
+        there[there] = series[place[there]] == window.series[there]
+        found[row, place[there]] = True
+        if definition is not None:
+            there[there] = definition[place[there]] == window.definition[there]
+        values[row, place[there]] = window.value[there]
+        samples[row, place[there]] = window.samples[there]
+        violated[row, place[there]] = window.violated[there]
+    return Aligned(values, samples, violated, found)

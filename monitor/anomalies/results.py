@@ -1,0 +1,111 @@
+"""What is said of a series and its band in a window."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from monitor.anomalies.departure import Departure, Side
+from monitor.anomalies.series import BandedSeries
+from monitor.anomalies.specs import DEVIATION, EXPECTED
+from monitor.core.results import Result, Status
+from monitor.metrics.family import steady
+
+NO_VALUE = "the metric has no value in this window"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Banded:
+    """A series in a window: what it was measured to be, and its band, NaN where it has none.
+
+    `reached` is the bound, in robust standard deviations, that its deviation was judged by; `why` says why it
+    has no band. `was` is its deviation when it last stood out, NaN where it did not or nobody remembers;
+    `learns` says that it stood out until a known change began its past anew, and that there is no band since.
+    """
+
+    series: BandedSeries
+    measured: float
+    expected: float
+    lower: float
+    upper: float
+    deviation: float
+    points: int
+    reached: float
+    departed: bool
+    why: str = ""
+    was: float = math.nan
+    learns: bool = False
+
+    @classmethod
+    def unseen(cls, series: BandedSeries, was: float) -> Banded:
+        """A series that stood out before and is not measured in this window."""
+        return cls(
+            series=series, measured=math.nan, expected=math.nan, lower=math.nan, upper=math.nan,
+            deviation=math.nan, points=0, reached=math.nan, departed=False, was=was,
+        )  # fmt: skip
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether it stood out and nobody can say if it still does."""
+        return not math.isnan(self.was) and not self.is_judged and not self.learns
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Its dimension and value, both empty where it is of the whole."""
+        return self.series.dimension, self.series.value
+
+    @property
+    def side(self) -> Side:
+        """The side on which it stands out, or stood out where it has no value now."""
+        return "above" if (self.deviation if self.is_judged else self.was) > 0 else "below"
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether it had both a value and a band."""
+        return math.isfinite(self.deviation)
+
+    def departure(self) -> Departure:
+        """The series as evidence of an anomaly; only for one that departed."""
+        one = self.series
+        return Departure(
+            metric=one.metric, by=one.by, of=one.of, dimension=one.dimension, value=one.value,
+            measured=steady(self.measured), expected=steady(self.expected),
+            lower=steady(self.lower), upper=steady(self.upper), deviation=steady(self.deviation),
+        )  # fmt: skip
+
+    def results(self, definition: str) -> Iterator[Result]:
+        """What is expected, and how far the measured value is from it."""
+        labels = self.series.labels
+        if not math.isfinite(self.expected):
+            for metric in (EXPECTED.name, DEVIATION.name):
+                yield Result(
+                    metric=metric, labels=labels, definition=definition, status=Status.NO_DATA,
+                    samples=self.points, detail=self.why,
+                )  # fmt: skip
+            return
+        yield Result(
+            metric=EXPECTED.name, labels=labels, definition=definition, status=Status.OK,
+            value=steady(self.expected), lower=steady(self.lower), upper=steady(self.upper),
+            samples=self.points, detail=self.why,
+        )  # fmt: skip
+        if not self.is_judged:
+            yield Result(
+                metric=DEVIATION.name, labels=labels, definition=definition, status=Status.NO_DATA,
+                samples=self.points, detail=NO_VALUE,
+            )  # fmt: skip
+            return
+        above = self.deviation > 0
+        yield Result(
+            metric=DEVIATION.name,
+            labels=labels,
+            definition=definition,
+            status=Status.VIOLATED if self.departed else Status.OK,
+            value=steady(self.deviation),
+            samples=self.points,
+            threshold=steady(self.reached if above else -self.reached),
+            bound="max" if above else "min",
+            detail=f"{self.measured:.6g}, expected {self.expected:.6g} ({self.lower:.6g} to {self.upper:.6g})"
+            if self.departed
+            else "",
+        )

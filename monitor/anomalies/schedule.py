@@ -1,0 +1,164 @@
+"""Bands and drift of one recommender: judged from the history, after the windows and in the order of time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from monitor.anomalies import band_check as bands
+from monitor.anomalies import drift_check as drift
+from monitor.anomalies.band_check import BandCheck
+from monitor.anomalies.drift_check import DriftCheck
+from monitor.anomalies.neighbours import DAY
+from monitor.core.results import Status, Window
+from monitor.history.errors import StoreError
+from monitor.history.reads import Evaluated
+from monitor.history.record import CheckRun
+from monitor.history.store import Store
+from monitor.settings.recommender import RecommenderSettings
+
+log = logging.getLogger(__name__)
+
+CHECKS: Final = (*bands.MEASURED, *drift.BANDS)
+_DAYS: Final = 28 * DAY  # of the past that get their daily values when somebody first asks for them
+_OF_BANDS: Final = "1"  # the definition of a band's window; each of its results has its own
+
+
+class Banding:
+    """Belongs to the worker thread."""
+
+    def __init__(self, settings: RecommenderSettings, store: Store) -> None:
+        self._settings = settings
+        self._store = store
+        asked = settings.bands
+        self._bands: list[BandCheck] = []
+        self._drifts: list[DriftCheck] = []
+        self._quiet = [one.span for one in settings.maintenance]
+        if asked is None:
+            return
+        self._bands = [BandCheck(settings.name, name, asked) for name in bands.MEASURED]
+        if DAY % settings.window == timedelta(0):
+            self._drifts = [DriftCheck(settings.name, name, asked, settings.window) for name in drift.BANDS]
+        self._caught_up: set[str] = set()  # checks of drift that have judged all days of the past
+
+    def turn(
+        self,
+        now: datetime,
+        since: datetime,
+        stopping: Callable[[], bool] = lambda: False,
+        recorded: Callable[[], None] = lambda: None,
+    ) -> bool:
+        """Judge every window from `since` on whose band is missing or rests on other data, the oldest first.
+
+        True where some are left. A window that fails is kept as an error, and the others are judged. Raises
+        StoreError where the history cannot be read or written; then the window stays due.
+        """
+        for check in self._bands:
+            for one in self._due(check, since):
+                if stopping():
+                    return True
+                run = self._run(check, one.window, _OF_BANDS)
+                self._store.record_window(
+                    self._settings.name, one.window, [run],
+                    fingerprint=one.fingerprint, rows=one.rows, evaluated_at=now,
+                )  # fmt: skip
+                recorded()
+        for each in self._drifts:
+            for day, fingerprint in self._days(each, since):
+                if stopping():
+                    return True
+                run = self._run(each, day, drift.DEFINITION)
+                self._store.record_window(
+                    self._settings.name, day, [run], fingerprint=fingerprint, rows=0, evaluated_at=now
+                )
+                recorded()
+            self._caught_up.add(each.name)
+        return False
+
+    def _run(self, check: BandCheck | DriftCheck, window: Window, definition: str) -> CheckRun:
+        """Judge one window. One that fails does not stop the later ones, and is not tried at every turn."""
+        started = time.perf_counter()
+        try:
+            return check.run(self._store, window, self._quiet)
+        except StoreError:
+            raise  # nothing can be read or kept: the window stays due
+        except Exception:
+            log.exception("%s: check %s of %s failed", self._settings.name, check.name, window.start)
+            return CheckRun(
+                check=check.name, results=(), status=Status.ERROR,
+                definition=definition, seconds=time.perf_counter() - started, outcome="error",
+            )  # fmt: skip
+
+    def _due(self, check: BandCheck, since: datetime) -> list[Evaluated]:
+        """The windows that were measured and have no band of the same data yet, oldest first.
+
+        A verdict remembers the windows before its own, so these are of its data as well: late data judges as
+        many windows again, and no more. Each comes with the fingerprint of them all.
+        """
+        name, length = self._settings.name, self._settings.window
+        first = since - bands.REMEMBERED * length
+        measured = self._store.evaluated(name, bands.MEASURED[check.name], start=first)
+        own = {one.window: one.fingerprint for one in measured}
+        known = self._store.evaluated(name, check.name, start=since)
+        judged = {one.window: one.fingerprint for one in known}
+        wanted = [
+            replace(one, fingerprint=_with_before(one.window, own, length))
+            for one in measured
+            if one.window.start >= since
+        ]
+        return [one for one in wanted if judged.get(one.window) != one.fingerprint]
+
+    def _days(self, check: DriftCheck, since: datetime) -> list[tuple[Window, str]]:
+        """The days that are over and due, oldest first, each with the fingerprint of its windows' bands.
+
+        One begins with every step of `drift.step`, and is due where it has not been judged, or where one of
+        its bands has been judged anew. The first time the days of four weeks are looked at; of those that end
+        before `since`, whose windows do not change any more, the history may have dropped a part.
+        """
+        name, of_bands = self._settings.name, drift.BANDS[check.name]
+        every = drift.step(self._settings.window)
+        whole = Window.of(since, every).end - DAY
+        newest = self._store.evaluated(name, of_bands, start=whole)
+        if not newest:
+            return []
+        last = Window.of(newest[-1].window.end, every).start - DAY
+        first = whole if check.name in self._caught_up else min(whole, last - _DAYS)
+        measured = self._store.evaluated(name, bands.MEASURED[of_bands], start=first)
+        known = {one.window: one for one in self._store.evaluated(name, check.name, start=first)}
+        own: dict[datetime, list[str]] = {}
+        for one in self._store.evaluated(name, of_bands, start=first):
+            own.setdefault(Window.of(one.window.start, every).start, []).append(one.fingerprint)
+        begin = max(first, Window.of(measured[0].window.start, DAY).start)
+        starts = [begin + number * every for number in range((last - begin) // every + 1)]
+        wanted = [(Window(start, start + DAY), _digest(_within(own, start, every))) for start in starts]
+        return [
+            (day, fingerprint)
+            for day, fingerprint in wanted
+            if day not in known
+            or known[day].definition != drift.DEFINITION
+            or (day.start >= whole and known[day].fingerprint != fingerprint)
+        ]
+
+
+def _within(parts: Mapping[datetime, list[str]], start: datetime, every: timedelta) -> list[str | None]:
+    """What belongs to a day that begins there, of what is known by the start of each of its parts."""
+    return [one for number in range(DAY // every) for one in parts.get(start + number * every, ())]
+
+
+def _with_before(window: Window, own: Mapping[Window, str], length: timedelta) -> str:
+    """A fingerprint of a window's data and of that of the remembered windows before it."""
+    remembered = [
+        Window(window.start - back * length, window.end - back * length)
+        for back in range(bands.REMEMBERED + 1)
+    ]
+    return _digest([own.get(one) for one in remembered])
+
+
+def _digest(fingerprints: Sequence[str | None]) -> str:
+    return hashlib.sha256(json.dumps(fingerprints).encode()).hexdigest()[:32]

@@ -1,0 +1,89 @@
+"""Which series of a window have a band, on which scale it is drawn, and what each is called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from monitor.anomalies.past import SeriesName
+from monitor.anomalies.specs import BY_LABEL, METRIC_LABEL, OF_LABEL, written_of
+from monitor.core.columns import ARM, MODEL
+from monitor.metrics.catalogue import SPECS
+from monitor.settings.bands import BandSettings
+from monitor.settings.recommender import DERIVED
+from monitor.statistics.bands.scales import Scale
+
+VOLUME: Final = "volume"
+COUNTS: Final = frozenset(
+    {
+        VOLUME,
+        "action_volume",
+        "catalog_items",
+        "coverage_unknown_items",
+        "actions_without_item",
+        "other_events",
+    }
+)
+# What is meant to come and go: the volume of a model or an arm, of an hour or of a day of the week. So is
+# that of users and items by what the days before made of them: a day of short lists leaves few heavy users.
+PASSING: Final = frozenset({MODEL, ARM, *DERIVED})
+DIMENSION: Final = "dimension"
+SLICE_VALUE: Final = "value"
+DIMENSION_OTHER: Final = "other"  # where a dimension has more values than are named
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class BandedSeries:
+    """A measured series as the results on its band name it."""
+
+    metric: str
+    by: str
+    of: str
+    dimension: str = ""
+    value: str = ""
+
+    @classmethod
+    def named(cls, name: SeriesName) -> BandedSeries:
+        labels = name.labels
+        place = labels.get(DIMENSION, ""), labels.get(SLICE_VALUE, "")
+        return cls(name.metric, labels.get(BY_LABEL, ""), written_of(labels), *place)
+
+    @classmethod
+    def banded(cls, name: SeriesName) -> BandedSeries:
+        """The measured series that a result on its band is about."""
+        labels = name.labels
+        own = labels.get(METRIC_LABEL, ""), labels.get(BY_LABEL, ""), labels.get(OF_LABEL, "")
+        return cls(*own, labels.get(DIMENSION, ""), labels.get(SLICE_VALUE, ""))
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels of its results.
+
+        >>> BandedSeries("failure", "pv", "").labels
+        {'metric': 'failure', 'by': 'pv', 'of': ''}
+        """
+        own = {METRIC_LABEL: self.metric, BY_LABEL: self.by, OF_LABEL: self.of}
+        return own | ({DIMENSION: self.dimension, SLICE_VALUE: self.value} if self.dimension else {})
+
+    @property
+    def scale(self) -> Scale:
+        """How its spread is understood: a share of so many, a count, or a level with an interval or none."""
+        if self.metric in COUNTS:
+            return Scale.COUNT
+        spec = SPECS[self.metric]
+        of_so_many = spec.unit == "ratio" and spec.interval in ("", "Wilson")
+        return Scale.SHARE if of_so_many else Scale.LEVEL
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether nothing in its place is 0 of it: the requests of a scene, where the log has none of it."""
+        return self.metric == VOLUME and bool(self.dimension)
+
+    def is_banded(self, settings: BandSettings) -> bool:
+        """Whether these settings ask for its band."""
+        if self.metric not in SPECS or self.metric in settings.without:
+            return False
+        if not self.dimension:
+            return True
+        passing = self.metric == VOLUME and self.dimension in PASSING
+        return self.metric in settings.sliced and not passing

@@ -1,0 +1,357 @@
+"""The command line: thin, each command one call into the layers below."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from monitor import __version__
+from monitor.cli.power import EPILOG as POWER_EPILOG
+from monitor.cli.power import power
+from monitor.cli.terminal import (
+    OK,
+    USAGE,
+    claim_output,
+    fail,
+    guarded,
+    note,
+    out,
+    printing,
+    progress,
+    say,
+    span,
+    write,
+)
+
+EXIT_CODES = (
+    "Exit codes: 0 all is well, 1 something is violated, 2 a wrong config or usage, "
+    "3 something could not be judged (no data, late, error)."
+)
+
+app = typer.Typer(
+    name="recsys-monitor",
+    help="Watch a recommender's logs: rules, health metrics, alerts with their evidence.",
+    epilog="Begin with: recsys-monitor demo\n\nThen, on a log of yours: recsys-monitor init LOG",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+history_app = typer.Typer(help="What was judged so far.", no_args_is_help=True)
+app.add_typer(history_app, name="history")
+
+ConfigPath = Annotated[
+    Path, typer.Option("--config", "-c", help="The config file.", metavar="FILE", show_default=False)
+]
+From = Annotated[
+    str | None,
+    typer.Option("--from", metavar="TIME", help="From this time on, as 2026-01-31 or 2026-01-31T10:00:00Z."),
+]
+To = Annotated[str | None, typer.Option("--to", metavar="TIME", help="Up to this time (not included).")]
+Only = Annotated[
+    str | None, typer.Option("--recommender", "-r", metavar="NAME", help="Only this recommender.")
+]
+
+
+class Format(StrEnum):
+    """How `check` prints what it found."""
+
+    TABLE = "table"
+    JSON = "json"
+    JUNIT = "junit"
+
+
+class LogFormat(StrEnum):
+    """What `init` may be told about the format of a log."""
+
+    AUTO = "auto"
+    PARQUET = "parquet"
+    CSV = "csv"
+    JSON = "json"
+
+
+class Listing(StrEnum):
+    """How `diagnose` and `validate` print what they found."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+def main() -> None:
+    """Run a command; a failure ends in a sentence and an exit code, never in a traceback."""
+    with guarded():
+        app(prog_name="recsys-monitor")
+
+
+@app.callback(invoke_without_command=True)
+def version(
+    show: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    """Watch a recommender's logs: rules, health metrics, alerts with their evidence."""
+    if show:
+        out.print(__version__)
+        raise typer.Exit(OK)
+
+
+@app.command(
+    epilog="Example: recsys-monitor run --config shop.yaml\n\n"
+    "Stops within 10 s on SIGTERM. SIGHUP, or a POST to /-/reload, reads the config again. "
+    "Exit codes: 0 stopped, 2 a wrong config, an address or a state folder in use, or a history "
+    "that cannot be opened."
+)
+def run(config: ConfigPath) -> None:
+    """Start the daemon: judge every window as it closes, serve the status page and /metrics."""
+    sys.exit(_serve(config))
+
+
+def _serve(path: Path) -> int:
+    claim_output()
+    # The imports take seconds; a stop in that time is a clean one too, as process 1 of a container as well.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the config is about to be read anyway
+    from monitor.config.load import load_config
+    from monitor.service.daemon import Daemon
+    from monitor.service.logging import configure
+    from monitor.service.state_folder import keep_private
+
+    settings = load_config(path)
+    configure(settings.log.format, settings.log.level)
+    keep_private(settings.state)
+    return Daemon(path).run(announce=say)
+
+
+@app.command(epilog=f"Example: recsys-monitor check --config shop.yaml --format json\n\n{EXIT_CODES}")
+def check(
+    config: ConfigPath,
+    start: From = None,
+    end: To = None,
+    only: Only = None,
+    output: Annotated[Format, typer.Option("--format", "-f", help="How to print it.")] = Format.TABLE,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also show metrics that are measured but not judged.")
+    ] = False,
+) -> None:
+    """Judge windows once and exit with the verdict: for cron, Airflow and CI.
+
+    Without --from, it judges every window from the first to the last row of the log. A gap of more than 1,000
+    empty windows (one stray row of 1970 makes a gap of many years) is not judged window by window: it is
+    reported on standard error and makes exit code 3. Nothing is written to the history, and a running daemon
+    is not affected.
+    """
+    first, last = span(start, end)
+    claim_output()
+    from monitor.cli import judge as commands
+    from monitor.report import judged as report
+    from monitor.report.table import print_table
+
+    found, code = commands.judge(config, first, last, only)
+    with printing():
+        match output:
+            case Format.JSON:
+                write(report.as_json(found))
+            case Format.JUNIT:
+                write(report.as_junit(found))
+            case Format.TABLE:
+                print_table(found, out, everything=everything)
+    sys.exit(code)
+
+
+@app.command(
+    epilog="Example: recsys-monitor validate --config shop.yaml\n\n"
+    "Exit codes: 0 the config is good, warnings included, 2 it has a problem."
+)
+def validate(
+    config: ConfigPath,
+    logs: Annotated[
+        bool,
+        typer.Option(
+            "--logs/--no-logs",
+            help="Also look at the log files; --no-logs where they are on another machine.",
+        ),
+    ] = True,
+    output: Annotated[Listing, typer.Option("--format", "-f", help="How to print it.")] = Listing.TABLE,
+) -> None:
+    """Check the config, its rules, and the logs that it names.
+
+    It reads the newest and the oldest files of each log, never all of a large log, and prints how much it
+    read. It checks files, columns, values that cannot be read, times, how many actions join an exposure, how
+    many items are in the catalog, and whether the files have every column that the config names. It writes
+    nothing. A problem is printed with its place in the config and makes exit code 2. A warning does not.
+    """
+    claim_output()
+    from monitor.cli import validate as validating
+
+    found = validating.validate(config, with_logs=logs)
+    with printing():
+        if output is Listing.JSON:
+            write(validating.as_json(found))
+        else:
+            for line in validating.as_lines(config, found):
+                say(line)
+    if (problems := validating.problems_of(config, found)) is not None:
+        raise problems
+
+
+@app.command(
+    epilog="Example: recsys-monitor init 'logs/exposures/*.parquet' --output shop.yaml\n\n"
+    "Exit codes: 0 the config works, 2 a required column was not found (it is marked TODO in the file), "
+    "the log cannot be read, or the file exists already."
+)
+def init(
+    log: Annotated[
+        list[str],
+        typer.Argument(metavar="LOG...", help="The exposures: files, a folder, or a quoted glob."),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write it; - prints it.")
+    ] = Path("recsys-monitor.yaml"),
+    feedback: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--feedback",
+            metavar="LOG",
+            help="The log of what users did. Default: searched for near the exposures.",
+        ),
+    ] = None,
+    kind: Annotated[
+        LogFormat,
+        typer.Option("--format", "-f", help="The format of the exposures; auto detects it from the files."),
+    ] = LogFormat.AUTO,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists.")] = False,
+) -> None:
+    """Look at a log and write a config for it, with a comment on every guess."""
+    claim_output()
+    from monitor.config.init.wizard import write_config
+
+    printed = str(output) == "-"
+    if output.exists() and not force and not printed:
+        fail(f"{output} exists already; --force overwrites it, --output names another file")
+    with progress(0, "looking at the log"):
+        written = write_config(log, output.parent, feedback or (), kind)
+    if printed:
+        with printing():
+            write(written.text, newline=False)
+    else:
+        output.write_text(written.text, "utf-8")
+    for sentence in written.notes:
+        note(sentence)
+    for sentence in written.missing:
+        note(f"TODO: {sentence}")
+    if not printed:
+        if written.missing:
+            say(f"wrote {output}; resolve its TODOs, then: recsys-monitor validate --config {output}")
+        else:
+            say(f"wrote {output}; check its comments, then: recsys-monitor validate --config {output}")
+    sys.exit(USAGE if written.missing else OK)
+
+
+@app.command(
+    epilog="Example: recsys-monitor demo --folder /tmp/demo\n\n"
+    "Exit codes: 0 stopped, 2 the folder cannot be written, or the folder or the address is in use."
+)
+def demo(
+    folder: Annotated[
+        Path, typer.Option("--folder", metavar="FOLDER", help="Where the demo keeps its logs and its state.")
+    ] = Path("demo"),
+) -> None:
+    """Watch a small live log that the demo itself writes, with a blacklisted item shown now and then."""
+    from monitor.simulate.demo import live, prepare
+
+    path = prepare(folder, datetime.now(UTC))
+    say(f"config       {path}")
+    stop = threading.Event()
+    writer = threading.Thread(target=live, args=(folder, stop), name="demo", daemon=True)
+    writer.start()
+    try:
+        code = _serve(path)
+    finally:
+        stop.set()
+        writer.join(5)
+    sys.exit(code)
+
+
+@app.command(
+    epilog="Example: recsys-monitor backfill --config shop.yaml --from 2026-01-01 --to 2026-02-01\n\n"
+    "Stop the daemon of this config first: the two would write the same history.\n\n"
+    "Exit codes: 0 the verdicts are in the history, whatever they say; 2 a wrong config or usage, a state "
+    "folder that a daemon uses, or a history that cannot be written; 3 the log holds no such window."
+)
+def backfill(
+    config: ConfigPath,
+    start: Annotated[str, typer.Option("--from", metavar="TIME", help="From this time on.")],
+    end: Annotated[str, typer.Option("--to", metavar="TIME", help="Up to this time (not included).")],
+    only: Only = None,
+) -> None:
+    """Judge the windows of a span and write the verdicts to the history. A second run changes nothing."""
+    first, last = span(start, end)
+    claim_output()
+    from monitor.cli import judge as commands
+
+    sys.exit(commands.backfill(config, first, last, only))
+
+
+@app.command(
+    epilog="Example: recsys-monitor diagnose --config shop.yaml --model ranker-v7\n\n"
+    "Exit codes: 0 no gap is too large, 1 one is, 2 a wrong config or usage, or no such model, "
+    "3 a gap could not be judged."
+)
+def diagnose(
+    config: ConfigPath,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model", "-m", metavar="MODEL", help="Only this model. Default: all models that are judged."
+        ),
+    ] = None,
+    only: Only = None,
+    output: Annotated[
+        Listing, typer.Option("--format", "-f", help="How to print it; json holds the evidence.")
+    ] = Listing.TABLE,
+) -> None:
+    """Compare a model's AUC in training, test and service, and say why it falls.
+
+    It reads the samples up to the newest online row, and writes nothing. If a gap is too large with its whole
+    interval, it prints each cause with its share of the gap, its features, and what to do.
+    """
+    claim_output()
+    from monitor.cli.diagnose import diagnose as diagnosed
+    from monitor.report import diagnosis
+
+    found, code = diagnosed(config, model, only)
+    with printing():
+        if output is Listing.JSON:
+            write(diagnosis.as_json(found))
+        else:
+            diagnosis.print_diagnosis(found, out)
+    sys.exit(code)
+
+
+app.command("power", epilog=POWER_EPILOG)(power)
+
+
+@history_app.command(
+    "export",
+    epilog="Example: recsys-monitor history export --config shop.yaml --from 2026-01-31 | jq .status\n\n"
+    "Exit codes: 0 printed, 2 a wrong config or usage, or no history that can be read.",
+)
+def history_export(
+    config: ConfigPath,
+    start: From = None,
+    end: To = None,
+    only: Only = None,
+) -> None:
+    """Print every kept result, one JSON object a line, in the shape of `check --format json`."""
+    first, last = span(start, end)
+    claim_output()
+    from monitor.cli.export import export
+
+    with printing():
+        for line in export(config, first, last, only):
+            write(line)

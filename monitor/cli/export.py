@@ -1,0 +1,43 @@
+"""The work of `history export`, which needs no rule and no engine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import typer
+
+from monitor.cli.terminal import fail
+from monitor.config.load import load_config
+from monitor.history.store import Store
+from monitor.report.result_json import result_as_json
+from monitor.settings.config import Config
+from monitor.settings.history import parse_url
+
+Moment = datetime | None
+
+
+def export(path: Path, first: Moment, last: Moment, only: str | None) -> Iterator[str]:
+    """Every kept result as a line of JSON."""
+    config = load_config(path)
+    if only is not None:
+        check_name(only, config)
+    location = config.history.location(config.state)
+    url = parse_url(location)
+    if url.get_backend_name() == "sqlite" and not Path(str(url.database)).is_file():
+        fail(f"there is no history yet at {url.database}; `run` and `backfill` write one")
+    with Store.open(location) as store:
+        for one in store.results(recommenders=[only] if only else None, start=first, end=last):
+            line = result_as_json(one.recommender, one.check, one.window, one.result)
+            yield json.dumps(line, ensure_ascii=True)
+
+
+def check_name(name: str, config: Config) -> None:
+    """Raises typer's usage error where no recommender of the config has this name."""
+    names = [one.name for one in config.recommenders]
+    if name not in names:
+        raise typer.BadParameter(
+            f"no recommender is called {name!r}; there are: {', '.join(names)}", param_hint="--recommender"
+        )

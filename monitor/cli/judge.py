@@ -1,0 +1,155 @@
+"""The work of the commands that judge, apart from how it is asked for and printed."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import UTC, datetime
+from pathlib import Path
+
+from monitor.cli.export import check_name
+from monitor.cli.one_off import OneOff, one_off
+from monitor.cli.terminal import NOT_JUDGED, OK, VIOLATED, note, progress, say
+from monitor.config.checks.check import Checked
+from monitor.config.load import ConfigError, load_checked
+from monitor.core.results import Status, Window
+from monitor.history.errors import StoreError
+from monitor.history.plain import iso
+from monitor.history.store import Store
+from monitor.history.watched import WATCHING, watched_since
+from monitor.logs.log import Log
+from monitor.report.judged import Judged, span_summary
+from monitor.service.salt import install_salt
+from monitor.service.state_folder import keep_private
+from monitor.service.state_lock import StateLock
+from monitor.settings.config import Config
+from monitor.settings.maintenance import covers
+from monitor.window.verdicts import worst
+
+MANY_WINDOWS = 1000
+Moment = datetime | None
+
+
+def load(path: Path, only: str | None = None) -> tuple[Config, list[Checked]]:
+    """The config and its recommenders with their rules; any problem ends the command."""
+    config, checked = load_checked(path)
+    problems = [problem for one in checked for problem in one.problems]
+    if problems:
+        raise ConfigError(path, problems)
+    if only is not None:
+        check_name(only, config)
+        checked = [one for one in checked if one.settings.name == only]
+    return config, checked
+
+
+def judge(path: Path, first: Moment, last: Moment, only: str | None) -> tuple[list[Judged], int]:
+    """Every result of the windows that are asked for, and the exit code that they make."""
+    config, checked = load(path, only)
+    found: list[Judged] = []
+    statuses: set[Status] = set()
+    now = datetime.now(UTC)
+    for one in checked:
+        name = one.settings.name
+        with one_off(config, one, _salt(config.state)) as judging:
+            windows, gaps = _windows(judging, now, first, last)
+            if gaps or not windows:
+                statuses.add(Status.NO_DATA)
+            with progress(len(windows), f"{name}: judging") as step:
+                since = _watched_since(config, name)
+                for evaluation in judging.judge(windows, now, watched_since=since):
+                    window = evaluation.due.window
+                    step(f"{name} {window.start:%Y-%m-%d %H:%M}")
+                    for run in evaluation.runs:
+                        found += [Judged(name, run.check, window, result) for result in run.results]
+                        statuses.add(run.status or worst(run.results))
+    if Status.VIOLATED in statuses:
+        return found, VIOLATED
+    return found, OK if statuses <= {Status.OK} else NOT_JUDGED
+
+
+def backfill(path: Path, first: Moment, last: Moment, only: str | None) -> int:
+    """Judge the windows of a span into the history; the exit code."""
+    config, checked = load(path, only)
+    keep_private(config.state)
+    salt = install_salt(config.state)
+    now = datetime.now(UTC)
+    code = OK
+    with StateLock(config.state), Store.open(config.history.location(config.state)) as store:
+        for one in checked:
+            name, changed = one.settings.name, 0
+            judged: list[Judged] = []
+            verdicts: dict[Window, set[Status]] = {}
+            with one_off(config, one, salt, config.state) as judging:
+                windows, _ = _windows(judging, now, first, last)
+                since = store.watermarks(name).get(WATCHING)
+                with progress(len(windows), f"{name}: judging") as step:
+                    for evaluation in judging.judge(windows, now, watched_since=since, for_history=True):
+                        due = evaluation.due
+                        step(f"{name} {due.window.start:%Y-%m-%d %H:%M}")
+                        recorded = store.record_window(
+                            name, due.window, evaluation.runs,
+                            fingerprint=due.fingerprint, rows=due.rows, evaluated_at=now,
+                            in_maintenance=covers(one.settings.maintenance, due.window),
+                        )  # fmt: skip
+                        changed += recorded.changed
+                        for run in evaluation.runs:
+                            judged += [Judged(name, run.check, due.window, result) for result in run.results]
+                            verdict = run.status or worst(run.results)
+                            verdicts.setdefault(due.window, set()).add(verdict)
+            code = code if verdicts else NOT_JUDGED
+            say(f"{name}: judged {len(verdicts)} window(s), {changed} new or changed")
+            for line in span_summary(verdicts.values(), judged):
+                say(f"  {line}")
+            if waiting := len(windows) - len(verdicts):
+                note(f"{name}: {waiting} window(s) still wait for rows; the daemon will judge them")
+    return code
+
+
+def _windows(
+    judging: OneOff, now: datetime, first: Moment, last: Moment
+) -> tuple[list[Window], list[Window]]:
+    """The windows to judge, and the gaps left out, with a word where there are any, none, or very many."""
+    name = judging.evaluator.settings.name
+    with progress(0, f"{name}: reading the logs") as step:
+        judging.look(now, step)
+    windows, gaps = judging.windows(first, last, now)
+    log = judging.evaluator.source.main
+    if len(windows) > MANY_WINDOWS:
+        note(f"{name}: {len(windows):,} windows to judge; --from and --to judge fewer")
+    if log.watermark is None:
+        note(f"{name}: the log holds no row{why_empty(log)}")
+    elif not windows:
+        note(f"{name}: the log has no window in this span; it ends at {log.watermark:%Y-%m-%dT%H:%M:%SZ}")
+    if gaps:
+        longest = max(gaps, key=lambda gap: gap.length)
+        others = f" (and {len(gaps) - 1} more such gap(s))" if len(gaps) > 1 else ""
+        note(
+            f"{name}: no row from {iso(longest.start)} to {iso(longest.end)}{others}: no data, "
+            "and not judged window by window; --from leaves out what lies before it"
+        )
+    return windows, gaps
+
+
+def why_empty(log: Log) -> str:
+    """Why a log holds no row, as the end of a sentence; empty where its files simply hold none."""
+    if log.error:
+        return f": {log.error}"
+    if log.skipped:
+        one = log.skipped[0]
+        return f": {len(log.skipped)} file(s) could not be read, such as {one.file.path}: {one.reason}"
+    return "" if log.entries else f": no file matches {', '.join(log.settings.paths)}"
+
+
+def _watched_since(config: Config, name: str) -> datetime | None:
+    """When the daemon began to watch this recommender; None where it never did or no history can be read."""
+    try:
+        return watched_since(config.history.location(config.state), name)
+    except StoreError as error:
+        note(f"{name}: the history cannot be read; judged as if no daemon had watched the log: {error}")
+        return None
+
+
+def _salt(state: Path) -> str:
+    """The salt of the daemon's evidence where there is one, so that a user has one hash everywhere."""
+    path = state / "salt"
+    kept = path.read_text("ascii") if path.is_file() else ""
+    return kept or secrets.token_hex(16)  # a crash of a machine can leave an empty file

@@ -1,0 +1,95 @@
+"""Judging windows without a daemon: for `check` and `backfill`."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+from monitor.config.checks.check import Checked
+from monitor.core.results import Window
+from monitor.health.score import health_run, needed
+from monitor.history.kept import KeptPairs
+from monitor.judging.evaluate import Evaluation, Evaluator
+from monitor.judging.runtime import Runtime, open_runtime
+from monitor.logs.windows import Due, windows_between, windows_of_log
+from monitor.settings.config import Config
+
+Progress = Callable[[str], None]
+
+
+@contextmanager
+def one_off(config: Config, checked: Checked, salt: str, state: Path | None = None) -> Iterator[OneOff]:
+    """A recommender's evaluator with engines of its own; without `state` it leaves nothing behind."""
+    with tempfile.TemporaryDirectory(prefix="recsys-monitor-") as scratch:
+        folder = Path(scratch)
+        runtime = open_runtime(config.engine, folder / "spill")
+        try:
+            kept = KeptPairs(state or folder, checked.settings.name)
+            yield OneOff(runtime, Evaluator(checked.settings, checked.rules, kept, salt))
+        finally:
+            runtime.close()
+
+
+class OneOff:
+    """Judges any window that is asked for, once."""
+
+    def __init__(self, runtime: Runtime, evaluator: Evaluator) -> None:
+        self.runtime = runtime
+        self.evaluator = evaluator
+
+    def look(self, now: datetime, progress: Progress = lambda _: None) -> None:
+        """Index the files of every log."""
+        for log in self.evaluator.source.logs.values():
+            while log.refresh(self.runtime.index, now, progress).is_cut:
+                pass  # the file that took too long is not tried again at the same time
+
+    def windows(
+        self, start: datetime | None, end: datetime | None, now: datetime
+    ) -> tuple[list[Window], list[Window]]:
+        """The windows from `start` to `end`, by default from the first to the last row of the log; the long
+        gaps that are left out, where no start is given. Windows that have not begun are not among them."""
+        log, length = self.evaluator.source.main, self.evaluator.settings.window
+        last = None if end is None else min(end, now)
+        if start is None:
+            return windows_of_log(log, last, length)
+        return windows_between(log, start, last, length), []
+
+    def judge(
+        self,
+        windows: Sequence[Window],
+        now: datetime,
+        *,
+        watched_since: datetime | None = None,
+        for_history: bool = False,
+    ) -> Iterator[Evaluation]:
+        """Every window through every check, in the order given, a window's parts one after the other.
+
+        Each window gets the verdict that the daemon gives it; see `monitor.logs.windows.completeness`.
+
+        Args:
+            windows: the windows.
+            now: the time on the clock.
+            watched_since: when the daemon began to watch this recommender; None: it never did.
+            for_history: leave out what the daemon would still wait for, so that the daemon judges it. Unless
+                set, it is judged on the rows so far, as `late`.
+        """
+        parts, health = self.evaluator.parts, self.evaluator.settings.health
+        since = now if watched_since is None else watched_since
+        for window in windows:
+            done: list[Evaluation] = []
+            for part in parts.names:
+                log = parts.timeline(part)
+                ready, late = parts.completeness(window, part, now, since)
+                if for_history and not ready:
+                    continue
+                fingerprint = parts.fingerprint(window, part, late)
+                due = Due(window, fingerprint, log.rows(window), late, part=part)
+                done.append(self.evaluator.evaluate(self.runtime, due))
+                waits_for = needed(health) if health else frozenset()
+                if health and part in waits_for and waits_for <= {one.due.part for one in done}:
+                    found = [result for one in done for result in one.results]
+                    done[-1].runs.append(health_run(found, health))
+                yield done[-1]

@@ -1,0 +1,218 @@
+"""`recsys-monitor power`: how many users an experiment needs, or what the users that there are can show."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from monitor.cli.terminal import fail, printing, say
+from monitor.statistics.sample_size import (
+    Mean,
+    Plan,
+    Share,
+    detectable_effect,
+    power_at,
+    sample_size,
+)
+
+EPILOG = (
+    "Example: recsys-monitor power --baseline 5% --effect 2% --users-per-day 10000\n\n"
+    "How many users find a conversion of 5.1 % where it is 5 % now? 752,703 in each of two arms, 151 days. "
+    "With --users in place of --effect it says the smallest rise that so many users can show, with both the "
+    "power that they have. For a mean, such as minutes a user: --mean 12.5 --sd 30.\n\n"
+    "Users are what is assigned to arms, and each counts once: a click rate by exposure is a mean over users "
+    "here, with the standard deviation between users.\n\n"
+    "Exit codes: 0 printed, 2 a wrong usage, or an effect that no number of users can show."
+)
+_WIDTH = 26
+
+
+class Format(StrEnum):
+    """How the answer is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was asked and what came out, in the order in which it is printed as JSON.
+
+    `effect` is absolute. `users` is all arms together; a treatment has `ratio` times the users of control.
+    """
+
+    metric: str
+    baseline: float
+    sd: float | None
+    effect: float
+    relative_effect: float | None
+    alpha: float
+    alpha_per_comparison: float
+    two_sided: bool
+    power: float
+    arms: int
+    ratio: float
+    users_control: int
+    users_per_treatment: int
+    users: int
+    users_per_day: int | None
+    days: int | None
+
+
+def power(
+    baseline: Annotated[
+        str | None, typer.Option(metavar="SHARE", help="The share of users now, as 0.05 or 5%.")
+    ] = None,
+    mean: Annotated[float | None, typer.Option(metavar="NUMBER", help="In its place, a mean now.")] = None,
+    sd: Annotated[
+        float | None,
+        typer.Option(metavar="NUMBER", help="The standard deviation between users; with --mean."),
+    ] = None,
+    effect: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHANGE", help="What is to be found: 2% of the baseline, or 0.001 on top of it."
+        ),
+    ] = None,
+    users: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, max=10**15, help="The users that there are, all arms together."),
+    ] = None,
+    alpha: Annotated[
+        float, typer.Option(metavar="SHARE", help="How often to claim an effect where there is none.")
+    ] = 0.05,
+    wanted: Annotated[
+        float,
+        typer.Option("--power", metavar="SHARE", help="How often to find the effect where it is there."),
+    ] = 0.8,
+    arms: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=2, max=1000, help="Control and treatments; each is compared to control."
+        ),
+    ] = 2,
+    ratio: Annotated[
+        float, typer.Option(metavar="NUMBER", help="Users of each treatment for each user of control.")
+    ] = 1.0,
+    one_sided: Annotated[
+        bool, typer.Option("--one-sided", help="Find the effect in its own direction only.")
+    ] = False,
+    users_per_day: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="New users a day, for the number of days.")
+    ] = None,
+    output: Annotated[Format, typer.Option("--format", "-f", help="How to print it.")] = Format.TABLE,
+) -> None:
+    """Plan an experiment: the users it needs, the days, the smallest effect it can show.
+
+    With more than two arms, alpha is divided by the number of treatments (Bonferroni).
+    """
+    try:
+        metric, now = _metric(baseline, mean, sd)
+        plan = Plan(alpha, wanted, ratio, not one_sided)
+        change = None if effect is None else _effect(effect, now)
+        answer = _answer(metric, now, change, users, plan, arms, users_per_day)
+    except ValueError as exc:
+        fail(str(exc))
+    with printing():
+        if output is Format.JSON:
+            typer.echo(json.dumps(asdict(answer), indent=2))
+        else:
+            _print(answer)
+
+
+def _metric(baseline: str | None, mean: float | None, sd: float | None) -> tuple[Share | Mean, float]:
+    if (baseline is None) == (mean is None):
+        raise ValueError("give --baseline, or --mean with --sd: one of the two")
+    if (mean is None) != (sd is None):
+        raise ValueError("--mean and --sd go together")
+    if mean is not None and sd is not None:
+        if not math.isfinite(mean):
+            raise ValueError(f"--mean is a number, got {mean}")
+        return Mean(sd), mean
+    now = _number(baseline or "", "--baseline")[0]
+    if now >= 1:
+        raise ValueError(f"--baseline {baseline}: a share lies between 0 and 1; is {baseline}% meant?")
+    return Share(now), now
+
+
+def _effect(text: str, now: float) -> float:
+    """The absolute effect; with a % sign it is a part of the baseline."""
+    number, relative = _number(text, "--effect")
+    if number == 0 or (relative and now == 0):
+        raise ValueError(f"--effect {text} changes nothing")
+    return number * now if relative else number
+
+
+def _number(text: str, option: str) -> tuple[float, bool]:
+    """The number, and whether it was written with a % sign."""
+    bare = text.strip()
+    percent = bare.endswith("%")
+    try:
+        number = float(bare.removesuffix("%"))
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(f"{option} {text!r} is no number; write it as 0.05 or 5%")
+    return (number / 100 if percent else number), percent
+
+
+def _answer(
+    metric: Share | Mean,
+    now: float,
+    effect: float | None,
+    users: int | None,
+    plan: Plan,
+    arms: int,
+    users_per_day: int | None,
+) -> Answer:
+    each = replace(plan, alpha=plan.alpha / (arms - 1))
+    weight = 1 + plan.ratio * (arms - 1)
+    reached = plan.power
+    if users is None:
+        if effect is None:
+            raise ValueError("give --effect, or --users to see what effect they can show")
+        control = sample_size(metric, effect, each)
+        treatment = math.ceil(control * plan.ratio)
+    else:
+        control, treatment = math.floor(users / weight), math.floor(users / weight * plan.ratio)
+        if min(control, treatment) < 1:
+            raise ValueError(f"--users {users:,}: too few for {arms} arms")
+        if effect is not None:
+            reached = power_at(metric, effect, control, each)
+        else:
+            effect = detectable_effect(metric, control, each)
+    if effect is None:
+        raise ValueError(f"--users {users:,}: too few to show any rise; give more, or a smaller --power")
+    total = control + (arms - 1) * treatment
+    sd = metric.sd if isinstance(metric, Mean) else None
+    return Answer(
+        metric="share" if sd is None else "mean", baseline=now, sd=sd, effect=effect,
+        relative_effect=effect / now if now else None, alpha=plan.alpha, alpha_per_comparison=each.alpha,
+        two_sided=plan.two_sided, power=reached, arms=arms, ratio=plan.ratio, users_control=control,
+        users_per_treatment=treatment, users=total, users_per_day=users_per_day,
+        days=None if users_per_day is None else math.ceil(total / users_per_day),
+    )  # fmt: skip
+
+
+def _print(answer: Answer) -> None:
+    relative = "" if answer.relative_effect is None else f", {100 * answer.relative_effect:+.4g} %"
+    spread = "" if answer.sd is None else f", standard deviation {answer.sd:g}"
+    corrected = "" if answer.arms == 2 else f" ({answer.alpha_per_comparison:.4g} a comparison)"
+    rows = [
+        (f"{answer.metric} now", f"{answer.baseline:g}{spread}"),
+        ("effect", f"{answer.effect:+.4g} (to {answer.baseline + answer.effect:.6g}{relative})"),
+        ("alpha", f"{answer.alpha:g}, {'two-sided' if answer.two_sided else 'one-sided'}{corrected}"),
+        ("power", f"{answer.power:.4g}"),
+        ("users of control", f"{answer.users_control:,}"),
+        ("users of each treatment", f"{answer.users_per_treatment:,}"),
+        (f"users in all {answer.arms} arms", f"{answer.users:,}"),
+    ]
+    if answer.users_per_day is not None:
+        rows.append((f"days at {answer.users_per_day:,} a day", f"{answer.days:,}"))
+    for name, value in rows:
+        say(f"{name:<{_WIDTH}}{value}")

@@ -1,0 +1,207 @@
+"""What every command says and how: errors in a sentence, progress for people, pipes that may close."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import IO, NoReturn, TextIO
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+
+from monitor.core.redaction import redact
+from monitor.report.numbers import harmless
+
+OK, VIOLATED, USAGE, NOT_JUDGED, INTERRUPTED = 0, 1, 2, 3, 130
+DEBUG_VARIABLE = "RECSYS_MONITOR_TRACEBACK"
+_FIRST_YEAR, _LAST_YEAR = 1970, 2200
+_DESCRIPTION_WIDTH = 50
+
+
+_claimed: list[TextIO] = []  # the stream of the results, once it is not `sys.stdout` any more
+
+
+def results() -> TextIO:
+    """The stream that results are written to: standard output."""
+    return _claimed[-1] if _claimed else sys.stdout
+
+
+class _Redacted(logging.Formatter):
+    """The message and its traceback, without the secrets of the config."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redact(super().format(record))
+
+
+def claim_output() -> None:
+    """Keep standard output for results: what a library or a child process prints goes to standard error.
+
+    Great Expectations prints some of its warnings, and a program that reads our JSON must not find them.
+    Log records of a command that sets up no logging go to standard error as well, without secrets.
+    """
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(_Redacted())
+    if _claimed or sys.stdout is None or sys.stderr is None:  # closed by the caller
+        return
+    sys.stdout.flush()
+    own = os.dup(sys.stdout.fileno())
+    _claimed.append(os.fdopen(own, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors))
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+
+
+class _Console(Console):
+    """A console whose reader may go away, as `| head` does, without changing the exit code."""
+
+    @property
+    def file(self) -> IO[str]:
+        stream = sys.stderr if self.stderr else results()
+        return getattr(stream, "rich_proxied_file", stream)  # a progress bar puts itself in its place
+
+    @file.setter
+    def file(self, new: IO[str]) -> None:
+        raise NotImplementedError("the streams of a command are fixed")
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        drop_output()
+
+
+errors = _Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
+out = _Console(highlight=False, emoji=False)
+
+
+def drop_output() -> None:
+    """Send what is still to be printed nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, results().fileno())
+    os.close(nowhere)
+
+
+def write(text: str, *, newline: bool = True) -> None:
+    """A result for a program, as it is."""
+    results().write(f"{text}\n" if newline else text)
+
+
+@contextmanager
+def printing() -> Iterator[None]:
+    """A block that prints; when the reader goes away, the rest of the block is left out."""
+    try:
+        yield
+        results().flush()
+    except BrokenPipeError:
+        drop_output()
+
+
+def say(text: str) -> None:
+    """A line for people on standard output, never wrapped."""
+    out.print(escape(harmless(redact(text))), soft_wrap=True)
+
+
+def note(text: str) -> None:
+    """A line for people on standard error."""
+    errors.print(escape(harmless(redact(text))))
+
+
+def fail(message: str, code: int = USAGE) -> NoReturn:
+    """End the command with a sentence."""
+    errors.print(f"[bold red]error:[/] {escape(harmless(redact(message)))}")
+    sys.exit(code)
+
+
+@contextmanager
+def progress(total: int, text: str) -> Iterator[Callable[[str], None]]:
+    """A bar on a terminal; nothing when standard error is piped. Call what it gives once a step."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    count = (BarColumn(), MofNCompleteColumn()) if total else ()
+    shown = TextColumn("{task.description}", markup=False)
+    with Progress(SpinnerColumn(), shown, *count, TimeElapsedColumn(), console=errors, transient=True) as bar:
+        task = bar.add_task(text, total=total or None)
+        yield lambda what: bar.update(task, advance=1, description=_one_line(what))
+
+
+def _one_line(text: str) -> str:
+    return "".join(char if char.isprintable() else "?" for char in text[-_DESCRIPTION_WIDTH:])
+
+
+def moment(text: str | None, option: str) -> datetime | None:
+    """A time that was given as an option; one without an offset is UTC."""
+    if text is None:
+        return None
+    how = "write it as 2026-01-31 or 2026-01-31T10:00:00Z"
+    try:
+        given = datetime.fromisoformat(text)
+        given = given.replace(tzinfo=UTC) if given.tzinfo is None else given.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise typer.BadParameter(f"{text!r} is not a time; {how}", param_hint=option) from None
+    if not _FIRST_YEAR <= given.year < _LAST_YEAR:
+        raise typer.BadParameter(f"{text!r} is a time of no log; {how}", param_hint=option)
+    return given
+
+
+def span(start: str | None, end: str | None) -> tuple[datetime | None, datetime | None]:
+    """The times of --from and --to."""
+    first, last = moment(start, "--from"), moment(end, "--to")
+    if first is not None and last is not None and first >= last:
+        raise typer.BadParameter("is not later than --from", param_hint="--to")
+    return first, last
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Every failure ends in a sentence that says what to do, and an exit code; none in a traceback."""
+    try:
+        yield
+    except BrokenPipeError:
+        drop_output()
+        sys.exit(OK)
+    except KeyboardInterrupt:
+        note("interrupted")
+        sys.exit(INTERRUPTED)
+    except Exception as exc:
+        if os.environ.get(DEBUG_VARIABLE):
+            errors.print(escape(redact(traceback.format_exc())))
+        message = _sentence(exc)
+        if message is not None:
+            fail(message)
+        what = " ".join(redact(f"{type(exc).__name__}: {exc}").split())[:300]
+        fail(f"{what}\nThis should not happen; {DEBUG_VARIABLE}=1 shows where it did.", NOT_JUDGED)
+
+
+def _sentence(exc: Exception) -> str | None:
+    """What to tell the user of a failure that can be expected; None for any other."""
+    # Only an exception of a module that is loaded can have come, so nothing heavy is imported for this.
+    match f"{type(exc).__module__}.{type(exc).__name__}":
+        case "monitor.config.problems.ConfigError":
+            return (
+                f"{exc}\nThe reference of every key is in docs/config.md; `init` writes a config for a log."
+            )
+        case "monitor.service.web.server.ServeError":
+            return (
+                f"{exc}\nIs another monitor running? server.listen in the config says where this one listens."
+            )
+        case (
+            "monitor.history.errors.StoreError"
+            | "monitor.service.web.web_config.WebConfigError"
+            | "monitor.config.init.profile.CannotProfile"
+            | "monitor.service.state_lock.StateInUseError"
+        ):
+            return str(exc)
+    if isinstance(exc, OSError) and exc.filename is not None:
+        return f"{exc.filename}: {exc.strerror}\nCheck that the path is right and that it may be written."
+    return None

@@ -1,0 +1,104 @@
+"""The work of `validate`: the config, its rules, and a bounded look at the logs that it names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+from monitor.cli.terminal import progress
+from monitor.config.checks.check import Checked
+from monitor.config.load import ConfigError, Problem, load_checked
+from monitor.config.validate.findings import Finding, Level, Reporter
+from monitor.config.validate.named_columns import rules_without_ground
+from monitor.models.scorer import ScorerError, load_scorer
+from monitor.service.web.web_config import WebConfigError, load_web_config
+from monitor.settings.config import Config
+
+
+def validate(path: Path, *, with_logs: bool) -> list[Finding]:
+    """Everything that can be said of a config, its rules, and the logs that it names; nothing is written.
+
+    Raises:
+        ConfigError: it is not well formed.
+    """
+    config, checked = load_checked(path)
+    found = [
+        Finding(Level.PROBLEM, "", "", "config", one.message, one.place)
+        for one in _of_config(config, checked)
+    ]
+    if not found:
+        rules = sum(len(one.rules) for one in checked)
+        text = f"{len(config.recommenders)} recommender(s), {rules} rule(s)"
+        found.append(Finding(Level.OK, "", "", "config", text))
+    now = datetime.now(UTC)
+    for number, one in enumerate(checked):
+        where, name = f"recommenders[{number}]", one.settings.name
+        with progress(0, f"{name}: looking at the logs") as step:
+            if with_logs:
+                from monitor.config.validate.look_at_logs import look_at_logs
+
+                found += look_at_logs(config.engine, one, where, now, step)
+            else:
+                found += rules_without_ground(name, where, one.settings, one.rules, None)
+        found += _scorer(one, where)
+    known = {one.place for one in found if one.check == "config"}
+    return _by_log([one for one in found if one.check == "config" or not one.place or one.place not in known])
+
+
+def _by_log(found: Sequence[Finding]) -> list[Finding]:
+    """The findings on one log together, in the order in which the logs came up."""
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for one in found:
+        groups.setdefault((one.recommender, one.log), []).append(one)
+    return [one for group in groups.values() for one in group]
+
+
+def _of_config(config: Config, checked: Sequence[Checked]) -> Iterator[Problem]:
+    for one in checked:
+        yield from one.problems
+    if config.server.web_config is not None:
+        try:
+            load_web_config(config.server.web_config)
+        except WebConfigError as exc:
+            yield from (Problem("server.web_config", line) for line in str(exc).splitlines())
+
+
+def _scorer(checked: Checked, where: str) -> Iterator[Finding]:
+    models = checked.settings.models
+    if models.scorer is None:
+        return
+    say = Reporter(checked.settings.name, "", "")
+    try:
+        load_scorer(models.scorer)
+    except ScorerError as exc:
+        yield say.problem("scorer", str(exc), f"{where}.models.scorer")
+    else:
+        yield say.ok("scorer", f"{models.scorer} can be imported")
+
+
+def problems_of(path: Path, found: Sequence[Finding]) -> ConfigError | None:
+    """The problems as the error that ends the command, None where there is none."""
+    problems = dict.fromkeys(one.as_problem() for one in found if one.level is Level.PROBLEM)
+    return ConfigError(path, problems) if problems else None
+
+
+def as_json(found: Sequence[Finding]) -> str:
+    """The findings as a list of objects: level, recommender, log, check, detail, place."""
+    return json.dumps([asdict(one) for one in found], indent=2)
+
+
+def as_lines(path: Path, found: Sequence[Finding]) -> Iterator[str]:
+    """The report for people: a heading a log, and a line a finding."""
+    heading = None
+    for one in found:
+        above = " ".join(part for part in (one.recommender, one.log) if part)
+        if above != heading and above:
+            yield f"{above}:"
+        heading = above
+        yield f"  {one.level:<8} {one.check:<8} {one.detail}"
+    warnings = sum(one.level is Level.WARNING for one in found)
+    if not any(one.level is Level.PROBLEM for one in found):
+        yield f"{path}: good" + (f", with {warnings} warning(s)" if warnings else "")

@@ -1,0 +1,195 @@
+"""Does a well-formed config make sense? Everything that one layer alone cannot see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from fsspec import available_protocols
+
+from monitor.config.checks.bands import check_bands
+from monitor.config.checks.engine import check_engine
+from monitor.config.checks.experiments import check_experiments
+from monitor.config.checks.health import check_health
+from monitor.config.checks.models import check_models, check_without_exposures
+from monitor.config.checks.objectives import check_objectives
+from monitor.config.checks.slices import check_slices
+from monitor.config.problems import Problem, nearest, show_duration
+from monitor.core.columns import CATALOG, FEEDBACK, REQUIRED
+from monitor.metrics.exposure.update_rate import UPDATE_RATE
+from monitor.rules.suites import LoadedRule, SuiteErrors, load_rules
+from monitor.settings.config import Config
+from monitor.settings.recommender import RecommenderSettings
+
+TODO = "TODO"
+"""What `init` writes in place of a column that it did not find."""
+_MOST_WINDOWS = 400
+_MOST_CATCH_UP = 10_000
+_LONGEST_CATCH_UP = timedelta(days=3650)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A recommender with its rules, or with the problems that keep it from running."""
+
+    settings: RecommenderSettings
+    rules: tuple[LoadedRule, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def check_config(config: Config, folder: Path) -> list[Checked]:
+    """Each recommender of the config with its rules loaded, or with every problem found."""
+    return [_check(config, place, folder) for place in range(len(config.recommenders))]
+
+
+def _check(config: Config, place: int, folder: Path) -> Checked:
+    settings = config.recommenders[place]
+    where = f"recommenders[{place}]"
+    problems = [
+        *_names(where, place, [one.name for one in config.recommenders]),
+        *_times(where, settings, config.history.retention),
+        *_logs(where, settings),
+        *check_engine(where, config.engine, settings.logs),
+        *_metrics(where, settings),
+        *check_slices(f"{where}.slices", settings),
+        *check_objectives(f"{where}.objectives", settings),
+        *check_health(f"{where}.health", settings),
+        *check_bands(f"{where}.bands", settings, config.history.retention),
+        *check_experiments(f"{where}.experiments", settings),
+        *check_models(f"{where}.models", settings),
+        *check_without_exposures(where, settings),
+    ]
+    rules: tuple[LoadedRule, ...] = ()
+    try:
+        rules = load_rules(settings.rules, folder, f"{where}.rules", dialect=config.engine.kind)
+    except SuiteErrors as exc:
+        problems += [
+            Problem(one.source or f"{where}.rules", one.message if one.place == one.source else str(one))
+            for one in exc.problems
+        ]
+    problems += _days(where, settings, rules)
+    return Checked(settings, rules, tuple(dict.fromkeys(problems)))
+
+
+def _names(where: str, place: int, names: Sequence[str]) -> Iterator[Problem]:
+    name = names[place]
+    if name in names[:place]:
+        first = names.index(name)
+        yield Problem(
+            f"{where}.name",
+            f"{name!r} is the name of recommenders[{first}] too; a name is the key of its history",
+        )
+
+
+def _times(where: str, settings: RecommenderSettings, retention: timedelta) -> Iterator[Problem]:
+    if settings.window < timedelta(seconds=1):
+        yield Problem(f"{where}.window", "must be at least 1s")
+        return
+    if settings.every < timedelta(seconds=1):
+        yield Problem(f"{where}.every", "must be at least 1s")
+    for name, log in settings.logs.named().items():
+        if log.stalled_after is not None and log.stalled_after < 2 * settings.every:
+            yield Problem(
+                f"{where}.logs.{name}.stalled_after",
+                f"must be at least twice `every` ({show_duration(settings.every)}): "
+                "new rows are only seen when the log is looked at",
+            )
+    if settings.deadline < timedelta(seconds=1):
+        yield Problem(f"{where}.deadline", "must be at least 1s")
+    if settings.max_wait < settings.lateness:
+        if "max_wait" in settings.model_fields_set:
+            shorter = f"is shorter than lateness ({show_duration(settings.lateness)})"
+            yield Problem(f"{where}.max_wait", f"{shorter}, so every window would be late")
+        else:
+            default = f"is longer than max_wait (by default {show_duration(settings.max_wait)})"
+            yield Problem(f"{where}.lateness", f"{default}, so every window would be late; set max_wait too")
+    yield from _reaches(where, settings, retention)
+    too_far = settings.metrics.attribution > _MOST_WINDOWS * settings.window
+    if too_far and settings.logs.feedback is not None:
+        yield Problem(
+            f"{where}.metrics.attribution",
+            f"covers more than {_MOST_WINDOWS} windows of {show_duration(settings.window)}, and every window "
+            "would read all of them again; make the window longer",
+        )
+
+
+def _reaches(where: str, settings: RecommenderSettings, retention: timedelta) -> Iterator[Problem]:
+    """What the window's length does not fit to; a default is never called the mistake, nobody wrote it."""
+    too_long = settings.window > retention
+    if too_long:
+        yield Problem(
+            f"{where}.window",
+            f"is longer than the history is kept (history.retention, {show_duration(retention)})",
+        )
+    if settings.catch_up > _MOST_CATCH_UP:
+        yield Problem(f"{where}.catch_up", f"must be at most {_MOST_CATCH_UP}; `backfill` does longer spans")
+    elif settings.catch_up * settings.window > _LONGEST_CATCH_UP:
+        back = f"reaches back {show_duration(settings.catch_up * settings.window)}; at most 10 years"
+        if "catch_up" in settings.model_fields_set:
+            yield Problem(f"{where}.catch_up", back)
+        elif not too_long:
+            default = f"catch_up (by default {settings.catch_up} windows) {back}"
+            yield Problem(f"{where}.window", f"is so long that {default}; set catch_up lower")
+    if settings.metrics.history < settings.window:
+        if "history" in settings.metrics.model_fields_set:
+            shorter = f"is shorter than the window ({show_duration(settings.window)})"
+            yield Problem(f"{where}.metrics.history", f"{shorter}; it remembers whole windows")
+        elif not too_long:
+            default = f"is longer than metrics.history (by default {show_duration(settings.metrics.history)})"
+            needed = f"set metrics.history to at least {show_duration(settings.window)}"
+            yield Problem(f"{where}.window", f"{default}, which remembers whole windows; {needed}")
+
+
+def _logs(where: str, settings: RecommenderSettings) -> Iterator[Problem]:
+    """A path of no known protocol, a column that is still to be filled in, or whose name was misspelt."""
+    for name, log in settings.logs.named().items():
+        for path in log.paths:
+            yield from _protocol(f"{where}.logs.{name}.path", path)
+        for ours, theirs in log.columns.items():
+            if theirs == TODO:
+                text = f"is still {TODO}; write the log's own name of this column, or delete the line"
+                yield Problem(f"{where}.logs.{name}.columns.{ours}", text)
+            meant = nearest(ours, REQUIRED[name], cutoff=0.8)
+            if meant is not None and meant != ours and meant not in log.columns:
+                place = f"{where}.logs.{name}.columns.{ours}"
+                yield Problem(place, f"is no column of ours; did you mean {meant}?")
+
+
+def _protocol(place: str, path: str) -> Iterator[Problem]:
+    protocol, colon, _ = path.partition("://")
+    if colon and protocol not in (known := available_protocols()):
+        close = nearest(protocol, known, cutoff=0.5)
+        hint = f"did you mean {close}://?" if close else "such as s3://, gs:// and abfs://"
+        yield Problem(place, f"{protocol[:40]!r} is not a known file protocol; {hint}")
+
+
+def _metrics(where: str, settings: RecommenderSettings) -> Iterator[Problem]:
+    metrics, logs = settings.metrics, settings.logs.named()
+    if metrics.similarity is not None and CATALOG not in logs:
+        yield Problem(f"{where}.metrics.similarity", "needs logs.catalog, which is not given")
+    if metrics.popularity == "actions" and FEEDBACK not in logs:
+        yield Problem(f"{where}.metrics.popularity", "by actions needs logs.feedback, which is not given")
+    if metrics.action_events is not None and FEEDBACK not in logs:
+        yield Problem(f"{where}.metrics.action_events", "needs logs.feedback, which is not given")
+    if metrics.action_events == ():
+        yield Problem(f"{where}.metrics.action_events", "names no event; leave it out to count every event")
+
+
+def _days(where: str, settings: RecommenderSettings, rules: Sequence[LoadedRule]) -> Iterator[Problem]:
+    """What counts by day adds up whole windows, so that none may lie in two days."""
+    if settings.divides_a_day:
+        return
+    by_day = [f"rule {one.name}" for one in rules if one.table == "user_items_day"]
+    by_day += [
+        f"the objective on {one.metric} by day"
+        for one in settings.objectives
+        if one.metric == UPDATE_RATE.name and one.labels.get("by") == "day"
+    ]
+    if by_day and settings.window >= timedelta(seconds=1):
+        yield Problem(
+            f"{where}.window",
+            f"{by_day[0]} counts by day, and windows of {show_duration(settings.window)} do not add up to a "
+            "day; write 15m, 1h, 6h or 1d",
+        )

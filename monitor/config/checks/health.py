@@ -1,0 +1,22 @@
+"""Can a health score ever be given? Its parts, and the series that they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from monitor.config.checks.objectives import check_series
+from monitor.config.problems import Problem
+from monitor.settings.recommender import RecommenderSettings
+
+
+def check_health(where: str, settings: RecommenderSettings) -> Iterator[Problem]:
+    """Every part that could never have a value, or could not be told from another."""
+    first: dict[str, int] = {}
+    for number, part in enumerate(settings.health.parts if settings.health else ()):
+        place = f"{where}.parts[{number}]"
+        yield from check_series(place, part.metric, part.labels, settings)
+        if part.title in first:
+            yield Problem(
+                place, f"{part.title[:80]!r} is what parts[{first[part.title]}] is called; give it a name"
+            )
+        first.setdefault(part.title, number)

@@ -1,0 +1,122 @@
+"""Can an objective ever be judged? Its metric, its labels, its bound, and the logs that it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from monitor.config.problems import Problem, nearest
+from monitor.core.columns import CATALOG, CATEGORY, FEEDBACK, POSITION, TAGS
+from monitor.metrics.catalogue import SPECS
+from monitor.metrics.family import MetricSpec
+from monitor.settings.recommender import Objective, RecommenderSettings
+
+_SETTING = {"event": "metrics.events", "k": "metrics.k"}
+_BY, _DIMENSION, _VALUE = "by", "dimension", "value"
+
+
+def check_objectives(where: str, settings: RecommenderSettings) -> Iterator[Problem]:
+    """Every objective that could never say anything, with the reason."""
+    seen: dict[tuple[object, ...], int] = {}
+    for number, one in enumerate(settings.objectives):
+        place = f"{where}[{number}]"
+        yield from check_series(place, one.metric, one.labels, settings)
+        if one.metric in SPECS:
+            yield from _bound(place, SPECS[one.metric], one)
+        yield from _clear(place, one)
+        side = "min" if one.min is not None else "max"
+        key = (one.metric, tuple(sorted(one.labels.items())), side)
+        if key in seen:
+            yield Problem(place, f"{where}[{seen[key]}] bounds the same series on the same side")
+        seen.setdefault(key, number)
+
+
+def check_series(
+    place: str, metric: str, labels: Mapping[str, str], settings: RecommenderSettings
+) -> Iterator[Problem]:
+    """Why a series that is named by metric and labels could never have a value, if so."""
+    spec = SPECS.get(metric)
+    if spec is None:
+        close = nearest(metric, SPECS)
+        hint = f"did you mean {close}?" if close else "docs/metrics/README.md lists them"
+        yield Problem(f"{place}.metric", f"no metric is called {metric[:80]!r}; {hint}")
+        return
+    if metric in settings.metrics.disable:
+        yield Problem(f"{place}.metric", f"{metric} is not measured: metrics.disable names it")
+    if labels.get(_DIMENSION) == POSITION and not spec.of_rows:
+        yield Problem(
+            f"{place}.labels", f"{metric} cannot be sliced by position: it needs whole lists or users"
+        )
+    yield from _labels(f"{place}.labels", spec, labels, settings)
+    yield from _needs(f"{place}.metric", spec, labels, settings)
+
+
+def _labels(
+    place: str, spec: MetricSpec, labels: Mapping[str, str], settings: RecommenderSettings
+) -> Iterator[Problem]:
+    own = [*([_BY] if spec.by or spec.by_help else []), *spec.labels]
+    measured = {"event": set(settings.metrics.events), "k": {str(one) for one in settings.metrics.k}}
+    if _DIMENSION in labels and settings.slices.metrics and spec.name not in settings.slices.metrics:
+        yield Problem(place, f"slices.metrics does not name {spec.name}, so it is not measured by slice")
+    for name in labels:
+        if name not in (*own, _DIMENSION, _VALUE):
+            if own:
+                yield Problem(place, f"{name[:80]!r} is no label of {spec.name}; it has {', '.join(own)}")
+            else:
+                yield Problem(place, f"{spec.name} has no label {name[:80]!r}")
+    for name in spec.labels:
+        if name not in labels:
+            yield Problem(place, f"{spec.name} is measured for each {name}: name one, as {{{name}: ...}}")
+        elif name in measured and labels[name] not in measured[name]:
+            yield Problem(
+                place, f"{spec.name} is not measured for {name} {labels[name][:80]!r}; see {_SETTING[name]}"
+            )
+    by = labels.get(_BY)
+    further = [one for one in settings.metrics.novelty if one not in (CATEGORY, TAGS)] if spec.by_help else []
+    known = [*spec.by, *further]
+    if known and by is None:
+        yield Problem(
+            place, f"{spec.name} is measured by {', '.join(known)}: name one, as {{by: {known[0]}}}"
+        )
+    elif known and by not in known:
+        close = nearest(str(by), known)
+        hint = f"did you mean {close}?" if close else f"there are {', '.join(known)}"
+        yield Problem(place, f"{spec.name} is not measured by {str(by)[:80]!r}; {hint}")
+    if (_DIMENSION in labels) != (_VALUE in labels):
+        yield Problem(place, "a slice is named by dimension and value together")
+    elif _DIMENSION in labels and labels[_DIMENSION] not in settings.slices.by:
+        yield Problem(place, f"slices.by does not name {labels[_DIMENSION][:80]!r}")
+
+
+def _bound(place: str, spec: MetricSpec, one: Objective) -> Iterator[Problem]:
+    for side, bound in (("min", one.min), ("max", one.max), ("clear", one.clear)):
+        if bound is not None and spec.unit == "ratio" and not 0 <= bound <= 1:
+            percent = f"; for {bound:g} % write {bound / 100:g}" if 1 < bound <= 100 else ""
+            yield Problem(
+                f"{place}.{side}", f"{spec.name} is a ratio from 0 to 1, so {bound:g} says nothing{percent}"
+            )
+
+
+def _clear(place: str, one: Objective) -> Iterator[Problem]:
+    """A bound that ends a violation must be the harder one to meet, or one would end where it begins."""
+    side, bound, words = ("min", one.min, "least") if one.min is not None else ("max", one.max, "most")
+    if bound is None or one.clear is None:
+        return
+    if one.clear < bound if side == "min" else one.clear > bound:
+        yield Problem(
+            f"{place}.clear",
+            f"a violation begins {'below' if side == 'min' else 'above'} {bound:g} and would end while it "
+            f"still lasts; write at {words} {bound:g}, or leave it out",
+        )
+
+
+def _needs(
+    place: str, spec: MetricSpec, labels: Mapping[str, str], settings: RecommenderSettings
+) -> Iterator[Problem]:
+    present = settings.logs.named()
+    for log in (CATALOG, FEEDBACK):
+        for need in spec.requires:
+            name, _, only_by = need.partition(" (")  # "catalog (item)": for that value of by alone
+            for_this = not only_by or labels.get(_BY, "") in only_by.rstrip(")").split(", ")
+            if name.split(".")[0] == log and for_this and log not in present:
+                yield Problem(place, f"{spec.name} needs logs.{log}, which is not given")
+                return

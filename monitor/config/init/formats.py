@@ -1,0 +1,72 @@
+"""Which format a file has, by what it holds: for files whose names do not say it."""
+
+from __future__ import annotations
+
+import csv
+import re
+from typing import Final
+
+from monitor.logs.files import LogFile, first_bytes, first_line, format_of
+from monitor.settings.logs import LogSettings
+
+_UNREAD: Final = (
+    (b"BZh", "is compressed with bzip2, which is not supported; compress it with gzip (.gz) or zstd (.zst)"),
+    (
+        b"\xfd7zXZ",
+        "is compressed with xz, which is not supported; compress it with gzip (.gz) or zstd (.zst)",
+    ),
+    (b"\x1f\x8b", "is compressed with gzip, but its name does not end in .gz; rename the file"),
+    (b"\x28\xb5\x2f\xfd", "is compressed with zstd, but its name does not end in .zst; rename the file"),
+    (b"PK\x03\x04", "is a zip archive or an Excel file, which is not supported; write it as CSV or Parquet"),
+    (b"ORC", "is an ORC file, which is not supported; write it as Parquet"),
+    (b"Obj\x01", "is an Avro file, which is not supported; write it as Parquet"),
+    (b"SQLite", "is an SQLite database, which is not supported; export the table as CSV or Parquet"),
+)
+_ENDINGS: Final = {"gzip": ".gz", "zstd": ".zst"}
+_VALUE: Final = re.compile(r"\s*(-?\d+\.\d+|\d{6,}|\d{4}-\d{1,2}-\d{1,2}.*)\s*")
+
+
+def format_by_content(settings: LogSettings, file: LogFile) -> str:
+    """`parquet`, `csv` or `json`, by how the file begins.
+
+    Raises:
+        ValueError: it is something else; the message says what to do.
+    """
+    start = first_bytes(settings, file)
+    if start.startswith(b"PAR1"):
+        return "parquet"
+    packed = file.path.lower().endswith(tuple(_ENDINGS.values()))
+    for magic, why in _UNREAD:
+        if start.startswith(magic) and not (packed and why.endswith(tuple(_ENDINGS.values()))):
+            raise ValueError(why)
+    line = first_line(settings, file).strip()
+    if line.startswith("{"):
+        return "json"
+    if line.startswith("["):
+        raise ValueError("holds one JSON array; write one JSON object per line")
+    if "::" in line:
+        raise ValueError("separates its columns by '::', which is not supported; use commas or tabs")
+    if any(mark in line for mark in ",\t;|"):
+        return "csv"
+    raise ValueError("does not look like Parquet, CSV or JSON lines (judged by its first line)")
+
+
+def named_format(settings: LogSettings, file: LogFile) -> str | None:
+    """The format that the settings or the file's name say; None where neither does."""
+    try:
+        return format_of(file.path, settings)
+    except ValueError:
+        return None
+
+
+def no_header(settings: LogSettings, file: LogFile) -> str | None:
+    """Why line 1 of a CSV file cannot be its header, or None.
+
+    A name of a column is no number with a fraction, no long number and no date.
+    """
+    line = first_line(settings, file)
+    names = next(csv.reader([line], delimiter=max(",\t;|", key=line.count)), [])
+    values = [name for name in names if _VALUE.fullmatch(name)]
+    if not values:
+        return None
+    return f"line 1 holds values instead of column names ({values[0].strip()[:40]!r}); add a header line"

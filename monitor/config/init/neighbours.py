@@ -1,0 +1,180 @@
+"""Finds a catalog, a feedback log and a table of users that lie near the exposures.
+
+They are files or folders that are called what such logs are called, in the folder of the exposures or in the
+one around it. Folders of partitions (`date=2026-01-31`, `2026-01-31`) count as one with the folder around
+them. What was found only by its name is used only where its ids are those of the exposures.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from monitor.config.init.guess import Guess, guess_columns, values_of
+from monitor.config.init.profile import CannotProfile, Profile, in_folder, narrowed, patterns, profile
+from monitor.config.init.shared_ids import Joins, Side, match_columns
+from monitor.config.init.synonyms import NOT_ACTIONS, SHOWN, likeness, plain
+from monitor.core import columns as c
+from monitor.engines.duckdb import Engine
+from monitor.settings.logs import LogSettings
+
+_NAMES = {
+    c.FEEDBACK: (
+        "feedback", "clicks", "click", "actions", "interactions", "events", "conversions", "purchases",
+    ),
+    c.CATALOG: (
+        "catalog", "catalogue", "items", "item", "products", "product", "articles", "movies", "songs",
+    ),
+    c.USERS: ("users", "user", "customers", "members"),
+}  # fmt: skip
+_KEYS = {
+    c.FEEDBACK: (c.REQUEST_ID, c.USER_ID, c.ITEM_ID),
+    c.CATALOG: (c.ITEM_ID,),
+    c.USERS: (c.USER_ID,),
+}
+_PARTITION = re.compile(r"[^=]+=.*|[\d_-]+(T\d+)?")
+_MOST_EVENTS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """Another log of the same recommender; `only` are the rows of a shared log that belong to it."""
+
+    paths: tuple[str, ...]
+    profile: Profile
+    guesses: dict[str, Guess]
+    only: tuple[str, tuple[str, ...]] | None = None
+
+    def has(self, role: str) -> bool:
+        """Whether a column of ours was found."""
+        return role in self.guesses
+
+    def missing(self, log: str) -> list[str]:
+        """The columns of ours that it needs and that were not found."""
+        return [role for role in c.REQUIRED[log] if role not in self.guesses]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The exposures, with the columns that their neighbours show, the neighbours, and what is not used."""
+
+    exposures: Profile
+    guesses: dict[str, Guess]
+    beside: dict[str, Neighbour]
+    notes: tuple[str, ...] = ()
+    only: tuple[str, tuple[str, ...]] | None = None
+
+
+def look_around(
+    engine: Engine,
+    exposures: Profile,
+    guesses: dict[str, Guess],
+    arguments: Sequence[str],
+    feedback: Sequence[str] = (),
+) -> Found:
+    """The logs near the exposures that have every column they need, by what they are.
+
+    A feedback log that was named is there in any case. Where the exposures hold other events as well, their
+    other rows are the feedback.
+
+    Raises:
+        CannotProfile: the feedback log that was named cannot be looked at.
+    """
+    found = _shared_log(engine, exposures, guesses) or Found(exposures, guesses, {})
+    joins = Joins(engine)
+    if feedback:
+        found = _with(engine, joins, found, c.FEEDBACK, patterns(feedback), named=True)
+    first = exposures.files[0]
+    if not first.is_local or len(arguments) != 1:
+        return found
+    used = {Path(one.path).resolve() for one in exposures.files}
+    for log in _NAMES:
+        for path in _near(Path(first.path).resolve().parent, log):
+            if log in found.beside:
+                break
+            try:
+                paths = (in_folder(path, deep=False),) if path.is_dir() else patterns([str(path)])
+                wider = _with(engine, joins, found, log, paths)
+            except (CannotProfile, OSError):
+                continue
+            files = {Path(one.path).resolve() for one in wider.beside[log].profile.files} if (
+                log in wider.beside
+            ) else set()  # fmt: skip
+            if not files & used:
+                found, used = wider, used | files
+    return found
+
+
+def _near(folder: Path, log: str) -> Iterator[Path]:
+    """Files and folders in the folder of the exposures and around it that are called as this log may be."""
+    while _PARTITION.fullmatch(folder.name):
+        folder = folder.parent
+    names = _NAMES[log]
+    around = [folder] if folder.parent in (Path(folder.anchor), Path.home()) else [folder, folder.parent]
+    for place in around:
+        try:
+            inside = sorted(place.iterdir())
+        except OSError:
+            continue
+        by_name: list[tuple[int, Path]] = []
+        for path in inside:
+            stem = plain(path.name if path.is_dir() else path.name.split(".")[0])
+            words = {stem} if path.is_dir() or place != folder else {stem, *stem.split("_")}
+            if path != folder and words & set(names) and path.name[:1] not in "._":
+                by_name.append((0 if stem in names else 1, path))
+        yield from (path for _, path in sorted(by_name))
+
+
+def _with(
+    engine: Engine, joins: Joins, found: Found, log: str, paths: tuple[str, ...], *, named: bool = False
+) -> Found:
+    """What was found, with one more log where that has what it needs."""
+    seen = profile(engine, LogSettings(path=paths), f"sample_{log}_{zlib.crc32(repr(paths).encode()):x}")
+    side = Side(seen, guess_columns(log, seen, engine.backend.table(seen.table)))
+    mine, theirs = match_columns(joins, _KEYS[log], Side(found.exposures, found.guesses), side)
+    one = Neighbour(paths, seen, dict(theirs.guesses))
+    if not named:
+        missing = one.missing(log)
+        if missing:
+            why = f"has no column for {', '.join(missing)}"
+            why = f"it looks like {log}, but {why}"
+            return replace(found, notes=(*found.notes, f"{paths[0]}: {why}"))
+        if not _joins(joins, mine, theirs, log):
+            why = f"it looks like {log}, but shares no id with the exposures"
+            return replace(found, notes=(*found.notes, f"{paths[0]}: {why}"))
+    return replace(found, guesses=dict(mine.guesses), beside={**found.beside, log: one})
+
+
+def _joins(joins: Joins, mine: Side, theirs: Side, log: str) -> bool:
+    """Whether a key of two logs has values in common; True where no key can be compared."""
+    pairs = [(mine.column(role), theirs.column(role)) for role in _KEYS[log]]
+    known = [(one, other) for one, other in pairs if one and other]
+    shared = [joins.shared(mine.profile, one, theirs.profile, other) for one, other in known]
+    complete = mine.profile.complete and theirs.profile.complete
+    return not shared or not complete or any(one.common for one in shared)
+
+
+def _shared_log(engine: Engine, exposures: Profile, guesses: dict[str, Guess]) -> Found | None:
+    """The exposures, and the feedback, of one log of several events, told apart by the event's name."""
+    taken = {one.column for one in guesses.values()}
+    for column in exposures.usable:
+        if column.name in taken or column.lists or column.distinct > 50 or not likeness(column.name, c.EVENT):
+            continue
+        values = values_of(engine.backend.table(exposures.table), column.name)
+        shown = [one for one in values if SHOWN & set(plain(one).split("_"))][:1]
+        if not shown or len(values) < 2 or any("*" in one for one in values):
+            continue
+        seen = narrowed(engine, exposures, column.name, shown, "sample_shown")
+        mine = guess_columns(c.EXPOSURES, seen, engine.backend.table(seen.table))
+        only = (column.name, tuple(shown))
+        done = [one for one in values if one not in shown and not NOT_ACTIONS & set(plain(one).split("_"))]
+        if not done:
+            return Found(seen, mine, {}, only=only)
+        rest = narrowed(engine, exposures, column.name, done, "sample_done")
+        theirs = guess_columns(c.FEEDBACK, rest, engine.backend.table(rest.table))
+        acts = Neighbour(exposures.settings.paths, rest, theirs, (c.EVENT, tuple(done[:_MOST_EVENTS])))
+        return Found(seen, mine, {c.FEEDBACK: acts}, only=only)
+    return None

@@ -1,0 +1,455 @@
+"""Looks at the files of a log and says of each column what its values are: the ground for guessing."""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+import ibis
+import ibis.expr.types as ir
+
+from monitor.config.init.formats import format_by_content, named_format, no_header
+from monitor.config.init.synonyms import SYNONYMS, likeness
+from monitor.core import columns as c
+from monitor.core.record_path import parse, problem
+from monitor.engines.duckdb import Engine
+from monitor.logs.canonical import split_list
+from monitor.logs.files import LogFile, first_line, unfinished
+from monitor.logs.index import readable
+from monitor.logs.listing import LogListingError, list_files
+from monitor.logs.mapping import describe, is_flat, readable_paths
+from monitor.logs.reading import Shape, open_filesystems, open_shape, sniff
+from monitor.settings.logs import LogSettings
+
+SAMPLE_ROWS = 100_000
+SAMPLE_FILES = 4
+TABLE = "sample"
+_OFFSET = r":\d{2}(\.\d+)?\s*(Z|z|[+-]\d{2}(:?\d{2})?)$"
+_DATE = r"^\s*\d{4}[-/]\d{1,2}[-/]\d{1,2}"
+# A day and a time that are not read: the day or the month first, or digits without a mark between them.
+_DAY_FIRST = r"\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})[,\sT]+\d{1,2}[:h.]\d{2}"
+_DIGITS = r"(19|20)\d{6}[\sT_-]+[0-2]\d[0-5]\d{3}\s*$"
+_OTHER_DATE = rf"^\s*({_DAY_FIRST}|{_DIGITS})"
+_JSON = r"(?s)^\s*(\[\s*)?\{.*\}(\s*\])?\s*$"
+_BRACKETS = r"(?s)^\s*\[.*\]\s*$"
+# A text that lists values: what stands between two of them, and how such a text looks.
+_LISTS = (
+    (",", r"^[^,;|\s{\[]+(\s*,\s*[^,;|\s]+)+$"),
+    ("|", r"^[^|{\[]+(\|[^|]+)+$"),
+    (";", r"^[^;{\[]+(;[^;]+)+$"),
+    (" ", r"^[^\s{\[]*\d\S*( +\S*\d\S*)+$"),  # with a digit in every word, or sentences would be lists
+)
+_DECIMAL_COMMA = r"^\s*-?\d+,\d+\s*$"
+_LABELLED = r"^\w+-[01]$"
+_CLEAR_NAME = 0.5
+_LISTED_ROLES = (c.ITEM_ID, c.POSITION, c.SCORE, c.PROPENSITY, c.CATEGORY, c.TAGS, c.VECTOR)
+_UNITS = (("s", 1.0), ("ms", 1e3), ("us", 1e6), ("ns", 1e9))
+_EARLIEST, _LATEST = 946_684_800, 4_102_444_800  # the years 2000 and 2100
+
+
+class CannotProfile(Exception):
+    """The log cannot be looked at; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What the sampled values of one column are. Shares are of the values that are there.
+
+    `lists` says that the column holds a list a row; then everything else is about the lists' entries.
+    """
+
+    name: str
+    dtype: str
+    lists: bool = False
+    present: int = 0
+    distinct: int = 0
+    numbers: float = 0.0  # the share that can be read as a number
+    whole: float = 0.0
+    times: float = 0.0  # the share that can be read as a time written out
+    days: float = 0.0  # the share of days without a time of day
+    offsets: float = 0.0  # the share that carries its distance from UTC
+    lowest: float | None = None
+    highest: float | None = None
+    decimal_commas: float = 0.0  # the share of numbers that are written as 0,5
+    other_dates: float = 0.0  # the share of times that are written in a form that is not read
+    json: float = 0.0  # the share of texts that are JSON records, or lists of them
+    labelled: float = 0.0  # the share of texts that end in a label, as N123-0
+    separator: str | None = None  # of lists that are written as one text
+    readable: bool = True
+
+    @property
+    def listing(self) -> tuple[str | None, str | None] | None:
+        """The list that its path walks and how its text is separated; None where it is no list."""
+        return (parse(self.name).list_name, self.separator) if self.lists else None
+
+    @property
+    def is_path(self) -> bool:
+        """Whether it lies inside of records, so that it is read only where `columns` names it."""
+        return len(parse(self.name).fields) > 1
+
+    @property
+    def is_time(self) -> bool:
+        return self.times >= 0.95 or self.epoch_unit is not None
+
+    @property
+    def epoch_unit(self) -> str | None:
+        """The unit, where the values are numbers that count from 1970 to a day of this century."""
+        if self.whole < 0.95 and not self.dtype.startswith("float"):
+            return None
+        if self.lowest is None or self.highest is None or self.times >= 0.95:
+            return None
+        for unit, scale in _UNITS:
+            if self.lowest / scale >= _EARLIEST and self.highest / scale <= _LATEST:
+                return unit
+        return None
+
+    @property
+    def in_unit_interval(self) -> bool:
+        return (
+            self.numbers >= 0.95
+            and self.lowest is not None
+            and self.highest is not None
+            and self.lowest >= 0
+            and self.highest <= 1
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A log as it was found. The sampled rows are the engine's table `table`."""
+
+    settings: LogSettings
+    shape: Shape
+    files: tuple[LogFile, ...]
+    rows: int  # in the sample
+    columns: tuple[Column, ...]
+    complete: bool  # whether the sample is the whole log
+    notes: tuple[str, ...] = ()
+    table: str = TABLE
+
+    @property
+    def kind(self) -> str:
+        """`parquet`, `csv` or `json`."""
+        return self.shape.kind
+
+    @property
+    def usable(self) -> list[Column]:
+        """The columns that hold values that can be read."""
+        return [one for one in self.columns if one.readable and one.present]
+
+    def empty(self, column: Column) -> float:
+        """The share of the sampled rows that have no value in a column."""
+        return 0.0 if column.lists else 1 - column.present / self.rows
+
+    def column(self, name: str) -> Column:
+        return next(one for one in self.columns if one.name == name)
+
+    @property
+    def written(self) -> datetime:
+        """When the newest file was last changed."""
+        return max(one.modified for one in self.files)
+
+
+def patterns(arguments: Sequence[str]) -> tuple[str, ...]:
+    """What the user names as globs: a file by its own name, a folder by the files in it."""
+    found: list[str] = []
+    for argument in arguments:
+        if "://" in argument:
+            found.append(argument)
+            continue
+        path = Path(argument)
+        try:
+            if path.is_dir():
+                found.append(in_folder(path))
+            elif path.is_file():
+                found.append(glob.escape(argument))
+            else:
+                found.append(argument)
+        except (OSError, ValueError) as exc:
+            raise CannotProfile(f"{argument!r} is no path: {exc}") from None
+    return tuple(dict.fromkeys(found))
+
+
+_ENDINGS = (
+    ".parquet", ".pq", ".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".jsonl", ".jsonl.gz", ".jsonl.zst",
+    ".ndjson", ".ndjson.gz", ".json", ".json.gz", ".json.zst",
+)  # fmt: skip
+
+
+def in_folder(folder: Path, *, deep: bool = True) -> str:
+    """The glob of the logs in a folder; without `deep` two further levels are looked at.
+
+    Raises:
+        CannotProfile: it holds no file of a format that is read.
+    """
+    try:
+        return _glob_of(folder, deep=deep)
+    except LogListingError as exc:
+        raise CannotProfile(f"{folder} cannot be listed: {exc}") from None
+
+
+def _glob_of(folder: Path, *, deep: bool) -> str:
+    base = glob.escape(str(folder))
+    levels = ("*", "**/*") if deep else ("*", "*/*", "*/*/*")
+    for ending in _ENDINGS:
+        for level in levels:
+            if list_files(LogSettings(path=f"{base}/{level}{ending}")):
+                return f"{base}/{level}{ending}"
+    why = "the folder is empty"
+    for level in levels:
+        for file in list_files(LogSettings(path=f"{base}/{level}"))[:SAMPLE_FILES]:
+            try:
+                format_by_content(LogSettings(path=file.path), file)
+            except (ValueError, OSError) as exc:
+                why = f"{file.path} {exc}"
+                continue
+            return f"{base}/{level.removesuffix('*')}{_names_like(Path(file.path).name)}"
+    raise CannotProfile(f"{folder} holds no Parquet, CSV or JSON lines file; {why}")
+
+
+def _names_like(name: str) -> str:
+    """A glob of the files that are named alike but for their numbers.
+
+    >>> [_names_like(name) for name in ("events.2026-01-05", "part-0", "2026-01-05.log")]
+    ['events.*', 'part-*', '*.log']
+    """
+    ending = Path(name).suffix
+    if ending and not re.search(r"\d", ending):
+        return f"*{glob.escape(ending)}"
+    return f"{glob.escape(re.split(r'[0-9]', name)[0])}*"
+
+
+def profile(engine: Engine, settings: LogSettings, table: str = TABLE) -> Profile:
+    """Sample a log and measure every column of it.
+
+    Args:
+        engine: gets the sampled rows as a table.
+        settings: the paths, and the format where it is known.
+        table: the name of the table.
+
+    Raises:
+        CannotProfile: no file matches, or none can be read.
+    """
+    shown = ", ".join(settings.paths)
+    try:
+        open_filesystems(engine, settings)
+        files = list_files(settings)
+    except (LogListingError, OSError, ImportError, ValueError) as exc:
+        raise CannotProfile(f"{shown} cannot be listed: {exc}") from None
+    if not files:
+        raise CannotProfile(f"no file matches {shown}; put a pattern in quotes, as 'log/*.parquet'")
+    settings = _with_format(settings, files)
+    shape, sound, notes = _shape(engine, settings, files)
+    chosen = _spread(sound)
+    limit = SAMPLE_ROWS // len(chosen)
+    fields = list(readable_paths(shape.types))
+    try:
+        parts = [
+            engine.create(
+                f"{table}_{number}",
+                open_shape(engine, f"{table}_file", shape, [file.path], fields=fields).limit(limit),
+            )
+            for number, file in enumerate(chosen)
+        ]
+        rows = ibis.union(*parts, distinct=False) if len(parts) > 1 else parts[0]
+        counts = [int(part.count().execute()) for part in parts]
+        columns = (*_create(engine, table, rows), *_unreadable(shape, fields))
+    except (duckdb.Error, OSError, ValueError) as exc:
+        raise CannotProfile(f"{chosen[0].path} cannot be read: {readable(exc)}") from None
+    if sum(counts) == 0:
+        raise CannotProfile(f"{chosen[0].path} holds no row; name a file that has some")
+    complete = len(chosen) == len(files) and max(counts) < limit
+    return Profile(settings, shape, tuple(sound), sum(counts), columns, complete, tuple(notes), table)
+
+
+def narrowed(engine: Engine, found: Profile, column: str, values: Sequence[str], table: str) -> Profile:
+    """The profile of those rows alone whose column has one of the values, kept as another table."""
+    rows = engine.backend.table(found.table)
+    hidden = tuple(one for one in found.columns if one.name not in rows.columns)
+    columns = _create(engine, table, rows.filter(rows[column].cast("string").isin(list(values))))
+    count = int(engine.backend.table(table).count().execute())
+    return replace(found, rows=count, columns=(*columns, *hidden), table=table)
+
+
+def _unreadable(shape: Shape, fields: Sequence[str]) -> Iterable[Column]:
+    """The columns of a file in which no path leads to values."""
+    for name, kind in shape.types.items():
+        if not is_flat(kind) and not any(parse(one).fields[0] == name for one in fields):
+            yield Column(name, describe(kind), readable=False)
+
+
+def _create(engine: Engine, name: str, rows: ir.Table) -> tuple[Column, ...]:
+    """Store sampled rows, with lists that are written as texts made lists, and measure their columns."""
+    separators = {column: found for column in rows.columns if (found := _separator(rows, column))}
+    lists = {column: split_list(rows[column], found) for column, found in separators.items()}
+    table = engine.create(name, rows.mutate(**lists) if lists else rows)
+    return tuple(replace(one, separator=separators.get(one.name)) for one in _columns(table))
+
+
+def _separator(rows: ir.Table, name: str) -> str | None:
+    """What separates the values of a text column that holds several in one text, or None."""
+    column = rows[name]
+    if not column.type().is_string() or not _may_hold_lists(name):
+        return None
+    text = column.nullif("")
+    others = (_DATE, _OTHER_DATE, _DECIMAL_COMMA, _JSON)
+    bracketed = text.re_search(_BRACKETS)
+    counts: dict[str, ir.Value] = {sep: text.re_search(look).sum() for sep, look in _LISTS}
+    found = rows.aggregate(
+        present=text.count(),
+        bracketed=bracketed.sum(),
+        with_comma=(bracketed & text.contains(",")).sum(),
+        with_space=(bracketed & text.re_search(r"\S\s+\S") & ~text.contains(",")).sum(),
+        other=ibis.or_(*(text.re_search(look) for look in others)).sum(),
+        **{f"list_{number}": count for number, count in enumerate(counts.values())},
+    ).execute().fillna(0).iloc[0].to_dict()  # fmt: skip
+    half = found["present"] / 2
+    if not found["present"] or found["other"] > half:
+        return None
+    if found["bracketed"] > half:
+        return " " if found["with_space"] > found["with_comma"] else ","
+    best = max(range(len(_LISTS)), key=lambda number: found[f"list_{number}"])
+    return _LISTS[best][0] if found[f"list_{best}"] > half else None
+
+
+def _may_hold_lists(name: str) -> bool:
+    """Whether a name does not rather say that the column holds one value a request."""
+    of_lists = max(likeness(name, role) for role in _LISTED_ROLES)
+    of_requests = max(likeness(name, role) for role in SYNONYMS if role not in _LISTED_ROLES)
+    return of_lists >= of_requests or of_requests < _CLEAR_NAME
+
+
+def _with_format(settings: LogSettings, files: Sequence[LogFile]) -> LogSettings:
+    """The settings, with the format where the files' names do not say it."""
+    kinds: list[str] = []
+    faults = []
+    for file in _spread(files):
+        if named_format(settings, file) is None:
+            try:
+                kinds.append(format_by_content(settings, file))
+            except (ValueError, OSError) as exc:
+                faults.append(f"{file.path} {exc}")
+    if not kinds:
+        if len(faults) == len(_spread(files)):
+            raise CannotProfile(f"no file could be read; {faults[0]}")
+        return settings
+    return settings.model_copy(update={"format": max(kinds, key=kinds.count)})
+
+
+def _shape(
+    engine: Engine, settings: LogSettings, files: Sequence[LogFile]
+) -> tuple[Shape, list[LogFile], list[str]]:
+    """The shape that most of the looked-at files have, those files, and what is wrong with the others."""
+    found: dict[Shape, list[LogFile]] = {}
+    notes = []
+    for file in _spread(files):
+        try:
+            why = _why_not(settings, file)
+            shape = sniff(engine, f"{TABLE}_file", settings, file) if why is None else Shape("")
+            if why is None and not shape.columns:
+                why = "it is empty"
+        except Exception as exc:  # an engine's or a codec's, of any kind: the file is the user's
+            why = readable(exc)
+        if why is None:
+            found.setdefault(shape, []).append(file)
+        else:
+            notes.append(f"{file.path}: {why}")
+    if not found:
+        raise CannotProfile(f"no file could be read; {notes[0]}")
+    shape = max(found, key=lambda one: len(found[one]))
+    others = [file.path for one, several in found.items() if one != shape for file in several]
+    notes += [f"{path}: has other columns than {found[shape][0].path}" for path in others]
+    looked_at = {file.path for file in _spread(files)}
+    sound = [file for file in files if file in found[shape] or file.path not in looked_at]
+    return shape, sound, notes
+
+
+def _why_not(settings: LogSettings, file: LogFile) -> str | None:
+    kind = named_format(settings, file)
+    if kind == "parquet" or not file.size:
+        return None
+    if kind is None:
+        format_by_content(settings, file)
+    if kind == "json" and first_line(settings, file).lstrip().startswith("["):
+        return "it holds one JSON array; write one JSON object per line"
+    why = no_header(settings, file) if kind == "csv" else None
+    return why or unfinished(settings, file, datetime.now(UTC))
+
+
+def _spread(files: Sequence[LogFile]) -> list[LogFile]:
+    """A few files, the first and the last among them."""
+    if len(files) <= SAMPLE_FILES:
+        return list(files)
+    last = len(files) - 1
+    return [files[number * last // (SAMPLE_FILES - 1)] for number in range(SAMPLE_FILES)]
+
+
+def _columns(table: ir.Table) -> Iterable[Column]:
+    for name, dtype in table.schema().items():
+        kind = dtype.value_type if dtype.is_array() else dtype
+        if kind.is_nested() or kind.is_binary() or problem(name):
+            yield Column(name, str(dtype), lists=dtype.is_array(), readable=False)
+            continue
+        values = table.select(v=table[name].unnest() if dtype.is_array() else table[name])
+        yield _measure(values, name, str(kind), dtype.is_array())
+
+
+def _measure(values: ir.Table, name: str, dtype: str, lists: bool) -> Column:
+    value = values.v
+    kind = value.type()
+    text = value.cast("string").nullif("")
+    if kind.is_temporal():
+        number = value.isnull().ifelse(ibis.null("float64"), ibis.null("float64"))  # a column of nothing
+        moments = value.notnull()
+    else:
+        number = value.cast("float64") if kind.is_numeric() else text.try_cast("float64")
+        number = (number.isnan() | number.isinf()).ifelse(ibis.null("float64"), number)
+        # A bare number is never a written-out time, whatever an engine would make of it.
+        # Nor is a text such as "1 2 3", that an engine takes for a day of the year 1.
+        dated = text.re_search(_DATE) & text.try_cast("timestamp").notnull()
+        moments = number.isnull() & dated
+    row = values.aggregate(
+        present=text.count(),
+        distinct=text.nunique(),
+        numbers=number.count(),
+        whole=(number % 1 == 0).sum(),  # floor would cast to 64 bits, and fail on 1e20
+        times=moments.sum(),
+        days=text.re_search(rf"{_DATE}\s*$").sum(),
+        offsets=text.re_search(_OFFSET).sum(),
+        decimal_commas=text.re_search(_DECIMAL_COMMA).sum(),
+        other_dates=text.re_search(_OTHER_DATE).sum(),
+        json=text.re_search(_JSON).sum(),
+        labelled=text.re_search(_LABELLED).sum(),
+        lowest=number.min(),
+        highest=number.max(),
+    ).execute()
+    one = row.fillna(0).iloc[0].to_dict()
+    present = int(one["present"])
+    has_offset = kind.is_timestamp() and kind.timezone is not None
+    return Column(
+        name=name,
+        dtype=dtype,
+        lists=lists,
+        present=present,
+        distinct=int(one["distinct"]),
+        numbers=_share(one["numbers"], present),
+        whole=_share(one["whole"], present),
+        times=_share(one["times"], present),
+        days=_share(one["days"], present),
+        decimal_commas=_share(one["decimal_commas"], present),
+        other_dates=_share(one["other_dates"], present),
+        json=_share(one["json"], present),
+        labelled=_share(one["labelled"], present),
+        offsets=1.0 if has_offset else _share(one["offsets"], present),
+        lowest=float(one["lowest"]) if one["numbers"] else None,
+        highest=float(one["highest"]) if one["numbers"] else None,
+    )
+
+
+def _share(part: float, whole: int) -> float:
+    return float(part) / whole if whole else 0.0

@@ -1,0 +1,87 @@
+"""Which columns look like the arms of an experiment, and the settings that watch its split."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from scipy import stats
+
+from monitor.config.init.guess import Guess
+from monitor.config.init.profile import Column, Profile
+from monitor.config.init.synonyms import plain
+from monitor.config.init.template import comment, key, scalar
+from monitor.core import columns as c
+from monitor.engines.duckdb import Engine
+
+_WORDS = frozenset(
+    ("arm", "variant", "experiment", "exp", "ab", "abtest", "treatment", "bucket", "cohort", "policy", "test")
+)
+_MOST_ARMS = 10
+_FEWEST_USERS = 50
+_STICKY = 0.01  # of the users who were seen more than once, the share that may have two arms
+_CHANCE = 0.001
+
+
+def suggest_experiments(
+    engine: Engine, found: Profile, guesses: Mapping[str, Guess], names: Mapping[str, str]
+) -> list[str]:
+    """A line for each experiment: switched on where users are split evenly, else as a comment.
+
+    Args:
+        engine: has the sampled rows.
+        found: what the columns hold.
+        guesses: the columns that have a role.
+        names: the name by which the monitor knows a column of the file.
+    """
+    user = guesses.get(c.USER_ID)
+    if user is None or not found.column(user.column).present:
+        return []
+    lines = []
+    for column in found.usable:
+        if _may_be_arm(column, guesses):
+            arms = _users(engine, found, user.column, column.name)
+            if arms:
+                lines.append(_line(names.get(column.name, column.name), arms))
+    return lines
+
+
+def _may_be_arm(column: Column, guesses: Mapping[str, Guess]) -> bool:
+    roles = [role for role, one in guesses.items() if one.column == column.name]
+    if (
+        column.lists
+        or (column.is_path and not roles)
+        or not 2 <= column.distinct <= _MOST_ARMS
+        or column.is_time
+    ):
+        return False
+    return roles == [c.ARM] or (not roles and bool(_WORDS & set(plain(column.name).split("_"))))
+
+
+def _users(engine: Engine, found: Profile, user: str, column: str) -> dict[str, int]:
+    """The users of each arm; nothing where users change their arms, or are too few to tell."""
+    rows = engine.backend.table(found.table)
+    rows = rows.select(who=rows[user].cast("string"), arm=rows[column].cast("string").nullif(""))
+    rows = rows.filter(rows.who.notnull(), rows.arm.notnull())
+    people = rows.group_by("who").aggregate(
+        arms=rows.arm.nunique(), arm=rows.arm.min(), n=rows.count()
+    )  # fmt: skip
+    several = people.filter(people.n > 1)
+    mixed = several.aggregate(n=several.count(), mixed=(several.arms > 1).sum()).execute().iloc[0]
+    if mixed["n"] and mixed["mixed"] > _STICKY * mixed["n"]:
+        return {}
+    counts = people.group_by("arm").aggregate(n=people.count()).order_by("arm").execute()
+    arms = {str(row["arm"]): int(row["n"]) for row in counts.to_dict("records")}
+    return arms if sum(arms.values()) >= _FEWEST_USERS and len(arms) > 1 else {}
+
+
+def _line(name: str, arms: Mapping[str, int]) -> str:
+    users = ", ".join(f"{arm}: {count:,}" for arm, count in arms.items())
+    even = stats.chisquare(list(arms.values())).pvalue >= _CHANCE
+    shares = ", ".join(f"{key(arm)}: {1 if even else count}" for arm, count in arms.items())
+    slug = "-".join(plain(name).split("_")) or "experiment"
+    settings = f"- {{name: {scalar(slug[:40])}, column: {scalar(name)}, split: {{{shares}}}}}"
+    if even:
+        why = f"a guess: one arm for each user, and about as many users in each ({users})"
+        return f"{settings}{comment(why)}"
+    why = f"the users are not split evenly ({users}); write the intended split"
+    return f"# {settings}{comment(why)}"

@@ -1,0 +1,146 @@
+"""Writes a config for people: every line that was guessed says how sure it is and why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import yaml
+
+from monitor.core.settings import parse_duration
+from monitor.report.numbers import visible
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
+_PATH = re.compile(r"[A-Za-z_]\w*(\[\])?(\.[A-Za-z_]\w*(\[\])?)+", re.ASCII)
+_COMMENT_LENGTH = 160
+
+
+@dataclass(slots=True)
+class Draft:
+    """What goes into a config. Comments are given raw and made harmless here."""
+
+    name: str
+    logs: dict[str, LogDraft] = field(default_factory=dict)
+    window: str = "1h"
+    window_comment: str = ""
+    rules: list[str] = field(default_factory=list)
+    metrics: list[str] = field(default_factory=list)
+    slices: list[str] = field(default_factory=list)
+    slices_comment: str = ""
+    objectives: list[str] = field(default_factory=list)
+    experiments: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class LogDraft:
+    """One log: its paths, its columns as (ours, theirs, comment), further keys as lines."""
+
+    paths: tuple[str, ...]
+    path_comment: str = ""
+    columns: list[tuple[str, str, str]] = field(default_factory=list)
+    settings: list[tuple[str, str, str]] = field(default_factory=list)  # key, value, comment
+    todo: list[str] = field(default_factory=list)
+
+
+def scalar(text: str) -> str:
+    """A text as a YAML value that reads back as this very text, references switched off.
+
+    >>> scalar("item_id"), scalar("no"), scalar('a"b'), scalar("${HOME}")
+    ('item_id', '"no"', '"a\\\\"b"', '"$${HOME}"')
+    """
+    text = text.replace("${", "$${")
+    if _PLAIN.fullmatch(text) and isinstance(yaml.safe_load(text), str):
+        return text
+    shown = text.isprintable()  # what cannot be seen, or turns text around, is escaped
+    dumped: str = yaml.safe_dump(text, default_style='"', allow_unicode=shown, width=10**9)
+    return dumped.strip()
+
+
+def key(text: str) -> str:
+    """A text as a key of a YAML mapping: references are not filled in there.
+
+    >>> key("click"), key("${HOME}"), key("<<")
+    ('click', '"${HOME}"', '"<<"')
+    """
+    return scalar(text).replace("$${", "${")
+
+
+def flow(values: Sequence[str]) -> str:
+    """A list on one line.
+
+    >>> flow(["scene", "a b"])
+    '[scene, "a b"]'
+    """
+    return f"[{', '.join(map(scalar, values))}]"
+
+
+def comment(text: str) -> str:
+    """Text, that may quote a log, as the end of one line."""
+    return f" # {visible(text, _COMMENT_LENGTH)}" if text else ""
+
+
+def render(draft: Draft) -> str:
+    """The YAML text."""
+    return "\n".join(_lines(draft)) + "\n"
+
+
+def _lines(draft: Draft) -> Iterable[str]:
+    yield "# Written by `recsys-monitor init` from a look at the log. Check every guess."
+    yield "# Check it with `recsys-monitor validate`, try it with `recsys-monitor check`, then `run` it."
+    yield "# Values may use the environment (${NAME}, ${NAME:-default}) and secret files (${file:path})."
+    yield "state: ./state # the monitor's own folder, relative to this file; the history is kept in it"
+    yield "# history: {url: postgresql://me:${PASSWORD}@db/history, retention: 90d} # else SQLite in `state`"
+    yield "# server: {listen: 127.0.0.1:9108, external_url: https://monitor.example.org} # links in alerts"
+    yield "recommenders:"
+    yield f"  - name: {scalar(draft.name)} # a label of every series; a new name begins a new history"
+    yield "    logs:"
+    for name, log in draft.logs.items():
+        yield from _log(name, log)
+    if "feedback" not in draft.logs:
+        yield "      # feedback: {path: ...} # what users did: user_id, item_id, ts, event"
+    if "catalog" not in draft.logs:
+        yield "      # catalog: {path: ...} # every item: item_id, category, ...; for gini, diversity"
+    if "users" not in draft.logs:
+        yield "      # users: {path: ...} # every user: user_id, plan, country, ...; to slice by users.plan"
+    yield f"    window: {draft.window}{comment(draft.window_comment)}"
+    yield "    every: 1m # how often the monitor looks for new rows"
+    yield "    lateness: 5m # a window is judged once the log has rows this long after its end"
+    yield "    max_wait: 1h # a window without such rows is late once this time has passed"
+    yield "    rules: # more in rules/business, and your own with `suite: file.yaml`"
+    yield from (f"      {line}" for line in draft.rules)
+    if draft.metrics:
+        given = any(not line.startswith("#") for line in draft.metrics)
+        yield f"    {'' if given else '# '}metrics: # every one: docs/metrics/README.md"
+        yield from (
+            f"      {line}" if given else f"    #   {line.removeprefix('# ')}" for line in draft.metrics
+        )
+    if draft.slices:
+        by = flow(draft.slices)
+        yield f"    slices: {{by: {by}, budget: 10}}{comment(draft.slices_comment)}"
+    else:
+        yield "    # slices: {by: [scene], budget: 10} # no column with few values was found"
+    if draft.experiments:
+        given = any(not line.startswith("#") for line in draft.experiments)
+        yield f"    {'' if given else '# '}experiments: # does each arm get its share? docs/experiments.md"
+        yield from (
+            f"      {line}" if given else f"    #   {line.removeprefix('# ')}" for line in draft.experiments
+        )
+    hint = "" if parse_duration(draft.window) <= timedelta(days=1) else "# "  # too few windows in four weeks
+    yield f"    {hint}bands: {{}} # the range expected of every metric from its own past, docs/bands.md"
+    yield "    # objectives: # bounds on metrics; violated where the whole interval is beyond the bound"
+    yield from (f"    #   {line}" for line in draft.objectives)
+
+
+def _log(name: str, log: LogDraft) -> Iterable[str]:
+    yield f"      {name}:"
+    paths = scalar(log.paths[0]) if len(log.paths) == 1 else flow(log.paths)
+    yield f"        path: {paths}{comment(log.path_comment)}"
+    yield from (f"        {key}: {value}{comment(why)}" for key, value, why in log.settings)
+    yield "        columns: # the monitor's name: the log's name"
+    for line in log.todo:
+        yield f"          # TODO{comment(line).removeprefix(' #')}"
+    for ours, theirs, why in log.columns:
+        name = theirs if _PATH.fullmatch(theirs) else scalar(theirs)
+        yield f"          {scalar(ours)}: {name}{comment(why)}"

@@ -1,0 +1,340 @@
+"""From a log to a config that works: `recsys-monitor init`."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import duckdb
+
+from monitor.config.init.actions import Actions, look_at_actions
+from monitor.config.init.guess import (
+    EMPTY,
+    GUESS,
+    Guess,
+    format_settings,
+    guess_columns,
+    holds_labels,
+    list_settings,
+    slice_columns,
+    time_settings,
+    values_of,
+)
+from monitor.config.init.neighbours import Neighbour, look_around
+from monitor.config.init.pace import Pace, measure_pace
+from monitor.config.init.profile import Profile, patterns, profile
+from monitor.config.init.suggest import suggest_metrics, suggest_objectives, suggest_rules
+from monitor.config.init.suggest_actions import about, suggest_actions
+from monitor.config.init.suggest_experiments import suggest_experiments
+from monitor.config.init.synonyms import ACTION_WORDS, likeness, plain
+from monitor.config.init.template import Draft, LogDraft, flow, key, render, scalar
+from monitor.config.init.traits import READ, Traits, traits
+from monitor.config.init.zones import Clock, zones
+from monitor.config.problems import show_duration
+from monitor.core import columns as c
+from monitor.engines.duckdb import Engine
+from monitor.settings.logs import LogSettings
+
+TODO = "TODO"
+FEW_REQUESTS = 500
+_KINDS = {"parquet": "Parquet", "csv": "CSV", "json": "JSON lines"}
+_WITHOUT = {
+    c.REQUEST_ID: "which rows were shown together. Write an id of each request to the log; if every row "
+    "is a request of its own, map request_id to a column that is different in every row",
+    c.USER_ID: "to whom it was shown. Write an id of the user to the log (a hash is enough); without one, "
+    "map user_id to the request's column: every request then counts as a user",
+    c.TS: "when it was shown. The log needs a time in every row: ISO 8601, or a count since 1970",
+    c.ITEM_ID: "which item was shown: one id per row, or a list of ids per row",
+}
+_WITHOUT_OF_ACTION = {
+    c.USER_ID: "who did it. Write to each action the user id that the exposures have",
+    c.TS: _WITHOUT[c.TS].replace("it was shown", "it was done"),
+    c.ITEM_ID: "on which item it was done: one id per row",
+    c.EVENT: "what was done. Write the event to each row: click, add_to_cart, buy",
+}
+_DULL_NAMES = ("exposures", "exposure", "impressions", "logs", "log", "data", "part", "tmp", "")
+
+
+Only = tuple[str, tuple[str, ...]] | None  # a column and the values of the rows that belong to a log
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A config's text; `missing` are sentences on what keeps it from working, `notes` what else was seen."""
+
+    text: str
+    missing: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def write_config(
+    arguments: Sequence[str], folder: Path, feedback: Sequence[str] = (), kind: str = "auto"
+) -> Written:
+    """Look at a log and write a config for it.
+
+    Args:
+        arguments: files, folders or globs, as given.
+        folder: where the config will lie; paths are written relative to it where they are below it.
+        feedback: the log of what users did, if it is named; else one is looked for near the exposures.
+        kind: the format of the exposures: parquet, csv or json; auto tells it by their names or contents.
+
+    Raises:
+        CannotProfile: the log cannot be looked at.
+    """
+    with duckdb.connect() as connection:
+        connection.execute("SET memory_limit = '1GiB'")
+        engine = Engine(connection)
+        given = LogSettings.model_validate({"path": patterns(arguments), "format": kind})
+        seen = profile(engine, given)
+        guesses = guess_columns(c.EXPOSURES, seen, engine.backend.table(seen.table))
+        around = look_around(engine, seen, guesses, arguments, feedback)
+        found, guesses, beside = around.exposures, around.guesses, around.beside
+        missing = [role for role in c.REQUIRED[c.EXPOSURES] if role not in guesses]
+        settings = _settings(found, guesses, around.only)
+        read = None if missing else traits(engine, found.table, settings, guesses)
+        pace = None if read is None else measure_pace(connection, found, settings, guesses, read)
+        acted = beside.get(c.FEEDBACK)
+        actions = _actions(engine, found, acted, read) if acted else None
+
+        draft = Draft(name=_name(given.paths))
+        draft.logs[c.EXPOSURES] = _log_draft(c.EXPOSURES, found, guesses, around.only, folder)
+        for name, other in beside.items():
+            draft.logs[name] = _log_draft(name, other.profile, other.guesses, other.only, folder)
+        zone_note = _set_zones(draft.logs, found, pace, acted, actions)
+        if pace is not None:
+            draft.window, draft.window_comment = show_duration(pace.window), _rate(pace)
+        _slices(draft, found, guesses)
+        draft.rules = suggest_rules(found, guesses, read, beside)
+        draft.metrics = suggest_metrics(guesses, read)
+        draft.metrics += suggest_actions(actions, read, draft.window)
+        draft.objectives = suggest_objectives(guesses, beside)
+        if read is not None:
+            names = {one.column: role for role, one in guesses.items()}
+            draft.experiments = suggest_experiments(engine, found, guesses, names)
+        mixed = [] if around.only else _mixed_events(engine, found, guesses)
+    notes = [f"skipped {one}" for one in seen.notes]
+    notes += [f"not used: {one}" for one in around.notes]
+    notes += [f"warning: {one}" for one in (*_warnings(found, guesses), *mixed, *zone_note)]
+    return Written(render(draft), tuple(_missing(found, missing, acted)), tuple(notes))
+
+
+def _settings(found: Profile, guesses: Mapping[str, Guess], only: Only) -> LogSettings:
+    """How the monitor will read a log."""
+    columns = {role: one.column for role, one in guesses.items()}
+    listed = (*list_settings(found, guesses), *time_settings(found, guesses))
+    further: dict[str, object] = {key: value for key, value, _ in listed}
+    if only is not None:
+        further["only"] = {only[0]: only[1]}
+    return LogSettings.model_validate(
+        {"path": found.settings.path, "format": found.settings.format, "columns": columns, **further}
+    )
+
+
+def _actions(engine: Engine, found: Profile, acted: Neighbour, read: Traits | None) -> Actions | None:
+    if acted.missing(c.FEEDBACK):
+        return None
+    settings = _settings(acted.profile, acted.guesses, acted.only)
+    shown = engine.backend.table(READ) if read is not None else None
+    complete = found.complete and acted.profile.complete
+    return look_at_actions(engine, acted.profile.table, settings, shown, complete)
+
+
+def _slices(draft: Draft, found: Profile, guesses: Mapping[str, Guess]) -> None:
+    slices = slice_columns(found, guesses)
+    draft.slices = [name for name, _ in slices[:3]]
+    few = ", ".join(f"{name}: {column.distinct}" for name, column in slices[:6])
+    further = f"; more to choose from: {', '.join(name for name, _ in slices[3:6])}" if slices[3:] else ""
+    draft.slices_comment = f"columns of few values ({few}){further}" if slices else ""
+
+
+def _rate(pace: Pace) -> str:
+    if not pace.an_hour:
+        return "a guess: the log covers no time span yet; choose a window that holds about 1,000 requests"
+    held = min(pace.an_hour * (pace.window / timedelta(hours=1)), pace.requests)
+    seen = f"{'' if pace.exact else 'about '}{pace.requests:,.0f} requests in {about(pace.span)}"
+    few = ": few, so rates will vary a lot" if held < FEW_REQUESTS else ""
+    return f"{seen} ({pace.basis}); a window holds about {held:,.0f}{few}"
+
+
+def _log_draft(log: str, found: Profile, guesses: Mapping[str, Guess], only: Only, folder: Path) -> LogDraft:
+    without = _WITHOUT_OF_ACTION if log == c.FEEDBACK else _WITHOUT
+    missing = [role for role in c.REQUIRED[log] if role not in guesses]
+    paths = found.settings.paths
+    draft = LogDraft(tuple(_from(path, folder) for path in paths), _about_paths(paths, found))
+    draft.settings = format_settings(found)
+    if only is not None:
+        values = scalar(only[1][0]) if len(only[1]) == 1 else flow(only[1])
+        why = "the log holds other events too; only these rows belong here"
+        draft.settings.append(("only", f"{{{key(only[0])}: {values}}}", why))
+    draft.settings += [(name, scalar(value), why) for name, value, why in list_settings(found, guesses)]
+    draft.settings += time_settings(found, guesses)
+    draft.columns = [
+        (role, one.column, EMPTY if one.why == EMPTY else f"{one.sureness}: {one.why}")
+        for role, one in guesses.items()
+    ]
+    draft.columns += [(role, TODO, f"TODO: no column says {without[role].split('.')[0]}") for role in missing]
+    if missing:
+        draft.todo.append("name the missing columns below; the log has: " + ", ".join(
+            one.name for one in found.columns
+        ))  # fmt: skip
+    draft.todo += [
+        f"{one.name!r} is {one.dtype}, and no path can read values from it; write them as separate columns"
+        for one in found.columns
+        if not one.readable and log == c.EXPOSURES and missing
+    ]
+    return draft
+
+
+def _set_zones(
+    logs: Mapping[str, LogDraft],
+    found: Profile,
+    pace: Pace | None,
+    acted: Neighbour | None,
+    actions: Actions | None,
+) -> tuple[str, ...]:
+    """Write the zones that the times tell; what a zone cannot repair is returned as a sentence."""
+    if pace is None:
+        return ()
+    mine = Clock(_is_naive(logs[c.EXPOSURES]), pace.last, found.written)
+    theirs = None
+    if acted is not None:
+        theirs = Clock(_is_naive(logs[c.FEEDBACK]), None, acted.profile.written)
+    told = zones(mine, theirs, actions.shift if actions else None)
+    for name, zone in ((c.EXPOSURES, told.exposures), (c.FEEDBACK, told.feedback)):
+        if zone is not None:
+            logs[name].settings = [
+                (key, *zone) if key == "timezone" else (key, value, why)
+                for key, value, why in logs[name].settings
+            ]
+    return (told.note,) if told.note else ()
+
+
+def _is_naive(log: LogDraft) -> bool:
+    return any(key == "timezone" and why.startswith(GUESS) for key, _, why in log.settings)
+
+
+def _warnings(found: Profile, guesses: Mapping[str, Guess]) -> list[str]:
+    """What the config cannot make good: the log has to be written otherwise."""
+    taken = {one.column for one in guesses.values()}
+    empty = [
+        f"{role} is empty in every sampled row (column {one.column!r}); name another column, or write it to "
+        "the log"
+        for role, one in guesses.items()
+        if one.why == EMPTY
+    ]
+    days = [
+        f"{guess.column!r} holds days without a time of day, so every row counts at midnight; write the "
+        "moment of the request in one column"
+        for role, guess in guesses.items()
+        if role == c.TS and found.column(guess.column).days > 0.95
+    ]
+    return [*empty, *days] + [
+        f"{one.name!r} has numbers with a decimal comma, which is not supported; write them with a point"
+        for one in found.columns
+        if one.decimal_commas > 0.5 and one.name not in taken
+    ]
+
+
+def _mixed_events(engine: Engine, found: Profile, guesses: Mapping[str, Guess]) -> list[str]:
+    """The columns that seem to tell exposures from actions, though no value says which rows were shown."""
+    taken = {one.column for one in guesses.values()}
+    sentences = []
+    for one in found.usable:
+        if one.name in taken or one.lists or not 2 <= one.distinct <= 50 or not likeness(one.name, c.EVENT):
+            continue
+        values = values_of(engine.backend.table(found.table), one.name)
+        if ACTION_WORDS & set(plain(" ".join(values)).split("_")):
+            some = ", ".join(repr(value[:40]) for value in values[:5])
+            sentences.append(
+                f"{one.name!r} has several events ({some}), and every row counts "
+                "as shown; if only some were, set `only` for the exposures, and name the rest as feedback"
+            )
+    return sentences
+
+
+def _missing(found: Profile, missing: Sequence[str], acted: Neighbour | None) -> list[str]:
+    """A sentence for each needed column that was not found, and what the log is instead."""
+    sentences = []
+    if c.ITEM_ID in missing:
+        sentences += [
+            f"{one.name!r} holds an item and a label in one text, which is not supported; write the item ids "
+            "in a column of their own, and the labels as a feedback log"
+            for one in found.columns
+            if holds_labels(one)
+        ]
+    if c.TS in missing:
+        form = "write them as 2026-01-31T10:00:00Z or as a count since 1970"
+        unread = [one for one in found.usable if not one.is_time]
+        sentences += [
+            f"the name {one.name!r} suggests a time, but its values cannot be read as times; {form}"
+            if likeness(one.name, c.TS) > 0
+            else f"{one.name!r} holds times in a form that is not read; {form}"
+            for one in unread
+            if one.other_dates > 0.5 or likeness(one.name, c.TS) > 0
+        ]
+    if missing:
+        sentences += [
+            f"{one.name!r} holds JSON texts, which are not read; write them as nested JSON lines or Parquet, "
+            "or their values in columns of their own"
+            for one in found.usable
+            if one.json > 0.5
+        ]
+    if what := _something_else(found, missing):
+        sentences.append(what)
+    sentences += [f"no column was found that says {_WITHOUT[role]} ({role})" for role in missing]
+    if acted is not None:
+        sentences += [
+            f"no column of the feedback was found that says {_WITHOUT_OF_ACTION[role]} ({role})"
+            for role in acted.missing(c.FEEDBACK)
+        ]
+    return sentences
+
+
+def _something_else(found: Profile, missing: Sequence[str]) -> str | None:
+    """What kind of log this seems to be, if it is not one of exposures."""
+    names = {plain(one.name) for one in found.columns}
+    if len(missing) > 1 and "label" in names and ("split" in names or c.SCORE in names):
+        return (
+            "this looks like scored samples of a model, not like exposures; name it under logs.samples "
+            "instead (see docs/models.md)"
+        )
+    acts = any(likeness(name, role) for name in names for role in (c.EVENT, c.VALUE))
+    if c.REQUEST_ID in missing and c.ITEM_ID not in missing and acts:
+        return (
+            "this looks like a log of what users did, not what they were shown; give the exposures as LOG, "
+            "and this log with --feedback"
+        )
+    return None
+
+
+def _about_paths(paths: tuple[str, ...], found: Profile) -> str:
+    count = len(found.files)
+    if count == 1 and len(paths) == 1 and re.search(r"\d", Path(paths[0]).name) and "://" not in paths[0]:
+        ending = "".join(Path(paths[0]).suffixes[-2:])
+        return f"one file; if new ones land beside it, write a glob such as *{ending}"
+    return f"{count:,} {_KINDS[found.kind]} file{'' if count == 1 else 's'} when this was written"
+
+
+def _from(path: str, folder: Path) -> str:
+    if "://" in path:
+        return path
+    whole = os.path.abspath(path)
+    base = os.path.abspath(folder)
+    return os.path.relpath(whole, base) if whole.startswith(base + os.sep) else whole
+
+
+def _name(paths: Sequence[str]) -> str:
+    """A name for the recommender from where its log lies."""
+    path = paths[0].split("://")[-1]
+    if "://" not in paths[0]:
+        path = os.path.abspath(path)
+    for part in reversed(path.split("/")):
+        stem = re.sub(r"\.[A-Za-z.]+$", "", part)
+        word = re.sub(r"[^a-z0-9]+", "-", stem.lower()).strip("-")
+        if word not in _DULL_NAMES and not re.fullmatch(r"[\d-]+", word) and "*" not in stem:
+            return word[:63].strip("-")
+    return "recommender"

@@ -1,0 +1,74 @@
+"""Which log's times are written in another zone than they are read in."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from monitor.config.init.guess import GUESS
+from monitor.config.init.offsets import zone_of
+from monitor.metrics.feedback.time_shift import JoiningShift, shift_text
+
+_HOUR = timedelta(hours=1)
+_EASTERNMOST = 14
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """A log's times: whether a zone in the config changes how they are read, and how late they are.
+
+    `newest` is the log's newest time as it is read in UTC, `written` is when its files were last changed.
+    """
+
+    naive: bool
+    newest: datetime | None
+    written: datetime
+
+    @property
+    def ahead(self) -> int:
+        """The whole hours by which the newest time is later than its file was written; 0 where it is not."""
+        if self.newest is None or self.newest <= self.written + timedelta(minutes=5):
+            return 0
+        hours = math.ceil((self.newest - self.written) / _HOUR)
+        return hours if hours <= _EASTERNMOST else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Zones:
+    """The zone to write for a log, as (zone, why); None where the guess of UTC stays."""
+
+    exposures: tuple[str, str] | None = None
+    feedback: tuple[str, str] | None = None
+    note: str = ""
+
+
+def zones(exposures: Clock, feedback: Clock | None, shift: JoiningShift | None) -> Zones:
+    """The zones that the times of two logs tell, by the files' own times and by what joins.
+
+    >>> from datetime import UTC
+    >>> now = datetime(2026, 1, 5, tzinfo=UTC)
+    >>> clock = Clock(True, now, now)
+    >>> zones(clock, clock, JoiningShift(100, 0.1, timedelta(hours=-5), 0.9)).feedback[0]
+    'Etc/GMT-5'
+    """
+    east = exposures.ahead * _HOUR if exposures.naive else timedelta(0)
+    by_file = f"{GUESS}: read as UTC, the newest time would be after its file was written"
+    mine = _written(east, exposures, by_file)
+    if feedback is None or shift is None:
+        return Zones(mine, mine if feedback is not None and feedback.naive else None)
+    joined = f"{shift.joined:.0%} of the actions join with these times, {shift.shifted:.0%} if shifted by"
+    seen = f"{GUESS}: {joined} {shift_text(shift.shift)}"
+    if feedback.naive:
+        return Zones(mine, _written(east - shift.shift, feedback, seen))
+    if exposures.naive:
+        return Zones(_written(shift.shift, exposures, seen))
+    return Zones(
+        note=f"{joined} {shift_text(shift.shift)}; the times carry offsets, so `timezone` cannot correct "
+        "them: correct the times in one of the logs"
+    )
+
+
+def _written(offset: timedelta, clock: Clock, why: str) -> tuple[str, str] | None:
+    zone = zone_of(offset, clock.newest) if offset else None
+    return (zone, f"{why}; this is UTC {shift_text(offset)}: write your own zone") if zone else None

@@ -1,0 +1,158 @@
+"""Whether the logs of one recommender fit together: feedback with exposures, both with catalog and users."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import ibis
+import ibis.expr.types as ir
+
+from monitor.config.look import LogSeen
+from monitor.config.problems import show_duration
+from monitor.config.validate.findings import Finding, Reporter, percent
+from monitor.core import columns as c
+from monitor.engines.duckdb import Engine
+from monitor.logs.index import FileEntry
+from monitor.logs.source import Source
+from monitor.metrics.feedback.time_shift import joining_shift, shift_text
+from monitor.settings.recommender import RecommenderSettings
+
+KEY_ROWS: Final = 2_000_000  # of one log that are compared with another
+_FEW: Final = 20  # so few actions or items say nothing
+_SHOWN_EVENTS: Final = 8
+_LEAST_JOINED: Final = 0.5
+_LEAST_KNOWN: Final = 0.9
+_KEYS: Final = {
+    c.EXPOSURES: (c.REQUEST_ID, c.USER_ID, c.ITEM_ID, c.TS),
+    c.FEEDBACK: (c.REQUEST_ID, c.USER_ID, c.ITEM_ID, c.TS, c.EVENT),
+    c.CATALOG: (c.ITEM_ID,),
+    c.USERS: (c.USER_ID,),
+}
+
+
+class Keys:
+    """The key columns of the looked-at files of each log, as tables; `cut` names the logs that have more."""
+
+    def __init__(self, engine: Engine, source: Source, logs: Mapping[str, LogSeen]) -> None:
+        self.tables: dict[str, ir.Table] = {}
+        self.cut: set[str] = set()
+        for name, seen in logs.items():
+            sound = [one.entry() for one in seen.sound]
+            if name in _KEYS and sound:
+                self.tables[name] = self._load(engine, source, name, sound)
+                rows = int(self.tables[name].count().execute())
+                if rows >= KEY_ROWS or len(sound) < len(seen.files):
+                    self.cut.add(name)
+
+    @staticmethod
+    def _load(engine: Engine, source: Source, name: str, entries: Sequence[FileEntry]) -> ir.Table:
+        rows = source.rows_of_files(engine, name, entries)
+        wanted = [column for column in _KEYS[name] if column in rows.columns]
+        return engine.create(f"keys_{name}", rows.select(*wanted).limit(KEY_ROWS))
+
+
+def of_joins(recommender: str, where: str, settings: RecommenderSettings, keys: Keys) -> Iterator[Finding]:
+    """What can be said of two logs together."""
+    if c.FEEDBACK in keys.tables:
+        say = Reporter(recommender, c.FEEDBACK, where)
+        yield from _events(say, settings, keys.tables[c.FEEDBACK])
+        if c.EXPOSURES in keys.tables:
+            yield from _feedback(say, settings, keys)
+    for log, column, things in ((c.CATALOG, c.ITEM_ID, "items"), (c.USERS, c.USER_ID, "users")):
+        if log in keys.tables and c.EXPOSURES in keys.tables:
+            yield from _known(Reporter(recommender, log, f"{where}.logs.{log}"), keys, log, column, things)
+
+
+def _events(say: Reporter, settings: RecommenderSettings, feedback: ir.Table) -> Iterator[Finding]:
+    """Which events the log has, and those that the config asks for in vain."""
+    counted = feedback.filter(feedback[c.EVENT].notnull()).group_by(c.EVENT).aggregate(n=lambda t: t.count())
+    top = counted.order_by(counted.n.desc(), counted[c.EVENT]).limit(200).to_pyarrow().to_pylist()
+    if not top:
+        return
+    found = {str(row[c.EVENT]): int(row["n"]) for row in top}
+    shown = ", ".join(f"{name[:40]} ({n:,})" for name, n in list(found.items())[:_SHOWN_EVENTS])
+    asked = settings.metrics.events
+    if lacking := [name for name in asked if name not in found]:
+        make = say.problem if len(lacking) == len(asked) else say.warning
+        text = f"the files looked at have no action with the event {' or '.join(lacking)}; they have {shown}"
+        yield make("events", text, "metrics.events")
+    else:
+        yield say.ok("events", shown)
+
+
+def _feedback(say: Reporter, settings: RecommenderSettings, keys: Keys) -> Iterator[Finding]:
+    shown, acted = keys.tables[c.EXPOSURES], keys.tables[c.FEEDBACK]
+    shown = shown.filter(shown[c.REQUEST_ID].notnull())
+    place, reach = "logs.feedback", settings.metrics.attribution
+    acted = acted.filter(acted[c.EVENT].isin(list(settings.metrics.events)), acted[c.ITEM_ID].notnull())
+    edges = shown.aggregate(first=shown[c.TS].min(), last=shown[c.TS].max()).to_pyarrow().to_pylist()[0]
+    if edges["first"] is None:  # no exposure can be used, which has a problem of its own
+        return
+    cut = c.EXPOSURES in keys.cut
+    inside = acted
+    if cut:  # an action on what was shown in another file says nothing
+        first, last = (ibis.literal(edges[name]).cast("timestamp(6)") for name in ("first", "last"))
+        inside = acted.filter(acted[c.TS] >= first, acted[c.TS] <= last)
+    every = int(acted.count().execute())
+    found = joining_shift(shown, inside, reach)
+    if cut and (found is None or found.actions < _FEW):  # so it looks where the times are hours off
+        moved = joining_shift(shown, acted, reach)
+        found = moved if moved is not None and moved.helps else found
+    if found is None or found.actions < _FEW:
+        if every >= _FEW:
+            span = f"{edges['first']:%Y-%m-%d %H:%M} to {edges['last']:%Y-%m-%d %H:%M} UTC"
+            text = (
+                f"the share of actions that join is unknown: under {_FEW} of the {every:,} actions looked at "
+                f"are from the time of the exposures looked at ({span})"
+            )
+            yield say.warning("join", text, place)
+        return
+    least = "at least " if cut else ""
+    joined = found.joined * found.actions
+    text = (
+        f"{least}{percent(joined, found.actions)} of {found.actions:,} sampled actions join an exposure "
+        f"within {show_duration(reach)}"
+    )
+    if found.joined >= _LEAST_JOINED:
+        yield say.ok("join", text)
+        return
+    if found.helps:
+        shifted = percent(found.shifted * found.actions, found.actions)
+        shift = shift_text(found.shift)
+        why = f"; {shifted} would join with the feedback's times moved by {shift}: set `timezone`"
+        place = f"{place}.timezone"
+    else:
+        why = "".join(
+            _unknown(shown, inside, column, name)
+            for column, name in ((c.USER_ID, "users"), (c.ITEM_ID, "items"))
+        )
+    none = joined == 0 and not keys.cut
+    yield (say.problem if none else say.warning)("join", text + why, place)
+
+
+def _unknown(shown: ir.Table, acted: ir.Table, column: str, things: str) -> str:
+    n, known = _met(acted, shown, column)
+    return f"; {percent(known, n)} of the feedback's {things} are in the exposures"
+
+
+def _met(some: ir.Table, others: ir.Table, column: str) -> tuple[int, int]:
+    """How many values of a column there are, and how many of them the other table has."""
+    values = some.filter(some[column].notnull()).select(v=some[column].cast("string")).distinct()
+    there = others.filter(others[column].notnull()).select(v=others[column].cast("string")).distinct()
+    known = values.semi_join(there, "v")
+    return int(values.count().execute()), int(known.count().execute())
+
+
+def _known(say: Reporter, keys: Keys, log: str, column: str, things: str) -> Iterator[Finding]:
+    n, known = _met(keys.tables[c.EXPOSURES], keys.tables[log], column)
+    if n == 0:
+        return
+    least = "at least " if log in keys.cut else ""
+    text = f"has {least}{percent(known, n)} of the {n:,} {things} in the exposures looked at"
+    if known >= _LEAST_KNOWN * n:
+        yield say.ok("known", text)
+    elif known == 0 and n >= _FEW and log not in keys.cut:
+        yield say.problem("known", f"{text}; check that both logs write the same id", f"columns.{column}")
+    else:
+        yield say.warning("known", text, f"columns.{column}")

@@ -1,0 +1,139 @@
+"""The look of `validate` at the logs of one recommender: bounded in files, rows and time, writing nothing."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+import duckdb
+
+from monitor.config.checks.check import Checked
+from monitor.config.look import FileSeen, LogSeen, chosen, find_files, rows_of, shape_of
+from monitor.config.validate.findings import Finding, Reporter, of_log
+from monitor.config.validate.joins import Keys, of_joins
+from monitor.config.validate.named_columns import missing_columns_named, rules_without_ground
+from monitor.engines.duckdb import DeadlineExceeded, Engine, deadline
+from monitor.logs.index import readable
+from monitor.logs.source import Source
+from monitor.settings.engine import EngineSettings
+from monitor.settings.recommender import RecommenderSettings
+
+SECONDS: Final = 20.0
+"""How long the look at one log, or at the keys of all logs, may take."""
+Progress = Callable[[str], None]
+
+
+def look_at_logs(
+    engine: EngineSettings, checked: Checked, where: str, now: datetime, progress: Progress
+) -> Iterator[Finding]:
+    """Every finding on the logs of a recommender.
+
+    Args:
+        engine: its limits of memory and threads hold here too. Files are always looked at by the embedded
+            engine, as those of the index are.
+        checked: the recommender and its rules.
+        where: the recommender's place in the config.
+        now: the time by which rows are old.
+        progress: is called with each file.
+    """
+    with tempfile.TemporaryDirectory(prefix="recsys-monitor-") as spill:
+        look = _Look(engine, checked, where, now, progress, spill)
+        yield from look.findings()
+
+
+class _Look:
+    def __init__(
+        self,
+        limits: EngineSettings,
+        checked: Checked,
+        where: str,
+        now: datetime,
+        progress: Progress,
+        spill: str,
+    ) -> None:
+        self._limits, self._checked, self._where = limits, checked, where
+        self._now, self._progress, self._spill = now, progress, spill
+        self._settings: RecommenderSettings = checked.settings
+        self._source = Source(self._settings.logs, self._settings)
+
+    def findings(self) -> Iterator[Finding]:
+        settings, name = self._settings, self._settings.name
+        logs: dict[str, LogSeen] = {}
+        for log in self._source.logs:
+            logs[log] = LogSeen(log, self._source.logs[log].settings)
+            yield from self._within(log, partial(self._shapes, logs, log))
+        for log, seen in logs.items():
+            self._source.logs[log].entries = {one.file.path: one.entry() for one in seen.sound}
+        for log, seen in logs.items():
+            yield from self._within(log, partial(self._rows, seen))
+            say = Reporter(name, log, f"{self._where}.logs.{log}")
+            yield from of_log(say, seen, settings, self._now)
+        yield from missing_columns_named(name, self._where, settings, logs)
+        yield from rules_without_ground(name, self._where, settings, self._checked.rules, logs)
+        found: list[Finding] = []
+        yield from self._within("", lambda engine: found.extend(self._joins(engine, logs)))
+        yield from found
+
+    def _within(self, log: str, work: Callable[[Engine], None]) -> Iterator[Finding]:
+        """Do some work on an engine of its own; a warning where it takes too long."""
+        with self._engine() as engine:
+            try:
+                with deadline(SECONDS, engine.interrupt):
+                    work(engine)
+            except DeadlineExceeded:
+                place = f"{self._where}.logs.{log}" if log else self._where
+                what = "reading its files" if log else "comparing the ids of its logs"
+                text = f"{what} took longer than {SECONDS:.0f} s, so some of it was not checked"
+                yield Reporter(self._settings.name, log, place).warning("files", text)
+
+    @contextmanager
+    def _engine(self) -> Iterator[Engine]:
+        with duckdb.connect() as connection:
+            limits = {
+                "memory_limit": self._limits.memory,
+                "temp_directory": self._spill,
+                "enable_progress_bar": False,
+            }
+            if self._limits.threads is not None:
+                limits["threads"] = self._limits.threads
+            for key, value in limits.items():
+                connection.execute(f"SET {key} = ?", [value])
+            engine = Engine(connection)
+            engine.cursor.execute("SET preserve_insertion_order = true")  # the first rows are to be the first
+            yield engine
+
+    def _shapes(self, logs: dict[str, LogSeen], log: str, engine: Engine) -> None:
+        seen = logs[log] = find_files(engine, log, logs[log].settings)
+        for file in chosen(seen.files):
+            self._progress(file.path)
+            seen.looked.append(shape_of(engine, seen, file, self._now))
+
+    def _rows(self, seen: LogSeen, engine: Engine) -> None:
+        types = self._source.id_types()
+        for number, one in enumerate(seen.looked):
+            if not one.is_sound:
+                continue
+            self._progress(one.file.path)
+            found = rows_of(engine, seen, one, types, self._settings.future_tolerance)
+            seen.looked[number] = (
+                FileSeen(one.file, one.shape, reason=found)
+                if isinstance(found, str)
+                else replace(one, rows=found)
+            )
+
+    def _joins(self, engine: Engine, logs: dict[str, LogSeen]) -> Iterator[Finding]:
+        if not any(seen.rows for seen in logs.values()):
+            return
+        try:
+            keys = Keys(engine, self._source, logs)
+            yield from of_joins(self._settings.name, self._where, self._settings, keys)
+        except duckdb.InterruptException:
+            raise
+        except Exception as exc:  # whatever the logs hold, the rest was said
+            text = f"its logs could not be compared: {readable(exc)}"
+            yield Reporter(self._settings.name, "", self._where).warning("join", text)

@@ -1,0 +1,222 @@
+"""Every column that a config names outside of `columns`, held against what the logs have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from monitor.config.look import LogSeen
+from monitor.config.problems import nearest
+from monitor.config.validate.findings import Finding, Reporter
+from monitor.core import columns as c
+from monitor.metrics.catalogue import SPECS
+from monitor.rules.list_files import FILES, ListFileError
+from monitor.rules.list_tables import LIST_COLUMNS
+from monitor.rules.suites import LoadedRule
+from monitor.settings.recommender import NEW_ITEM, RecommenderSettings, sliced_column
+
+_OF_REQUESTS = ("exposures", "requests", "user_items_day", "arrivals")
+_SHOWN = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A column that the config names: where, and of which log; `metric` is the one that needs it."""
+
+    place: str
+    log: str
+    column: str
+    metric: str = ""
+
+
+def named_columns(where: str, settings: RecommenderSettings) -> Iterator[Named]:
+    """What the config asks of the logs' columns, rules apart.
+
+    >>> from monitor.settings.recommender import RecommenderSettings
+    >>> shop = {"name": "shop", "logs": {"exposures": {"path": "x"}}, "slices": {"by": ["scene", "hour"]}}
+    >>> [one.column for one in named_columns("recommenders[0]", RecommenderSettings.model_validate(shop))]
+    ['scene']
+    """
+    for name, log in settings.logs.named().items():
+        for column in log.only:
+            yield Named(f"{where}.logs.{name}.only.{column}", name, column)
+    for number, name in enumerate(settings.slices.by):
+        place = f"{where}.slices.by[{number}]"
+        if name == NEW_ITEM:
+            yield Named(place, c.CATALOG, c.CREATED_AT)
+        elif (sliced := sliced_column(name)) is not None:
+            yield Named(place, *sliced)
+    yield from _of_metrics(f"{where}.metrics", settings)
+    for number, one in enumerate(settings.experiments):
+        place = f"{where}.experiments[{number}]"
+        yield Named(f"{place}.column", c.EXPOSURES, one.column)
+        if one.buckets is not None:
+            yield Named(f"{place}.buckets.column", c.EXPOSURES, one.buckets.column)
+    yield from _of_models(f"{where}.models", settings)
+    asked = [
+        (f"{where}.objectives[{number}].metric", one.metric) for number, one in enumerate(settings.objectives)
+    ]
+    parts = settings.health.parts if settings.health is not None else ()
+    asked += [(f"{where}.health.parts[{number}].metric", one.metric) for number, one in enumerate(parts)]
+    for place, metric in asked:
+        for need in SPECS[metric].requires if metric in SPECS else ():
+            of, _, wanted = need.partition(".")
+            if (
+                of in c.LOGS and wanted.isidentifier()
+            ):  # and no sentence, as of what one of two columns does for
+                yield Named(place, of, wanted, metric)
+
+
+def _of_metrics(where: str, settings: RecommenderSettings) -> Iterator[Named]:
+    metrics = settings.metrics
+    if "novelty" in metrics.model_fields_set:
+        for number, column in enumerate(metrics.novelty):
+            yield Named(f"{where}.novelty[{number}]", c.CATALOG, column)
+    if metrics.similarity is not None:
+        yield Named(f"{where}.similarity", c.CATALOG, metrics.similarity)
+    for event, one in metrics.events.items():
+        if one.length is not None:
+            yield Named(f"{where}.events.{event}.length", c.CATALOG, one.length)
+    if metrics.seed_item is not None:
+        yield Named(f"{where}.seed_item", c.EXPOSURES, metrics.seed_item)
+
+
+def _of_models(where: str, settings: RecommenderSettings) -> Iterator[Named]:
+    models = settings.models
+    for number, column in enumerate(models.by):
+        yield Named(f"{where}.by[{number}]", c.SAMPLES, column)
+    for number, column in enumerate(models.features or ()):
+        yield Named(f"{where}.features[{number}]", c.SAMPLES, column)
+    for feature, column in models.feature_times.items():
+        yield Named(f"{where}.feature_times", c.SAMPLES, feature)
+        yield Named(f"{where}.feature_times.{feature}", c.SAMPLES, column)
+    if "pair_by" in models.model_fields_set:
+        for number, column in enumerate(models.pair_by):
+            yield Named(f"{where}.pair_by[{number}]", c.SAMPLES, column)
+
+
+def missing_columns_named(
+    recommender: str, where: str, settings: RecommenderSettings, logs: Mapping[str, LogSeen]
+) -> Iterator[Finding]:
+    """A problem for each column that the config names and no looked-at file has."""
+    say = Reporter(recommender, "", "")
+    every = list(dict.fromkeys(named_columns(where, settings)))
+    lacking = [one for one in every if one.log not in logs or _lacks(logs[one.log], one.column)]
+    for one in lacking:
+        if one.log not in logs:
+            if one.log not in settings.logs.named():
+                text = f"{one.column!r} needs logs.{one.log}, which is not given"
+                yield say.problem("columns", text, one.place)
+            continue  # a log that cannot be read has a problem of its own
+        needed = f"{one.metric} needs {one.column}: " if one.metric else ""
+        yield say.problem("columns", needed + _no_column(one.column, logs[one.log]), one.place)
+    if every and not lacking:
+        names = list(dict.fromkeys(f"{one.log}.{one.column}" for one in every))
+        shown = ", ".join(names[:_SHOWN])
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        yield say.ok("columns", f"the logs have every column that the config names: {shown}{more}")
+
+
+def _lacks(seen: LogSeen, column: str) -> bool:
+    return bool(seen.sound) and column not in seen.names
+
+
+def _no_column(column: str, seen: LogSeen) -> str:
+    names = sorted(seen.names)
+    close = nearest(column, names)
+    hint = f"did you mean {close!r}?" if close else f"it has {', '.join(names[:_SHOWN])}"
+    return f"logs.{seen.name} has no column {column!r} in the files looked at; {hint}"
+
+
+def rules_without_ground(
+    recommender: str,
+    where: str,
+    settings: RecommenderSettings,
+    rules: tuple[LoadedRule, ...],
+    logs: Mapping[str, LogSeen] | None,
+) -> Iterator[Finding]:
+    """What the rules need and do not find: their logs, their columns, their list files.
+
+    Without looked-at logs, only the logs that the config lacks. A pack's rule on a column that the log never
+    had does not apply, which is no fault, unless nothing of the pack is left (docs/decisions/0009).
+    """
+    say = Reporter(recommender, "", "")
+    given = settings.logs.named()
+    gone: dict[str, list[tuple[LoadedRule, str]]] = {}
+    sound: dict[str, int] = {}
+    problems = 0
+    for rule in rules:
+        place = _place(where, settings, rule)
+        needed = dict.fromkeys(_logs_of(rule))
+        absent = [log for log in needed if log not in given]
+        if absent:
+            problems += 1
+            yield say.problem("rules", f"rule {rule.name} needs logs.{absent[0]}, which is not given", place)
+            continue
+        if logs is None:
+            continue
+        missing = _missing(rule, logs)
+        if missing is not None:
+            asked, log, column = missing
+            if asked in rule.assumed and log == c.EXPOSURES and column not in given[log].columns:
+                gone.setdefault(rule.pack, []).append((rule, column))
+                continue
+            problems += 1
+            yield say.problem("rules", f"rule {rule.name}: {_no_column(column, logs[log])}", place)
+            continue
+        sound[rule.pack] = sound.get(rule.pack, 0) + 1
+        if (why := _list_file(rule)) is not None:
+            problems += 1
+            yield say.problem("rules", f"rule {rule.name}: {why}", place)
+    for pack, some in gone.items():
+        names = ", ".join(f"{rule.name} ({column})" for rule, column in some)
+        if sound.get(pack):
+            text = f"pack {pack}: these rules do not apply, since the exposures lack a column: {names}"
+            yield say.ok("rules", text)
+        else:
+            problems += 1
+            text = f"pack {pack}: none of its rules can be judged: the exposures lack these columns: {names}"
+            yield say.problem("rules", text, _place(where, settings, some[0][0]))
+    if rules and not problems and logs is not None:
+        count = sum(sound.values())
+        yield say.ok("rules", f"{count} rule(s) have the columns and list files that they need")
+
+
+def _place(where: str, settings: RecommenderSettings, rule: LoadedRule) -> str:
+    files = [one.suite or f"{one.pack}.yaml" for one in settings.rules]
+    number = next((i for i, file in enumerate(files) if rule.source.startswith(f"{file}: ")), 0)
+    return f"{where}.rules[{number}]"
+
+
+def _logs_of(rule: LoadedRule) -> Iterator[str]:
+    yield c.EXPOSURES if rule.table in _OF_REQUESTS else rule.table
+    if getattr(rule.expectation, "catalog_table", None) == c.CATALOG:
+        yield c.CATALOG
+    for column in rule.columns if rule.table == "requests" else ():
+        yield from (need.partition(".")[0] for need in LIST_COLUMNS.get(column, ()))
+
+
+def _missing(rule: LoadedRule, logs: Mapping[str, LogSeen]) -> tuple[str, str, str] | None:
+    """The rule's column that cannot be had, and the log and the column that it needs and no file has."""
+    for column in rule.columns:
+        if rule.table == "requests":
+            needs = [tuple(need.split(".", 1)) for need in LIST_COLUMNS.get(column, ())]
+        elif rule.table in (c.EXPOSURES, c.CATALOG, c.FEEDBACK):
+            needs = [(rule.table, column)]
+        else:
+            needs = []
+        for log, name in needs:
+            if log in logs and _lacks(logs[log], name):
+                return column, log, name
+    return None
+
+
+def _list_file(rule: LoadedRule) -> str | None:
+    path = rule.kwargs.get("list_path")
+    if not isinstance(path, str):
+        return None
+    try:
+        FILES.read(path, getattr(rule.expectation, "list_column", "item_id"))
+    except ListFileError as exc:
+        return str(exc)
+    return None

@@ -1,0 +1,235 @@
+"""The embedded engine: one DuckDB cursor, seen through Ibis, that a run can be interrupted on."""
+
+from __future__ import annotations
+
+import functools
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import duckdb
+import fsspec
+import ibis
+import ibis.expr.datatypes as dt
+import ibis.expr.operations as ops
+import sqlglot.expressions as sge
+from ibis.backends.duckdb.converter import DuckDBPyArrowData
+from ibis.backends.sql.datatypes import DuckDBType
+
+from monitor.core.results import Window
+from monitor.engines.duckdb_backend import DuckDBBackend
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+_POKE_SECONDS = 0.2
+_PATTERN = re.compile(r"([*?\[])")
+_TIME = dt.Timestamp(scale=6)
+
+
+def _moment() -> object: ...
+
+
+@functools.cache  # each call makes another function, equal to no other
+def _remembered(name: str) -> ir.Value:
+    return ibis.udf.scalar.builtin(_moment, name=name, signature=((), _TIME))()
+
+
+class DeadlineExceeded(Exception):
+    """A run was interrupted because it took longer than it may."""
+
+
+class Engine:
+    """Owned by one thread. Tables made here are seen by every connection of the same database.
+
+    `keeps_statements` says whether what is asked can be kept as text and asked again by it.
+
+    >>> engine = Engine(duckdb.connect())
+    >>> int(engine.create("numbers", ibis.memtable({"n": [1, 2]})).count().execute())
+    2
+    """
+
+    keeps_statements: ClassVar[bool] = True
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        self.cursor = cursor
+        self._filled: set[str] = set()  # known to be tables
+        self.cursor.execute("SET TimeZone = 'UTC'")
+        self.cursor.execute("SET preserve_insertion_order = false")
+        self.backend = DuckDBBackend.from_connection(self.cursor)
+
+    def create(self, name: str, expression: ir.Table) -> ir.Table:
+        """Store what an expression gives as a table, in place of the older table or view of that name."""
+        if expression.op().find(ops.InMemoryTable):  # its rows have to be brought along
+            self.drop(name)
+            self.backend.create_table(name, expression)
+            return self.backend.table(name)
+        return self.fill(name, self.filling(name, expression))
+
+    def view(self, name: str, expression: ir.Table) -> ir.Table:
+        """Give an expression a name without computing it."""
+        return self._view(name, self.select(expression))
+
+    def view_of_span(self, name: str, expression: ir.Table, column: str, span: Window) -> ir.Table:
+        """A view of the rows whose time without a zone lies in a span: of other spans only that differs."""
+        time = sge.to_identifier(column, quoted=True).sql("duckdb")
+        start, end = (
+            f"TIMESTAMP '{edge.replace(tzinfo=None).isoformat(' ')}'" for edge in (span.start, span.end)
+        )
+        rows = f"FROM ({self.select(expression)}) AS held"
+        return self._view(name, f"{rows} WHERE held.{time} >= {start} AND held.{time} < {end}")
+
+    def _view(self, name: str, query: str) -> ir.Table:
+        self.drop(name)
+        quoted = sge.to_identifier(name, quoted=True).sql("duckdb")
+        self.cursor.execute(f"CREATE VIEW {quoted} AS {query}")
+        return self.backend.table(name)
+
+    def select(self, expression: ir.Table) -> str:
+        """The query that an expression is."""
+        return str(self.backend.compile(expression))
+
+    def filling(self, name: str, expression: ir.Table) -> str:
+        """The statements that store what an expression gives as a table, where there is none of that name."""
+        schema = expression.schema()
+        place = sge.to_identifier(name, quoted=True)
+        columns = schema.to_sqlglot_column_defs("duckdb")
+        make = sge.Create(kind="TABLE", this=sge.Schema(this=sge.Table(this=place), expressions=columns))
+        names = ", ".join(sge.to_identifier(one, quoted=True).sql("duckdb") for one in schema.names)
+        insert = f"INSERT INTO {place.sql('duckdb')} ({names}) {self.select(expression)}"
+        return f"{make.sql('duckdb')}; {insert}"
+
+    def fill(self, name: str, statement: str, schema: ibis.Schema | None = None) -> ir.Table:
+        """The table that `filling` told how to make; its columns are looked up unless `schema` tells them."""
+        self.drop(name)
+        self.cursor.execute(statement)
+        self._filled.add(name)
+        if schema is None:
+            return self.backend.table(name)
+        return ops.DatabaseTable(name, schema=schema, source=self.backend).to_expr()
+
+    def rows(self, statement: str, schema: ibis.Schema) -> list[dict[str, Any]]:
+        """The rows of a query that `select` gave, as values of the types that the expression has."""
+        found = self.cursor.execute(statement).to_arrow_table()
+        rows: list[dict[str, Any]] = DuckDBPyArrowData.convert_table(found, schema).to_pylist()
+        return rows
+
+    def remember(self, name: str, moment: datetime) -> None:
+        """Let the statements of this cursor, and of no other, read a time without a zone by `remembered`."""
+        quoted = sge.to_identifier(name, quoted=True).sql("duckdb")
+        self.cursor.execute(f"CREATE OR REPLACE TEMP MACRO {quoted}() AS TIMESTAMP '{moment.isoformat(' ')}'")
+
+    def remembered(self, name: str) -> ir.Value:
+        """The time that was told last under a name, as an expression; it is looked up when that is run."""
+        return _remembered(name)
+
+    def reader(self, name: str, function: str, paths: list[str], **options: Any) -> ir.Table:
+        """A view over files: `read_parquet`, `read_csv` or `read_json`, all values quoted by sqlglot.
+
+        Types among the options are those of Ibis.
+
+        A path names one file, whatever is in it: `a[1].csv` is not a pattern that `a1.csv` meets.
+        """
+        return self._view(name, f"FROM {self.call(function, paths, **options)}")
+
+    def call(self, function: str, paths: list[str], **options: Any) -> str:
+        """The text of a table function on files, for a query; see `reader`."""
+        call = sge.Anonymous(
+            this=function,
+            expressions=[_literal([_PATTERN.sub(r"[\1]", path) for path in paths])]
+            + [sge.EQ(this=sge.to_identifier(k), expression=_literal(v)) for k, v in options.items()],
+        )
+        return str(call.sql("duckdb"))
+
+    def empty(self, name: str, schema: ibis.Schema) -> ir.Table:
+        """A table without rows, in place of the older table or view of that name."""
+        self.drop(name)
+        return self.backend.create_table(name, schema=schema)
+
+    def relation(self, table: ir.Table) -> duckdb.DuckDBPyRelation:
+        """A table or view that was made here, for what writes rows to this machine's files."""
+        return self.cursor.table(table.get_name())
+
+    def drop(self, *names: str) -> None:
+        """Remove tables or views, whichever they are, if they are there."""
+        for name in names:
+            quoted = sge.to_identifier(name, quoted=True).sql("duckdb")
+            if name in self._filled:
+                self.cursor.execute(f"DROP TABLE IF EXISTS {quoted}")
+                self._filled.discard(name)
+                continue
+            try:
+                self.cursor.execute(f"DROP VIEW IF EXISTS {quoted}")
+            except duckdb.CatalogException:  # it is a table
+                self.cursor.execute(f"DROP TABLE IF EXISTS {quoted}")
+
+    def register(self, filesystem: fsspec.AbstractFileSystem) -> None:
+        """Let the engine open URLs of this filesystem's protocol."""
+        protocols = filesystem.protocol
+        wanted = {protocols} if isinstance(protocols, str) else set(protocols)
+        if present := wanted & set(self.cursor.list_filesystems()):
+            for protocol in present:
+                self.cursor.unregister_filesystem(protocol)
+        self.cursor.register_filesystem(filesystem)
+
+    def interrupt(self) -> None:
+        """Stop the running statement; callable from any thread."""
+        self.cursor.interrupt()
+
+
+@contextmanager
+def deadline(seconds: float, *interrupts: Callable[[], None]) -> Iterator[threading.Event]:
+    """Call the interrupts again and again once the time is over, until the block is left.
+
+    Once is not enough: an interrupt between two statements is lost, and the next would run on.
+    Whatever the block then raises becomes DeadlineExceeded; so does a block that comes to its end too late:
+    the interrupts may have hit anything, so its engine is not to be used again.
+    """
+    done, over = threading.Event(), threading.Event()
+    why = f"took longer than its deadline of {seconds:g} s"
+
+    def watch() -> None:
+        if done.wait(seconds):
+            return
+        over.set()
+        while True:
+            for interrupt in interrupts:
+                interrupt()
+            if done.wait(_POKE_SECONDS):
+                return
+
+    watcher = threading.Thread(target=watch, name="deadline", daemon=True)
+    watcher.start()
+    try:
+        yield over
+    except Exception as exc:
+        if over.is_set():
+            raise DeadlineExceeded(why) from exc
+        raise
+    finally:
+        done.set()
+        watcher.join()
+    if over.is_set():
+        raise DeadlineExceeded(why)
+
+
+def _literal(value: Any) -> sge.Expression:
+    if isinstance(value, dt.DataType):
+        return sge.Literal.string(DuckDBType.to_string(value))
+    if isinstance(value, dict):
+        return sge.Struct(
+            expressions=[
+                sge.PropertyEQ(this=sge.Literal.string(key), expression=_literal(one))
+                for key, one in value.items()
+            ]
+        )
+    if isinstance(value, list | tuple):
+        return sge.Array(expressions=[_literal(one) for one in value])
+    if isinstance(value, bool):
+        return sge.Boolean(this=value)
+    if isinstance(value, int | float):
+        return sge.Literal.number(str(value))
+    return sge.Literal.string(str(value))

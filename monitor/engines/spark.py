@@ -1,0 +1,228 @@
+"""Spark as the engine: the same small interface as the embedded one, on a cluster or on this machine.
+
+Imported only where the config asks for Spark, since pyspark is an optional extra.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import itertools
+import logging
+import os
+import re
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import ibis
+import pyarrow as pa
+from ibis.backends.pyspark.datatypes import PySparkType
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.storagelevel import StorageLevel
+
+from monitor.core.results import Window
+from monitor.engines.duckdb import Engine
+from monitor.engines.spark_files import read_files
+from monitor.engines.spark_sql import SparkBackend
+
+if TYPE_CHECKING:
+    import fsspec
+    import ibis.expr.types as ir
+
+# It writes each failed query to standard error before it hands the failure back, which is reported by us.
+logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+
+_numbers = itertools.count(1)
+_PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
+_LOST_FILES = ("PATH_NOT_FOUND", "FILE_NOT_EXIST", "READ_FILE_ERROR.FILE")
+_LOCAL: Mapping[str, str] = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+}
+_STATIC: Mapping[str, str] = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",  # it would write over the monitor's own output
+}
+_OWN: Mapping[str, str] = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    "spark.sql.ansi.enabled": "true",  # what overflows or cannot be read is an error and not a NULL
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+
+
+def start_session(url: str, options: Mapping[str, str] | None = None) -> SparkSession:
+    """The process's Spark application at a master's URL: `local[2]`, `spark://host:7077`, `yarn`.
+
+    There is one application a process: a later call with another URL gets the first one.
+
+    Args:
+        url: the master.
+        options: further settings of Spark, by their own names; they win over the monitor's.
+    """
+    local = _LOCAL if url.startswith("local") else {}
+    # No table is ever written there, but Spark makes the folder, by default where the process was started.
+    warehouse = Path(tempfile.gettempdir()) / f"recsys-monitor-spark-{os.getpid()}"
+    own = {**_STATIC, **local, "spark.sql.warehouse.dir": str(warehouse)}
+    builder = SparkSession.builder.master(url).appName("recsys-monitor")
+    for name, value in {**own, **(options or {})}.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    atexit.register(_leave, session, warehouse)
+    return session
+
+
+def _leave(session: SparkSession, warehouse: Path) -> None:
+    """Give the master its executors back; a process that only ends leaves them to a time-out."""
+    with suppress(Exception):  # the master may be gone
+        session.stop()
+    shutil.rmtree(warehouse, ignore_errors=True)
+
+
+class SparkEngine(Engine):
+    """The tables of one thread, in a Spark session of its own on the process's application.
+
+    The embedded cursor stays, for what is done on this machine: the sums of what is kept.
+    An interrupt is for good: whatever is asked of the engine afterwards raises
+    duckdb.InterruptException, the one sign of an interrupt that all the monitor knows.
+    """
+
+    keeps_statements = False  # what is stored is computed when it is first read, by Spark's own plan
+
+    def __init__(self, session: SparkSession, cursor: duckdb.DuckDBPyConnection) -> None:
+        super().__init__(cursor)
+        self.session = session.newSession()
+        for name, value in _OWN.items():
+            self.session.conf.set(name, value)
+        self.group = f"recsys-monitor-{os.getpid()}-{next(_numbers)}"
+        self.backend = SparkBackend(self.running)
+        self.backend.do_connect(self.session)
+        self._stop = threading.Event()
+        self._stored: dict[str, DataFrame] = {}
+
+    def create(self, name: str, expression: ir.Table) -> ir.Table:
+        """Keep what an expression gives in the executors' memory and disks, as a table of that name.
+
+        It is computed when it is first read.
+        """
+        frame = self.frame(expression).persist(StorageLevel.MEMORY_AND_DISK)
+        table = self._named(name, frame)
+        self._stored[name] = frame
+        return table
+
+    def view(self, name: str, expression: ir.Table) -> ir.Table:
+        return self._named(name, self.frame(expression))
+
+    def view_of_span(self, name: str, expression: ir.Table, column: str, span: Window) -> ir.Table:
+        start, end = (
+            ibis.literal(edge.replace(tzinfo=None)).cast("timestamp(6)") for edge in (span.start, span.end)
+        )
+        time = expression[column]
+        return self.view(name, expression.filter(time >= start, time < end))
+
+    def empty(self, name: str, schema: ibis.Schema) -> ir.Table:
+        return self.add(name, schema.to_pyarrow().empty_table())
+
+    def add(self, name: str, data: pa.Table) -> ir.Table:
+        """Make an Arrow table of this process a table of the engine."""
+        with self.running():
+            frame = self.session.createDataFrame(data)
+        return self._named(name, frame)
+
+    def reader(self, name: str, function: str, paths: list[str], **options: Any) -> ir.Table:
+        """A view over files; takes the embedded engine's options, see `monitor.engines.spark_files`."""
+        with self.running():
+            frame = read_files(self.session, function, paths, options)
+        return self._named(name, frame)
+
+    def relation(self, table: ir.Table) -> duckdb.DuckDBPyRelation:
+        """The rows of a table on this machine, where what is kept is written."""
+        return self.cursor.from_arrow(table.to_pyarrow())
+
+    def frame(self, expression: ir.Table) -> DataFrame:
+        """The expression as a Spark data frame, not yet computed.
+
+        Numbers have the types that Ibis says they have; Spark gives a row number 32 bits, for one.
+        """
+        with self.running():
+            self.backend._run_pre_execute_hooks(expression)
+            frame = self.session.sql(self.backend.compile(expression))
+        wanted = expression.schema().items()
+        casts = {
+            name: frame[_quoted(name)].cast(PySparkType.from_ibis(kind))
+            for name, kind in wanted
+            if kind.is_numeric() and frame.schema[name].dataType != PySparkType.from_ibis(kind)
+        }
+        return frame.withColumns(casts) if casts else frame
+
+    def stored(self, name: str) -> DataFrame:
+        """The data frame of a table or view that was made here."""
+        return self.session.table(view_name(name))
+
+    def drop(self, *names: str) -> None:
+        for name in names:
+            self.session.catalog.dropTempView(view_name(name))
+            if (frame := self._stored.pop(name, None)) is not None:
+                frame.unpersist()
+
+    def register(self, filesystem: fsspec.AbstractFileSystem) -> None:
+        """Nothing: Spark opens files by its own connectors; the config refuses what it cannot open."""
+
+    def interrupt(self) -> None:
+        self._stop.set()
+        with suppress(Exception):  # the application may be gone already
+            self.session.sparkContext.cancelJobGroup(self.group)
+
+    def close(self) -> None:
+        """Give back what is stored; the Spark application goes on."""
+        with suppress(Exception):
+            self.drop(*self._stored)
+
+    def _named(self, name: str, frame: DataFrame) -> ir.Table:
+        self.drop(name)
+        frame.createOrReplaceTempView(view_name(name))
+        return self.backend.table(view_name(name))
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Around whatever starts jobs: they belong to this engine's group, and its errors are named.
+
+        Raises:
+            duckdb.InterruptException: the engine was interrupted.
+            duckdb.IOException: a file is no longer there.
+        """
+        if self._stop.is_set():
+            raise duckdb.InterruptException("the engine was interrupted")
+        self.session.sparkContext.setJobGroup(self.group, "recsys-monitor", interruptOnCancel=True)
+        try:
+            yield
+        except Exception as error:
+            if self._stop.is_set():
+                raise duckdb.InterruptException("the engine was interrupted") from error
+            if isinstance(error, FileNotFoundError) or any(word in str(error) for word in _LOST_FILES):
+                raise duckdb.IOException(str(error)) from error
+            raise
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def view_name(name: str) -> str:
+    """The name as Spark takes one: what is not plain is made so, and told apart by a hash.
+
+    >>> view_name("rule_requests"), view_name("user items")
+    ('rule_requests', 't_9df6577c_user_items')
+    """
+    if _PLAIN_NAME.fullmatch(name):
+        return name
+    told_apart = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"t_{told_apart}_{re.sub('[^a-z0-9_]', '_', name.lower())}"

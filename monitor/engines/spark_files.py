@@ -1,0 +1,123 @@
+"""Files as Spark data frames, by the options that the embedded engine's readers take."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from typing import Any
+from urllib.parse import unquote
+
+import ibis.expr.datatypes as dt
+import pyarrow.parquet as pq
+from ibis.backends.pyspark.datatypes import PySparkType
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.types import StructField, StructType
+
+from monitor.core.columns import ROW_NUMBERS
+
+_PATTERN = re.compile(r"([*?\[\]{}\\,])")
+_FOLDER = re.compile(r"([^/=]+)=([^/]*)/")
+_WHOLE, _DATE = re.compile(r"-?\d{1,18}"), re.compile(r"\d{4}-\d{2}-\d{2}")
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+
+
+def read_files(
+    session: SparkSession, function: str, paths: Sequence[str], options: Mapping[str, Any]
+) -> DataFrame:
+    """One data frame over the files of one shape.
+
+    Folders named `key=value` give a column each, as the embedded engine has it.
+
+    Args:
+        function: `read_parquet`, `read_csv` or `read_json`.
+        options: the embedded engine's; `filename` names a column for the path of each row's file.
+    """
+    readers: dict[str, Callable[[list[str]], DataFrame]] = {
+        "read_parquet": lambda some: _parquet(session, some),
+        "read_csv": lambda some: _csv(session, some, options),
+        "read_json": lambda some: _json(session, some, options),
+    }
+    read = readers[function]
+    folders = {path: dict(_FOLDER.findall(path)) for path in paths}
+    alike = len({tuple(one) for one in folders.values()}) == 1
+    kinds = _kinds(list(folders.values())) if alike else {}
+    path_column = options.get("filename")
+    groups: dict[tuple[object, ...], list[str]] = {}
+    for path in paths:
+        key = tuple(folders[path].values()) if kinds else ()
+        groups.setdefault((*key, path if path_column else ""), []).append(path)
+    frames = []
+    for group in groups.values():
+        frame = read(group)
+        for name, kind in kinds.items():
+            if name not in frame.columns:
+                frame = frame.withColumn(name, _folder_value(folders[group[0]][name]).cast(kind))
+        frames.append(frame if path_column is None else frame.withColumn(path_column, f.lit(group[0])))
+    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
+
+
+def _kinds(folders: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """The type of each folder column: that of all its values, as the embedded engine guesses it.
+
+    >>> _kinds([{"date": "2026-01-01", "shard": "1"}, {"date": "2026-01-02", "shard": "x"}])
+    {'date': 'date', 'shard': 'string'}
+    """
+    kinds = {}
+    for name in folders[0]:
+        values = [one[name] for one in folders if one[name] != _NO_VALUE]
+        matching = (
+            kind for kind, form in (("date", _DATE), ("bigint", _WHOLE)) if all(map(form.fullmatch, values))
+        )
+        kinds[name] = next(matching, "string")
+    return kinds
+
+
+def _folder_value(text: str) -> Any:
+    return f.lit(None if text == _NO_VALUE else unquote(text))
+
+
+def _parquet(session: SparkSession, paths: list[str]) -> DataFrame:
+    # Spark reads no times in nanoseconds, which pandas writes: as whole numbers it does.
+    names = [
+        field.name
+        for field in pq.read_schema(paths[0])
+        if str(field.type).startswith("timestamp[ns")
+    ]  # fmt: skip
+    session.conf.set("spark.sql.legacy.parquet.nanosAsLong", str(bool(names)).lower())
+    merged = str(len(paths) > 1).lower()  # looking for it costs a job
+    frame = session.read.option("mergeSchema", merged).parquet(*map(_one_file, paths))
+    for name in names:
+        micros = f.expr(f"timestamp_micros({_quoted(name)} div 1000)")
+        frame = frame.withColumn(name, micros)
+    return frame
+
+
+def _csv(session: SparkSession, paths: list[str], options: Mapping[str, Any]) -> DataFrame:
+    # Spark compares the header with the names, and a column that has none in the file was given one.
+    named_by_us = any(ROW_NUMBERS.fullmatch(name) for name in options["columns"])
+    reader = session.read.schema(_schema(options["columns"])).options(
+        header=True, sep=options["delim"], quote=options["quote"], escape=options["escape"],
+        multiLine=True, mode="FAILFAST", enforceSchema=named_by_us, encoding="UTF-8",
+        maxCharsPerColumn=options["max_line_size"], maxColumns=20480,
+    )  # fmt: skip
+    return reader.csv(list(map(_one_file, paths)))
+
+
+def _json(session: SparkSession, paths: list[str], options: Mapping[str, Any]) -> DataFrame:
+    reader = session.read.schema(_schema(options["columns"])).options(mode="FAILFAST", encoding="UTF-8")
+    return reader.json(list(map(_one_file, paths)))
+
+
+def _schema(columns: Mapping[str, dt.DataType]) -> StructType:
+    return StructType([StructField(name, PySparkType.from_ibis(kind)) for name, kind in columns.items()])
+
+
+def _one_file(path: str) -> str:
+    """The path of one file, whatever is in it, where Spark expects a pattern."""
+    return _PATTERN.sub(r"\\\1", path)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,253 @@
+"""What is told of an experiment: the catalogue of its metrics.
+
+They are no families of the other catalogue: they rest on users over the whole life of an experiment, their
+labels come from its settings, and they have no slices.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from monitor.metrics.family import Maker, MetricSpec
+from monitor.settings.experiments import ARM_METRICS, ArmMetric, ExperimentSettings
+from monitor.settings.metrics import MetricSettings
+
+EXPERIMENT: Final = "experiment"
+ONE_ARM: Final = "Users with an id who were in one arm only since the experiment began"
+_NOT_READ: Final = (
+    "the split is broken: the arms differ by more than what is tested, so nothing is to be read"
+)
+
+USERS = MetricSpec(
+    name="experiment_users",
+    help="Users of an arm since the experiment began, each counted once.",
+    formula=f"distinct users of the arm over all windows from `start` to this one. {ONE_ARM} are counted.",
+    answers="How large is each arm by now?",
+    misleads="Users who have seen two arms are left out from then on (see experiment_mixed_users), so it can "
+    "fall. A user is what `user_id` says: one person with two devices may be two.",
+    labels=(EXPERIMENT, "arm"),
+    requires=("exposures",),
+    samples="the users themselves",
+    no_data="the experiment has not begun, or no user of it was seen; the exposures lack its column",
+    sliced=False,
+)
+SHARE = MetricSpec(
+    name="experiment_share",
+    help="Share of an arm in the users since the experiment began.",
+    unit="ratio",
+    formula="users of the arm / users of all arms of the split. The interval is a confidence sequence "
+    "(Lindon and Malek, 2022): it holds at all windows together, however often one looks.",
+    answers="Which arm is too small or too large, and by how much?",
+    misleads="The intervals of one arm hold together over time; that those of all arms hold at once is less "
+    "sure. Near the start it is wide on purpose.",
+    labels=(EXPERIMENT, "arm"),
+    interval="anytime",
+    requires=("exposures",),
+    samples="users of all arms of the split",
+    no_data=USERS.no_data,
+    sliced=False,
+)
+MIXED_USERS = MetricSpec(
+    name="experiment_mixed_users",
+    help="Users who were in more than one arm since the experiment began; they count in no arm.",
+    formula="distinct users with two or more values of the column over all windows from `start` to this one",
+    answers="Is the assignment sticky, and is the user id the one that it is made by?",
+    misleads="With few windows most users have been seen once and cannot be mixed: it rises with time. "
+    "RecsysAssignmentBroken fires where it is 20 or more, and above a twentieth of all users.",
+    labels=(EXPERIMENT,),
+    requires=("exposures",),
+    samples="users seen in the experiment at all",
+    no_data=USERS.no_data,
+    sliced=False,
+)
+UNKNOWN_ARM_USERS = MetricSpec(
+    name="experiment_unknown_arm_users",
+    help="Users in an arm that the split does not name; one is enough to call the split broken.",
+    formula="distinct users with a value of the column that `split` does not name, over all windows from "
+    "`start` to this one. Violated where there is any; the detail names the largest arms.",
+    answers="Does the log know arms that nobody told the monitor of?",
+    misleads="An arm that was added by intention is unknown until `split` names it and `start` is moved.",
+    labels=(EXPERIMENT,),
+    requires=("exposures",),
+    samples="users seen in the experiment at all",
+    no_data=USERS.no_data,
+    sliced=False,
+)
+SPLIT_P = MetricSpec(
+    name="experiment_split_p_value",
+    help="Sample ratio mismatch: how likely chance alone gives users per arm as far from the split.",
+    formula="`anytime`: 1 / the largest Bayes factor of all windows so far, of a Dirichlet prior around the "
+    "split (worth 1,000 users) against the split (Lindon and Malek, NeurIPS 2022); violated where it is "
+    "below `alpha`. `chi_square`: Pearson's test of the users by now (Fabijan et al., KDD 2019); exact or "
+    "simulated where an arm expects fewer than 5. Both over users in one arm of the split, each once.",
+    answers="Were users lost or sorted on the way to the arms? Then no metric by arm is to be read.",
+    misleads="`chi_square` is for one look at a time fixed beforehand: looked at every window it falls below "
+    "any bound in the end, split broken or not; so it is not judged. `anytime` may be looked at always, and "
+    "never rises: after the cause is mended, move `start`. It needs more users for the same deviation.",
+    by=("anytime", "chi_square"),
+    labels=(EXPERIMENT,),
+    requires=("exposures",),
+    samples="users of all arms of the split",
+    no_data=USERS.no_data,
+    sliced=False,
+)
+BUCKET_P = MetricSpec(
+    name="experiment_bucket_p_value",
+    help="Bucket uniformity: how likely chance alone fills the hash buckets as unevenly.",
+    formula="Pearson's chi-square of the window's users per bucket against equal shares; empty buckets "
+    "count. Buckets that expect fewer than 5 users are counted together by lot, for groups of 5. "
+    "Users seen in two buckets are left out.",
+    answers="Does the hash that the arms are drawn from favour some buckets?",
+    misleads="One look a window: of many windows one in a hundred has p < 0.01 by chance. Look for "
+    "windows in a row; RecsysAssignmentBroken fires where p is below 1e-6 in one.",
+    labels=(EXPERIMENT,),
+    requires=("exposures",),
+    parameters=(),
+    samples="users of the window in one bucket",
+    no_data="no user of the window has a bucket; the exposures lack the column",
+    undefined="more buckets in the log than `buckets.count` says",
+    version="2",
+    sliced=False,
+)
+LAYER_P = MetricSpec(
+    name="experiment_layer_p_value",
+    help="Layer orthogonality: how likely chance alone ties the arms of two experiments as closely.",
+    formula="Pearson's chi-square of the table of the window's users by the arms of both experiments; the "
+    "detail has Cramer's V. Only users in one arm of each; every pair of experiments with different columns.",
+    answers="Are two layers assigned independently, so that the one does not sort the users of the other?",
+    misleads="One look a window, as for experiment_bucket_p_value. Among very many users p finds what is too "
+    "small to matter: V says how much it is, 0 independent, 1 where one arm gives the other.",
+    labels=(EXPERIMENT, "against"),
+    requires=("exposures",),
+    samples="users of the window in both experiments",
+    no_data="no user of the window is in both experiments; the exposures lack a column",
+    undefined="all users are in one arm of one of the two",
+    sliced=False,
+)
+
+_ARM: Final = (EXPERIMENT, "arm", "event")
+_WHO: Final = (
+    "Of the users of the window who were in one arm only since the experiment began; an action counts where "
+    "a list of the experiment held the item (see attribution)."
+)
+_OF_A_WINDOW: Final = (
+    "It is of one window: users who return count in each. Of twenty intervals that are looked at one misses "
+    "by chance."
+)
+
+
+def _by_arm(name: ArmMetric, help_: str, **fields: object) -> MetricSpec:
+    given = {
+        "name": f"experiment_{name}",
+        "help": help_,
+        "misleads": _OF_A_WINDOW,
+        "labels": _ARM,
+        "parameters": ("events", "attribution"),
+        "requires": ("exposures", "feedback"),
+        "samples": "users of the arm in the window",
+        "no_data": "no user of the arm was seen in the window",
+        "undefined": _NOT_READ,
+        "sliced": False,
+        **fields,
+    }
+    return MetricSpec(**given)  # type: ignore[arg-type]
+
+
+ARM_SPECS: Final[dict[ArmMetric, MetricSpec]] = {
+    "action_rate": _by_arm(
+        "action_rate",
+        "Actions per exposure of an arm; of clicks: the click rate.",
+        formula=f"actions of the event / exposures of the arm. {_WHO} The interval is the delta method's "
+        "with users as units, since exposures of one user hang together.",
+        answers="Is what the arm shows acted on more often?",
+        misleads=f"{_OF_A_WINDOW} An arm that shows less can have the higher rate and the fewer actions.",
+        unit="ratio",
+        range=(0.0, math.inf),
+        interval="delta",
+        undefined=f"no item was shown to the users of the arm; {_NOT_READ}",
+    ),
+    "conversion": _by_arm(
+        "conversion",
+        "Share of an arm's users with an action.",
+        formula=f"users with an action of the event / users. {_WHO}",
+        answers="Do more of the arm's users act at all?",
+        unit="ratio",
+        interval="Wilson",
+    ),
+    "actions_per_user": _by_arm(
+        "actions_per_user",
+        "Actions per user of an arm, users without any included.",
+        formula=f"actions of the event / users. {_WHO}",
+        answers="Do the arm's users act more?",
+        misleads=f"{_OF_A_WINDOW} A few users with very many actions carry it.",
+        range=(0.0, math.inf),
+        interval="normal",
+    ),
+    "value_per_user": _by_arm(
+        "value_per_user",
+        "Sum of the actions' values per user of an arm, users without any included.",
+        formula=f"sum of the event's values / users. {_WHO} Values that are not finite are left out.",
+        answers="Is the arm worth more: money, minutes?",
+        misleads=f"{_OF_A_WINDOW} Values have heavy tails: with few users the normal interval is too narrow.",
+        interval="normal",
+        no_data="no user of the arm was seen in the window; no action of the event has a value",
+    ),
+}
+
+_COMPARED: Final = {
+    "by": ARM_METRICS,
+    "labels": _ARM,
+    "parameters": ("events", "attribution"),
+    "requires": ("exposures", "feedback"),
+    "samples": "users of both arms in the window",
+    "no_data": "no user of the arm, or of the control, was seen in the window",
+    "undefined": f"fewer than two users in an arm, or no spread in either; {_NOT_READ}",
+    "sliced": False,
+}
+DIFFERENCE = MetricSpec(
+    name="experiment_difference",
+    help="A metric of an arm less that of the control.",
+    formula="arm - control, of each metric by arm and event. `action_rate` by the delta method and the "
+    "normal distribution, the others by Welch's t test (conversion of users as 0 and 1).",
+    answers="What does the arm change, and how sure is that?",
+    misleads=f"{_OF_A_WINDOW} With many arms, events and metrics some interval leaves 0 out by chance. It "
+    "is no verdict on the experiment: that takes its planned number of users (`recsys-monitor power`).",
+    interval="Welch or delta",
+    **_COMPARED,  # type: ignore[arg-type]
+)
+DIFFERENCE_P = MetricSpec(
+    name="experiment_difference_p_value",
+    help="How likely chance alone gives a difference between arm and control as large.",
+    formula="the two-sided p of the test that gives the interval of experiment_difference",
+    answers="Could the difference be chance?",
+    misleads=f"{_OF_A_WINDOW} Who stops at the first window with p < 0.05 finds an effect that is not there.",
+    **_COMPARED,  # type: ignore[arg-type]
+)
+
+SPLIT_SPECS: Final = (USERS, SHARE, MIXED_USERS, UNKNOWN_ARM_USERS, SPLIT_P, BUCKET_P, LAYER_P)
+EXPERIMENT_SPECS: Final[dict[str, MetricSpec]] = {
+    spec.name: spec for spec in (*SPLIT_SPECS, *ARM_SPECS.values(), DIFFERENCE, DIFFERENCE_P)
+}
+
+
+def maker(spec: MetricSpec, experiment: ExperimentSettings, settings: MetricSettings, **labels: str) -> Maker:
+    """The maker of one metric's results of an experiment.
+
+    What the experiment's settings change about the metric is in the definition: after another split or
+    start the numbers are others.
+    """
+    parts = [spec.definition(settings), f"column={experiment.column}"]
+    if spec is BUCKET_P and experiment.buckets is not None:
+        parts[-1] = f"column={experiment.buckets.column};count={experiment.buckets.count}"
+    else:
+        split = ",".join(f"{arm}:{weight:g}" for arm, weight in experiment.split.items())
+        parts.append(f"split={split}")
+        if experiment.start is not None:
+            parts.append(f"start={experiment.start:%Y-%m-%dT%H:%M:%SZ}")
+    if spec in (DIFFERENCE, DIFFERENCE_P):
+        parts.append(f"control={experiment.baseline}")
+    shares = spec is DIFFERENCE and labels.get("by") == "conversion"
+    return Maker(
+        spec, ";".join(parts), {EXPERIMENT: experiment.name, **labels}, (-1.0, 1.0) if shares else None
+    )

@@ -1,0 +1,287 @@
+"""The check of experiments: is the split of users into arms as it was intended to be?
+
+It rests on the exposures alone. What the arms did is asked later, by `experiment_arms`, and only where the
+split is sound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Final
+
+import ibis.expr.types as ir
+import numpy as np
+
+from monitor.core.results import Result, Status, Window
+from monitor.engines.duckdb import Engine
+from monitor.experiments import specs
+from monitor.experiments.assignments import Assignments, with_columns
+from monitor.experiments.queries import (
+    AT,
+    CHANGE,
+    USERS,
+    assigned,
+    by_user,
+    changes,
+    in_both,
+    of_column,
+    per_bucket,
+    totals,
+    unknown_arms,
+)
+from monitor.logs.source import Source
+from monitor.metrics.family import Maker
+from monitor.settings.experiments import ExperimentSettings
+from monitor.settings.metrics import MetricSettings
+from monitor.settings.recommender import RecommenderSettings
+from monitor.statistics.chi_square import ChiSquare, shares
+from monitor.statistics.experiments import (
+    anytime_shares,
+    bucket_uniformity,
+    layer_orthogonality,
+    log_bayes_factors,
+    sample_ratio_mismatch,
+    sequential_split,
+)
+from monitor.window.tables import WindowTables
+
+NAME = "experiments"
+NOBODY: Final = "no user of the experiment was seen"
+_NAMED: Final = 5  # unknown arms that are told by name
+_LONGEST_NAME: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The users of an experiment since it began: per arm of the split, and those that are in none.
+
+    `anytime` is the p of all windows so far; `broken` says why the arms are not to be compared, if so.
+    """
+
+    experiment: ExperimentSettings
+    counts: tuple[int, ...]
+    users: int
+    mixed: int
+    unknown: int
+    names: str
+    anytime: float
+    chi_square: ChiSquare | None
+
+    @property
+    def broken(self) -> str | None:
+        one = self.experiment
+        if self.unknown:
+            return (
+                f"the split is broken: {self.unknown} of {self.users} users were in arms that it does not "
+                f"name ({self.names}); the arms are not to be read"
+            )
+        if self.anytime < one.alpha:
+            return (
+                f"the split is broken: {self.described}, anytime-valid p = {self.anytime:.3g}, below "
+                f"{one.alpha:g}; the arms are not to be read"
+            )
+        return None
+
+    @property
+    def described(self) -> str:
+        intended = shares(self.experiment.weights)
+        total = max(sum(self.counts), 1)
+        arms = zip(self.experiment.arms, self.counts, intended, strict=True)
+        return "; ".join(
+            f"{arm!r} has {n} users, {n / total:.4%} in place of {share:.4%}" for arm, n, share in arms
+        )
+
+
+def split_of(pairs: ir.Table, users: ir.Table, experiment: ExperimentSettings) -> Split:
+    """The split as it stands, and whether it is as intended.
+
+    A pure function of who was in which arm from when on: each window was one look, whether or not it was
+    judged at its time. `pairs` is each user and arm once, `users` the same `by_user`.
+    """
+    arms = experiment.arms
+    (row,) = totals(users).to_pyarrow().to_pylist()
+    rows = changes(pairs, users, arms).to_pyarrow().to_pylist()
+    times = {at: number for number, at in enumerate(sorted({one[AT] for one in rows}))}
+    steps = np.zeros((len(times) + 1, len(arms)))  # before the first window there is nobody
+    for one in rows:
+        if one["arm"] is not None:
+            steps[times[one[AT]] + 1, arms.index(one["arm"])] += one[CHANGE]
+    looks = steps.cumsum(axis=0)
+    earlier = float(log_bayes_factors(looks[:-1], shares(experiment.weights)).max(initial=0.0))
+    test = sequential_split(looks[-1], experiment.weights, float(np.exp(-earlier)))
+    unknown = int(row["unknown"] or 0)
+    return Split(
+        experiment=experiment,
+        counts=tuple(int(n) for n in looks[-1]),
+        users=int(row["users"]),
+        mixed=int(row["mixed"] or 0),
+        unknown=unknown,
+        names=_names(pairs, arms) if unknown else "",
+        anytime=test.p,
+        chi_square=sample_ratio_mismatch(looks[-1], experiment.weights),
+    )
+
+
+def _names(pairs: ir.Table, arms: Sequence[str]) -> str:
+    found = unknown_arms(pairs, arms, _NAMED + 1).to_pyarrow().to_pylist()
+    shown = [f"{_short(one['arm'])} {one[USERS]}" for one in found[:_NAMED]]
+    return ", ".join(shown) + (", ..." if len(found) > _NAMED else "")
+
+
+def _short(name: str) -> str:
+    """A name out of a log, on one line and of bounded length.
+
+    >>> _short("a\\n<b>" + 50 * "x")
+    "'a\\\\n<b>xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'"
+    """
+    return repr(name if len(name) <= _LONGEST_NAME else name[:_LONGEST_NAME] + "...")
+
+
+def not_judged(experiment: ExperimentSettings, source: Source, window: Window, rows: int) -> str | None:
+    """Why nothing can be said of the experiment in this window, if so."""
+    begins = experiment.begins(window.length)
+    if begins is not None and window.start < begins:
+        return f"the experiment begins at {begins:%Y-%m-%d %H:%M:%S}Z"
+    if experiment.column not in source.known("exposures"):
+        return f"the exposures have no column {_short(experiment.column)}"
+    return None if rows else "the window holds no exposures"
+
+
+def columns_of(settings: RecommenderSettings) -> list[str]:
+    """The columns of exposures that the experiments look at, each once."""
+    arms = [one.column for one in settings.experiments]
+    return list(dict.fromkeys([*arms, *(one.buckets.column for one in settings.experiments if one.buckets)]))
+
+
+def check_split(
+    engine: Engine, source: Source, tables: WindowTables | None, settings: RecommenderSettings,
+    kept: Assignments, window: Window,
+) -> list[Result]:  # fmt: skip
+    """Users by arm, sample ratio mismatch, buckets and layers of every experiment.
+
+    `tables` is None where the window has no rows. Raises StoreError where what later windows need of this
+    one cannot be kept.
+    """
+    columns, users = columns_of(settings), None
+    if tables is not None:
+        exposures = with_columns(tables.shared.exposures, columns)
+        users = tables.shared.once("experiment_users", None, lambda: assigned(exposures, columns))
+    kept.keep_missing(engine, source, window.start)
+    kept.keep(engine, window, users, columns)
+    found: list[Result] = []
+    for one in settings.experiments:
+        why = not_judged(one, source, window, int(users is not None))
+        split = None if why else standing(engine, one, kept, window)
+        found += split_results(one, split, settings.metrics, why or NOBODY)
+        if one.buckets is not None:
+            found.append(_bucket_result(one, settings.metrics, users, columns, why))
+    for one, other in combinations(settings.experiments, 2):
+        if one.column != other.column:
+            why = not_judged(one, source, window, int(users is not None))
+            why = why or not_judged(other, source, window, 1)
+            found.append(_layer_result(one, other, settings.metrics, users, columns, why))
+    return found
+
+
+def standing(
+    engine: Engine, experiment: ExperimentSettings, kept: Assignments, window: Window
+) -> Split | None:
+    """The split as of the end of the window, None where no user of the experiment was seen."""
+    try:
+        pairs = kept.pairs(engine, experiment, window, "arms_of_users")
+        if pairs is None:
+            return None
+        users = engine.create("users_of_arms", by_user(pairs, experiment.arms))
+        split = split_of(pairs, users, experiment)
+        return split if split.users else None
+    finally:
+        engine.drop("arms_of_users", "arms_of_users_files", "users_of_arms")
+
+
+def split_results(
+    experiment: ExperimentSettings, split: Split | None, settings: MetricSettings, nothing: str
+) -> Iterator[Result]:
+    """What is told of a split; without one, `no_data` and why."""
+    within = anytime_shares(split.counts, experiment.weights) if split else None
+    total = sum(split.counts) if split else 0
+    for number, arm in enumerate(experiment.arms):
+        count = specs.maker(specs.USERS, experiment, settings, arm=arm)
+        share = specs.maker(specs.SHARE, experiment, settings, arm=arm)
+        if split is None:
+            yield from (count.no_data(nothing), share.no_data(nothing))
+            continue
+        users = split.counts[number]
+        yield count.value(users, users)
+        if within is None:
+            yield share.no_data("no user is in one arm of the split alone")
+        else:
+            yield share.value(users / total, total, within[number])
+    mixed = specs.maker(specs.MIXED_USERS, experiment, settings)
+    unknown = specs.maker(specs.UNKNOWN_ARM_USERS, experiment, settings)
+    anytime = specs.maker(specs.SPLIT_P, experiment, settings, by="anytime")
+    once = specs.maker(specs.SPLIT_P, experiment, settings, by="chi_square")
+    if split is None:
+        yield mixed.no_data(nothing)
+        yield _bounded(unknown.no_data(nothing), 0.0, "max")
+        yield _bounded(anytime.no_data(nothing), experiment.alpha, "min")
+        yield once.no_data(nothing)
+        return
+    yield mixed.value(split.mixed, split.users)
+    stray = unknown.value(split.unknown, split.users, detail=split.names and f"the largest: {split.names}")
+    yield _bounded(stray, 0.0, "max", broken=split.unknown > 0)
+    judged = anytime.value(split.anytime, total, detail=split.described)
+    yield _bounded(judged, experiment.alpha, "min", broken=split.anytime < experiment.alpha)
+    yield _p(once, split.chi_square, total, "no user is in one arm of the split alone")
+
+
+def _bounded(result: Result, threshold: float, bound: str, *, broken: bool = False) -> Result:
+    return replace(
+        result, threshold=threshold, bound=bound, status=Status.VIOLATED if broken else result.status
+    )
+
+
+def _p(maker: Maker, test: ChiSquare | None, n: int, nothing: str, further: str = "") -> Result:
+    if test is None:
+        return maker.no_data(nothing) if n == 0 else maker.undefined(nothing, n)
+    detail = (
+        f"chi-square {test.statistic:.6g} on {test.df} df, {test.method.value.replace('_', '-')}{further}"
+    )
+    return maker.value(test.p, n, detail=detail)
+
+
+def _bucket_result(
+    experiment: ExperimentSettings, settings: MetricSettings,
+    users: ir.Table | None, columns: Sequence[str], why: str | None,
+) -> Result:  # fmt: skip
+    maker = specs.maker(specs.BUCKET_P, experiment, settings)
+    buckets = experiment.buckets
+    if users is None or why or buckets is None:
+        return maker.no_data(why or NOBODY)
+    found = per_bucket(users, columns.index(buckets.column), buckets.count + 1).to_pyarrow()
+    counts = found.column(USERS).to_pylist()
+    if len(counts) > buckets.count:
+        return maker.undefined(f"more than {buckets.count} buckets are in the log", sum(counts))
+    counts += [0] * (buckets.count - len(counts))
+    nothing = f"no user of the window has a {_short(buckets.column)}"
+    return _p(maker, bucket_uniformity(counts), sum(counts), nothing)
+
+
+def _layer_result(
+    one: ExperimentSettings, other: ExperimentSettings, settings: MetricSettings,
+    users: ir.Table | None, columns: Sequence[str], why: str | None,
+) -> Result:  # fmt: skip
+    maker = specs.maker(specs.LAYER_P, one, settings, against=other.name)
+    if users is None or why:
+        return maker.no_data(why or NOBODY)
+    here, there = columns.index(one.column), columns.index(other.column)
+    table = np.zeros((len(one.arms), len(other.arms)))
+    for row in in_both(users, here, there, one.arms, other.arms).to_pyarrow().to_pylist():
+        table[one.arms.index(row[of_column(here)]), other.arms.index(row[of_column(there)])] = row[USERS]
+    n = int(table.sum())
+    if n == 0:
+        return maker.no_data("no user of the window is in one arm of each")
+    found = layer_orthogonality(table)
+    nothing = "all users are in one arm of one of the two experiments"
+    return _p(maker, found and found.test, n, nothing, f", Cramer's V {found.cramers_v:.3g}" if found else "")

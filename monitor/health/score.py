@@ -1,0 +1,135 @@
+"""The health score: one number of a window, made of the results of the other checks."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from monitor.core.columns import EXPOSURES, FEEDBACK
+from monitor.core.results import Result, Status
+from monitor.health.specs import HEALTH_PART, HEALTH_SCORE
+from monitor.history.record import CheckRun
+from monitor.logs.windows import Part
+from monitor.metrics.catalogue import FEEDBACK_FAMILIES
+from monitor.metrics.family import Maker
+from monitor.settings.health import HealthPart, HealthSettings
+from monitor.statistics.intervals import Interval
+from monitor.window.verdicts import worst
+
+NAME = "health"
+_NOT_MEASURED = "it was not measured in this window"
+_LATER = frozenset(spec.name for family in FEEDBACK_FAMILIES for spec, _ in family.outputs)
+
+
+def needed(settings: HealthSettings) -> frozenset[Part]:
+    """The parts of a window's judgement that the score has to wait for."""
+    late = any(part.metric in _LATER for part in settings.parts)
+    return frozenset({EXPOSURES, FEEDBACK} if late else {EXPOSURES})
+
+
+def health_run(results: Iterable[Result], settings: HealthSettings) -> CheckRun:
+    """The score of a window as a check of its own, from the results of all others."""
+    started = time.perf_counter()
+    found = health(results, settings)
+    return CheckRun(
+        check=NAME, results=found, status=worst(found), seconds=time.perf_counter() - started, outcome="ok"
+    )
+
+
+def health(results: Iterable[Result], settings: HealthSettings) -> list[Result]:
+    """The score, then what each part is worth, from the results of one window.
+
+    A part whose metric has no value (no data, late, failed, not measured) has none either and says so. The
+    score is of the others, and is there only while they have `min_weight` of the weight: a recommender never
+    gets better by what is missing.
+
+    >>> part = HealthPart(metric="gini", zero=0.9, one=0.5)
+    >>> gini = Result(metric="gini", status=Status.OK, value=0.6, definition="1")
+    >>> [(one.metric, one.value) for one in health([gini], HealthSettings(parts=(part,)))]
+    [('health_score', 0.75), ('health_part', 0.75)]
+    """
+    measured = {_series(one.metric, one.labels): one for one in results}
+    whole = sum(part.weight for part in settings.parts)
+    shares = [
+        _Share(part, part.weight / whole, measured.get(_series(part.metric, part.labels)))
+        for part in settings.parts
+    ]
+    return [_score(shares, settings), *(share.result() for share in shares)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """A part with its share of the whole weight, and the result that it rests on, if there is one."""
+
+    part: HealthPart
+    weight: float
+    measured: Result | None
+
+    def worth(self, value: float) -> float:
+        part = self.part
+        # Halved, so that no difference of two numbers is beyond what a number can hold.
+        reached = (value / 2 - part.zero / 2) / (part.one / 2 - part.zero / 2)
+        return min(1.0, max(0.0, reached))
+
+    @property
+    def value(self) -> float | None:
+        found = self.measured
+        if found is None or found.value is None or found.status not in (Status.OK, Status.VIOLATED):
+            return None
+        return self.worth(found.value)
+
+    def result(self) -> Result:
+        part, found, value = self.part, self.measured, self.value
+        maker = Maker(
+            HEALTH_PART,
+            f"{HEALTH_PART.version};zero={part.zero:g};one={part.one:g}",
+            {"part": part.title},
+        )
+        if found is None:
+            return maker.no_data(_NOT_MEASURED)
+        if value is None or found.value is None:
+            missing = maker.no_data(found.detail or f"{found.metric} is {found.status}")
+            return replace(missing, status=found.status) if found.status in _KEPT else missing
+        interval = None
+        if found.lower is not None and found.upper is not None:
+            interval = Interval(*sorted((self.worth(found.lower), self.worth(found.upper))))
+        return maker.value(
+            value,
+            found.samples or 0,
+            interval,
+            detail=f"{found.metric} is {found.value:.6g}; worth 0 at {part.zero:g}, 1 at {part.one:g}; "
+            f"{self.weight:.0%} of the score",
+        )
+
+
+_KEPT = (Status.LATE, Status.ERROR)  # what else has no value is `no_data`: undefined is no verdict
+
+
+def _score(shares: Sequence[_Share], settings: HealthSettings) -> Result:
+    maker = Maker(HEALTH_SCORE, f"{HEALTH_SCORE.version};of={_digest(settings)}")
+    there = [(share.weight, share.value) for share in shares if share.value is not None]
+    weight = sum(share for share, _ in there)
+    missing = [f"{share.part.title} ({_why(share.measured)})" for share in shares if share.value is None]
+    left_out = f"without {', '.join(missing)}" if missing else ""
+    if not there or weight < settings.min_weight - 1e-12:
+        return maker.no_data(
+            f"{weight:.0%} of the weight has a value, and {settings.min_weight:.0%} is needed; {left_out}",
+            samples=len(there),
+        )
+    return maker.value(sum(w * value for w, value in there) / weight, len(there), detail=left_out)
+
+
+def _why(measured: Result | None) -> str:
+    return "not measured" if measured is None else measured.status.value.replace("_", " ")
+
+
+def _digest(settings: HealthSettings) -> str:
+    """Changes with whatever changes the score, so that two scores never make one series."""
+    content = settings.model_dump_json(exclude={"parts": {"__all__": {"name"}}})
+    return hashlib.sha256(content.encode()).hexdigest()[:12]
+
+
+def _series(metric: str, labels: Mapping[str, str]) -> tuple[str, tuple[tuple[str, str], ...]]:
+    return metric, tuple(sorted(labels.items()))

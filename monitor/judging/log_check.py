@@ -1,0 +1,114 @@
+"""The check of the logs themselves: did rows arrive, and what could not be read."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Sequence
+
+from monitor.core.columns import EXPOSURES
+from monitor.core.results import Result, Status, Window
+from monitor.logs.log import Log
+from monitor.logs.source import Source
+from monitor.settings.recommender import SliceSettings
+
+NAME = "logs"
+DEFINITION = "1"
+
+
+def check_logs(source: Source, window: Window, slices: SliceSettings) -> list[Result]:
+    """Rows, skipped files and bad values of each log in a window.
+
+    - `log_rows`: rows of the window; `no_data` where there is none (exposures only: feedback may be
+      rare, and a catalog has no windows), `late` where rows that were read once cannot be read any more.
+    - `log_skipped_files`: files that could not be read and were written since the window began (of a
+      catalog: at any time);
+      `error` where there is one, since what they hold is not judged. The same rows delivered twice
+      are counted and are no error.
+    - `log_bad_values`: values of the window that could not be read as their type, and rows without
+      a usable time or request.
+    - `log_lacks_slices`: columns that the metrics are to be sliced by and that no file of the log has;
+      `error` where there is one, since nothing is measured by them.
+    """
+    found = [result for log in source.logs.values() for result in _of(log, window)]
+    for log in source.logs.values():
+        wanted = slices.columns(log.name)
+        if wanted and log.read_entries:
+            found.append(_lacking(log.name, wanted, source.schema(log.name)))
+    return found
+
+
+def _of(log: Log, window: Window) -> Iterator[Result]:
+    labels = {"log": log.name}
+    if log.error is not None:
+        for metric in ("log_rows", "log_skipped_files"):
+            yield Result(
+                metric=metric, labels=labels, status=Status.ERROR, definition=DEFINITION, detail=log.error
+            )
+        return
+    if log.has_windows:
+        rows = log.rows(window)
+        lost = log.lost(window)
+        empty = rows == 0 and log.is_required
+        yield Result(
+            metric="log_rows",
+            labels=labels,
+            status=Status.LATE if lost else Status.NO_DATA if empty else Status.OK,
+            definition=DEFINITION,
+            value=float(rows),
+            samples=rows,
+            detail=lost or (_why_empty(log) if empty else ""),
+        )
+        yield Result(
+            metric="log_bad_values",
+            labels=labels,
+            status=Status.OK,
+            definition=DEFINITION,
+            value=float(log.bad_values(window)),
+            samples=rows,
+        )
+    # A catalog has no windows: what cannot be read of it is missing from every one.
+    skipped = [one for one in log.skipped if one.file.modified >= window.start or not log.has_windows]
+    faults = [one for one in skipped if not one.is_duplicate]
+    yield Result(
+        metric="log_skipped_files",
+        labels=labels,
+        status=Status.ERROR if faults else Status.OK,
+        definition=DEFINITION,
+        value=float(len(skipped)),
+        samples=len(log.entries),
+        detail="; ".join(f"{one.file.path}: {one.reason}" for one in faults[:3]),
+    )
+
+
+def _lacking(log: str, wanted: Sequence[str], present: Container[str]) -> Result:
+    lacking = [column for column in wanted if column not in present]
+    return Result(
+        metric="log_lacks_slices",
+        labels={"log": log},
+        status=Status.ERROR if lacking else Status.OK,
+        definition=DEFINITION,
+        value=float(len(lacking)),
+        samples=len(wanted),
+        detail=f"slices.by asks for what the log does not have: {', '.join(lacking)}" if lacking else "",
+    )
+
+
+def _why_empty(log: Log) -> str:
+    text = "the log holds no row of this window"
+    ahead = [one for one in log.read_entries if one.future]
+    if ahead and not log.windows():
+        count = sum(one.future for one in ahead)
+        text += f"; {count:,} rows claim a time after their file was written, as in {ahead[0].file.path}"
+    return text
+
+
+def failed(why: str) -> list[Result]:
+    """The one result of a check that could not be done."""
+    return [
+        Result(
+            metric="log_rows",
+            labels={"log": EXPOSURES},
+            status=Status.ERROR,
+            definition=DEFINITION,
+            detail=why,
+        )
+    ]

@@ -1,0 +1,65 @@
+"""What is said of a window that was judged, and whose rows cannot all be read any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from monitor.core.results import Result, Status
+from monitor.history.record import CheckRun
+from monitor.window.verdicts import worst
+
+_UNJUDGED = (Status.LATE, Status.ERROR)
+
+
+def as_late(runs: Iterable[CheckRun], why: str) -> list[CheckRun]:
+    """The same results, late for this reason. Violations stay: they were seen."""
+    return [_with(run, [_late(result, why) for result in run.results]) for run in runs]
+
+
+def _late(result: Result, why: str) -> Result:
+    if result.status is Status.VIOLATED:
+        return _still(result, why)
+    if result.status in (Status.ERROR, Status.UNDEFINED):
+        return result
+    return replace(result, status=Status.LATE, detail=why)
+
+
+def _still(result: Result, why: str) -> Result:
+    return replace(result, detail=f"{result.detail}; seen before: {why}".lstrip("; "))
+
+
+def with_violations(runs: Sequence[CheckRun], before: Iterable[CheckRun], *, lost: bool) -> list[CheckRun]:
+    """The new runs of a window, with the violations of the old ones that they cannot take back.
+
+    A violation ends only where the window was judged anew and all its rows were there: a check that fails,
+    comes late or misses rows that were `lost` shows nothing.
+    """
+    known = {run.check: run for run in before}
+    return [_keeping(run, known[run.check], lost=lost) if run.check in known else run for run in runs]
+
+
+def _keeping(run: CheckRun, before: CheckRun, *, lost: bool) -> CheckRun:
+    fresh = {_series(result): result for result in run.results}
+    failed = run.outcome not in (None, "ok")
+    kept: dict[object, Result] = {}
+    for result in before.results:
+        now = fresh.get(_series(result))
+        if result.status is not Status.VIOLATED:
+            continue
+        if now is None:
+            if failed or lost:
+                kept[_series(result)] = _still(result, "the check could not be run again")
+        elif now.definition == result.definition and (
+            now.status in _UNJUDGED or (lost and now.status is not Status.VIOLATED)
+        ):
+            kept[_series(result)] = _still(result, now.detail)
+    return _with(run, list((fresh | kept).values())) if kept else run
+
+
+def _with(run: CheckRun, results: list[Result]) -> CheckRun:
+    return replace(run, results=results, status=worst(results) if results else run.status)
+
+
+def _series(result: Result) -> tuple[str, tuple[tuple[str, str], ...]]:
+    return result.metric, tuple(sorted(result.labels.items()))

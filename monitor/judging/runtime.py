@@ -1,0 +1,86 @@
+"""The engines that one worker thread owns: the rules' GX context and the metrics' Ibis, on one database."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from monitor.engines.duckdb import Engine
+from monitor.rules.engines.duckdb import RuleEngine, Rules
+from monitor.settings.engine import EngineSettings
+
+_numbers = itertools.count(1)
+
+
+class Runtime:
+    """Both engines see the same tables. After an interrupt, `renew` gives clean ones.
+
+    `index` is the embedded engine that learns what the files hold; here it is that of the tables too.
+
+    Args:
+        spill: a folder for what does not fit into `memory`.
+        memory: the engine's own limit, such as `1GiB`.
+        threads: default: one per core.
+    """
+
+    rules: Rules
+    engine: Engine
+    index: Engine
+
+    def __init__(self, spill: Path, *, memory: str = "1GiB", threads: int | None = None) -> None:
+        self._settings = {
+            "memory_limit": memory,
+            "threads": threads or os.cpu_count() or 1,
+            "temp_directory": str(spill),
+            "enable_progress_bar": False,  # it would write over the monitor's own output
+            # A window's files are read once; remembering their content would only grow.
+            "enable_external_file_cache": False,
+        }
+        spill.mkdir(parents=True, exist_ok=True)
+        self.judged = 0  # windows, since the engines were made
+        self._open()
+
+    def _open(self) -> None:
+        pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool keeps what it once had
+        rules = RuleEngine(f"monitor_{os.getpid()}_{next(_numbers)}")
+        self._limit(rules.connection)
+        self.rules = rules
+        self.engine = self.index = Engine(rules.cursor())
+        self.judged = 0
+
+    def _limit(self, connection: duckdb.DuckDBPyConnection) -> None:
+        for name, value in self._settings.items():
+            connection.execute(f"SET {name} = ?", [value])
+
+    def give_back(self) -> None:
+        """Return to the operating system what the embedded engine has freed and keeps for its next query.
+
+        After windows that is some 25 MiB, and stays so while nothing runs. Setting the limit, to what it is,
+        makes DuckDB flush its allocator, in 3 ms; it has no statement for that alone.
+        """
+        self.index.cursor.execute("SET memory_limit = ?", [self._settings["memory_limit"]])
+
+    def interrupt(self) -> None:
+        """Stop what runs; from any thread. The work in hand ends with an exception."""
+        self.rules.interrupt()
+
+    def renew(self) -> None:
+        """Throw both engines away, with every table, and make new ones."""
+        self.rules.close()
+        self._open()
+
+    def close(self) -> None:
+        self.rules.close()
+
+
+def open_runtime(settings: EngineSettings, spill: Path) -> Runtime:
+    """The engines that the config asks for."""
+    if settings.kind == "spark":
+        from monitor.judging.spark_runtime import SparkRuntime  # needs the extra `spark`
+
+        return SparkRuntime(settings, spill)
+    return Runtime(spill, memory=settings.memory, threads=settings.threads)

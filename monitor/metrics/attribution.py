@@ -1,0 +1,242 @@
+"""The join of feedback and exposures: which list each action belongs to, and what it says about it.
+
+An action belongs to one list at most. The list that its request id names; else, of the lists shown to its
+user at most `attribution` before it, the latest that held the item; else, since the item was never shown,
+the user's latest list: one that could have shown it and did not. What finds no list at all is counted.
+
+The large table, the exposures, is only ever probed by the few rows of feedback.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import ibis
+import ibis.expr.types as ir
+
+from monitor.core.columns import EVENT, ITEM_ID, REQUEST_ID, TS, USER_ID, VALUE
+from monitor.metrics.shared import Shared, listed
+from monitor.settings.metrics import MetricSettings
+
+ACTION: Final = "action"  # the number of an action
+FOUND: Final = "found"  # how its list was found
+BY_REQUEST: Final = "request"
+BY_USER: Final = "user"
+NOT_SHOWN: Final = "not_shown"
+UNATTRIBUTED: Final = "unattributed"
+
+COUNT: Final = "n"
+VALUES: Final = "values"
+COMPLETABLE: Final = "completable"
+COMPLETED: Final = "completed"
+GRADE: Final = "grade"
+RELEVANCE: Final = "relevance"
+_LISTED_AT: Final = "listed_at"
+_HELD: Final = "held"
+
+
+def of_event(column: str, number: int) -> str:
+    """The name that a column of sums has for the event of this number in the settings.
+
+    >>> of_event(COUNT, 0)
+    'n_0'
+    """
+    return f"{column}_{number}"
+
+
+def attributed(shared: Shared, settings: MetricSettings) -> ir.Table:
+    """The window's actions, each with the list that it belongs to, if any.
+
+    Columns: `action`, `found` (request, user, not_shown, unattributed), user_id, item_id, ts, event,
+    request_id of the list (null where `unattributed`), `n` how often the same action was logged, `value` the
+    sum of its values, `values` how many there are, `completable`, `completed`, `grade`.
+
+    Of the actions without a list those of the window's own time are here; so are, of the others, those whose
+    list is one of the window's: every action is in one window.
+    """
+    return shared.once("attributed", None, lambda: _attributed(shared, settings))
+
+
+def relevant(shared: Shared, settings: MetricSettings) -> ir.Table:
+    """One row a list of the window and item acted on: `relevance`, the highest grade, and the sums by event.
+
+    `shown` is 1 where the list held the item. For the event of number i in the settings there are `n_i`,
+    `value_i`, `values_i`, `completable_i` and `completed_i`.
+    """
+    return shared.once("relevant", None, lambda: _relevant(shared, settings))
+
+
+def acted(shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
+    """One row a list (and group) and item that it held and that was acted on.
+
+    The columns of `relevant`, the list's user_id, and of the exposure `score` where the log has one.
+    """
+    return shared.once("acted", key, lambda: _acted(shared, settings, key))
+
+
+def other_events(shared: Shared, settings: MetricSettings) -> ir.Table:
+    """One row: `other_events`, actions of the window whose event the settings do not name."""
+    feedback = shared.feedback
+    assert feedback is not None
+    known = feedback[EVENT].isin(list(settings.events)).fill_null(False)
+    return feedback.aggregate(other_events=(~known).sum())
+
+
+def lengths_known(shared: Shared, settings: MetricSettings) -> list[str]:
+    """The columns of items' lengths that the settings name and the catalog has."""
+    named = {one.length for one in settings.events.values() if one.length}
+    return sorted(named & set(() if shared.catalog is None else shared.catalog.columns))
+
+
+def _attributed(shared: Shared, settings: MetricSettings) -> ir.Table:
+    actions = shared.once("actions", None, lambda: _actions(shared, settings))
+    around = shared.around.filter(shared.around[REQUEST_ID].notnull()).select(
+        REQUEST_ID, USER_ID, ITEM_ID, TS
+    )
+    named = shared.once("named_lists", None, lambda: _named_lists(actions, around))
+    found = shared.once("found_lists", None, lambda: _found(actions, around, named, settings))
+    mine = found.filter(shared.in_window(found[_LISTED_AT])).drop(_LISTED_AT)
+    lost = actions.anti_join(found, ACTION)
+    lost = lost.filter(shared.in_window(lost[TS]))
+    columns = [ACTION, FOUND, REQUEST_ID]
+    lost = lost.select(
+        lost[ACTION],
+        ibis.literal(UNATTRIBUTED).name(FOUND),
+        ibis.null(mine[REQUEST_ID].type()).name(REQUEST_ID),
+    )
+    every = mine.select(*columns).union(lost.select(*columns))
+    return every.join(actions.drop(REQUEST_ID), ACTION)
+
+
+def _actions(shared: Shared, settings: MetricSettings) -> ir.Table:
+    """The actions of the settings' events, each once, numbered."""
+    rows = shared.responses
+    rows = rows.filter(rows[EVENT].isin(list(settings.events)), rows[ITEM_ID].notnull())
+    request = rows[REQUEST_ID] if REQUEST_ID in rows.columns else ibis.null(shared.around[REQUEST_ID].type())
+    value = (rows[VALUE] if VALUE in rows.columns else ibis.null("float64")).cast("float64")
+    value = ibis.ifelse(value.isnan() | value.isinf(), ibis.null("float64"), value)
+    rows = rows.mutate(**{REQUEST_ID: request, VALUE: value})
+    completable, completed = ibis.literal(0), ibis.literal(0)
+    lengths = lengths_known(shared, settings)
+    if lengths and shared.catalog is not None:
+        items = shared.catalog
+        own = {f"length_{i}": items[name].cast("float64") for i, name in enumerate(lengths)}
+        items = items.select(catalog_item=items[ITEM_ID], **own)
+        rows = rows.left_join(items, rows[ITEM_ID] == items.catalog_item)
+        for event, one in settings.events.items():
+            if one.length in lengths:
+                length = rows[f"length_{lengths.index(one.length)}"]
+                known = (rows[EVENT] == event) & (length > 0) & rows[VALUE].notnull()
+                completable = ibis.ifelse(known.fill_null(False), 1, completable)
+                done = known & (rows[VALUE] >= one.complete * length)
+                completed = ibis.ifelse(done.fill_null(False), 1, completed)
+    rows = rows.mutate(**{COMPLETABLE: completable, COMPLETED: completed})
+    once = rows.aggregate(
+        by=[TS, USER_ID, ITEM_ID, EVENT, REQUEST_ID],
+        **{
+            COUNT: rows.count(),
+            VALUES: rows[VALUE].count(),
+            VALUE: rows[VALUE].sum(),
+            COMPLETABLE: rows[COMPLETABLE].sum(),
+            COMPLETED: rows[COMPLETED].sum(),
+        },
+    )
+    grades = [(once[EVENT] == event, ibis.literal(one.grade)) for event, one in settings.events.items()]
+    number = ibis.row_number().over(order_by=[once[c] for c in (TS, USER_ID, ITEM_ID, EVENT, REQUEST_ID)])
+    return once.mutate(**{GRADE: ibis.cases(*grades).cast("float64"), ACTION: number})
+
+
+def _named_lists(actions: ir.Table, around: ir.Table) -> ir.Table:
+    """`listed_at` of the lists that an action names, in one pass: one row for each item acted on that a list
+    held (`held`), and one, with null, for all others that it held."""
+    named = actions.filter(actions[REQUEST_ID].notnull())
+    pairs = named.select(acted_request=named[REQUEST_ID], **{_HELD: named[ITEM_ID]}).distinct()
+    rows = around.semi_join(named, REQUEST_ID)
+    rows = rows.left_join(pairs, [rows[REQUEST_ID] == pairs.acted_request, rows[ITEM_ID] == pairs[_HELD]])
+    return rows.aggregate(by=[REQUEST_ID, _HELD], **{_LISTED_AT: rows[TS].min()})
+
+
+def _found(actions: ir.Table, around: ir.Table, lists: ir.Table, settings: MetricSettings) -> ir.Table:
+    """`action`, `found`, `request_id` and `listed_at` of the actions that belong to a list."""
+    seconds = int(settings.attribution.total_seconds())
+    named = actions.filter(actions[REQUEST_ID].notnull()).select(ACTION, REQUEST_ID, ITEM_ID, TS)
+    held = lists.filter(lists[_HELD].notnull())
+    held = held.select(REQUEST_ID, **{ITEM_ID: held[_HELD]}, shown_at=held[_LISTED_AT])
+    lists = lists.aggregate(by=REQUEST_ID, **{_LISTED_AT: lists[_LISTED_AT].min()})
+    known = named.join(lists, REQUEST_ID).left_join(held, [REQUEST_ID, ITEM_ID], rname="{name}_held")
+    at = known.shown_at.fill_null(known[_LISTED_AT])
+    by_request = known.filter(_within(at, known[TS], seconds, before=True)).select(
+        ACTION,
+        REQUEST_ID,
+        **{
+            FOUND: ibis.ifelse(known.shown_at.notnull(), BY_REQUEST, NOT_SHOWN),
+            _LISTED_AT: at,
+        },
+    )
+    rest = actions.anti_join(lists, REQUEST_ID)
+    rest = rest.filter(rest[USER_ID].notnull()).select(ACTION, USER_ID, ITEM_ID, acted_at=rest[TS])
+    pair = [USER_ID, ITEM_ID]
+    by_user = _latest(around.semi_join(rest, pair), rest, pair, seconds).mutate(
+        **{FOUND: ibis.literal(BY_USER)}
+    )
+    others = rest.anti_join(by_user, ACTION)
+    of_user = around.semi_join(others, USER_ID)
+    of_user = of_user.aggregate(by=[USER_ID, REQUEST_ID], **{TS: of_user[TS].min()})
+    missed = _latest(of_user, others, [USER_ID], seconds).mutate(**{FOUND: ibis.literal(NOT_SHOWN)})
+    columns = [ACTION, FOUND, REQUEST_ID, _LISTED_AT]
+    return by_request.select(*columns).union(by_user.select(*columns), missed.select(*columns))
+
+
+def _latest(lists: ir.Table, actions: ir.Table, same: list[str], seconds: int) -> ir.Table:
+    """The latest list before each action and `same` as it; of two of one time that with the larger id.
+
+    Both are put in order of time and walked through once: a user who sees an item a thousand times and acts
+    on it a thousand times would make a million pairs.
+    """
+    shown = lists.select(*same, at=lists[TS], acts=ibis.literal(0), number=ibis.null("int64"))
+    acted = actions.select(
+        *same, at=actions.acted_at, acts=ibis.literal(1), number=actions[ACTION].cast("int64")
+    )
+    both = shown.union(acted)
+    so_far = ibis.cumulative_window(group_by=same, order_by=[both.at, both.acts])
+    last = ibis.ifelse(both.acts == 0, both.at, ibis.null(both.at.type())).max().over(so_far)
+    found = both.select(*same, "at", **{ACTION: both.number, _LISTED_AT: last})
+    found = found.filter(
+        found[ACTION].notnull(), _within(found[_LISTED_AT], found.at, seconds).fill_null(False)
+    )
+    newest = lists.aggregate(by=[*same, TS], **{REQUEST_ID: lists[REQUEST_ID].max()})
+    newest = newest.rename({_LISTED_AT: TS})
+    return found.join(newest, [*same, _LISTED_AT]).select(ACTION, REQUEST_ID, _LISTED_AT)
+
+
+def _within(at: Any, acted_at: Any, seconds: int, *, before: bool = False) -> Any:
+    """Whether an action lies in the attribution window of what was shown `at` a time.
+
+    A request id is stronger than two clocks that differ: with `before` the action may also come first.
+    """
+    soon = acted_at <= at + ibis.interval(seconds=seconds)
+    return soon if before else soon & (acted_at >= at)
+
+
+def _relevant(shared: Shared, settings: MetricSettings) -> ir.Table:
+    actions = attributed(shared, settings)
+    actions = actions.filter(actions[REQUEST_ID].notnull())
+    sums: dict[str, Any] = {
+        RELEVANCE: actions[GRADE].max(),
+        "shown": (actions[FOUND] != NOT_SHOWN).cast("int64").max(),
+    }
+    for number, event in enumerate(settings.events):
+        mine = actions[EVENT] == event
+        for column in (COUNT, VALUE, VALUES, COMPLETABLE, COMPLETED):
+            sums[of_event(column, number)] = ibis.ifelse(mine, actions[column], 0).sum()
+    return actions.aggregate(by=[REQUEST_ID, ITEM_ID], **sums)
+
+
+def _acted(shared: Shared, settings: MetricSettings, key: str | None) -> ir.Table:
+    found = relevant(shared, settings)
+    found = found.filter(found.shown == 1).drop("shown")
+    rows = shared.rows(key)
+    rows = rows.semi_join(found, [REQUEST_ID, ITEM_ID])
+    score = {"score": rows.score.max()} if "score" in rows.columns else {}
+    once = rows.aggregate(by=[REQUEST_ID, ITEM_ID, *listed(key)], **{USER_ID: rows[USER_ID].min()}, **score)
+    return once.join(found, [REQUEST_ID, ITEM_ID])

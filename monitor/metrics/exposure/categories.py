@@ -1,0 +1,180 @@
+"""The categories of items as small numbers, and how lists and users spread over them.
+
+An item with k categories gives each of them 1 / k of its exposures; as a vector it has 1 / sqrt(k)
+at each, so that the cosine of two items is 1 for the same set of categories and 0 for disjoint
+ones. An item that the catalog does not hold, or holds without a category, has the code UNKNOWN,
+which is a category of its own.
+"""
+
+from __future__ import annotations
+
+import ibis
+import ibis.expr.types as ir
+
+from monitor.core.columns import ITEM_ID, REQUEST_ID, USER_ID
+from monitor.metrics.shared import EXPOSURES, Shared, listed
+
+UNKNOWN = -1
+CODE = "code"
+_SHORT = 32  # from about this length on, counting by group is as fast
+
+
+def item_categories(shared: Shared, column: str) -> ir.Table:
+    """One row for each category of each item: item_id, code, share = 1 / k, unit = 1 / sqrt(k)."""
+    return shared.once("item_categories", column, lambda: _item_categories(shared, column))
+
+
+def _item_categories(shared: Shared, column: str) -> ir.Table:
+    assert shared.catalog is not None
+    rows = shared.catalog.select(ITEM_ID, category=shared.catalog[column])
+    if rows.category.type().is_array():
+        rows = rows.unnest("category")
+    rows = rows.select(ITEM_ID, category=rows.category.cast("string"))
+    # A CSV writes a missing category as an empty text.
+    pairs = rows.filter([rows[ITEM_ID].notnull(), rows.category.notnull(), rows.category != ""]).distinct()
+    names = pairs.select("category").distinct()
+    codes = names.mutate(**{CODE: ibis.row_number().over(order_by=names.category).cast("int32")})
+    sizes = pairs.aggregate(by=ITEM_ID, k=pairs.count().cast("float64"))
+    joined = pairs.join(codes, "category").join(sizes, ITEM_ID)
+    return joined.select(ITEM_ID, CODE, share=1.0 / joined.k, unit=1.0 / joined.k.sqrt())
+
+
+def category_totals(shared: Shared, column: str) -> ir.Table:
+    """One row: `categories` of the catalog, and `uncategorised`, its items without any."""
+    categories = item_categories(shared, column)
+    items = shared.catalog_items
+    return categories.aggregate(categories=categories[CODE].nunique()).cross_join(
+        items.anti_join(categories, ITEM_ID).aggregate(uncategorised=ibis._.count())
+    )
+
+
+def with_categories(shared: Shared, rows: ir.Table, column: str) -> ir.Table:
+    """The rows, once for each category of their item, with its code, share and unit."""
+    items = item_categories(shared, column).rename(known_item=ITEM_ID)
+    joined = rows.left_join(items, rows[ITEM_ID] == items.known_item)
+    return joined.select(
+        *rows.columns,
+        code=joined.code.fill_null(UNKNOWN),
+        share=joined.share.fill_null(1.0),
+        unit=joined.unit.fill_null(1.0),
+    )
+
+
+def _spread_of_lists(shared: Shared, column: str, key: str | None) -> ir.Table:
+    """One row a request, as `_spread_of_cells` gives it, where items can have several categories."""
+    coded = _coded(shared, column, key)
+    by = [REQUEST_ID, *listed(key)]
+    cells = coded.aggregate(
+        by=[*by, CODE], exposures=coded.share.sum(), unit=coded.unit.sum(), items=coded.count()
+    )
+    return _spread_of_cells(cells, by)
+
+
+def _spread_of_cells(cells: ir.Table, by: list[str]) -> ir.Table:
+    """One row an owner: `length` (its exposures), `entropy_sum` = sum c ln c, `squares` = sum v^2, `most`.
+
+    c is an owner's exposures of a category, v the sum of its items' unit entries there. `most` is the
+    number of items of the known category that has most of them, null where no category is known; it is
+    given only where the cells say their `items`.
+    """
+    most = {"most": cells["items"].max(where=cells[CODE] != UNKNOWN)} if "items" in cells.columns else {}
+    return cells.aggregate(
+        by=by,
+        length=cells.exposures.sum().round().cast("int64"),
+        entropy_sum=(cells.exposures * cells.exposures.ln()).sum(),
+        squares=(cells.unit * cells.unit).sum(),
+        **most,
+    )
+
+
+def _several(shared: Shared, column: str) -> bool:
+    """Whether an item can have several categories."""
+    assert shared.catalog is not None
+    return bool(shared.catalog[column].type().is_array())
+
+
+def _coded(shared: Shared, column: str, key: str | None) -> ir.Table:
+    rows = shared.shown(key)
+    rows = rows.filter(rows[REQUEST_ID].notnull()).select(REQUEST_ID, ITEM_ID, *listed(key))
+    return with_categories(shared, rows, column)
+
+
+def _spread_of_short_lists(shared: Shared, column: str, key: str | None) -> ir.Table:
+    """What `_spread_of_lists` gives, in half the time, for items with one category each.
+
+    With c_i the count of item i's category in its list, the sum over items of ln c_i is the sum
+    over categories of c ln c, and that of c_i is that of c^2. This compares every item with every
+    other, so lists that are not short take that way.
+    """
+    by = [REQUEST_ID, *listed(key)]
+    coded = _coded(shared, column, key)
+    lists = shared.once(
+        f"list_codes_{column}", key, lambda: coded.aggregate(by=by, codes=coded[CODE].collect())
+    )
+    short = lists.filter(lists.codes.length() <= _SHORT)
+    counted = short.mutate(
+        counts=short.codes.map(
+            lambda one: short.codes.filter(lambda other: other == one).length().cast("float64")
+        )
+    )
+    known = counted.codes.filter(lambda one: one != UNKNOWN)
+    most_known = known.map(lambda one: known.filter(lambda other: other == one).length()).maxs()
+    of_short = counted.select(
+        *by,
+        length=counted.codes.length().cast("int64"),
+        entropy_sum=counted.counts.map(lambda c: c.ln()).sums(),
+        squares=counted.counts.sums(),
+        # Nearly every list is known in whole, and its counts are there already.
+        most=ibis.ifelse(counted.codes.contains(UNKNOWN), most_known, counted.counts.maxs().cast("int64")),
+    )
+    long = lists.filter(lists.codes.length() > _SHORT).unnest("codes").rename({CODE: "codes"})
+    cells = long.aggregate(by=[*by, CODE], exposures=long.count().cast("float64"), items=long.count())
+    return of_short.union(_spread_of_cells(cells.mutate(unit=cells.exposures), by))
+
+
+def list_spread(shared: Shared, column: str, key: str | None) -> ir.Table:
+    """How each list spreads over the categories; see `_spread_of_cells`."""
+
+    def build() -> ir.Table:
+        if _several(shared, column):
+            return _spread_of_lists(shared, column, key)
+        return _spread_of_short_lists(shared, column, key)
+
+    return shared.once(f"list_spread_{column}", key, build)
+
+
+def user_categories(shared: Shared, column: str, key: str | None) -> ir.Table:
+    """One row for each user and each category of what they were shown: user_id, code, `exposures`, `unit`."""
+    return shared.once(f"user_categories_{column}", key, lambda: _user_categories(shared, column, key))
+
+
+def _user_categories(shared: Shared, column: str, key: str | None) -> ir.Table:
+    # From the distinct pairs, for what a user was shown again need not be looked up again.
+    coded = with_categories(shared, shared.user_items(key), column)
+    times = coded[EXPOSURES]
+    sums = {EXPOSURES: times.sum()}  # every share is 1, and whole numbers are cheaper to add up
+    if _several(shared, column):
+        sums = {EXPOSURES: (times * coded.share).sum(), "unit": (times * coded.unit).sum()}
+    return coded.aggregate(by=[USER_ID, *listed(key), CODE], **sums)
+
+
+def user_spread(shared: Shared, column: str, key: str | None) -> ir.Table:
+    """How all that a user was shown spreads over the categories; see `_spread_of_cells`."""
+    cells = user_categories(shared, column, key)
+    exposures = cells[EXPOSURES].cast("float64")
+    cells = cells.mutate(exposures=exposures, unit=cells.unit if "unit" in cells.columns else exposures)
+    return _spread_of_cells(cells, [USER_ID, *listed(key)])
+
+
+def overall_spread(shared: Shared, column: str, key: str | None) -> ir.Table:
+    """One row a group: `exposures`, `entropy_sum` and the exposures of `unknown` category."""
+    counts = shared.item_counts(key)
+    coded = with_categories(shared, counts, column)
+    by = listed(key)
+    cells = coded.aggregate(by=[*by, CODE], exposures=(coded[EXPOSURES].cast("float64") * coded.share).sum())
+    return cells.aggregate(
+        by=by,
+        exposures=cells.exposures.sum().round().cast("int64"),
+        entropy_sum=(cells.exposures * cells.exposures.ln()).sum(),
+        unknown=ibis.ifelse(cells[CODE] == UNKNOWN, cells.exposures, 0.0).sum().round().cast("int64"),
+    )

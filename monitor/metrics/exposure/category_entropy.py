@@ -1,0 +1,113 @@
+"""Category entropy: how evenly exposures spread over the catalog's categories."""
+
+# ruff: noqa: ARG002 - not every family needs every argument of the interface
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import ibis
+import ibis.expr.types as ir
+
+from monitor.core.columns import CATEGORY
+from monitor.core.results import Result
+from monitor.metrics.exposure.categories import category_totals, list_spread, overall_spread, user_spread
+from monitor.metrics.family import NOTHING_SHOWN, Family, MetricSpec, Row, make
+from monitor.metrics.shared import Shared, listed
+from monitor.settings.metrics import MetricSettings
+
+CATEGORY_ENTROPY = MetricSpec(
+    name="category_entropy",
+    help="How evenly what is shown spreads over the categories; 0 one category, 1 all alike.",
+    by=("overall", "pv", "uv"),
+    interval="Wilson of means",
+    range=(0.0, math.inf),
+    formula="H / ln(m), H = -sum p ln p over the categories' shares of the exposures, m = categories in "
+    "I. pv, uv: the same within one list (one user's exposures), divided by ln(min(m, l)), mean over "
+    "lists (users) with l >= 2. An item with k categories gives 1 / k of its exposures to each. Items "
+    "without a category, or not in I, form one category of their own, which counts in m where I has an "
+    "item of it. Where a list (user) passes 1, the interval is the normal one from 0 on.",
+    answers="Is the recommender narrowing down to a few categories, overall or within what one person sees?",
+    misleads="Few categories make high values easy. Lists of items with several categories each can pass 1, "
+    "and so can those with items that are not in I. The interval (pv and uv only) takes lists for "
+    "independent, and lists of one user are not.",
+    requires=("exposures", "catalog.category"),
+    samples="exposures; lists with l >= 2; users with l >= 2",
+    no_data="no exposures; no list, no user with two items",
+    undefined="one category only",
+    version="2",
+)
+UNKNOWN_CATEGORY = MetricSpec(
+    name="unknown_category",
+    of_rows=True,
+    help="Share of exposures whose item has no known category.",
+    unit="ratio",
+    formula="exposures of items without a category, or not in I / exposures",
+    answers="Can the metrics by category be trusted in this window?",
+    misleads="It does not tell items missing in the catalog from items without a category: see "
+    "coverage_unknown_items.",
+    requires=("exposures", "catalog.category"),
+    samples="exposures",
+    no_data="no exposures",
+)
+
+ONE_CATEGORY = "there is one category only, and nothing to spread over"
+
+
+class CategoryEntropy(Family):
+    """The entropy overall, by list and by user, and the share of exposures without a category."""
+
+    name = "category_entropy"
+    outputs = ((CATEGORY_ENTROPY, ("overall", "pv", "uv")), (UNKNOWN_CATEGORY, ()))
+    needs = ("catalog", "catalog.category")
+
+    def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
+        overall = overall_spread(shared, CATEGORY, key).cross_join(category_totals(shared, CATEGORY))
+        # By the catalog alone: one exposure of an item outside it would make a ninth of eight categories, and
+        # every list 5 % less even.
+        uncategorised = overall.uncategorised.fill_null(0) > 0
+        overall = overall.mutate(m=overall.categories + uncategorised.cast("int64"))
+        sizes = overall.select("m", *listed(key))
+        lists = _mean_entropy(list_spread(shared, CATEGORY, key), sizes, key, "lists")
+        users = _mean_entropy(user_spread(shared, CATEGORY, key), sizes, key, "users")
+        return shared.side_by_side(key, overall, lists, users)
+
+    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+        n, m = row["exposures"] or 0, row["m"] or 0
+        overall = make(CATEGORY_ENTROPY, settings, "overall")
+        if n == 0:
+            yield overall.no_data(NOTHING_SHOWN)
+        elif m < 2:
+            yield overall.undefined(ONE_CATEGORY, n)
+        else:
+            yield overall.value(max(0.0, math.log(n) - row["entropy_sum"] / n) / math.log(m), n)
+        for by, owners in (("pv", "lists"), ("uv", "users")):
+            maker = make(CATEGORY_ENTROPY, settings, by).up_to(row[f"{owners}_most"])
+            count = row[owners] or 0
+            if count and m < 2:
+                yield maker.undefined(ONE_CATEGORY, count)
+            else:
+                sums = row[f"{owners}_sum"], row[f"{owners}_squares"]
+                yield maker.mean(count, *sums, f"no {owners[:-1]} was shown two items or more")
+        yield make(UNKNOWN_CATEGORY, settings).share(row["unknown"], n, NOTHING_SHOWN)
+
+
+def _mean_entropy(spread: ir.Table, sizes: ir.Table, key: str | None, name: str) -> ir.Table:
+    """The count, sum, sum of squares and largest of the normalised entropies of the owners with l >= 2."""
+    spread = spread.filter(spread.length >= 2)
+    both = spread.cross_join(sizes) if key is None else spread.join(sizes, key)
+    length = both.length.cast("float64")
+    largest = ibis.least(both.m, both.length).nullif(0).cast("float64").ln().nullif(0.0)
+    # c ln c of whole lists cancels to about -1e-16 where there is one category.
+    entropy = ibis.greatest(length.ln() - both.entropy_sum / length, 0.0) / largest
+    valued = both.mutate(entropy=entropy)
+    return valued.aggregate(
+        by=listed(key),
+        **{
+            name: valued.count(),
+            f"{name}_sum": valued.entropy.sum(),
+            f"{name}_squares": (valued.entropy * valued.entropy).sum(),
+            f"{name}_most": valued.entropy.max(),
+        },
+    )

@@ -1,0 +1,129 @@
+"""Coverage and failure: do requests, users and items get anything shown at all?"""
+
+# ruff: noqa: ARG002 - not every family needs every argument of the interface
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import ibis.expr.types as ir
+
+from monitor.core.columns import ITEM_ID, USER_ID
+from monitor.core.results import Result
+from monitor.metrics.family import Family, MetricSpec, Row, make
+from monitor.metrics.shared import LENGTH, Shared, listed
+from monitor.settings.metrics import MetricSettings
+
+COVERAGE = MetricSpec(
+    name="coverage",
+    help="Share of requests, users or catalog items that a recommendation reaches.",
+    unit="ratio",
+    by=("pv", "uv", "item"),
+    interval="Wilson",
+    parameters=("valid_list_length",),
+    formula="pv: requests with l >= c / requests. uv: users with at least one request with l >= c / "
+    "users. item: distinct items shown that are in I / size of I. c = `valid_list_length`.",
+    answers="Does every visitor get a usable list, and does the catalog get shown?",
+    misleads="A list of the wrong items counts as well as one of the right items. Coverage by item "
+    "grows with the window's length: compare windows of one length. It has no interval.",
+    requires=("exposures", "catalog (item)"),
+    samples="requests; users; items of the catalog",
+    no_data="no requests; no user id; no exposures (item)",
+    undefined="an empty catalog (item)",
+)
+UNKNOWN_ITEMS = MetricSpec(
+    name="coverage_unknown_items",
+    help="Distinct items shown that the catalog does not hold.",
+    formula="|distinct items shown that are not in I|",
+    answers="Is the recommender showing items that were taken down, or is the catalog stale?",
+    misleads="A catalog read before the newest items were added counts them as unknown.",
+    requires=("exposures", "catalog"),
+    samples="distinct items shown",
+    no_data="no exposures",
+)
+FAILURE = MetricSpec(
+    name="failure",
+    help="Share of requests, or of users, that got nothing.",
+    unit="ratio",
+    by=("pv", "uv"),
+    interval="Wilson",
+    formula="pv: requests with l = 0 / requests. uv: users with at least one request with l = 0 / users.",
+    answers="How often does the recommender come back with nothing at all?",
+    misleads="A request that failed before it was logged is not seen here.",
+    requires=("exposures",),
+    samples="requests; users",
+    no_data="no requests; no user id",
+)
+
+NO_REQUESTS = "the window holds no requests"
+NO_USERS = "no request carries a user id"
+
+
+class ListCoverage(Family):
+    """Coverage and failure by request (pv) and by user (uv)."""
+
+    name = "coverage"
+    outputs = ((COVERAGE, ("pv", "uv")), (FAILURE, ("pv", "uv")))
+
+    def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
+        requests = shared.requests(key)
+        length = requests[LENGTH]
+        by = listed(key)
+        lists = requests.aggregate(
+            by=by,
+            requests=requests.count(),
+            valid=(length >= settings.valid_list_length).sum(),
+            failed=(length == 0).sum(),
+            without_user=requests[USER_ID].isnull().sum(),
+        )
+        known = requests.filter(requests[USER_ID].notnull())
+        users = known.aggregate(by=[USER_ID, *by], longest=known[LENGTH].max(), shortest=known[LENGTH].min())
+        reached = users.aggregate(
+            by=by,
+            users=users.count(),
+            users_valid=(users.longest >= settings.valid_list_length).sum(),
+            users_failed=(users.shortest == 0).sum(),
+        )
+        return shared.side_by_side(key, lists, reached)
+
+    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+        n = row["requests"] or 0
+        left_out = row["without_user"] or 0
+        detail = f"{left_out} of {n} requests carry no user id and are left out" if left_out else ""
+        nobody = NO_USERS if n else NO_REQUESTS
+        yield make(COVERAGE, settings, "pv").share(row["valid"], n, NO_REQUESTS)
+        yield make(COVERAGE, settings, "uv").share(row["users_valid"], row["users"], nobody, detail=detail)
+        yield make(FAILURE, settings, "pv").share(row["failed"], n, NO_REQUESTS)
+        yield make(FAILURE, settings, "uv").share(row["users_failed"], row["users"], nobody, detail=detail)
+
+
+class ItemCoverage(Family):
+    """How much of the catalog was shown, and how much of what was shown is not in the catalog."""
+
+    name = "item_coverage"
+    outputs = ((COVERAGE, ("item",)), (UNKNOWN_ITEMS, ()))
+    needs = ("catalog",)
+
+    def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
+        shown = shared.item_counts(key)
+        known = shown.semi_join(shared.catalog_items, ITEM_ID)
+        by = listed(key)
+        size = shared.catalog_items.aggregate(catalog_items=shared.catalog_items.count())
+        counts = shared.side_by_side(
+            key, shown.aggregate(by=by, shown=shown.count()), known.aggregate(by=by, known=known.count())
+        )
+        return counts.cross_join(size)
+
+    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+        shown, known, size = row["shown"] or 0, row["known"] or 0, row["catalog_items"]
+        coverage = make(COVERAGE, settings, "item")
+        unknown = make(UNKNOWN_ITEMS, settings)
+        if shown == 0:
+            yield coverage.no_data("the window shows no items")
+            yield unknown.no_data("the window shows no items")
+            return
+        if size == 0:
+            yield coverage.undefined("the catalog holds no items", 0)
+        else:
+            yield coverage.value(known / size, size)
+        yield unknown.value(float(shown - known), shown)

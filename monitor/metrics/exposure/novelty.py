@@ -1,0 +1,237 @@
+"""Novelty, self-information and average popularity: what is shown against what was shown before."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import ibis
+import ibis.expr.types as ir
+
+from monitor.core.columns import CATEGORY, ITEM_ID, TAGS, USER_ID
+from monitor.core.results import Result
+from monitor.metrics.exposure.categories import CODE, UNKNOWN, item_categories, user_categories
+from monitor.metrics.exposure.concentration import of_events
+from monitor.metrics.family import NOTHING_SHOWN, Family, MetricSpec, Row, make
+from monitor.metrics.shared import EXPOSURES, Shared, listed
+from monitor.settings.metrics import MetricSettings
+
+NOVELTY = MetricSpec(
+    name="novelty",
+    help="Share of what users are shown that is new to them; by user: of users who are shown anything new.",
+    unit="ratio",
+    by=("item", "user", "category", "tag"),
+    by_help="any other catalog column of the setting `novelty` by its own name",
+    interval="Wilson",
+    parameters=("history",),
+    formula="distinct (user, item) pairs shown whose user was not shown the item in the `history` "
+    "before the window / distinct pairs shown. By user: users shown at least one item that is new to them "
+    "/ users shown an item. By category, tag or another column: pairs of a user and a value of it; an item "
+    "without a value makes no pair.",
+    answers="Do users get to see things that are new to them, and how many see nothing new at all?",
+    misleads="For a user without a history all is new, so new users raise it. A history shorter than "
+    "`history` (a monitor just started) raises it too. Pairs of one user are not independent.",
+    requires=("exposures", "history", "catalog.category, catalog.tags (category, tag)"),
+    samples="distinct pairs shown; by user: users shown an item",
+    no_data="no history yet; no user was shown an item; no item shown has a value",
+)
+SELF_INFORMATION = MetricSpec(
+    name="self_information",
+    of_rows=True,
+    help="How surprising what is shown is, in bits: 1 bit more is half as many users who knew it.",
+    unit="bits",
+    interval="normal",
+    range=(0.0, math.inf),
+    parameters=("history",),
+    formula="mean over exposures of -log2(users of the history who were shown the item / users of the "
+    "history); an item new to the history takes 1 user",
+    answers="Does the recommender reach into the long tail?",
+    misleads="The most it can give is log2 of the history's users, so it grows with them. Exposures of "
+    "one item are not independent, so the interval is too narrow.",
+    requires=("exposures", "history"),
+    samples="exposures",
+    no_data="no history yet; no exposures",
+)
+AVERAGE_POPULARITY = MetricSpec(
+    name="average_popularity",
+    of_rows=True,
+    help="How often the items now shown were shown (or acted on) in the history, on average.",
+    parameters=("history", "popularity", "action_events"),
+    formula="mean over exposures of the item's count in the history: of exposures, or of actions "
+    "(`action_events`) with `popularity: actions`; an item new to the history counts 0",
+    answers="Is the recommender falling back to what is popular anyway?",
+    misleads="It grows with traffic and with the history's length: compare equal spans. A few hits rule "
+    "the mean.",
+    requires=("exposures", "history"),
+    samples="exposures",
+    no_data="no history yet; no exposures",
+)
+
+NO_HISTORY = "nothing is known yet of what was shown before"
+_ALWAYS = ("item", "user")
+_LABELS = {CATEGORY: "category", TAGS: "tag"}
+
+
+class Novelty(Family):
+    """The share of new pairs, of users with items and values of catalog columns, and of users with any."""
+
+    name = "novelty"
+    outputs = ((NOVELTY, _ALWAYS),)
+
+    def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
+        history = shared.history_pairs
+        pairs = shared.user_items(key)
+        if history is None:
+            counts = pairs.aggregate(
+                by=listed(key), item_pairs=pairs.count(), user_pairs=pairs[USER_ID].nunique()
+            )
+            unknown = {f"{column}_pairs": ibis.literal(0) for column in self._columns(shared, settings)}
+            return shared.side_by_side(key, counts).mutate(history=ibis.literal(0), **unknown)
+        new = pairs.anti_join(_known(shared, history), [USER_ID, ITEM_ID])
+        tables = [
+            pairs.aggregate(by=listed(key), item_pairs=pairs.count(), user_pairs=pairs[USER_ID].nunique()),
+            new.aggregate(by=listed(key), item_new=new.count(), user_new=new[USER_ID].nunique()),
+        ]
+        for column in self._columns(shared, settings):
+            values = item_categories(shared, column).select(ITEM_ID, CODE)
+            now = user_categories(shared, column, key)
+            now = now.filter(now[CODE] != UNKNOWN)
+            before = shared.once(f"history_values_{column}", None, lambda v=values: _valued(history, v))  # type: ignore[misc]
+            tables += _counted_new(now, before, column, CODE, key)
+        return shared.side_by_side(key, *tables).cross_join(_any(shared, history, "history"))
+
+    def series(self, settings: MetricSettings) -> Iterator[tuple[MetricSpec, dict[str, str]]]:
+        for name in (*_ALWAYS, *settings.novelty):
+            yield NOVELTY, {"by": _LABELS.get(name, name)}
+
+    @staticmethod
+    def _columns(shared: Shared, settings: MetricSettings) -> list[str]:
+        if shared.catalog is None:
+            return []
+        return [column for column in dict.fromkeys(settings.novelty) if column in shared.catalog.columns]
+
+    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+        for name in [c.removesuffix("_pairs") for c in row if c.endswith("_pairs")]:
+            maker = make(NOVELTY, settings, _LABELS.get(name, name))
+            if not row["history"]:
+                yield maker.no_data(NO_HISTORY)
+            else:
+                nothing = (
+                    "no user was shown an item" if name in _ALWAYS else f"no item shown has a value of {name}"
+                )
+                yield maker.share(row[f"{name}_new"], row[f"{name}_pairs"], nothing)
+
+
+def _known(shared: Shared, history: ir.Table) -> ir.Table:
+    """The window's pairs that the history holds: looked up once, however many slices there are."""
+    return shared.once(
+        "known_pairs", None, lambda: shared.user_items().semi_join(history, [USER_ID, ITEM_ID])
+    )
+
+
+def _any(shared: Shared, table: ir.Table, name: str) -> ir.Table:
+    """One row with a column of this name: 1 where the table has rows, else 0."""
+    return shared.once(f"any_{name}", None, lambda: table.limit(1).aggregate(**{name: ibis._.count()}))
+
+
+def _valued(pairs: ir.Table, values: ir.Table) -> ir.Table:
+    """The distinct pairs of a user and a value of their items."""
+    return pairs.join(values, ITEM_ID).select(USER_ID, CODE).distinct()
+
+
+def _counted_new(now: ir.Table, before: ir.Table, name: str, what: str, key: str | None) -> list[ir.Table]:
+    new = now.anti_join(before, [USER_ID, what])
+    return [
+        now.aggregate(by=listed(key), **{f"{name}_pairs": now.count()}),
+        new.aggregate(by=listed(key), **{f"{name}_new": new.count()}),
+    ]
+
+
+class Popularity(Family):
+    """Self-information and average popularity of what is shown."""
+
+    name = "popularity"
+    outputs = ((SELF_INFORMATION, ()), (AVERAGE_POPULARITY, ()))
+
+    def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
+        counts = shared.item_counts(key)
+        n = counts[EXPOSURES].cast("float64")
+        rows = counts.select(ITEM_ID, *listed(key), n=n)
+        known = rows.left_join(history_items(shared, settings), ITEM_ID)
+        everyone = _history_users(shared)
+        known = known.select(*listed(key), "n", users=known.users, popularity=known.popularity).cross_join(
+            everyone
+        )
+        seen_by = ibis.greatest(known.users.fill_null(1), 1).cast("float64")
+        valued = known.mutate(
+            bits=-(seen_by / known.history_users.cast("float64").nullif(0.0)).log2(),
+            popularity=known.popularity.fill_null(0).cast("float64"),
+        )
+        sums = valued.aggregate(
+            by=listed(key),
+            exposures=valued.n.sum(),
+            bits=(valued.n * valued.bits).sum(),
+            bits_squares=(valued.n * valued.bits * valued.bits).sum(),
+            popularity=(valued.n * valued.popularity).sum(),
+        )
+        joined = shared.side_by_side(key, sums).cross_join(everyone)
+        source = _popularity_source(shared, settings)
+        if source is None:
+            return joined.mutate(popularity_rows=ibis.literal(0))
+        return joined.cross_join(_any(shared, source, "popularity_rows"))
+
+    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+        n = int(row["exposures"] or 0)
+        information = make(SELF_INFORMATION, settings)
+        if not row["history_users"]:
+            yield information.no_data(NO_HISTORY)
+        else:
+            yield information.mean(n, row["bits"], row["bits_squares"], NOTHING_SHOWN)
+        popularity = make(AVERAGE_POPULARITY, settings)
+        if not row["popularity_rows"]:
+            actions = settings.popularity == "actions"
+            yield popularity.no_data("nothing is known yet of earlier actions" if actions else NO_HISTORY)
+        else:
+            yield popularity.mean(n, row["popularity"], None, NOTHING_SHOWN)
+
+
+def _popularity_source(shared: Shared, settings: MetricSettings) -> ir.Table | None:
+    if settings.popularity == "exposures":
+        return shared.history_pairs
+    return None if shared.history_actions is None else of_events(shared.history_actions, settings)
+
+
+def _history_users(shared: Shared) -> ir.Table:
+    """One row: `history_users`, how many users the history knows."""
+    history = shared.history_pairs
+    if history is None:
+        return shared.nothing().aggregate(history_users=ibis._.count())
+    return shared.once(
+        "history_users",
+        None,
+        lambda: history.select(USER_ID).distinct().aggregate(history_users=ibis._.count()),
+    )
+
+
+def history_items(shared: Shared, settings: MetricSettings) -> ir.Table:
+    """One row an item of the history: `users` who were shown it, and its `popularity`."""
+
+    def build() -> ir.Table:
+        history = shared.history_pairs
+        users = shared.nothing() if history is None else history
+        shown = users[EXPOSURES].sum() if EXPOSURES in users.columns else users.count()
+        by_item = users.aggregate(by=ITEM_ID, users=users.count(), popularity=shown)
+        if settings.popularity == "exposures":
+            return by_item
+        actions = _popularity_source(shared, settings)
+        actions = shared.nothing() if actions is None else actions
+        counts = actions.aggregate(by=ITEM_ID, popularity=actions.count()).rename(acted=ITEM_ID)
+        shown_items = by_item.drop("popularity")
+        joined = shown_items.outer_join(counts, shown_items[ITEM_ID] == counts.acted)
+        return joined.select(
+            **{ITEM_ID: ibis.coalesce(joined[ITEM_ID], joined.acted)},
+            users=joined.users,
+            popularity=joined.popularity,
+        )
+
+    return shared.once(f"history_items_by_{settings.popularity}", None, build)

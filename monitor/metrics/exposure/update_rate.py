@@ -1,0 +1,176 @@
+"""Update rate: how much of a list is new against the list before it."""
+
+# ruff: noqa: ARG002 - not every family needs every argument of the interface
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import ibis
+import ibis.expr.types as ir
+
+from monitor.core.columns import ITEM_ID, REQUEST_ID, SCENE, TS, USER_ID
+from monitor.core.results import Result
+from monitor.metrics.family import Family, MetricSpec, Row, make
+from monitor.metrics.shared import LENGTH, Shared, listed
+from monitor.settings.metrics import MetricSettings
+
+UPDATE_RATE = MetricSpec(
+    name="update_rate",
+    help="New items of a list against the list before it, divided by the length of that older list.",
+    unit="ratio",
+    by=("refresh", "day"),
+    interval="Wilson of means",
+    range=(0.0, math.inf),
+    formula="for two consecutive lists of the same user in the same scene: items of the newer list that "
+    "are not in the older / length of the older; mean over pairs. refresh: each request against the "
+    "user's previous one in the window (by ts, then request_id). day: a user's set of the day against "
+    "the day before's. Where a pair passes 1, the interval is the normal one from 0 on.",
+    answers="Do people who come back see something new?",
+    misleads="Above 1 where the newer list is longer. A pair whose older list is empty has no value and "
+    "is left out. The first request of every user in a window has no older one. Pairs of one user are "
+    "not independent, so the interval is somewhat too narrow. day compares the day so far with the whole "
+    "day before, so it grows through the day: compare the same hours, or the last window of each day. day is "
+    "not given where a window does not divide a day, such as one of 7h or 2d.",
+    requires=("exposures", "the pairs of two days (day)"),
+    samples="pairs of lists; users seen on both days",
+    no_data="no user with two lists; nothing known of the day before; no user seen on both days",
+    undefined="the older list of every pair is empty",
+)
+
+_SHORT = 32 * 32  # comparisons of a pair of lists, up to which comparing all with all is the cheapest
+
+
+class RefreshRate(Family):
+    """Each request against the same user's previous one in the same scene."""
+
+    name = "update_rate"
+    outputs = ((UPDATE_RATE, ("refresh",)),)
+
+    def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
+        pairs = shared.once("list_pairs", key, lambda: self._pairs(shared, key))
+        short = pairs[LENGTH] * pairs.older_length <= _SHORT
+        kept = self._kept_of_short_lists(shared, pairs.filter(short), key)
+        kept = kept.union(self._kept_of_long_lists(shared, pairs.filter(~short), key))
+        kept = kept.select(
+            *listed(key),
+            "older_length",
+            rate=(kept[LENGTH] - kept.kept).cast("float64") / kept.older_length.cast("float64").nullif(0.0),
+        )
+        sums = kept.aggregate(
+            by=listed(key),
+            pairs=kept.rate.count(),
+            empty=(kept.older_length == 0).sum(),
+            total=kept.rate.sum(),
+            squares=(kept.rate * kept.rate).sum(),
+            most=kept.rate.max(),
+        )
+        return shared.side_by_side(key, sums)
+
+    @staticmethod
+    def _pairs(shared: Shared, key: str | None) -> ir.Table:
+        """The requests that have an older one of the same user and scene, with its id and length."""
+        requests = shared.requests(key)
+        requests = requests.filter(requests[USER_ID].notnull())
+        scene = [SCENE] if SCENE in requests.columns else []
+        course = ibis.window(
+            group_by=[USER_ID, *scene, *(c for c in listed(key) if c not in scene)], order_by=[TS, REQUEST_ID]
+        )
+        pairs = requests.select(
+            REQUEST_ID,
+            LENGTH,
+            *listed(key),
+            older=requests[REQUEST_ID].lag().over(course),
+            older_length=requests[LENGTH].lag().over(course),
+        )
+        return pairs.filter(pairs.older.notnull())
+
+    @staticmethod
+    def _kept_of_short_lists(shared: Shared, pairs: ir.Table, key: str | None) -> ir.Table:
+        """The pairs, each with how many items of the newer list the older one holds, as `kept`.
+
+        Every item is compared with every item of the older list: for short lists that is the cheapest way.
+        """
+        by = listed(key)
+        lists = shared.list_items(key)
+        older = lists.select("items", *by, older=REQUEST_ID).rename(older_items="items")
+        both = pairs.join(lists, [REQUEST_ID, *by]).join(older, ["older", *by])
+        in_older = lambda one: both.older_items.contains(one)  # noqa: E731, PLW0108 - Ibis passes it by name
+        kept = both.select(REQUEST_ID, *by, kept=both["items"].filter(in_older).length())
+        return _with_kept(pairs, kept, by)
+
+    @staticmethod
+    def _kept_of_long_lists(shared: Shared, pairs: ir.Table, key: str | None) -> ir.Table:
+        """The same by matching rows, whose cost does not grow with the square of the length."""
+        by = listed(key)
+        lists = shared.list_items(key)
+        newer = pairs.select(REQUEST_ID, "older", *by).join(lists, [REQUEST_ID, *by]).unnest("items")
+        older = lists.semi_join(pairs, [lists[REQUEST_ID] == pairs.older, *by]).unnest("items")
+        older = older.select("items", *by, older=REQUEST_ID).distinct()
+        both = newer.semi_join(older, ["older", "items", *by])
+        return _with_kept(pairs, both.aggregate(by=[REQUEST_ID, *by], kept=both.count()), by)
+
+    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+        maker = make(UPDATE_RATE, settings, "refresh").up_to(row["most"])
+        pairs, empty = row["pairs"] or 0, row["empty"] or 0
+        if pairs == 0 and empty:
+            yield maker.undefined(f"the older list of all {empty} pairs is empty", 0)
+            return
+        left_out = f"{empty} pairs whose older list is empty are left out" if empty else ""
+        nothing = "no user has two lists in the window"
+        yield maker.mean(pairs, row["total"], row["squares"], nothing, detail=left_out)
+
+
+class DayRate(Family):
+    """What a user saw on a day against what they saw on the day before."""
+
+    name = "update_rate_day"
+    outputs = ((UPDATE_RATE, ("day",)),)
+    sliced = False
+
+    def reason_not(self, shared: Shared, settings: MetricSettings) -> str | None:
+        return "needs windows that divide a day" if shared.today_user_items is None else None
+
+    def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
+        before, now = shared.previous_day_user_items, shared.today_user_items
+        assert now is not None
+        if before is None:
+            return (
+                shared.nothing()
+                .aggregate(pairs=ibis._.count())
+                .mutate(known=False, total=0.0, squares=0.0, most=0.0)
+            )
+        scene = [SCENE] if SCENE in before.columns and SCENE in now.columns else []
+        owner = [USER_ID, *scene]
+        before, now = (_distinct_pairs(table, [*owner, ITEM_ID]) for table in (before, now))
+        older = before.aggregate(by=owner, older_length=before.count().cast("float64"))
+        seen = now.select(*owner).distinct()
+        new = now.anti_join(before, [*owner, ITEM_ID])
+        new = new.aggregate(by=owner, new=new.count().cast("float64"))
+        pairs = older.semi_join(seen, owner).left_join(new, owner)
+        pairs = pairs.select(rate=pairs.new.fill_null(0.0) / pairs.older_length)
+        sums = pairs.aggregate(
+            pairs=pairs.count(),
+            total=pairs.rate.sum(),
+            squares=(pairs.rate * pairs.rate).sum(),
+            most=pairs.rate.max(),
+        )
+        return sums.mutate(known=True)
+
+    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+        nothing = "no user was shown an item on both days"
+        if not row["known"]:
+            nothing = "nothing is known yet of what was shown the day before"
+        maker = make(UPDATE_RATE, settings, "day").up_to(row["most"])
+        yield maker.mean(row["pairs"], row["total"], row["squares"], nothing)
+
+
+def _with_kept(pairs: ir.Table, kept: ir.Table, by: list[str]) -> ir.Table:
+    joined = pairs.left_join(kept, [REQUEST_ID, *by])
+    return joined.select(*by, LENGTH, "older_length", kept=joined.kept.fill_null(0))
+
+
+def _distinct_pairs(table: ir.Table, columns: list[str]) -> ir.Table:
+    table = table.select(*columns)
+    return table.filter([table[USER_ID].notnull(), table[ITEM_ID].notnull()]).distinct()

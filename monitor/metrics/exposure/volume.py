@@ -1,0 +1,105 @@
+"""Volume: how much there is in a window, and how long its lists are."""
+
+# ruff: noqa: ARG002 - not every family needs every argument of the interface
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import ibis.expr.types as ir
+
+from monitor.core.columns import USER_ID
+from monitor.core.results import Result
+from monitor.metrics.exposure.coverage import NO_REQUESTS
+from monitor.metrics.family import NOTHING_SHOWN, Family, MetricSpec, Row, make
+from monitor.metrics.shared import EXPOSURES, LENGTH, Shared, listed
+from monitor.settings.metrics import MetricSettings
+
+VOLUME = MetricSpec(
+    name="volume",
+    of_rows=True,
+    help="How many requests, users, exposures and distinct items the window holds.",
+    by=("requests", "users", "exposures", "items"),
+    formula="requests: distinct request ids. users: distinct user ids of the requests. exposures: items "
+    "shown, each as often as it was shown. items: distinct items shown. A window without rows has 0, and "
+    "the state no_data",
+    answers="Is there as much traffic as there should be, and does all of it reach the log?",
+    misleads="It follows the hour and the weekday: compare it with the same hour of other days. A file that "
+    "is delivered twice with other bytes doubles the exposures and leaves the requests alone. Requests "
+    "without a user are in requests and not in users.",
+    requires=("exposures",),
+    samples="requests (requests, users); exposures (exposures, items)",
+    no_data="the window holds no exposures; then the value is 0",
+)
+LIST_LENGTH = MetricSpec(
+    name="list_length",
+    help="Mean number of items that a request gets.",
+    interval="normal",
+    range=(0.0, math.inf),
+    formula="mean over requests of l, empty lists (l = 0) and repeated items included. Normal interval over "
+    "the requests",
+    answers="Are the lists cut short, or did they grow?",
+    misleads="Many empty lists and slightly shorter ones give the same mean: see failure. A mixture of "
+    "scenes with lists of different lengths moves when the traffic between them does: see its slices.",
+    requires=("exposures",),
+    samples="requests",
+    no_data="no requests",
+)
+CATALOG_ITEMS = MetricSpec(
+    name="catalog_items",
+    help="Distinct items that the catalog holds.",
+    formula="size of I; an empty catalog has 0, and the state no_data",
+    answers="Did the catalog shrink, stop growing, or lose a part?",
+    misleads="Items that are replaced by as many others leave it as it was: see coverage_unknown_items.",
+    requires=("catalog",),
+    samples="items of the catalog",
+    no_data="an empty catalog; then the value is 0",
+    sliced=False,
+)
+
+
+class Volume(Family):
+    """The counts of a window, and the mean length of its lists."""
+
+    name = "volume"
+    outputs = ((VOLUME, VOLUME.by), (LIST_LENGTH, ()))
+
+    def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
+        requests, items, by = shared.requests(key), shared.item_counts(key), listed(key)
+        length = requests[LENGTH].cast("float64")
+        lists = requests.aggregate(
+            by=by,
+            requests=requests.count(),
+            users=requests[USER_ID].nunique(),
+            length=length.sum(),
+            length_squared=(length * length).sum(),
+        )
+        shown = items.aggregate(by=by, exposures=items[EXPOSURES].sum(), items=items.count())
+        return shared.side_by_side(key, lists, shown)
+
+    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+        counts = {by: int(row[by] or 0) for by in VOLUME.by}
+        requests, exposures = counts["requests"], counts["exposures"]
+        rests_on = {"requests": requests, "users": requests, "exposures": exposures, "items": exposures}
+        is_empty = not any(counts.values())
+        for by, count in counts.items():
+            maker = make(VOLUME, settings, by)
+            yield maker.count(count, rests_on[by], NOTHING_SHOWN if is_empty else "")
+        yield make(LIST_LENGTH, settings).mean(requests, row["length"], row["length_squared"], NO_REQUESTS)
+
+
+class CatalogSize(Family):
+    """How many items the catalog holds: of no slice, for the catalog has no requests."""
+
+    name = "catalog_size"
+    outputs = ((CATALOG_ITEMS, ()),)
+    needs = ("catalog",)
+    sliced = False
+
+    def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
+        return shared.catalog_items.aggregate(items=shared.catalog_items.count())
+
+    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+        size = int(row["items"])
+        yield make(CATALOG_ITEMS, settings).count(size, size, "" if size else "the catalog holds no items")

@@ -1,0 +1,122 @@
+"""What actions are worth: sums and means of their values, and how many see an item to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import ibis.expr.types as ir
+
+from monitor.core.results import Result
+from monitor.metrics.attribution import COMPLETABLE, COMPLETED, COUNT, VALUES, lengths_known, of_event
+from monitor.metrics.family import Row, make
+from monitor.metrics.feedback.business import (
+    NO_REQUESTS,
+    REQUESTS,
+    VALUE,
+    OfEvents,
+    ratio_columns,
+    ratio_sums,
+    users,
+)
+from monitor.metrics.feedback.business_specs import ACTION_VALUE, COMPLETION
+from monitor.metrics.shared import Shared, listed
+from monitor.settings.metrics import MetricSettings
+from monitor.statistics.effects import ratio_delta, ratio_within
+
+_MEAN, _SHARE = "mean", "share"
+
+
+def _no_values(shared: Shared) -> str | None:
+    return None if VALUE in shared.responses.columns else "needs the column value of the log feedback"
+
+
+class ActionValue(OfEvents):
+    """The sum and the mean of the values of each event."""
+
+    name = "action_value"
+    outputs = ((ACTION_VALUE, ACTION_VALUE.by),)
+
+    def reason_not(self, shared: Shared, settings: MetricSettings) -> str | None:
+        return super().reason_not(shared, settings) or _no_values(shared)
+
+    def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
+        every = users(shared, settings, key)
+        sums: dict[str, Any] = {REQUESTS: every[REQUESTS].sum()}
+        for number in self.events(settings).values():
+            count, value, values = (every[of_event(c, number)] for c in (COUNT, VALUE, VALUES))
+            sums |= ratio_columns(of_event(_MEAN, number), value, values)
+            sums[of_event(COUNT, number)] = count.sum()
+        return shared.side_by_side(key, every.aggregate(by=listed(key), **sums))
+
+    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+        for event, number in self.events(settings).items():
+            whole, mean = (make(ACTION_VALUE, settings, by, event=event) for by in ACTION_VALUE.by)
+            sums = ratio_sums(row, of_event(_MEAN, number))
+            actions, values = int(row[of_event(COUNT, number)] or 0), int(sums.denominator)
+            if not row[REQUESTS]:
+                yield from (maker.no_data(NO_REQUESTS) for maker in (whole, mean))
+            elif not actions:
+                # Lists were shown and nothing was earned: that is a number, and one to be woken by.
+                yield whole.value(0.0, 0)
+                yield mean.no_data("there is no action of the event")
+            elif not values:
+                nothing = f"none of {actions} actions has a finite value"
+                yield from (maker.no_data(nothing) for maker in (whole, mean))
+            else:
+                lost = actions - values
+                left_out = f"left out: {lost} of {actions} actions without a finite value" if lost else ""
+                yield whole.value(sums.numerator, values, detail=left_out)
+                estimate = ratio_delta(sums)
+                interval = estimate and estimate.interval
+                yield mean.value(sums.numerator / values, values, interval, detail=left_out)
+
+
+class Completion(OfEvents):
+    """Which part of the items that were begun is seen to the end."""
+
+    name = "completion"
+    outputs = ((COMPLETION, ()),)
+    needs = ("feedback", "catalog")
+
+    def events(self, settings: MetricSettings) -> dict[str, int]:
+        """Those whose settings name the column of the item's length."""
+        every = super().events(settings)
+        return {event: number for event, number in every.items() if settings.events[event].length}
+
+    def reason_not(self, shared: Shared, settings: MetricSettings) -> str | None:
+        lacking = super().reason_not(shared, settings) or _no_values(shared)
+        if lacking or lengths_known(shared, settings):
+            return lacking
+        named = [one.length for one in settings.events.values() if one.length]
+        if named:
+            return f"needs the column {named[0]} of the log catalog"
+        return "needs a length in one of metrics.events"
+
+    def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
+        every = users(shared, settings, key)
+        sums: dict[str, Any] = {}
+        for number in self.events(settings).values():
+            count, completable, completed = (
+                every[of_event(c, number)] for c in (COUNT, COMPLETABLE, COMPLETED)
+            )
+            sums |= ratio_columns(of_event(_SHARE, number), completed, completable)
+            sums[of_event(COUNT, number)] = count.sum()
+        return shared.side_by_side(key, every.aggregate(by=listed(key), **sums))
+
+    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+        for event, number in self.events(settings).items():
+            maker = make(COMPLETION, settings, event=event)
+            sums = ratio_sums(row, of_event(_SHARE, number))
+            actions, completable = int(row[of_event(COUNT, number)] or 0), int(sums.denominator)
+            if not completable:
+                yield maker.no_data(
+                    f"none of {actions} actions has both a value and the item's length"
+                    if actions
+                    else "there is no action of the event"
+                )
+                continue
+            lost = actions - completable
+            left_out = f"left out: {lost} of {actions} actions without a value or a length" if lost else ""
+            value = sums.numerator / completable
+            yield maker.value(value, completable, ratio_within(sums), detail=left_out)

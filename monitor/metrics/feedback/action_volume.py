@@ -1,0 +1,60 @@
+"""How many actions of each event a window holds, whether a list is found for them or not."""
+
+# ruff: noqa: ARG002 - not every family needs every argument of the interface
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import ibis
+import ibis.expr.types as ir
+
+from monitor.core.columns import EVENT
+from monitor.core.results import Result
+from monitor.metrics.attribution import COUNT, of_event
+from monitor.metrics.family import MetricSpec, Row, make
+from monitor.metrics.feedback.business import OfEvents
+from monitor.metrics.shared import Shared
+from monitor.settings.metrics import MetricSettings
+
+NO_FEEDBACK = "no feedback in the window"
+
+ACTION_VOLUME = MetricSpec(
+    name="action_volume",
+    help="How many actions of an event the window holds, whether a list is found for them or not.",
+    labels=("event",),
+    formula="rows of feedback with the event whose own time is in the window, each as often as it was "
+    "logged. A window without feedback of any event has 0, and the state no_data",
+    answers="Does the client still log what users do, and does all of it arrive?",
+    misleads="It follows the traffic: when fewer people come, there are fewer actions, and action_rate says "
+    "whether each of them does less. An action just after the window's end is in the next window, also where "
+    "its list is in this one. It is of no slice, since what no list is found for has no row of exposures to "
+    "take a slice's value from: see action_rate.",
+    requires=("feedback",),
+    samples="rows of feedback",
+    no_data="no feedback in the window; then the value is 0",
+    sliced=False,
+)
+
+
+class ActionVolume(OfEvents):
+    """The rows of the feedback by event, as they were logged."""
+
+    name = "action_volume"
+    outputs = ((ACTION_VOLUME, ()),)
+    sliced = False
+
+    def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
+        rows = shared.feedback
+        assert rows is not None
+        counts = {
+            of_event(COUNT, number): ibis.ifelse((rows[EVENT] == event).fill_null(False), 1, 0).sum()
+            for event, number in self.events(settings).items()
+        }
+        return rows.aggregate(rows=rows.count(), **counts)
+
+    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+        every = int(row["rows"])
+        for event, number in self.events(settings).items():
+            count = int(row[of_event(COUNT, number)] or 0)
+            yield make(ACTION_VOLUME, settings, event=event).count(count, every, "" if every else NO_FEEDBACK)

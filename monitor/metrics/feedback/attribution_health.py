@@ -1,0 +1,160 @@
+"""How the window's actions found their lists, and which no metric judges: nothing is dropped in silence."""
+
+# ruff: noqa: ARG002 - not every family needs every argument of the interface
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import ibis
+import ibis.expr.types as ir
+
+from monitor.core.columns import EVENT, ITEM_ID, REQUEST_ID, USER_ID
+from monitor.core.results import Result
+from monitor.metrics.attribution import (
+    ACTION,
+    BY_REQUEST,
+    BY_USER,
+    COUNT,
+    FOUND,
+    NOT_SHOWN,
+    UNATTRIBUTED,
+    attributed,
+)
+from monitor.metrics.family import NOTHING_SHOWN, Family, MetricSpec, Row, make
+from monitor.metrics.feedback.business import ratio_columns, ratio_sums
+from monitor.metrics.shared import Shared
+from monitor.settings.metrics import MetricSettings
+from monitor.statistics.effects import ratio_within
+
+_LOST = "lost"
+_WAYS = (BY_REQUEST, BY_USER, NOT_SHOWN, UNATTRIBUTED)
+
+ATTRIBUTION = MetricSpec(
+    name="attribution",
+    help="Share of an event's actions by how the list that they belong to was found.",
+    unit="ratio",
+    by=_WAYS,
+    labels=("event",),
+    interval="Wilson",
+    parameters=("attribution",),
+    formula="actions found this way / actions of the event. request: the list that the action's request id "
+    "names held the item. user: the latest list with the item that was shown to the user within "
+    "`attribution` before. not_shown: the list that is named, or else the user's latest, did not hold the "
+    "item. unattributed: there is no list. Every action is in one window: that of its list, without one "
+    "that of its own time.",
+    answers="Do feedback and exposures still fit together, so that the other metrics can be believed?",
+    misleads="An action found by user may have come from elsewhere, such as search. A short `attribution` "
+    "turns late actions into unattributed ones. The interval takes actions for independent, which those of "
+    "one user are not.",
+    requires=("exposures", "feedback"),
+    samples="actions of the event, each as often as it was logged",
+    no_data="no action of the event",
+)
+LOST = MetricSpec(
+    name="unattributed",
+    help="Share of the actions, of all judged events together, that join no list.",
+    unit="ratio",
+    interval="Wilson of means",
+    parameters=("events", "attribution"),
+    formula="actions without a list (`unattributed` in attribution) / actions, of all events that `events` "
+    "names. Users are the units of the interval; an action without a user counts as a user of its own.",
+    answers="Do feedback and exposures belong together at all, so that the other metrics can be believed?",
+    misleads="Where most actions start outside the lists, as in a shop with a search box, it is high and "
+    "nothing is wrong: set `max_unattributed` accordingly. It is violated above `max_unattributed`, with its "
+    "whole interval, and says the likely reason. It is small where users have a list at any time: then it is "
+    "also violated where a time shift would make most actions join; see docs/feedback.md.",
+    requires=("exposures", "feedback"),
+    samples="actions of the judged events, each as often as it was logged",
+    no_data="nothing was shown",
+    undefined="no action of a judged event",
+    sliced=False,
+)
+OTHER_EVENTS = MetricSpec(
+    name="other_events",
+    help="Actions of the window whose event is not among those that are judged.",
+    formula="rows of feedback whose event is null or that `events` does not name",
+    answers="Is there an event in the log that was renamed, is new, or was forgotten in the config?",
+    misleads="Events that are left out on purpose count here as well: watch for changes, not for 0.",
+    requires=("exposures", "feedback"),
+    parameters=("events",),
+    samples="rows of feedback",
+    no_data="no feedback in the window",
+)
+WITHOUT_ITEM = MetricSpec(
+    name="actions_without_item",
+    help="Actions of the window that do not say which item they are on, and so belong nowhere.",
+    formula="rows of feedback of an event that `events` names, with item_id null",
+    answers="Does the client still log what was clicked?",
+    misleads="An item id of another system is not null, and shows up as not_shown or unattributed instead.",
+    requires=("exposures", "feedback"),
+    parameters=("events",),
+    samples="rows of feedback",
+    no_data="no feedback in the window",
+)
+
+
+def lost_actions(actions: ir.Table, ways: tuple[str, ...] = (UNATTRIBUTED,)) -> ir.Table:
+    """One row: sums over users of the actions found in these ways and of all, for `ratio_sums` of `lost`."""
+    user = [one for one in (USER_ID, REQUEST_ID) if one in actions.columns]
+    owner = ibis.coalesce(*(actions[one].cast("string") for one in user), actions[ACTION].cast("string"))
+    lost = ibis.ifelse(actions[FOUND].isin(ways), actions[COUNT], 0)
+    users = actions.group_by(owner=owner).aggregate(lost=lost.sum(), every=actions[COUNT].sum())
+    lost, every = users.lost.cast("float64"), users.every.cast("float64")
+    return users.aggregate(**ratio_columns(_LOST, lost, every))
+
+
+class AttributionHealth(Family):
+    """The ways to a list, by event, and what has none."""
+
+    name = "attribution"
+    outputs = ((ATTRIBUTION, _WAYS), (LOST, ()), (OTHER_EVENTS, ()), (WITHOUT_ITEM, ()))
+    needs = ("feedback",)
+    sliced = False  # what was not shown has no exposure to take a slice's value from
+
+    def series(self, settings: MetricSettings) -> Iterator[tuple[MetricSpec, dict[str, str]]]:
+        for spec, labels in super().series(settings):
+            if spec is ATTRIBUTION:
+                for event in settings.events:
+                    yield spec, {**labels, "event": event}
+            else:
+                yield spec, labels
+
+    def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
+        actions = attributed(shared, settings)
+        sums: dict[str, Any] = {}
+        for number, event in enumerate(settings.events):
+            for way in _WAYS:
+                mine = (actions[EVENT] == event) & (actions[FOUND] == way)
+                sums[f"{way}_{number}"] = ibis.ifelse(mine, actions[COUNT], 0).sum()
+        rows = shared.feedback
+        assert rows is not None
+        judged = rows[EVENT].isin(list(settings.events)).fill_null(False)
+        every = rows.aggregate(
+            rows=rows.count(),
+            other_events=ibis.ifelse(judged, 0, 1).sum(),
+            without_item=ibis.ifelse(judged & rows[ITEM_ID].isnull(), 1, 0).sum(),
+        )
+        shown = shared.exposures.aggregate(shown=shared.exposures.count())
+        return shared.side_by_side(None, every, shown, actions.aggregate(**sums), lost_actions(actions))
+
+    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+        for number, event in enumerate(settings.events):
+            found = {way: int(row[f"{way}_{number}"] or 0) for way in _WAYS}
+            for way in _WAYS:
+                maker = make(ATTRIBUTION, settings, way, event=event)
+                yield maker.share(found[way], sum(found.values()), "no action of this event")
+        lost, maker = ratio_sums(row, _LOST), make(LOST, settings)
+        if lost.denominator:
+            yield maker.value(lost.numerator / lost.denominator, int(lost.denominator), ratio_within(lost))
+        elif row["shown"]:
+            yield maker.undefined("there is no action of a judged event", 0)
+        else:
+            yield maker.no_data(NOTHING_SHOWN)
+        for spec, name in ((OTHER_EVENTS, "other_events"), (WITHOUT_ITEM, "without_item")):
+            maker = make(spec, settings)
+            if row["rows"]:
+                yield maker.value(float(row[name]), int(row["rows"]))
+            else:
+                yield maker.no_data("no feedback in the window")

@@ -1,0 +1,109 @@
+"""What the metrics of the business share: one table of users, and ratios of sums over them.
+
+Users are independent of each other; requests and exposures of one user are not. So everything is summed by
+user first, and the intervals rest on the spread between users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import ibis
+import ibis.expr.types as ir
+
+from monitor.core.columns import REQUEST_ID, USER_ID
+from monitor.metrics.attribution import COMPLETABLE, COMPLETED, COUNT, VALUES, acted, of_event
+from monitor.metrics.family import Family, MetricSpec, Row
+from monitor.metrics.shared import EXPOSURES, LENGTH, Shared, listed
+from monitor.settings.metrics import MetricSettings
+from monitor.statistics.effects import RatioSums, ratio_delta
+from monitor.statistics.intervals import Interval, wilson
+
+REQUESTS = "requests"
+VALUE = "value"
+KNOWN = "known"
+_ALONE = "alone"
+_SUMS = (COUNT, VALUE, VALUES, COMPLETABLE, COMPLETED)
+
+NO_REQUESTS = "the window holds no requests"
+
+
+def users(shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
+    """One row a user (and group), all in float64: `requests`, `exposures`, and of each event its sums.
+
+    A request without a user is a row of its own, with `known` 0 in place of 1: nothing says which other
+    requests the same person made.
+    """
+    return shared.once("business_users", key, lambda: _users(shared, settings, key))
+
+
+def _users(shared: Shared, settings: MetricSettings, key: str | None) -> ir.Table:
+    by = listed(key)
+    columns = [of_event(column, number) for number in range(len(settings.events)) for column in _SUMS]
+    done = acted(shared, settings, key)
+    done = done.aggregate(by=[REQUEST_ID, *by], **{name: done[name].sum() for name in columns})
+    done = done.rename({f"done_{name}": name for name in (REQUEST_ID, *by)})
+    # The user is the list's, not the action's: a broken log may hold a request of two users.
+    lists = shared.requests(key).select(REQUEST_ID, USER_ID, LENGTH, *by)
+    rows = lists.left_join(done, [lists[name] == done[f"done_{name}"] for name in (REQUEST_ID, *by)])
+    nobody = ibis.null(rows[REQUEST_ID].type())
+    rows = rows.mutate(**{_ALONE: ibis.ifelse(rows[USER_ID].isnull(), rows[REQUEST_ID], nobody)})
+    found = rows.aggregate(
+        by=[USER_ID, _ALONE, *by],
+        **{
+            REQUESTS: rows.count().cast("float64"),
+            EXPOSURES: rows[LENGTH].sum().cast("float64"),
+            **{name: rows[name].cast("float64").fill_null(0.0).sum() for name in columns},
+        },
+    )
+    return found.mutate(**{KNOWN: ibis.ifelse(found[USER_ID].notnull(), 1.0, 0.0)}).drop(_ALONE)
+
+
+def ratio_columns(name: str, numerator: Any, denominator: Any) -> dict[str, Any]:
+    """The aggregates over units that `ratio_sums` reads; units with a denominator of 0 are none."""
+    return {
+        f"{name}_n": (denominator > 0).cast("float64").sum(),
+        f"{name}_x": numerator.sum(),
+        f"{name}_y": denominator.sum(),
+        f"{name}_xx": (numerator * numerator).sum(),
+        f"{name}_yy": (denominator * denominator).sum(),
+        f"{name}_xy": (numerator * denominator).sum(),
+    }
+
+
+def ratio_sums(row: Row, name: str) -> RatioSums:
+    """The sums of one ratio; 0 where a group has no rows."""
+    n, *sums = (float(row[f"{name}_{part}"] or 0.0) for part in ("n", "x", "y", "xx", "yy", "xy"))
+    return RatioSums(int(n), *sums)
+
+
+def rate_interval(sums: RatioSums) -> Interval | None:
+    """The delta method's interval of a rate that is never negative.
+
+    Where nobody acted there is no spread to go by: then up to the rate that there would be if as many users
+    acted, once each, as Wilson's upper bound of 0 of n allows.
+
+    >>> rate_interval(RatioSums(100, 0, 500, 0, 2500, 0))
+    Interval(lower=0.0, upper=0.007398...)
+    """
+    if sums.denominator and not sums.numerator:
+        none = wilson(0, sums.n)
+        return none and Interval(0.0, none.upper * sums.n / sums.denominator)
+    found = ratio_delta(sums)
+    return found and Interval(max(0.0, found.interval.lower), found.interval.upper)
+
+
+class OfEvents(Family):
+    """A family whose metrics are measured for each event."""
+
+    needs: tuple[str, ...] = ("feedback",)
+
+    def events(self, settings: MetricSettings) -> dict[str, int]:
+        """The events that are measured, each with its number in the settings."""
+        return {event: number for number, event in enumerate(settings.events)}
+
+    def series(self, settings: MetricSettings) -> Iterator[tuple[MetricSpec, dict[str, str]]]:
+        for spec, labels in super().series(settings):
+            for event in self.events(settings):
+                yield spec, {**labels, "event": event}

@@ -1,0 +1,100 @@
+"""The guards against few users who make many actions: their share, and the rate without them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import ibis
+import ibis.expr.types as ir
+
+from monitor.core.columns import USER_ID
+from monitor.core.results import Result
+from monitor.metrics.attribution import COUNT, of_event
+from monitor.metrics.family import NOTHING_SHOWN, Row, make
+from monitor.metrics.feedback.action_rates import NOBODY_ACTED, actions_without_user
+from monitor.metrics.feedback.business import KNOWN, OfEvents, rate_interval, ratio_columns, ratio_sums, users
+from monitor.metrics.feedback.business_specs import TOP_USER_SHARE, TRIMMED_ACTION_RATE
+from monitor.metrics.shared import EXPOSURES, Shared, listed
+from monitor.settings.metrics import MetricSettings
+from monitor.statistics.effects import RatioSums
+
+_NUMBER, _RANK, _ACTING = "event_number", "rank", "acting"
+_ALL, _GONE, _OF_KNOWN = "all", "trimmed", "of_known"
+_ROUNDING = 1e-9  # 0.07 * 100 is a little more than 7
+
+
+class BusyUsers(OfEvents):
+    """The users with most actions of each event, ranked once for all events."""
+
+    name = "busy_users"
+    outputs = ((TOP_USER_SHARE, TOP_USER_SHARE.by), (TRIMMED_ACTION_RATE, ()))
+
+    def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
+        by, numbers = listed(key), list(self.events(settings).values())
+        every = users(shared, settings, key)
+        sums: dict[str, Any] = {}
+        for number in numbers:
+            actions = every[of_event(COUNT, number)]
+            sums |= ratio_columns(of_event(_ALL, number), actions, every[EXPOSURES])
+            sums[of_event(_OF_KNOWN, number)] = (every[KNOWN] * actions).sum()
+        ranked = _ranked(every, numbers, by)
+        busiest = ranked.aggregate(
+            by=by, **{name: one for number in numbers for name, one in _busiest(ranked, number, settings)}
+        )
+        return shared.side_by_side(key, every.aggregate(by=by, **sums), busiest)
+
+    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+        for event, number in self.events(settings).items():
+            whole = ratio_sums(row, of_event(_ALL, number))
+            of_known = int(row[of_event(_OF_KNOWN, number)] or 0)
+            detail = actions_without_user(whole.numerator, of_known)
+            for by in TOP_USER_SHARE.by:
+                maker = make(TOP_USER_SHARE, settings, by, event=event)
+                yield maker.share(row[of_event(by, number)], of_known, NOBODY_ACTED, detail=detail)
+            maker = make(TRIMMED_ACTION_RATE, settings, event=event)
+            gone = ratio_sums(row, of_event(_GONE, number))
+            left = _without(whole, gone)
+            if not left.denominator:
+                yield maker.no_data(NOTHING_SHOWN)
+                continue
+            acting = int(row[of_event(_ACTING, number)] or 0)
+            detail = f"left out: {gone.n} of {acting} users with an action" if gone.n else ""
+            value, interval = left.numerator / left.denominator, rate_interval(left)
+            yield maker.value(value, int(left.denominator), interval, detail=detail)
+
+
+def _without(whole: RatioSums, part: RatioSums) -> RatioSums:
+    n, *sums = (one - other for one, other in zip(whole, part, strict=True))
+    return RatioSums(int(n), *sums)
+
+
+def _ranked(every: ir.Table, numbers: list[int], by: list[str]) -> ir.Table:
+    """One row an event and known user with an action of it; `rank` from 0, the busiest first."""
+    of_events = []
+    for number in numbers:
+        acting = every.filter(every[KNOWN] == 1.0, every[of_event(COUNT, number)] > 0)
+        own = {COUNT: acting[of_event(COUNT, number)], _NUMBER: ibis.literal(number, type="int64")}
+        of_events.append(acting.select(USER_ID, EXPOSURES, *by, **own))
+    rows = ibis.union(of_events[0], *of_events[1:]) if len(of_events) > 1 else of_events[0]
+    group = [_NUMBER, *by]
+    busiest_first = ibis.window(group_by=group, order_by=[rows[COUNT].desc(), rows[USER_ID]])
+    return rows.mutate(
+        **{
+            _RANK: ibis.row_number().over(busiest_first).cast("float64"),
+            _ACTING: rows.count().over(ibis.window(group_by=group)).cast("float64"),
+        }
+    )
+
+
+def _busiest(ranked: ir.Table, number: int, settings: MetricSettings) -> Iterator[tuple[str, Any]]:
+    mine = ranked[_NUMBER] == number
+    rank, acting = ranked[_RANK], ranked[_ACTING]
+    # rank < x holds for ceil(x) users; the only one who acted is never trimmed.
+    trimmed = (rank < acting * settings.trim - _ROUNDING) | (rank == 0)
+    gone = ibis.ifelse(mine & trimmed & (acting > 1), 1.0, 0.0)
+    tops = {"top_user": rank == 0, "top_1_percent": rank * 100 < acting}
+    for by, at_top in tops.items():
+        yield of_event(by, number), ibis.ifelse(mine & at_top, ranked[COUNT], 0.0).sum()
+    yield of_event(_ACTING, number), ibis.ifelse(mine, 1.0, 0.0).sum()
+    yield from ratio_columns(of_event(_GONE, number), gone * ranked[COUNT], gone * ranked[EXPOSURES]).items()

@@ -1,0 +1,138 @@
+"""Item-to-item recall: does the list on an item's page hold what users go to next?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import ibis
+import ibis.expr.types as ir
+
+from monitor.core.columns import EVENT, ITEM_ID, REQUEST_ID, TS, USER_ID
+from monitor.core.results import Result
+from monitor.metrics.family import Family, MetricSpec, Row, make
+from monitor.metrics.feedback.ranked import PLACE, in_order, no_order, ordering
+from monitor.metrics.shared import Shared, listed
+from monitor.settings.metrics import MetricSettings
+
+ITEM_TO_ITEM_RECALL = MetricSpec(
+    name="item_to_item_recall",
+    help="Share of users' steps from one item to the next that the first k places of the item's list held.",
+    unit="ratio",
+    labels=("k",),
+    interval="Wilson",
+    parameters=("events", "seed_item"),
+    formula="over the pairs of two actions of a user that follow each other in time: pairs whose second "
+    "item is in the first k places of the list of the first item / pairs whose first item has a list. "
+    "Actions are those of the window with a grade above 0, those on one item at one moment being one. The "
+    "list of an item is the latest of the window that was shown on its page (`seed_item`).",
+    answers="Do 'similar items' and 'people also bought' lead to where people go?",
+    misleads="Where people go is also where the list sends them. A step from an item to itself (a click, "
+    "then the purchase) always misses. Two actions an hour apart are a step like two within a minute. "
+    "Pairs of one user are not independent, so the interval is a little too narrow.",
+    requires=(
+        "the column of exposures that `seed_item` names",
+        "exposures.position or exposures.score",
+        "feedback",
+    ),
+    samples="pairs of following actions whose first item has a list",
+    no_data="nobody acted twice; no item acted on first has a list",
+)
+_SEED = "seed"
+_NEXT = "next_item"
+_PAIRS = "pairs"
+
+
+class ItemToItem(Family):
+    """The list looked up from one action, scored against the next."""
+
+    name = "item_to_item"
+    outputs = ((ITEM_TO_ITEM_RECALL, ()),)
+    needs = ("feedback",)
+
+    def reason_not(self, shared: Shared, settings: MetricSettings) -> str | None:
+        missing = super().reason_not(shared, settings)
+        if missing is None and settings.seed_item is None:
+            return "needs the setting seed_item: a column with the item on whose page a list was shown"
+        return missing or shared.lack(f"exposures.{settings.seed_item}") or no_order(shared)
+
+    def series(self, settings: MetricSettings) -> Iterator[tuple[MetricSpec, dict[str, str]]]:
+        for spec, labels in super().series(settings):
+            for k in settings.k:
+                yield spec, {**labels, "k": str(k)}
+
+    def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
+        by = listed(key)
+        pairs = shared.once("steps", None, lambda: _steps(shared, settings))
+        lists = shared.once("seed_lists", key, lambda: _latest_lists(shared, settings, pairs, key))
+        places = shared.once("seed_places", key, lambda: _places(shared, settings, lists, pairs, key))
+        judged = lists.join(pairs, _SEED)
+        judged = judged.aggregate(by=by, judged=judged[_PAIRS].sum())
+        sums: dict[str, Any] = {
+            f"hits_{k}": ibis.ifelse(places[PLACE] <= k, places[_PAIRS], 0).sum() for k in settings.k
+        }
+        every = pairs.aggregate(pairs=pairs[_PAIRS].sum())
+        return shared.side_by_side(key, judged, places.aggregate(by=by, **sums)).cross_join(every)
+
+    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+        pairs, judged = int(row["pairs"] or 0), int(row["judged"] or 0)
+        nothing = "no item that was acted on first has a list" if pairs else "nobody acted twice"
+        left_out = f"left out: {pairs - judged} of {pairs} pairs without a list" if judged < pairs else ""
+        for k in settings.k:
+            maker = make(ITEM_TO_ITEM_RECALL, settings, k=str(k))
+            yield maker.share(row[f"hits_{k}"], judged, nothing, detail=left_out)
+
+
+def _steps(shared: Shared, settings: MetricSettings) -> ir.Table:
+    """`pairs`: how many steps there were from the item `seed` to `next_item`."""
+    rows = shared.feedback
+    assert rows is not None
+    liked = [event for event, one in settings.events.items() if one.grade > 0]
+    known = [rows[column].notnull() for column in (USER_ID, ITEM_ID, TS)]
+    rows = rows.filter(rows[EVENT].isin(liked), *known).select(USER_ID, TS, ITEM_ID).distinct()
+    in_time = ibis.window(group_by=USER_ID, order_by=[rows[TS], rows[ITEM_ID]])
+    rows = rows.select(**{_SEED: rows[ITEM_ID].cast("string"), _NEXT: rows[ITEM_ID].lead().over(in_time)})
+    rows = rows.filter(rows[_NEXT].notnull())
+    return rows.aggregate(by=[_SEED, _NEXT], **{_PAIRS: rows.count()})
+
+
+def _latest_lists(shared: Shared, settings: MetricSettings, pairs: ir.Table, key: str | None) -> ir.Table:
+    """`seed`, the group and the request_id of the latest list on the page of each item of a step."""
+    rows = _on_pages(shared, settings, key)
+    rows = rows.semi_join(pairs, _SEED)
+    shown = rows.aggregate(by=[_SEED, REQUEST_ID, *listed(key)], **{TS: rows[TS].max()})
+    newest_first = ibis.window(
+        group_by=[_SEED, *listed(key)], order_by=[ibis.desc(TS), ibis.desc(REQUEST_ID)]
+    )
+    shown = shown.mutate(nth=ibis.row_number().over(newest_first))
+    return shown.filter(shown.nth == 0).select(_SEED, REQUEST_ID, *listed(key))
+
+
+def _places(
+    shared: Shared, settings: MetricSettings, lists: ir.Table, pairs: ir.Table, key: str | None
+) -> ir.Table:
+    """One row a step (and group) that its list held: `place` of the next item, and how many `pairs`."""
+    owner = [_SEED, REQUEST_ID, *listed(key)]
+    rows = _on_pages(shared, settings, key)
+    rows = rows.filter(rows[ITEM_ID].notnull()).semi_join(lists, owner)
+    columns = rows.columns
+    next_item = {ITEM_ID: pairs[_NEXT]}
+    rows = rows.left_join(pairs.select(_SEED, _PAIRS, **next_item), [_SEED, ITEM_ID])
+    ranked = in_order(rows.select(*columns, _PAIRS), owner)
+    hits = ranked.filter(ranked[_PAIRS].notnull())
+    return hits.aggregate(
+        by=[_SEED, ITEM_ID, *listed(key)], **{PLACE: hits[PLACE].min(), _PAIRS: hits[_PAIRS].min()}
+    )
+
+
+def _on_pages(shared: Shared, settings: MetricSettings, key: str | None) -> ir.Table:
+    """The exposures on an item's page, the item as text in `seed`: its column may have any type."""
+    rows = shared.rows(key)
+    assert settings.seed_item is not None
+    seed = rows[settings.seed_item]
+    if seed.type().is_floating():  # whole numbers with gaps, as pandas writes them
+        seed = seed.nullif(float("nan"))
+        seed = seed.cast("int64") if rows[ITEM_ID].type().is_integer() else seed
+    rows = rows.mutate(**{_SEED: seed.cast("string")})
+    rows = rows.filter(rows[_SEED].notnull(), rows[REQUEST_ID].notnull())
+    return rows.select(_SEED, REQUEST_ID, TS, ITEM_ID, *listed(key), *ordering(rows))

@@ -1,0 +1,101 @@
+"""The items of lists in their order, and at which places the relevant ones stand.
+
+Every metric of lists at k comes from these tables, so the exposures are put in order once for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import ibis
+import ibis.expr.types as ir
+
+from monitor.core.columns import ITEM_ID, POSITION, REQUEST_ID, SCORE, USER_ID
+from monitor.metrics.attribution import RELEVANCE, relevant
+from monitor.metrics.shared import LENGTH, Shared, listed
+from monitor.settings.metrics import MetricSettings
+
+PLACE: Final = "place"  # 1 is the top of the list; null where the list did not show the item
+FOUND: Final = "found"  # the relevant item is the first, second, ... of those that the list showed
+IDEAL: Final = "ideal"  # the place that the item would have in the best list there could be
+
+
+def no_order(shared: Shared) -> str | None:
+    """Why the lists' items have no order, or None where they have one."""
+    if shared.lack(f"exposures.{POSITION}") is None or shared.lack(f"exposures.{SCORE}") is None:
+        return None
+    return "needs the column position or score of the log exposures"
+
+
+def in_order(rows: ir.Table, owner: Sequence[str]) -> ir.Table:
+    """The rows with `place`, counted from 1 within each `owner`.
+
+    By position, then by score from the highest, then by item; what is null or NaN comes last. Of an item
+    that a list holds twice both copies take a place.
+
+    Join nothing to the result unless a filter by `place` is between: Ibis would put that join before the
+    counting where `rows` is a join too.
+    """
+    order = []
+    if POSITION in rows.columns:
+        order.append(ibis.asc(_known(rows[POSITION]), nulls_first=False))
+    if SCORE in rows.columns:
+        order.append(ibis.desc(_known(rows[SCORE]), nulls_first=False))
+    window = ibis.window(group_by=list(owner), order_by=[*order, rows[ITEM_ID]])
+    return rows.mutate(**{PLACE: ibis.row_number().over(window) + 1})
+
+
+def ordering(rows: ir.Table) -> list[str]:
+    """The columns that say in which order a list was shown."""
+    return [column for column in (POSITION, SCORE) if column in rows.columns]
+
+
+def relevant_places(shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
+    """One row a list (and group) and item that its user acted on with a grade above 0, shown by it or not.
+
+    Columns: request_id, the group, `user_id` and `length` of the list, `relevance`, `place`, `found` and
+    `ideal`. Lists without such an item have no row.
+    """
+    return shared.once("relevant_places", key, lambda: _relevant_places(shared, settings, key))
+
+
+def _relevant_places(shared: Shared, settings: MetricSettings, key: str | None) -> ir.Table:
+    owner = [REQUEST_ID, *listed(key)]
+    actions = relevant(shared, settings)
+    liked = actions.filter(actions[RELEVANCE] > 0)
+    ranked = _ranked(shared, settings, actions, liked, key)
+    # Looked up after the counting: what is put in order is the less, the fewer columns it has.
+    hits = ranked.filter(ranked[PLACE] > 0).semi_join(liked, [REQUEST_ID, ITEM_ID])
+    hits = hits.aggregate(by=[*owner, ITEM_ID], **{PLACE: hits[PLACE].min()})
+    lists = shared.requests(key).select(*owner, USER_ID, LENGTH)
+    if settings.unrated != "as_negative":
+        left = ranked.aggregate(by=owner, left=ranked.count())
+        lists = lists.left_join(left, owner)
+        lists = lists.select(*owner, USER_ID, **{LENGTH: lists["left"].fill_null(0)})
+    rows = lists.join(liked.select(REQUEST_ID, ITEM_ID, RELEVANCE), REQUEST_ID)
+    rows = rows.left_join(hits, [*owner, ITEM_ID]).select(*owner, USER_ID, LENGTH, RELEVANCE, PLACE)
+    by_place = ibis.window(group_by=owner, order_by=ibis.asc(PLACE, nulls_first=False))
+    best_first = ibis.window(group_by=owner, order_by=ibis.desc(RELEVANCE))
+    return rows.mutate(
+        **{FOUND: ibis.row_number().over(by_place) + 1, IDEAL: ibis.row_number().over(best_first) + 1}
+    )
+
+
+def _ranked(
+    shared: Shared, settings: MetricSettings, actions: ir.Table, liked: ir.Table, key: str | None
+) -> ir.Table:
+    """The items of the lists that hold a relevant one, in order; `unrated` says which rows count."""
+    rows = shared.shown(key)
+    rows = rows.filter(rows[REQUEST_ID].notnull())
+    rows = rows.select(REQUEST_ID, *listed(key), ITEM_ID, *ordering(rows))
+    if settings.unrated == "as_negative":
+        rows = rows.semi_join(liked.filter(liked.shown == 1), REQUEST_ID)
+    else:
+        kept = actions if settings.unrated == "ignore" else liked
+        rows = rows.semi_join(kept.filter(kept.shown == 1), [REQUEST_ID, ITEM_ID])
+    return in_order(rows, [REQUEST_ID, *listed(key)])
+
+
+def _known(column: ir.Column) -> ir.Column:
+    return column.nullif(float("nan")) if column.type().is_floating() else column

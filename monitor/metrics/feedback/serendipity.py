@@ -1,0 +1,121 @@
+"""Serendipity: how far what users act on lies from what they acted on before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import reduce
+from operator import add
+
+import ibis
+import ibis.expr.types as ir
+
+from monitor.core.columns import CATEGORY, ITEM_ID, USER_ID
+from monitor.core.results import Result
+from monitor.metrics.attribution import RELEVANCE, acted
+from monitor.metrics.exposure.categories import CODE, with_categories
+from monitor.metrics.exposure.concentration import of_events
+from monitor.metrics.exposure.similarity import item_vectors, no_similarity, range_of, similarity_of
+from monitor.metrics.family import Family, MetricSpec, Row, make
+from monitor.metrics.shared import Shared, listed
+from monitor.settings.metrics import MetricSettings
+
+SERENDIPITY = MetricSpec(
+    name="serendipity",
+    of_rows=True,
+    help="How unlike a user's earlier actions the items are that they now act on; 0 the same again.",
+    interval="Wilson of means",
+    range=(0.0, 1.0),
+    parameters=("similarity", "history", "action_events", "events", "attribution"),
+    formula="mean over exposures that were acted on of 1 - the largest similarity between the item and "
+    "the items of the user's earlier actions (similarity as in intra_list_diversity; by vector, the values "
+    "are from 0 to 2). Acted on is what an event of a grade above 0 belongs to (see attribution); earlier "
+    "actions are those of `action_events`.",
+    answers="Does the recommender find things that people like and would not have come to by themselves?",
+    misleads="A short history of actions makes everything look surprising. Users without earlier "
+    "actions are left out (and counted), as are items without a usable vector.",
+    requires=("exposures", "feedback", "catalog.vector or catalog.category", "history of actions"),
+    samples="exposures acted on by users with earlier actions",
+    no_data="no exposure was acted on; no earlier actions; nobody who acted has any",
+)
+WEIGHT = "weight"
+
+
+class Serendipity(Family):
+    """One minus the largest similarity to the user's earlier actions."""
+
+    name = "serendipity"
+    outputs = ((SERENDIPITY, ()),)
+    needs = ("catalog", "feedback")
+
+    def reason_not(self, shared: Shared, settings: MetricSettings) -> str | None:
+        return super().reason_not(shared, settings) or no_similarity(shared, settings)
+
+    def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
+        by = listed(key)
+        done = shared.once("serendipity_acted", key, lambda: _acted(shared, settings, key))
+        every = done.aggregate(by=by, acted=done[WEIGHT].sum())
+        history = shared.history_actions
+        if history is None:
+            return shared.side_by_side(key, every).mutate(history=0, exposures=0, total=0.0, squares=0.0)
+        history = of_events(history, settings).select(USER_ID, ITEM_ID)
+        history = history.filter([history[USER_ID].notnull(), history[ITEM_ID].notnull()]).distinct()
+        closest = _closest_by_vector if similarity_of(shared, settings) == "vector" else _closest_by_category
+        valued = closest(shared, done, history, key)
+        valued = valued.mutate(distance=1.0 - valued.closest)
+        sums = valued.aggregate(
+            by=by,
+            exposures=valued[WEIGHT].sum(),
+            total=(valued[WEIGHT] * valued.distance).sum(),
+            squares=(valued[WEIGHT] * valued.distance * valued.distance).sum(),
+        )
+        joined = shared.side_by_side(key, every, sums)
+        return joined.cross_join(history.limit(1).aggregate(history=ibis._.count()))
+
+    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+        maker = replace(make(SERENDIPITY, settings), bounds=range_of(settings))
+        acted, n = int(row["acted"] or 0), int(row["exposures"] or 0)
+        if acted == 0:
+            yield maker.no_data("no exposure was acted on")
+        elif not row["history"]:
+            yield maker.no_data("nothing is known yet of earlier actions")
+        else:
+            left_out = (
+                f"{acted - n} of {acted} exposures acted on have nothing to compare with" if n < acted else ""
+            )
+            nothing = "nobody who acted has earlier actions to compare with"
+            yield maker.mean(n, row["total"], row["squares"], nothing, detail=left_out)
+
+
+def _acted(shared: Shared, settings: MetricSettings, key: str | None) -> ir.Table:
+    """One row for each user, item (and group) acted on, with the number of such exposures as weight."""
+    done = acted(shared, settings, key)
+    done = done.filter(done[RELEVANCE] > 0, done[USER_ID].notnull())
+    return done.aggregate(by=[USER_ID, ITEM_ID, *listed(key)], **{WEIGHT: done.count().cast("float64")})
+
+
+def _closest_by_category(shared: Shared, acted: ir.Table, history: ir.Table, key: str | None) -> ir.Table:
+    owner = [USER_ID, ITEM_ID, *listed(key)]
+    now = with_categories(shared, acted, CATEGORY).select(*owner, CODE, "unit")
+    before = with_categories(shared, history, CATEGORY)
+    before = before.select(USER_ID, CODE, earlier=before[ITEM_ID], earlier_unit=before.unit)
+    both = now.join(before, [USER_ID, CODE])
+    alike = both.aggregate(by=[*owner, "earlier"], cosine=(both.unit * both.earlier_unit).sum())
+    most = alike.aggregate(by=owner, closest=alike.cosine.max())
+    comparable = acted.semi_join(history, USER_ID)
+    joined = comparable.left_join(most, owner)
+    # No category in common is a similarity of 0; sums of shares can round to just above 1.
+    return joined.select(*listed(key), WEIGHT, closest=ibis.least(joined.closest.fill_null(0.0), 1.0))
+
+
+def _closest_by_vector(shared: Shared, acted: ir.Table, history: ir.Table, key: str | None) -> ir.Table:
+    vectors, columns = item_vectors(shared)
+    now = acted.join(vectors, ITEM_ID)
+    before = history.join(vectors, ITEM_ID).drop(ITEM_ID).rename({f"earlier_{c}": c for c in columns})
+    both = now.join(before, USER_ID)
+    products = (both[c] * both[f"earlier_{c}"] for c in columns)
+    cosine = ibis.least(reduce(add, products), 1.0) if columns else ibis.literal(0.0)
+    both = both.select(USER_ID, ITEM_ID, WEIGHT, *listed(key), cosine=cosine)
+    return both.aggregate(
+        by=[USER_ID, ITEM_ID, *listed(key)], **{WEIGHT: both[WEIGHT].max()}, closest=both.cosine.max()
+    )

@@ -1,0 +1,262 @@
+"""AUC: how well the scores tell what is acted on from what is not, over all exposures of a window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import ibis
+import ibis.expr.types as ir
+
+from monitor.core.columns import LABEL, SCORE
+from monitor.core.results import Result
+from monitor.metrics.family import Family, MetricSpec, Row, make
+from monitor.metrics.scores.labelled import (
+    LABELS,
+    NO_REQUEST,
+    labelled,
+    left_out,
+    nothing_scored,
+    one_class,
+    score_counts,
+)
+from monitor.metrics.shared import Shared, listed
+from monitor.models.specs import OF_SAMPLES
+from monitor.settings.metrics import MetricSettings
+from monitor.statistics.auc import FEWEST_CLUSTERS, AucSums, ClusterSums, delong_interval
+
+AUC = MetricSpec(
+    name="auc",
+    of_rows=True,
+    of_samples=OF_SAMPLES,
+    help="Chance that an exposure acted on was scored above one that was not; 0.5 is no better than chance.",
+    interval="DeLong",
+    range=(0.0, 1.0),
+    parameters=("events", "attribution"),
+    formula="(sum of the positives' mid-ranks - M (M + 1) / 2) / (M N) over M exposures of label 1 and N of "
+    "label 0, ranked by score, ties at their average rank; exact. " + LABELS,
+    answers="Do the scores order what users act on above what they leave, over everything that was shown?",
+    misleads="It compares the scores of different users and places: a model that only knows which users "
+    "click a lot gets a high AUC and orders no single list (see user_auc). It is measured on what the "
+    "recommender chose to show, first places first, and says nothing of items never shown. The interval "
+    "takes exposures as independent; where one user has many it is too narrow. (Of samples it adds up what "
+    "each user contributes, by Obuchowski 1997; with fewer than 10 users there is none.) " + NO_REQUEST,
+    requires=("exposures.score", "feedback"),
+    samples="exposures with a finite score",
+    no_data="nothing was shown; no exposure has a finite score",
+    undefined="all labels are of one class",
+)
+
+
+class Auc(Family):
+    """The area under the ROC curve over all exposures of the window."""
+
+    name = "auc"
+    outputs = ((AUC, ()),)
+    needs = ("feedback", "exposures.score")
+
+    def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
+        sums = rank_sums(labelled(shared, settings, key), listed(key))
+        return shared.side_by_side(key, score_counts(shared, key), sums)
+
+    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+        maker = make(AUC, settings)
+        nothing = nothing_scored(row)
+        if nothing:
+            yield maker.no_data(nothing)
+            return
+        n, positives = int(row["scored"]), int(row["positives"] or 0)
+        sums = auc_sums(row, n)
+        if sums is None:
+            yield maker.undefined(one_class(positives, n) or "", n)
+        else:
+            yield maker.value(sums.auc, n, delong_interval(sums), detail=left_out(row))
+
+
+def placed(rows: ir.Table, by: Sequence[str] = ()) -> ir.Table:
+    """The rows of label 1 with `below`, how many rows of their group score less, and `upto`, less or as much.
+
+    One sort of the rows: it is what an exact AUC costs. The mid-rank of a row is (below + upto + 1) / 2.
+
+    Args:
+        rows: score (finite), label (0 or 1), and the columns of `by`.
+        by: what a group is; rows are ranked within theirs.
+    """
+    ranked = rows.mutate(
+        below=ibis.rank().over(ibis.window(group_by=list(by), order_by=rows[SCORE])),
+        upto=rows.count().over(
+            ibis.range_window(preceding=None, following=0, group_by=list(by), order_by=rows[SCORE])
+        ),
+    )
+    return ranked.filter(ranked[LABEL] == 1)
+
+
+def rank_sums(rows: ir.Table, by: Sequence[str] = ()) -> ir.Table:
+    """One row a group (without `by`: one row) with what AUC and DeLong's variance are made of.
+
+    With p_s positives of score s, B_s and T_s the negatives below s and at s, and P_s the positives above s:
+
+        positives = sum p_s = M
+        wins      = sum p_s (2 B_s + T_s)                                    = 2 M N AUC, whole numbers
+        v10       = sum p_s (2 B_s + T_s)^2                                  = 4 N^2 sum of v10^2
+        v01       = sum p_s (4 B_s (2 P_s + p_s) + T_s (4 P_s + p_s))        = 4 M^2 sum of v01^2
+
+    The sums of ranks are never formed: `wins` stays below n^2 / 2, which an int64 holds to four billion rows.
+    The second sum of squares adds up, over the negatives, (2 P + p)^2 by its increments at the positives'
+    scores, so that only these are looked at. All that is subtracted are whole numbers.
+
+    A second sort, of the positives alone, ranks them among themselves: cheaper than to group them by score,
+    of which a model gives nearly as many as there are rows.
+
+    Args:
+        rows: as in `placed`.
+        by: as in `placed`. A group without a positive has no row.
+    """
+    by = list(by)
+    hits = placed(rows, by)
+    order = {"group_by": by, "order_by": hits[SCORE]}
+    hits = hits.mutate(
+        own_below=ibis.rank().over(ibis.window(**order)),
+        own_upto=hits.count().over(ibis.range_window(preceding=None, following=0, **order)),
+        own_from=hits.count().over(ibis.range_window(preceding=0, following=None, **order)),
+    )
+    tied_positives = hits.own_upto - hits.own_below
+    sums = hits.select(
+        *by,
+        p=tied_positives.cast("float64"),
+        lower=hits.below - hits.own_below,
+        tied=hits.upto - hits.below - tied_positives,
+        above=(hits.own_from - tied_positives).cast("float64"),
+    )
+    sums = sums.mutate(beaten=2 * sums.lower + sums.tied)
+    beaten, lower, tied = (sums[name].cast("float64") for name in ("beaten", "lower", "tied"))
+    # One row is one positive, so that the p_s of the formulas is the number of rows.
+    return sums.aggregate(
+        by=by,
+        positives=sums.count(),
+        wins=sums.beaten.sum(),
+        v10=(beaten * beaten).sum(),
+        v01=(4.0 * lower * (2.0 * sums.above + sums.p) + tied * (4.0 * sums.above + sums.p)).sum(),
+    )
+
+
+def cluster_sums(rows: ir.Table, user: str, by: Sequence[str] = ()) -> ir.Table:
+    """One row a group (without `by`: one row) with what the clustered variance of AUC is made of.
+
+    A positive's `won` is twice the number of negatives that it beats, a negative's `lost` twice the number of
+    positives that beat it, ties half: whole numbers, 2 N v10 and 2 M v01. They are added up by user, and of
+    the users the squares and products are. A row without a user is a user of its own.
+
+    Args:
+        rows: score (finite), label (0 or 1), the user, and the columns of `by`.
+        user: the column of the users.
+        by: what a group is.
+    """
+    by = list(by)
+    order = {"group_by": by, "order_by": rows[SCORE]}
+    upto, after = (
+        ibis.range_window(preceding=None, following=0, **order),
+        ibis.range_window(preceding=0, following=None, **order),
+    )
+    ranked = rows.select(
+        *by,
+        user,
+        LABEL,
+        below=ibis.rank().over(ibis.window(**order)),
+        upto=rows.count().over(upto),
+        hits_upto=rows[LABEL].sum().over(upto),
+        hits_after=rows[LABEL].sum().over(after),
+        hits=rows[LABEL].sum().over(ibis.window(group_by=by)),
+    )
+    positive = ranked[LABEL] == 1
+    misses_below = ranked.below - (ranked.hits - ranked.hits_after)
+    won = misses_below + ranked.upto - ranked.hits_upto
+    lost = ranked.hits - ranked.hits_upto + ranked.hits_after
+    placed_rows = ranked.select(
+        *by,
+        user,
+        m=ranked[LABEL],
+        n=1 - ranked[LABEL],
+        won=ibis.ifelse(positive, won, 0),
+        lost=ibis.ifelse(positive, 0, lost),
+    )
+    names = ("m", "n", "won", "lost")
+    known = placed_rows.filter(placed_rows[user].notnull())
+    users = known.aggregate(by=[*by, user], **{name: known[name].sum().cast("float64") for name in names})
+    alone = placed_rows.filter(placed_rows[user].isnull())
+    alone = alone.select(*by, **{name: alone[name].cast("float64") for name in names})
+    every = users.select(*by, *names).union(alone)
+    products = {f"{one}_{other}": (every[one] * every[other]).sum() for one, other in _PRODUCTS}
+    return every.aggregate(
+        by=by,
+        clusters=every.count(),
+        with_positives=(every.m > 0).sum(),
+        with_negatives=(every.n > 0).sum(),
+        positives=every.m.sum(),
+        negatives=every.n.sum(),
+        wins=every.won.sum(),
+        **products,
+    )
+
+
+_PRODUCTS = (
+    ("won", "won"), ("won", "m"), ("m", "m"), ("lost", "lost"), ("lost", "n"), ("n", "n"),
+    ("won", "lost"), ("won", "n"), ("m", "lost"), ("m", "n"),
+)  # fmt: skip
+
+
+def auc_sums(row: Row, n: int, clusters: Row | None = None) -> AucSums | None:
+    """What the statistics of AUC take, from a row of `rank_sums` of n rows; None for one class only.
+
+    Args:
+        row: of `rank_sums`.
+        n: how many rows it is of.
+        clusters: the row of `cluster_sums` of the same rows, or of all rows of a part of the users; without
+            it every row stands for itself.
+    """
+    positives = int(row["positives"] or 0)
+    negatives = n - positives
+    if positives == 0 or negatives == 0:
+        return None
+    auc = int(row["wins"]) / (2 * positives * negatives)
+    v10 = float(row["v10"]) / (4.0 * negatives * negatives)
+    v01 = float(row["v01"]) / (4.0 * positives * positives)
+    own = None if clusters is None else _clusters(clusters, n)
+    placements = _possible(v10, positives, auc), _possible(v01, negatives, auc)
+    return AucSums(positives, negatives, auc, *placements, own)
+
+
+def _clusters(row: Row, n: int) -> ClusterSums | None:
+    """The sums of a row of `cluster_sums`, for n rows of which its own may be a part.
+
+    None where every row is of another user, or where its users have one class only.
+    """
+    users, up, down = int(row["clusters"]), 2.0 * row["negatives"], 2.0 * row["positives"]
+    rows = row["positives"] + row["negatives"]
+    if users == rows or up == 0 or down == 0:
+        return None
+    auc = 2.0 * float(row["wins"]) / (up * down)
+    of = {f"{one}_{other}": float(row[f"{one}_{other}"]) for one, other in _PRODUCTS}
+    c10 = of["won_won"] / up**2 - 2 * auc * of["won_m"] / up + auc**2 * of["m_m"]
+    c01 = of["lost_lost"] / down**2 - 2 * auc * of["lost_n"] / down + auc**2 * of["n_n"]
+    c11 = of["won_lost"] / (up * down) - auc * (of["won_n"] / up + of["m_lost"] / down) + auc**2 * of["m_n"]
+    part = n / rows
+    counts = [round(part * int(row[name])) for name in ("clusters", "with_positives", "with_negatives")]
+    sums = [part * one for one in (max(0.0, c10), max(0.0, c01), c11)]
+    return ClusterSums(counts[0], counts[1], counts[2], sums[0], sums[1], sums[2])
+
+
+def few_users(sums: AucSums) -> str:
+    """Why there is no interval where rows are of few users; empty where there is one.
+
+    >>> few_users(AucSums(2, 2, 0.75, 1.25, 1.25))
+    ''
+    """
+    own = sums.clusters
+    if own is None or own.clusters >= FEWEST_CLUSTERS:
+        return ""
+    return f"the rows come from {own.clusters} users; an interval needs at least {FEWEST_CLUSTERS}"
+
+
+def _possible(squares: float, n: int, auc: float) -> float:
+    """The sum of squares of n placements of this mean, without what rounding puts outside the possible."""
+    return min(max(squares, n * auc * auc), n * auc)

@@ -1,0 +1,103 @@
+"""The window's exposures as scored, labelled rows: what AUC, log loss and calibration are measured on.
+
+The metrics themselves take any table with the columns `score` and `label` (0 or 1), so they can be measured
+on a log of samples as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import ibis.expr.types as ir
+
+from monitor.core.columns import ITEM_ID, LABEL, REQUEST_ID, SCORE, USER_ID
+from monitor.metrics.attribution import RELEVANCE, relevant
+from monitor.metrics.family import NOTHING_SHOWN, Row
+from monitor.metrics.shared import Shared, listed
+from monitor.settings.metrics import MetricSettings
+
+LABELS: Final = (
+    "The label of an exposure is 1 where an event of a grade above 0 belongs to it (see `events` and "
+    "`attribution`), else 0."
+)
+"""The half of a formula that says what a label is."""
+NO_REQUEST: Final = (
+    "An exposure without a request id belongs to no list, so its label is 0. One whose score is null, NaN or "
+    "infinite is left out and counted."
+)
+NO_SCORES: Final = "no exposure has a finite score"
+
+
+def labelled(
+    shared: Shared, settings: MetricSettings, key: str | None = None, further: Sequence[str] = ()
+) -> ir.Table:
+    """The exposures with a finite score: `score`, `label` (0 or 1), user_id, the group `key`, and `further`.
+
+    An item that a list holds twice is two exposures of one label. Nothing is stored: the few rows of
+    feedback are looked up while the exposures are read, which costs less than keeping millions of rows.
+    """
+    found = relevant(shared, settings)
+    found = found.filter(found[RELEVANCE] > 0)
+    found = found.select(acted_request=found[REQUEST_ID], acted_item=found[ITEM_ID])
+    rows = scored(shared.shown(key))
+    rows = rows.left_join(found, [rows[REQUEST_ID] == found.acted_request, rows[ITEM_ID] == found.acted_item])
+    label = rows.acted_request.notnull().cast("int64")
+    return rows.select(USER_ID, *listed(key), *further, **{SCORE: rows[SCORE], LABEL: label})
+
+
+def scored(rows: ir.Table) -> ir.Table:
+    """The rows whose score is a finite number, as float64."""
+    score = rows[SCORE].cast("float64")
+    return rows.mutate(**{SCORE: score}).filter(_finite(score))
+
+
+def score_counts(shared: Shared, key: str | None = None) -> ir.Table:
+    """One row (a group): `shown` exposures, and of them `scored` with a finite score."""
+    return shared.once("score_counts", key, lambda: _score_counts(shared, key))
+
+
+def _score_counts(shared: Shared, key: str | None) -> ir.Table:
+    rows = shared.shown(key)
+    finite = _finite(rows[SCORE].cast("float64")).fill_null(False)
+    return rows.aggregate(by=listed(key), shown=rows.count(), scored=finite.sum())
+
+
+def _finite(score: ir.Value) -> ir.BooleanValue:
+    return score.notnull() & ~(score.isnan() | score.isinf())
+
+
+def left_out(row: Row) -> str:
+    """What the metrics of a group do not rest on, from `score_counts`; empty where that is nothing.
+
+    >>> left_out({"shown": 10, "scored": 8})
+    '2 of 10 exposures have no finite score'
+    """
+    shown = int(row["shown"] or 0)
+    missing = shown - int(row["scored"] or 0)
+    return f"{missing} of {shown} exposures have no finite score" if missing else ""
+
+
+def nothing_scored(row: Row) -> str | None:
+    """Why there is nothing to measure, or None where there is."""
+    if not row["shown"]:
+        return NOTHING_SHOWN
+    return None if row["scored"] else NO_SCORES
+
+
+def sentences(*parts: str) -> str:
+    """What there is to say, as one detail.
+
+    >>> sentences("", "2 of 10 exposures have no finite score", "3 scores lie outside [0, 1]")
+    '2 of 10 exposures have no finite score; 3 scores lie outside [0, 1]'
+    """
+    return "; ".join(filter(None, parts))
+
+
+def one_class(positives: int, n: int) -> str | None:
+    """Why no AUC exists: labels of one class only; None where there are both."""
+    if positives == 0:
+        return f"all {n} labels are 0: no exposure with a score was acted on"
+    if positives == n:
+        return f"all {n} labels are 1: every exposure with a score was acted on"
+    return None

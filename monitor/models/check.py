@@ -1,0 +1,159 @@
+"""The check of the models: AUC and its kin of each split, and the gaps between the splits.
+
+Train and test are measured once and kept until a file of them comes, changes or goes; what a window costs is
+its online rows. A gap is only ever taken between splits of one model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import ibis.expr.types as ir
+
+from monitor.core.columns import MODEL, ONLINE, TEST, TRAIN, TS
+from monitor.core.results import Result, Status, Window
+from monitor.engines.duckdb import Engine
+from monitor.models.causes import explain
+from monitor.models.features import Kept, features_in_service, scores_of_pairs
+from monitor.models.samples import FileKey, Samples, values_of
+from monitor.models.specs import AUC_GAP, MODEL_LABEL, PAIR_LABEL, PAIRS
+from monitor.models.split_results import SIDES, gap_result, split_results
+from monitor.models.splits import Sums, measure_splits
+from monitor.settings.recommender import RecommenderSettings
+from monitor.window.slices import Text, text_of, value_names
+
+NAME = "models"
+_OF_SLICE = "__by_"
+
+
+@dataclass(slots=True)
+class _Reference:
+    """What is known of train and test until their files change."""
+
+    key: frozenset[FileKey] | None = None
+    sums: Sums = field(default_factory=Sums)
+    newest: tuple[str, ...] = ()  # the models, the latest trained first
+    names: dict[str, Text] = field(default_factory=dict)  # how the values of a slice are written
+    kept: Kept = field(default_factory=Kept)
+
+
+class ModelsCheck:
+    """Belongs to one recommender, whose train and test it remembers."""
+
+    def __init__(self, settings: RecommenderSettings, samples: Samples) -> None:
+        self._settings = settings
+        self._samples = samples
+        self._reference = _Reference()
+
+    def run(self, engine: Engine, window: Window, wanted: str | None = None) -> list[Result]:
+        """Every result of the models that are judged, or of the one wanted, as of the window's end."""
+        try:
+            self._samples.look(engine)
+            self._refer(engine)
+            rows = self._samples.online(engine, window)
+            names = self._reference.names
+            if rows is not None and not names:
+                names = self._value_names(rows)
+            online = Sums() if rows is None else self._measured(rows, names)
+            found = list(self._results(online, wanted))
+            return [*found, *self._further(engine, found, rows)]
+        finally:
+            self._samples.release(engine)
+
+    def failed(self, why: str) -> list[Result]:
+        """What is said where the check could not be done: an error for each gap that it would have judged."""
+        models = self._reference.newest[: self._settings.models.newest]
+        gaps = [gap for model in models for gap in self._gaps(model, Sums())]
+        return [replace(gap, status=Status.ERROR, detail=why) for gap in gaps]
+
+    def _further(self, engine: Engine, found: Sequence[Result], online: ir.Table | None) -> Iterator[Result]:
+        """The features and scores of the models, and what explains the gaps that are violated."""
+        rows = self._samples.rows(engine, online)
+        kept, settings = self._reference.kept, self._settings
+        for model in dict.fromkeys(one.labels[MODEL_LABEL] for one in found):
+            pairs = [one for one in PAIRS if self._compared(found, model, one)]
+            yield from scores_of_pairs(model, pairs, rows, kept, settings)
+            yield from features_in_service(model, rows, kept, settings)
+        for gap in found:
+            if gap.metric == AUC_GAP.name and gap.status is Status.VIOLATED:
+                yield from explain(gap, rows, settings)
+
+    @staticmethod
+    def _compared(found: Sequence[Result], model: str, pair: str) -> bool:
+        """Whether the model has a gap of this pair, measured or not."""
+        of = {PAIR_LABEL: pair, MODEL_LABEL: model}
+        return any(one.metric == AUC_GAP.name and dict(one.labels) == of for one in found)
+
+    def _refer(self, engine: Engine) -> None:
+        key = self._samples.key((TRAIN, TEST))
+        if self._reference.key == key:
+            return
+        rows = self._samples.reference(engine)
+        if rows is None:
+            self._reference = _Reference(key)
+            return
+        names = self._value_names(rows)
+        self._reference = _Reference(key, self._measured(rows, names), _by_age(rows), names)
+
+    def _value_names(self, rows: ir.Table) -> dict[str, Text]:
+        models = self._settings.models
+        present = [name for name in models.by if name in rows.columns]
+        return {name: value_names(values_of(rows, name), models.budget) for name in present}
+
+    def _measured(self, rows: ir.Table, names: dict[str, Text]) -> Sums:
+        """The sums; the values of slices are written as in train and test, so that a slice is one in all."""
+        known = {name: text for name, text in names.items() if name in rows.columns}
+        sliced = {_OF_SLICE + name: text(text_of(rows[name])) for name, text in known.items()}
+        sums = measure_splits(rows.mutate(**sliced), self._settings.metrics.clip, tuple(sliced))
+        return replace(sums, slices={name: sums.slices[_OF_SLICE + name] for name in known})
+
+    def _results(self, online: Sums, wanted: str | None) -> Iterator[Result]:
+        settings, reference = self._settings, self._reference.sums
+        for model in self._judged(online) if wanted is None else [wanted]:
+            for split, sums in ((TRAIN, reference), (TEST, reference), (ONLINE, online)):
+                if not self._expected(model, split, online):
+                    continue
+                yield from split_results(
+                    sums.of(model, split), settings.metrics, settings.models, split=split, model=model
+                )
+                for dimension, groups in sums.slices.items():
+                    for (own, of, value), slice_sums in sorted(groups.items()):
+                        if (own, of) == (model, split):
+                            yield from split_results(
+                                slice_sums, settings.metrics, settings.models,
+                                split=split, model=model, dimension=dimension, value=value,
+                            )  # fmt: skip
+            yield from self._gaps(model, online)
+
+    def _gaps(self, model: str, online: Sums) -> Iterator[Result]:
+        settings, reference = self._settings, self._reference.sums
+        for pair in PAIRS:
+            sides = SIDES[pair]
+            if all(self._expected(model, split, online) for split in sides):
+                sums = [(online if split == ONLINE else reference).of(model, split) for split in sides]
+                yield gap_result(pair, sums[0], sums[1], settings.metrics, settings.models, model)
+
+    def _expected(self, model: str, split: str, online: Sums) -> bool:
+        """Whether rows of the split are to be there: of a split that no file holds, none.
+
+        A model that does not serve while another does has been replaced. A gap that it had is no news then,
+        and must not stand for as long as its test set lies there.
+        """
+        serving = online.models(ONLINE)
+        replaced = split == ONLINE and bool(serving) and model not in serving
+        return self._samples.have(split) and not replaced
+
+    def _judged(self, online: Sums) -> list[str]:
+        """The models that are judged: those with most online rows, then the latest trained."""
+        serving = online.models(ONLINE)
+        most = sorted(serving, key=lambda model: (-serving[model], model))
+        return list(dict.fromkeys([*most, *self._reference.newest]))[: self._settings.models.newest]
+
+
+def _by_age(rows: ir.Table) -> tuple[str, ...]:
+    """The models, that with the newest row first; of those without any time the last by name."""
+    newest = rows[TS].epoch_seconds().cast("int64").max() if TS in rows.columns else rows.count() * 0
+    found = rows.group_by(MODEL).aggregate(newest=newest).to_pyarrow().to_pylist()
+    found.sort(key=lambda row: (row["newest"] or 0, row[MODEL]), reverse=True)
+    return tuple(row[MODEL] for row in found)

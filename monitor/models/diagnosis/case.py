@@ -1,0 +1,249 @@
+"""What every cause is judged from, read once: both splits, the features by bin, and the scoring."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monitor.models.diagnosis.area import Ranking, change, mixed_area
+from monitor.models.diagnosis.columns import Binned, Bins, Column, part, read_column
+from monitor.models.diagnosis.sample import Pairs, Sample
+from monitor.models.diagnosis.scoring import Rescored, Scorer, Scoring, Surrogate
+from monitor.settings.diagnosis import DiagnosisSettings
+from monitor.statistics.counts import Floats
+from monitor.statistics.intervals import quantile
+
+Pair = Literal["train_test", "test_online"]
+CAUSES = (
+    "time_travel",
+    "pruned_features",
+    "serving_skew",
+    "score_shift",
+    "population_shift",
+    "overfitting",
+)
+EVIDENCE = 20
+"""Rows of evidence that a finding has at most."""
+NAMED = 10
+"""Features that a finding names at most."""
+FAITHFUL, POOR, VERY_POOR = 0.9, 0.7, 0.25
+"""A share is exact, `about`, `at least`, or unknown, by how well the scores of the log are met."""
+_OWNER = "user_id"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One cause of a gap."""
+
+    cause: str
+    """One of `CAUSES`."""
+    share: float | None
+    """Of the gap, above 0 and at most 1; None where the evidence is there but the share is unknown."""
+    features: tuple[str, ...]
+    """The most guilty first."""
+    summary: str
+    advice: str
+    evidence: tuple[Mapping[str, Any], ...]
+    bound: str = ""
+    """How the share is meant: exactly, `about`, or `at least`."""
+
+
+class Told(NamedTuple):
+    """A share as a finding gives it."""
+
+    share: float | None
+    bound: str
+    text: str
+    """For a sentence: how much of the gap, and by what measure."""
+    evidence: Mapping[str, Any]
+    """How well the scores are met, for the rows of evidence."""
+
+
+class Claim(NamedTuple):
+    """What a cause says for itself."""
+
+    owned: frozenset[str] = frozenset()
+    """Features that it has its hand in, and that no later cause may claim, named or not."""
+    won: float = 0.0
+    """The part of the gap that it explains, in AUC."""
+    finding: Finding | None = None
+    plain: bool = False
+    """Whether the finding is shown beside others even where its share is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One gap and all that is known of it."""
+
+    pair: Pair
+    better: Sample
+    worse: Sample
+    train: Sample | None
+    pairs: Pairs | None
+    settings: DiagnosisSettings
+    auc: float
+    """Of `better`."""
+    gap: float
+    columns: Mapping[str, Column]
+    """The features that `better` has."""
+    bins: Mapping[str, Bins]
+    binned: Binned
+    scoring: Scoring
+    owners: Mapping[str, NDArray[np.int64]]
+    """By side: a number a row, equal for the rows of one user; a side without users is not in it."""
+
+    def share(self, won: float, error: float) -> float | None:
+        """The share of the gap that a change of AUC is, None where it is too small or may be chance."""
+        if won <= one_sided(self.settings.confidence) * error or won < self.settings.least_share * self.gap:
+            return None
+        return won / self.gap
+
+    def told(self, won: float, error: float, *sides: str) -> Told | None:
+        """The share that a change of AUC is and how it is meant; None where it is too small or may be chance.
+
+        Args:
+            won, error: the change of AUC, and its standard error.
+            sides: those whose rows were scored again; none where no score was.
+        """
+        share = self.share(won, error)
+        if share is None:
+            return None
+        share = min(share, 1.0)
+        if not sides:
+            return Told(share, "", f"{share:.0%} of the gap of {self.gap:.3f}", {})
+        scoring, names = self.scoring, self.names
+        met = {names[side]: scoring.fidelity[side] for side in sides}
+        worst = min(met.values())
+        how = f"{scoring.method}, {scoring.measure} " + " and ".join(
+            f"{value:.2f} on {name}" for name, value in met.items()
+        )
+        evidence = {"measured_by": scoring.method, "measure": scoring.measure, **met}
+        if worst < VERY_POOR:
+            text = f"an unknown share of the gap of {self.gap:.3f} ({how}: too poor for a share)"
+            return Told(None, "", text, evidence | {"share": "unknown"})
+        # What a surrogate misses of a score stays with its row, so that it understates an effect.
+        poor = "at least" if isinstance(scoring, Surrogate) else "about"
+        bound = "" if worst >= FAITHFUL else "about" if worst >= POOR else poor
+        said = f"{bound} {share:.0%}".strip()
+        text = f"{said} of the gap of {self.gap:.3f} (by {how})"
+        return Told(share, bound, text, evidence | {"share": bound or "exact"})
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """What the sides are called."""
+        better, worse = self.pair.split("_")
+        return {"better": better, "worse": worse, "online": "the pairs"}
+
+    def lost(self, side: str, versions: list[Floats], shares: list[float]) -> tuple[float, float]:
+        """What AUC falls by on a side where its rows get these scores, each its share; and the error."""
+        labels = self.sample(side).labels
+        before = Ranking(self.scoring.base(side), labels).area()
+        after = mixed_area(versions, shares, labels)
+        return change(before, after, self.owners.get(side)) if before and after else (0.0, 0.0)
+
+    def sample(self, side: str) -> Sample:
+        """The rows of a side that has scores."""
+        if side == "online" and self.pairs is not None:
+            return self.pairs.online
+        return self.better if side == "better" else self.worse
+
+    def rates(self, feature: str, weights: Floats | None = None) -> tuple[Floats, Floats, Floats, Floats]:
+        """By bin: rows and positives of `better`, under weights if given, and those of `worse`."""
+        size = self.bins[feature].size
+        found: list[Floats] = []
+        for side, weight in (("better", weights), ("worse", None)):
+            codes, labels = self.binned.codes(side, feature), self.sample(side).labels
+            found.append(np.bincount(codes, weight, size).astype(np.float64))
+            found.append(
+                np.bincount(codes, labels if weight is None else labels * weight, size).astype(np.float64)
+            )
+        rows, positives, worse_rows, worse_positives = found
+        return rows, positives, worse_rows, worse_positives
+
+
+def one_sided(confidence: float) -> float:
+    """How many errors above 0 something is for this confidence that it is above 0.
+
+    >>> round(one_sided(0.975), 2)
+    1.96
+    """
+    return quantile(2 * confidence - 1)
+
+
+def read_case(
+    pair: Pair,
+    better: Sample,
+    worse: Sample,
+    train: Sample | None,
+    pairs: Pairs | None,
+    scorer: Scorer | None,
+    settings: DiagnosisSettings,
+    auc: float,
+    gap: float,
+) -> Case:
+    """Bring the features to one form and learn what they do to the score."""
+    columns = {}
+    for name, values in better.features.items():
+        sides = {"better": values}
+        if name in worse.features:
+            sides["worse"] = worse.features[name]
+        if pairs is not None and name in pairs.online.features:
+            sides["online"] = pairs.online.features[name]
+        if pairs is not None and name in pairs.offline:
+            sides["offline"] = pairs.offline[name]
+        columns[name] = read_column(name, sides)
+    # So many rows a bin that its effect is more than the noise of its rows.
+    most = max(2, min(settings.bins, (len(better) + len(worse)) // settings.least_rows))
+    bins = {name: part(column, most) for name, column in columns.items()}
+    samples = {"better": better, "worse": worse} | ({"online": pairs.online} if pairs else {})
+    binned = Binned(columns, bins, {side: len(one) for side, one in samples.items()})
+    scoring: Scoring = Surrogate(samples, columns) if scorer is None else Rescored(scorer, samples, columns)
+    owners = {side: found for side, one in samples.items() if (found := owners_of(one)) is not None}
+    return Case(pair, better, worse, train, pairs, settings, auc, gap, columns, bins, binned, scoring, owners)
+
+
+def owners_of(sample: Sample) -> NDArray[np.int64] | None:
+    """A number a row, equal for the rows of one user; a row without a user is one of its own.
+
+    None where the sample has no users, or none with two rows.
+    """
+    users = sample.entities.get(_OWNER)
+    if users is None:
+        return None
+    place: dict[Any, int] = {}
+    keys = ((at,) if user is None else user for at, user in enumerate(users.tolist()))
+    found = [place.setdefault(key, len(place)) for key in keys]
+    return None if len(place) == len(found) else np.asarray(found, np.int64)
+
+
+def labelled(sample: Sample) -> Sample:
+    """The usable rows, scores and labels as float64, times as float64 where there are any."""
+    rows = sample.take(sample.usable())
+    return replace(
+        rows,
+        scores=np.asarray(rows.scores, np.float64),
+        labels=np.asarray(rows.labels, np.float64),
+        times=None if rows.times is None else np.asarray(rows.times, np.float64),
+    )
+
+
+def called(sample: Sample, at: int) -> Any:
+    """What evidence calls a row, as a plain value; None where the sample has no ids."""
+    if sample.ids is None:
+        return None
+    name = sample.ids[at]
+    return name.item() if isinstance(name, np.generic) else name
+
+
+def shown(names: tuple[str, ...] | list[str], most: int = 3) -> str:
+    """Names for a sentence, quoted and cut short: they come from a log.
+
+    >>> shown(["age", "city", "x", "y"])
+    "'age', 'city', 'x' and 1 more"
+    """
+    text = ", ".join(repr(name[:40]) for name in names[:most])
+    return text if len(names) <= most else f"{text} and {len(names) - most} more"

@@ -1,0 +1,159 @@
+"""A feature on all sides of a comparison, in one form: numbers, with NaN where it is missing.
+
+Text is numbered by its place among the distinct texts of all sides, so that equality, constancy and bins are
+one piece of code for both.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monitor.models.diagnosis.sample import Values
+from monitor.statistics.counts import Floats
+
+Codes = NDArray[np.uint16]
+_LONGEST = 60
+_FINER = 4  # a value of more rows than a quarter of a bin has a bin of its own
+FITTED = ("better", "worse")
+"""The sides that bins and effects are learned from; the others hold the same rows, or are few."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One feature: its values by side (`better`, `worse`, `online`, `offline`), as numbers."""
+
+    name: str
+    levels: tuple[str, ...] | None
+    """What the numbers stand for, where the feature is text."""
+    sides: Mapping[str, Floats]
+
+    def varies(self, side: str) -> bool:
+        """Whether the side has it with more than one value, missing being one."""
+        values = self.sides.get(side)
+        if values is None or len(values) == 0:
+            return False
+        missing = np.isnan(values)
+        if missing.any():
+            return not bool(missing.all())
+        return bool(values.min() != values.max())
+
+    def plain(self, value: float) -> Any:
+        """The value as evidence shows it: a number, a text cut short, or None."""
+        if math.isnan(value):
+            return None
+        return float(value) if self.levels is None else self.levels[int(value)][:_LONGEST]
+
+    def original(self, values: Floats) -> Values:
+        """The values as the log has them, for the user's own scoring function."""
+        if self.levels is None:
+            return values
+        texts = np.array([*self.levels, None], dtype=object)
+        return np.asarray(texts[np.where(np.isnan(values), len(self.levels), values).astype(np.int64)])
+
+
+def read_column(name: str, sides: Mapping[str, Values]) -> Column:
+    """Bring a feature's values to one form. A feature that is text on one side is text on all.
+
+    >>> read_column("city", {"better": np.array(["Rome", None, "Bern"], object)}).sides["better"].tolist()
+    [1.0, nan, 0.0]
+    """
+    arrays = {side: _numbers(np.asarray(values)) for side, values in sides.items()}
+    if all(one.dtype.kind in "biuf" for one in arrays.values()):
+        return Column(name, None, {side: one.astype(np.float64, copy=False) for side, one in arrays.items()})
+    objects = {side: one.tolist() for side, one in arrays.items()}
+    texts = {one: _text(one) for one in set().union(*objects.values())}
+    levels = tuple(sorted({text for text in texts.values() if text is not None}))
+    place = {text: float(at) for at, text in enumerate(levels)}
+    number = {one: math.nan if text is None else place[text] for one, text in texts.items()}
+    return Column(
+        name,
+        levels,
+        {
+            side: np.fromiter(map(number.__getitem__, values), np.float64, len(values))
+            for side, values in objects.items()
+        },
+    )
+
+
+def _numbers(values: Values) -> Values:
+    """The values as float64 where they are numbers, or all missing, in an array of objects."""
+    if values.dtype.kind != "O":
+        return values
+    kinds = set(map(type, values.tolist()))
+    plain = all(issubclass(one, float | int | np.number | None) for one in kinds)
+    return values.astype(np.float64) if plain else values
+
+
+def _text(value: Any) -> str | None:
+    missing = value is None or (isinstance(value, float) and math.isnan(value))
+    return None if missing else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """How a feature is parted: bin 0 is missing, a value that many rows share has a bin of its own."""
+
+    size: int
+    edges: Floats | None
+    places: Codes | None
+    """The bin of each level of text; the rare ones share the last."""
+
+    def codes(self, values: Floats) -> Codes:
+        """The bin of each value."""
+        missing = np.isnan(values)
+        if self.places is not None:
+            at: NDArray[Any] = self.places[np.where(missing, 0, values).astype(np.int64)]
+        else:
+            at = 1 + np.searchsorted(np.asarray(self.edges), values, side="left")
+        return np.where(missing, 0, at).astype(np.uint16)
+
+
+def part(column: Column, bins: int) -> Bins:
+    """Bins of about equal numbers over both splits; for text the most frequent levels, and one for the rest.
+
+    >>> bins = part(read_column("x", {"better": np.r_[np.zeros(50), np.arange(50), np.nan]}), 4)
+    >>> bins.codes(np.array([np.nan, -1, 0, 1, 24, 26, 99, np.inf])).tolist()
+    [0, 1, 2, 3, 3, 4, 4, 4]
+    """
+    pooled = np.concatenate([np.empty(0), *(column.sides[side] for side in FITTED if side in column.sides)])
+    pooled = pooled[~np.isnan(pooled)]
+    if column.levels is not None:
+        counts = np.bincount(pooled.astype(np.int64), minlength=len(column.levels))
+        places = np.full(max(len(counts), 1), bins, dtype=np.uint16)
+        # A stable sort: of equally frequent levels the first by its text.
+        top = np.argsort(-counts, kind="stable")[: bins - 1]
+        places[top] = 1 + np.arange(len(top), dtype=np.uint16)
+        return Bins(bins + 1, None, places)
+    if pooled.size == 0:
+        return Bins(2, np.empty(0), None)
+    pooled.sort()
+    cuts = pooled[(np.arange(1, bins) * len(pooled)) // bins]
+    fine = pooled[(np.arange(1, bins * _FINER) * len(pooled)) // (bins * _FINER)]
+    heavy = fine[1:][fine[1:] == fine[:-1]]
+    edges = np.unique(np.concatenate([cuts, heavy, np.nextafter(heavy, -np.inf)]))
+    return Bins(len(edges) + 2, edges, None)
+
+
+class Binned:
+    """The bins of every feature's values, once a side; all missing where a side has no such one."""
+
+    def __init__(
+        self, columns: Mapping[str, Column], bins: Mapping[str, Bins], lengths: Mapping[str, int]
+    ) -> None:
+        self._columns, self._bins, self._lengths = columns, bins, lengths
+        self._known: dict[tuple[str, str], Codes] = {}
+
+    def codes(self, side: str, feature: str) -> Codes:
+        """One a row of the side."""
+        key = side, feature
+        if key not in self._known:
+            values = self._columns[feature].sides.get(side)
+            values = np.full(self._lengths[side], np.nan) if values is None else values
+            self._known[key] = self._bins[feature].codes(values)
+        return self._known[key]

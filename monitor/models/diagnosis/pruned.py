@@ -1,0 +1,103 @@
+"""Pruned features: the model was made with them, and they do not reach it in the worse split."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from monitor.models.diagnosis.case import EVIDENCE, NAMED, Case, Claim, Finding, shown
+from monitor.models.diagnosis.repair import Struck, from_donors, with_offline
+from monitor.models.diagnosis.strong import telling_alone
+
+CAUSE = "pruned_features"
+_EXPECTED = 10.0
+"""Rows of another value that `worse` should have had: with fewer a constant may be chance."""
+_SINGLES = 40
+"""Features whose own part is measured one by one."""
+
+
+def pruned_features(case: Case, owned: frozenset[str]) -> Claim:
+    """Features that vary in `better` (or in the offline join) and are absent or constant in all of `worse`.
+
+    Share: what `worse` wins where they have their offline values again, or tell as much as in `better`. A
+    constant is plain evidence, so it is named even where its share is unknown.
+    """
+    constants = {
+        name: value
+        for name in case.columns
+        if name not in owned and (value := _constant(case, name)) is not None
+    }
+    if not constants:
+        return Claim()
+    single = {name: _repaired(case, {name: constants[name]})[0] for name in list(constants)[:_SINGLES]}
+    guilty = tuple(sorted(constants, key=lambda name: (-single.get(name, 0.0), name)))
+    won, error = _repaired(case, constants)
+    told = case.told(won, error, _side(case, constants))
+    absent = [name for name in guilty if "worse" not in case.columns[name].sides]
+    knowing = {
+        name: found
+        for name in guilty
+        if (found := telling_alone(case, name)) is not None and found >= case.settings.single_auc
+    }
+    how = f"{len(guilty) - len(absent)} constant, {len(absent)} absent"
+    cost = (
+        f"A repair raises the AUC of the worse split by {won:.3f}, {told.text}."
+        if told
+        else f"Their share of the gap is unknown: a repair changes AUC by {won:.3f} (error {error:.3f}), too "
+        "little or too uncertain for a share."
+    )
+    evidence: list[dict[str, Any]] = [
+        {
+            "feature": name,
+            "worse": "absent" if name in absent else case.columns[name].plain(constants[name]),
+            "rows": len(case.worse),
+            "auc_lost": single.get(name),
+        }
+        for name in guilty[: EVIDENCE - 2]
+    ]
+    evidence += [{"feature": name, "auc_alone_in_better": one} for name, one in list(knowing.items())[:1]]
+    finding = Finding(
+        CAUSE,
+        told.share if told else None,
+        guilty[:NAMED],
+        f"{shown(guilty)} vary in the better split and not in the worse one ({how}). {cost}",
+        _advice(knowing),
+        (*evidence, *([told.evidence] if told and told.evidence else [])),
+        told.bound if told else "",
+    )
+    return Claim(frozenset(guilty), won, finding, plain=True)
+
+
+def _advice(knowing: dict[str, float]) -> str:
+    if not knowing:
+        return "Serve these features again, or train a model without them."
+    name, auc = next(iter(knowing.items()))
+    return (
+        f"First check when {shown([name])} is known: alone it has AUC {auc:.3f}. A feature that is only "
+        "known after the event cannot be served: train and test a model without it. Serve it again only if "
+        "it is known at the moment of the request."
+    )
+
+
+def _side(case: Case, constants: dict[str, float]) -> str:
+    joined = all("offline" in case.columns[name].sides for name in constants)
+    return "online" if case.pairs is not None and joined else "better"
+
+
+def _repaired(case: Case, constants: dict[str, float]) -> tuple[float, float]:
+    if _side(case, constants) == "online":
+        return with_offline(case, tuple(constants))
+    return from_donors(case, [Struck(constants, np.ones(len(case.worse), np.bool_))])
+
+
+def _constant(case: Case, name: str) -> float | None:
+    """The one value of `worse`, NaN for missing; None where it varies or has nothing to be missed."""
+    column = case.columns[name]
+    if not (column.varies("better") or column.varies("offline")) or column.varies("worse"):
+        return None
+    worse = column.sides.get("worse")
+    value = float("nan") if worse is None else float(worse[0])
+    reference = column.sides["better" if column.varies("better") else "offline"]
+    same = np.isnan(reference) if np.isnan(value) else reference == value
+    return value if (1 - float(same.mean())) * len(case.worse) >= _EXPECTED else None

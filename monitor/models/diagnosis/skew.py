@@ -1,0 +1,191 @@
+"""Serving skew where requests can be paired: the features logged online against those joined offline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monitor.models.diagnosis.case import EVIDENCE, NAMED, Case, Claim, Finding, called, shown
+from monitor.models.diagnosis.columns import Column
+from monitor.models.diagnosis.repair import with_offline
+from monitor.models.diagnosis.sample import Pairs
+from monitor.models.diagnosis.strong import telling_alone
+from monitor.statistics.counts import Floats
+
+CAUSE = "serving_skew"
+KINDS = ("missing", "default", "stale", "different")
+_EVERY = 0.9
+"""A feature that differs on so many pairs is plain evidence, whatever its share."""
+_SINGLES = 40
+"""Features whose own part is measured one by one, those that differ most."""
+_MOSTLY = 0.8
+"""Share of the wrong values that have to be of one kind for the feature to be called so."""
+
+
+class Skew(NamedTuple):
+    """How a feature differs between online and offline."""
+
+    rate: float
+    """Share of the pairs on which it differs."""
+    kind: str
+    """One of `KINDS`: that of most of the wrong values."""
+    wrong: NDArray[np.bool_]
+
+
+def serving_skew(case: Case, owned: frozenset[str]) -> Claim:
+    """Features that differ between a request as served and as joined offline.
+
+    Share: what AUC online wins when the offline values are put in their place, over the gap.
+    """
+    if case.pairs is None or len(case.pairs.online) == 0:
+        return Claim()
+    skews = {}
+    for name, column in case.columns.items():
+        if name in owned or not {"online", "offline"} <= column.sides.keys():
+            continue
+        found = skew_of(column, case.pairs, case.settings.tolerance)
+        if found.rate > case.settings.mismatch:
+            skews[name] = found
+    if not skews:
+        return Claim()
+    widest = sorted(skews, key=lambda name: (-skews[name].rate, name))[:_SINGLES]
+    single = {name: with_offline(case, (name,))[0] for name in widest}
+    guilty = tuple(sorted(skews, key=lambda name: (-single.get(name, 0.0), name)))
+    won, error = with_offline(case, guilty)
+    told = case.told(won, error, "online")
+    plain = [name for name in guilty if skews[name].rate >= _EVERY]
+    if told is None and not plain:
+        return Claim(frozenset(guilty))
+    if told is None:
+        guilty = tuple(plain)
+    how = "; ".join(
+        f"{shown([name])} {skews[name].kind} on {skews[name].rate:.1%} of the requests" for name in guilty[:3]
+    )
+    cost = (
+        f"With the offline values online AUC is {won:.3f} higher, {told.text}."
+        if told
+        else f"Their share of the gap is unknown: the offline values change AUC by {won:.3f} (error "
+        f"{error:.3f}), too little or too uncertain for a share."
+    )
+    finding = Finding(
+        CAUSE,
+        told.share if told else None,
+        guilty[:NAMED],
+        f"Served values differ from the offline ones: {how}. {cost}",
+        _ADVICE[skews[guilty[0]].kind]
+        + _of_the_future(case, [name for name in guilty[:3] if skews[name].kind == "different"]),
+        (
+            *(
+                *(
+                    {
+                        "feature": name,
+                        "mismatch": skews[name].rate,
+                        "kind": skews[name].kind,
+                        "auc_won": single.get(name),
+                    }
+                    for name in guilty[:NAMED]
+                ),
+                *_rows(case, case.pairs, guilty, skews),
+            )[: EVIDENCE - 1],
+            *([told.evidence] if told else []),
+        ),
+        told.bound if told else "",
+    )
+    return Claim(frozenset(skews), won, finding, plain=True)
+
+
+def _of_the_future(case: Case, guilty: Sequence[str]) -> str:
+    """What to ask of a feature that tells so much alone that its offline value may be too good."""
+    for name in guilty:
+        found = telling_alone(case, name)
+        if found is not None and found >= case.settings.single_auc:
+            return (
+                f" Alone {shown([name])} has AUC {found:.3f} in the better split: make sure that its "
+                "offline value was known at the moment of the request."
+            )
+    return ""
+
+
+_ADVICE = {
+    "missing": "Find why the feature does not arrive online: a failed lookup, a timeout, another key.",
+    "default": "Find why the default is served: a failed lookup, a timeout, another key.",
+    "stale": "Refresh the feature online as often as it is offline, or train on values as old as those.",
+    "different": "Make one piece of code compute the feature online and offline; compare units and zones.",
+}
+
+
+def skew_of(column: Column, pairs: Pairs, tolerance: float) -> Skew:
+    """On how many pairs the feature differs, and how.
+
+    Two missing values are equal, and so are numbers within `tolerance` of the larger. A wrong value is
+    missing (and not so offline), a default (nearly all wrong values are one value), stale (its own time is
+    older, or the same entity had this value offline at an earlier time), or simply different.
+    """
+    online, offline = column.sides["online"], column.sides["offline"]
+    both_missing = np.isnan(online) & np.isnan(offline)
+    with np.errstate(invalid="ignore", over="ignore"):
+        near = np.abs(online - offline) <= tolerance * np.maximum(np.abs(online), np.abs(offline))
+    if column.levels is not None:
+        near = online == offline
+    # Two equal infinities are not near: their difference is NaN. An infinity is near to nothing else.
+    near &= np.isfinite(online) & np.isfinite(offline)
+    wrong = ~(both_missing | (online == offline) | near)
+    count = int(wrong.sum())
+    if count == 0:
+        return Skew(0.0, "different", wrong)
+    values = online[wrong]
+    missing = np.isnan(values)
+    most = np.unique(values[~missing], return_counts=True)[1].max(initial=0)
+    stale = _stale(column, pairs, wrong)
+    rates = {
+        "missing": float(missing.mean()),
+        "stale": float(stale[wrong].mean()),
+        "default": float(most / count),
+    }
+    kind = next((one for one in ("missing", "default", "stale") if rates[one] >= _MOSTLY), "different")
+    return Skew(float(wrong.mean()), kind, wrong)
+
+
+def _stale(column: Column, pairs: Pairs, wrong: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    own, joined = pairs.online.feature_times.get(column.name), pairs.offline_times.get(column.name)
+    if own is not None and joined is not None:
+        return np.asarray(wrong & (np.asarray(own) < np.asarray(joined)))
+    times = pairs.online.times
+    found = np.zeros(len(wrong), np.bool_)
+    if times is not None:
+        for entity in pairs.online.entities.values():
+            found |= _had_before(entity, column.sides["online"], column.sides["offline"], times)
+    return found & wrong
+
+
+def _had_before(entity: NDArray[Any], online: Floats, offline: Floats, times: Floats) -> NDArray[np.bool_]:
+    """Rows whose online value the same entity had offline, on a row of an earlier time."""
+    level = {one: at for at, one in enumerate(set(entity.tolist()))}
+    who = np.fromiter(map(level.__getitem__, entity.tolist()), np.int64, len(entity))
+    values, at = np.unique(np.concatenate([online, offline]), return_inverse=True)
+    served, joined = (who * len(values) + half for half in np.split(at, 2))
+    keys, key_at = np.unique(np.concatenate([served, joined]), return_inverse=True)
+    first = np.full(len(keys), np.inf)
+    np.minimum.at(first, key_at[len(online) :], np.where(np.isnan(times), np.inf, times))
+    return np.asarray(first[key_at[: len(online)]] < times)
+
+
+def _rows(
+    case: Case, pairs: Pairs, guilty: tuple[str, ...], skews: Mapping[str, Skew]
+) -> list[dict[str, Any]]:
+    rows = []
+    for name in guilty[:3]:
+        column = case.columns[name]
+        rows += [
+            {
+                "id": called(pairs.online, at),
+                "feature": name,
+                "online": column.plain(column.sides["online"][at]),
+                "offline": column.plain(column.sides["offline"][at]),
+            }
+            for at in np.flatnonzero(skews[name].wrong)[:5].tolist()
+        ]
+    return rows

@@ -1,0 +1,265 @@
+"""Serving skew: the features that a request was scored with, against those that were joined for it offline.
+
+The rows of both sides are paired by key, and each feature of a pair is compared. A few numbers a feature come
+back; no row leaves the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import and_
+from typing import Any, Final
+
+import ibis
+import ibis.expr.types as ir
+
+from monitor.models.feature_values import (
+    as_text,
+    batches,
+    grouped_as,
+    kind_of,
+    known,
+    same,
+    written,
+)
+from monitor.statistics.intervals import Interval, wilson
+
+TOLERANCE: Final = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """How the rows of both sides came together.
+
+    `keys` are the columns that they were paired by, none where the sides share none. `unknown` rows (of both
+    sides) have a null or a NaN in a key and pair with nothing. `ambiguous` keys are on both sides, and on one
+    of them more than once: which row belongs to which cannot be told, so they are left out.
+    """
+
+    keys: tuple[str, ...]
+    online: int
+    offline: int
+    pairs: int = 0
+    unknown: int = 0
+    ambiguous: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureSkew:
+    """One feature over the paired rows.
+
+    A wrong pair is `missing` (there offline, not online), `extra` (there online, not offline) or `different`.
+    `commonest` is the online value that most wrong pairs have, and `commonest_count` how many: a default has
+    nearly all of them. None where no wrong value is there, or where it was not looked up. `stale` counts the
+    wrong pairs whose online value is of an older time; None where the feature has no time of its own.
+    """
+
+    feature: str
+    pairs: int
+    missing: int
+    extra: int
+    different: int
+    stale: int | None = None
+    commonest: str | None = None
+    commonest_count: int = 0
+
+    @property
+    def wrong(self) -> int:
+        return self.missing + self.extra + self.different
+
+    @property
+    def ratio(self) -> float | None:
+        """wrong / pairs; None where nothing was paired."""
+        return self.wrong / self.pairs if self.pairs else None
+
+    @property
+    def interval(self) -> Interval | None:
+        """Wilson's interval of the ratio; None where nothing was paired."""
+        return wilson(self.wrong, self.pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class Skew:
+    """How the rows were paired, each feature in the order asked for, and the tolerance for numbers."""
+
+    pairing: Pairing
+    features: tuple[FeatureSkew, ...]
+    tolerance: float = TOLERANCE
+
+
+def measure_skew(
+    online: ir.Table,
+    offline: ir.Table,
+    features: Sequence[str],
+    keys: Sequence[str],
+    *,
+    tolerance: float = TOLERANCE,
+    times: Mapping[str, str] | None = None,
+    looked_up: int = 20,
+) -> Skew:
+    """Compare the features of the rows that both sides have.
+
+    Null and NaN are one thing, missing, and the same on both sides; what is the same otherwise says `same` of
+    `feature_values`. Each query reads some features of both sides, so that memory does not grow with their
+    number.
+
+    Args:
+        online: what the model was served with: keys, features, their times.
+        offline: the same requests as the offline pipeline joins them.
+        features: columns that both sides have.
+        keys: what makes a row of one side and of the other the same; those that a side lacks are not used.
+        tolerance: numbers that differ by at most this share of the larger are the same.
+        times: a feature, and the column (of both sides) with the time that its value is of.
+        looked_up: the commonest wrong value is looked up for so many features, those that differ most.
+
+    Raises ValueError where a side lacks a feature or a time.
+
+    >>> online = ibis.memtable({"request_id": ["a", "b", "c"], "age": [31.0, 0.0, 0.0]})
+    >>> offline = ibis.memtable({"request_id": ["a", "b", "c"], "age": [31.0, 52.0, 18.0]})
+    >>> skew = measure_skew(online, offline, ["age"], ["request_id"])
+    >>> skew.pairing.pairs, skew.features[0].different, skew.features[0].commonest
+    (3, 2, '0')
+    """
+    times = {name: at for name, at in (times or {}).items() if name in features}
+    for side, rows in (("online", online), ("offline", offline)):
+        lacking = [name for name in (*features, *times.values()) if name not in rows.columns]
+        if lacking:
+            raise ValueError(f"the {side} rows have no column {lacking[0]!r}")
+    both = _Sides(online, offline, [key for key in keys if key in online.columns and key in offline.columns])
+    pairing = both.pairing()
+    if pairing.pairs == 0:
+        return Skew(pairing, tuple(FeatureSkew(name, 0, 0, 0, 0) for name in features), tolerance)
+    found: list[FeatureSkew] = []
+    for batch in batches(features):
+        found += _compared(both, batch, tolerance, times, pairing)
+    worst = sorted((one for one in found if one.extra + one.different), key=lambda one: -one.wrong)
+    named = {one.feature: _commonest(both, one, tolerance, pairing) for one in worst[:looked_up]}
+    return Skew(pairing, tuple(named.get(one.feature, one) for one in found), tolerance)
+
+
+class _Sides:
+    """The two tables, and how a query about some features of their pairs begins."""
+
+    def __init__(self, online: ir.Table, offline: ir.Table, keys: Sequence[str]) -> None:
+        self._tables = online, offline
+        self._keys = list(keys)
+
+    def _keyed(self, side: int) -> list[ir.Value]:
+        own, other = self._tables[side], self._tables[1 - side]
+        alike = {key: own[key].type() == other[key].type() for key in self._keys}
+        return [known(own[key]) if alike[key] else as_text(known(own[key])) for key in self._keys]
+
+    def _rows(self, side: int, **columns: ir.Value) -> ir.Table:
+        """The rows whose keys are known, as `k_0`, ... of the one side and `j_0`, ... of the other."""
+        keys = self._keyed(side)
+        rows = self._tables[side].filter(reduce(and_, [key.notnull() for key in keys]))
+        return rows.select(**dict(zip(self._names(side), keys, strict=True)), **columns)
+
+    def _names(self, side: int) -> list[str]:
+        return [f"{'kj'[side]}_{number}" for number in range(len(self._keys))]
+
+    def pairing(self) -> Pairing:
+        """How many rows come together, from one query over the keys of both sides."""
+        online, offline = (int(table.count().execute()) for table in self._tables)
+        if not self._keys or 0 in (online, offline):
+            return Pairing(tuple(self._keys), online, offline)
+        names = self._names(0)
+        sides = [
+            self._rows(side).select(
+                *(ibis._[own].name(name) for own, name in zip(self._names(side), names, strict=True)),
+                left=ibis.literal(1 - side, "int64"),
+                right=ibis.literal(side, "int64"),
+            )
+            for side in (0, 1)
+        ]
+        stacked = ibis.union(*sides)
+        found = stacked.aggregate(by=names, left=stacked.left.sum(), right=stacked.right.sum())
+        met = (found.left > 0) & (found.right > 0)
+        once = (found.left == 1) & (found.right == 1)
+        row = _one(
+            found.aggregate(
+                known=(found.left + found.right).sum(),
+                pairs=found.count(where=once),
+                ambiguous=found.count(where=met & ~once),
+            )
+        )
+        unknown = online + offline - row["known"]
+        return Pairing(tuple(self._keys), online, offline, row["pairs"], unknown, row["ambiguous"])
+
+    def paired(self, batch: Sequence[str], times: Mapping[str, str], pairing: Pairing) -> ir.Table:
+        """One row a pair: `a_0` online and `b_0` offline, the times of both `a_at_0` and `b_at_0`."""
+        columns: list[dict[str, ir.Value]] = [{}, {}]
+        for side, (table, own) in enumerate(zip(self._tables, "ab", strict=True)):
+            for number, name in enumerate(batch):
+                columns[side][f"{own}_{number}"] = known(table[name])
+                if name in times:
+                    columns[side][f"{own}_at_{number}"] = table[times[name]]
+        left, right = (self._rows(side, **columns[side]) for side in (0, 1))
+        if pairing.ambiguous:
+            for side in (0, 1):
+                twice = self._twice(side)
+                on = zip(self._names(0), twice.columns, strict=True)
+                left = left.anti_join(twice, [left[own] == twice[other] for own, other in on])
+        on = zip(self._names(0), self._names(1), strict=True)
+        return left.inner_join(right, [left[own] == right[other] for own, other in on])
+
+    def _twice(self, side: int) -> ir.Table:
+        rows = self._rows(side)
+        counted = rows.aggregate(by=self._names(side), rows=rows.count())
+        return counted.filter(counted.rows > 1).select(
+            **{f"twice_{number}": counted[name] for number, name in enumerate(self._names(side))}
+        )
+
+
+def _compared(
+    both: _Sides, batch: Sequence[str], tolerance: float, times: Mapping[str, str], pairing: Pairing
+) -> list[FeatureSkew]:
+    pairs = both.paired(batch, times, pairing)
+    sums: dict[str, ir.Value] = {}
+    for number, name in enumerate(batch):
+        missing, extra, different = _wrong(pairs, number, tolerance)
+        sums |= {
+            f"missing_{number}": pairs.count(where=missing),
+            f"extra_{number}": pairs.count(where=extra),
+            f"different_{number}": pairs.count(where=different),
+        }
+        if name in times:
+            older = (pairs[f"a_at_{number}"] < pairs[f"b_at_{number}"]).fill_null(False)
+            sums[f"stale_{number}"] = pairs.count(where=older & (missing | extra | different))
+    row = _one(pairs.aggregate(**sums))
+    return [
+        FeatureSkew(
+            name,
+            pairing.pairs,
+            row[f"missing_{number}"],
+            row[f"extra_{number}"],
+            row[f"different_{number}"],
+            row.get(f"stale_{number}"),
+        )
+        for number, name in enumerate(batch)
+    ]
+
+
+def _wrong(pairs: ir.Table, number: int, tolerance: float) -> tuple[ir.Value, ir.Value, ir.Value]:
+    """Whether the feature of this number is missing, extra, or different; never null."""
+    a, b = pairs[f"a_{number}"], pairs[f"b_{number}"]
+    different = (a.notnull() & b.notnull() & ~same(a, b, tolerance)).fill_null(False)
+    return a.isnull() & b.notnull(), a.notnull() & b.isnull(), different
+
+
+def _commonest(both: _Sides, skew: FeatureSkew, tolerance: float, pairing: Pairing) -> FeatureSkew:
+    pairs = both.paired([skew.feature], {}, pairing)
+    _, extra, different = _wrong(pairs, 0, tolerance)
+    wrong = pairs.filter(extra | different)
+    wrong = wrong.select(value=grouped_as(wrong.a_0, kind_of(wrong.a_0.type())))
+    counted = wrong.aggregate(by="value", n=wrong.count())
+    rows = counted.order_by(ibis.desc("n"), "value").limit(1).to_pyarrow().to_pylist()
+    return replace(skew, commonest=written(rows[0]["value"]), commonest_count=int(rows[0]["n"]))
+
+
+def _one(table: ir.Table) -> dict[str, Any]:
+    """The one row of sums, in which nothing counted is null but 0."""
+    (row,) = table.to_pyarrow().to_pylist()
+    return {name: int(value or 0) for name, value in row.items()}

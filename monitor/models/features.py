@@ -1,0 +1,127 @@
+"""A model's features and scores in service beside those it was trained and tested on, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import ibis
+import ibis.expr.types as ir
+
+from monitor.core.columns import MODEL, ONLINE, SCORE, SPLIT, TEST, TRAIN
+from monitor.core.results import Result
+from monitor.models.feature_profile import (
+    Comparison,
+    FeatureProfile,
+    bins_of,
+    compare,
+    profiles,
+    with_values,
+)
+from monitor.models.feature_skew import Pairing, Skew, measure_skew
+from monitor.models.feature_specs import distance_results, score_results, skew_results
+from monitor.models.samples import Rows
+from monitor.models.sampling import features_of
+from monitor.models.specs import Pair
+from monitor.models.split_results import SIDES
+from monitor.settings.recommender import RecommenderSettings
+
+
+@dataclass(slots=True)
+class Kept:
+    """What is known of the features and scores of train and test, by model, until their files change."""
+
+    features: dict[str, tuple[FeatureProfile, ...]] = field(default_factory=dict)
+    scores: dict[tuple[str, str, str], FeatureProfile] = field(default_factory=dict)  # over the bins of
+
+
+def features_in_service(
+    model: str, rows: Rows, kept: Kept, settings: RecommenderSettings
+) -> Iterator[Result]:
+    """How far each feature is from train, and how often it differs from what is joined offline."""
+    if rows.online is None:
+        return
+    online = rows.online.filter(rows.online[MODEL] == model)
+    metrics, models = settings.metrics, settings.models
+    known = _profiled(model, rows, kept, settings)
+    if known:
+        served = _with(online, [one.feature for one in known])
+        yield from distance_results(_compared(known, served, models.budget), metrics, models, model)
+    yield from skew_results(_skew(online, rows.offline_of(model), settings), metrics, models, model)
+
+
+def _compared(known: Sequence[FeatureProfile], online: ir.Table, most: int) -> list[Comparison]:
+    """Each feature beside its reference; those that are farthest, and so are shown, with their values."""
+    plain = profiles(online, [one.bins for one in known], described=False)
+    found = {one.feature: compare(one, other) for one, other in zip(known, plain, strict=True)}
+    far = sorted(found.values(), key=lambda one: -(one.jensen_shannon or 0.0))[:most]
+    found |= {one.feature: replace(one, current=with_values(online, one.current)) for one in far}
+    return list(found.values())
+
+
+def _profiled(
+    model: str, rows: Rows, kept: Kept, settings: RecommenderSettings
+) -> tuple[FeatureProfile, ...]:
+    if model not in kept.features:
+        kept.features[model] = ()
+        if rows.reference is not None:
+            own = _of(rows.reference, model, TRAIN)
+            if not int(own.count().to_pyarrow().as_py()):
+                own = _of(rows.reference, model, TEST)
+            names = features_of((own,), settings.models)
+            kept.features[model] = profiles(own, bins_of(own, names)) if names else ()
+    return kept.features[model]
+
+
+def scores_of_pairs(
+    model: str, pairs: Iterable[Pair], rows: Rows, kept: Kept, settings: RecommenderSettings
+) -> Iterator[Result]:
+    """How far the scores of each split are from those of the next; of pairs that have rows on both sides."""
+    for pair in pairs:
+        better, worse = SIDES[pair]
+        base = _scores(model, better, better, rows, kept)
+        found = None if base is None else _scores(model, worse, better, rows, kept)
+        if base is not None and found is not None:
+            yield from score_results(compare(base, found), settings.metrics, settings.models, pair, model)
+
+
+def _scores(model: str, split: str, bins_from: str, rows: Rows, kept: Kept) -> FeatureProfile | None:
+    """The profile of a split's scores over the bins of this or another split of train and test."""
+    key = (model, split, bins_from)
+    if key in kept.scores:
+        return kept.scores[key]
+    table = rows.online if split == ONLINE else rows.reference
+    if table is None:
+        return None
+    own = _of(table, model, split)
+    base = kept.scores.get((model, bins_from, bins_from))
+    (bins,) = (base.bins,) if base is not None else bins_of(own, [SCORE])
+    (found,) = profiles(own, [bins], described=False)
+    if split != ONLINE:
+        kept.scores[key] = found
+    return found
+
+
+def _of(table: ir.Table, model: str, split: str) -> ir.Table:
+    return table.filter(table[MODEL] == model, table[SPLIT] == split)
+
+
+def _with(rows: ir.Table, names: Sequence[str]) -> ir.Table:
+    """With every one of the columns: one that is gone is missing in each row."""
+    return rows.mutate(**{name: ibis.null("float64") for name in names if name not in rows.columns})
+
+
+def _skew(online: ir.Table, offline: ir.Table | None, settings: RecommenderSettings) -> Skew:
+    models = settings.models
+    if offline is None:
+        return Skew(Pairing((), int(online.count().to_pyarrow().as_py()), 0), ())
+    names = features_of((offline,), models)
+    served = _with(online, names)
+    times = {
+        name: at
+        for name, at in models.feature_times.items()
+        if at in served.columns and at in offline.columns
+    }
+    return measure_skew(
+        served, offline, names, models.pair_by, tolerance=models.diagnosis.tolerance, times=times
+    )

@@ -1,0 +1,174 @@
+"""A bounded number of a model's rows as arrays, for the diagnosis: always the same ones of the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from operator import and_
+from typing import Any, Final
+
+import ibis
+import ibis.expr.types as ir
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from monitor.core.columns import ITEM_ID, LABEL, REQUEST_ID, ROW_NUMBERS, SAMPLES, SCORE, TS, TYPES, USER_ID
+from monitor.models.diagnosis.sample import Pairs, Sample
+from monitor.models.feature_values import as_text, known
+from monitor.models.splits import judgeable
+from monitor.settings.models import ModelSettings
+
+LIMIT: Final = 50_000
+_PARTS: Final = 1_000_003  # a prime: which part a row is in has nothing to do with how its id is made
+_AT: Final = "__at_{}"
+_OFFLINE: Final = "__offline_{}"
+_OFFLINE_AT: Final = "__offline_at_{}"
+_KEY: Final = "__key_{}"
+
+
+def features_of(tables: Iterable[ir.Table | None], models: ModelSettings) -> tuple[str, ...]:
+    """The features: those that the settings name, else every further column that nothing else names.
+
+    Of these only the ones that every table has and that hold numbers, truth values or text. The row numbers
+    that pandas writes beside a table are no feature, unless the settings name them.
+    """
+    present = [table for table in tables if table is not None]
+    if not present:
+        return ()
+    first = present[0]
+    taken = {*TYPES[SAMPLES], *models.by, *models.feature_times.values(), *models.pair_by}
+    wanted = models.features or [
+        name for name in first.columns if name not in taken and not ROW_NUMBERS.fullmatch(name)
+    ]
+    shared = [name for name in wanted if all(name in table.columns for table in present)]
+    return tuple(name for name in shared if _is_value(first[name].type()))
+
+
+def _is_value(kind: ibis.DataType) -> bool:
+    return bool(kind.is_numeric() or kind.is_boolean() or kind.is_string())
+
+
+def draw(rows: ir.Table, features: Sequence[str], models: ModelSettings, limit: int = LIMIT) -> Sample:
+    """At most about `limit` of the rows that can be judged, with what the diagnosis looks at."""
+    sound = judgeable(rows)
+    few = _part(sound, [name for name in _IDS if name in sound.columns] or [SCORE], limit)
+    return _sample(few.select(**_columns(few, features, models)).to_pyarrow(), features, models)
+
+
+_IDS: Final = (REQUEST_ID, USER_ID, ITEM_ID)
+
+
+def draw_pairs(
+    online: ir.Table,
+    offline: ir.Table,
+    features: Sequence[str],
+    models: ModelSettings,
+    limit: int = LIMIT,
+) -> Pairs | None:
+    """At most about `limit` online rows beside the offline rows of the same requests; None where none meet.
+
+    A key that one side has twice, or not wholly, belongs to no pair.
+    """
+    keys = [name for name in models.pair_by if name in online.columns and name in offline.columns]
+    if not keys:
+        return None
+    sound = judgeable(online)
+    left = _once(_keyed(_part(sound, keys, limit), keys), len(keys))
+    right = _once(_keyed(offline, keys), len(keys))
+    own = {_OFFLINE.format(name): right[name] for name in features}
+    own |= {_OFFLINE_AT.format(name): right[at] for name, at in _times(right, features, models).items()}
+    names = {_KEY.format(i): f"__other_{i}" for i in range(len(keys))}
+    right = right.select(**{other: right[key] for key, other in names.items()}, **own)
+    pairs = left.join(right, [left[key] == right[other] for key, other in names.items()])
+    found = pairs.select(**_columns(pairs, features, models), **{name: pairs[name] for name in own})
+    table = found.to_pyarrow()
+    if table.num_rows == 0:
+        return None
+    served = _sample(table, features, models)
+    values = {name: _values(table[_OFFLINE.format(name)]) for name in features}
+    times = {
+        name: _seconds(table[_OFFLINE_AT.format(name)])
+        for name in features
+        if _OFFLINE_AT.format(name) in table.column_names
+    }
+    return Pairs(served, values, times)
+
+
+def _part(rows: ir.Table, names: Sequence[str], limit: int) -> ir.Table:
+    """About `limit` rows, chosen by what they are called, so that both sides of a pair are chosen alike."""
+    n = int(rows.count().to_pyarrow().as_py())
+    if n <= limit:
+        return rows
+    text = reduce(lambda one, other: one + "\x1f" + other, (as_text(rows[x]).fill_null("") for x in names))
+    number = text.hash().cast("int64")
+    return rows.filter((number % _PARTS + _PARTS) % _PARTS < limit * _PARTS // n)
+
+
+def _keyed(rows: ir.Table, keys: Sequence[str]) -> ir.Table:
+    """With the keys as text of both sides alike; a row that lacks one is left out."""
+    named = {_KEY.format(i): as_text(known(rows[key])) for i, key in enumerate(keys)}
+    rows = rows.mutate(**named)
+    return rows.filter(reduce(and_, [rows[name].notnull() for name in named]))
+
+
+def _once(rows: ir.Table, keys: int) -> ir.Table:
+    by = [rows[_KEY.format(i)] for i in range(keys)]
+    counted = rows.mutate(__rows=rows.count().over(ibis.window(group_by=by)))
+    return counted.filter(counted["__rows"] == 1).drop("__rows")
+
+
+def _times(rows: ir.Table, features: Sequence[str], models: ModelSettings) -> dict[str, str]:
+    given = {name: at for name, at in models.feature_times.items() if name in features}
+    return {name: at for name, at in given.items() if at in rows.columns and rows[at].type().is_timestamp()}
+
+
+def _columns(rows: ir.Table, features: Sequence[str], models: ModelSettings) -> dict[str, ir.Value]:
+    wanted = (SCORE, LABEL, TS, *_IDS, *models.by, *features)
+    times = {_AT.format(name): rows[at] for name, at in _times(rows, features, models).items()}
+    return {name: rows[name] for name in dict.fromkeys(wanted) if name in rows.columns} | times
+
+
+def _sample(table: pa.Table, features: Sequence[str], models: ModelSettings) -> Sample:
+    present = table.column_names
+    at = {name: _AT.format(name) for name in features if _AT.format(name) in present}
+    entities = [name for name in (USER_ID, ITEM_ID) if name in present]
+    return Sample(
+        scores=table[SCORE].to_numpy().astype(np.float64),
+        labels=table[LABEL].to_numpy().astype(np.int64),
+        features={name: _values(table[name]) for name in features},
+        times=_seconds(table[TS]) if TS in present else None,
+        feature_times={name: _seconds(table[column]) for name, column in at.items()},
+        slices={name: _text(table[name]) for name in models.by if name in present},
+        ids=_text(table[REQUEST_ID]) if REQUEST_ID in present else None,
+        entities={name: _codes(table[name]) for name in entities},
+    )
+
+
+def _values(column: pa.ChunkedArray) -> NDArray[Any]:
+    """Numbers as float64 with NaN for what is missing; anything else as text with None."""
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int8())
+    if (
+        pa.types.is_decimal(column.type)
+        or pa.types.is_integer(column.type)
+        or pa.types.is_floating(column.type)
+    ):
+        return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), np.float64)
+    return _text(column)
+
+
+def _text(column: pa.ChunkedArray) -> NDArray[Any]:
+    return np.asarray(column.cast(pa.string()).to_numpy(zero_copy_only=False), object)
+
+
+def _codes(column: pa.ChunkedArray) -> NDArray[Any]:
+    """Which rows are of one id, as text that is no id."""
+    codes = column.combine_chunks().dictionary_encode().indices
+    return np.asarray(codes.cast(pa.string()).to_numpy(zero_copy_only=False), object)
+
+
+def _seconds(column: pa.ChunkedArray) -> NDArray[np.float64]:
+    """Times as seconds since 1970, NaN where there is none."""
+    moments = column.cast(pa.timestamp("us")).cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return np.asarray(moments, np.float64) / 1e6

@@ -1,0 +1,152 @@
+"""The samples of a model, split by split: the sums that AUC, user AUC, log loss and calibration are made of.
+
+One query a metric for all models and splits together, and the same again for each column that they are cut
+by. What comes back are a few numbers a group, so that those of train and test can be kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import ibis.expr.types as ir
+
+from monitor.core.columns import LABEL, MODEL, SCORE, SPLIT, USER_ID
+from monitor.metrics.scores.auc import auc_sums, cluster_sums, rank_sums
+from monitor.metrics.scores.calibration import probability_sums
+from monitor.metrics.scores.user_auc import user_aucs, user_counts, weighted_sums
+from monitor.statistics.auc import AucSums
+
+Row = Mapping[str, Any]
+Group = tuple[str, ...]
+_GROUP: Final = (MODEL, SPLIT)
+_ROWS: Final = 500_000  # rows of a split from which the spread between users is taken, about
+_USERS: Final = 5_000
+_PARTS: Final = 1_000_003  # a prime: which part a user is in has nothing to do with how ids are made
+
+
+@dataclass(frozen=True, slots=True)
+class SplitSums:
+    """The sums of one split of one model (or of one slice of it).
+
+    `rows` are all of it, `n` those with a finite score and a label of 0 or 1, on which everything rests.
+    `users` and `probabilities` are rows of `weighted_sums` and `probability_sums`, None where there is none.
+    """
+
+    rows: int
+    unscored: int
+    unlabelled: int
+    n: int
+    positives: int
+    auc: AucSums | None = None
+    known_users: int = 0
+    users: Row | None = None
+    probabilities: Row | None = None
+
+    @property
+    def negatives(self) -> int:
+        return self.n - self.positives
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Every split of every model: by (model, split), and by dimension by (model, split, value)."""
+
+    whole: dict[Group, SplitSums] = field(default_factory=dict)
+    slices: dict[str, dict[Group, SplitSums]] = field(default_factory=dict)
+
+    def of(self, model: str, split: str) -> SplitSums | None:
+        return self.whole.get((model, split))
+
+    def models(self, split: str) -> dict[str, int]:
+        """The models that have rows of the split, with how many."""
+        return {model: sums.rows for (model, own), sums in self.whole.items() if own == split}
+
+
+def measure_splits(rows: ir.Table, clip: float, dimensions: Sequence[str] = ()) -> Sums:
+    """The sums of every model and split of these rows.
+
+    Args:
+        rows: split, model (never null), score, label, and where known user_id; the columns of `dimensions`,
+            which are text, never null, and of few values.
+        clip: as in `probability_sums`.
+        dimensions: columns by which everything is repeated.
+    """
+    prepared = judgeable(rows)
+    slices = {name: _measure(rows, prepared, clip, (*_GROUP, name)) for name in dimensions}
+    return Sums(_measure(rows, prepared, clip, _GROUP), slices)
+
+
+def judgeable(rows: ir.Table) -> ir.Table:
+    """The rows with a finite score and a label of 0 or 1, the score as float64 and the label as int64."""
+    sound = _finite(rows[SCORE].cast("float64")) & rows[LABEL].cast("float64").isin((0.0, 1.0))
+    rows = rows.filter(sound.fill_null(False))
+    return rows.mutate(**{SCORE: rows[SCORE].cast("float64"), LABEL: rows[LABEL].cast("int64")})
+
+
+def _finite(score: ir.Value) -> ir.BooleanValue:
+    return score.notnull() & ~(score.isnan() | score.isinf())
+
+
+def _measure(rows: ir.Table, sound: ir.Table, clip: float, by: Sequence[str]) -> dict[Group, SplitSums]:
+    unscored = ~_finite(rows[SCORE].cast("float64")).fill_null(False)
+    unlabelled = ~rows[LABEL].cast("float64").isin((0.0, 1.0)).fill_null(False)
+    counts = rows.aggregate(
+        by=list(by), rows=rows.count(), unscored=unscored.sum(), unlabelled=unlabelled.sum()
+    )
+    totals = sound.aggregate(by=list(by), n=sound.count(), positives=sound[LABEL].sum())
+    small = sound.select(*by, SCORE, LABEL)
+    found = [_by(table, by) for table in (totals, rank_sums(small, by), probability_sums(small, clip, by))]
+    users, known = _users(sound, by)
+    clusters = _clusters(sound, by, totals=found[0], known=known)
+    groups = {}
+    for group, row in _by(counts, by).items():
+        total, ranks, probabilities = (one.get(group) for one in found)
+        n = int(total["n"]) if total else 0
+        groups[group] = SplitSums(
+            rows=int(row["rows"]),
+            unscored=int(row["unscored"]),
+            unlabelled=int(row["unlabelled"]),
+            n=n,
+            positives=int(total["positives"]) if total else 0,
+            auc=auc_sums(ranks, n, clusters.get(group)) if ranks else None,
+            known_users=int(known.get(group, {}).get("users", 0)),
+            users=users.get(group),
+            probabilities=probabilities,
+        )
+    return groups
+
+
+def _users(sound: ir.Table, by: Sequence[str]) -> tuple[dict[Group, Row], dict[Group, Row]]:
+    if USER_ID not in sound.columns:
+        return {}, {}
+    rows = sound.filter(sound[USER_ID].notnull()).select(USER_ID, *by, SCORE, LABEL)
+    users = user_counts(rows, USER_ID, *by)
+    known = users.aggregate(by=list(by), users=users.count(), rows=users.n.sum())
+    return _by(weighted_sums(user_aucs(rows, users, USER_ID, *by), *by), by), _by(known, by)
+
+
+def _clusters(
+    sound: ir.Table, by: Sequence[str], totals: Mapping[Group, Row], known: Mapping[Group, Row]
+) -> dict[Group, Row]:
+    """The rows of `cluster_sums`, worked out only where some user has several rows.
+
+    Of many rows a part of the users is enough to know how users differ: always the same ones, with all of
+    their rows, and never fewer than `_USERS` of them.
+    """
+    own = [row for group, row in known.items() if group in totals]
+    if not any(int(row["rows"]) > int(row["users"]) for row in own):
+        return {}
+    rows = sound.select(*by, USER_ID, SCORE, LABEL)
+    most = max(int(row["rows"]) for row in own)
+    part = max(_ROWS / most, _USERS / min(int(row["users"]) for row in own))
+    if part < 1:
+        number = rows[USER_ID].cast("string").hash().cast("int64")
+        rows = rows.filter((number % _PARTS + _PARTS) % _PARTS < int(part * _PARTS))
+    return _by(cluster_sums(rows, USER_ID, by), by)
+
+
+def _by(table: ir.Table, by: Sequence[str]) -> dict[Group, Row]:
+    rows: list[dict[str, Any]] = table.to_pyarrow().to_pylist()
+    return {tuple(str(row[name]) for name in by): row for row in rows}

@@ -1,0 +1,80 @@
+"""Evidence of a violation: a few rows, with values that can be stored and shown anywhere."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+from monitor.core.columns import ITEM_ID, POSITION, REQUEST_ID, SCORE, TS, USER_ID
+from monitor.rules.list_tables import AHEAD_SECONDS, WRITTEN_AT
+from monitor.rules.suites import LoadedRule
+
+MAX_TEXT = 200  # characters kept of one value
+MAX_COLUMNS = 16  # of a row that a rule's own query gives
+_ALWAYS = (REQUEST_ID, USER_ID, ITEM_ID, TS, POSITION, SCORE, AHEAD_SECONDS, WRITTEN_AT)
+_ORDER = (TS, REQUEST_ID, USER_ID, ITEM_ID, POSITION)
+
+
+def columns_of(rule: LoadedRule, present: Iterable[str]) -> list[str]:
+    """What of a table is shown: who was shown what and when, then the columns that the rule mentions."""
+    present = list(present)
+    shown = [name for name in _ALWAYS if name in present]
+    return shown + [name for name in present if name not in shown and rule.mentions(name)]
+
+
+def order_of(present: Iterable[str]) -> list[str]:
+    """By what the rows are ordered, so that the same window gives the same evidence."""
+    present = set(present)
+    return [name for name in _ORDER if name in present]
+
+
+def readable_rows(
+    rows: Sequence[Mapping[str, Any]], *, salt: str | None, extra: Mapping[str, Any] | None = None
+) -> tuple[Mapping[str, Any], ...]:
+    """The rows with safe values; user ids hashed with the salt unless it is None."""
+    return tuple(
+        {
+            **{
+                name: _hashed(value, salt) if name == USER_ID and salt is not None else safe(value)
+                for name, value in list(row.items())[:MAX_COLUMNS]
+            },
+            **(extra or {}),
+        }
+        for row in rows
+    )
+
+
+def safe(value: Any) -> Any:
+    """A value as JSON can hold it: times as ISO 8601 with Z, NaN and infinity as words, text cut.
+
+    >>> safe(float("nan")), safe(datetime(2026, 1, 1, 10)), safe(7)
+    ('NaN', '2026-01-01T10:00:00Z', 7)
+    >>> len(safe("x" * 5000))
+    200
+    """
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return value
+        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+    if isinstance(value, datetime):
+        moment = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+        return moment.isoformat() + "Z"
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return safe(float(value))
+    text = value if isinstance(value, str) else str(value)
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 3] + "..."
+
+
+def _hashed(user: Any, salt: str) -> str | None:
+    if user is None:
+        return None
+    return hashlib.sha256(f"{salt}\0{user}".encode("utf-8", "replace")).hexdigest()[:12]

@@ -1,0 +1,201 @@
+"""Id lists kept in files: blacklists and the like, which may change while the monitor runs.
+
+A list is a file, never part of a suite: a hundred thousand ids inside a suite cost eleven seconds of
+Python a run. The file is read as a whole, hashed and parsed from the same bytes, so the version in the
+evidence is the version that was judged by.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import math
+import os
+from collections import OrderedDict
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from monitor.core.columns import ITEM_ID
+
+FORMATS = (".csv", ".txt", ".parquet")
+_KEPT = 32  # contents kept in memory; a monitor has a handful of lists
+_BIGINT = range(-(2**63), 2**63)
+
+
+class ListFileError(ValueError):
+    """A list file is missing, unreadable, or not in one of the forms below."""
+
+
+@dataclass(frozen=True)
+class ListContent:
+    """The ids of one version of a list file.
+
+    `version` is the first 12 hexadecimal digits of the SHA-256 of the file's bytes and of the column's
+    name. `values` are distinct, in the file's order, and strings whatever the file held; an id with blanks
+    around it is there with and without them.
+    """
+
+    path: str
+    version: str
+    values: tuple[str, ...]
+
+    @cached_property
+    def integers(self) -> tuple[int, ...]:
+        """The ids that are whole numbers of 64 bits; the others cannot occur in an integer column."""
+        return tuple(dict.fromkeys(number for text in self.values if (number := _integer(text)) is not None))
+
+    def arrow(self, as_integers: bool) -> pa.Table:
+        """One column `value`, of 64-bit integers or of strings."""
+        if as_integers:
+            return pa.table({"value": pa.array(self.integers, pa.int64())})
+        return pa.table({"value": pa.array(self.values, pa.string())})
+
+
+class ListFiles:
+    """Reads list files, and reads one again only when it has changed.
+
+    A version that was handed out stays available by its version for a while, so that a rule's count and
+    its evidence are made with the same content even where the file is replaced in between.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._newest: dict[tuple[str, str], tuple[tuple[int, ...], str]] = {}
+        self._contents: OrderedDict[tuple[str, str, str], ListContent] = OrderedDict()
+
+    def read(self, path: str | Path, column: str = ITEM_ID, *, allow_empty: bool = False) -> ListContent:
+        """The file's present content.
+
+        A list without an id bans nothing, whatever is shown. It is more often an export that failed, or a
+        file that is just being written, than a list that shall be empty. So somebody has to say that it may.
+
+        Args:
+            path: a `.csv` with a header line (the ids are in `column`), a `.txt` with one id a line and
+                no header, or a `.parquet` (the ids are in `column`, or in its only column).
+            column: the column that holds the ids; not used for `.txt`.
+            allow_empty: whether a list without any id is meant. A blank id is none, and neither is a line
+                that begins with `#` in a file of such lines alone.
+
+        Raises:
+            ListFileError: the file cannot be read, is not understood, or holds no id.
+        """
+        content = self._read(str(path), column)
+        if not allow_empty:
+            _refuse_empty(content)
+        return content
+
+    def _read(self, path: str, column: str) -> ListContent:
+        if "\0" in path:
+            raise ListFileError(f"the list file {path!r} cannot be read: no file has such a name")
+        try:
+            stat = os.stat(path)
+            stamp = (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino)
+            with self._lock:
+                known = self._newest.get((path, column))
+                if known is not None and known[0] == stamp:
+                    content = self._contents.get((path, column, known[1]))
+                    if content is not None:
+                        return content
+            data = Path(path).read_bytes()
+        except OSError as error:
+            raise ListFileError(f"the list file {path} cannot be read: {error.strerror}") from error
+        version = hashlib.sha256(column.encode() + b"\0" + data).hexdigest()[:12]
+        content = ListContent(path, version, _parse(path, column, data))
+        with self._lock:
+            self._newest[(path, column)] = (stamp, version)
+            self._contents[(path, column, version)] = content
+            self._contents.move_to_end((path, column, version))
+            while len(self._contents) > _KEPT:
+                self._contents.popitem(last=False)
+        return content
+
+    def get(
+        self,
+        path: str | Path,
+        column: str = ITEM_ID,
+        version: str | None = None,
+        *,
+        allow_empty: bool = False,
+    ) -> ListContent:
+        """The content of this version where it is still kept, else the file's present content; as `read`."""
+        if version is not None:
+            with self._lock:
+                content = self._contents.get((str(path), column, version))
+            if content is not None:
+                if not allow_empty:
+                    _refuse_empty(content)
+                return content
+        return self.read(path, column, allow_empty=allow_empty)
+
+
+FILES = ListFiles()
+"""The one that the expectations read through; GX makes their classes, so it cannot be handed to them."""
+
+
+def _parse(path: str, column: str, data: bytes) -> tuple[str, ...]:
+    suffix = Path(path).suffix.lower()
+    try:
+        if suffix == ".parquet":
+            values = _parquet(path, column, data)
+        elif suffix == ".csv":
+            values = _csv(path, column, data.decode("utf-8-sig"))
+        elif suffix == ".txt":
+            values = [line.rstrip("\r") for line in data.decode("utf-8-sig").split("\n")]
+        else:
+            raise ListFileError(f"the list file {path} is none of {', '.join(FORMATS)}")
+    except UnicodeDecodeError as error:
+        raise ListFileError(f"the list file {path} is not UTF-8 text (byte {error.start})") from error
+    except (pa.ArrowException, OSError, csv.Error) as error:  # Arrow says OSError of a broken footer
+        raise ListFileError(f"the list file {path} cannot be read as {suffix[1:]}: {error}") from error
+    # Nobody sees a blank at a line's end, and it must not lift the ban.
+    forms = (form for value in values if value.strip() for form in (value, value.strip()))
+    return tuple(dict.fromkeys(forms))
+
+
+def _refuse_empty(content: ListContent) -> None:
+    if all(value.lstrip().startswith("#") for value in content.values):
+        raise ListFileError(
+            f"the list file {content.path} is empty: it holds no id. "
+            "Where that is meant, set allow_empty: true"
+        )
+
+
+def _csv(path: str, column: str, text: str) -> list[str]:
+    rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+    header = next(rows, [])
+    if column not in header:
+        found = ", ".join(name[:40] for name in header[:5]) or "nothing"
+        raise ListFileError(
+            f"the list file {path} has no column {column!r} (its first line holds: {found}); name the column "
+            "with list_column, or use a .txt with one id a line"
+        )
+    place = header.index(column)
+    return [row[place] for row in rows if len(row) > place]
+
+
+def _parquet(path: str, column: str, data: bytes) -> list[str]:
+    table = pq.read_table(pa.BufferReader(data))
+    if column not in table.column_names:
+        if table.num_columns != 1:
+            raise ListFileError(f"the list file {path} has no column {column!r}; name it with list_column")
+        column = table.column_names[0]
+    ids = table.column(column).drop_null()
+    if pa.types.is_floating(ids.type):  # whole numbers with gaps, as pandas writes them
+        known = [value for value in ids.to_pylist() if not math.isnan(value)]
+        return [f"{value:.0f}" if value.is_integer() else str(value) for value in known]
+    return [str(value) for value in ids.to_pylist()]
+
+
+def _integer(text: str) -> int | None:
+    whole, dot, fraction = text.partition(".")
+    try:
+        number = int(whole if dot and fraction and not fraction.strip("0") else text)
+    except ValueError:
+        return None
+    return number if number in _BIGINT and text.strip() == text and "_" not in text else None

@@ -1,0 +1,178 @@
+"""Runs the web side in a thread of its own: plain HTTP or TLS, with or without basic auth."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import uvicorn
+
+from monitor.history.snapshot import Snapshot
+from monitor.service.web.app import ReloadOutcome, make_app
+from monitor.service.web.auth import Passwords
+from monitor.service.web.connections import IDLE_SECONDS, LimitedListener, LimitedProtocol
+from monitor.service.web.web_config import WebConfig, WebConfigError, load_web_config
+from monitor.settings.server import ServerSettings, is_loopback, split_listen
+
+logger = logging.getLogger(__name__)
+
+_START_SECONDS: Final = 10.0
+_DRAIN_SECONDS: Final = 2  # for requests in hand when stopping
+
+
+class ServeError(Exception):
+    """The server cannot start: the address is taken or not this machine's."""
+
+
+class WebServer:
+    """A running server. `address` is where it listens, `url` where people reach it."""
+
+    def __init__(self, settings: ServerSettings, config: WebConfig, listener: socket.socket) -> None:
+        self._settings = settings
+        self._config = config
+        self._listener = listener
+        self._tls = None if config.tls is None else config.tls.context()
+        host, port = listener.getsockname()[:2]
+        self.address = f"{'http' if self._tls is None else 'https'}://{_in_url(host)}:{port}"
+        self.url = settings.public_url(tls=self._tls is not None, port=port)
+        self._server: uvicorn.Server | None = None
+        self._thread: threading.Thread | None = None
+
+    def users(self) -> Mapping[str, str]:
+        return self._config.users
+
+    def start(self, app: object) -> None:
+        """Serve in a daemon thread; returns once connections are taken."""
+        config = uvicorn.Config(
+            app,  # type: ignore[arg-type]
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            lifespan="off",
+            loop="asyncio",
+            http=LimitedProtocol,
+            timeout_keep_alive=IDLE_SECONDS,
+            ws="none",
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=_DRAIN_SECONDS,
+            ssl_context_factory=None if self._tls is None else lambda *_: self._tls_context(),
+        )
+        server = uvicorn.Server(config)
+        # Outside the main thread uvicorn installs no signal handlers: those are the daemon's.
+        thread = threading.Thread(
+            target=server.run, kwargs={"sockets": [self._listener]}, name="web", daemon=True
+        )
+        thread.start()
+        self._server, self._thread = server, thread
+        deadline = time.monotonic() + _START_SECONDS
+        while not server.started:
+            if not thread.is_alive() or time.monotonic() > deadline:
+                raise ServeError(f"the web server at {self.address} did not start")
+            time.sleep(0.01)
+
+    def _tls_context(self) -> ssl.SSLContext:
+        assert self._tls is not None
+        return self._tls
+
+    def reload_web_config(self) -> None:
+        """Read the web config file again: users, and a renewed certificate, from the next connection on.
+
+        Raises WebConfigError and keeps what it had. Whether there is TLS at all is settled at the start.
+        """
+        path = self._settings.web_config
+        if path is None:
+            return
+        new = load_web_config(path)
+        if (new.tls is None) != (self._tls is None):
+            raise WebConfigError(path, [("tls_server_config", "comes or goes only with a restart")])
+        if self._tls is not None and new.tls is not None:
+            self._tls.load_cert_chain(new.tls.cert_file, new.tls.key_file)
+        self._config = new
+
+    def stop(self, timeout: float = 5.0) -> bool:
+        """Finish the requests in hand and end the thread; whether it ended in time."""
+        if self._server is None or self._thread is None:
+            self._listener.close()
+            return True
+        self._server.should_exit = True
+        self._thread.join(timeout)
+        if self._thread.is_alive():
+            self._server.force_exit = True
+            self._thread.join(1.0)
+        return not self._thread.is_alive()
+
+
+def serve(
+    settings: ServerSettings,
+    current: Callable[[], Snapshot],
+    *,
+    reload: Callable[[], ReloadOutcome],
+    not_ready: Callable[[], str],
+    healthy: Callable[[], bool],
+) -> WebServer:
+    """Start serving and return the running server; `stop()` ends it.
+
+    Raises WebConfigError for a wrong web config file and ServeError where it cannot listen.
+    """
+    config = WebConfig() if settings.web_config is None else load_web_config(settings.web_config)
+    host, _ = split_listen(settings.listen)
+    if not is_loopback(host) and not config.guards:
+        logger.warning(
+            "the status page and /metrics listen on %s without authentication: item ids and evidence "
+            "can be read by whoever reaches this address; set server.web_config",
+            settings.listen,
+        )
+    server = WebServer(settings, config, _listen(settings.listen))
+    app = make_app(
+        current,
+        reload=reload,
+        not_ready=not_ready,
+        healthy=healthy,
+        settings=settings,
+        url=server.url,
+        passwords=Passwords(server.users),
+    )
+    try:
+        server.start(app)
+    except BaseException:
+        server.stop()
+        raise
+    logger.info("status page at %s/, metrics at %s/metrics", server.address, server.address)
+    return server
+
+
+def _listen(address: str) -> socket.socket:
+    host, port = split_listen(address)
+    try:
+        listener = _every_interface(port) if not host else _one_interface(host, port)
+    except OSError as error:
+        raise ServeError(f"cannot listen on {address}: {error.strerror or error}") from None
+    listener.setblocking(False)
+    return LimitedListener(listener)
+
+
+def _one_interface(host: str, port: int) -> socket.socket:
+    family, *_, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    return socket.create_server(where[:2], family=family)
+
+
+def _every_interface(port: int) -> socket.socket:
+    if socket.has_dualstack_ipv6():
+        try:
+            return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise
+    return socket.create_server(("", port))  # a machine that has IPv6 switched off
+
+
+def _in_url(host: str) -> str:
+    shown = "127.0.0.1" if host in ("0.0.0.0", "::", "") else host  # noqa: S104 (compared, not bound)
+    return f"[{shown}]" if ":" in shown else shown

@@ -1,0 +1,90 @@
+"""What is asked of the bands: how much past, how many false alarms, which slices, which known changes."""
+
+from __future__ import annotations
+
+import difflib
+from datetime import date, datetime, timedelta
+from zoneinfo import ZoneInfo, available_timezones
+
+from pydantic import AwareDatetime, Field, field_validator
+
+from monitor.core.settings import Duration, Settings
+
+WITHOUT = ("average_popularity",)
+SLICED = ("volume", "coverage", "failure", "list_length", "action_rate")
+
+
+class KnownChange(Settings):
+    """Something that was meant to change the numbers: what was before says nothing about what comes after."""
+
+    at: AwareDatetime = Field(description="when it took effect, with its zone: 2026-11-01T10:00:00Z")
+    what: str = Field(min_length=1, max_length=200, description="for people: model m7, new home page")
+    metrics: tuple[str, ...] = Field((), description="the metrics that it changed; none named: all")
+
+    def concerns(self, metric: str, end: datetime) -> bool:
+        """Whether the band of the metric in a window with this end begins anew with the change."""
+        return self.at < end and (not self.metrics or metric in self.metrics)
+
+
+class BandSettings(Settings):
+    """How the bands of metrics are made from their own past, see docs/bands.md."""
+
+    history: Duration = Field(
+        timedelta(days=28), description="how far back a band looks; less than 8d leaves it without weekdays"
+    )
+    least: int = Field(
+        24,
+        ge=8,
+        le=1000,
+        description="windows of the past, from a day or more, without which a series has no band",
+    )
+    false_alarms: float = Field(
+        0.1, gt=0, le=100, description="false alarms to expect a week, over all series of the recommender"
+    )
+    least_change: float = Field(
+        0.05, ge=0, le=1, description="a relative change that is never an anomaly, however sure it is"
+    )
+    least_volume_change: float = Field(
+        0.15, ge=0, le=1, description="the same for the metrics that count: volume, action_volume"
+    )
+    sliced: tuple[str, ...] = Field(
+        SLICED, description="the metrics whose slices have bands; each is a further test: fewer see more"
+    )
+    without: tuple[str, ...] = Field(
+        WITHOUT,
+        description="metrics that have no band; average_popularity follows the days before, not today",
+    )
+    timezone: str = Field(
+        "UTC", description="whose times of day, weekdays and holidays the users keep: Europe/Berlin"
+    )
+    holidays: tuple[str, ...] = Field(
+        (), max_length=1000, description="days of `timezone` that are like a Sunday: 2026-12-25"
+    )
+    changes: tuple[KnownChange, ...] = Field((), max_length=100)
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The time zone itself."""
+        return ZoneInfo(self.timezone)
+
+    @field_validator("timezone")
+    @classmethod
+    def _zone_exists(cls, name: str) -> str:
+        known = available_timezones()
+        if name not in known:
+            close = difflib.get_close_matches(name[:80], sorted(known))
+            hint = f"did you mean {' or '.join(close)}?" if close else "write it as Europe/Berlin or UTC"
+            raise ValueError(f"{name[:80]!r} is not a known time zone; {hint}")
+        return name
+
+    @field_validator("holidays")
+    @classmethod
+    def _are_days(cls, days: tuple[str, ...]) -> tuple[str, ...]:
+        for day in days:
+            try:
+                found_again = date.fromisoformat(day).isoformat() == day
+            except ValueError:
+                found_again = False
+            if not found_again:  # days are compared as they are written: 2026-1-1 would never come
+                raise ValueError(f"{day[:40]!r} is not a day; write it as 2026-12-25")
+        return days

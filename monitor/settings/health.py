@@ -1,0 +1,46 @@
+"""Which metrics make the health score of a recommender, and what each of their values is worth."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from monitor.core.settings import Settings
+
+
+class HealthPart(Settings):
+    """A metric that counts: worth 0 at `zero` and 1 at `one`, linear between and level beyond."""
+
+    metric: str = Field(description="a metric of docs/metrics")
+    labels: dict[str, str] = Field(default_factory=dict, description="which series, for example {by: pv}")
+    name: Annotated[str, Field(min_length=1, max_length=80)] | None = Field(
+        None, description="what the part is called; by default the metric and its labels"
+    )
+    weight: float = Field(1.0, gt=0, le=1e6, description="how much it counts beside the other parts")
+    zero: float = Field(allow_inf_nan=False, description="the value that is worth nothing")
+    one: float = Field(allow_inf_nan=False, description="the value that is as good as can be asked for")
+
+    @property
+    def title(self) -> str:
+        """What tells the part from the others.
+
+        >>> HealthPart(metric="recall", labels={"k": "10", "by": "macro"}, zero=0, one=0.3).title
+        'recall by=macro k=10'
+        """
+        return self.name or " ".join([self.metric, *(f"{k}={v}" for k, v in sorted(self.labels.items()))])
+
+    @model_validator(mode="after")
+    def _goes_from_bad_to_good(self) -> Self:
+        if self.zero == self.one:
+            raise ValueError("zero and one are the same value; one of them is where the metric is bad")
+        return self
+
+
+class HealthSettings(Settings):
+    """One number for a recommender: the weighted mean of what its parts are worth."""
+
+    parts: tuple[HealthPart, ...] = Field(min_length=1, max_length=50)
+    min_weight: float = Field(
+        0.5, gt=0, le=1, description="with a value for less than this share of the weight there is no score"
+    )

@@ -1,0 +1,71 @@
+"""Where the history is kept, and for how long."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, SecretStr
+from sqlalchemy import URL
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+
+from monitor.core.settings import Duration, Settings
+
+FILE_NAME = "history.sqlite"
+_DRIVERS = {
+    "sqlite": "sqlite+pysqlite",
+    "sqlite+pysqlite": "sqlite+pysqlite",
+    "postgres": "postgresql+psycopg",
+    "postgresql": "postgresql+psycopg",
+    "postgresql+psycopg": "postgresql+psycopg",
+}
+_HINT = "write it as sqlite:///path/to/history.sqlite or postgresql://user:password@host:5432/database"
+
+
+def parse_url(text: str) -> URL:
+    """The URL with the driver that is shipped. The message of an error never repeats the URL.
+
+    >>> parse_url("postgresql://me@db/history").drivername
+    'postgresql+psycopg'
+    """
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError):
+        raise ValueError(f"this is not a database URL; {_HINT}") from None
+    if url.drivername not in _DRIVERS:
+        raise ValueError(f"this kind of database is not supported; {_HINT}")
+    if url.drivername.startswith("sqlite") and url.database in (None, "", ":memory:"):
+        raise ValueError(f"the history must survive a restart, so it needs a file; {_HINT}")
+    return url.set(drivername=_DRIVERS[url.drivername])
+
+
+def _checked_url(value: SecretStr) -> SecretStr:
+    parse_url(value.get_secret_value())
+    return value
+
+
+def _checked_retention(value: timedelta) -> timedelta:
+    if value < timedelta(days=1):
+        raise ValueError("keep at least one day of history (1d)")
+    return value
+
+
+class HistorySettings(Settings):
+    """The history store: measurements, verdicts, evidence, counters."""
+
+    url: Annotated[SecretStr, AfterValidator(_checked_url)] | None = Field(
+        None,
+        description="database URL, sqlite or postgresql; by default history.sqlite in the state folder",
+    )
+    retention: Annotated[Duration, AfterValidator(_checked_retention)] = Field(
+        timedelta(days=90),
+        description="how long windows, results and evidence are kept; those that `catch_up` reaches stay",
+    )
+
+    def location(self, state: Path) -> str:
+        """What `Store.open` takes: the URL, password included, or the default file's URL."""
+        if self.url is not None:
+            return self.url.get_secret_value()
+        return f"sqlite:///{(state / FILE_NAME).absolute()}"

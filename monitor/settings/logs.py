@@ -1,0 +1,202 @@
+"""Where the logs lie and what their columns are called."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, available_timezones
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ByteSize,
+    Field,
+    Secret,
+    field_validator,
+    model_validator,
+)
+
+from monitor.core.columns import CATALOG, LOGS, SAMPLES, SPLITS, USERS
+from monitor.core.record_path import parse, problem
+from monitor.core.settings import Duration, Settings, parse_duration
+
+_QUERY = re.compile(r"\?[\w.-]+=")  # `?` alone is a glob's
+_CREDENTIAL = re.compile(r"key|secret|token|password", re.IGNORECASE)
+
+
+def _credentials_are_text(options: dict[str, Any]) -> dict[str, Any]:
+    """Refuse a key or secret that YAML took for a number: 0123 would have become 83 unseen."""
+    for name, value in options.items():
+        if isinstance(value, dict):
+            _credentials_are_text(value)
+        elif _CREDENTIAL.search(name) and isinstance(value, int | float) and not isinstance(value, bool):
+            raise ValueError(f"{name} was read as a number; put it in quotes")
+    return options
+
+
+def _is_a_name_or_a_path(text: str) -> str:
+    if why := problem(text):
+        raise ValueError(why)
+    return text
+
+
+def _walks_one_list(log: LogSettings | None) -> LogSettings | None:
+    """Refuse paths through several lists of one row: their values belong to no common item."""
+    lists: dict[str, str] = {}
+    for ours, theirs in log.columns.items() if log else ():
+        if (name := parse(theirs).list_name) is not None:
+            lists.setdefault(name, ours)
+    if len(lists) > 1:
+        (one, ours), (other, beside) = list(lists.items())[:2]
+        raise ValueError(
+            f"columns: {ours} reads the list {one!r} and {beside} the list {other!r}; "
+            "all items of a row must come from one list"
+        )
+    return log
+
+
+def _duration_or_auto(value: Any) -> timedelta | None:
+    """None stands for `auto`; raises ValueError where it is neither."""
+    try:
+        return None if value in ("auto", None) else parse_duration(value)
+    except ValueError as exc:
+        raise ValueError(f"{exc}, or auto") from None
+
+
+class LogSettings(Settings):
+    """One log: a glob of files, local or by URL, and how to read them."""
+
+    path: Annotated[str | tuple[str, ...], Field(description="a glob or a list of globs, local or s3://...")]
+    format: Literal["auto", "parquet", "csv", "json"] = "auto"
+    columns: dict[str, Annotated[str, AfterValidator(_is_a_name_or_a_path)]] = Field(
+        default_factory=dict,
+        description="our name: the name in the file, or a path into records: ab.exp, recs[].iid",
+    )
+    only: dict[str, str | tuple[str, ...]] = Field(
+        default_factory=dict,
+        description="our column: the value, or values, of the rows that belong to this recommender; "
+        "* stands for anything",
+    )
+    timezone: str = Field("UTC", description="the zone of times that carry no offset")
+    timestamp_unit: Literal["auto", "s", "ms", "us", "ns"] = "auto"
+    list_separator: str | None = Field(
+        None,
+        min_length=1,
+        max_length=3,
+        description="splits a list in one text field; brackets and quotes are dropped",
+    )
+    file_deadline: Duration = Field("2m", description="a file that takes longer to index is skipped")  # type: ignore[assignment]
+    max_file_size: ByteSize = Field(
+        "20GB",  # type: ignore[assignment]
+        description="a larger file is skipped; of a compressed one, the size of its content counts",
+    )
+    max_rows: int = Field(500_000_000, ge=1, description="a file with more rows is skipped")
+    max_columns: int = Field(2000, ge=1, description="a file with more columns, or keys in JSON, is skipped")
+    stalled_after: Annotated[timedelta | None, BeforeValidator(_duration_or_auto)] = Field(
+        "auto",  # type: ignore[assignment]
+        description="exposures and feedback: the age of the newest row at which the log counts as "
+        "stalled; auto learns it from the times at which files arrived",
+    )
+    storage_options: Secret[Annotated[dict[str, Any], AfterValidator(_credentials_are_text)]] = Field(
+        Secret({}), description="passed to fsspec: key, secret, endpoint_url, ...; secrets are never shown"
+    )
+
+    @field_validator("timezone")
+    @classmethod
+    def _zone_exists(cls, value: str) -> str:
+        if value not in available_timezones():
+            raise ValueError(f"{value!r} is not a known time zone; write it as Europe/Berlin or UTC")
+        return ZoneInfo(value).key
+
+    @field_validator("path")
+    @classmethod
+    def _path_has_no_password(cls, value: str | tuple[str, ...]) -> str | tuple[str, ...]:
+        paths = (value,) if isinstance(value, str) else value
+        if not paths or not all(paths):
+            raise ValueError("must name at least one file or glob, and none may be empty")
+        if any("://" in one and urlsplit(one).password is not None for one in paths):
+            raise ValueError("a password in a path would be shown in messages; put it into storage_options")
+        if any("://" in one and _QUERY.search(one) for one in paths):
+            raise ValueError("a query in a URL may hold a token; put credentials into storage_options")
+        return value
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The globs, always as a tuple."""
+        return (self.path,) if isinstance(self.path, str) else self.path
+
+
+class SampleLogSettings(LogSettings):
+    """A log of scored, labelled rows, and what its splits are called."""
+
+    splits: dict[Literal["train", "test", "online", "offline"], str | tuple[str, ...]] = Field(
+        default_factory=dict,
+        description="our split: the value, or values, that the log has for it; by default its own name",
+    )
+
+    @model_validator(mode="after")
+    def _a_value_is_of_one_split(self) -> SampleLogSettings:
+        values = [value for values in self.split_values().values() for value in values]
+        if twice := sorted({value for value in values if values.count(value) > 1}):
+            raise ValueError(f"splits: {twice[0]!r} stands for two of {', '.join(SPLITS)}")
+        return self
+
+    def split_values(self) -> dict[str, tuple[str, ...]]:
+        """Each of our splits with the values that stand for it.
+
+        >>> SampleLogSettings(path="x", splits={"test": "reference"}).split_values()["test"]
+        ('reference',)
+        """
+        given = {name: self.splits.get(name, name) for name in SPLITS}
+        return {name: (one,) if isinstance(one, str) else one for name, one in given.items()}
+
+
+class LogsSettings(Settings):
+    """What one recommender logs: its exposures, or samples of its models, or both, and more beside them."""
+
+    exposures: Annotated[LogSettings | None, AfterValidator(_walks_one_list)] = None
+    feedback: LogSettings | None = None
+    catalog: LogSettings | None = None
+    users: LogSettings | None = None
+    samples: SampleLogSettings | None = None
+
+    @model_validator(mode="after")
+    def _only_rows_that_keep_coming_stall(self) -> LogsSettings:
+        for name in (CATALOG, USERS, SAMPLES):
+            log = getattr(self, name)
+            if log is not None and log.stalled_after is not None:
+                raise ValueError(
+                    f"{name}: stalled_after has no effect here; set it for exposures or feedback"
+                )
+        return self
+
+    def named(self) -> dict[str, LogSettings]:
+        """The logs that are configured, by name.
+
+        >>> list(LogsSettings(exposures={"path": "*.parquet"}).named())
+        ['exposures']
+        """
+        return {name: log for name in LOGS if (log := getattr(self, name)) is not None}
+
+
+class TimeSettings(Settings):
+    """When a window is judged."""
+
+    window: Annotated[Duration, Field(description="length of a window, aligned to 1970-01-01 UTC")] = Field(
+        default="1h"  # type: ignore[assignment]
+    )
+    lateness: Duration = Field("5m", description="a window waits until the log is this far past its end")  # type: ignore[assignment]
+    max_wait: Duration = Field("1h", description="and is judged as late when the clock is this far past it")  # type: ignore[assignment]
+    catch_up: int = Field(48, ge=1, description="how many missed windows are made up for, newest first")
+    future_tolerance: Duration = Field("5m", description="how far a time may be ahead of its file")  # type: ignore[assignment]
+
+    @property
+    def divides_a_day(self) -> bool:
+        """Whether no window lies in two days, so that a day is a sum of windows.
+
+        >>> [TimeSettings(window=length).divides_a_day for length in ("1h", "7h", "1d", "2d", "0s")]
+        [True, False, True, False, False]
+        """
+        return self.window > timedelta(0) and timedelta(days=1) % self.window == timedelta(0)

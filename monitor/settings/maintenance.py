@@ -1,0 +1,97 @@
+"""Spans in which nobody is to be alerted: which windows lie in them, and how long alerts are held back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, AwareDatetime, Field, model_validator
+
+from monitor.core.results import Window
+from monitor.core.settings import Settings
+
+# Alerts look back on a counter for half an hour at most, and five minutes are for the run that judges.
+AFTERMATH: Final = timedelta(minutes=35)
+_FIRST, _LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
+
+
+def _in_utc(moment: datetime) -> datetime:
+    if not _FIRST <= moment <= _LAST:
+        raise ValueError("is no time that a log could have")
+    return moment.astimezone(UTC)
+
+
+class Maintenance(Settings):
+    """A span in which nobody is alerted. Its windows are judged and kept as always, but are no past of a band
+    and no part of a soft rule's error budget."""
+
+    begins: Annotated[AwareDatetime, AfterValidator(_in_utc)] = Field(
+        alias="from", description="its start, with a zone: 2026-11-20T22:00:00Z"
+    )
+    until: Annotated[AwareDatetime, AfterValidator(_in_utc)] = Field(
+        description="its end, with a zone: 2026-11-21T02:00:00Z"
+    )
+    reason: str = Field("", max_length=200, description="for people; it is shown on the status page")
+
+    @model_validator(mode="after")
+    def _ends_after_it_begins(self) -> Maintenance:
+        if self.until <= self.begins:
+            raise ValueError("until is not after from")
+        return self
+
+    @property
+    def span(self) -> Window:
+        """From its start up to its end, as it was given."""
+        return Window(self.begins, self.until)
+
+    def last_end(self, length: timedelta) -> datetime:
+        """The end of the last window of this length of which some lies in it."""
+        return Window.of(self.until - timedelta.resolution, length).end
+
+    def covers(self, window: Window) -> bool:
+        """Whether some of the window lies in it."""
+        return self.begins < window.end and window.start < self.until
+
+
+def covers(spans: Sequence[Maintenance], window: Window) -> bool:
+    """Whether some of the window lies in maintenance.
+
+    >>> night = Maintenance.model_validate({"from": "2026-11-20T22:00:00Z", "until": "2026-11-20T23:30:00Z"})
+    >>> starts = [datetime(2026, 11, 20, hour, tzinfo=UTC) for hour in (21, 22, 23)]
+    >>> [covers([night], Window.of(start, timedelta(hours=1))) for start in starts]
+    [False, True, True]
+    """
+    return any(one.covers(window) for one in spans)
+
+
+def now_quiet(
+    spans: Sequence[Maintenance], now: datetime, *, window: timedelta, lateness: timedelta
+) -> Maintenance | None:
+    """The maintenance for which alerts are held back at this time; of several the one that ends last.
+
+    It holds them from its start until its last window has been judged, `lateness` after that window's end,
+    and no alert looks back on it any more (AFTERMATH).
+
+    >>> night = Maintenance.model_validate({"from": "2026-11-20T22:00:00Z", "until": "2026-11-20T23:10:00Z"})
+    >>> def quiet(hour, minute):
+    ...     now, times = datetime(2026, 11, 20, hour, minute, tzinfo=UTC), timedelta(minutes=5)
+    ...     return now_quiet([night], now, window=3 * times, lateness=times) is night
+    >>> quiet(21, 59), quiet(22, 0), quiet(23, 54), quiet(23, 55)
+    (False, True, True, False)
+    """
+    held = [one for one in spans if one.begins <= now < one.last_end(window) + lateness + AFTERMATH]
+    return max(held, key=lambda one: one.until, default=None)
+
+
+def began_within(spans: Sequence[Maintenance], window: Window, since: datetime) -> bool:
+    """Whether what is so in this window, since one that started at `since`, was seen in maintenance alone.
+
+    What was so before is not: an incident that a maintenance interrupts goes on after it.
+
+    >>> night = Maintenance.model_validate({"from": "2026-11-20T22:00:00Z", "until": "2026-11-20T23:30:00Z"})
+    >>> hour = Window.of(datetime(2026, 11, 20, 23, tzinfo=UTC), timedelta(hours=1))
+    >>> [began_within([night], hour, datetime(2026, 11, 20, since, tzinfo=UTC)) for since in (23, 22, 21)]
+    [True, True, False]
+    """
+    return any(one.covers(window) and one.begins < since + window.length for one in spans)

@@ -1,0 +1,52 @@
+"""What a team says about the ratings that its scores predict."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from monitor.core.settings import Settings
+
+Distance = Annotated[float, Field(allow_inf_nan=False)]
+Distances = Annotated[dict[int, Distance], Field(min_length=1, max_length=20)]
+
+
+class RatingSettings(Settings):
+    """Which event is a rating, its scale, and which exposures are compared with it."""
+
+    event: str = Field(
+        description="the event whose value is the rating; one of `events`, of grade 0 unless every rating "
+        "means that the item was liked"
+    )
+    range: tuple[float, float] = Field(
+        (1.0, 5.0), description="the lowest and the highest rating; ratings outside are left out and counted"
+    )
+    rounded: bool = Field(
+        False, description="whether scores are rounded to whole ratings first, halves upwards (3.5 is 4)"
+    )
+    unrated: Literal["ignore", "as_negative", "liked_only"] = Field(
+        "ignore",
+        description="`ignore`: only rated exposures count; `as_negative`: one without a rating counts as "
+        "rated lowest; `liked_only`: only those rated at least `liked` count",
+    )
+    liked: float | None = Field(None, description="from this rating on an item is liked (liked_only)")
+    distortion: dict[int, Distances] | None = Field(
+        None,
+        min_length=1,
+        max_length=20,
+        description="what a wrong prediction costs: predicted -> actual -> distance, whole ratings "
+        "(distortion)",
+    )
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> RatingSettings:
+        lowest, highest = self.range
+        if not (math.isfinite(lowest) and math.isfinite(highest) and lowest < highest):
+            raise ValueError(f"range: two finite numbers, the lower one first, got {list(self.range)}")
+        if (self.unrated == "liked_only") != (self.liked is not None):
+            raise ValueError("liked: belongs to `unrated: liked_only`, which needs it")
+        if self.liked is not None and not lowest <= self.liked <= highest:
+            raise ValueError(f"liked: a rating of the range {list(self.range)}, got {self.liked:g}")
+        return self

@@ -1,0 +1,123 @@
+"""What is asked for one recommender: its logs, when to look, which rules, metrics, slices and objectives."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from pydantic import Field, model_validator
+
+from monitor.core.columns import CATALOG, CREATED_AT, EXPOSURES, USERS
+from monitor.core.settings import Duration, Name, Settings
+from monitor.settings.bands import BandSettings
+from monitor.settings.diagnosed_models import DiagnosedModels
+from monitor.settings.experiments import ExperimentSettings
+from monitor.settings.health import HealthSettings
+from monitor.settings.logs import LogsSettings, TimeSettings
+from monitor.settings.maintenance import Maintenance
+from monitor.settings.metrics import MetricSettings
+from monitor.settings.rules import RuleSettings
+
+USER_ACTIVITY, ITEM_POPULARITY, NEW_ITEM = "user_activity", "item_popularity", "new_item"
+HOUR, WEEKDAY = "hour", "weekday"
+DERIVED = (USER_ACTIVITY, ITEM_POPULARITY, NEW_ITEM, HOUR, WEEKDAY)
+
+
+class SliceSettings(Settings):
+    """By what the metrics are repeated, and how many values each may show; see docs/slices.md."""
+
+    by: tuple[str, ...] = Field(
+        (),
+        description="columns of the exposures (scene), of the catalog (catalog.category) and of the users "
+        "(users.plan), or user_activity, item_popularity, new_item, hour, weekday",
+    )
+    budget: int = Field(10, ge=1, le=200, description="the values with most rows; the rest is `other`")
+    metrics: tuple[str, ...] = Field(
+        (), description="the metrics that are repeated by slice; none named: all, at a query each"
+    )
+    heavy: int = Field(
+        20, ge=1, description="exposures in the history from which on a user is heavy (user_activity)"
+    )
+    new_for: Duration = Field(
+        timedelta(days=7),
+        description="an item created at most this long before the window's end is new (new_item)",
+    )
+
+    def columns(self, log: str) -> tuple[str, ...]:
+        """The columns of a log that are needed.
+
+        >>> SliceSettings(by=("scene", "catalog.category", "new_item")).columns("catalog")
+        ('category', 'created_at')
+        """
+        found = [column for name in self.by for of, column in [sliced_column(name) or ("", "")] if of == log]
+        if log == CATALOG and NEW_ITEM in self.by:
+            found.append(CREATED_AT)
+        return tuple(dict.fromkeys(found))
+
+
+def sliced_column(name: str) -> tuple[str, str] | None:
+    """The log and the column that a slice is by, None for what is derived.
+
+    >>> sliced_column("scene"), sliced_column("users.plan"), sliced_column("hour")
+    (('exposures', 'scene'), ('users', 'plan'), None)
+    """
+    if name in DERIVED:
+        return None
+    log, dot, column = name.partition(".")
+    return (log, column) if dot and log in (CATALOG, USERS) else (EXPOSURES, name)
+
+
+class Objective(Settings):
+    """A bound on a metric. It is violated only where the whole interval lies beyond the bound, and stands
+    until the value itself is back at `clear`."""
+
+    metric: str
+    labels: dict[str, str] = Field(default_factory=dict, description="which series, for example {by: pv}")
+    min: float | None = Field(None, allow_inf_nan=False)
+    max: float | None = Field(None, allow_inf_nan=False)
+    clear: float | None = Field(
+        None,
+        allow_inf_nan=False,
+        description="where a violation ends, on the easier side of the bound; unless given, the bound",
+    )
+
+    @model_validator(mode="after")
+    def _has_one_bound(self) -> Objective:
+        if (self.min is None) == (self.max is None):
+            raise ValueError("an objective has exactly one of min and max; write two objectives for a band")
+        return self
+
+
+class EvidenceSettings(Settings):
+    """How much of a violation is kept."""
+
+    rows: int = Field(20, ge=1, le=1000)
+    hash_users: bool = True
+
+
+class RecommenderSettings(TimeSettings):
+    """One recommender."""
+
+    name: Name
+    logs: LogsSettings
+    every: Duration = Field("1m", description="how often the logs are looked at")  # type: ignore[assignment]
+    deadline: Duration = Field("5m", description="a check that takes longer is interrupted")  # type: ignore[assignment]
+    rules: tuple[RuleSettings, ...] = ()
+    metrics: MetricSettings = MetricSettings()
+    slices: SliceSettings = SliceSettings()
+    objectives: tuple[Objective, ...] = ()
+    experiments: tuple[ExperimentSettings, ...] = Field(
+        (), max_length=20, description="see docs/experiments.md"
+    )
+    models: DiagnosedModels = Field(
+        DiagnosedModels(), description="how logs.samples judges the models, see docs/models.md"
+    )
+    bands: BandSettings | None = Field(
+        None, description="what each metric should be by its own past, see docs/bands.md; unless given, none"
+    )
+    health: HealthSettings | None = Field(
+        None, description="one number of chosen metrics, see docs/health.md; unless given, there is none"
+    )
+    evidence: EvidenceSettings = EvidenceSettings()
+    maintenance: tuple[Maintenance, ...] = Field(
+        (), max_length=100, description="when nobody is to be alerted, see docs/maintenance.md"
+    )

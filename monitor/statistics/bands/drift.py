@@ -1,0 +1,300 @@
+"""Slow changes: the last three days of a series against the four weeks before them, and against each other.
+
+A band moves with its past, and a change of two percent a day stays within it for long. Seen over three days,
+against a past that ends before they began, it does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from monitor.statistics.bands.false_alarms import BUDGET, EASIER, one_of_a_pair, student_bound
+from monitor.statistics.bands.levels import levelled
+from monitor.statistics.bands.medians import median, spread_of_most
+from monitor.statistics.bands.scales import Scale, as_scales
+from monitor.statistics.bands.weekdays import EFFICIENCY, usual
+from monitor.statistics.counts import Floats
+
+RECENT = 3
+"""The days that are judged, the newest of them weighing 9, the one before 4, the oldest 1."""
+FIRST, LAST = 5, 28
+"""The days that they are held against, counted back from the last day, which is 1."""
+LEAST = 8
+"""Without as many of those there is no judgement."""
+LEAST_MOVES = 20
+"""Without as many moves from day to day among them the pace alone makes no drift."""
+FLOOR = 0.005
+"""The smallest relative noise that a daily value is believed to have."""
+SMALLEST = 0.04
+"""The smallest relative change that is called a drift."""
+LARGE = 2.0
+"""What is this many times the smallest change is told whether it goes on or not."""
+GOING_ON = 0.25
+"""The pace above which a change goes on; a step has none once it is made."""
+DUST = 0.001
+"""What is no count and goes from 0 by less, drifts for nobody: of 0, any change is a large part."""
+FARTHEST = 1000.0
+"""No change and no pace is told as larger than this."""
+_JUDGED_ANEW = 2.5  # as many alarms begin, judged every six hours, as in so many judgements a day; simulated
+_PACES_A_WEEK = 7 * _JUDGED_ANEW
+_CHANGES_A_WEEK = _PACES_A_WEEK / RECENT  # of three days in a row, the judgements share their days
+_OF_MOVES = 0.7  # of the degrees of freedom of moves: two in a row share a day; by simulation
+_SPARSE = 0.2  # of a usual day's samples; a day with fewer counts as missing
+_SMALLEST_SD = 1e-9
+_OF_NOTHING = 0.375  # hits that come to those seen, as in `scales.to_scale`: no hit of n is a noise as well
+
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Drift:
+    """What became of m series. NaN where there is no judgement."""
+
+    before: Floats
+    """What the last three days would be by the days before them."""
+    now: Floats
+    """The weighted mean of the last three days."""
+    change: Floats
+    """now - before, in standard errors."""
+    relative: Floats
+    """(now - before) / |before|; infinite where before is 0 and now is not."""
+    df: Floats
+    """Degrees of freedom of the change."""
+    start: Floats
+    """What the last day would be, had the last three days not moved."""
+    last: Floats
+    """The last day."""
+    pace: Floats
+    """How far these moved in one direction without the largest of their moves, in sds of a move."""
+    moved: Floats
+    """(last - start) / |start|."""
+    pace_df: Floats
+    """Degrees of freedom of the pace; NaN, and no bound, where fewer than LEAST_MOVES are known."""
+    days: Ints
+    """Days before that were used."""
+    scales: Ints
+    """A `Scale` a series."""
+
+
+class DriftBounds(NamedTuple):
+    """For each series: the bounds of |change| and of |pace|, and the |change| below which a drift is over."""
+
+    change: Floats
+    pace: Floats
+    clear: Floats
+
+
+def drift(
+    values: ArrayLike,
+    weights: ArrayLike,
+    weekday: ArrayLike,
+    model: ArrayLike | None = None,
+    *,
+    scales: ArrayLike = Scale.LEVEL,
+    windows: int = 1,
+) -> Drift:
+    """How far the last three days lie from the days before, and how far they still move.
+
+        now = sum a_d x_d,  before = sum a_d m_d,  a = 1/14, 4/14, 9/14, the newest day last
+        change = (now - before) / (s sqrt(sum a_d^2 (1 / u_d + v_d)))
+        pace   = (sum y_d - the largest y_d) / s_y,  y = x_d - x_(d - 1) less what is usual, at least 0
+
+    m_d, its noise v_d, and the spread s are what the fifth to the 28th day before say of such a weekday
+    (`weekdays.usual`), u_d is the part of a usual day's samples that a day has; s is never below 0.5 % of
+    before, nor below what chance alone does to so many hits, of which weeks without any say nothing:
+
+        share  sqrt(p (1 - p) / n),  p = (hits + 3/8) / (n + 3/4), n the samples of a usual day
+        count  sqrt(x / windows),    x = (hits + 3/8) / windows
+
+    the mean of this before and now, which makes of a count its distance on the scale of the root.
+
+    The pace, with the sign of sum y_d, is the same for the moves from day to day, s_y without those that were
+    steps (`spread_of_most`). It leaves out the largest move, so that a new model's step has next to none,
+    however large, and a drift has two thirds of its own. A day that does not follow the weekday before it, a
+    holiday told as a Sunday, has moved by m_d less m_(d - 1). Neither hangs on the unit of a level.
+
+    With `model`, what each did to the level is taken out first, and what is not known of it is added to the
+    error (`levels.levelled`): the step of a new model neither hides a drift nor is one.
+
+    All of the last four days must be there, and eight of the days before. A day with less than a fifth of
+    the usual samples, or with none, counts as missing, and so does a value that is not finite.
+
+    Args:
+        values: days x series, oldest first, no day left out; NaN where one is missing.
+        weights: their samples; NaN where unknown.
+        weekday: of each day, 0 to 6.
+        model: the number of each day's model, -1 where it is unknown; None: nothing is known of models.
+        scales: a `Scale` a series, or one for all. What chance does to a level is not known.
+        windows: how many windows of a day a count is the mean of.
+
+    >>> day = np.arange(28)
+    >>> values = np.full((28, 2), 100.0)
+    >>> values[25:] -= [[2.0, 6.0], [4.0, 6.0], [6.0, 6.0]]  # it drifts; a step
+    >>> found = drift(values, np.full((28, 2), np.nan), day % 7)
+    >>> found.before.tolist(), found.now.round(2).tolist(), found.moved.round(2).tolist()
+    ([100.0, 100.0], [94.86, 94.0], [-0.06, -0.06])
+    >>> found.change.round(1).tolist(), found.pace.round(1).tolist()
+    ([-14.1, -16.5], [-5.5, 0.0])
+
+    Raises ValueError where the shapes differ, where a weekday or a scale is none, or without a window.
+    """
+    given, samples = np.asarray(values, np.float64), np.asarray(weights, np.float64)
+    days = np.asarray(weekday, np.float64)
+    if given.ndim != 2 or samples.shape != given.shape or days.shape != given.shape[:1]:
+        raise ValueError(f"values are days x series, {given.shape}; so are weights, and weekday is one a day")
+    if not bool(np.isin(days, np.arange(7)).all()):
+        raise ValueError("a weekday is 0 to 6")
+    if windows < 1:
+        raise ValueError(f"a day has a window or more, got {windows}")
+    models = np.full(len(days), -1) if model is None else np.asarray(model, np.int64)
+    if models.shape != days.shape:
+        raise ValueError(f"a model is one a day, got {models.shape} of {days.shape}")
+    kinds = as_scales(scales, given.shape[1])
+    full, typical = _fullness(given, samples)
+    trials = np.where(kinds == Scale.COUNT, windows, typical)
+    known = _last(np.where(full >= _SPARSE, given, np.nan), np.nan)
+    full, its_day = _last(full, 0.0), _last(days, 0.0).astype(np.int64)
+    share = np.arange(1.0, RECENT + 1) ** 2 / 14
+    known, unknown, taken = levelled(known, its_day, _last(models.astype(np.float64), -1.0), share)
+    old = slice(0, LAST - FIRST + 1)
+    level = usual(known[old], its_day[old], its_day[-RECENT - 1 :])
+    enough = np.isfinite(known[-RECENT - 1 :]).all(axis=0) & (level.days >= LEAST)
+    share = np.where(enough, share[:, None], np.nan)
+    centre, noise = level.centre[1:], level.noise[1:]
+    before, now = (share * centre).sum(axis=0), (share * known[-RECENT:]).sum(axis=0)
+    each = 1 / np.maximum(full[-RECENT:], _SPARSE) + noise
+    sd = np.maximum(_believed(level.sd, before), _of_chance(before, now, trials, kinds))
+    error = np.sqrt(sd**2 * (share**2 * each).sum(axis=0) + unknown)
+    follows = np.diff(its_day) % 7 == 1
+    moves = np.diff(known, axis=0)
+    learnt = np.where(follows[:, None], moves, np.nan)[: old.stop - 1]
+    step = usual(learnt, its_day[1 : old.stop], its_day[-RECENT:], robust=spread_of_most)
+    usual_move = np.where(follows[-RECENT:, None], step.centre, np.diff(level.centre, axis=0))
+    went = np.where(enough, moves[-RECENT:] - usual_move, np.nan)
+    last = np.where(enough, known[-1], np.nan)
+    start = last - went.sum(axis=0)
+    root = np.sqrt(2)  # a move has the noise of two days
+    of_move = np.maximum(_believed(step.sd, root * start), root * _of_chance(start, last, trials, kinds))
+    of_move *= np.sqrt(1 + step.noise.mean(axis=0))
+    return Drift(
+        before=before,
+        now=now,
+        change=np.clip((now - before) / error, -FARTHEST, FARTHEST),
+        relative=_relative(now - before, before),
+        df=np.where(enough, np.maximum(level.df - EFFICIENCY * taken, 1.0), np.nan),
+        start=start,
+        last=last,
+        pace=np.clip(_without_the_largest(went) / of_move, -FARTHEST, FARTHEST),
+        moved=_relative(last - start, start),
+        pace_df=np.where(enough & (step.days >= LEAST_MOVES), _OF_MOVES * step.df, np.nan),
+        days=level.days.astype(np.int64),
+        scales=kinds,
+    )
+
+
+def _fullness(values: Floats, samples: Floats) -> tuple[Floats, Floats]:
+    """Samples over those of a usual day, at most 1; 1 where they are unknown, 0 where there is no value.
+
+    And those of a usual day, NaN where they are unknown.
+    """
+    there = np.isfinite(values) & ~(samples <= 0)
+    typical = median(np.where(there & np.isfinite(samples), samples, np.nan).T)
+    full = np.where(np.isfinite(samples), np.minimum(samples / typical, 1.0), 1.0)
+    return np.where(there, full, 0.0), typical
+
+
+def _last(days: Floats, missing: float) -> Floats:
+    """The last 28 days; days that nobody saw come before them."""
+    kept = days[-LAST:]
+    around = [(LAST - len(kept), 0)] + [(0, 0)] * (kept.ndim - 1)
+    return np.pad(kept, around, constant_values=missing)
+
+
+def _believed(sd: Floats, size: Floats) -> Floats:
+    return np.asarray(np.maximum(sd, np.maximum(FLOOR * np.abs(size), _SMALLEST_SD)))
+
+
+def _of_chance(one: Floats, other: Floats, trials: Floats, scales: Ints) -> Floats:
+    """The mean of what chance does to a day at two levels; 0 of a level, and where the trials are unknown."""
+    known = (scales != Scale.LEVEL) & np.isfinite(trials)
+    each = np.where(known, 1.0, 0.0) / np.where(known, trials, 1.0)
+    hits = np.maximum(np.stack([one, other]), 0.0) + _OF_NOTHING * each
+    share = np.minimum(hits / (1 + 2 * _OF_NOTHING * each), 1.0)
+    return np.asarray(np.sqrt(np.where(scales == Scale.SHARE, share * (1 - share), hits) * each).mean(axis=0))
+
+
+def _without_the_largest(went: Floats) -> Floats:
+    """The sum over days without the largest of its sign; 0 where that leaves nothing of its sign."""
+    total = went.sum(axis=0)
+    sign = np.sign(total)
+    return np.asarray(sign * np.maximum(np.abs(total) - (went * sign).max(axis=0), 0.0) + 0.0)
+
+
+def _relative(difference: Floats, base: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(difference == 0, 0.0, difference / np.abs(base))
+
+
+def drift_bounds(series: int, found: Drift, *, budget: float = BUDGET) -> DriftBounds:
+    """The bounds of a recommender's series, from the false alarms that may be expected a week.
+
+    Each of the two tests has half of the budget. With q = budget / 2 / series:
+
+        change   the quantile of Student's t that leaves q 6/35 / 2 above it
+        pace     the one that leaves sqrt(q 2/35 / 2) above it
+
+    A day is judged every six hours, in which as many alarms begin as in 2.5 judgements of it. The change is
+    tested on days that those of three days share, which makes 35/6 a week. Without its largest move the pace
+    is below both x_0 - x_2 and x_1 - x_3, which share no day: both must be beyond the bound.
+
+    >>> day = np.arange(28)
+    >>> found = drift(np.full((28, 1), 100.0), np.full((28, 1), np.nan), day % 7)
+    >>> [bound.round(2).tolist() for bound in drift_bounds(60, found)]
+    [[4.95], [3.13], [2.97]]
+
+    Raises ValueError unless there is a series and the budget is finite and above 0.
+    """
+    if not (series > 0 and 0 < budget < np.inf):
+        raise ValueError(f"bounds need a series and a budget above 0, got {series!r} and {budget!r}")
+    chance = min(1.0, budget / 2 / series)
+    change = student_bound(chance / _CHANGES_A_WEEK / 2, found.df)
+    return DriftBounds(
+        change, student_bound(one_of_a_pair(chance / _PACES_A_WEEK / 2, 0.0), found.pace_df), EASIER * change
+    )
+
+
+def drifts(found: Drift, bounds: DriftBounds, *, smallest: float = SMALLEST) -> Bools:
+    """Which series drift: they have surely moved by `smallest` or more, and go on or have moved far.
+
+        |change| >= bound, and a pace of 0.25 or more to the same side unless |relative| is 2 `smallest`,
+        or |pace| >= bound; and relative or moved is `smallest` or more to that side
+
+    A step, as a retrained model makes it, is sure after three days however small it is, and is no drift. So
+    what is small is none, and what is not large is none unless it goes on; nor is what is no count and goes
+    from 0 by less than 0.001. What stands still is no drift any more: hold it by `clear`. docs/statistics.md
+    says what was measured.
+
+    >>> day = np.arange(28)
+    >>> values = np.full((28, 3), 100.0)
+    >>> values[25:] -= [[2.0, 6.0, 0.5], [4.0, 6.0, 1.0], [6.0, 6.0, 1.5]]
+    >>> found = drift(values, np.full((28, 3), np.nan), day % 7)
+    >>> drifts(found, drift_bounds(3, found)).tolist()
+    [True, False, False]
+    """
+    side, way = np.sign(found.change), np.sign(found.moved)
+    changed = ~_is_dust(found.before, found.now, found) & (np.abs(found.relative) >= smallest)
+    moved = ~_is_dust(found.start, found.last, found) & (np.abs(found.moved) >= smallest)
+    goes_on = (found.pace * side >= GOING_ON) | (np.abs(found.relative) >= LARGE * smallest)
+    by_change = (np.abs(found.change) >= bounds.change) & goes_on & (changed | (moved & (way == side)))
+    return np.asarray(by_change | ((np.abs(found.pace) >= bounds.pace) & moved))
+
+
+def _is_dust(before: Floats, now: Floats, found: Drift) -> Bools:
+    """Whether anything but a count goes from 0 by less than anybody cares for."""
+    away = (np.abs(now) >= np.abs(before)) & (np.abs(now - before) < DUST)
+    return np.asarray(away & (found.scales != Scale.COUNT))

@@ -1,0 +1,267 @@
+"""The slices of a window: which value of each dimension a row of the exposures has.
+
+Nothing is joined, read or counted for a dimension that nobody asked for, and the exposures themselves stay as
+they are: a dimension is added to their rows only where a metric is measured by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import duckdb
+import ibis
+import ibis.expr.types as ir
+
+from monitor.core.columns import CATALOG, CREATED_AT, EXPOSURES, ITEM_ID, POSITION, TS, USER_ID, USERS
+from monitor.core.results import Window
+from monitor.metrics.shared import EXPOSURES as COUNT
+from monitor.metrics.shared import Shared
+from monitor.settings.recommender import (
+    HOUR,
+    ITEM_POPULARITY,
+    NEW_ITEM,
+    USER_ACTIVITY,
+    SliceSettings,
+    sliced_column,
+)
+
+OTHER = "other"
+NONE = "(none)"
+UNKNOWN = "unknown"
+_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_HEAD, _TORSO = 50, 90  # per cent of the history's exposures
+_ID, _VALUE = "__slice_id", "__slice_value"
+
+Order = Literal["rows", "rows_then_number", "number"]
+Text = Callable[[ir.Value], ir.Value]
+LoadUsers = Callable[[Sequence[str]], ir.Table | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Dimension:
+    """Where the value of a row is found: by its id in `lookup`, which has no id twice, else by `otherwise`.
+
+    `values` is how many there can be at most, where that is known beforehand. `order` says
+    which keep their name where there are too many.
+    """
+
+    otherwise: Callable[[ir.Table], ir.Value]
+    lookup: ir.Table | None = None
+    on: str = ""
+    values: int | None = None
+    order: Order = "rows"
+
+    def added(self, rows: ir.Table, name: str, text: Text) -> ir.Table:
+        """The rows with their value, as `text` writes it, in a column of this name."""
+        if self.lookup is None:
+            return rows.mutate(**{name: text(self.otherwise(rows))})
+        known = self.lookup.select(_ID, **{_VALUE: text(self.lookup[_VALUE])})
+        joined = rows.left_join(known, rows[self.on] == known[_ID])
+        value = ibis.coalesce(joined[_VALUE], text(self.otherwise(joined)))
+        return joined.select(*rows.columns, **{name: value})
+
+
+def add_slices(
+    shared: Shared, settings: SliceSettings, window: Window, known: frozenset[str], load_users: LoadUsers
+) -> dict[str, str]:
+    """Name of a dimension -> the key by which `shared` gives the rows with its values from now on.
+
+    A column that its log does not have makes no dimension; one that cannot be made fails for each metric.
+
+    Args:
+        shared: the window's logs.
+        settings: what is sliced by.
+        window: the window.
+        known: the columns of the exposures in any window.
+        load_users: gives the users with these of their columns.
+    """
+    users: list[ir.Table | None] = []
+
+    def all_users() -> ir.Table | None:
+        if not users:
+            users.append(load_users(settings.columns(USERS)))
+        return users[0]
+
+    dimensions = {}
+    for number, name in enumerate(settings.by):
+        key = f"__slice_{number}"
+        try:
+            found = _dimension(name, shared, settings, window, known, all_users)
+            if found is None:
+                continue
+            text = _names(found, shared.exposures, settings.budget)
+        except duckdb.InterruptException:
+            raise
+        except Exception as error:
+            shared.add_key(key, _failing(error))
+        else:
+            shared.add_key(key, _adding(found, key, text))
+        dimensions[name] = key
+    return dimensions
+
+
+def _adding(found: _Dimension, key: str, text: Text) -> Callable[[ir.Table], ir.Table]:
+    return lambda rows: found.added(rows, key, text)
+
+
+def _failing(error: Exception) -> Callable[[ir.Table], ir.Table]:
+    def fail(_rows: ir.Table) -> ir.Table:
+        raise error
+
+    return fail
+
+
+def _dimension(
+    name: str,
+    shared: Shared,
+    settings: SliceSettings,
+    window: Window,
+    known: frozenset[str],
+    users: Callable[[], ir.Table | None],
+) -> _Dimension | None:
+    match sliced_column(name):
+        case (log, column) if log == EXPOSURES:
+            return _of_exposures(shared.exposures, column, known)
+        case (log, column) if log == CATALOG:
+            return _of_column(shared.catalog, column, ITEM_ID)
+        case (_, column):
+            return _of_column(users(), column, USER_ID)
+    if name == USER_ACTIVITY:
+        return _user_activity(shared, settings.heavy)
+    if name == ITEM_POPULARITY:
+        return _item_popularity(shared)
+    if name == NEW_ITEM:
+        return _new_item(shared.catalog, settings, window)
+    return _hour() if name == HOUR else _weekday()
+
+
+def _names(found: _Dimension, rows: ir.Table, budget: int) -> Text:
+    """How the values are written: as they are where there are few, else as `value_names` says."""
+    if found.values is not None and found.values <= budget:
+        return lambda value: value.fill_null(NONE)
+    values = found.added(rows, _VALUE, lambda value: value).select(_VALUE)
+    return value_names(values.group_by(_VALUE).aggregate(n=values.count()), budget, found.order)
+
+
+def value_names(counts: ir.Table, budget: int, order: Order = "rows") -> Text:
+    """How values are written: those with most rows as they are, up to the budget; the rest as `other`.
+
+    A value of the log that has the name of a bucket is put in quotes, and so is one that looks like that.
+
+    Args:
+        counts: a value, text or null, in the first column, and its number of rows `n`.
+        budget: so many values keep their name.
+        order: `rows`, most rows first, ties in order of the text; `rows_then_number`, ties in order of the
+            whole numbers that they are; `number`, the smallest numbers first, however many rows they have.
+    """
+    name = counts.columns[0]
+    number = counts[name].cast("float64").asc(nulls_first=False) if order != "rows" else counts[name]
+    by = [number] if order == "number" else [ibis.desc("n"), number]
+    largest = counts.order_by(*by).limit(budget + 1)
+    names: list[str | None] = [row[name] for row in largest.to_pyarrow().to_pylist()]
+    every, names = len(names) <= budget, names[:budget]
+    quoted = {name: f'"{name}"' for name in names if name and name.strip('"') in (OTHER, NONE)}
+    plain = [name for name in names if name is not None and name not in quoted]
+
+    def text(value: ir.Value) -> ir.Value:
+        rest = value if every else ibis.ifelse(value.isin(plain), value, OTHER)
+        cases = [(value.isnull(), ibis.literal(NONE if every or None in names else OTHER))]
+        cases += [(value == ibis.literal(name), ibis.literal(shown)) for name, shown in quoted.items()]
+        return ibis.cases(*cases, else_=rest)
+
+    return text
+
+
+def text_of(column: ir.Value) -> ir.Value:
+    """A column as text; an empty text and NaN are null, and of several values the first in order is taken."""
+    if column.type().is_array():
+        if column.type().value_type.is_string():
+            column = column.filter(lambda one: one != "")
+        column = column.mins()
+    if column.type().is_floating():
+        column = ibis.ifelse(column.isnan(), ibis.null(column.type()), column)
+    return column.cast("string").nullif("")
+
+
+def _nothing(_rows: ir.Table) -> ir.Value:
+    return ibis.null("string")
+
+
+def _of_exposures(rows: ir.Table, column: str, known: frozenset[str]) -> _Dimension | None:
+    if column in rows.columns:
+        whole = rows[column].type().is_integer()
+        order: Order = "number" if whole and column == POSITION else "rows_then_number" if whole else "rows"
+        return _Dimension(lambda table: text_of(table[column]), order=order)
+    return _Dimension(_nothing, values=1) if column in known else None
+
+
+def _of_column(table: ir.Table | None, column: str, on: str) -> _Dimension | None:
+    if table is None or column not in table.columns:
+        return None
+    lookup = table.select(**{_ID: table[on], _VALUE: text_of(table[column])})
+    return _Dimension(_nothing, lookup, on)
+
+
+def _user_activity(shared: Shared, heavy: int) -> _Dimension:
+    history = shared.history_pairs
+    if history is None:
+        return _Dimension(lambda _: ibis.literal(UNKNOWN), values=1)
+
+    def build() -> ir.Table:
+        shown = history.aggregate(by=USER_ID, n=history[COUNT].sum())
+        activity = ibis.ifelse(shown.n >= heavy, "heavy", "light")
+        return shown.select(**{_ID: shown[USER_ID], _VALUE: activity})
+
+    lookup = shared.once(f"slice_{USER_ACTIVITY}", None, build)
+    new = lambda rows: ibis.ifelse(rows[USER_ID].isnull(), UNKNOWN, "new")  # noqa: E731
+    return _Dimension(new, lookup, USER_ID, values=4)
+
+
+def _item_popularity(shared: Shared) -> _Dimension:
+    """Items by the share of the history's exposures that the items before them have, most shown first."""
+    history = shared.history_pairs
+    if history is None:
+        return _Dimension(lambda rows: _of_items(rows, UNKNOWN), values=2)
+
+    def build() -> ir.Table:
+        shown = history.aggregate(by=ITEM_ID, n=history[COUNT].sum().cast("int64"))
+        so_far = shown.n.sum().over(ibis.cumulative_window(order_by=[shown.n.desc(), shown[ITEM_ID]]))
+        placed = shown.select(ITEM_ID, before=(so_far - shown.n) * 100, total=shown.n.sum().over())
+        part = ibis.cases(
+            (placed.before < placed.total * _HEAD, "head"),
+            (placed.before < placed.total * _TORSO, "torso"),
+            else_="tail",
+        )
+        return placed.select(**{_ID: placed[ITEM_ID], _VALUE: part})
+
+    lookup = shared.once(f"slice_{ITEM_POPULARITY}", None, build)
+    return _Dimension(lambda rows: _of_items(rows, "new"), lookup, ITEM_ID, values=5)
+
+
+def _new_item(catalog: ir.Table | None, settings: SliceSettings, window: Window) -> _Dimension | None:
+    if catalog is None or CREATED_AT not in catalog.columns:
+        return None
+    since = ibis.literal((window.end - settings.new_for).replace(tzinfo=None)).cast("timestamp(6)")
+    created = catalog[CREATED_AT]
+    answer = ibis.cases((created.isnull(), UNKNOWN), (created >= since, "yes"), else_="no")
+    lookup = catalog.select(**{_ID: catalog[ITEM_ID], _VALUE: answer})
+    return _Dimension(lambda rows: _of_items(rows, UNKNOWN), lookup, ITEM_ID, values=4)
+
+
+def _of_items(rows: ir.Table, value: str) -> ir.Value:
+    """The value where the row shows an item, and none where its list is empty."""
+    return ibis.ifelse(rows[ITEM_ID].notnull(), value, ibis.null("string"))
+
+
+def _hour() -> _Dimension:
+    return _Dimension(lambda rows: rows[TS].hour().cast("string").lpad(2, "0"), values=24)
+
+
+def _weekday() -> _Dimension:
+    def day(rows: ir.Table) -> ir.Value:
+        number = rows[TS].day_of_week.index()
+        return ibis.cases(*((number == place, name) for place, name in enumerate(_DAYS)))
+
+    return _Dimension(day, values=len(_DAYS))

@@ -1,0 +1,126 @@
+"""A made-up past for the checks of bands: windows of an hour that were measured, in a store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+from monitor.anomalies.band_check import MEASURED, NAME, BandCheck
+from monitor.core.results import Result, Status, Window
+from monitor.history.record import CheckRun
+from monitor.history.store import Store
+from monitor.settings.bands import BandSettings
+
+HOUR = timedelta(hours=1)
+START = datetime(2026, 3, 2, tzinfo=UTC)  # a Monday
+SHOP = "shop"
+NOW = 22 * 24 + 10  # ten o'clock of a Tuesday, after three weeks and a day
+
+
+def hour(number: int) -> Window:
+    return Window(START + number * HOUR, START + (number + 1) * HOUR)
+
+
+def measured(metric: str, value: float | None, samples: int | None = None, /, **labels: str) -> Result:
+    return Result(
+        metric=metric,
+        labels=labels,
+        definition="1",
+        status=Status.NO_DATA if value is None else Status.OK,
+        value=value,
+        samples=samples,
+    )
+
+
+def usual_hour(number: int, factor: float = 1.0) -> list[Result]:
+    """Requests with the season of a day and a week, in all and by scene; failures; gini. Seeded by hour."""
+    rng = np.random.default_rng([7, number])
+    season = 1 + 0.5 * np.sin(2 * np.pi * (number % 24) / 24)
+    week = 1.3 if hour(number).start.weekday() >= 5 else 1.0
+    home, search = (int(rng.poisson(base * season * week * factor)) for base in (3000, 200))
+    results = [measured("gini", 0.6 + float(rng.normal(0, 0.004)), 400)]
+    for requests, labels in (
+        (home + search, {}),
+        (home, {"dimension": "scene", "value": "home"}),
+        (search, {"dimension": "scene", "value": "search"}),
+    ):
+        failed = int(rng.binomial(requests, 0.005))
+        results.append(measured("volume", float(requests), requests, by="requests", **labels))
+        results.append(measured("failure", failed / requests, requests, by="pv", **labels))
+    return results
+
+
+def changed(results: Iterable[Result], values: Mapping[tuple[str, str], float | None]) -> list[Result]:
+    """The results with other values for some: (metric, value of the slice) -> value; None takes it out."""
+    found = []
+    for one in results:
+        key = one.metric, one.labels.get("value", "")
+        if key not in values:
+            found.append(one)
+        elif (value := values[key]) is not None:
+            found.append(measured(one.metric, value, one.samples, **one.labels))
+    return found
+
+
+def put(store: Store, number: int, results: Iterable[Result], of: str = NAME, version: str = "a") -> None:
+    """Write what the window was measured to be."""
+    run = CheckRun(check=MEASURED[of], results=list(results), outcome="ok")
+    window = hour(number)
+    store.record_window(
+        SHOP, window, [run], fingerprint=f"{number}{version}", rows=1, evaluated_at=window.end
+    )
+
+
+def judge(store: Store, check: BandCheck, number: int, quiet: Iterable[Window] = ()) -> CheckRun:
+    """Run the check on a window, and keep what it says."""
+    window = hour(number)
+    run = check.run(store, window, list(quiet))
+    store.record_window(SHOP, window, [run], fingerprint=str(number), rows=1, evaluated_at=window.end)
+    return run
+
+
+def a_check(name: str = NAME, **settings: object) -> BandCheck:
+    return BandCheck(SHOP, name, BandSettings.model_validate(settings))
+
+
+def hours_of(
+    store: Store,
+    check: BandCheck,
+    values_of: Callable[[int], Mapping[tuple[str, str], float | None]],
+    count: int,
+    first: int = NOW,
+) -> list[CheckRun]:
+    """Measure and judge hours in a row; `values_of` gives the values that are not as usual."""
+    runs = []
+    for number in range(first, first + count):
+        put(store, number, changed(usual_hour(number), values_of(number)))
+        runs.append(judge(store, check, number))
+    return runs
+
+
+def judge_usual(store: Store, check: BandCheck, number: int, gini: float) -> CheckRun:
+    """Measure and judge an hour that is as usual but for its gini."""
+    put(store, number, changed(usual_hour(number), {("gini", ""): gini}))
+    return judge(store, check, number)
+
+
+def of(run: CheckRun, name: str, /, **labels: str) -> Result:
+    """The one result with these labels among its own."""
+    found = [
+        one
+        for one in run.results
+        if one.metric == name and all(one.labels.get(label, "") == value for label, value in labels.items())
+    ]
+    assert len(found) == 1, [one.labels for one in found]
+    return found[0]
+
+
+def causes(run: CheckRun) -> list[str]:
+    """The causes that stand, in their order."""
+    return [
+        one.labels["cause"]
+        for one in run.results
+        if one.metric == "anomaly" and one.status is Status.VIOLATED
+    ]

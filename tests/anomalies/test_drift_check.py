@@ -1,0 +1,291 @@
+"""What the check of drift says of days, from the hours that were measured in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from monitor.anomalies.drift_check import NAME, DriftCheck
+from monitor.core.results import Result, Status, Window
+from monitor.history.record import CheckRun
+from monitor.history.store import Store
+from monitor.settings.bands import BandSettings
+from tests.anomalies.banded import HOUR, SHOP, START, hour, measured, of
+
+DAY = timedelta(days=1)
+HALF = DAY / 2  # windows as long as that make the same days in less time
+REQUESTS = 200_000  # of a window: chance alone moves a share of 5 % of two such by less than 1 %
+
+
+def day(number: int) -> Window:
+    return Window(START + number * DAY, START + (number + 1) * DAY)
+
+
+def share_of(number: int, slope: float = 0.0, since: int = 20) -> float:
+    """A failure share of a day with 1 % of noise that slides by `slope` a day."""
+    noise = np.random.default_rng([3, number]).normal(0, 0.01)
+    return 0.05 * (1 + noise) * (1 + slope * max(0, number - since + 1))
+
+
+def put_day(
+    store: Store,
+    number: int,
+    share: float,
+    hours: int = 24,
+    length: timedelta = HOUR,
+    definition: str = "1",
+    more: Iterable[Result] = (),
+) -> None:
+    failure = replace(measured("failure", share, REQUESTS, by="pv"), definition=definition)
+    run = CheckRun(check="exposure", results=[failure, measured("gini", 0.6, 400), *more], outcome="ok")
+    for place in range(hours * HOUR // length):
+        start = START + number * DAY + place * length
+        window = Window(start, start + length)
+        store.record_window(
+            SHOP, window, [run], fingerprint=f"{definition} {share}", rows=1, evaluated_at=window.end
+        )
+
+
+def judge_day(store: Store, check: DriftCheck, number: int) -> CheckRun:
+    run = check.run(store, day(number))
+    store.record_window(SHOP, day(number), [run], fingerprint="", rows=0, evaluated_at=day(number).end)
+    return run
+
+
+def a_check(length: timedelta = HOUR, **settings: object) -> DriftCheck:
+    return DriftCheck(SHOP, NAME, BandSettings.model_validate(settings), length)
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store.open(tmp_path / "history.db") as store:
+        yield store
+
+
+def days_of(store, check, values, length=HOUR):
+    runs = []
+    for number, value in enumerate(values):
+        put_day(store, number, value, length=length)
+        runs.append(judge_day(store, check, number))
+    return runs
+
+
+def test_a_slide_of_three_percent_a_day_is_told_on_the_third_day(store):
+    check = a_check()
+    runs = days_of(store, check, [share_of(number, -0.03) for number in range(24)])
+    told = [of(run, "drift", metric="failure").status for run in runs]
+    assert Status.VIOLATED not in told[:20]
+    assert told.index(Status.VIOLATED) <= 22
+    slides = of(runs[23], "drift", metric="failure")
+    assert slides.status is Status.VIOLATED
+    assert slides.detail.startswith("fell from 0.0")
+    assert runs[23].status is Status.VIOLATED
+    assert (slides.bound, slides.value < slides.threshold < slides.clear) == ("min", True)
+    assert of(runs[23], "drift", metric="gini").status is Status.OK
+
+
+def test_what_stands_still_does_not_drift_and_learns_first(store):
+    runs = days_of(store, a_check(), [share_of(number) for number in range(16)])
+    first = of(runs[0], "drift", metric="failure")
+    assert (first.status, first.detail) == (
+        Status.NO_DATA,
+        "0 days before can be used, and 8 are needed",
+    )
+    assert [run.status for run in runs] == [Status.NO_DATA] * 11 + [Status.OK] * 5
+    assert of(runs[0], "daily", metric="failure").value == pytest.approx(share_of(0))
+    assert of(runs[0], "daily", metric="failure").samples == 24 * REQUESTS
+    assert {of(run, "drift", metric="failure").status for run in runs[12:]} == {Status.OK}
+
+
+def test_the_first_hit_after_weeks_is_no_drift_of_a_share_nor_of_a_count(store):
+    check = a_check(HALF)
+    for number in range(28):
+        hits = 1.0 if number == 27 else 0.0
+        put_day(store, number, hits / REQUESTS, length=HALF, more=[measured("catalog_items", hits)])
+        run = judge_day(store, check, number)
+    for metric in ("failure", "catalog_items"):
+        found = of(run, "drift", metric=metric)
+        assert (found.status, 0 < found.value < 2) == (Status.OK, True)
+
+
+def test_a_day_with_less_than_half_of_its_hours_has_no_value(store):
+    put_day(store, 0, 0.05, hours=11)
+    run = judge_day(store, a_check(), 0)
+    daily = of(run, "daily", metric="failure")
+    assert (daily.status, daily.detail) == (Status.NO_DATA, "11 of the day's windows have a value")
+    put_day(store, 1, 0.05, hours=12)
+    assert of(judge_day(store, a_check(), 1), "daily", metric="failure").status is Status.OK
+
+
+def failed_window(store: Store, window: Window) -> None:
+    run = CheckRun(check="exposure", results=[], status=Status.ERROR, outcome="error")
+    store.record_window(SHOP, window, [run], fingerprint="", rows=1, evaluated_at=window.end)
+
+
+def test_a_day_whose_last_window_failed_has_the_values_of_its_other_windows(store):
+    runs = days_of(store, a_check(HALF), [share_of(number) for number in range(14)], length=HALF)
+    failed_window(store, Window(day(12).start + HALF, day(12).end))
+    judged = [*runs[:12], *(judge_day(store, a_check(HALF), number) for number in (12, 13))]
+    assert of(judged[12], "daily", metric="failure").samples == REQUESTS
+    for metric in ("failure", "gini"):
+        assert [of(run, "drift", metric=metric).status for run in judged[11:]] == [Status.OK] * 3
+    failed_window(store, Window(day(13).start + HALF, day(13).end))
+    failed_window(store, Window(day(13).start, day(13).start + HALF))
+    assert judge_day(store, a_check(HALF), 13).results == []
+
+
+def test_of_a_series_that_is_defined_anew_within_the_day_only_the_new_windows_count(store):
+    put_day(store, 0, 0.05, length=HALF)
+    put_day(store, 0, 0.04, hours=12, length=HALF, definition="0")  # the first of the two windows
+    found = of(judge_day(store, a_check(HALF), 0), "daily", metric="failure")
+    assert (found.value, found.samples) == (pytest.approx(0.05), REQUESTS)
+
+
+def test_a_day_in_which_a_series_left_its_band_is_none_of_it(store):
+    put_day(store, 0, 0.05)
+    labels = {"metric": "failure", "by": "pv", "of": ""}
+    out = Result(metric="deviation", labels=labels, definition="1", status=Status.VIOLATED, value=9.0)
+    run = CheckRun(check="bands", results=[out])
+    store.record_window(SHOP, hour(7), [run], fingerprint="7", rows=1, evaluated_at=hour(7).end)
+    judged = judge_day(store, a_check(), 0)
+    assert of(judged, "daily", metric="failure").detail == "it left its band that day"
+    assert of(judged, "daily", metric="gini").status is Status.OK
+
+
+def test_shares_weigh_by_samples_and_levels_do_not(store):
+    for at, (share, requests, gini) in enumerate([(0.1, 100, 0.5), (0.3, 300, 0.7)] * 12):
+        results = [measured("failure", share, requests, by="pv"), measured("gini", gini, requests)]
+        run = CheckRun(check="exposure", results=results, outcome="ok")
+        store.record_window(SHOP, hour(at), [run], fingerprint=str(at), rows=1, evaluated_at=hour(at).end)
+    judged = judge_day(store, a_check(), 0)
+    assert of(judged, "daily", metric="failure").value == pytest.approx((0.1 * 100 + 0.3 * 300) / 400)
+    assert of(judged, "daily", metric="gini").value == pytest.approx(0.6)
+
+
+def test_slices_and_what_is_not_asked_for_are_left_out(store):
+    results = [
+        measured("failure", 0.1, 100, by="pv"),
+        measured("failure", 0.1, 100, by="pv", dimension="scene", value="home"),
+        measured("gini", 0.1, 100),
+    ]
+    for at in range(24):
+        run = CheckRun(check="exposure", results=results, outcome="ok")
+        store.record_window(SHOP, hour(at), [run], fingerprint=str(at), rows=1, evaluated_at=hour(at).end)
+    judged = judge_day(store, a_check(without=["gini"]), 0)
+    assert [(one.metric, one.labels["metric"]) for one in judged.results] == [
+        ("daily", "failure"),
+        ("drift", "failure"),
+    ]
+
+
+def test_a_day_without_any_window_is_not_judged(store):
+    run = judge_day(store, a_check(), 3)
+    assert (run.results, run.status) == ([], Status.NO_DATA)
+
+
+def stepped(number: int) -> float:
+    return share_of(number) * (1.3 if number >= 20 else 1.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (None, Status.VIOLATED),
+        ({"metrics": []}, Status.NO_DATA),
+        ({"metrics": ["failure"]}, Status.NO_DATA),
+        ({"metrics": ["gini"]}, Status.VIOLATED),
+        ({"at": START + timedelta(days=40)}, Status.VIOLATED),  # known, and not yet so
+    ],
+)
+def test_what_a_known_change_did_is_no_drift(store, change, told):
+    known = {"at": START + 20 * DAY, "what": "new home page"} | (change or {})
+    check = a_check(HALF, changes=[known] if change else [])
+    runs = days_of(store, check, [stepped(number) for number in range(23)], length=HALF)
+    found = of(runs[-1], "drift", metric="failure")
+    assert found.status is told
+    assert of(runs[-1], "daily", metric="failure").status is Status.OK
+    if told is Status.NO_DATA:
+        assert found.detail == "0 days before can be used, and 8 are needed"
+
+
+def test_a_series_begins_anew_with_a_known_change_and_is_judged_again(store):
+    change = {"at": START + 5 * DAY + HOUR, "what": "new home page"}
+    check = a_check(HALF, changes=[change])
+    values = [share_of(number) * (1.3 if number >= 5 else 1.0) for number in range(18)]
+    told = [of(run, "drift", metric="failure").status for run in days_of(store, check, values, length=HALF)]
+    assert told == [Status.NO_DATA] * 17 + [Status.OK]  # the day of the change itself is neither
+
+
+def test_holidays_are_like_sundays(store):
+    def value(number):
+        return share_of(number) * (0.6 if number % 7 == 6 or number >= 22 else 1.0)
+
+    days = [f"{START + number * DAY:%Y-%m-%d}" for number in range(22, 25)]
+    runs = days_of(store, a_check(HALF, holidays=days), [value(number) for number in range(25)], length=HALF)
+    assert of(runs[-1], "drift", metric="failure").status is Status.OK
+    assert of(judge_day(store, a_check(HALF), 24), "drift", metric="failure").status is Status.VIOLATED
+
+
+def test_windows_of_maintenance_are_no_part_of_their_day(store):
+    put_day(store, 0, 0.05, hours=20)
+    for at in range(20, 24):
+        run = CheckRun(check="exposure", results=[measured("failure", 0.9, REQUESTS, by="pv")], outcome="ok")
+        store.record_window(SHOP, hour(at), [run], fingerprint=str(at), rows=1, evaluated_at=hour(at).end)
+    night = Window(hour(20).start + HOUR / 2, hour(23).end)
+    quiet = a_check().run(store, day(0), [night])
+    assert of(quiet, "daily", metric="failure").value == pytest.approx(0.05)
+    assert of(quiet, "daily", metric="failure").samples == 20 * REQUESTS
+    assert of(a_check().run(store, day(0)), "daily", metric="failure").value > 0.1
+    most = a_check().run(store, day(0), [Window(hour(11).start, hour(23).end)])
+    assert of(most, "daily", metric="failure").detail == "11 of the day's windows have a value"
+    assert a_check().run(store, day(0), [day(0)]).status is Status.NO_DATA
+
+
+def test_what_counts_has_no_value_of_a_day_with_maintenance(store):
+    for at in range(24):
+        run = CheckRun(
+            check="exposure", results=[measured("volume", 90.0 + at, 90, by="requests")], outcome="ok"
+        )
+        store.record_window(SHOP, hour(at), [run], fingerprint=str(at), rows=1, evaluated_at=hour(at).end)
+    night = a_check().run(store, day(0), [hour(2)])  # nights are quiet: the other hours have more
+    assert of(night, "daily", metric="volume").detail == "maintenance took a part of the day"
+    assert of(a_check().run(store, day(0)), "daily", metric="volume").value == pytest.approx(101.5)
+
+
+def test_days_of_another_definition_are_not_compared(store):
+    days_of(store, a_check(HALF), [share_of(number) for number in range(20)], length=HALF)
+    put_day(store, 20, share_of(20), length=HALF, definition="2")
+    found = of(judge_day(store, a_check(HALF), 20), "drift", metric="failure")
+    assert (found.status, found.samples) == (Status.NO_DATA, 0)
+    assert of(judge_day(store, a_check(HALF), 20), "drift", metric="gini").status is Status.OK
+
+
+def test_the_step_of_a_new_model_neither_feigns_a_drift_nor_hides_one(store):
+    """A model each week, the last of them 7 % higher and from the day before on; then it slides, or not."""
+    models = ["m0", "m1", "m2", "m3"]
+
+    def put(number, slide):
+        value = (
+            share_of(number) * (1.07 if number >= 21 else 1.0) * 0.97 ** max(0, number - 21 if slide else 0)
+        )
+        model = {"dimension": "model", "value": models[number // 7]}
+        volume = measured("volume", 900.0, 900, by="requests", **model)
+        put_day(store, number, value, length=HALF, more=[volume])
+
+    check, blind = a_check(HALF), a_check(HALF)
+    blind._models = lambda _store, starts: [-1] * len(starts)
+    for number in range(25):
+        put(number, slide=False)
+        judge_day(store, check, number)
+    assert of(check.run(store, day(24)), "drift", metric="failure").status is Status.OK
+    for number in range(22, 25):
+        put(number, slide=True)
+        judge_day(store, check, number)
+    hidden = of(blind.run(store, day(24)), "drift", metric="failure")
+    seen = of(check.run(store, day(24)), "drift", metric="failure")
+    assert abs(hidden.value) < 2
+    assert seen.value < -3

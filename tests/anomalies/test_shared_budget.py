@@ -1,0 +1,89 @@
+"""The false alarms that are allowed a week are those of all checks of bands and of drift together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from monitor.anomalies import band_check as bands
+from monitor.anomalies import drift_check as drift
+from monitor.anomalies import schedule as banding
+from monitor.anomalies.drift_check import DriftCheck
+from monitor.anomalies.schedule import Banding
+from monitor.core.results import Window
+from monitor.history.record import CheckRun
+from monitor.history.store import Store
+from monitor.settings.bands import BandSettings
+from monitor.settings.recommender import RecommenderSettings
+from monitor.statistics.bands import drift as statistics
+from monitor.statistics.bands.false_alarms import bounds
+from monitor.statistics.bands.scales import Scale
+from tests.anomalies.banded import NOW, SHOP, START, a_check, judge, measured, of, put, usual_hour
+
+DAY = timedelta(days=1)
+HALF = DAY / 2
+QUARTER = 0.1 / 4  # of a false alarm a week, which is what the settings allow without a word
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "history.db") as opened:
+        yield opened
+
+
+def put_halves(store: Store, number: int, share: float, checks: tuple[str, ...] = ("exposure",)) -> None:
+    """Write what the two halves of a day were measured to be."""
+    results = [measured("failure", share, 200_000, by="pv"), measured("gini", 0.6, 400)]
+    for start in (START + number * DAY, START + number * DAY + HALF):
+        window = Window(start, start + HALF)
+        for check in checks:
+            run = CheckRun(check=check, results=results, outcome="ok")
+            store.record_window(SHOP, window, [run], fingerprint="a", rows=1, evaluated_at=window.end)
+
+
+def test_as_many_checks_share_the_budget_as_the_service_runs(store: Store) -> None:
+    logs = {"exposures": {"path": "log/*.parquet"}}
+    given = {"name": SHOP, "logs": logs, "window": "12h", "bands": {}}
+    for number in range(2):
+        put_halves(store, number, 0.05, tuple(bands.MEASURED.values()))
+    before = {one.check for one in store.results()}
+    Banding(RecommenderSettings.model_validate(given), store).turn(datetime.now(UTC), START)
+    made = {one.check for one in store.results()} - before
+    assert made == set(banding.CHECKS)
+    assert len(made) == len(banding.CHECKS) == bands.CHECKS
+
+
+def test_a_deviation_is_judged_by_a_quarter_of_the_budget(three_weeks: Store) -> None:
+    put(three_weeks, NOW, usual_hour(NOW))
+    run = judge(three_weeks, a_check(), NOW)
+    tested = [one for one in run.results if one.metric == "deviation" and one.value is not None]
+    assert len(tested) == 7  # requests and failures of all, of home and of search; and gini
+    days = 22 + 1  # of the past that made the spread: three weeks and a day, and the hours before this one
+    (bound,) = bounds(7 * 7 * 24, [days], budget=QUARTER).pair
+    for one in tested:
+        assert one.threshold is not None
+        assert abs(one.threshold) == pytest.approx(bound, rel=1e-6)
+
+
+def test_a_drift_is_judged_by_a_quarter_of_the_budget(store: Store) -> None:
+    check = DriftCheck(SHOP, drift.NAME, BandSettings(), HALF)
+    shares = [0.05 + 0.001 * (number * 5 % 7) for number in range(16)]
+    for number, share in enumerate(shares):
+        put_halves(store, number, share)
+        day = Window(START + number * DAY, START + (number + 1) * DAY)
+        run = check.run(store, day)
+        store.record_window(SHOP, day, [run], fingerprint="", rows=0, evaluated_at=day.end)
+    series = np.column_stack([shares, np.full(16, 0.6)])
+    samples = np.tile([400_000.0, 800.0], (16, 1))
+    found = statistics.drift(
+        series, samples, np.arange(16) % 7, scales=np.array([Scale.SHARE, Scale.LEVEL]), windows=2
+    )
+    bound = statistics.drift_bounds(2, found, budget=QUARTER).change
+    for place, metric in enumerate(("failure", "gini")):
+        told = of(run, "drift", metric=metric)
+        assert told.threshold is not None
+        assert abs(told.threshold) == pytest.approx(bound[place], rel=1e-6)

@@ -1,0 +1,55 @@
+"""The value of actions and how many items are seen to the end, worked by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from monitor.core.results import Status
+from monitor.settings.metrics import EventSettings, MetricSettings
+from tests.metrics.feedback.test_business import PLAYS, did, measured
+from tests.metrics.worlds import lists
+
+
+def test_the_value_of_orders_is_added_up_and_what_is_no_number_is_counted():
+    shown = lists(("u", "abc"), ("v", "abc"))
+    done = did("r0", "a", "buy", 30.0) + did("r0", "b", "buy", 10.0) + did("r1", "a", "buy", 5.0)
+    done += did("r1", "b", "buy", math.nan) + did("r1", "c", "buy", math.inf) + did("r0", "c", "buy")
+    found = measured(shown, done, MetricSettings(events={"buy": EventSettings()}))
+    whole, mean = found["action_value", "sum", "buy"], found["action_value", "mean", "buy"]
+    assert (whole.value, whole.samples, whole.lower) == (45.0, 3, None)
+    assert (mean.value, mean.samples) == (15.0, 3)
+    # u: 40 of 2 orders, v: 5 of 1; by hand: squares (40 - 30)^2 + (5 - 15)^2 = 200
+    half = 1.959963984540054 * math.sqrt(2 / 1 * 200) / 3
+    assert (mean.lower, mean.upper) == pytest.approx((15 - half, 15 + half))
+    assert whole.detail == mean.detail == "left out: 3 of 6 actions without a finite value"
+
+
+def test_values_at_the_end_of_what_a_number_can_hold_are_no_value_and_no_error():
+    done = did("r0", "ab", value=1.7e308) + did("r1", "a", value=1e200)
+    found = measured(lists(("u", "ab"), ("v", "ab")), done)
+    assert found["action_value", "sum", "click"].status is Status.UNDEFINED
+    assert found["action_value", "mean", "click"].status is Status.UNDEFINED
+    done = did("r0", "ab", value=1e200) + did("r1", "a", value=1e200)
+    mean = measured(lists(("u", "ab"), ("v", "ab")), done)["action_value", "mean", "click"]
+    assert (mean.value, mean.lower) == (1e200, None)  # its squares are beyond float64
+
+
+def test_a_shop_that_sells_nothing_has_sold_for_zero():
+    found = measured(lists(("u", "ab")), [])
+    assert (found["action_value", "sum", "click"].value, found["action_value", "sum", "click"].samples) == (
+        0,
+        0,
+    )
+    assert found["action_value", "mean", "click"].status is Status.NO_DATA
+
+
+def test_an_item_is_completed_by_the_share_of_its_length():
+    shown = lists(("u", "abcde"), ("v", "abcde"))
+    done = did("r0", "a", "play", 8.0) + did("r0", "b", "play", 8.0) + did("r1", "e", "play", 9.0)
+    done += did("r1", "cd", "play", 9.0) + did("r1", "a", "play")
+    found = measured(shown, done, PLAYS)["completion", "", "play"]
+    assert (found.value, found.samples) == (pytest.approx(2 / 3), 3)
+    assert found.detail == "left out: 3 of 6 actions without a value or a length"
+    assert ("completion", "", "click") not in measured(shown, done, PLAYS)

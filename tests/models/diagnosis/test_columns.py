@@ -1,0 +1,104 @@
+"""Features in one form: numbers, text, what is missing, what is infinite, and the bins of all that."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from monitor.models.diagnosis.columns import part, read_column
+
+
+def texts(*values):
+    return np.array(values, dtype=object)
+
+
+def test_text_gets_the_same_number_on_all_sides():
+    column = read_column("city", {"better": texts("b", "a", None), "worse": texts("a", "z", float("nan"))})
+    assert column.levels == ("a", "b", "z")
+    assert column.sides["better"][:2].tolist() == [1, 0]
+    assert column.sides["worse"][:2].tolist() == [0, 2]
+    assert all(math.isnan(column.sides[side][2]) for side in ("better", "worse"))
+
+
+def test_numbers_on_one_side_and_text_on_the_other_compare_as_text():
+    column = read_column("x", {"better": np.array([1.5, np.nan]), "worse": texts("1.5", "high")})
+    assert column.sides["better"][0] == column.sides["worse"][0]
+    assert math.isnan(column.sides["better"][1])
+
+
+def test_a_side_that_is_all_missing_does_not_make_numbers_text():
+    column = read_column("x", {"better": np.array([0.5, 1.5]), "worse": texts(None, None)})
+    assert column.levels is None
+    assert np.isnan(column.sides["worse"]).all()
+    assert read_column("x", {"better": texts(1, None, 2.5)}).sides["better"][[0, 2]].tolist() == [1.0, 2.5]
+
+
+def test_whole_numbers_and_booleans_are_numbers():
+    assert read_column("x", {"better": np.array([True, False])}).sides["better"].tolist() == [1, 0]
+
+
+def test_the_originals_come_back():
+    column = read_column("city", {"better": texts("b", None, "a")})
+    assert column.original(column.sides["better"]).tolist() == ["b", None, "a"]
+
+
+def test_evidence_shows_a_long_text_cut_short():
+    column = read_column("x", {"better": texts("y" * 500)})
+    assert column.plain(0.0) == "y" * 60
+    assert column.plain(math.nan) is None
+    assert read_column("x", {"better": np.array([2.5])}).plain(2.5) == 2.5
+
+
+@pytest.mark.parametrize(
+    ("values", "varies"),
+    [
+        ([], False),
+        ([1.0], False),
+        ([1.0, 1.0], False),
+        ([np.nan, np.nan], False),
+        ([1.0, np.nan], True),
+        ([1.0, 2.0], True),
+        ([np.inf, np.inf], False),
+    ],
+)
+def test_missing_is_a_value_of_its_own(values, varies):
+    assert read_column("x", {"better": np.array(values, float)}).varies("better") is varies
+
+
+def test_a_side_that_has_no_such_feature_does_not_vary():
+    assert not read_column("x", {"better": np.array([1.0, 2.0])}).varies("worse")
+
+
+def test_bins_of_numbers_keep_their_order_and_hold_about_as_many():
+    values = np.random.default_rng(0).normal(size=5000)
+    codes = part(read_column("x", {"better": values}), 10).codes(np.sort(values))
+    assert (np.diff(codes.astype(int)) >= 0).all()
+    counts = np.bincount(codes)[1:]
+    assert len(counts) == 10
+    assert counts.min() > 450
+
+
+def test_a_value_of_many_rows_has_a_bin_of_its_own():
+    values = np.r_[np.full(300, -1.0), np.random.default_rng(0).normal(size=3000)]
+    bins = part(read_column("x", {"better": values}), 10)
+    below, at, above = bins.codes(np.array([-1.0001, -1.0, -0.9999])).tolist()
+    assert below < at < above
+
+
+def test_infinite_values_lie_in_the_outer_bins_and_missing_ones_in_the_first():
+    bins = part(read_column("x", {"better": np.arange(100.0)}), 4)
+    assert bins.codes(np.array([np.nan, -np.inf, np.inf])).tolist() == [0, 1, bins.size - 1]
+
+
+def test_only_missing_and_no_rows_make_bins_as_well():
+    for values in (np.full(5, np.nan), np.empty(0)):
+        bins = part(read_column("x", {"better": values}), 4)
+        assert bins.codes(np.array([np.nan, 3.0])).tolist() == [0, 1]
+
+
+def test_rare_texts_share_the_last_bin():
+    column = read_column("x", {"better": texts(*["a"] * 5, *["b"] * 4, "c", "d", None)})
+    bins = part(column, 3)
+    assert bins.codes(column.sides["better"]).tolist() == [1] * 5 + [2] * 4 + [3, 3, 0]

@@ -1,0 +1,119 @@
+"""The rows that are drawn for a diagnosis: which they are, and what becomes of their columns."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import datetime
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from monitor.models.sampling import draw, draw_pairs, features_of
+from monitor.settings.diagnosed_models import DiagnosedModels
+from tests.metrics.worlds import embedded
+
+MODELS = DiagnosedModels()
+AT = datetime(2026, 3, 1, 5)
+NUMBERS = itertools.count()
+engine = cache(embedded)
+
+
+def table(**columns):
+    n = len(next(iter(columns.values())))
+    given = {"score": [0.5] * n, "label": [1, 0] * (n // 2) + [1] * (n % 2), **columns}
+    return engine().create_table(f"samples_{next(NUMBERS)}", pd.DataFrame(given))
+
+
+def test_the_row_numbers_that_pandas_writes_are_no_feature():
+    numbers = ["__index_level_0__", "_index_level_0_", "index_level_1", "Unnamed: 0", "Unnamed: 12"]
+    rows = table(age=[30, 40], **{name: [0, 1] for name in numbers}, unnamed_price=[1, 2])
+    assert features_of((rows,), MODELS) == ("age", "unnamed_price")
+    assert features_of((rows,), DiagnosedModels(features=("Unnamed: 0",))) == ("Unnamed: 0",)
+
+
+def test_every_column_becomes_what_the_diagnosis_takes():
+    rows = table(
+        age=[30, None, 50],
+        clicks=[1, 2, 3],
+        member=[True, False, None],
+        city=["bern", None, "biel"],
+        age_at=[AT, AT, None],
+        ts=[AT, AT, AT],
+        user_id=["u", "v", "u"],
+        request_id=["r1", "r2", None],
+        scene=["home", None, "home"],
+    )
+    models = DiagnosedModels(by=("scene",), feature_times={"age": "age_at"})
+    features = features_of((rows,), models)
+    assert features == ("age", "clicks", "member", "city")
+    sample = draw(rows, features, models)
+    order = np.argsort(sample.features["clicks"])
+    assert sample.features["age"][order].tolist()[0::2] == [30.0, 50.0]
+    assert np.isnan(sample.features["age"][order][1])
+    assert sample.features["clicks"].dtype == np.float64
+    assert sample.features["city"][order].tolist() == ["bern", None, "biel"]
+    assert sample.features["member"][order].tolist()[:2] == [1.0, 0.0]
+    assert sample.times[order].tolist() == [1772341200.0] * 3
+    assert np.isnan(sample.feature_times["age"][order][2])
+    assert sample.slices["scene"][order].tolist() == ["home", None, "home"]
+    assert sample.ids[order].tolist() == ["r1", "r2", None]
+    users = sample.entities["user_id"][order].tolist()
+    assert users[0] == users[2] != users[1]
+    assert "u" not in users  # whose a row is stays in the log
+
+
+def test_features_are_what_the_settings_name_or_what_nothing_else_does():
+    rows = table(a=[1.0, 2.0], b=["x", "y"], scene=["h", "h"], item_id=["i", "j"], when=[AT, AT])
+    assert features_of((rows,), MODELS) == ("a", "b")
+    assert features_of((rows,), DiagnosedModels(features=("b", "gone"))) == ("b",)
+    assert features_of((rows,), DiagnosedModels(by=("b",))) == ("a",)
+    assert features_of((rows, rows.drop("a")), MODELS) == ("b",)
+    assert features_of((None, rows), MODELS) == ("a", "b")
+    assert features_of((None,), MODELS) == ()
+
+
+def test_rows_that_cannot_be_judged_are_not_drawn():
+    rows = table(score=[0.1, None, float("inf"), 0.2], label=[0.0, 1.0, 1.0, 2.0], a=[1.0, 2.0, 3.0, 4.0])
+    assert draw(rows, ("a",), MODELS).features["a"].tolist() == [1.0]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_of_many_rows_about_as_many_as_asked_for_and_always_the_same(named):
+    n = 20_000
+    columns = {"request_id": [f"r{i}" for i in range(n)]} if named else {}
+    rows = table(score=np.linspace(0, 1, n), a=np.arange(n, dtype=float), **columns)
+    first, again = (draw(rows, ("a",), MODELS, limit=2000) for _ in range(2))
+    assert 1800 < len(first) < 2200
+    assert sorted(first.features["a"]) == sorted(again.features["a"])
+    assert abs(np.mean(first.features["a"]) / n - 0.5) < 0.05
+
+
+def test_pairs_are_the_same_requests_and_a_key_that_is_there_twice_is_in_none():
+    online = table(
+        request_id=["r1", "r1", "r2", "r3", "r3", None],
+        item_id=[1, 2, 1, 1, 1, 1],
+        a=[1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+    )
+    offline = table(
+        request_id=["r1", "r2", "r3", "r2", None, "r9"], item_id=["1", "1", "1", "2", "1", "1"],
+        a=[10.0, 30.0, 40.0, 99.0, 60.0, 90.0],
+    )  # fmt: skip
+    pairs = draw_pairs(online, offline, ("a",), MODELS)
+    met = sorted(zip(pairs.online.features["a"].tolist(), pairs.offline["a"].tolist(), strict=True))
+    assert met == [(1.0, 10.0), (3.0, 30.0)]
+
+
+def test_pairs_carry_the_times_of_both_sides():
+    later = datetime(2026, 3, 1, 6)
+    online = table(request_id=["r1"], a=[1.0], a_at=[AT])
+    offline = table(request_id=["r1"], a=[1.0], a_at=[later])
+    pairs = draw_pairs(online, offline, ("a",), DiagnosedModels(feature_times={"a": "a_at"}))
+    assert pairs.offline_times["a"][0] - pairs.online.feature_times["a"][0] == 3600
+
+
+def test_without_a_shared_key_or_without_a_meeting_there_are_no_pairs():
+    online = table(request_id=["r1"], a=[1.0])
+    assert draw_pairs(online, table(request_id=["r2"], a=[1.0]), ("a",), MODELS) is None
+    assert draw_pairs(online, table(a=[1.0]), ("a",), MODELS) is None

@@ -1,0 +1,268 @@
+"""The rule engine on real DuckDB and real GX: what it sees, what it keeps, how it is stopped."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import duckdb
+import ibis
+import pytest
+
+from monitor.rules.engines.duckdb import RuleEngine, build
+
+SLOW = "SELECT sum(hash(a.range + b.range)) FROM range(1000000) a, range(100000) b"
+
+
+@pytest.fixture
+def engine(request):
+    engine = RuleEngine(f"test_{request.node.name[:40]}")
+    yield engine
+    engine.close()
+
+
+def expectation(kind, **kwargs):
+    return build({"type": kind, "kwargs": kwargs})
+
+
+BETWEEN = ("expect_column_values_to_be_between",)
+
+
+def test_gx_and_ibis_see_the_same_tables(engine):
+    backend = ibis.duckdb.from_connection(engine.cursor())
+    backend.create_table("numbers", ibis.memtable({"n": [1, 2, 30]}))
+    (outcome,) = engine.judge("numbers", [expectation(*BETWEEN, column="n", max_value=10)])
+    assert (outcome.samples, outcome.violations, outcome.error) == (3, 1, None)
+
+
+def test_a_replaced_table_is_seen_as_it_is_now_even_with_other_columns(engine):
+    rule = expectation(*BETWEEN, column="n", max_value=10)
+    engine.connection.execute("CREATE TABLE t AS SELECT 5 AS n")
+    assert engine.judge("t", [rule])[0].violations == 0
+    engine.connection.execute("CREATE OR REPLACE TABLE t AS SELECT 'x' AS other, 50::DOUBLE AS n")
+    assert engine.judge("t", [rule])[0].violations == 1
+    engine.connection.execute("CREATE OR REPLACE TABLE t AS SELECT 'x' AS other")
+    assert "n" in engine.judge("t", [rule])[0].error
+
+
+def test_results_come_back_in_the_order_asked_for(engine):
+    engine.connection.execute("CREATE TABLE t AS SELECT range AS n FROM range(100)")
+    rules = [expectation(*BETWEEN, column="n", max_value=most) for most in (90, 10, 50, 99, 0)]
+    assert [one.violations for one in engine.judge("t", rules)] == [9, 89, 49, 0, 99]
+
+
+def test_the_same_rule_twice_gets_two_results(engine):
+    engine.connection.execute("CREATE TABLE t AS SELECT range AS n FROM range(100)")
+    rule = expectation(*BETWEEN, column="n", max_value=90)
+    assert [one.violations for one in engine.judge("t", [rule, rule])] == [9, 9]
+
+
+def test_a_broken_rule_gets_its_own_error_and_its_neighbours_their_counts(engine):
+    engine.connection.execute("CREATE TABLE t AS SELECT range AS n, range::VARCHAR AS s FROM range(100)")
+    good, missing, regex, unknown_table, last = engine.judge(
+        "t",
+        [
+            expectation(*BETWEEN, column="n", max_value=90),
+            expectation(*BETWEEN, column="nosuch", max_value=90),
+            expectation("expect_column_values_to_match_regex", column="s", regex="["),
+            expectation("expect_column_values_to_be_in_catalog", column="n"),
+            expectation("expect_column_values_to_match_regex", column="s", regex="^[0-8]"),
+        ],
+    )
+    assert (good.violations, good.error) == (9, None)
+    assert "nosuch" in missing.error
+    assert "missing ]" in regex.error
+    assert "catalog" in unknown_table.error
+    assert "SELECT" not in unknown_table.error
+    assert (last.violations, last.error) == (11, None)
+
+
+def test_an_empty_table_gives_no_samples(engine):
+    engine.connection.execute("CREATE TABLE t (n BIGINT, m BIGINT)")
+    outcomes = engine.judge(
+        "t",
+        [
+            expectation(*BETWEEN, column="n", max_value=1),
+            expectation("expect_compound_columns_to_be_unique", column_list=["n", "m"]),
+            expectation("expect_columns_to_not_be_zero", column_list=["n"]),
+            expectation("expect_column_max_to_be_between", column="n", max_value=1),
+            expectation("unexpected_rows_expectation", unexpected_rows_query="SELECT * FROM {batch}"),
+        ],
+    )
+    assert [(one.samples, one.violations, one.error) for one in outcomes] == [(0, 0, None)] * 5
+
+
+def test_an_expectation_about_the_whole_table_is_one_sample(engine):
+    engine.connection.execute("CREATE TABLE t AS SELECT range AS n FROM range(100)")
+    rules = [expectation("expect_column_max_to_be_between", column="n", max_value=most) for most in (99, 98)]
+    fine, broken = engine.judge("t", rules)
+    assert (fine.samples, fine.violations, fine.whole) == (1, 0, True)
+    assert (broken.samples, broken.violations, broken.whole) == (1, 1, True)
+
+
+def test_a_column_without_a_value_has_no_maximum_to_judge(engine):
+    engine.connection.execute("CREATE TABLE t AS SELECT NULL::DOUBLE AS n FROM range(100)")
+    kinds = ("max", "min", "mean", "sum", "median", "stdev")
+    rules = [expectation(f"expect_column_{kind}_to_be_between", column="n", max_value=1) for kind in kinds]
+    assert [(one.samples, one.violations, one.error) for one in engine.judge("t", rules)] == [
+        (0, 0, None)
+    ] * 6
+
+
+def test_a_query_expectation_counts_its_rows_and_fetches_only_the_evidence(engine):
+    engine.connection.execute("CREATE TABLE t AS SELECT range AS n FROM range(100000)")
+    query = "SELECT * FROM {batch} WHERE n >= 10"
+    rule = expectation("unexpected_rows_expectation", unexpected_rows_query=query)
+    (outcome,) = engine.judge("t", [rule])
+    assert (outcome.samples, outcome.violations) == (100000, 99990)
+    assert len(engine.evidence("t", rule, ["n"], ["n"], 5)) == 5
+
+
+def test_a_query_expectation_may_hold_colons_and_doubled_braces(engine):
+    engine.connection.execute("CREATE TABLE t AS SELECT range AS n, '10:30 {x}' AS moment FROM range(20)")
+    rule = expectation(
+        "unexpected_rows_expectation",
+        unexpected_rows_query="SELECT n FROM {batch} WHERE moment = '10:30 {{x}}'::VARCHAR AND n >= 18",
+    )
+    (outcome,) = engine.judge("t", [rule])
+    assert (outcome.violations, outcome.error) == (2, None)
+    assert sorted(row["n"] for row in engine.evidence("t", rule, ["n"], ["n"], 5)) == [18, 19]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        {"row_condition": 'col("odd") == 1', "condition_parser": "great_expectations"},
+        {"row_condition": 'col("odd") == 1'},
+        {
+            "row_condition": {
+                "type": "comparison",
+                "column": {"name": "odd"},
+                "operator": "==",
+                "parameter": 1,
+            }
+        },
+    ],
+)
+@pytest.mark.filterwarnings("error::DeprecationWarning")
+def test_evidence_is_ordered_limited_and_within_the_row_condition(engine, condition):
+    engine.connection.execute("CREATE TABLE t AS SELECT 99 - range AS n, range % 2 AS odd FROM range(100)")
+    rule = expectation(
+        *BETWEEN,
+        column="n",
+        max_value=90,
+        **condition,
+    )
+    (outcome,) = engine.judge("t", [rule])
+    assert (outcome.samples, outcome.violations) == (50, 4)
+    assert engine.evidence("t", rule, ["n"], ["n"], 3) == [{"n": 92}, {"n": 94}, {"n": 96}]
+    assert engine.evidence("t", rule, ["n"], ["n"], 0) == []
+
+
+def test_a_row_condition_in_the_words_of_another_engine_is_refused():
+    with pytest.raises(ValueError, match="pandas"):
+        expectation(*BETWEEN, column="n", max_value=1, row_condition="odd == 1", condition_parser="pandas")
+
+
+def test_a_hundred_windows_stay_flat_and_each_sees_its_own_data(engine):
+    rules = [
+        expectation(*BETWEEN, column="n", min_value=1),
+        expectation("expect_column_values_to_be_finite", column="x"),
+    ]
+    cursor = engine.cursor()
+    memory = []
+    for window in range(100):
+        cursor.execute(
+            "CREATE OR REPLACE TABLE exposures AS SELECT CASE WHEN range < ? THEN 0 ELSE range + 1 END AS n, "
+            "random() AS x FROM range(100000)",
+            [window],
+        )
+        between, finite = engine.judge("exposures", rules)
+        assert (between.violations, finite.violations) == (window, 0)
+        (bytes_used,) = cursor.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchone()
+        memory.append(bytes_used)
+    assert max(memory[50:]) <= 1.2 * max(memory[5:25])
+    assert len(engine._datasource.assets) == 1
+    cursor.execute("DROP TABLE exposures")
+    (left,) = cursor.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchone()
+    assert left < 0.5 * max(memory)
+
+
+def test_an_interrupt_stops_a_running_rule_at_once_and_is_no_rule_error(engine):
+    engine.connection.execute("CREATE TABLE t AS SELECT 1 AS n")
+    slow = expectation("unexpected_rows_expectation", unexpected_rows_query=f"{SLOW}, {{batch}}")
+    timer = threading.Timer(0.5, engine.interrupt)
+    timer.start()
+    started = time.monotonic()
+    with pytest.raises(duckdb.InterruptException):
+        engine.judge("t", [expectation(*BETWEEN, column="n", max_value=1), slow])
+    assert time.monotonic() - started < 10
+
+
+def test_after_an_interrupt_every_call_is_refused_until_the_engine_recovers(engine):
+    engine.connection.execute("CREATE TABLE t AS SELECT 5 AS n")
+    rule = expectation(*BETWEEN, column="n", max_value=1)
+    engine.interrupt()
+    with pytest.raises(duckdb.InterruptException):
+        engine.judge("t", [rule])
+    with pytest.raises(duckdb.InterruptException):
+        engine.evidence("t", rule, ["n"], ["n"], 5)
+    assert engine.recover()
+    assert engine.judge("t", [rule])[0].violations == 1
+
+
+def test_an_interrupt_reaches_the_cursors_that_others_work_on(engine):
+    cursor = engine.cursor()
+    timer = threading.Timer(0.3, engine.interrupt)
+    timer.start()
+    with pytest.raises(duckdb.InterruptException):
+        cursor.execute(SLOW).fetchall()
+    assert engine.recover()
+    assert cursor.execute("SELECT 1").fetchall() == [(1,)]
+
+
+def test_a_closed_engine_frees_its_database_and_a_new_one_starts_empty():
+    first = RuleEngine("reused")
+    first.connection.execute("CREATE TABLE t AS SELECT 1 AS n")
+    first.cursor()
+    first.close()
+    second = RuleEngine("reused")
+    try:
+        assert second.columns("t") == {}
+    finally:
+        second.close()
+
+
+def test_two_engines_in_two_threads_do_not_mix_their_results():
+    wrong: list[tuple[int, int]] = []
+    errors: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            engine = RuleEngine(f"thread_{number}")
+            rule = expectation(*BETWEEN, column="n", max_value=100 * number)
+            for _ in range(8):
+                engine.connection.execute(
+                    "CREATE OR REPLACE TABLE t AS SELECT range + 1 AS n FROM range(1000)"
+                )
+                (outcome,) = engine.judge("t", [rule])
+                if outcome.violations != 1000 - 100 * number:
+                    wrong.append((number, outcome.violations))
+            engine.close()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in (1, 2, 3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert not wrong
+
+
+def test_nothing_is_written_to_the_terminal(engine, capfd):
+    engine.connection.execute("CREATE TABLE t AS SELECT range AS n FROM range(10)")
+    engine.judge("t", [expectation(*BETWEEN, column=c, max_value=1) for c in ("n", "nosuch")])
+    written = capfd.readouterr()
+    assert (written.out, written.err) == ("", "")

@@ -1,0 +1,25 @@
+"""A scrape of a snapshot, and what is in it."""
+
+from __future__ import annotations
+
+from prometheus_client.parser import text_string_to_metric_families as classic_families
+
+from monitor.history.snapshot import Snapshot
+from monitor.service.prometheus.exporter import Exporter, SnapshotCollector
+
+
+def scrape(snapshot: Snapshot, accept: str = "", **settings) -> str:
+    collector = SnapshotCollector(lambda: snapshot, version="0.1.0", url="http://monitor.test", **settings)
+    return Exporter(collector).scrape(accept)[0].decode()
+
+
+def samples(text: str) -> dict[tuple[str, frozenset], float]:
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in classic_families(text)
+        for sample in family.samples
+    }
+
+
+def find(text: str, name: str, **labels: str) -> float | None:
+    return samples(text).get((name, frozenset(labels.items())))

@@ -1,0 +1,173 @@
+"""What /metrics says of a metric against its own past: band, deviation, drift, causes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from monitor.core.results import Status
+from monitor.history.snapshot import Snapshot, Violation
+from tests.service import pictures
+from tests.service.made import HOSTILE, metric, series
+from tests.service.prometheus.test_exporter import find, samples, scrape
+
+OF = {"metric": "failure", "by": "pv", "of": ""}
+AT_K = {"metric": "ndcg", "by": "", "of": "event=click,k=10"}
+HOME = OF | {"dimension": "scene", "value": "home"}
+EXPECTED = metric("expected", labels=OF, value=0.02, lower=0.01, upper=0.03, samples=17)
+DEVIATION = metric("deviation", labels=OF, value=-2.5, samples=17, threshold=6.1, bound="max")
+
+
+def text_of(*results, standing=None) -> str:
+    return scrape(shop_with(*(series(one, check="bands", standing=standing) for one in results)))
+
+
+def shop_with(*shown) -> Snapshot:
+    return Snapshot(taken_at=pictures.NOW, recommenders=(replace(pictures.shop(), series=shown),))
+
+
+def names(text: str) -> set[str]:
+    return {name for name, labels in samples(text)}
+
+
+def test_a_band_is_three_gauges_and_what_it_rests_on_and_a_deviation_one():
+    text = text_of(EXPECTED, DEVIATION)
+    for family, value in (
+        ("recsys_expected", 0.02),
+        ("recsys_expected_lower", 0.01),
+        ("recsys_expected_upper", 0.03),
+        ("recsys_expected_samples", 17),
+        ("recsys_deviation", -2.5),
+    ):
+        assert find(text, family, recommender="shop", **OF) == value
+    assert "recsys_deviation_samples" not in names(text)
+
+
+def test_further_labels_of_the_series_are_one_label_so_that_all_series_are_one_family():
+    text = text_of(EXPECTED, replace(EXPECTED, labels=AT_K, value=0.3))
+    assert find(text, "recsys_expected", recommender="shop", **AT_K) == 0.3
+    assert find(text, "recsys_expected", recommender="shop", **OF) == 0.02
+
+
+def test_the_verdict_on_a_deviation_is_told_apart_and_never_as_the_state_of_a_metric_or_an_objective():
+    text = text_of(replace(DEVIATION, status=Status.VIOLATED, value=9.0))
+    assert find(text, "recsys_deviation_status", recommender="shop", **OF, status="violated") == 1
+    assert find(text, "recsys_deviation_status", recommender="shop", **OF, status="ok") == 0
+    forbidden = {"recsys_metric_status", "recsys_objective_status", "recsys_slice_objective_status"}
+    assert not names(text) & forbidden
+
+
+@pytest.mark.parametrize("name", ["expected", "deviation", "drift", "anomaly", "anomaly_severity"])
+@pytest.mark.parametrize("status", [Status.VIOLATED, Status.NO_DATA, Status.ERROR, Status.LATE])
+def test_nothing_that_stands_on_the_past_is_the_state_of_a_metric(name, status):
+    given = OF | {"cause": "lists_empty"}
+    whole = metric(name, status=status, labels=given, threshold=1.0, bound="max")
+    sliced = replace(whole, labels=given | {"dimension": "scene", "value": "home"})
+    text = text_of(whole, sliced)
+    assert not [name for name in names(text) if name.endswith(("metric_status", "objective_status"))]
+
+
+def test_a_violation_stands_in_the_gauge_until_it_is_cleared():
+    text = text_of(DEVIATION, standing=Status.VIOLATED)
+    assert find(text, "recsys_deviation_status", recommender="shop", **OF, status="violated") == 1
+
+
+def test_of_slices_only_those_that_stand_violated_have_a_state_and_all_have_their_number():
+    well = replace(DEVIATION, labels=HOME)
+    off = replace(DEVIATION, labels=HOME | {"value": HOSTILE}, status=Status.VIOLATED, value=30.0)
+    text = text_of(replace(EXPECTED, labels=HOME), well, off)
+    assert find(text, "recsys_slice_expected", recommender="shop", **HOME) == 0.02
+    assert find(text, "recsys_slice_deviation", recommender="shop", **HOME) == -2.5
+    told = [dict(labels) for name, labels in samples(text) if name == "recsys_slice_deviation_status"]
+    assert told == [
+        OF | {"recommender": "shop", "dimension": "scene", "value": HOSTILE, "status": "violated"}
+    ]
+    assert "recsys_deviation_status" not in names(text)
+
+
+def test_a_recommender_that_is_well_has_no_state_of_slices_at_all():
+    text = text_of(replace(DEVIATION, labels=HOME))
+    assert "recsys_slice_deviation_status" not in names(text)
+
+
+def test_a_cause_has_its_number_of_series_its_verdict_and_how_much_is_gone():
+    found = metric("anomaly", status=Status.VIOLATED, labels={"cause": "lists_empty"}, value=12.0, samples=90)
+    quiet = metric("anomaly", labels={"cause": "traffic_lost"}, value=0.0, samples=90)
+    much = metric("anomaly_severity", labels={"cause": "lists_empty"}, value=0.75)
+    text = text_of(found, quiet, much)
+    empty = {"recommender": "shop", "cause": "lists_empty"}
+    assert find(text, "recsys_anomaly", **empty) == 12
+    assert find(text, "recsys_anomaly_severity_ratio", **empty) == 0.75
+    assert find(text, "recsys_anomaly_status", **empty, status="violated") == 1
+    assert find(text, "recsys_anomaly_status", **empty, status="ok") == 0
+    lost = {"recommender": "shop", "cause": "traffic_lost"}
+    assert find(text, "recsys_anomaly_status", **lost, status="ok") == 1
+    assert find(text, "recsys_anomaly", **lost) == 0
+    assert len([name for name, _ in samples(text) if name == "recsys_anomaly_status"]) == 10
+
+
+def test_a_cause_that_is_excused_has_neither_a_verdict_nor_a_severity_and_the_others_have_both():
+    def shown(cause, *, excused):
+        found = metric("anomaly", status=Status.VIOLATED, labels={"cause": cause}, value=12.0, samples=90)
+        much = metric("anomaly_severity", labels={"cause": cause}, value=0.75)
+        return replace(series(found), excused=excused), series(much)  # a severity is never excused itself
+
+    both = (*shown("lists_empty", excused=True), *shown("traffic_lost", excused=False))
+    told = samples(scrape(shop_with(*both)))
+    for family in ("recsys_anomaly_status", "recsys_anomaly_severity_ratio"):
+        assert {dict(labels)["cause"] for name, labels in told if name == family} == {"traffic_lost"}
+    assert {dict(labels)["cause"] for name, labels in told if name == "recsys_anomaly"} == {
+        "lists_empty",
+        "traffic_lost",
+    }
+
+
+def test_a_drift_has_its_number_and_its_verdict():
+    slides = metric("drift", status=Status.VIOLATED, labels=OF, value=-8.25, threshold=5.0, bound="min")
+    text = text_of(slides)
+    assert find(text, "recsys_drift", recommender="shop", **OF) == -8.25
+    assert find(text, "recsys_drift_status", recommender="shop", **OF, status="violated") == 1
+
+
+def test_too_little_past_is_a_state_and_never_a_zero():
+    young = replace(DEVIATION, status=Status.NO_DATA, value=None, detail="7 of 24 windows")
+    text = text_of(replace(EXPECTED, status=Status.NO_DATA, value=None, lower=None, upper=None), young)
+    assert find(text, "recsys_deviation_status", recommender="shop", **OF, status="no_data") == 1
+    assert not names(text) & {"recsys_expected", "recsys_deviation", "recsys_expected_lower"}
+
+
+def test_the_sentence_of_a_cause_is_told_while_it_stands_whatever_a_log_put_into_it():
+    said = f"lists are short; list_length where scene is {HOSTILE} is 2, expected 10 (9 to 11)"
+    found = metric("anomaly", status=Status.VIOLATED, labels={"cause": "lists_short"}, value=1.0, detail=said)
+    text = text_of(found)
+    (told,) = [dict(labels) for name, labels in samples(text) if name == "recsys_anomaly_detail_info"]
+    assert told == {"recommender": "shop", "cause": "lists_short", "detail": said}
+    follows = replace(found, status=Status.OK, detail="follows from traffic_lost")
+    assert "recsys_anomaly_detail_info" not in names(text_of(follows))
+
+
+def test_a_cause_that_stands_beyond_its_last_violated_window_keeps_the_sentence_of_that_one():
+    held = metric("anomaly", labels={"cause": "lists_short"}, value=0.0)
+    before = replace(held, status=Status.VIOLATED, detail="lists are short")
+    kept = replace(series(held, standing=Status.VIOLATED), violation=Violation(pictures.LAST, before))
+    state = replace(pictures.shop(), series=(kept,))
+    text = scrape(Snapshot(taken_at=pictures.NOW, recommenders=(state,)))
+    labels = {"recommender": "shop", "cause": "lists_short", "detail": "lists are short"}
+    assert find(text, "recsys_anomaly_detail_info", **labels) == 1
+
+
+def test_a_sentence_is_cut_and_one_without_words_is_not_told():
+    long = metric("drift", status=Status.VIOLATED, labels=OF, detail="x" * 5000)
+    (told,) = [dict(labels) for name, labels in samples(text_of(long)) if name == "recsys_drift_detail_info"]
+    assert told == OF | {"recommender": "shop", "detail": "x" * 599 + "…"}
+    assert "recsys_drift_detail_info" not in names(text_of(replace(long, detail="")))
+
+
+def test_the_series_that_no_cause_explains_are_counted_over_both_parts_of_a_window():
+    of_lists = metric("anomaly", status=Status.OK, labels={"cause": "other"}, value=0.0)
+    of_actions = metric("anomaly", status=Status.VIOLATED, labels={"cause": "other"}, value=3.0)
+    text = text_of(of_lists, of_actions)
+    other = {"recommender": "shop", "cause": "other"}
+    assert find(text, "recsys_anomaly", **other) == 3
+    assert find(text, "recsys_anomaly_status", **other, status="violated") == 1

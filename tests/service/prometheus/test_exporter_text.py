@@ -1,0 +1,144 @@
+"""The scrape as a whole: how large it may be, the forms of its text, and what promtool says of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import replace
+
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics_families
+from prometheus_client.parser import text_string_to_metric_families as classic_families
+
+from monitor.core.results import Kind, Status
+from monitor.history.snapshot import Snapshot
+from monitor.service.prometheus.exporter import Exporter, SnapshotCollector, fit, snapshot_values
+from monitor.service.prometheus.families import all_families
+from tests.service import pictures
+from tests.service.prometheus.scrapes import find, samples, scrape
+
+OPENMETRICS = "application/openmetrics-text;version=1.0.0;q=0.8,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
+
+
+def test_the_number_of_series_is_the_number_of_series():
+    for snapshot in (pictures.full(), pictures.empty(), pictures.wide(50)):
+        text = scrape(snapshot, series_limit=300)
+        assert find(text, "recsys_series") == len(samples(text))
+
+
+def test_above_the_limit_slices_go_first_whole_families_and_are_counted():
+    snapshot = pictures.wide(300)
+    everything = scrape(snapshot, series_limit=100_000)
+    limited = scrape(snapshot, series_limit=700)
+    assert find(everything, "recsys_series_dropped") == 0
+    assert find(limited, "recsys_series") <= 700
+    dropped = find(limited, "recsys_series_dropped")
+    assert dropped == find(everything, "recsys_series") - find(limited, "recsys_series")
+    gone = {name for name, _ in samples(everything)} - {name for name, _ in samples(limited)}
+    assert gone
+    assert all(name.startswith("recsys_slice_") for name in gone)
+    assert limited == scrape(snapshot, series_limit=700)
+
+
+def test_what_alerts_stand_on_is_kept_even_where_the_limit_cannot_be_met():
+    text = scrape(pictures.full(), series_limit=100)
+    assert find(
+        text, "recsys_rule_status", recommender="shop", rule="blacklist", kind="hard", status="violated"
+    )
+    assert find(text, "recsys_series") > find(text, "recsys_series_limit")
+    assert "recsys_gini{" not in text
+
+
+def test_a_budget_leaves_out_the_largest_slices_first():
+    values = snapshot_values(pictures.wide(20))
+    small = values["recsys_slice_gini"] = {("shop", "scene", "a"): 1.0}
+    total = sum(map(len, values.values()))
+    assert fit(values, total - 1) == 24  # one of the families of coverage by scene: 20 and 4 slices
+    assert values["recsys_slice_gini"] is small
+
+
+@pytest.mark.parametrize(
+    ("accept", "parse"),
+    [
+        ("", classic_families),
+        pytest.param(
+            OPENMETRICS,
+            openmetrics_families,
+        ),
+    ],
+)
+def test_both_text_forms_can_be_parsed_and_say_the_same(accept, parse):
+    parsed = list(parse(scrape(pictures.full(), accept)))
+    found = {(s.name, frozenset(s.labels.items())): s.value for family in parsed for s in family.samples}
+    assert found == samples(scrape(pictures.full()))
+
+
+def test_openmetrics_is_given_to_whoever_asks_for_it():
+    exporter = Exporter(SnapshotCollector(pictures.full, version="1", url="u"))
+    body, content_type = exporter.scrape(OPENMETRICS)
+    assert content_type.startswith("application/openmetrics-text")
+    assert body.endswith(b"# EOF\n")
+    assert exporter.scrape("*/*")[1].startswith("text/plain; version=0.0.4")
+
+
+def _one_series_for_every_family() -> Snapshot:
+    from monitor.metrics.catalogue import ALL_SPECS
+
+    numbers = {"value": 0.5, "lower": 0.4, "upper": 0.6, "samples": 7}
+    of_slice = {"dimension": "d", "value": "v"}
+    results = []
+    for name, spec in ALL_SPECS.items():
+        own = dict.fromkeys(spec.labels, "x")
+        results.append(pictures.metric(name, "x", labels=own, **numbers))
+        if spec.sliced:
+            results.append(pictures.metric(name, "x", labels=own | of_slice, **numbers))
+    results.append(pictures.metric("gini", labels=of_slice, threshold=0.4, bound="max", **numbers))
+    results.append(pictures.rule("all", Kind.SOFT, violations=1, **numbers))
+    every = tuple(pictures.series(result) for result in results)
+    return Snapshot(pictures.NOW, (replace(pictures.shop(), series=every),), config_loaded_at=pictures.NOW)
+
+
+@pytest.mark.parametrize(
+    "snapshot",
+    [
+        pytest.param(pictures.full, id="full"),
+        pytest.param(pictures.empty, id="empty"),
+        pytest.param(_one_series_for_every_family, id="every family"),
+    ],
+)
+def test_promtool_finds_nothing_to_say_about_the_scrape(snapshot):
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        assert os.environ.get("CI") != "true", "promtool is missing: install the prometheus package"
+        pytest.skip("promtool is missing: install the prometheus package to run this test")
+    text = scrape(snapshot(), series_limit=100_000)
+    done = subprocess.run(
+        [promtool, "check", "metrics"], input=text, text=True, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr + done.stdout) == (0, "")
+
+
+def test_every_declared_family_can_be_exported():
+    objective = pictures.series(pictures.metric("gini", value=0.1, threshold=0.5, bound="max"))
+    off = {"metric": "gini", "by": "", "of": "", "dimension": "d", "value": "v"}
+    deviation = pictures.series(pictures.metric("deviation", status=Status.VIOLATED, labels=off, value=9.0))
+    told = [
+        pictures.metric(
+            "anomaly", status=Status.VIOLATED, labels={"cause": "other"}, detail="lists are short"
+        ),
+        pictures.metric(
+            "auc_gap_cause",
+            status=Status.VIOLATED,
+            labels={"pair": "test_online", "model": "m", "cause": "pruned_features"},
+        ),
+        pictures.metric("drift", status=Status.VIOLATED, labels=off, detail="fell from 2 to 1"),
+    ]
+    (state,) = _one_series_for_every_family().recommenders
+    snapshot = Snapshot(
+        pictures.NOW,
+        (replace(state, series=(objective, deviation, *map(pictures.series, told), *state.series)),),
+        counters={("recsys_store_errors_total", (("fault", "busy"),)): 1.0},
+        config_loaded_at=pictures.NOW,
+    )
+    assert {name for name, _ in samples(scrape(snapshot, series_limit=100_000))} == set(all_families())

@@ -1,0 +1,182 @@
+"""What each address answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import httpx
+import pytest
+
+from monitor.core.results import Status
+from monitor.history.snapshot import RecommenderState, Snapshot
+from monitor.service.web.app import ReloadOutcome
+from monitor.service.web.server import serve
+from monitor.settings.server import ServerSettings
+from tests.service import pictures
+
+PAGES = ["/", "/recommenders/shop", "/recommenders/shop/rules/blacklist", "/recommenders/news"]
+
+
+@contextmanager
+def client(shown: Snapshot | Callable[[], Snapshot] = pictures.full, **given) -> Iterator[httpx.Client]:
+    """A client of a server that really runs."""
+    settings = ServerSettings(listen="127.0.0.1:0", external_url="https://monitor.example.org")
+    callables = {
+        "reload": lambda: ReloadOutcome(True),
+        "not_ready": lambda: "",
+        "healthy": lambda: True,
+    } | given
+    server = serve(settings, shown if callable(shown) else lambda: shown, **callables)
+    try:
+        with httpx.Client(base_url=server.address) as opened:
+            yield opened
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_is_html_that_allows_no_script_and_no_frame(path):
+    with client() as web:
+        answer = web.get(path)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "script-src" not in policy
+    assert "frame-ancestors 'none'" in policy
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "<script" not in answer.text
+    assert "style=" not in answer.text
+    assert '<meta http-equiv="refresh" content="30">' in answer.text
+
+
+@pytest.mark.parametrize("path", [*PAGES, "/recommenders/shop/rules/brand_new", "/?refresh=off", "/<b>'\""])
+def test_foreign_text_is_never_markup(path):
+    with client() as web:
+        text = web.get(path).text
+    for markup in (pictures.HOSTILE, "<img", "<b>", "<scene>", "\u202e", 'href="javascript'):
+        assert markup not in text
+
+
+def test_the_evidence_page_shows_the_hostile_item_as_text():
+    with client() as web:
+        text = web.get("/recommenders/shop/rules/blacklist").text
+    assert "&lt;script&gt;document.title=&#39;pwned&#39;&lt;/script&gt;" in text
+    assert "two[LF]lines[TAB]and[NUL]nul" in text
+
+
+def test_hostile_names_of_recommenders_and_rules_are_linked_and_found():
+    name = "a/b <i>?#%"
+    result = pictures.rule(f"{name}\"'", status=Status.VIOLATED, value=1.0, samples=1, violations=1)
+    state = RecommenderState(name, series=(pictures.series(result, recommender=name),))
+    with client(Snapshot(pictures.NOW, (state,))) as web:
+        text = web.get("/").text
+        assert "<i>" not in text
+        href = "recommenders/a%2Fb%20%3Ci%3E%3F%23%25/rules/a%2Fb%20%3Ci%3E%3F%23%25%22%27"
+        assert f'href="./{href}"' in text
+    plain = replace(state, name="ab", series=(pictures.series(result, recommender="ab"),))
+    with client(Snapshot(pictures.NOW, (plain,))) as web:
+        answer = web.get("/recommenders/ab/rules/a%2Fb%20%3Ci%3E%3F%23%25%22%27")
+    assert answer.status_code == 200
+    assert 'href="../../../static/style.css"' in answer.text
+
+
+def test_links_are_relative_so_that_a_proxy_may_add_a_prefix():
+    with client() as web:
+        assert 'href="./static/style.css"' in web.get("/").text
+        deep = web.get("/recommenders/shop/rules/blacklist").text
+    assert 'href="../../../recommenders/shop"' in deep
+    assert 'href="/' not in deep
+
+
+def test_the_refresh_can_be_paused():
+    with client() as web:
+        assert "http-equiv" not in web.get("/?refresh=off").text
+
+
+@pytest.mark.parametrize(
+    "path", ["/nothing", "/recommenders/nobody", "/recommenders/shop/rules/nothing", "/recommenders/shop/"]
+)
+def test_an_address_that_is_not_there_is_a_404_for_people(path):
+    with client() as web:
+        answer = web.get(path)
+    assert answer.status_code == 404
+    assert "Nothing here" in answer.text
+    assert "content-security-policy" in answer.headers
+
+
+def test_an_empty_start_is_written_out():
+    with client(pictures.empty()) as web:
+        assert "No window has been judged yet: no readable rows" in web.get("/").text
+        assert web.get("/metrics").status_code == 200
+
+
+def test_a_refused_config_is_told_on_every_page():
+    with client(replace(pictures.full(), config_error="a: wrong\nb: <b>wrong</b>")) as web:
+        for path in PAGES:
+            text = web.get(path).text
+            assert "the older one runs on" in text
+            assert "a: wrong\nb: &lt;b&gt;wrong" in text
+
+
+def test_metrics_come_in_the_form_that_is_asked_for():
+    with client() as web:
+        classic = web.get("/metrics")
+        open_metrics = web.get("/metrics", headers={"Accept": "application/openmetrics-text;version=1.0.0"})
+    assert classic.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert 'recsys_web_info{url="https://monitor.example.org"} 1.0' in classic.text
+    assert open_metrics.headers["content-type"].startswith("application/openmetrics-text; version=1.0.0")
+    assert open_metrics.text.endswith("# EOF\n")
+    assert classic.headers["content-encoding"] == "gzip"
+
+
+def test_readiness_and_liveness_are_answered_apart():
+    with client(not_ready=lambda: "the history is locked\n<b>now</b>") as web:
+        answer = web.get("/-/ready")
+        assert (answer.status_code, answer.headers["content-type"]) == (503, "text/plain; charset=utf-8")
+        assert answer.text == "recsys-monitor is not ready: the history is locked[LF]<b>now</b>\n"
+        assert web.get("/-/healthy").status_code == 200
+    with client(healthy=lambda: False) as web:
+        assert web.get("/-/healthy").status_code == 503
+        assert web.get("/-/ready").status_code == 200
+
+
+def test_a_history_that_is_down_is_told_on_every_page():
+    with client(replace(pictures.full(), history_error="the store is locked: <b>x</b>")) as web:
+        for path in PAGES:
+            text = web.get(path).text
+            assert "The history is down: no window can be judged." in text
+            assert "the store is locked: &lt;b&gt;x" in text
+
+
+def test_a_reload_takes_a_post_and_says_how_it_ended():
+    outcomes = [ReloadOutcome(False, "recommenders[0].window: missing"), ReloadOutcome(True)]
+    with client(reload=outcomes.pop) as web:
+        assert web.get("/-/reload").status_code == 405
+        assert len(outcomes) == 2
+        good, bad = web.post("/-/reload"), web.post("/-/reload")
+    assert (good.status_code, good.text) == (200, "The config was reloaded.\n")
+    assert (bad.status_code, bad.text) == (500, "recommenders[0].window: missing\n")
+
+
+def test_a_reload_that_another_site_asks_a_browser_for_is_refused():
+    calls = []
+    with client(reload=lambda: calls.append(1) or ReloadOutcome(True)) as web:
+        refused = web.post("/-/reload", headers={"Sec-Fetch-Site": "cross-site"})
+        taken = web.post("/-/reload", headers={"Sec-Fetch-Site": "same-origin"})
+    assert (refused.status_code, taken.status_code) == (403, 200)
+    assert calls == [1]
+
+
+def test_a_failure_inside_is_a_500_that_tells_nothing_of_the_inside(caplog):
+    def fails() -> Snapshot:
+        raise RuntimeError("password=hunter2")
+
+    with client(fails) as web:
+        answer = web.get("/")
+        assert web.get("/-/healthy").status_code == 200
+    assert answer.status_code == 500
+    assert "hunter2" not in answer.text
+    assert "GET / failed" in caplog.messages

@@ -1,0 +1,174 @@
+"""A window's tables: empty windows, remembered pairs, the types of ids."""
+
+from __future__ import annotations
+
+import gc
+from datetime import timedelta
+from typing import Any
+
+import ibis.expr.types as ir
+import pandas as pd
+import pytest
+
+from monitor.core.columns import EXPOSURES, TYPES
+from monitor.core.results import Status, Window
+from monitor.engines.duckdb import Engine
+from monitor.history.kept import KeptPairs
+from monitor.window import tables
+from monitor.window.tables import empty_exposures, prepare
+from tests.shop import DAY, HOUR, Shop, hour, one, rows, ruled
+
+BETWEEN = "expect_column_values_to_be_between"
+NOT_NULL = "expect_column_values_to_not_be_null"
+
+
+def test_an_empty_window_has_every_column_so_that_its_rules_say_no_data(shop: Shop) -> None:
+    shop.config["slices"] = {"by": ["country"]}
+    shop.rule("scored", "hard", NOT_NULL, column="score")
+    shop.rule("placed", "soft", BETWEEN, column="position", min_value=1, mostly=0.9)
+    shop.rule("country", "hard", NOT_NULL, column="country")
+    shop.rule("long", "hard", BETWEEN, table="requests", column="length", min_value=1)
+    shop.write("logs/a.parquet", rows(0, score=0.5, position=1, country="NL"))
+    shop.write("logs/c.parquet", rows(2, score=0.5, position=1, country="NL"))
+    full, empty = shop.judge(hour(0)), shop.judge(hour(1))
+    for name in ("scored", "placed", "country", "long"):
+        assert ruled(full, name).status is Status.OK, ruled(full, name).detail
+        assert ruled(empty, name).status is Status.NO_DATA, ruled(empty, name).detail
+    assert one(empty, "coverage", by="pv").status is Status.NO_DATA
+    assert [run.status for run in empty.runs] == [Status.NO_DATA, Status.NO_DATA, Status.OK]
+    made = empty_exposures(shop.runtime.engine, "nothing", ["country"])
+    assert set(made.columns) == {*TYPES[EXPOSURES], "country"}
+    assert made.count().execute() == 0
+
+
+def pairs_of(kept: KeptPairs, window: Window) -> dict[tuple[str, str], int]:
+    (path,) = kept.paths(window.start, window.end, HOUR).values()
+    found = pd.read_parquet(path)
+    return dict(zip(zip(found["user_id"], found["item_id"], strict=True), found["exposures"], strict=True))
+
+
+def test_the_pairs_of_windows_that_were_never_judged_are_kept_for_those_that_need_them(shop: Shop) -> None:
+    for number in (0, 1, 3):
+        shop.write(f"logs/{number}.parquet", rows(number))
+    shop.judge(hour(3))
+    expected = rows(1).groupby(["user_id", "item_id"]).size().to_dict()
+    assert pairs_of(shop.evaluator.kept, hour(1)) == expected
+    kept = shop.evaluator.kept.paths(DAY - 24 * HOUR, DAY + 24 * HOUR, HOUR)
+    assert list(kept) == [hour(0), hour(1), hour(3)]  # none for the hour without rows
+
+
+def test_what_is_kept_of_a_window_follows_its_log_when_rows_are_taken_back(shop: Shop) -> None:
+    withdrawn = shop.write("logs/0.parquet", rows(0))
+    shop.write("logs/1.parquet", rows(1))
+    shop.judge(hour(0))
+    withdrawn.unlink()
+    assert one(shop.judge(hour(0)), "coverage", by="pv").status is Status.NO_DATA
+    assert shop.evaluator.kept.paths(DAY, DAY + HOUR, HOUR) == {}
+    assert one(shop.judge(hour(1)), "novelty", by="item").status is Status.NO_DATA  # as if it had never been
+
+
+def test_an_unjudged_window_whose_file_has_gone_keeps_no_other_from_being_judged(shop: Shop) -> None:
+    gone = shop.write("logs/0.parquet", rows(0))
+    shop.write("logs/1.parquet", rows(1))
+    shop.rule("known", "hard", NOT_NULL, column="item_id")
+    source, engine = shop.evaluator.source, shop.runtime.engine
+    source.exposures.refresh(engine, DAY + 30 * HOUR)
+    gone.unlink()
+    tables = prepare(engine, source, hour(1), shop.evaluator.settings, shop.evaluator.kept)
+    assert tables.shared.requests().count().execute() == 10
+    assert shop.evaluator.kept.paths(DAY, DAY + HOUR, HOUR) == {}
+
+
+def test_what_was_shown_earlier_today_counts_for_the_rules_of_a_day(shop: Shop) -> None:
+    shop.rule(
+        "often", "hard", BETWEEN, table="user_items_day",
+        column="exposures", max_value=2,
+    )  # fmt: skip
+    for number in (0, 1, 2):
+        frame = rows(number, 2, user_id="u", item_id=["a", "b"])
+        shop.write(f"logs/{number}.parquet", frame)
+    shop.write("logs/yesterday.parquet", rows(-1, 2, user_id="u", item_id="a"))
+    assert ruled(shop.judge(hour(1)), "often").status is Status.OK
+    found = ruled(shop.judge(hour(2)), "often")
+    assert (found.status, found.violations, found.samples) == (Status.VIOLATED, 2, 2)
+    shop.write("logs/tomorrow.parquet", rows(24, 2, user_id="u", item_id="a"), DAY + 25 * HOUR)
+    assert ruled(shop.judge(hour(24)), "often").status is Status.OK
+
+
+@pytest.mark.parametrize("ids", ["numbers", "text", "numbers in one file, text in the next"])
+def test_the_same_item_is_the_same_in_every_log_and_window_whatever_its_type(shop: Shop, ids: str) -> None:
+    def item(row: int) -> int:
+        return row % 4
+
+    def frame(number: int, text: bool) -> pd.DataFrame:
+        made = rows(number, 8, user_id=lambda row: row // 4, item_id=item)
+        return made.astype({"user_id": str, "item_id": str}) if text else made
+
+    shop.config["logs"]["catalog"] = {"path": str(shop.folder / "catalog.csv")}
+    shop.write("catalog.csv", "item_id,category\n0,x\n1,x\n2,y\n3,y\n")
+    shop.write("logs/0.parquet", frame(0, text=ids == "text"))
+    shop.write("logs/1.parquet", frame(1, text=ids != "numbers"))
+    shop.judge(hour(0))
+    results = shop.judge(hour(1))
+    assert one(results, "novelty", by="item").value == 0.0  # every pair was shown the hour before
+    assert one(results, "coverage_unknown_items").value == 0.0
+    assert one(results, "coverage", by="item").value == 1.0
+
+
+def test_pairs_kept_as_numbers_serve_a_log_whose_ids_have_become_text(shop: Shop) -> None:
+    shop.write("logs/0.parquet", rows(0, 4, user_id=lambda row: row // 2, item_id=lambda row: row % 2))
+    shop.judge(hour(0))
+    shop.write("logs/1.parquet", rows(1, 4, user_id=lambda row: f"{row // 2}", item_id=["0", "1", "0", "x"]))
+    assert one(shop.judge(hour(1)), "novelty", by="item").value == pytest.approx(0.25)
+
+
+def test_the_tables_of_a_window_are_gone_when_the_next_begins(shop: Shop) -> None:
+    shop.config["slices"] = {"by": ["scene"]}
+    shop.config["logs"]["feedback"] = {"path": str(shop.folder / "feedback" / "*")}
+    shop.rule("long", "hard", BETWEEN, table="requests", column="length", min_value=1)
+    for number in range(3):
+        shop.write(f"logs/{number}.parquet", rows(number, scene="home"))
+        shop.write(f"feedback/{number}.csv", rows(number, event="click"))
+    for number in (2, 1, 0):
+        shop.judge(hour(number))
+        gc.collect()  # Ibis drops its views over frames when the last expression on them is gone
+        left = shop.runtime.engine.cursor.execute(
+            "SELECT table_name FROM duckdb_tables() WHERE NOT internal "
+            "UNION ALL SELECT view_name FROM duckdb_views() WHERE NOT internal"
+        ).fetchall()
+        assert left == []
+
+
+@pytest.mark.parametrize("most", [0, 19, 20, 10**6])
+def test_what_rests_on_the_history_is_the_same_whether_it_is_stored_or_not(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(tables, "_FEW_PAIRS", most)
+    stored: list[str] = []
+    own = Engine.fill
+
+    def fill(self: Engine, name: str, *rest: Any) -> ir.Table:
+        stored.append(name)
+        return own(self, name, *rest)
+
+    monkeypatch.setattr(Engine, "fill", fill)
+    shop.config["slices"] = {"by": ["user_activity", "item_popularity", "scene"]}
+    for number in range(4):
+        shop.write(f"logs/{number}.parquet", rows(number, 10, item_id=lambda row: f"i{row}", scene="home"))
+    shop.write("logs/3.parquet", rows(3, 10, item_id=lambda row: f"i{row + row // 5 * 5}", scene="home"))
+    found = [shop.judge(hour(number)) for number in (0, 1, 2, 3)]
+    assert [one(window, "novelty", by="item").value for window in found] == [None, 0.0, 0.0, 0.5]
+    assert one(found[3], "average_popularity").value == pytest.approx(1.5)
+    assert one(found[3], "self_information").samples == 10
+    heads = [result for result in found[3].results if result.labels.get("dimension") == "item_popularity"]
+    assert {result.labels["value"] for result in heads} == {"head", "new"}
+    # Ten pairs an hour: 10, 20 and 30 of them are known before the hours after the first.
+    assert stored.count("history_pairs") == sum(known <= most for known in (10, 20, 30))
+
+
+def test_a_day_is_a_day_in_utc_however_the_log_is_zoned(shop: Shop) -> None:
+    shop.config["logs"]["exposures"]["timezone"] = "Asia/Tokyo"
+    frame = rows(0, 4)
+    frame["ts"] = frame["ts"] + timedelta(hours=9)
+    shop.write("logs/a.parquet", frame)
+    assert one(shop.judge(hour(0)), "log_rows", log="exposures").value == 4.0
