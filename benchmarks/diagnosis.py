@@ -1,8 +1,9 @@
-"""Are the causes of AUC gaps right, and how far are their shares off? `python -m benchmarks.diagnosis`.
+"""Are the causes of AUC gaps named right, and are their shares close to the true ones?
 
 About 180 small worlds with interactions, categories, rare positives and real features. In each one thing
-is broken. The true share comes from the deployed model itself; see tests/models/diagnosis/interactions.py. The exit
-code is 1 where a healthy world has a cause, or where fewer than 95 of 100 gaps have the right name first.
+is broken. The true share comes from the deployed model itself; see tests/models/diagnosis/interactions.py.
+The exit code is 1 where a healthy world has a cause, or where fewer than 95 of 100 gaps have the right name
+first.
 """
 
 from __future__ import annotations

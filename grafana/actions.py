@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from grafana.panels import OURS, Panel, graph, ours
+from monitor.catalogue import ALL_SPECS
 from monitor.health.specs import HEALTH_SPECS
-from monitor.metrics.catalogue import ALL_SPECS, SPECS
-from monitor.metrics.family import MetricSpec
-from monitor.models.specs import MODEL_LABEL, SPLIT_LABEL
+from monitor.metrics.catalogue import SPECS
+from monitor.metrics.family import MODEL_LABEL, SPLIT_LABEL, MetricSpec
 from monitor.service.prometheus.families import Part, metric_family_name
 
 # The AUC and its kin of what was shown: those of a model's samples have a split, and a board of their own.

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from grafana.actions import panel
 from grafana.panels import Panel, number, ours, timeline
 from grafana.states import NOT_JUDGED, VIOLATED
-from monitor.metrics.catalogue import ALL_SPECS
+from monitor.catalogue import ALL_SPECS
+from monitor.metrics.family import MODEL_LABEL
 from monitor.models.feature_specs import FEATURE_LABEL
-from monitor.models.specs import AUC_GAP, AUC_GAP_CAUSE, MODEL_LABEL, SAMPLE_ROWS
+from monitor.models.specs import AUC_GAP, AUC_GAP_CAUSE, SAMPLE_ROWS
 
 OF_SAMPLES = ours('split!=""')
 """The AUC and its kin of a model's samples; without a split they are of exposures and feedback."""

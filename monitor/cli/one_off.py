@@ -13,7 +13,8 @@ from monitor.core.results import Window
 from monitor.health.score import health_run, needed
 from monitor.history.kept import KeptPairs
 from monitor.judging.evaluate import Evaluation, Evaluator
-from monitor.judging.runtime import Runtime, open_runtime
+from monitor.judging.runtime import Runtime
+from monitor.judging.runtimes import open_runtime
 from monitor.logs.windows import Due, windows_between, windows_of_log
 from monitor.settings.config import Config
 

@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from monitor.anomalies.specs import BAND_SPECS, DRIFT
+from monitor.catalogue import ALL_SPECS
 from monitor.docs import example_log as example
 from monitor.experiments.specs import EXPERIMENT_SPECS
 from monitor.health.specs import HEALTH_SPECS
-from monitor.metrics.catalogue import ALL_SPECS, FAMILIES, FEEDBACK_FAMILIES
+from monitor.metrics.catalogue import FAMILIES, FEEDBACK_FAMILIES
 from monitor.metrics.family import MetricSpec
 from monitor.models.feature_specs import FEATURE_SPECS
 from monitor.models.specs import MODEL_SPECS

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from monitor.engines.duckdb import Engine
 from monitor.rules.engines.duckdb import RuleEngine, Rules
-from monitor.settings.engine import EngineSettings
 
 _numbers = itertools.count(1)
 
@@ -75,12 +74,3 @@ class Runtime:
 
     def close(self) -> None:
         self.rules.close()
-
-
-def open_runtime(settings: EngineSettings, spill: Path) -> Runtime:
-    """The engines that the config asks for."""
-    if settings.kind == "spark":
-        from monitor.judging.spark_runtime import SparkRuntime  # needs the extra `spark`
-
-        return SparkRuntime(settings, spill)
-    return Runtime(spill, memory=settings.memory, threads=settings.threads)

@@ -1,13 +1,10 @@
-"""The one table that declares every metric, in the order in which they are shown.
+"""The families of metrics, in the order in which they are shown. `monitor.catalogue` adds all other specs.
 
-Those that need feedback are measured later than the others: when the actions have come in.
+Families that need feedback are measured later than the others: when the actions have come in.
 """
 
 from __future__ import annotations
 
-from monitor.anomalies.specs import BAND_SPECS
-from monitor.experiments.specs import EXPERIMENT_SPECS
-from monitor.health.specs import HEALTH_SPECS
 from monitor.metrics.exposure.category_entropy import CategoryEntropy
 from monitor.metrics.exposure.concentration import (
     Concentration,
@@ -35,8 +32,6 @@ from monitor.metrics.scores.auc import Auc
 from monitor.metrics.scores.calibration import Calibration
 from monitor.metrics.scores.rating import Rating
 from monitor.metrics.scores.user_auc import UserAuc
-from monitor.models.feature_specs import FEATURE_SPECS
-from monitor.models.specs import MODEL_SPECS
 
 FAMILIES: tuple[Family, ...] = (
     Volume(),
@@ -74,7 +69,3 @@ FEEDBACK_FAMILIES = tuple(family for family in FAMILIES if "feedback" in family.
 EXPOSURE_FAMILIES = tuple(family for family in FAMILIES if family not in FEEDBACK_FAMILIES)
 
 SPECS: dict[str, MetricSpec] = {spec.name: spec for family in FAMILIES for spec, _ in family.outputs}
-# What is told of experiments, of models, of health and of the past is of no family.
-ALL_SPECS: dict[str, MetricSpec] = (
-    SPECS | EXPERIMENT_SPECS | MODEL_SPECS | FEATURE_SPECS | HEALTH_SPECS | BAND_SPECS
-)

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import ibis.expr.types as ir
 
@@ -21,6 +21,11 @@ Row = Mapping[str, Any]
 
 NOTHING_SHOWN = "the window holds no exposures"
 _ROUNDING = 1e-9
+
+SPLIT_LABEL: Final = "split"
+MODEL_LABEL: Final = "model"
+OF_SAMPLES: Final = (SPLIT_LABEL, MODEL_LABEL)
+"""The labels of a metric that is measured on the samples of a model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

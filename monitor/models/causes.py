@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from monitor.core.columns import MODEL, ONLINE, SPLIT, TRAIN
 from monitor.core.results import Result, Status
+from monitor.metrics.family import MODEL_LABEL
 from monitor.models import specs
 from monitor.models.diagnosis.diagnose import Finding, diagnose
 from monitor.models.diagnosis.sample import Pairs, Sample
@@ -23,7 +24,7 @@ log = logging.getLogger(__name__)
 def explain(gap: Result, rows: Rows, settings: RecommenderSettings) -> Iterator[Result]:
     """The causes of a violated gap as results, that of the largest share first."""
     pair: specs.Pair = "train_test" if gap.labels[specs.PAIR_LABEL] == "train_test" else "test_online"
-    model = gap.labels[specs.MODEL_LABEL]
+    model = gap.labels[MODEL_LABEL]
     better, worse = (_drawn(rows, split, model, settings) for split in SIDES[pair])
     if better is None or worse is None:
         return
@@ -80,7 +81,7 @@ def _pairs(rows: Rows, model: str, settings: RecommenderSettings) -> Pairs | Non
 def _result(
     finding: Finding, pair: specs.Pair, model: str, n: int, settings: RecommenderSettings, note: str
 ) -> Result:
-    labels = {specs.PAIR_LABEL: pair, specs.MODEL_LABEL: model, specs.CAUSE_LABEL: finding.cause}
+    labels = {specs.PAIR_LABEL: pair, MODEL_LABEL: model, specs.CAUSE_LABEL: finding.cause}
     own = maker(specs.AUC_GAP_CAUSE, settings.metrics, settings.models, **labels)
     detail = " ".join(part for part in (finding.summary, finding.advice, note) if part)
     return Result(

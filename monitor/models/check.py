@@ -14,10 +14,11 @@ import ibis.expr.types as ir
 from monitor.core.columns import MODEL, ONLINE, TEST, TRAIN, TS
 from monitor.core.results import Result, Status, Window
 from monitor.engines.duckdb import Engine
+from monitor.metrics.family import MODEL_LABEL
 from monitor.models.causes import explain
 from monitor.models.features import Kept, features_in_service, scores_of_pairs
 from monitor.models.samples import FileKey, Samples, values_of
-from monitor.models.specs import AUC_GAP, MODEL_LABEL, PAIR_LABEL, PAIRS
+from monitor.models.specs import AUC_GAP, PAIR_LABEL, PAIRS
 from monitor.models.split_results import SIDES, gap_result, split_results
 from monitor.models.splits import Sums, measure_splits
 from monitor.settings.recommender import RecommenderSettings

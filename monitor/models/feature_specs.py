@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from monitor.core.results import Result
-from monitor.metrics.family import Maker, MetricSpec
+from monitor.metrics.family import MODEL_LABEL, Maker, MetricSpec
 from monitor.metrics.scores.labelled import sentences
 from monitor.models.feature_profile import BINS, VALUES, Comparison, FeatureProfile
 from monitor.models.feature_skew import FeatureSkew, Pairing, Skew
 from monitor.models.feature_values import quoted
-from monitor.models.specs import MODEL_LABEL, PAIR_LABEL, Pair
+from monitor.models.specs import PAIR_LABEL, Pair
 from monitor.settings.metrics import MetricSettings
 from monitor.settings.models import ModelSettings
 

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from monitor.metrics.family import MetricSpec
+from monitor.metrics.family import MODEL_LABEL, SPLIT_LABEL, MetricSpec
 
-SPLIT_LABEL: Final = "split"
-MODEL_LABEL: Final = "model"
 PAIR_LABEL: Final = "pair"
 CAUSE_LABEL: Final = "cause"
-OF_SAMPLES: Final = (SPLIT_LABEL, MODEL_LABEL)
 
 Pair = Literal["train_test", "test_online"]
 PAIRS: Final[tuple[Pair, ...]] = ("train_test", "test_online")

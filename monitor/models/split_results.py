@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from monitor.core.columns import ONLINE, TEST, TRAIN
 from monitor.core.results import Result, Status
-from monitor.metrics.family import Maker, MetricSpec
+from monitor.metrics.family import MODEL_LABEL, SPLIT_LABEL, Maker, MetricSpec
 from monitor.metrics.scores.auc import AUC, few_users
 from monitor.metrics.scores.calibration import CALIBRATION, LOG_LOSS, calibration_sums, moved
 from monitor.metrics.scores.labelled import sentences
@@ -30,7 +30,7 @@ def maker(spec: MetricSpec, metrics: MetricSettings, models: ModelSettings, **la
     What of the settings changes which rows are judged is in the definition.
     """
     parts = [spec.definition(metrics)]
-    of_online = ONLINE in (labels.get(specs.SPLIT_LABEL), labels.get(specs.PAIR_LABEL, "").split("_")[-1])
+    of_online = ONLINE in (labels.get(SPLIT_LABEL), labels.get(specs.PAIR_LABEL, "").split("_")[-1])
     if of_online:
         parts.append(f"over={models.over.total_seconds():.0f}s")
         if models.online != "samples":
@@ -48,7 +48,7 @@ def split_results(
     **further: str,
 ) -> Iterator[Result]:
     """The metrics of one split of one model; `further` are the labels of a slice."""
-    labels = {specs.SPLIT_LABEL: split, specs.MODEL_LABEL: model, **further}
+    labels = {SPLIT_LABEL: split, MODEL_LABEL: model, **further}
 
     def own(spec: MetricSpec, by: str = "") -> Maker:
         return maker(spec, metrics, models, **({"by": by, **labels} if by else labels))
@@ -136,7 +136,7 @@ def gap_result(
     - `ok` otherwise: the bound is not passed, and would have been seen.
     """
     bound = getattr(models.gaps, pair)
-    own = maker(specs.AUC_GAP, metrics, models, **{specs.PAIR_LABEL: pair, specs.MODEL_LABEL: model})
+    own = maker(specs.AUC_GAP, metrics, models, **{specs.PAIR_LABEL: pair, MODEL_LABEL: model})
 
     def judged(result: Result, **changes: object) -> Result:
         return replace(result, threshold=bound, bound="max", **changes)  # type: ignore[arg-type]

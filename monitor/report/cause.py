@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from monitor.history.snapshot import Snapshot
-from monitor.models.specs import CAUSE_LABEL, MODEL_LABEL, PAIR_LABEL
+from monitor.metrics.family import MODEL_LABEL
+from monitor.models.specs import CAUSE_LABEL, PAIR_LABEL
 from monitor.report import gaps, numbers, rows
 from monitor.report.evidence import evidence_table
 from monitor.report.page import frame

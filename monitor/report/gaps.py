@@ -11,15 +11,9 @@ from urllib.parse import quote
 from monitor.core.columns import ONLINE
 from monitor.core.results import Result, Status
 from monitor.history.snapshot import Series
+from monitor.metrics.family import MODEL_LABEL, SPLIT_LABEL
 from monitor.models.feature_specs import DISTANCES, SCORE_DISTANCE
-from monitor.models.specs import (
-    AUC_GAP,
-    CAUSE_LABEL,
-    MODEL_LABEL,
-    PAIR_LABEL,
-    SAMPLE_ROWS,
-    SPLIT_LABEL,
-)
+from monitor.models.specs import AUC_GAP, CAUSE_LABEL, PAIR_LABEL, SAMPLE_ROWS
 from monitor.models.split_results import SIDES
 from monitor.report import numbers, rows
 from monitor.report.causes import by_share, cause_name, explains, share_text

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from monitor.core.results import VERDICTS, Result, Status, Window
-from monitor.models.specs import MODEL_LABEL
+from monitor.metrics.family import MODEL_LABEL
 from monitor.report.causes import cause_name, causes_of, is_cause, share_text
 from monitor.report.numbers import visible
 from monitor.report.result_json import result_as_json

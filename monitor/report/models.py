@@ -10,11 +10,12 @@ from monitor.core.columns import ONLINE, TEST, TRAIN
 from monitor.core.results import Result, Status
 from monitor.history.snapshot import Series
 from monitor.history.standing import is_worse, worst
+from monitor.metrics.family import MODEL_LABEL, SPLIT_LABEL
 from monitor.metrics.scores.auc import AUC
 from monitor.metrics.scores.calibration import CALIBRATION, LOG_LOSS
 from monitor.metrics.scores.user_auc import USER_AUC
 from monitor.models.feature_specs import DISTANCES, FEATURE_DISTANCE, FEATURE_LABEL, FEATURE_SKEW
-from monitor.models.specs import MODEL_LABEL, SAMPLE_ROWS, SPLIT_LABEL
+from monitor.models.specs import SAMPLE_ROWS
 from monitor.report import gaps, numbers, rows
 from monitor.report.sparkline import sparkline
 from monitor.report.views import FeatureView, Measure, ModelView, SplitView

@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
+from monitor.catalogue import ALL_SPECS
 from monitor.core.results import Status
 from monitor.health.specs import HEALTH_SPECS
 from monitor.history.snapshot import LogState, RecommenderState, Series, SkippedFile, Snapshot
 from monitor.history.standing import is_worse, worst
-from monitor.metrics.catalogue import ALL_SPECS
 from monitor.metrics.feedback.attribution_health import LOST
 from monitor.report import bands, gaps, numbers, rows
 from monitor.report.anomalies import anomalies_view, attention_rows, counted

@@ -8,10 +8,10 @@ from typing import Final
 from urllib.parse import quote
 
 from monitor.anomalies.specs import BAND_SPECS
+from monitor.catalogue import ALL_SPECS
 from monitor.core.results import Result, Status
 from monitor.history.snapshot import RuleInfo, Series
-from monitor.metrics.catalogue import ALL_SPECS
-from monitor.models.specs import MODEL_LABEL
+from monitor.metrics.family import MODEL_LABEL
 from monitor.report import numbers
 from monitor.report.sparkline import sparkline
 from monitor.report.views import Lately, Moment, Row, Verdict

@@ -18,7 +18,8 @@ from monitor.config.checks.check import Checked
 from monitor.config.load import ConfigError, load_checked
 from monitor.history.errors import StoreError
 from monitor.history.store import Store
-from monitor.judging.runtime import Runtime, open_runtime
+from monitor.judging.runtime import Runtime
+from monitor.judging.runtimes import open_runtime
 from monitor.service.picture import Picture, Running
 from monitor.service.salt import install_salt
 from monitor.service.schedule import Schedule

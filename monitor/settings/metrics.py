@@ -153,15 +153,3 @@ class MetricSettings(Settings):
         if value <= timedelta(0):
             raise ValueError("must be longer than 0")
         return value
-
-    @field_validator("disable")
-    @classmethod
-    def _disabled_metrics_exist(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        from monitor.metrics.catalogue import SPECS  # imports this module
-
-        unknown = [name for name in value if name not in SPECS]
-        if unknown:
-            raise ValueError(
-                f"no metric is called {', '.join(map(repr, unknown))}; docs/metrics/README.md lists them"
-            )
-        return value

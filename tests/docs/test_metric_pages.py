@@ -6,10 +6,11 @@ from math import log2
 
 import pytest
 
+from monitor.catalogue import ALL_SPECS
 from monitor.core.results import Status
 from monitor.docs import example_log as example
 from monitor.docs import metric_pages as describe
-from monitor.metrics.catalogue import ALL_SPECS, SPECS
+from monitor.metrics.catalogue import SPECS
 from tests.conftest import ROOT
 
 FOLDER = ROOT / "docs" / "metrics"

@@ -14,9 +14,9 @@ import pytest
 import yaml
 
 from grafana.generate import dashboards
+from monitor.catalogue import ALL_SPECS
 from monitor.core.results import Status
-from monitor.metrics.catalogue import ALL_SPECS
-from monitor.models.specs import MODEL_LABEL
+from monitor.metrics.family import MODEL_LABEL
 from monitor.service.prometheus.families import MONITOR, RULES, STATUSES, all_families, metric_family_name
 from tests.promql import families_in, mistakes
 

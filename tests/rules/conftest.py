@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from monitor.rules.engines.duckdb import RuleEngine
+from tests.shop import another_shop, runtime, shop, world  # noqa: F401
 
 
 @pytest.fixture(scope="module")

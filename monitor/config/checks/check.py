@@ -18,6 +18,7 @@ from monitor.config.checks.objectives import check_objectives
 from monitor.config.checks.slices import check_slices
 from monitor.config.problems import Problem, nearest, show_duration
 from monitor.core.columns import CATALOG, FEEDBACK, REQUIRED
+from monitor.metrics.catalogue import SPECS
 from monitor.metrics.exposure.update_rate import UPDATE_RATE
 from monitor.rules.suites import LoadedRule, SuiteErrors, load_rules
 from monitor.settings.config import Config
@@ -175,6 +176,11 @@ def _metrics(where: str, settings: RecommenderSettings) -> Iterator[Problem]:
         yield Problem(f"{where}.metrics.action_events", "needs logs.feedback, which is not given")
     if metrics.action_events == ():
         yield Problem(f"{where}.metrics.action_events", "names no event; leave it out to count every event")
+    for number, name in enumerate(metrics.disable):
+        if name not in SPECS:
+            meant = nearest(name, SPECS)
+            hint = f"did you mean {meant!r}?" if meant else "docs/metrics/README.md lists them"
+            yield Problem(f"{where}.metrics.disable[{number}]", f"no metric is called {name!r}; {hint}")
 
 
 def _days(where: str, settings: RecommenderSettings, rules: Sequence[LoadedRule]) -> Iterator[Problem]:

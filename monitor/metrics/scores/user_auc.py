@@ -10,7 +10,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import LABEL, USER_ID
 from monitor.core.results import Result
-from monitor.metrics.family import Family, MetricSpec, Row, make
+from monitor.metrics.family import OF_SAMPLES, Family, MetricSpec, Row, make
 from monitor.metrics.scores.auc import placed
 from monitor.metrics.scores.labelled import (
     LABELS,
@@ -22,7 +22,6 @@ from monitor.metrics.scores.labelled import (
     sentences,
 )
 from monitor.metrics.shared import Shared, listed
-from monitor.models.specs import OF_SAMPLES
 from monitor.settings.metrics import MetricSettings
 from monitor.statistics.effects import RatioSums, ratio_within
 

@@ -19,9 +19,9 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
 from monitor.anomalies.specs import ANOMALY, ANOMALY_SEVERITY
+from monitor.catalogue import ALL_SPECS
 from monitor.core.results import VERDICTS, Kind, Status
 from monitor.history.snapshot import RecommenderState, Series, Snapshot
-from monitor.metrics.catalogue import ALL_SPECS
 from monitor.models.specs import CAUSE_LABEL
 from monitor.service.prometheus.families import (
     MONITOR,

@@ -13,7 +13,8 @@ from monitor.anomalies.specs import ANOMALY, BAND_SPECS, DEVIATION, DRIFT, OF_SE
 from monitor.core.results import VERDICTS, Status
 from monitor.history.snapshot import Series
 from monitor.history.standing import is_worse
-from monitor.models.specs import AUC_GAP, AUC_GAP_CAUSE, CAUSE_LABEL, MODEL_LABEL
+from monitor.metrics.family import MODEL_LABEL
+from monitor.models.specs import AUC_GAP, AUC_GAP_CAUSE, CAUSE_LABEL
 from monitor.service.prometheus.family import SLICE_LABELS
 
 Labels = tuple[str, ...]  # the values of a family's labels, in the family's order

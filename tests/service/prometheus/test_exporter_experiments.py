@@ -16,7 +16,7 @@ from monitor.service.prometheus.families import all_families
 from tests.service import pictures
 from tests.service.prometheus.test_exporter import find, samples, scrape
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 P = Result(
     metric="experiment_split_p_value",
     labels={"experiment": "rank", "by": "anytime"},

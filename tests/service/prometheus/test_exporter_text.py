@@ -83,7 +83,7 @@ def test_openmetrics_is_given_to_whoever_asks_for_it():
 
 
 def _one_series_for_every_family() -> Snapshot:
-    from monitor.metrics.catalogue import ALL_SPECS
+    from monitor.catalogue import ALL_SPECS
 
     numbers = {"value": 0.5, "lower": 0.4, "upper": 0.6, "samples": 7}
     of_slice = {"dimension": "d", "value": "v"}

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from monitor.metrics.catalogue import ALL_SPECS
+from monitor.catalogue import ALL_SPECS
 from monitor.metrics.family import MetricSpec
 from monitor.service.prometheus import families
 from monitor.service.prometheus.families import Family, all_families, metric_families
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 FAMILIES = list(all_families().values())
 
 

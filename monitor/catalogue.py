@@ -1,0 +1,15 @@
+"""The specs of everything that the monitor reports as a number, in the order in which they are shown."""
+
+from __future__ import annotations
+
+from monitor.anomalies.specs import BAND_SPECS
+from monitor.experiments.specs import EXPERIMENT_SPECS
+from monitor.health.specs import HEALTH_SPECS
+from monitor.metrics.catalogue import SPECS
+from monitor.metrics.family import MetricSpec
+from monitor.models.feature_specs import FEATURE_SPECS
+from monitor.models.specs import MODEL_SPECS
+
+ALL_SPECS: dict[str, MetricSpec] = (
+    SPECS | EXPERIMENT_SPECS | MODEL_SPECS | FEATURE_SPECS | HEALTH_SPECS | BAND_SPECS
+)
