@@ -17,8 +17,7 @@ import numpy.typing as npt
 
 from monitor.anomalies.causes import EXPOSURE_CAUSES, FEEDBACK_CAUSES, Cause
 from monitor.anomalies.explain import Place, anomalies
-from monitor.anomalies.last_bands import KeptBands
-from monitor.anomalies.memory import last, lost, standing, unseen
+from monitor.anomalies.memory import KeptBands, last, lost, standing, unseen
 from monitor.anomalies.model_changes import model_changes
 from monitor.anomalies.neighbours import DAY, Neighbours, neighbours
 from monitor.anomalies.past import Floats, PastWindow, PastWindows, SeriesName, markers

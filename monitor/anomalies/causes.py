@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from monitor.anomalies.departure import Side
+from monitor.anomalies.results import Side
 from monitor.anomalies.series import BandedSeries
 
 OTHER: Final = "other"

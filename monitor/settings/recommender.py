@@ -9,12 +9,12 @@ from pydantic import Field, model_validator
 from monitor.core.columns import CATALOG, CREATED_AT, EXPOSURES, USERS
 from monitor.core.settings import Duration, Name, Settings
 from monitor.settings.bands import BandSettings
-from monitor.settings.diagnosed_models import DiagnosedModels
 from monitor.settings.experiments import ExperimentSettings
 from monitor.settings.health import HealthSettings
 from monitor.settings.logs import LogsSettings, TimeSettings
 from monitor.settings.maintenance import Maintenance
 from monitor.settings.metrics import MetricSettings
+from monitor.settings.models import DiagnosedModels
 from monitor.settings.rules import RuleSettings
 
 USER_ACTIVITY, ITEM_POPULARITY, NEW_ITEM = "user_activity", "item_popularity", "new_item"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from monitor.anomalies.last_bands import within
+from monitor.anomalies.memory import within
 from monitor.core.results import Status, Window
 from monitor.statistics.bands.scales import Scale
 from tests.anomalies.banded import (

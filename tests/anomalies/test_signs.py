@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitor.anomalies.departure import Side
+from monitor.anomalies.results import Side
 from tests.anomalies.departures import EVERY, out, standing
 
 SIGNS: dict[str, dict[Side, tuple[str, ...]]] = {

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from monitor.core.results import Window
-from monitor.experiments.kept_assignments import KeptAssignments, forget_others
+from monitor.experiments.assignments import KeptAssignments, forget_others
 from monitor.history.errors import StoreError
 
 HOUR = timedelta(hours=1)

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from monitor.models.sampling import draw, draw_pairs, features_of
-from monitor.settings.diagnosed_models import DiagnosedModels
+from monitor.settings.models import DiagnosedModels
 from tests.metrics.worlds import embedded
 
 MODELS = DiagnosedModels()

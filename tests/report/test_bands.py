@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from monitor.anomalies.departure import Departure
+from monitor.anomalies.results import Departure
 from monitor.core.results import Status, Window
 from monitor.history.snapshot import Series
 from monitor.report.bands import bands_of, key_of, series_name, with_band

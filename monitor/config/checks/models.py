@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from monitor.config.problems import Problem
 from monitor.core.columns import EXPOSURES, FEEDBACK, LABEL, SAMPLES, SCORE, SPLIT, TS
-from monitor.settings.diagnosed_models import DiagnosedModels
+from monitor.settings.models import DiagnosedModels
 from monitor.settings.recommender import RecommenderSettings
 
 _NO_FEATURE = (SPLIT, SCORE, LABEL, TS)

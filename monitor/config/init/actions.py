@@ -9,8 +9,8 @@ from typing import Final
 import ibis
 import ibis.expr.types as ir
 
-from monitor.config.init.offsets import is_zone
 from monitor.config.init.synonyms import EVENT_GRADES, NOT_ACTIONS, plain
+from monitor.config.init.zones import is_zone
 from monitor.core import columns as c
 from monitor.core.settings import parse_duration
 from monitor.engines.duckdb import Engine

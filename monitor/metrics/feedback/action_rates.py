@@ -11,6 +11,9 @@ from monitor.core.results import Result
 from monitor.metrics.attribution import COUNT, of_event
 from monitor.metrics.family import NOTHING_SHOWN, Row, make
 from monitor.metrics.feedback.business import (
+    ACTION_RATE,
+    ACTIONS_PER_USER,
+    CONVERSION,
     KNOWN,
     NO_REQUESTS,
     REQUESTS,
@@ -20,7 +23,6 @@ from monitor.metrics.feedback.business import (
     ratio_sums,
     users,
 )
-from monitor.metrics.feedback.business_specs import ACTION_RATE, ACTIONS_PER_USER, CONVERSION
 from monitor.metrics.shared import EXPOSURES, Shared, listed
 from monitor.settings.metrics import MetricSettings
 

@@ -11,6 +11,8 @@ from monitor.core.results import Result
 from monitor.metrics.attribution import COMPLETABLE, COMPLETED, COUNT, VALUES, lengths_known, of_event
 from monitor.metrics.family import Row, make
 from monitor.metrics.feedback.business import (
+    ACTION_VALUE,
+    COMPLETION,
     NO_REQUESTS,
     REQUESTS,
     VALUE,
@@ -19,7 +21,6 @@ from monitor.metrics.feedback.business import (
     ratio_sums,
     users,
 )
-from monitor.metrics.feedback.business_specs import ACTION_VALUE, COMPLETION
 from monitor.metrics.shared import Shared, listed
 from monitor.settings.metrics import MetricSettings
 from monitor.statistics.effects import ratio_delta, ratio_within

@@ -13,8 +13,16 @@ from monitor.core.results import Result
 from monitor.metrics.attribution import COUNT, of_event
 from monitor.metrics.family import NOTHING_SHOWN, Row, make
 from monitor.metrics.feedback.action_rates import NOBODY_ACTED, actions_without_user
-from monitor.metrics.feedback.business import KNOWN, OfEvents, rate_interval, ratio_columns, ratio_sums, users
-from monitor.metrics.feedback.business_specs import TOP_USER_SHARE, TRIMMED_ACTION_RATE
+from monitor.metrics.feedback.business import (
+    KNOWN,
+    TOP_USER_SHARE,
+    TRIMMED_ACTION_RATE,
+    OfEvents,
+    rate_interval,
+    ratio_columns,
+    ratio_sums,
+    users,
+)
 from monitor.metrics.shared import EXPOSURES, Shared, listed
 from monitor.settings.metrics import MetricSettings
 from monitor.statistics.effects import RatioSums

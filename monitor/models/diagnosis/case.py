@@ -13,7 +13,7 @@ from monitor.models.diagnosis.area import Ranking, change, mixed_area
 from monitor.models.diagnosis.columns import Binned, Bins, Column, part, read_column
 from monitor.models.diagnosis.sample import Pairs, Sample
 from monitor.models.diagnosis.scoring import Rescored, Scorer, Scoring, Surrogate
-from monitor.settings.diagnosis import DiagnosisSettings
+from monitor.settings.models import DiagnosisSettings
 from monitor.statistics.counts import Floats
 from monitor.statistics.intervals import quantile
 

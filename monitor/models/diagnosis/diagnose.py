@@ -25,7 +25,7 @@ from monitor.models.diagnosis.skew import serving_skew
 from monitor.models.diagnosis.spikes import spikes
 from monitor.models.diagnosis.swaps import swapped
 from monitor.models.diagnosis.time_travel import from_the_future, older_test_rows
-from monitor.settings.diagnosis import DiagnosisSettings
+from monitor.settings.models import DiagnosisSettings
 from monitor.statistics.auc import auc_gap, auc_sums
 
 __all__ = ["CAUSES", "Finding", "Pair", "Scorer", "diagnose"]

@@ -9,13 +9,357 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache
+from typing import Final, Literal
 
+from monitor.anomalies.specs import OF_SERIES
 from monitor.catalogue import ALL_SPECS
-from monitor.service.prometheus.families_metrics import metric_families, metric_family_name
-from monitor.service.prometheus.families_monitor import MONITOR
-from monitor.service.prometheus.families_verdicts import RULES, STATUSES
-from monitor.service.prometheus.family import PREFIX, RECOMMENDER, SLICE_LABELS, Family, Part
+from monitor.metrics.family import MetricSpec
+from monitor.models.specs import CAUSE_LABEL
+
+Part = Literal["", "lower", "upper", "samples"]
+
+PREFIX: Final = "recsys_"
+RECOMMENDER: Final = "recommender"
+SLICE_LABELS: Final = ("dimension", "value")
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """One exported family. `name` is the name of its samples, with `_total` or `_info` and all."""
+
+    name: str
+    kind: Literal["gauge", "counter", "info"]
+    help: str
+    labels: tuple[str, ...] = (RECOMMENDER,)
+    unit: Literal["", "ratio", "seconds", "bits"] = ""
+
+
+def metric_family_name(spec: MetricSpec, part: Part = "", *, sliced: bool = False) -> str:
+    """The name of one of the families that a metric of the catalogue gives.
+
+    >>> from monitor.metrics.catalogue import SPECS
+    >>> metric_family_name(SPECS["coverage"])
+    'recsys_coverage_ratio'
+    >>> metric_family_name(SPECS["coverage"], "lower", sliced=True)
+    'recsys_slice_coverage_lower_ratio'
+    >>> metric_family_name(SPECS["gini"], "samples")
+    'recsys_gini_samples'
+    """
+    # promtool takes `_bits` for a size of data and asks for bytes, so information goes without a suffix.
+    unit = "ratio" if spec.unit == "ratio" and part != "samples" else ""
+    words = ("slice" if sliced else "", spec.name, part, unit)
+    return PREFIX + "_".join(word for word in words if word)
+
+
+def metric_families(specs: Iterable[MetricSpec]) -> Iterator[Family]:
+    """The families of these metrics: value, bounds where it has an interval, samples; then all by slice."""
+    for spec in specs:
+        own = (*(("by",) if spec.by or spec.by_help else ()), *spec.labels, *spec.of_samples)
+        parts: tuple[tuple[Part, str], ...] = (("", spec.help),)
+        if spec.interval:
+            around = "band around" if spec.interval == "band" else f"interval ({spec.interval}) of"
+            parts += (
+                ("lower", f"Lower bound of the {around} {spec.name}."),
+                ("upper", f"Upper bound of the {around} {spec.name}."),
+            )
+        if spec.counted:
+            parts += (
+                ("samples", f"What {spec.name} rests on: {spec.samples or 'the count under its ratio'}."),
+            )
+        for sliced in (False, True)[: 1 + spec.sliced]:
+            labels = (RECOMMENDER, *own, *(SLICE_LABELS if sliced else ()))
+            for part, text in parts:
+                yield Family(
+                    metric_family_name(spec, part, sliced=sliced),
+                    "gauge",
+                    f"{text.rstrip('.')}, by slice." if sliced else text,
+                    labels,
+                    spec.unit if part != "samples" else "",
+                )
+
+
+_RULE = (RECOMMENDER, "rule", "kind")
+
+STATUSES: Final = (
+    Family(
+        "recsys_metric_status",
+        "gauge",
+        "1 for the state of the metric in the last window, 0 for its other states: ok, violated, no_data, "
+        "late, error, undefined. `by` is empty for a metric without it; of several series that differ in a "
+        "further label, such as `k`, the worst state is given.",
+        (RECOMMENDER, "metric", "by", "status"),
+    ),
+    Family(
+        "recsys_objective_status",
+        "gauge",
+        "1 for the current verdict on the objective, 0 for the others: ok, violated, no_data, late, "
+        "error. It stays violated until the value itself is back at its bound.",
+        (RECOMMENDER, "metric", "by", "status"),
+    ),
+    Family(
+        "recsys_slice_objective_status",
+        "gauge",
+        "As recsys_objective_status, of objectives on one value of a slice; they are in no other family.",
+        (RECOMMENDER, "metric", "by", *SLICE_LABELS, "status"),
+    ),
+    Family(
+        "recsys_experiment_status",
+        "gauge",
+        "1 for the state of the experiment's metric, 0 for the others: ok, violated, no_data, late, error, "
+        "undefined. For the metrics that judge the split (experiment_split_p_value by anytime, "
+        "experiment_unknown_arm_users) it is the current verdict; of several arms, the worst.",
+        (RECOMMENDER, "experiment", "metric", "by", "status"),
+    ),
+    Family(
+        "recsys_auc_gap_status",
+        "gauge",
+        "1 for the current verdict on the gap, 0 for the others: ok, violated, no_data, late, error. It "
+        "stays violated until the gap itself is back at its bound.",
+        (RECOMMENDER, "pair", "model", "status"),
+    ),
+    Family(
+        "recsys_auc_gap_cause_unknown_share",
+        "gauge",
+        "1 for a cause of a violated gap that has evidence, but whose share of the gap is unknown. A "
+        "cause with a share is in recsys_auc_gap_cause_ratio.",
+        (RECOMMENDER, "pair", "model", "cause"),
+    ),
+    Family(
+        "recsys_deviation_status",
+        "gauge",
+        "1 for the verdict on the series' deviation from its own past, 0 for the others: ok, violated, "
+        "no_data, late, error. Of hundreds of series some are always far from their past: alerts "
+        "use recsys_anomaly_status.",
+        (RECOMMENDER, *OF_SERIES, "status"),
+    ),
+    Family(
+        "recsys_slice_deviation_status",
+        "gauge",
+        "As recsys_deviation_status, by slice; only series that are currently violated.",
+        (RECOMMENDER, *OF_SERIES, *SLICE_LABELS, "status"),
+    ),
+    Family(
+        "recsys_drift_status",
+        "gauge",
+        "1 for the verdict on the series' slow change over days, 0 for the others: ok, violated, no_data, "
+        "late, error.",
+        (RECOMMENDER, *OF_SERIES, "status"),
+    ),
+    Family(
+        "recsys_anomaly_status",
+        "gauge",
+        "1 for the verdict on the cause, 0 for the others: ok, violated, no_data, late, error. Violated "
+        "where the series that are out of their bands show the pattern of this cause, and no cause before it "
+        "explains them.",
+        (RECOMMENDER, CAUSE_LABEL, "status"),
+    ),
+    Family(
+        "recsys_anomaly_detail_info",
+        "info",
+        "1, with the sentence on a cause that is currently violated: what it says, and the series furthest "
+        "out of its band.",
+        (RECOMMENDER, CAUSE_LABEL, "detail"),
+    ),
+    Family(
+        "recsys_drift_detail_info",
+        "info",
+        "1, with the sentence on a drift that is currently violated: from where to where.",
+        (RECOMMENDER, *OF_SERIES, "detail"),
+    ),
+    Family(
+        "recsys_rule_status",
+        "gauge",
+        "1 for the current verdict on the rule, 0 for the others: ok, violated, no_data, late, error. "
+        "A soft rule stays violated until the rate itself is back at its threshold.",
+        (*_RULE, "status"),
+    ),
+)
+
+RULES: Final = (
+    Family(
+        "recsys_rule_violation_ratio",
+        "gauge",
+        "Share of the last window's rows (or lists) that violate the rule.",
+        _RULE,
+        "ratio",
+    ),
+    Family(
+        "recsys_rule_violation_lower_ratio",
+        "gauge",
+        "Lower bound of the interval of the violation ratio.",
+        _RULE,
+        "ratio",
+    ),
+    Family(
+        "recsys_rule_violation_upper_ratio",
+        "gauge",
+        "Upper bound of the interval of the violation ratio.",
+        _RULE,
+        "ratio",
+    ),
+    Family(
+        "recsys_rule_threshold_ratio",
+        "gauge",
+        "The violation ratio up to which the rule holds; 0 for a hard rule.",
+        _RULE,
+        "ratio",
+    ),
+    Family("recsys_rule_window_violations", "gauge", "Violations of the rule in the last window.", _RULE),
+    Family("recsys_rule_samples", "gauge", "What the rule's ratio rests on: rows (or lists) judged.", _RULE),
+    Family(
+        "recsys_rule_since_timestamp_seconds",
+        "gauge",
+        "Start of the first window of the current verdict on the rule.",
+        _RULE,
+        "seconds",
+    ),
+    Family(
+        "recsys_rule_violations_total",
+        "counter",
+        "Violations of the rule in all judged windows. Starts at 0 for every configured rule, counts each "
+        "window once (corrections by late data are left out), and survives restarts. Windows in maintenance "
+        "are left out of a soft rule's.",
+        _RULE,
+    ),
+    Family(
+        "recsys_rule_judged_total",
+        "counter",
+        "Rows (or lists) judged by the rule in all windows, counted as its violations are: what a soft rule "
+        "has used of its error budget is the ratio of the two over its threshold.",
+        _RULE,
+    ),
+)
+
+
+_LOG = (RECOMMENDER, "log")
+
+MONITOR: Final = (
+    Family("recsys_build_info", "info", "1, with the version of the monitor.", ("version",)),
+    Family("recsys_web_info", "info", "1, with the address of the status page as people reach it.", ("url",)),
+    Family(
+        "recsys_config_reload_success",
+        "gauge",
+        "1 if the configuration on disk was accepted when last read, 0 if it was refused and the older "
+        "one runs on.",
+        (),
+    ),
+    Family(
+        "recsys_config_reload_timestamp_seconds",
+        "gauge",
+        "When the configuration that is running was read.",
+        (),
+        "seconds",
+    ),
+    Family(
+        "recsys_recommender_error",
+        "gauge",
+        "1 if the recommender cannot be run at all; its status page says why.",
+    ),
+    Family(
+        "recsys_last_run_timestamp_seconds", "gauge", "When the recommender was last run.", unit="seconds"
+    ),
+    Family(
+        "recsys_last_window_end_timestamp_seconds",
+        "gauge",
+        "End of the newest window that was judged.",
+        unit="seconds",
+    ),
+    Family(
+        "recsys_maintenance",
+        "gauge",
+        "1 while maintenance of the config holds alerts back: from its start until its last window has been "
+        "judged and no alert looks back on it; else 0.",
+    ),
+    Family("recsys_pending_windows", "gauge", "Windows that are due and not judged yet."),
+    Family(
+        "recsys_check_duration_seconds",
+        "gauge",
+        "How long the check took in its last window.",
+        (RECOMMENDER, "check"),
+        "seconds",
+    ),
+    Family(
+        "recsys_log_watermark_timestamp_seconds",
+        "gauge",
+        "The latest time seen in the log.",
+        _LOG,
+        "seconds",
+    ),
+    Family(
+        "recsys_log_stalled_after_seconds",
+        "gauge",
+        "Age of the newest row from which on the log counts as stalled: `stalled_after` of the config, or "
+        "learned from the times at which files arrived. No series where the usual pace is unknown.",
+        _LOG,
+        "seconds",
+    ),
+    Family("recsys_log_files", "gauge", "Files of the log that are known and readable.", _LOG),
+    Family(
+        "recsys_log_skipped_files",
+        "gauge",
+        "Files of the log that could not be read; each is tried again.",
+        _LOG,
+    ),
+    Family(
+        "recsys_log_lost_files",
+        "gauge",
+        "Files whose rows were read before and cannot be read any more; rotated files do not count.",
+        _LOG,
+    ),
+    Family(
+        "recsys_log_listing_errors",
+        "gauge",
+        "Folders or globs of the log that could not be listed at the last look.",
+        _LOG,
+    ),
+    Family("recsys_series", "gauge", "Series in this scrape.", ()),
+    Family("recsys_series_limit", "gauge", "Series that a scrape may hold.", ()),
+    Family(
+        "recsys_series_dropped",
+        "gauge",
+        "Series left out of this scrape to keep to the limit; slices go first.",
+        (),
+    ),
+    Family(
+        "recsys_windows_total",
+        "counter",
+        "Judged windows by the worst status in them.",
+        (RECOMMENDER, "status"),
+    ),
+    Family(
+        "recsys_check_runs_total",
+        "counter",
+        "Runs of a check by how they ended: ok, error, interrupted (past the deadline).",
+        (RECOMMENDER, "check", "status"),
+    ),
+    Family(
+        "recsys_corrections_total",
+        "counter",
+        "Windows judged again because data came after they had been judged.",
+    ),
+    Family(
+        "recsys_scheduler_runs_total",
+        "counter",
+        "Scheduled runs by outcome: ok, failed, missed (not started in time), overrun (the last one "
+        "still ran).",
+        (RECOMMENDER, "outcome"),
+    ),
+    Family(
+        "recsys_store_errors_total",
+        "counter",
+        "Reads and writes of the history that failed, by what was at fault.",
+        ("fault",),
+    ),
+    Family(
+        "recsys_undefined_total",
+        "counter",
+        "Results without a value although there was data, such as a denominator of 0.",
+        (RECOMMENDER, "metric"),
+    ),
+)
+
 
 __all__ = [
     "MONITOR",

@@ -15,7 +15,7 @@ from monitor.history.snapshot import Series
 from monitor.history.standing import is_worse
 from monitor.metrics.family import MODEL_LABEL
 from monitor.models.specs import AUC_GAP, AUC_GAP_CAUSE, CAUSE_LABEL
-from monitor.service.prometheus.family import SLICE_LABELS
+from monitor.service.prometheus.families import SLICE_LABELS
 
 Labels = tuple[str, ...]  # the values of a family's labels, in the family's order
 Values = dict[str, dict[Labels, float]]  # family name -> its series

@@ -12,7 +12,7 @@ from scipy.special import expit, logit
 
 from monitor.models.diagnosis.diagnose import CAUSES, diagnose
 from monitor.models.diagnosis.sample import Pairs, Sample
-from monitor.settings.diagnosis import DiagnosisSettings
+from monitor.settings.models import DiagnosisSettings
 from tests.models.diagnosis.cases import ROWS, as_served, drawn
 from tests.models.diagnosis.worlds import defaulted, leaked, pruned, stale, world
 

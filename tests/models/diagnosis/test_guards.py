@@ -17,7 +17,7 @@ from monitor.models.diagnosis.sample import Pairs, Sample
 from monitor.models.diagnosis.scoring import Rescored
 from monitor.models.diagnosis.skew import skew_of
 from monitor.models.diagnosis.spikes import Spike, spike_of
-from monitor.settings.diagnosis import DiagnosisSettings
+from monitor.settings.models import DiagnosisSettings
 from tests.models.diagnosis.cases import ROWS, as_served, drawn, scored
 from tests.models.diagnosis.test_features import NOW, future, pairs_of
 from tests.models.diagnosis.test_mix import mixed
