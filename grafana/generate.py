@@ -23,11 +23,11 @@ from grafana.inside import itself, logs
 from grafana.panels import DATASOURCE, Panel
 from grafana.states import rules, states
 
-Row = tuple[str, Sequence[Panel]]
+DashboardRow = tuple[str, Sequence[Panel]]
 FOLDER: Final = Path(__file__).resolve().parent / "dashboards"
 
 
-def board(uid: str, title: str, description: str, rows: Iterable[Row]) -> dashboard.Dashboard:
+def board(uid: str, title: str, description: str, rows: Iterable[DashboardRow]) -> dashboard.Dashboard:
     """A dashboard of these rows, in which one chooses the recommenders."""
     made = (
         dashboard.Dashboard(title)

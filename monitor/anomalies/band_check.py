@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from monitor.anomalies.causes import EXPOSURE_CAUSES, FEEDBACK_CAUSES, Cause
-from monitor.anomalies.explain import Place, anomalies
-from monitor.anomalies.memory import KeptBands, last, lost, standing, unseen
+from monitor.anomalies.explain import SliceKey, anomalies
+from monitor.anomalies.memory import LastBands, last, lost, standing, unseen
 from monitor.anomalies.model_changes import model_changes
 from monitor.anomalies.neighbours import DAY, Neighbours, neighbours
 from monitor.anomalies.past import Floats, PastWindow, PastWindows, SeriesName, markers
@@ -38,7 +38,7 @@ from monitor.statistics.bands.band import band, deviation, limits
 from monitor.statistics.bands.false_alarms import EASIER, bounds, decide
 from monitor.statistics.bands.past import Level, Past
 from monitor.statistics.bands.scales import Scale
-from monitor.window.verdicts import is_judged, worst
+from monitor.window.verdicts import is_judged, window_status
 
 Bools = npt.NDArray[np.bool_]
 
@@ -74,7 +74,7 @@ class BandCheck:
         self._measured = PastWindows(recommender, MEASURED[name])
         self._judged = PastWindows(recommender, name, DEVIATION.name)
         self._told = PastWindows(recommender, NAME, ANOMALY.name)
-        self._kept = KeptBands(recommender, name)
+        self._kept = LastBands(recommender, name)
         content = settings.model_dump_json(exclude={"changes", "holidays"})
         self._definition = f"3;of={hashlib.sha256(content.encode()).hexdigest()[:12]}"
 
@@ -116,7 +116,7 @@ class BandCheck:
         )
         is_any = any(one.metric == DEVIATION.name and is_judged(one) for one in results)
         return CheckRun(
-            check=self.name, results=results, status=worst(results) if is_any else Status.NO_DATA,
+            check=self.name, results=results, status=window_status(results) if is_any else Status.NO_DATA,
             seconds=time.perf_counter() - started, outcome="ok",
         )  # fmt: skip
 
@@ -211,7 +211,7 @@ class BandCheck:
             )
         return f"from {_LEVELS[level]}"
 
-    def _standing(self, store: Store, window: Window) -> dict[str, set[Place]]:
+    def _standing(self, store: Store, window: Window) -> dict[str, set[SliceKey]]:
         """The causes that stand by the exposures of this window, and where: their evidence says it."""
         with store.reading() as connection:
             found = markers(connection, self._recommender, NAME, [window.end], window.length)
@@ -235,7 +235,7 @@ class BandCheck:
         return known + model_changes(window, windows, names)
 
 
-def _places(window: PastWindow, names: Mapping[int, SeriesName]) -> set[Place]:
+def _places(window: PastWindow, names: Mapping[int, SeriesName]) -> set[SliceKey]:
     """The slices that have any number in the window."""
     series = (BandedSeries.named(names[one]) for one in window.series[np.isfinite(window.value)].tolist())
     return {(one.dimension, one.value) for one in series}

@@ -221,7 +221,7 @@ def _opposite(signs: tuple[Sign, ...]) -> tuple[Sign, ...]:
 
 
 _MORE: Final = (*_MORE_ROWS, *_MORE_ACTIONS)
-BROUGHT: Final[Mapping[str, tuple[Sign, ...]]] = {
+DRIVEN_BY_VOLUME: Final[Mapping[str, tuple[Sign, ...]]] = {
     "traffic_lost": _opposite(_MORE),
     "traffic_surge": _MORE,
     "scene_lost": _opposite(_MORE),

@@ -25,10 +25,10 @@ from monitor.anomalies.specs import DAILY, DEVIATION, DRIFT
 from monitor.anomalies.table import begun_anew
 from monitor.core.results import Result, Status, Window
 from monitor.history.record import CheckRun
-from monitor.history.standing import worst
+from monitor.history.standing import worst_status
 from monitor.history.store import Store
 from monitor.judging import metrics_check as exposure
-from monitor.metrics.family import steady
+from monitor.metrics.family import round12
 from monitor.settings.bands import BandSettings
 from monitor.statistics.bands import drift as statistics
 from monitor.statistics.bands.scales import Scale
@@ -102,8 +102,9 @@ class DriftCheck:
             for result in _results(one, today[one], found, bounds, bool(slides[place]), place)
         ]
         return CheckRun(
-            check=self.name, results=results, status=worst(one.status for one in results if is_judged(one)),
-            definition=DEFINITION, seconds=time.perf_counter() - started, outcome="ok",
+            check=self.name, results=results, definition=DEFINITION,
+            status=worst_status(one.status for one in results if is_judged(one)),
+            seconds=time.perf_counter() - started, outcome="ok",
         )  # fmt: skip
 
     def _today(self, store: Store, day: Window, quiet: Sequence[Window]) -> dict[BandedSeries, _Value]:
@@ -214,7 +215,7 @@ def _results(
         return
     yield Result(
         metric=DAILY.name, labels=one.labels, definition=today.definition, status=Status.OK,
-        value=steady(today.value), samples=None if math.isnan(today.samples) else int(today.samples),
+        value=round12(today.value), samples=None if math.isnan(today.samples) else int(today.samples),
     )  # fmt: skip
     change, days = float(found.change[place]), int(found.days[place])
     if not math.isfinite(change):
@@ -231,10 +232,10 @@ def _results(
         labels=one.labels,
         definition=today.definition,
         status=Status.VIOLATED if slides else Status.OK,
-        value=steady(change),
+        value=round12(change),
         samples=days,
-        threshold=steady(bound if above else -bound),
-        clear=steady(float(bounds.clear[place]) * (1 if above else -1)),
+        threshold=round12(bound if above else -bound),
+        clear=round12(float(bounds.clear[place]) * (1 if above else -1)),
         bound="max" if above else "min",
         detail=f"{'rose' if above else 'fell'} from {before:.4g} to {now:.4g}, over three days"
         if slides

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from monitor.anomalies.causes import BROUGHT, REST, Cause
+from monitor.anomalies.causes import DRIVEN_BY_VOLUME, REST, Cause
 from monitor.anomalies.results import Banded
 from monitor.anomalies.specs import ANOMALY, ANOMALY_SEVERITY
 from monitor.core.results import Result, Status
@@ -15,9 +15,9 @@ from monitor.models.specs import CAUSE_LABEL
 
 ROWS: Final = 20  # of evidence, or one of each place where those are more
 
-Place = tuple[str, str]
+SliceKey = tuple[str, str]
 """A dimension and its value; WHOLE is no slice at all."""
-WHOLE: Final[Place] = ("", "")
+WHOLE: Final[SliceKey] = ("", "")
 
 
 def anomalies(
@@ -25,7 +25,7 @@ def anomalies(
     causes: Sequence[Cause],
     *,
     version: str,
-    before: Mapping[str, Collection[Place]] | None = None,
+    before: Mapping[str, Collection[SliceKey]] | None = None,
     notes: Sequence[str] = (),
 ) -> list[Result]:
     """One result for each cause: violated with its series, ok, or `no_data` where nobody can say.
@@ -75,22 +75,22 @@ def anomalies(
     return results
 
 
-def _place(one: Banded) -> Place:
+def _place(one: Banded) -> SliceKey:
     """Where a series is, as the evidence of a cause has it: that cuts long texts."""
     return plain(one.place[0]), plain(one.place[1])
 
 
-def _bringing(one: Banded, standing: Mapping[str, Collection[Place]]) -> list[str]:
+def _bringing(one: Banded, standing: Mapping[str, Collection[SliceKey]]) -> list[str]:
     """The causes whose number of rows alone moves the series to its side."""
     return [
         name
         for name, places in standing.items()
-        if any(sign.fits(one.series, one.side) for sign in BROUGHT.get(name, ()))
+        if any(sign.fits(one.series, one.side) for sign in DRIVEN_BY_VOLUME.get(name, ()))
         and _explains(places, {_place(one)})
     ]
 
 
-def _explains(places: Collection[Place], here: Collection[Place]) -> bool:
+def _explains(places: Collection[SliceKey], here: Collection[SliceKey]) -> bool:
     return WHOLE in places or (bool(places) and set(here) <= set(places))
 
 
@@ -165,7 +165,7 @@ def _shown(worst: Sequence[Banded]) -> list[Banded]:
 
     The places of a cause explain other causes; of more than are kept, those that are least far are cut.
     """
-    first: dict[Place, int] = {}
+    first: dict[SliceKey, int] = {}
     for rank, one in enumerate(worst):
         first.setdefault(_place(one), rank)
     of_places = sorted(first.values(), key=lambda rank: (worst[rank].place != WHOLE, rank))[:MOST_EVIDENCE]

@@ -24,7 +24,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class BandValues:
     """The bands of m series as they were told before, NaN where there is none."""
 
     expected: Floats
@@ -35,7 +35,7 @@ class Kept:
         """How far the values are, in units in which the edge of the band is at the bound.
 
         >>> one = np.array([1.0])
-        >>> kept = Kept(10 * one, 8 * one, 14 * one)
+        >>> kept = BandValues(10 * one, 8 * one, 14 * one)
         >>> kept.deviation(16 * one, 5 * one).tolist(), kept.deviation(9 * one, 5 * one).tolist()
         ([7.5], [-2.5])
         """
@@ -46,7 +46,7 @@ class Kept:
         return np.clip(far, -FARTHEST, FARTHEST)
 
 
-class KeptBands:
+class LastBands:
     """What a check of bands has told to be expected; for one thread, since it keeps what it read last."""
 
     def __init__(self, recommender: str, check: str) -> None:
@@ -54,7 +54,7 @@ class KeptBands:
 
     def read(
         self, store: Store, table: Table, wanted: Bools, ends: Sequence[datetime], length: timedelta
-    ) -> Kept:
+    ) -> BandValues:
         """The band of each wanted series of the table in the first of these windows that has one.
 
         Raises StoreError.
@@ -74,16 +74,16 @@ class KeptBands:
         return within(expected, half, scales)
 
 
-def within(expected: Floats, half: Floats, scales: npt.NDArray[np.int64]) -> Kept:
+def within(expected: Floats, half: Floats, scales: npt.NDArray[np.int64]) -> BandValues:
     """The bands of these half widths. Where one would leave its scale it is moved, and stays as wide."""
     level = scales == Scale.LEVEL
     lower = np.where(level, expected - half, np.maximum(expected - half, 0.0))
     upper = lower + 2 * half
     upper = np.where(scales == Scale.SHARE, np.minimum(upper, 1.0), upper)
-    return Kept(expected, np.where(level, lower, np.maximum(upper - 2 * half, 0.0)), upper)
+    return BandValues(expected, np.where(level, lower, np.maximum(upper - 2 * half, 0.0)), upper)
 
 
-Place = tuple[str, str]
+SliceKey = tuple[str, str]
 
 
 def last(deviations: Floats, departed: Bools) -> tuple[Floats, Bools]:
@@ -141,7 +141,7 @@ def unseen(
     names: Mapping[int, SeriesName],
     starts: Sequence[datetime],
     recent: Bools,
-    places: Collection[Place],
+    places: Collection[SliceKey],
     end: datetime,
     settings: BandSettings,
 ) -> list[Banded]:

@@ -10,7 +10,7 @@ from typing import Literal
 from monitor.anomalies.series import BandedSeries
 from monitor.anomalies.specs import DEVIATION, EXPECTED
 from monitor.core.results import Result, Status
-from monitor.metrics.family import steady
+from monitor.metrics.family import round12
 
 Side = Literal["above", "below"]
 
@@ -105,8 +105,8 @@ class Banded:
         one = self.series
         return Departure(
             metric=one.metric, by=one.by, of=one.of, dimension=one.dimension, value=one.value,
-            measured=steady(self.measured), expected=steady(self.expected),
-            lower=steady(self.lower), upper=steady(self.upper), deviation=steady(self.deviation),
+            measured=round12(self.measured), expected=round12(self.expected),
+            lower=round12(self.lower), upper=round12(self.upper), deviation=round12(self.deviation),
         )  # fmt: skip
 
     def results(self, definition: str) -> Iterator[Result]:
@@ -121,7 +121,7 @@ class Banded:
             return
         yield Result(
             metric=EXPECTED.name, labels=labels, definition=definition, status=Status.OK,
-            value=steady(self.expected), lower=steady(self.lower), upper=steady(self.upper),
+            value=round12(self.expected), lower=round12(self.lower), upper=round12(self.upper),
             samples=self.points, detail=self.why,
         )  # fmt: skip
         if not self.is_judged:
@@ -136,9 +136,9 @@ class Banded:
             labels=labels,
             definition=definition,
             status=Status.VIOLATED if self.departed else Status.OK,
-            value=steady(self.deviation),
+            value=round12(self.deviation),
             samples=self.points,
-            threshold=steady(self.reached if above else -self.reached),
+            threshold=round12(self.reached if above else -self.reached),
             bound="max" if above else "min",
             detail=f"{self.measured:.6g}, expected {self.expected:.6g} ({self.lower:.6g} to {self.upper:.6g})"
             if self.departed

@@ -30,7 +30,7 @@ _DAYS: Final = 28 * DAY  # of the past that get their daily values when somebody
 _OF_BANDS: Final = "1"  # the definition of a band's window; each of its results has its own
 
 
-class Banding:
+class BandScheduler:
     """Belongs to the worker thread."""
 
     def __init__(self, settings: RecommenderSettings, store: Store) -> None:

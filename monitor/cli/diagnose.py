@@ -14,7 +14,7 @@ from monitor.core.results import Result, Status, Window
 from monitor.models import check as models
 from monitor.report.judged import Judged
 from monitor.settings.config import Config
-from monitor.window.verdicts import worst
+from monitor.window.verdicts import window_status
 
 
 def diagnose(path: Path, model: str | None, only: str | None) -> tuple[list[Judged], int]:
@@ -33,7 +33,7 @@ def diagnose(path: Path, model: str | None, only: str | None) -> tuple[list[Judg
         note(reason)
     if not found:
         fail(_unknown(model))
-    status = worst(one.result for one in found)
+    status = window_status(one.result for one in found)
     return found, {Status.OK: OK, Status.VIOLATED: VIOLATED}.get(status, NOT_JUDGED)
 
 

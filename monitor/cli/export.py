@@ -16,10 +16,10 @@ from monitor.report.result_json import result_as_json
 from monitor.settings.config import Config
 from monitor.settings.history import parse_url
 
-Moment = datetime | None
+TimeOrNone = datetime | None
 
 
-def export(path: Path, first: Moment, last: Moment, only: str | None) -> Iterator[str]:
+def export(path: Path, first: TimeOrNone, last: TimeOrNone, only: str | None) -> Iterator[str]:
     """Every kept result as a line of JSON."""
     config = load_config(path)
     if only is not None:

@@ -23,10 +23,10 @@ from monitor.service.state_folder import keep_private
 from monitor.service.state_lock import StateLock
 from monitor.settings.config import Config
 from monitor.settings.maintenance import covers
-from monitor.window.verdicts import worst
+from monitor.window.verdicts import window_status
 
 MANY_WINDOWS = 1000
-Moment = datetime | None
+TimeOrNone = datetime | None
 
 
 def load(path: Path, only: str | None = None) -> tuple[Config, list[Checked]]:
@@ -41,7 +41,7 @@ def load(path: Path, only: str | None = None) -> tuple[Config, list[Checked]]:
     return config, checked
 
 
-def judge(path: Path, first: Moment, last: Moment, only: str | None) -> tuple[list[Judged], int]:
+def judge(path: Path, first: TimeOrNone, last: TimeOrNone, only: str | None) -> tuple[list[Judged], int]:
     """Every result of the windows that are asked for, and the exit code that they make."""
     config, checked = load(path, only)
     found: list[Judged] = []
@@ -60,13 +60,13 @@ def judge(path: Path, first: Moment, last: Moment, only: str | None) -> tuple[li
                     step(f"{name} {window.start:%Y-%m-%d %H:%M}")
                     for run in evaluation.runs:
                         found += [Judged(name, run.check, window, result) for result in run.results]
-                        statuses.add(run.status or worst(run.results))
+                        statuses.add(run.status or window_status(run.results))
     if Status.VIOLATED in statuses:
         return found, VIOLATED
     return found, OK if statuses <= {Status.OK} else NOT_JUDGED
 
 
-def backfill(path: Path, first: Moment, last: Moment, only: str | None) -> int:
+def backfill(path: Path, first: TimeOrNone, last: TimeOrNone, only: str | None) -> int:
     """Judge the windows of a span into the history; the exit code."""
     config, checked = load(path, only)
     keep_private(config.state)
@@ -93,7 +93,7 @@ def backfill(path: Path, first: Moment, last: Moment, only: str | None) -> int:
                         changed += recorded.changed
                         for run in evaluation.runs:
                             judged += [Judged(name, run.check, due.window, result) for result in run.results]
-                            verdict = run.status or worst(run.results)
+                            verdict = run.status or window_status(run.results)
                             verdicts.setdefault(due.window, set()).add(verdict)
             code = code if verdicts else NOT_JUDGED
             say(f"{name}: judged {len(verdicts)} window(s), {changed} new or changed")
@@ -105,7 +105,7 @@ def backfill(path: Path, first: Moment, last: Moment, only: str | None) -> int:
 
 
 def _windows(
-    judging: OneOff, now: datetime, first: Moment, last: Moment
+    judging: OneOff, now: datetime, first: TimeOrNone, last: TimeOrNone
 ) -> tuple[list[Window], list[Window]]:
     """The windows to judge, and the gaps left out, with a word where there are any, none, or very many."""
     name = judging.evaluator.settings.name

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Secret, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from monitor.config.problems import Place, Problem, nearest, show_place
+from monitor.config.problems import KeyPath, Problem, nearest, show_place
 
 _SHOWN_LENGTH = 60
 _SECRET_WORDS = re.compile(r"pass|secret|token|credential|auth|key|url", re.IGNORECASE)
@@ -54,11 +54,11 @@ _NESTED = ("model_type", "model_attributes_type", "dict_type", "tuple_type", "li
 class _Spot:
     """A place in the config with the types on the way; `branch` names the part of a union."""
 
-    place: Place
+    place: KeyPath
     owner: type[BaseModel] | None  # the model that the last key belongs to
     annotation: Any
     branch: str = ""
-    outer: Place = ()  # the place of the union
+    outer: KeyPath = ()  # the place of the union
 
 
 def explain(
@@ -66,7 +66,7 @@ def explain(
     root: type[BaseModel],
     *,
     hide: Callable[[str, str], str],
-    is_filled: Callable[[Place], bool],
+    is_filled: Callable[[KeyPath], bool],
 ) -> list[Problem]:
     """Every mistake of a config.
 
@@ -85,7 +85,7 @@ def explain(
     return list(dict.fromkeys(problems))
 
 
-def places_of(error: ValidationError, root: type[BaseModel]) -> list[tuple[Place, bool]]:
+def places_of(error: ValidationError, root: type[BaseModel]) -> list[tuple[KeyPath, bool]]:
     """The place of every mistake, and whether it is a key that is not known."""
     found = error.errors(include_url=False)
     return [
@@ -104,7 +104,7 @@ def _merged(
     found: Sequence[tuple[_Spot, ErrorDetails]],
 ) -> Iterable[tuple[_Spot, ErrorDetails | str]]:
     """Of the complaints of a union's branches the one that goes deepest, else one sentence for all."""
-    told: set[Place] = set()
+    told: set[KeyPath] = set()
     for spot, one in found:
         if _is_long_enough(one):
             continue
@@ -237,7 +237,7 @@ def _walk(root: type[BaseModel], location: Sequence[str | int]) -> _Spot:
     annotation: Any = root
     owner: type[BaseModel] | None = None
     branch = ""
-    outer: Place = ()
+    outer: KeyPath = ()
     for part in location:
         kind, many = model_within(annotation)
         if isinstance(part, int):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from monitor.config.problems import Place, Problem, is_within, show_place
+from monitor.config.problems import KeyPath, Problem, is_within, show_place
 
 _REFERENCE = re.compile(
     r"\$\$\{"
@@ -38,10 +38,10 @@ class Filler:
     folder: Path
     environment: Mapping[str, str]
     problems: list[Problem] = field(default_factory=list)
-    wrong: set[Place] = field(default_factory=set)  # where they are
-    secrets: dict[Place, list[tuple[str, str]]] = field(default_factory=dict)
+    wrong: set[KeyPath] = field(default_factory=set)  # where they are
+    secrets: dict[KeyPath, list[tuple[str, str]]] = field(default_factory=dict)
 
-    def fill(self, value: Any, place: Place = ()) -> Any:
+    def fill(self, value: Any, place: KeyPath = ()) -> Any:
         """The value with every reference in its texts filled in; keys stay, if they are text."""
         if isinstance(value, dict):
             return {
@@ -75,11 +75,11 @@ class Filler:
             message = _put_back(message, form, reference, related)
         return message
 
-    def is_filled(self, place: Place) -> bool:
+    def is_filled(self, place: KeyPath) -> bool:
         """Whether something at, above or below the place came from the environment or from a file."""
         return any(one[: len(place)] == place or place[: len(one)] == one for one in self.secrets)
 
-    def _is_text(self, key: Any, place: Place) -> bool:
+    def _is_text(self, key: Any, place: KeyPath) -> bool:
         if isinstance(key, str):
             return True
         if isinstance(key, bool):
@@ -89,7 +89,7 @@ class Filler:
         self._wrong((*place, str(key)), why)
         return False
 
-    def _one(self, match: re.Match[str], place: Place) -> str:
+    def _one(self, match: re.Match[str], place: KeyPath) -> str:
         if match[0] == "$${":
             return "${"
         if match["broken"]:
@@ -102,7 +102,7 @@ class Filler:
         self.secrets.setdefault(place, []).append((match[0], text))
         return text
 
-    def _variable(self, match: re.Match[str], place: Place) -> str:
+    def _variable(self, match: re.Match[str], place: KeyPath) -> str:
         name = match["name"]
         found = self.environment.get(name, match["default"])
         if found is None:
@@ -111,7 +111,7 @@ class Filler:
             return ""
         return found
 
-    def _file(self, name: str, place: Place) -> str:
+    def _file(self, name: str, place: KeyPath) -> str:
         try:
             with (self.folder / name).open("rb") as stream:
                 content = stream.read(_MAX_FILE_BYTES + 1)
@@ -127,7 +127,7 @@ class Filler:
             self._wrong(place, f"{name!r} cannot be the name of a file")
         return ""
 
-    def _wrong(self, place: Place, message: str) -> None:
+    def _wrong(self, place: KeyPath, message: str) -> None:
         self.problems.append(Problem(show_place(place), message))
         self.wrong.add(place)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-Place = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 
 _SHOWN_KEY_LENGTH = 80
 
@@ -35,7 +35,7 @@ class ConfigError(Exception):
         super().__init__(f"{path}: {count} problem{'' if count == 1 else 's'}\n{lines}")
 
 
-def show_place(place: Place) -> str:
+def show_place(place: KeyPath) -> str:
     """A place as people write it; a key that is no plain word is quoted.
 
     >>> show_place(("recommenders", 0, "logs", "exposures", "path"))

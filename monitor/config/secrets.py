@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from monitor.config.fill import Filler
-from monitor.config.problems import Place
+from monitor.config.problems import KeyPath
 from monitor.core.redaction import keep_secret
 from monitor.settings.config import Config
 from monitor.settings.history import parse_url
@@ -52,7 +52,7 @@ def _secrets(config: Config) -> Iterator[str]:
             yield from _texts(log.storage_options.get_secret_value())
 
 
-def _holds_password(config: Config, place: Place, filled: str) -> bool:
+def _holds_password(config: Config, place: KeyPath, filled: str) -> bool:
     """Whether this part of `history.url`, or all of it, holds the password."""
     if place != ("history", "url") or config.history.url is None:
         return False

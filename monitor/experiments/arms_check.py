@@ -17,7 +17,7 @@ from monitor.experiments.assignments import Assignments, with_columns
 from monitor.experiments.queries import SHOWN, USERS, arm_sums, by_user, mixed
 from monitor.experiments.split_check import NOBODY, columns_of, not_judged, split_of
 from monitor.logs.source import Source
-from monitor.metrics.family import Maker
+from monitor.metrics.family import ResultBuilder
 from monitor.metrics.feedback.business import rate_interval
 from monitor.settings.experiments import ArmMetric, ExperimentSettings
 from monitor.settings.metrics import MetricSettings
@@ -32,7 +32,7 @@ from monitor.statistics.effects import (
 from monitor.window.tables import WindowTables
 
 NAME = "experiment_arms"
-Row = Mapping[str, Any]
+AggregateRow = Mapping[str, Any]
 _ABSENT: Final = "no user of the arm was seen in the window"
 
 
@@ -58,7 +58,7 @@ def check_arms(
         try:
             users = engine.create("users_of_arms", by_user(pairs, one.arms))
             split = split_of(pairs, users, one)
-            sums: dict[str, Row] = {}
+            sums: dict[str, AggregateRow] = {}
             if split.users and split.broken is None:
                 left_out = engine.create("users_in_two_arms", mixed(users))
                 table = arm_sums(shared, exposures, settings.metrics, one, columns, left_out)
@@ -72,7 +72,7 @@ def check_arms(
 
 def arm_results(
     experiment: ExperimentSettings,
-    sums: Mapping[str, Row],
+    sums: Mapping[str, AggregateRow],
     settings: MetricSettings,
     *,
     broken: str | None = None,
@@ -88,42 +88,47 @@ def arm_results(
             has_values = name != "value_per_user" or any(one[f"values_{number}"] for one in sums.values())
             lacking = "" if has_values else f"no action {event!r} of the window has a value"
             for arm in experiment.arms:
-                own = specs.maker(specs.ARM_SPECS[name], experiment, settings, arm=arm, event=event)
+                own = specs.builder(specs.ARM_SPECS[name], experiment, settings, arm=arm, event=event)
                 why = lacking if arm in sums else nothing
                 yield from _without([own], broken, why) or [_of_arm(name, own, sums[arm], number)]
             for arm in experiment.arms:
                 labels = {"by": name, "arm": arm, "event": event}
-                value = specs.maker(specs.DIFFERENCE, experiment, settings, **labels)
-                p = specs.maker(specs.DIFFERENCE_P, experiment, settings, **labels)
+                value = specs.builder(specs.DIFFERENCE, experiment, settings, **labels)
+                p = specs.builder(specs.DIFFERENCE_P, experiment, settings, **labels)
                 why = lacking if arm in sums and control in sums else nothing
                 if arm != control:
                     found = _without([value, p], broken, why)
                     yield from found or _compared(name, value, p, sums[control], sums[arm], number)
 
 
-def _without(makers: Sequence[Maker], broken: str | None, why: str) -> list[Result]:
+def _without(builders: Sequence[ResultBuilder], broken: str | None, why: str) -> list[Result]:
     """Results without a value, where the split is broken or there is a reason why not."""
     if broken is not None:
-        return [one.undefined(broken, 0) for one in makers]
-    return [one.no_data(why) for one in makers] if why else []
+        return [one.undefined(broken, 0) for one in builders]
+    return [one.no_data(why) for one in builders] if why else []
 
 
-def _of_arm(name: ArmMetric, maker: Maker, row: Row, number: int) -> Result:
+def _of_arm(name: ArmMetric, builder: ResultBuilder, row: AggregateRow, number: int) -> Result:
     users = int(row[USERS])
     if name == "conversion":
-        return maker.share(row[f"who_{number}"], users, _ABSENT)
+        return builder.share(row[f"who_{number}"], users, _ABSENT)
     if name == "actions_per_user":
-        return maker.mean(users, row[f"n_{number}"], row[f"nn_{number}"], _ABSENT)
+        return builder.mean(users, row[f"n_{number}"], row[f"nn_{number}"], _ABSENT)
     if name == "value_per_user":
-        return maker.mean(users, row[f"value_{number}"], row[f"vv_{number}"], _ABSENT)
+        return builder.mean(users, row[f"value_{number}"], row[f"vv_{number}"], _ABSENT)
     shown = row[SHOWN]
     if not shown:
-        return maker.undefined("no item was shown to the users of the arm", users)
-    return maker.value(row[f"n_{number}"] / shown, users, rate_interval(_ratio(row, number)))
+        return builder.undefined("no item was shown to the users of the arm", users)
+    return builder.value(row[f"n_{number}"] / shown, users, rate_interval(_ratio(row, number)))
 
 
 def _compared(
-    name: ArmMetric, value: Maker, p: Maker, control: Row, arm: Row, number: int
+    name: ArmMetric,
+    value: ResultBuilder,
+    p: ResultBuilder,
+    control: AggregateRow,
+    arm: AggregateRow,
+    number: int,
 ) -> Iterator[Result]:
     n = int(control[USERS]) + int(arm[USERS])
     found: Difference | None = None
@@ -141,14 +146,14 @@ def _compared(
     yield p.value(found.p, n)
 
 
-def _ratio(row: Row, number: int) -> RatioSums:
+def _ratio(row: AggregateRow, number: int) -> RatioSums:
     return RatioSums(
         int(row[USERS]), row[f"n_{number}"], row[SHOWN],
         row[f"nn_{number}"], row["shown_shown"], row[f"ny_{number}"],
     )  # fmt: skip
 
 
-def _moments(name: ArmMetric, row: Row, number: int) -> Moments | None:
+def _moments(name: ArmMetric, row: AggregateRow, number: int) -> Moments | None:
     if name == "conversion":
         who = float(row[f"who_{number}"])
         return Moments.of_sums(int(row[USERS]), who, who)  # ones and zeros are their own squares

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from monitor.metrics.family import Maker, MetricSpec
+from monitor.metrics.family import MetricSpec, ResultBuilder
 from monitor.settings.experiments import ARM_METRICS, ArmMetric, ExperimentSettings
 from monitor.settings.metrics import MetricSettings
 
@@ -231,8 +231,10 @@ EXPERIMENT_SPECS: Final[dict[str, MetricSpec]] = {
 }
 
 
-def maker(spec: MetricSpec, experiment: ExperimentSettings, settings: MetricSettings, **labels: str) -> Maker:
-    """The maker of one metric's results of an experiment.
+def builder(
+    spec: MetricSpec, experiment: ExperimentSettings, settings: MetricSettings, **labels: str
+) -> ResultBuilder:
+    """The builder of one metric's results of an experiment.
 
     What the experiment's settings change about the metric is in the definition: after another split or
     start the numbers are others.
@@ -248,6 +250,6 @@ def maker(spec: MetricSpec, experiment: ExperimentSettings, settings: MetricSett
     if spec in (DIFFERENCE, DIFFERENCE_P):
         parts.append(f"control={experiment.baseline}")
     shares = spec is DIFFERENCE and labels.get("by") == "conversion"
-    return Maker(
+    return ResultBuilder(
         spec, ";".join(parts), {EXPERIMENT: experiment.name, **labels}, (-1.0, 1.0) if shares else None
     )

@@ -32,7 +32,7 @@ from monitor.experiments.queries import (
     unknown_arms,
 )
 from monitor.logs.source import Source
-from monitor.metrics.family import Maker
+from monitor.metrics.family import ResultBuilder
 from monitor.settings.experiments import ExperimentSettings
 from monitor.settings.metrics import MetricSettings
 from monitor.settings.recommender import RecommenderSettings
@@ -207,8 +207,8 @@ def split_results(
     within = anytime_shares(split.counts, experiment.weights) if split else None
     total = sum(split.counts) if split else 0
     for number, arm in enumerate(experiment.arms):
-        count = specs.maker(specs.USERS, experiment, settings, arm=arm)
-        share = specs.maker(specs.SHARE, experiment, settings, arm=arm)
+        count = specs.builder(specs.USERS, experiment, settings, arm=arm)
+        share = specs.builder(specs.SHARE, experiment, settings, arm=arm)
         if split is None:
             yield from (count.no_data(nothing), share.no_data(nothing))
             continue
@@ -218,10 +218,10 @@ def split_results(
             yield share.no_data("no user is in one arm of the split alone")
         else:
             yield share.value(users / total, total, within[number])
-    mixed = specs.maker(specs.MIXED_USERS, experiment, settings)
-    unknown = specs.maker(specs.UNKNOWN_ARM_USERS, experiment, settings)
-    anytime = specs.maker(specs.SPLIT_P, experiment, settings, by="anytime")
-    once = specs.maker(specs.SPLIT_P, experiment, settings, by="chi_square")
+    mixed = specs.builder(specs.MIXED_USERS, experiment, settings)
+    unknown = specs.builder(specs.UNKNOWN_ARM_USERS, experiment, settings)
+    anytime = specs.builder(specs.SPLIT_P, experiment, settings, by="anytime")
+    once = specs.builder(specs.SPLIT_P, experiment, settings, by="chi_square")
     if split is None:
         yield mixed.no_data(nothing)
         yield _bounded(unknown.no_data(nothing), 0.0, "max")
@@ -242,46 +242,47 @@ def _bounded(result: Result, threshold: float, bound: str, *, broken: bool = Fal
     )
 
 
-def _p(maker: Maker, test: ChiSquare | None, n: int, nothing: str, further: str = "") -> Result:
+def _p(builder: ResultBuilder, test: ChiSquare | None, n: int, nothing: str, further: str = "") -> Result:
     if test is None:
-        return maker.no_data(nothing) if n == 0 else maker.undefined(nothing, n)
+        return builder.no_data(nothing) if n == 0 else builder.undefined(nothing, n)
     detail = (
         f"chi-square {test.statistic:.6g} on {test.df} df, {test.method.value.replace('_', '-')}{further}"
     )
-    return maker.value(test.p, n, detail=detail)
+    return builder.value(test.p, n, detail=detail)
 
 
 def _bucket_result(
     experiment: ExperimentSettings, settings: MetricSettings,
     users: ir.Table | None, columns: Sequence[str], why: str | None,
 ) -> Result:  # fmt: skip
-    maker = specs.maker(specs.BUCKET_P, experiment, settings)
+    builder = specs.builder(specs.BUCKET_P, experiment, settings)
     buckets = experiment.buckets
     if users is None or why or buckets is None:
-        return maker.no_data(why or NOBODY)
+        return builder.no_data(why or NOBODY)
     found = per_bucket(users, columns.index(buckets.column), buckets.count + 1).to_pyarrow()
     counts = found.column(USERS).to_pylist()
     if len(counts) > buckets.count:
-        return maker.undefined(f"more than {buckets.count} buckets are in the log", sum(counts))
+        return builder.undefined(f"more than {buckets.count} buckets are in the log", sum(counts))
     counts += [0] * (buckets.count - len(counts))
     nothing = f"no user of the window has a {_short(buckets.column)}"
-    return _p(maker, bucket_uniformity(counts), sum(counts), nothing)
+    return _p(builder, bucket_uniformity(counts), sum(counts), nothing)
 
 
 def _layer_result(
     one: ExperimentSettings, other: ExperimentSettings, settings: MetricSettings,
     users: ir.Table | None, columns: Sequence[str], why: str | None,
 ) -> Result:  # fmt: skip
-    maker = specs.maker(specs.LAYER_P, one, settings, against=other.name)
+    builder = specs.builder(specs.LAYER_P, one, settings, against=other.name)
     if users is None or why:
-        return maker.no_data(why or NOBODY)
+        return builder.no_data(why or NOBODY)
     here, there = columns.index(one.column), columns.index(other.column)
     table = np.zeros((len(one.arms), len(other.arms)))
     for row in in_both(users, here, there, one.arms, other.arms).to_pyarrow().to_pylist():
         table[one.arms.index(row[of_column(here)]), other.arms.index(row[of_column(there)])] = row[USERS]
     n = int(table.sum())
     if n == 0:
-        return maker.no_data("no user of the window is in one arm of each")
+        return builder.no_data("no user of the window is in one arm of each")
     found = layer_orthogonality(table)
     nothing = "all users are in one arm of one of the two experiments"
-    return _p(maker, found and found.test, n, nothing, f", Cramer's V {found.cramers_v:.3g}" if found else "")
+    strength = f", Cramer's V {found.cramers_v:.3g}" if found else ""
+    return _p(builder, found and found.test, n, nothing, strength)

@@ -13,10 +13,10 @@ from monitor.health.specs import HEALTH_PART, HEALTH_SCORE
 from monitor.history.record import CheckRun
 from monitor.logs.windows import Part
 from monitor.metrics.catalogue import FEEDBACK_FAMILIES
-from monitor.metrics.family import Maker
+from monitor.metrics.family import ResultBuilder
 from monitor.settings.health import HealthPart, HealthSettings
 from monitor.statistics.intervals import Interval
-from monitor.window.verdicts import worst
+from monitor.window.verdicts import window_status
 
 NAME = "health"
 _NOT_MEASURED = "it was not measured in this window"
@@ -34,7 +34,11 @@ def health_run(results: Iterable[Result], settings: HealthSettings) -> CheckRun:
     started = time.perf_counter()
     found = health(results, settings)
     return CheckRun(
-        check=NAME, results=found, status=worst(found), seconds=time.perf_counter() - started, outcome="ok"
+        check=NAME,
+        results=found,
+        status=window_status(found),
+        seconds=time.perf_counter() - started,
+        outcome="ok",
     )
 
 
@@ -82,20 +86,20 @@ class _Share:
 
     def result(self) -> Result:
         part, found, value = self.part, self.measured, self.value
-        maker = Maker(
+        builder = ResultBuilder(
             HEALTH_PART,
             f"{HEALTH_PART.version};zero={part.zero:g};one={part.one:g}",
             {"part": part.title},
         )
         if found is None:
-            return maker.no_data(_NOT_MEASURED)
+            return builder.no_data(_NOT_MEASURED)
         if value is None or found.value is None:
-            missing = maker.no_data(found.detail or f"{found.metric} is {found.status}")
+            missing = builder.no_data(found.detail or f"{found.metric} is {found.status}")
             return replace(missing, status=found.status) if found.status in _KEPT else missing
         interval = None
         if found.lower is not None and found.upper is not None:
             interval = Interval(*sorted((self.worth(found.lower), self.worth(found.upper))))
-        return maker.value(
+        return builder.value(
             value,
             found.samples or 0,
             interval,
@@ -108,17 +112,17 @@ _KEPT = (Status.LATE, Status.ERROR)  # what else has no value is `no_data`: unde
 
 
 def _score(shares: Sequence[_Share], settings: HealthSettings) -> Result:
-    maker = Maker(HEALTH_SCORE, f"{HEALTH_SCORE.version};of={_digest(settings)}")
+    builder = ResultBuilder(HEALTH_SCORE, f"{HEALTH_SCORE.version};of={_digest(settings)}")
     there = [(share.weight, share.value) for share in shares if share.value is not None]
     weight = sum(share for share, _ in there)
     missing = [f"{share.part.title} ({_why(share.measured)})" for share in shares if share.value is None]
     left_out = f"without {', '.join(missing)}" if missing else ""
     if not there or weight < settings.min_weight - 1e-12:
-        return maker.no_data(
+        return builder.no_data(
             f"{weight:.0%} of the weight has a value, and {settings.min_weight:.0%} is needed; {left_out}",
             samples=len(there),
         )
-    return maker.value(sum(w * value for w, value in there) / weight, len(there), detail=left_out)
+    return builder.value(sum(w * value for w, value in there) / weight, len(there), detail=left_out)
 
 
 def _why(measured: Result | None) -> str:

@@ -32,7 +32,7 @@ class Evaluated:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredResult:
     """One kept result, with where it belongs."""
 
     recommender: str
@@ -81,7 +81,7 @@ def kept_page(
     start: datetime | None,
     end: datetime | None,
     after: tuple[str, datetime, datetime, str, int] | None,
-) -> tuple[list[Kept], tuple[str, datetime, datetime, str, int] | None]:
+) -> tuple[list[StoredResult], tuple[str, datetime, datetime, str, int] | None]:
     """One page of results by recommender and time, and where the next page starts (None: that was all)."""
     table = schema.windows
     order = (table.c.recommender, table.c.window_end, table.c.window_start, table.c.check_name, table.c.id)
@@ -97,7 +97,7 @@ def kept_page(
     windows = connection.execute(query).all()
     found = results_of_windows(connection, [row.id for row in windows])
     kept = [
-        Kept(row.recommender, row.check_name, Window(row.window_start, row.window_end), result)
+        StoredResult(row.recommender, row.check_name, Window(row.window_start, row.window_end), result)
         for row in windows
         for result in found[row.id].values()
     ]

@@ -12,7 +12,7 @@ from monitor.core.results import Result, Status, Window
 from monitor.history import counters, schema
 from monitor.history.rows import batches, by_series, results_of_windows
 from monitor.history.snapshot import CounterKey
-from monitor.history.standing import is_worse, signal_of, worst
+from monitor.history.standing import is_worse, signal_of, worst_status
 from monitor.logs.windows import of_whole_data
 
 
@@ -141,7 +141,7 @@ def _current(held: Mapping[str, list[_Held]]) -> list[_Held]:
 def _verdict(held: Mapping[str, list[_Held]]) -> Status | None:
     """The worst verdict over the checks of a window; None before the first."""
     rows = _current(held)
-    return worst(row.status for row in rows) if rows else None
+    return worst_status(row.status for row in rows) if rows else None
 
 
 def _revision(held: Mapping[str, list[_Held]]) -> int:
@@ -150,12 +150,12 @@ def _revision(held: Mapping[str, list[_Held]]) -> int:
 
 
 def _status(run: CheckRun, fresh: Mapping[str, Result]) -> Status:
-    judged = worst(result.status for result in fresh.values() if result.status is not Status.UNDEFINED)
+    judged = worst_status(result.status for result in fresh.values() if result.status is not Status.UNDEFINED)
     if run.status is None:
         return judged
     # A result that turned out to be no number makes the window an error, whatever the check believed.
     found = {result.status for result in fresh.values()} - {result.status for result in run.results}
-    return worst([run.status, *found])
+    return worst_status([run.status, *found])
 
 
 def _outcome(run: CheckRun, fresh: Mapping[str, Result]) -> str:

@@ -39,7 +39,7 @@ RESULT_COLUMNS: Final = (
 )
 
 
-def sound(result: Result) -> Result:
+def sanitize_result(result: Result) -> Result:
     """The result as it is kept: finite numbers, plain bounded evidence.
 
     A value, interval or bound that is NaN or infinite is a mistake of the check that gave it: the result
@@ -92,7 +92,7 @@ def series_digest(result: Result) -> str:
 def by_series(results: Iterable[Result]) -> dict[str, Result]:
     """Sound results by series. One series given twice is an error: nobody could say which of them holds."""
     kept: dict[str, Result] = {}
-    for result in map(sound, results):
+    for result in map(sanitize_result, results):
         name = series_digest(result)
         if name in kept:
             log.warning("%s %s was given twice", result.metric, dict(result.labels))

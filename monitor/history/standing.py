@@ -42,10 +42,10 @@ _STATUS: Final[Mapping[Signal, Status]] = {
 _SEVERITY: Final = (Status.OK, Status.UNDEFINED, Status.NO_DATA, Status.LATE, Status.ERROR, Status.VIOLATED)
 
 
-def worst(statuses: Iterable[Status]) -> Status:
+def worst_status(statuses: Iterable[Status]) -> Status:
     """The status that a person should hear of first; no status at all is `no_data`, never `ok`.
 
-    >>> worst([Status.OK, Status.VIOLATED, Status.ERROR]).value, worst([]).value
+    >>> worst_status([Status.OK, Status.VIOLATED, Status.ERROR]).value, worst_status([]).value
     ('violated', 'no_data')
     """
     return max(statuses, key=_SEVERITY.index, default=Status.NO_DATA)

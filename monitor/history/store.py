@@ -15,7 +15,7 @@ from monitor.core.results import Result, Status, Window
 from monitor.history import counters, logstate, reads, record, retention
 from monitor.history.database import Database
 from monitor.history.logstate import IndexedFile
-from monitor.history.reads import Evaluated, Kept
+from monitor.history.reads import Evaluated, StoredResult
 from monitor.history.record import CheckRun, Recorded
 from monitor.history.snapshot import CounterKey
 from monitor.settings.history import parse_url
@@ -135,7 +135,7 @@ class Store:
         recommenders: Sequence[str] | None = None,
         start: datetime | None = None,
         end: datetime | None = None,
-    ) -> Iterator[Kept]:
+    ) -> Iterator[StoredResult]:
         """Every kept result by recommender and time, read page by page however many there are."""
         after = None
         while True:

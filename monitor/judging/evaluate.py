@@ -36,7 +36,7 @@ from monitor.rules import check as rules
 from monitor.rules.suites import LoadedRule
 from monitor.settings.recommender import RecommenderSettings
 from monitor.window.tables import WindowTables, prepare
-from monitor.window.verdicts import apply_objectives, mark_late, worst
+from monitor.window.verdicts import apply_objectives, mark_late, window_status
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ class Evaluator:
         kept = as_late([run for run in before if run.check != logs.NAME], due.late or "")
         if due.part == EXPOSURES:
             now = logs.check_logs(self.source, due.window, self.settings.slices)
-            kept.insert(0, CheckRun(check=logs.NAME, results=now, status=worst(now)))
+            kept.insert(0, CheckRun(check=logs.NAME, results=now, status=window_status(now)))
         return Evaluation(due, kept)
 
     def evaluate(self, runtime: Runtime, due: Due, before: Sequence[CheckRun] = ()) -> Evaluation:
@@ -204,7 +204,7 @@ class Evaluator:
         if due.late and name != logs.NAME:
             joined = due.part == FEEDBACK or (due.part == SAMPLES and self.parts.joined)
             results = mark_late(results, due.late, a_sample=not joined)
-        status = worst(results)
+        status = window_status(results)
         if outcome != "ok" and status is not Status.VIOLATED:
             status = Status.ERROR  # however much of it was done
         return CheckRun(

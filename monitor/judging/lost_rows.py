@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from monitor.core.results import Result, Status
 from monitor.history.record import CheckRun
-from monitor.window.verdicts import worst
+from monitor.window.verdicts import window_status
 
 _UNJUDGED = (Status.LATE, Status.ERROR)
 
@@ -58,7 +58,7 @@ def _keeping(run: CheckRun, before: CheckRun, *, lost: bool) -> CheckRun:
 
 
 def _with(run: CheckRun, results: list[Result]) -> CheckRun:
-    return replace(run, results=results, status=worst(results) if results else run.status)
+    return replace(run, results=results, status=window_status(results) if results else run.status)
 
 
 def _series(result: Result) -> tuple[str, tuple[tuple[str, str], ...]]:

@@ -48,7 +48,7 @@ def is_flat(kind: dt.DataType) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ColumnSource:
     """Where a file has what the config names.
 
     Attributes:
@@ -63,7 +63,7 @@ class Place:
     untyped: tuple[Path, str] | None = None
 
 
-def locate(text: str, types: Types) -> Place:
+def locate(text: str, types: Types) -> ColumnSource:
     """Find what the config names in a file; a column whose own name is that text wins over the path.
 
     Args:
@@ -85,13 +85,13 @@ def locate(text: str, types: Types) -> Place:
     for number, field in enumerate(path.fields[1:], start=1):
         if number == path.list_at:
             if kind.is_json():
-                return Place(path, dt.Array(dt.string), (way, "a list"))
+                return ColumnSource(path, dt.Array(dt.string), (way, "a list"))
             if not kind.is_array():
                 raise PathMismatchError(f"{_shown(way)} is {describe(kind)}, not a list: write it without []")
             kind, way = kind.value_type, Path(way.fields, number)
         if kind.is_json():
             unknown = dt.string if path.list_at is None else dt.Array(dt.string)
-            return Place(path, unknown, (way, "a record"))
+            return ColumnSource(path, unknown, (way, "a record"))
         if kind.is_array():
             raise PathMismatchError(_list_on_the_way(path, way, number, kind))
         if not kind.is_struct():
@@ -100,7 +100,7 @@ def locate(text: str, types: Types) -> Place:
             raise PathNotFoundError(f"the fields of {_shown(way)} are {_names(kind.names)}")
         kind, way = kind[field], Path((*way.fields, field), way.list_at)
     single = kind.value_type if kind.is_array() else kind
-    return Place(
+    return ColumnSource(
         path,
         dt.Array(kind) if path.list_at is not None else kind,
         (path, "a single value") if single.is_json() else None,

@@ -20,9 +20,9 @@ from monitor.logs.canonical import IdType, canonical, only
 from monitor.logs.files import LogFile, filesystem, first_line, format_of
 from monitor.logs.limits import MAX_LINE_BYTES, check_columns, check_json, check_parquet
 from monitor.logs.mapping import (
+    ColumnSource,
     PathMismatchError,
     PathNotFoundError,
-    Place,
     flat_types,
     is_flat,
     locate,
@@ -240,7 +240,7 @@ def open_shape(
     return table.select(**columns, **({} if path_column is None else {path_column: table[path_column]}))
 
 
-def _as_text(places: Iterable[Place]) -> dict[str, ibis.DataType]:
+def _as_text(places: Iterable[ColumnSource]) -> dict[str, ibis.DataType]:
     """The columns of a JSON file that hold these places, every value as text, without any other field."""
     columns: dict[str, ibis.DataType] = {}
     for place in places:

@@ -17,7 +17,7 @@ from monitor.metrics.shared import Shared
 from monitor.settings.metrics import MetricSettings
 from monitor.statistics.intervals import Interval, bounded_mean, normal_mean, wilson
 
-Row = Mapping[str, Any]
+AggregateRow = Mapping[str, Any]
 
 NOTHING_SHOWN = "the window holds no exposures"
 _ROUNDING = 1e-9
@@ -134,12 +134,12 @@ class Family(ABC):
         """One row a group with the aggregates that `outcomes` reads; the group in the column `key`."""
 
     @abstractmethod
-    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+    def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         """The results of one group."""
 
     def results(
         self,
-        rows: Sequence[Row],
+        rows: Sequence[AggregateRow],
         settings: MetricSettings,
         dimension: str | None = None,
         key: str | None = None,
@@ -170,17 +170,17 @@ class Family(ABC):
         ]
 
 
-def steady(value: float) -> float:
+def round12(value: float) -> float:
     """The number to 12 digits: threads add up in any order, and a window run twice must not differ.
 
-    >>> steady(0.1 + 0.2)
+    >>> round12(0.1 + 0.2)
     0.3
     """
     return float(f"{value:.12g}")
 
 
 @dataclass(frozen=True, slots=True)
-class Maker:
+class ResultBuilder:
     """Makes the results of one metric, so that no family forgets a state or an interval.
 
     `nothing` and `undefined` are the sentences for a sample of 0 and for a formula without a value. `bounds`
@@ -209,13 +209,13 @@ class Maker:
         """A measured number; one that is not finite is `undefined`, never shown."""
         if value is None or not math.isfinite(value):
             return self.undefined(detail or "the sums ran out of the range of float64", samples)
-        lower, upper = (None, None) if interval is None else map(steady, self._within(value, interval))
+        lower, upper = (None, None) if interval is None else map(round12, self._within(value, interval))
         return self._result(
-            Status.OK, value=steady(value), samples=samples, lower=lower, upper=upper, detail=detail
+            Status.OK, value=round12(value), samples=samples, lower=lower, upper=upper, detail=detail
         )
 
-    def up_to(self, most: float | None) -> Maker:
-        """The same maker for values of which this is the largest: within 0 to 1 where none passes 1."""
+    def up_to(self, most: float | None) -> ResultBuilder:
+        """The same builder for values of which this is the largest: within 0 to 1 where none passes 1."""
         return replace(self, bounds=(0.0, 1.0)) if (most or 0.0) <= 1 + _ROUNDING else self
 
     def _within(self, value: float, interval: Interval) -> Interval:
@@ -267,7 +267,7 @@ class Maker:
         return self.value(total / n, n, interval, detail=detail)
 
 
-def make(spec: MetricSpec, settings: MetricSettings, by: str = "", **labels: str) -> Maker:
-    """The maker of one metric's results under these settings, with its own labels."""
+def make(spec: MetricSpec, settings: MetricSettings, by: str = "", **labels: str) -> ResultBuilder:
+    """The builder of one metric's results under these settings, with its own labels."""
     own = {"by": by, **labels} if by else labels
-    return Maker(spec, spec.definition(settings), own)
+    return ResultBuilder(spec, spec.definition(settings), own)

@@ -83,7 +83,7 @@ class Plans:
             self._logs = logs
 
 
-class Asked:
+class Executor:
     """How one window's questions are answered: each is built, and stored or run, as it comes.
 
     Args:
@@ -120,7 +120,7 @@ class Asked:
         """What is being built holds a value of this window, and is not to be kept."""
 
 
-class Replayed(Asked):
+class CachedExecutor(Executor):
     """Answers by the statements of earlier windows, where these still hold.
 
     Args:

@@ -25,7 +25,7 @@ from monitor.core.columns import (
     TS,
     USER_ID,
 )
-from monitor.metrics.plans import WINDOW_EDGES, Asked, Materialise, Rows, keep_lazy
+from monitor.metrics.plans import WINDOW_EDGES, Executor, Materialise, Rows, keep_lazy
 
 LENGTH = "length"
 EXPOSURES = "exposures"
@@ -70,7 +70,7 @@ class Shared:
         around: ir.Table | None = None,
         window: tuple[datetime, datetime] | None = None,
         materialise: Materialise = keep_lazy,
-        asked: Asked | None = None,
+        asked: Executor | None = None,
         store_history: bool = False,
     ) -> None:
         self.exposures = _without_nan_ids(exposures)
@@ -86,7 +86,7 @@ class Shared:
         self._keys: dict[str, Callable[[ir.Table], ir.Table]] = {}
         self._store_history = store_history
         self._rows: dict[str, ir.Table] = {}
-        self._asked = Asked(materialise) if asked is None else asked
+        self._asked = Executor(materialise) if asked is None else asked
         self._made: dict[str, ir.Table] = {}
         self._scalars: dict[str, Any] = {}
 
@@ -123,8 +123,8 @@ class Shared:
     def scalar(self, name: str, expression: ir.Scalar) -> Any:
         """The value of an expression that has one, computed at the first call only.
 
-        Asked for where an expression is built by it, and not before: what is kept of one window must not rest
-        on the value of another.
+        Ask for it where it is needed to build an expression, and not before: the statements that are kept for
+        later windows must not depend on a value of this one.
         """
         self._asked.varies()
         if name not in self._scalars:

@@ -12,9 +12,9 @@ from monitor.models import specs
 from monitor.models.diagnosis.diagnose import Finding, diagnose
 from monitor.models.diagnosis.sample import Pairs, Sample
 from monitor.models.samples import Rows
-from monitor.models.sampling import draw, draw_pairs, features_of
+from monitor.models.sampling import features_of, sample_pairs, sample_rows
 from monitor.models.scorer import ScorerError, load_scorer
-from monitor.models.split_results import SIDES, maker
+from monitor.models.split_results import SIDES, builder
 from monitor.rules.evidence import readable_rows
 from monitor.settings.recommender import RecommenderSettings
 
@@ -66,7 +66,7 @@ def _drawn(rows: Rows, split: str, model: str, settings: RecommenderSettings) ->
     if table is None:
         return None
     own = table.filter(table[MODEL] == model, table[SPLIT] == split)
-    return draw(own, features_of((own,), settings.models), settings.models)
+    return sample_rows(own, features_of((own,), settings.models), settings.models)
 
 
 def _pairs(rows: Rows, model: str, settings: RecommenderSettings) -> Pairs | None:
@@ -75,14 +75,14 @@ def _pairs(rows: Rows, model: str, settings: RecommenderSettings) -> Pairs | Non
         return None
     online = rows.online.filter(rows.online[MODEL] == model)
     features = features_of((online, offline), settings.models)
-    return draw_pairs(online, offline, features, settings.models)
+    return sample_pairs(online, offline, features, settings.models)
 
 
 def _result(
     finding: Finding, pair: specs.Pair, model: str, n: int, settings: RecommenderSettings, note: str
 ) -> Result:
     labels = {specs.PAIR_LABEL: pair, MODEL_LABEL: model, specs.CAUSE_LABEL: finding.cause}
-    own = maker(specs.AUC_GAP_CAUSE, settings.metrics, settings.models, **labels)
+    own = builder(specs.AUC_GAP_CAUSE, settings.metrics, settings.models, **labels)
     detail = " ".join(part for part in (finding.summary, finding.advice, note) if part)
     return Result(
         metric=specs.AUC_GAP_CAUSE.name,

@@ -16,7 +16,7 @@ from monitor.core.results import Result, Status, Window
 from monitor.engines.duckdb import Engine
 from monitor.metrics.family import MODEL_LABEL
 from monitor.models.causes import explain
-from monitor.models.features import Kept, features_in_service, scores_of_pairs
+from monitor.models.features import ProfileCache, features_in_service, scores_of_pairs
 from monitor.models.samples import FileKey, Samples, values_of
 from monitor.models.specs import AUC_GAP, PAIR_LABEL, PAIRS
 from monitor.models.split_results import SIDES, gap_result, split_results
@@ -36,7 +36,7 @@ class _Reference:
     sums: Sums = field(default_factory=Sums)
     newest: tuple[str, ...] = ()  # the models, the latest trained first
     names: dict[str, Text] = field(default_factory=dict)  # how the values of a slice are written
-    kept: Kept = field(default_factory=Kept)
+    kept: ProfileCache = field(default_factory=ProfileCache)
 
 
 class ModelsCheck:

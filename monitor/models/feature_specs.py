@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from monitor.core.results import Result
-from monitor.metrics.family import MODEL_LABEL, Maker, MetricSpec
+from monitor.metrics.family import MODEL_LABEL, MetricSpec, ResultBuilder
 from monitor.metrics.scores.labelled import sentences
 from monitor.models.feature_profile import BINS, VALUES, Comparison, FeatureProfile
 from monitor.models.feature_skew import FeatureSkew, Pairing, Skew
@@ -91,8 +91,8 @@ def skew_results(skew: Skew, metrics: MetricSettings, models: ModelSettings, mod
     parts += [f"pair_by={','.join(skew.pairing.keys)}", f"tolerance={skew.tolerance:g}"]
     definition = ";".join(parts)
 
-    def own(**labels: str) -> Maker:
-        return Maker(FEATURE_SKEW, definition, {MODEL_LABEL: model, **labels})
+    def own(**labels: str) -> ResultBuilder:
+        return ResultBuilder(FEATURE_SKEW, definition, {MODEL_LABEL: model, **labels})
 
     lacking = _nothing_paired(skew.pairing, models) or ("" if skew.features else _NO_FEATURE)
     if lacking:
@@ -176,8 +176,8 @@ def distance_results(
     """
     definition = f"{FEATURE_DISTANCE.definition(metrics)};over={models.over.total_seconds():.0f}s"
 
-    def own(by: str, **labels: str) -> Maker:
-        return Maker(FEATURE_DISTANCE, definition, {"by": by, MODEL_LABEL: model, **labels})
+    def own(by: str, **labels: str) -> ResultBuilder:
+        return ResultBuilder(FEATURE_DISTANCE, definition, {"by": by, MODEL_LABEL: model, **labels})
 
     every = list(comparisons)
     lacking = _empty(every[0], ("reference", "online")) if every else _NO_FEATURE
@@ -201,15 +201,15 @@ def score_results(
     if sides[1] == "online":
         parts.append(f"over={models.over.total_seconds():.0f}s")
         parts += [f"online={models.online}"] if models.online != "samples" else []
-    makers = {
-        by: Maker(SCORE_DISTANCE, ";".join(parts), {"by": by, PAIR_LABEL: pair, MODEL_LABEL: model})
+    builders = {
+        by: ResultBuilder(SCORE_DISTANCE, ";".join(parts), {"by": by, PAIR_LABEL: pair, MODEL_LABEL: model})
         for by in DISTANCES
     }
     lacking = _empty(comparison, sides)
     if lacking:
-        yield from (makers[by].no_data(lacking) for by in DISTANCES)
+        yield from (builders[by].no_data(lacking) for by in DISTANCES)
     else:
-        yield from _distances(comparison, makers, "", sides)
+        yield from _distances(comparison, builders, "", sides)
 
 
 def _empty(comparison: Comparison, sides: Sequence[str]) -> str:
@@ -221,7 +221,7 @@ def _empty(comparison: Comparison, sides: Sequence[str]) -> str:
 
 def _distances(
     comparison: Comparison,
-    makers: dict[str, Maker],
+    builders: dict[str, ResultBuilder],
     rest: str,
     sides: Sequence[str] = ("reference", "online"),
 ) -> Iterator[Result]:
@@ -229,12 +229,12 @@ def _distances(
     told = [f"{side}: {_told(own)}" for side, own in zip(sides, both, strict=True)]
     detail = sentences(*told, rest)
     rows = comparison.current.rows
-    for by, maker in makers.items():
+    for by, builder in builders.items():
         value: float | None = getattr(comparison, by)
         if value is None:
-            yield maker.undefined(sentences("text has no order", rest), rows)
+            yield builder.undefined(sentences("text has no order", rest), rows)
         else:
-            yield maker.value(value, rows, detail=detail)
+            yield builder.value(value, rows, detail=detail)
 
 
 def _told(profile: FeatureProfile) -> str:

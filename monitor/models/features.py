@@ -28,7 +28,7 @@ from monitor.settings.recommender import RecommenderSettings
 
 
 @dataclass(slots=True)
-class Kept:
+class ProfileCache:
     """What is known of the features and scores of train and test, by model, until their files change."""
 
     features: dict[str, tuple[FeatureProfile, ...]] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Kept:
 
 
 def features_in_service(
-    model: str, rows: Rows, kept: Kept, settings: RecommenderSettings
+    model: str, rows: Rows, kept: ProfileCache, settings: RecommenderSettings
 ) -> Iterator[Result]:
     """How far each feature is from train, and how often it differs from what is joined offline."""
     if rows.online is None:
@@ -60,7 +60,7 @@ def _compared(known: Sequence[FeatureProfile], online: ir.Table, most: int) -> l
 
 
 def _profiled(
-    model: str, rows: Rows, kept: Kept, settings: RecommenderSettings
+    model: str, rows: Rows, kept: ProfileCache, settings: RecommenderSettings
 ) -> tuple[FeatureProfile, ...]:
     if model not in kept.features:
         kept.features[model] = ()
@@ -74,7 +74,7 @@ def _profiled(
 
 
 def scores_of_pairs(
-    model: str, pairs: Iterable[Pair], rows: Rows, kept: Kept, settings: RecommenderSettings
+    model: str, pairs: Iterable[Pair], rows: Rows, kept: ProfileCache, settings: RecommenderSettings
 ) -> Iterator[Result]:
     """How far the scores of each split are from those of the next; of pairs that have rows on both sides."""
     for pair in pairs:
@@ -85,7 +85,7 @@ def scores_of_pairs(
             yield from score_results(compare(base, found), settings.metrics, settings.models, pair, model)
 
 
-def _scores(model: str, split: str, bins_from: str, rows: Rows, kept: Kept) -> FeatureProfile | None:
+def _scores(model: str, split: str, bins_from: str, rows: Rows, kept: ProfileCache) -> FeatureProfile | None:
     """The profile of a split's scores over the bins of this or another split of train and test."""
     key = (model, split, bins_from)
     if key in kept.scores:

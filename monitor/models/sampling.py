@@ -49,7 +49,7 @@ def _is_value(kind: ibis.DataType) -> bool:
     return bool(kind.is_numeric() or kind.is_boolean() or kind.is_string())
 
 
-def draw(rows: ir.Table, features: Sequence[str], models: ModelSettings, limit: int = LIMIT) -> Sample:
+def sample_rows(rows: ir.Table, features: Sequence[str], models: ModelSettings, limit: int = LIMIT) -> Sample:
     """At most about `limit` of the rows that can be judged, with what the diagnosis looks at."""
     sound = judgeable(rows)
     few = _part(sound, [name for name in _IDS if name in sound.columns] or [SCORE], limit)
@@ -59,7 +59,7 @@ def draw(rows: ir.Table, features: Sequence[str], models: ModelSettings, limit: 
 _IDS: Final = (REQUEST_ID, USER_ID, ITEM_ID)
 
 
-def draw_pairs(
+def sample_pairs(
     online: ir.Table,
     offline: ir.Table,
     features: Sequence[str],

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from monitor.core.columns import ONLINE, TEST, TRAIN
 from monitor.core.results import Result, Status
-from monitor.metrics.family import MODEL_LABEL, SPLIT_LABEL, Maker, MetricSpec
+from monitor.metrics.family import MODEL_LABEL, SPLIT_LABEL, MetricSpec, ResultBuilder
 from monitor.metrics.scores.auc import AUC, few_users
 from monitor.metrics.scores.calibration import CALIBRATION, LOG_LOSS, calibration_sums, moved
 from monitor.metrics.scores.labelled import sentences
@@ -24,8 +24,8 @@ SIDES: Mapping[specs.Pair, tuple[str, str]] = {"train_test": (TRAIN, TEST), "tes
 """The splits of a pair: that which should do as well, or better, first."""
 
 
-def maker(spec: MetricSpec, metrics: MetricSettings, models: ModelSettings, **labels: str) -> Maker:
-    """The maker of one metric's results of a model.
+def builder(spec: MetricSpec, metrics: MetricSettings, models: ModelSettings, **labels: str) -> ResultBuilder:
+    """The builder of one metric's results of a model.
 
     What of the settings changes which rows are judged is in the definition.
     """
@@ -35,7 +35,7 @@ def maker(spec: MetricSpec, metrics: MetricSettings, models: ModelSettings, **la
         parts.append(f"over={models.over.total_seconds():.0f}s")
         if models.online != "samples":
             parts.append(f"online={models.online}")
-    return Maker(spec, ";".join(parts), labels)
+    return ResultBuilder(spec, ";".join(parts), labels)
 
 
 def split_results(
@@ -50,8 +50,8 @@ def split_results(
     """The metrics of one split of one model; `further` are the labels of a slice."""
     labels = {SPLIT_LABEL: split, MODEL_LABEL: model, **further}
 
-    def own(spec: MetricSpec, by: str = "") -> Maker:
-        return maker(spec, metrics, models, **({"by": by, **labels} if by else labels))
+    def own(spec: MetricSpec, by: str = "") -> ResultBuilder:
+        return builder(spec, metrics, models, **({"by": by, **labels} if by else labels))
 
     if not further:
         yield _rows(own(specs.SAMPLE_ROWS), sums, split)
@@ -79,7 +79,7 @@ def split_results(
         yield own(CALIBRATION).value(value, sums.n, found.interval if found else None, detail=detail)
 
 
-def _rows(own: Maker, sums: SplitSums | None, split: str) -> Result:
+def _rows(own: ResultBuilder, sums: SplitSums | None, split: str) -> Result:
     if sums is None or sums.rows == 0:
         return own.no_data(_nothing(None, split))
     return own.value(float(sums.n), sums.rows, detail=left_out(sums))
@@ -108,7 +108,7 @@ def one_class(sums: SplitSums, split: str) -> str:
     return f"all {sums.n} labels of {split} are {0 if sums.positives == 0 else 1}"
 
 
-def _user_auc(own: Maker, sums: SplitSums, by: str, out: str) -> Result:
+def _user_auc(own: ResultBuilder, sums: SplitSums, by: str, out: str) -> Result:
     if sums.known_users == 0:
         return own.no_data("no row has a user id")
     mixed = int(sums.users["mixed"]) if sums.users else 0
@@ -136,7 +136,7 @@ def gap_result(
     - `ok` otherwise: the bound is not passed, and would have been seen.
     """
     bound = getattr(models.gaps, pair)
-    own = maker(specs.AUC_GAP, metrics, models, **{specs.PAIR_LABEL: pair, MODEL_LABEL: model})
+    own = builder(specs.AUC_GAP, metrics, models, **{specs.PAIR_LABEL: pair, MODEL_LABEL: model})
 
     def judged(result: Result, **changes: object) -> Result:
         return replace(result, threshold=bound, bound="max", **changes)  # type: ignore[arg-type]

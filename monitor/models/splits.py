@@ -18,7 +18,7 @@ from monitor.metrics.scores.calibration import probability_sums
 from monitor.metrics.scores.user_auc import user_aucs, user_counts, weighted_sums
 from monitor.statistics.auc import AucSums
 
-Row = Mapping[str, Any]
+AggregateRow = Mapping[str, Any]
 Group = tuple[str, ...]
 _GROUP: Final = (MODEL, SPLIT)
 _ROWS: Final = 500_000  # rows of a split from which the spread between users is taken, about
@@ -41,8 +41,8 @@ class SplitSums:
     positives: int
     auc: AucSums | None = None
     known_users: int = 0
-    users: Row | None = None
-    probabilities: Row | None = None
+    users: AggregateRow | None = None
+    probabilities: AggregateRow | None = None
 
     @property
     def negatives(self) -> int:
@@ -118,7 +118,7 @@ def _measure(rows: ir.Table, sound: ir.Table, clip: float, by: Sequence[str]) ->
     return groups
 
 
-def _users(sound: ir.Table, by: Sequence[str]) -> tuple[dict[Group, Row], dict[Group, Row]]:
+def _users(sound: ir.Table, by: Sequence[str]) -> tuple[dict[Group, AggregateRow], dict[Group, AggregateRow]]:
     if USER_ID not in sound.columns:
         return {}, {}
     rows = sound.filter(sound[USER_ID].notnull()).select(USER_ID, *by, SCORE, LABEL)
@@ -128,8 +128,11 @@ def _users(sound: ir.Table, by: Sequence[str]) -> tuple[dict[Group, Row], dict[G
 
 
 def _clusters(
-    sound: ir.Table, by: Sequence[str], totals: Mapping[Group, Row], known: Mapping[Group, Row]
-) -> dict[Group, Row]:
+    sound: ir.Table,
+    by: Sequence[str],
+    totals: Mapping[Group, AggregateRow],
+    known: Mapping[Group, AggregateRow],
+) -> dict[Group, AggregateRow]:
     """The rows of `cluster_sums`, worked out only where some user has several rows.
 
     Of many rows a part of the users is enough to know how users differ: always the same ones, with all of
@@ -147,6 +150,6 @@ def _clusters(
     return _by(cluster_sums(rows, USER_ID, by), by)
 
 
-def _by(table: ir.Table, by: Sequence[str]) -> dict[Group, Row]:
+def _by(table: ir.Table, by: Sequence[str]) -> dict[Group, AggregateRow]:
     rows: list[dict[str, Any]] = table.to_pyarrow().to_pylist()
     return {tuple(str(row[name]) for name in by): row for row in rows}

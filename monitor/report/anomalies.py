@@ -16,7 +16,7 @@ from monitor.models.specs import CAUSE_LABEL
 from monitor.report import numbers, rows
 from monitor.report.bands import series_name
 from monitor.report.sparkline import sparkline
-from monitor.report.views import AnomaliesView, Row
+from monitor.report.views import AnomaliesView, SeriesRow
 
 _DETAIL: Final = 2000  # a cause says what it means, and names its worst series
 
@@ -54,7 +54,7 @@ def causes_of(series: Iterable[Series]) -> dict[str, Series]:
     return found
 
 
-def anomaly_row(series: Series, now: datetime) -> Row:
+def anomaly_row(series: Series, now: datetime) -> SeriesRow:
     """A cause: its sentence, and how many series it was read from."""
     result = series.result
     cause = result.labels[CAUSE_LABEL]
@@ -76,7 +76,7 @@ def anomaly_row(series: Series, now: datetime) -> Row:
     )
 
 
-def drift_row(series: Series, now: datetime) -> Row:
+def drift_row(series: Series, now: datetime) -> SeriesRow:
     """A metric that slides: what it was and what it is now are in its detail."""
     name, _ = series_name(series.result.labels)
     return rows.named_row(series, now, name=name, note="drift")
@@ -102,7 +102,7 @@ def anomalies_view(series: Sequence[Series], now: datetime) -> AnomaliesView | N
     )
 
 
-def attention_rows(view: AnomaliesView | None) -> list[Row]:
+def attention_rows(view: AnomaliesView | None) -> list[SeriesRow]:
     """What needs somebody: all that stands violated; one row for what could not be looked at."""
     if view is None:
         return []

@@ -24,7 +24,7 @@ from monitor.report.bands import (
 from monitor.report.page import frame
 from monitor.report.runbooks import web_address
 from monitor.report.sparkline import Sparkline
-from monitor.report.views import Frame, Moment, Row
+from monitor.report.views import Frame, SeriesRow, TimeView
 
 _RUNBOOKS: Final = "docs/runbooks"
 
@@ -54,13 +54,13 @@ class AnomalyPage:
     frame: Frame
     recommender: str
     recommender_href: str
-    row: Row
+    row: SeriesRow
     means: str
     runbook: str  # an address, empty where it is only known as a path
     runbook_path: str
     samples: str
     window: str
-    evaluated: Moment
+    evaluated: TimeView
     definition: str
     evidence_window: str
     evidence_is_older: bool

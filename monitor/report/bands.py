@@ -11,7 +11,7 @@ from monitor.core.results import Result, Status
 from monitor.history.snapshot import Series
 from monitor.report import numbers, rows
 from monitor.report.sparkline import Around, sparkline
-from monitor.report.views import BandView, Row
+from monitor.report.views import BandView, SeriesRow
 
 Key = tuple[str, str, str, str, str]  # metric, by, of, dimension, value
 _NAMED: Final = (METRIC_LABEL, BY_LABEL, OF_LABEL, "dimension", "value")
@@ -59,7 +59,7 @@ def bands_of(series: Iterable[Series]) -> Bands:
     return {key: Band(expected, far.get(key)) for key, expected in found[EXPECTED.name].items()}
 
 
-def with_band(row: Row, series: Series, bands: Bands) -> Row:
+def with_band(row: SeriesRow, series: Series, bands: Bands) -> SeriesRow:
     """The series' row with its band, in the drawing as well; as it is where nothing is said of a band."""
     band = bands.get(key_of(series.result))
     if band is None:

@@ -18,7 +18,7 @@ from monitor.models.split_results import SIDES
 from monitor.report import numbers, rows
 from monitor.report.causes import by_share, cause_name, explains, share_text
 from monitor.report.runbooks import web_address
-from monitor.report.views import CauseView, GapView, Measure, Row
+from monitor.report.views import CauseView, GapView, Measure, SeriesRow
 
 _DETAIL: Final = 2000  # a cause says what was found and what to do
 _RUNBOOKS: Final = {
@@ -135,7 +135,7 @@ def cause_view(series: Series, docs_url: str) -> CauseView:
     )
 
 
-def attention_row(gap: Series, series: Iterable[Series], now: datetime) -> Row:
+def attention_row(gap: Series, series: Iterable[Series], now: datetime) -> SeriesRow:
     """A gap among what needs attention: it names its model and its first cause, and leads to the evidence."""
     model, pair = gap.result.labels[MODEL_LABEL], gap.result.labels[PAIR_LABEL]
     note = f"model {rows.model_name(model)}"

@@ -9,7 +9,7 @@ from typing import Final
 from monitor.core.columns import ONLINE, TEST, TRAIN
 from monitor.core.results import Result, Status
 from monitor.history.snapshot import Series
-from monitor.history.standing import is_worse, worst
+from monitor.history.standing import is_worse, worst_status
 from monitor.metrics.family import MODEL_LABEL, SPLIT_LABEL
 from monitor.metrics.scores.auc import AUC
 from monitor.metrics.scores.calibration import CALIBRATION, LOG_LOSS
@@ -59,8 +59,8 @@ def _state(series: Iterable[Series]) -> Status:
     series = list(series)
     found = gaps.gaps_of(series)
     if found:
-        return worst(one.standing for one in found)
-    return worst(one.result.status for one in series if one.result.metric == AUC.name)
+        return worst_status(one.standing for one in found)
+    return worst_status(one.result.status for one in series if one.result.metric == AUC.name)
 
 
 def _rank(status: Status) -> int:

@@ -14,7 +14,7 @@ from monitor.catalogue import ALL_SPECS
 from monitor.core.results import Status
 from monitor.health.specs import HEALTH_SPECS
 from monitor.history.snapshot import LogState, RecommenderState, Series, SkippedFile, Snapshot
-from monitor.history.standing import is_worse, worst
+from monitor.history.standing import is_worse, worst_status
 from monitor.metrics.feedback.attribution_health import LOST
 from monitor.report import bands, gaps, numbers, rows
 from monitor.report.anomalies import anomalies_view, attention_rows, counted
@@ -48,7 +48,7 @@ def overview(snapshot: Snapshot, now: datetime, docs_url: str = "") -> OverviewP
     return OverviewPage(
         frame=frame(snapshot, now),
         summary=_headline(views),
-        verdict=rows.verdict(worst(Status(view.verdict.key) for view in views)),
+        verdict=rows.verdict(worst_status(Status(view.verdict.key) for view in views)),
         recommenders=tuple(views),
     )
 
@@ -134,7 +134,7 @@ def recommender(
     return RecommenderView(
         name=numbers.visible(state.name),
         href=rows.recommender_href(state.name),
-        verdict=rows.verdict(worst(statuses)),
+        verdict=rows.verdict(worst_status(statuses)),
         summary=_summary(
             [series.standing for series in judged_rules],
             [series.standing for series in objectives],

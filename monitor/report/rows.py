@@ -14,7 +14,7 @@ from monitor.history.snapshot import RuleInfo, Series
 from monitor.metrics.family import MODEL_LABEL
 from monitor.report import numbers
 from monitor.report.sparkline import sparkline
-from monitor.report.views import Lately, Moment, Row, Verdict
+from monitor.report.views import Lately, SeriesRow, TimeView, Verdict
 
 _WORDS: Final = {status: status.value.replace("_", " ") for status in Status}
 _SLICE_LABELS: Final = ("dimension", "value")
@@ -25,9 +25,9 @@ def verdict(status: Status) -> Verdict:
     return Verdict(status.value, _WORDS[status])
 
 
-def moment(time: datetime, now: datetime) -> Moment:
+def moment(time: datetime, now: datetime) -> TimeView:
     utc = time.astimezone(UTC)
-    return Moment(f"{utc:%Y-%m-%dT%H:%M:%SZ}", numbers.moment(utc), numbers.age(utc, now))
+    return TimeView(f"{utc:%Y-%m-%dT%H:%M:%SZ}", numbers.moment(utc), numbers.age(utc, now))
 
 
 def recommender_href(name: str) -> str:
@@ -83,7 +83,7 @@ def shower(metric: str) -> Callable[[float], str]:
     return numbers.share if spec.unit == "ratio" else lambda value: f"{numbers.number(value)} {spec.unit}"
 
 
-def rule_row(series: Series, now: datetime) -> Row:
+def rule_row(series: Series, now: datetime) -> SeriesRow:
     labels = series.result.labels
     rule = labels.get("rule", "")
     parts = [labels.get("kind", ""), series.result.severity or ""]
@@ -97,9 +97,9 @@ def rule_row(series: Series, now: datetime) -> Row:
     )
 
 
-def pending_row(recommender: str, info: RuleInfo) -> Row:
+def pending_row(recommender: str, info: RuleInfo) -> SeriesRow:
     """A rule of the config that no window has been judged by yet."""
-    return Row(
+    return SeriesRow(
         name=numbers.visible(info.rule),
         note=info.kind.value,
         verdict=verdict(Status.NO_DATA),
@@ -116,18 +116,18 @@ def pending_row(recommender: str, info: RuleInfo) -> Row:
     )
 
 
-def objective_row(series: Series, now: datetime) -> Row:
+def objective_row(series: Series, now: datetime) -> SeriesRow:
     own = _own(series.result)
     by = "by " if "by" in series.result.labels or "log" in series.result.labels else ""
     return _row(series, now, name=series.result.metric, note=f"{by}{own}" if own else "", href="")
 
 
-def named_row(series: Series, now: datetime, *, name: str, note: str = "", href: str = "") -> Row:
+def named_row(series: Series, now: datetime, *, name: str, note: str = "", href: str = "") -> SeriesRow:
     """A row of a series that is called otherwise than by its metric."""
     return _row(series, now, name=name, note=note, href=href)
 
 
-def metric_row(series: Series, now: datetime) -> Row:
+def metric_row(series: Series, now: datetime) -> SeriesRow:
     """A row within its metric's group: it is named by what tells it from the group's other rows."""
     return _row(series, now, name=_own(series.result), note="", href="")
 
@@ -147,7 +147,7 @@ def _own(result: Result) -> str:
     return ", ".join([*bare, *(f"{key} {text}" for key, text in own if key not in _BARE_LABELS)])
 
 
-def slice_row(series: Series, now: datetime) -> Row:
+def slice_row(series: Series, now: datetime) -> SeriesRow:
     result = series.result
     name = f"{result.metric} {_own(result)}".strip()
     return _row(series, now, name=result.labels.get("value", ""), note=name, href="")
@@ -184,7 +184,7 @@ def between_text(metric: str, lower: float | None, upper: float | None) -> str:
     return f"{show(lower)} to {show(upper)}"
 
 
-def _row(series: Series, now: datetime, *, name: str, note: str, href: str) -> Row:
+def _row(series: Series, now: datetime, *, name: str, note: str, href: str) -> SeriesRow:
     result = series.result
     show = shower(result.metric)
     counted = ""
@@ -192,7 +192,7 @@ def _row(series: Series, now: datetime, *, name: str, note: str, href: str) -> R
         counted = numbers.count(result.violations)
         counted += f" of {numbers.count(result.samples)}" if result.samples is not None else ""
     standing = series.standing
-    return Row(
+    return SeriesRow(
         name=numbers.visible(name),
         note=numbers.visible(note),
         verdict=verdict(standing),

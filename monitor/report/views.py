@@ -17,7 +17,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class TimeView:
     iso: str
     text: str
     age: str
@@ -35,7 +35,7 @@ class BandView:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SeriesRow:
     """A rule, an objective, a metric or a slice of one. A text that does not apply is empty.
 
     `verdict` is what stands, `last` the last window's own state where it differs.
@@ -50,7 +50,7 @@ class Row:
     counted: str
     interval: str
     samples: str
-    since: Moment | None
+    since: TimeView | None
     spark: Sparkline | None
     detail: str
     href: str = ""
@@ -64,14 +64,14 @@ class Group:
 
     name: str
     help: str
-    rows: tuple[Row, ...]
+    rows: tuple[SeriesRow, ...]
     left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class LogView:
     name: str
-    watermark: Moment | None
+    watermark: TimeView | None
     files: str
     skipped: tuple[tuple[str, str], ...]  # (path, reason)
     lost: tuple[tuple[str, str], ...] = ()  # of files whose rows were read once
@@ -85,15 +85,15 @@ class Lately:
     name: str
     href: str
     counted: str
-    when: Moment
+    when: TimeView
 
 
 @dataclass(frozen=True, slots=True)
 class HealthView:
     """The health score, and what it is made of, the worst part first."""
 
-    score: Row
-    parts: tuple[Row, ...]
+    score: SeriesRow
+    parts: tuple[SeriesRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +104,11 @@ class AnomaliesView:
     how many series have no band yet, and `steady` how many do not drift.
     """
 
-    found: tuple[Row, ...]
-    quiet: tuple[Row, ...]
+    found: tuple[SeriesRow, ...]
+    quiet: tuple[SeriesRow, ...]
     summary: str
     learning: str
-    drifts: tuple[Row, ...]
+    drifts: tuple[SeriesRow, ...]
     steady: str
 
 
@@ -154,7 +154,7 @@ class CauseView:
 class GapView:
     """The gap between two splits, the causes of one that is violated, and how far the scores are apart."""
 
-    row: Row
+    row: SeriesRow
     causes: tuple[CauseView, ...]
     unexplained: str  # why a gap that stands violated has no causes
     distances: tuple[tuple[str, Measure], ...]
@@ -193,15 +193,15 @@ class RecommenderView:
     error: str
     maintenance: str  # until when alerts are held back, and why; empty where they are not
     last_window: str
-    last_run: Moment | None
+    last_run: TimeView | None
     pending: str
     logs: tuple[LogView, ...]
     health: HealthView | None
     anomalies: AnomaliesView | None
-    attention: tuple[Row, ...]
+    attention: tuple[SeriesRow, ...]
     lately: tuple[Lately, ...]  # what is well again, and was violated in one of the recent windows
-    rules: tuple[Row, ...]
-    objectives: tuple[Row, ...]
+    rules: tuple[SeriesRow, ...]
+    objectives: tuple[SeriesRow, ...]
     models: tuple[ModelView, ...]
     metrics: tuple[Group, ...]
     slices: tuple[Group, ...]
@@ -215,11 +215,11 @@ class RecommenderView:
 class Frame:
     """What every page has around its subject."""
 
-    taken: Moment
+    taken: TimeView
     stale: str  # why the picture may be out of date
     history_error: str  # why the history cannot be read or written
     config_error: str
-    config_loaded: Moment | None
+    config_loaded: TimeView | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +243,7 @@ class RulePage:
     frame: Frame
     recommender: str
     recommender_href: str
-    row: Row
+    row: SeriesRow
     kind: str
     severity: str
     description: str
@@ -251,7 +251,7 @@ class RulePage:
     runbook: str  # an http(s) address or empty
     runbook_path: str  # anything else that the rule names as its runbook
     window: str
-    evaluated: Moment | None
+    evaluated: TimeView | None
     definition: str
     evidence_window: str  # the window that the rows are from
     evidence_is_older: bool  # a window before the last one
@@ -277,10 +277,10 @@ class CausePage:
     recommender: str
     recommender_href: str
     model: str
-    gap: Row
+    gap: SeriesRow
     cause: CauseView
     samples: str
     window: str
-    evaluated: Moment
+    evaluated: TimeView
     definition: str
     evidence: tuple[EvidenceTable, ...]

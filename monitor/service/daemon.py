@@ -20,7 +20,7 @@ from monitor.history.errors import StoreError
 from monitor.history.store import Store
 from monitor.judging.runtime import Runtime
 from monitor.judging.runtimes import open_runtime
-from monitor.service.picture import Picture, Running
+from monitor.service.publisher import Running, SnapshotPublisher
 from monitor.service.salt import install_salt
 from monitor.service.schedule import Schedule
 from monitor.service.signals import arriving
@@ -71,7 +71,7 @@ class Daemon:
             clock=clock,
         )
         self._watch(checked)
-        self.picture = Picture(self.store, self.tally, self._running, clock)
+        self.publisher = SnapshotPublisher(self.store, self.tally, self._running, clock)
 
     @property
     def watches(self) -> Mapping[str, Watch]:
@@ -87,9 +87,9 @@ class Daemon:
         with arriving(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             self._web = web = serve(
                 self.config.server,
-                self.picture.current,
+                self.publisher.current,
                 reload=self.reload,
-                not_ready=self.picture.history_error,  # the first snapshot is taken before anything listens
+                not_ready=self.publisher.history_error,  # the first snapshot is taken before anything listens
                 healthy=lambda: self._schedule.running,
             )
             announce(f"status page  {web.address}/\nmetrics      {web.address}/metrics")
@@ -136,8 +136,8 @@ class Daemon:
         return ReloadOutcome(True, message)
 
     def _show(self, running: Running) -> None:
-        self._running = self.picture.running = running
-        self.picture.publish()
+        self._running = self.publisher.running = running
+        self.publisher.publish()
 
     def _watch(self, checked: list[Checked]) -> None:
         """Make the scheduler run exactly these recommenders."""
@@ -196,17 +196,17 @@ class Daemon:
         finally:
             if outcome in OUTCOMES:  # a run that a stop cut short is nobody's failure
                 self.tally.ran(name, outcome)
-            self.picture.write_counters()
+            self.publisher.write_counters()
             self._worked()
 
     def _worked(self) -> None:
-        self.picture.publish(worked=True)
+        self.publisher.publish(worked=True)
 
     def _alive(self) -> None:
         """Show that the worker thread does its work, also where a recommender is run once a day."""
         with self._worker.at_work():
             if not self._stop.is_set():
-                self.picture.write_counters()
+                self.publisher.write_counters()
                 self._worked()
 
     def housekeeping(self) -> None:
@@ -232,7 +232,7 @@ class Daemon:
     def _not_run(self, name: str, outcome: str) -> None:
         if not self._stop.is_set():
             self.tally.ran(name, outcome)
-            self.picture.publish()  # the worker is busy, and may be for long
+            self.publisher.publish()  # the worker is busy, and may be for long
 
     def _shut(self, web: WebServer) -> int:
         """Finish or interrupt the window in hand, and leave within 10 seconds."""
@@ -253,7 +253,7 @@ class Daemon:
 
     def close(self) -> None:
         """Write what was counted, and let go of the history, the engine and the state folder."""
-        self.picture.write_counters()
+        self.publisher.write_counters()
         self.store.close()
         self._worker.drop_runtime()
         self._lock.release()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from monitor.anomalies.schedule import Banding
+from monitor.anomalies.schedule import BandScheduler
 from monitor.core.columns import EXPOSURES, FEEDBACK
 from monitor.core.results import Result, Window
 from monitor.health.score import health_run, needed
@@ -51,7 +51,7 @@ class Watch:
         self.error: str | None = None
         self.retry_files = False  # set by a reload: files that cannot be read are tried at once
         self.evaluator = Evaluator(settings, rules, KeptPairs(state, settings.name), salt)
-        self.banding = Banding(settings, store)
+        self.band_scheduler = BandScheduler(settings, store)
         self._restored = False
         self._unsaved: set[str] = set()  # logs whose index the history does not have yet
         self._said: dict[str, set[str]] = {}
@@ -90,7 +90,8 @@ class Watch:
             self.pending -= 1
             recorded()
         # A band rests on the windows before its own, so while older ones are still caught up it waits.
-        left = self.pending > 0 or self.banding.turn(now, self._caught_up_from(now), stopping, recorded)
+        left = self.pending > 0
+        left = left or self.band_scheduler.turn(now, self._caught_up_from(now), stopping, recorded)
         if due:
             runtime.give_back()
         self.last_run = now

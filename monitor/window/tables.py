@@ -19,7 +19,7 @@ from monitor.history.sums import Sums
 from monitor.logs.canonical import TIMESTAMP
 from monitor.logs.index import readable
 from monitor.logs.source import Source
-from monitor.metrics.plans import Plans, Replayed
+from monitor.metrics.plans import CachedExecutor, Plans
 from monitor.metrics.shared import EXPOSURES, Shared
 from monitor.settings.recommender import RecommenderSettings
 from monitor.window.slices import add_slices
@@ -105,7 +105,7 @@ def prepare(
     if plans is not None and engine.keeps_statements:
         logs = (exposures, catalog, feedback, responses, around_exposures, actions, earlier, previous)
         plans.begin(few, *(None if table is None else table.op() for table in logs))
-        asked = Replayed(plans, engine, made.append, part, edges)
+        asked = CachedExecutor(plans, engine, made.append, part, edges)
     shared = Shared(
         exposures,
         catalog=catalog,

@@ -121,7 +121,7 @@ def _is_proven(result: Result, *, a_sample: bool) -> bool:
 _WORST_FIRST = (Status.VIOLATED, Status.ERROR, Status.LATE, Status.NO_DATA, Status.OK)
 
 
-def worst(results: Iterable[Result]) -> Status:
+def window_status(results: Iterable[Result]) -> Status:
     """The verdict on a whole window: of what somebody asked to be judged, the worst.
 
     A metric without an objective is judged by nobody: that it has no value today (no history yet,

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from monitor.anomalies.causes import BROUGHT, CAUSES, EXPOSURE_CAUSES, FEEDBACK_CAUSES, OTHER
+from monitor.anomalies.causes import CAUSES, DRIVEN_BY_VOLUME, EXPOSURE_CAUSES, FEEDBACK_CAUSES, OTHER
 from monitor.anomalies.explain import ROWS, WHOLE
 from monitor.core.results import Status
-from monitor.history.rows import MOST_EVIDENCE, sound
+from monitor.history.rows import MOST_EVIDENCE, sanitize_result
 from monitor.metrics.catalogue import SPECS
 from tests.anomalies.departures import missing, out, standing, told
 
@@ -119,15 +119,16 @@ def test_a_series_that_is_missing_leaves_no_verdict_beside_one_that_rows_move() 
 
 
 def test_every_series_that_rows_move_is_in_the_catalogue_and_every_cause_of_it_is_one() -> None:
-    assert set(BROUGHT) <= set(CAUSES)
-    for name, sign in ((name, sign) for name, signs in BROUGHT.items() for sign in signs):
+    assert set(DRIVEN_BY_VOLUME) <= set(CAUSES)
+    for name, sign in ((name, sign) for name, signs in DRIVEN_BY_VOLUME.items() for sign in signs):
         assert set(sign.by) <= set(SPECS[sign.metric].by)
         assert sign.side in ("above", "below") or name in ("lists_short", "lists_long")
 
 
 def evidence(found, cause="scene_lost"):
     """The places of a cause as the history gives them back."""
-    return {(row["dimension"], row["value"]) for row in sound(told(found, EXPOSURE_CAUSES)[cause]).evidence}
+    kept = sanitize_result(told(found, EXPOSURE_CAUSES)[cause])
+    return {(row["dimension"], row["value"]) for row in kept.evidence}
 
 
 def test_every_place_of_a_cause_is_in_its_evidence_and_explains_what_happens_there() -> None:

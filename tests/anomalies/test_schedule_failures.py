@@ -8,7 +8,7 @@ from monitor.anomalies import band_check as bands
 from monitor.anomalies import drift_check as drift
 from monitor.core.results import Status
 from monitor.history.errors import StoreError
-from monitor.history.take import take_snapshot
+from monitor.history.read_snapshot import read_snapshot
 from tests.anomalies.banded import SHOP, hour
 from tests.anomalies.test_schedule import gini, kept, put_hours, turn, turns_of, violated
 
@@ -81,7 +81,7 @@ def test_an_incident_stands_through_a_window_whose_band_fails(store, monkeypatch
     put_hours(store, range(41), lambda number: 0.9 if number >= 38 else gini(number))
     failing(monkeypatch, bands.BandCheck, {hour(40).start}, ZeroDivisionError())
     turn(store)
-    (state,) = take_snapshot(store, [SHOP], hour(41).end).recommenders
+    (state,) = read_snapshot(store, [SHOP], hour(41).end).recommenders
     (cause,) = [one for one in state.series if one.result.labels.get("cause") == "few_items"]
     assert (cause.window, cause.result.status) == (hour(40), Status.ERROR)
     assert cause.standing is Status.VIOLATED

@@ -13,7 +13,7 @@ from monitor.anomalies import band_check as bands
 from monitor.anomalies import drift_check as drift
 from monitor.anomalies import schedule as banding
 from monitor.anomalies.drift_check import DriftCheck
-from monitor.anomalies.schedule import Banding
+from monitor.anomalies.schedule import BandScheduler
 from monitor.core.results import Window
 from monitor.history.record import CheckRun
 from monitor.history.store import Store
@@ -51,7 +51,7 @@ def test_as_many_checks_share_the_budget_as_the_service_runs(store: Store) -> No
     for number in range(2):
         put_halves(store, number, 0.05, tuple(bands.MEASURED.values()))
     before = {one.check for one in store.results()}
-    Banding(RecommenderSettings.model_validate(given), store).turn(datetime.now(UTC), START)
+    BandScheduler(RecommenderSettings.model_validate(given), store).turn(datetime.now(UTC), START)
     made = {one.check for one in store.results()} - before
     assert made == set(banding.CHECKS)
     assert len(made) == len(banding.CHECKS) == bands.CHECKS

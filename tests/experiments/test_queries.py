@@ -260,5 +260,5 @@ def test_the_difference_of_two_shares_keeps_within_minus_1_and_1_and_that_of_cou
     experiment = ExperimentSettings.model_validate({"name": "x", "column": "arm", "split": {"a": 1, "b": 1}})
     wide = Interval(0.4, 1.4)
     for by, upper in (("conversion", 1.0), ("actions_per_user", 1.4)):
-        maker = specs.maker(specs.DIFFERENCE, experiment, MetricSettings(), by=by, arm="b", event="click")
-        assert (maker.value(0.9, 10, wide).lower, maker.value(0.9, 10, wide).upper) == (0.4, upper)
+        builder = specs.builder(specs.DIFFERENCE, experiment, MetricSettings(), by=by, arm="b", event="click")
+        assert (builder.value(0.9, 10, wide).lower, builder.value(0.9, 10, wide).upper) == (0.4, upper)

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitor.core.results import Result, Status
+from monitor.history.read_snapshot import read_snapshot
 from monitor.history.standing import Signal, fold, from_last, signal_of
 from monitor.history.store import Store
-from monitor.history.take import take_snapshot
 from tests.history.conftest import hour
 from tests.history.recording import NOON, put
 
@@ -72,7 +72,7 @@ def test_a_series_that_flaps_at_the_edge_fires_once(store: Store) -> None:
     for clear, standings in told.items():
         for number, value in enumerate(values):
             put(store, [replace(judged(value), clear=clear)], number, recommender=str(clear))
-            (series,) = take_snapshot(store, [str(clear)], NOON).recommenders[0].series
+            (series,) = read_snapshot(store, [str(clear)], NOON).recommenders[0].series
             standings.append(series.standing)
     well, bad = Status.OK, Status.VIOLATED
     assert told[0.01] == [well, *[bad] * 6, well, well, well]

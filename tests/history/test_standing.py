@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from monitor.core.results import Kind, Result, Status, Window
+from monitor.history.read_snapshot import read_snapshot
 from monitor.history.snapshot import Series
-from monitor.history.standing import Signal, fold, from_last, signal_of, worst
+from monitor.history.standing import Signal, fold, from_last, signal_of, worst_status
 from monitor.history.store import Store
-from monitor.history.take import take_snapshot
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 LETTERS = dict(zip("CHFNLEU", Signal, strict=True))  # clear, hold, fire, no data, late, error, undefined
@@ -127,9 +127,9 @@ def test_the_signal_of_one_window(result: Result, signal: Signal) -> None:
 def test_of_several_statuses_a_person_hears_of_the_worst_first() -> None:
     order = [Status.VIOLATED, Status.ERROR, Status.LATE, Status.NO_DATA, Status.UNDEFINED, Status.OK]
     while order:
-        assert worst(random.sample(order, len(order))) is order[0]
+        assert worst_status(random.sample(order, len(order))) is order[0]
         order.pop(0)
-    assert worst([]) is Status.NO_DATA
+    assert worst_status([]) is Status.NO_DATA
 
 
 def result_for(signal: Signal) -> Result:
@@ -146,7 +146,7 @@ def result_for(signal: Signal) -> Result:
 
 
 def shown(store: Store) -> Series:
-    (series,) = take_snapshot(store, ["shop"], NOON, past=3).recommenders[0].series
+    (series,) = read_snapshot(store, ["shop"], NOON, past=3).recommenders[0].series
     return series
 
 

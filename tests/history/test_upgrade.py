@@ -12,8 +12,8 @@ from sqlalchemy import create_engine, text
 
 from monitor.core.results import Status
 from monitor.history import migrate, schema
+from monitor.history.read_snapshot import read_snapshot
 from monitor.history.store import Store
-from monitor.history.take import take_snapshot
 from tests.history.conftest import hour
 from tests.history.recording import COVERAGE, NOON, counted, put
 
@@ -72,7 +72,7 @@ def test_a_violation_of_before_the_upgrade_stands_until_the_bound_of_after_it(ur
     with Store.open(url) as store:
         for number, (value, standing) in enumerate([(0.25, Status.VIOLATED), (0.3, Status.OK)], 1):
             put(store, [replace(COVERAGE, value=value, clear=0.3)], number)
-            (series,) = take_snapshot(store, ["shop"], NOON).recommenders[0].series
+            (series,) = read_snapshot(store, ["shop"], NOON).recommenders[0].series
             assert series.standing is standing
     with Store.open(url) as store:  # a second opening finds nothing to do
         assert [one.result.clear for one in store.results()] == [None, 0.3, 0.3]

@@ -12,7 +12,7 @@ from monitor.history.kept import KeptPairs
 from monitor.judging.evaluate import Evaluation, Evaluator
 from monitor.rules.suites import load_rules
 from monitor.settings.recommender import RecommenderSettings
-from monitor.window.verdicts import worst
+from monitor.window.verdicts import window_status
 from tests.shop import DAY, Shop, hour, rows, ruled
 
 
@@ -39,7 +39,7 @@ def test_one_rule_of_a_pack_that_does_not_apply_says_so_and_counts_for_nothing(
     assert (gaps.value, gaps.samples, gaps.evidence) == (None, None, ())
     assert ruled(found, "duplicate_item").status is (Status.LATE if late else Status.OK)
     assert verdict(found) is (Status.LATE if late else Status.OK)
-    assert worst([gaps, ruled(found, "duplicate_item")]) is verdict(found)
+    assert window_status([gaps, ruled(found, "duplicate_item")]) is verdict(found)
 
 
 @pytest.mark.parametrize(

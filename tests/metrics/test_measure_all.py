@@ -13,7 +13,7 @@ from monitor.core.results import Status
 from monitor.metrics import measure
 from monitor.metrics.catalogue import FAMILIES, SPECS
 from monitor.metrics.measure import measure_all, not_measured
-from monitor.metrics.plans import Asked
+from monitor.metrics.plans import Executor
 from monitor.settings.metrics import EventSettings, MetricSettings
 from tests.metrics.worlds import START, World, by_name, catalog, lists, results_of, shared_of
 
@@ -180,7 +180,7 @@ def test_shared_tables_are_made_once_a_window():
         return ibis.memtable(expression.to_pyarrow())
 
     shared = shared_of(FULL)
-    shared._asked = Asked(keep)
+    shared._asked = Executor(keep)
     list(measure_all(shared, MetricSettings(), {"scene": "scene"}))
     assert len(made) == len(set(made))
     assert {"requests", "user_items", "item_counts", "requests_by_scene", "item_counts_by_scene"} <= set(made)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from monitor.engines.duckdb import Engine
 from monitor.metrics.catalogue import SPECS
 from monitor.metrics.measure import measure_all
-from monitor.metrics.plans import Plans, Replayed
+from monitor.metrics.plans import CachedExecutor, Plans
 from monitor.settings.metrics import MetricSettings
 from tests.metrics.test_against_oracle import ONE_CATEGORY, VECTORS
 from tests.metrics.worlds import START, World, by_name, catalog, lists, results_of, shared_of
@@ -52,7 +52,7 @@ class Windows:
         logs += [shared.previous_day_user_items, shared._responses]
         self.plans.begin(*(None if table is None else table.op() for table in logs))
         edges = world.window or (START, START + HOUR)
-        shared._asked = Replayed(self.plans, self.engine, self.made.append, shared.part, edges)
+        shared._asked = CachedExecutor(self.plans, self.engine, self.made.append, shared.part, edges)
         return shared
 
     def measure(self, world: World, dimensions=SLICES, given_settings=SETTINGS):

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from monitor.models.sampling import draw, draw_pairs, features_of
+from monitor.models.sampling import features_of, sample_pairs, sample_rows
 from monitor.settings.models import DiagnosedModels
 from tests.metrics.worlds import embedded
 
@@ -48,7 +48,7 @@ def test_every_column_becomes_what_the_diagnosis_takes():
     models = DiagnosedModels(by=("scene",), feature_times={"age": "age_at"})
     features = features_of((rows,), models)
     assert features == ("age", "clicks", "member", "city")
-    sample = draw(rows, features, models)
+    sample = sample_rows(rows, features, models)
     order = np.argsort(sample.features["clicks"])
     assert sample.features["age"][order].tolist()[0::2] == [30.0, 50.0]
     assert np.isnan(sample.features["age"][order][1])
@@ -76,7 +76,7 @@ def test_features_are_what_the_settings_name_or_what_nothing_else_does():
 
 def test_rows_that_cannot_be_judged_are_not_drawn():
     rows = table(score=[0.1, None, float("inf"), 0.2], label=[0.0, 1.0, 1.0, 2.0], a=[1.0, 2.0, 3.0, 4.0])
-    assert draw(rows, ("a",), MODELS).features["a"].tolist() == [1.0]
+    assert sample_rows(rows, ("a",), MODELS).features["a"].tolist() == [1.0]
 
 
 @pytest.mark.parametrize("named", [True, False])
@@ -84,7 +84,7 @@ def test_of_many_rows_about_as_many_as_asked_for_and_always_the_same(named):
     n = 20_000
     columns = {"request_id": [f"r{i}" for i in range(n)]} if named else {}
     rows = table(score=np.linspace(0, 1, n), a=np.arange(n, dtype=float), **columns)
-    first, again = (draw(rows, ("a",), MODELS, limit=2000) for _ in range(2))
+    first, again = (sample_rows(rows, ("a",), MODELS, limit=2000) for _ in range(2))
     assert 1800 < len(first) < 2200
     assert sorted(first.features["a"]) == sorted(again.features["a"])
     assert abs(np.mean(first.features["a"]) / n - 0.5) < 0.05
@@ -100,7 +100,7 @@ def test_pairs_are_the_same_requests_and_a_key_that_is_there_twice_is_in_none():
         request_id=["r1", "r2", "r3", "r2", None, "r9"], item_id=["1", "1", "1", "2", "1", "1"],
         a=[10.0, 30.0, 40.0, 99.0, 60.0, 90.0],
     )  # fmt: skip
-    pairs = draw_pairs(online, offline, ("a",), MODELS)
+    pairs = sample_pairs(online, offline, ("a",), MODELS)
     met = sorted(zip(pairs.online.features["a"].tolist(), pairs.offline["a"].tolist(), strict=True))
     assert met == [(1.0, 10.0), (3.0, 30.0)]
 
@@ -109,11 +109,11 @@ def test_pairs_carry_the_times_of_both_sides():
     later = datetime(2026, 3, 1, 6)
     online = table(request_id=["r1"], a=[1.0], a_at=[AT])
     offline = table(request_id=["r1"], a=[1.0], a_at=[later])
-    pairs = draw_pairs(online, offline, ("a",), DiagnosedModels(feature_times={"a": "a_at"}))
+    pairs = sample_pairs(online, offline, ("a",), DiagnosedModels(feature_times={"a": "a_at"}))
     assert pairs.offline_times["a"][0] - pairs.online.feature_times["a"][0] == 3600
 
 
 def test_without_a_shared_key_or_without_a_meeting_there_are_no_pairs():
     online = table(request_id=["r1"], a=[1.0])
-    assert draw_pairs(online, table(request_id=["r2"], a=[1.0]), ("a",), MODELS) is None
-    assert draw_pairs(online, table(a=[1.0]), ("a",), MODELS) is None
+    assert sample_pairs(online, table(request_id=["r2"], a=[1.0]), ("a",), MODELS) is None
+    assert sample_pairs(online, table(a=[1.0]), ("a",), MODELS) is None

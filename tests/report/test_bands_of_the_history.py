@@ -10,9 +10,9 @@ import pytest
 
 from monitor.anomalies.band_check import NAME, BandCheck
 from monitor.anomalies.causes import CAUSES
+from monitor.history.read_snapshot import read_snapshot
 from monitor.history.snapshot import Snapshot
 from monitor.history.store import Store
-from monitor.history.take import take_snapshot
 from monitor.report.anomaly import anomaly_page
 from monitor.report.page import recommender_page
 from monitor.settings.bands import BandSettings
@@ -34,7 +34,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
             put(store, number, changed(results, BROKEN) if number > LAST - 2 else results)
             if number > LAST - 6:
                 judge(store, check, number)
-        yield take_snapshot(store, [SHOP], NOW)
+        yield read_snapshot(store, [SHOP], NOW)
 
 
 def test_every_measured_series_is_found_beside_its_band(snapshot: Snapshot):

@@ -14,7 +14,7 @@ from monitor.config.load import load_config
 from monitor.core.results import Status, Window
 from monitor.history.store import Store
 from monitor.judging.runtime import Runtime
-from monitor.service.picture import Picture, Running
+from monitor.service.publisher import Running, SnapshotPublisher
 from monitor.service.tally import Tally
 from monitor.service.watch import Watch
 from monitor.settings.recommender import RecommenderSettings
@@ -113,7 +113,7 @@ def test_a_score_that_left_the_config_is_shown_no_more(
 
     def shown(shop: Watch) -> set[str]:
         running = Running(("shop",), {"shop": shop}, {}, SOON)
-        (state,) = Picture(store, Tally(store), running, lambda: SOON).current().recommenders
+        (state,) = SnapshotPublisher(store, Tally(store), running, lambda: SOON).current().recommenders
         return {one.result.metric for one in state.series if one.check == "health"}
 
     assert shown(with_score) == {"health_score", "health_part"}

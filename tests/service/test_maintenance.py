@@ -16,7 +16,7 @@ from monitor.core.results import Kind, Result, Status, Window
 from monitor.history.snapshot import MaintenanceState, RecommenderState
 from monitor.history.store import Store
 from monitor.service.daemon import Daemon
-from monitor.service.picture import Picture, Running
+from monitor.service.publisher import Running, SnapshotPublisher
 from monitor.service.tally import Tally
 from monitor.service.watch import Watch
 from monitor.settings.recommender import RecommenderSettings
@@ -45,13 +45,13 @@ class Shown:
         self.now = TEN - HOUR
         running = Running(["shop"], {"shop": watch}, {}, self.now)
         self.store = store
-        self.picture = Picture(store, Tally(store), running, lambda: self.now)
+        self.publisher = SnapshotPublisher(store, Tally(store), running, lambda: self.now)
 
     def at(self, now: datetime) -> str:
         """What is exported at this time."""
         self.now = now
-        self.picture.publish(worked=True)
-        return scrape(self.picture.current())
+        self.publisher.publish(worked=True)
+        return scrape(self.publisher.current())
 
     def judge(self, hour: int, value: float, check: str = "exposure") -> None:
         """An hour of the day in which the objective has this value."""

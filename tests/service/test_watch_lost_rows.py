@@ -17,8 +17,8 @@ import pandas as pd
 import pytest
 
 from monitor.core.results import Status, Window
+from monitor.history.read_snapshot import read_snapshot
 from monitor.history.store import Store
-from monitor.history.take import take_snapshot
 from monitor.judging.runtime import Runtime
 from monitor.logs.listing import Listing, Unlisted
 from monitor.metrics.catalogue import SPECS
@@ -106,7 +106,7 @@ class Shop:
 
     def is_violated_now(self) -> bool:
         """Whether an alert on the gauge would fire."""
-        values = snapshot_values(take_snapshot(self.store, ["shop"], NOW))
+        values = snapshot_values(read_snapshot(self.store, ["shop"], NOW))
         return values["recsys_rule_status"]["shop", "blacklist", "hard", "violated"] == 1
 
 

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from monitor.core.results import Status
+from monitor.history.read_snapshot import read_snapshot
 from monitor.history.store import Store
-from monitor.history.take import take_snapshot
 from monitor.service.watch import Watch
 from tests.processes import land
 from tests.service.prometheus.scrapes import find, samples, scrape
@@ -111,7 +111,7 @@ def test_what_the_daemon_exports_of_a_model(tmp_path, store, runtime):
     write(tmp_path, "online", "online", 0.2, 1)
     close(tmp_path, 1)
     watched(tmp_path, store, models={"over": "9h"}, max_wait="9999d").turn(runtime, datetime.now(UTC))
-    text = scrape(take_snapshot(store, ["shop"], datetime.now(UTC)), series_limit=100_000)
+    text = scrape(read_snapshot(store, ["shop"], datetime.now(UTC)), series_limit=100_000)
     of = {"recommender": "shop", "model": "v1"}
     gap = find(text, "recsys_auc_gap", pair="test_online", **of)
     aucs = {split: find(text, "recsys_auc", split=split, **of) for split in ("test", "online")}
@@ -138,7 +138,7 @@ def test_a_cause_of_unknown_share_has_a_series_of_its_own_and_no_ratio(tmp_path,
         pd.read_parquet(tmp_path / "samples/later1.parquet").assign(flag=7.0),
     )
     watched(tmp_path, store, models={"over": "9h"}, max_wait="9999d").turn(runtime, datetime.now(UTC))
-    text = scrape(take_snapshot(store, ["shop"], datetime.now(UTC)), series_limit=100_000)
+    text = scrape(read_snapshot(store, ["shop"], datetime.now(UTC)), series_limit=100_000)
     of = {"recommender": "shop", "model": "v1", "pair": "test_online"}
     assert find(text, "recsys_auc_gap_cause_unknown_share", cause="pruned_features", **of) == 1
     assert not [name for name, _ in samples(text) if name == "recsys_auc_gap_cause_ratio"]

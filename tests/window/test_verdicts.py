@@ -11,7 +11,7 @@ from monitor.core.results import Result, Status
 from monitor.metrics.catalogue import SPECS
 from monitor.settings.metrics import MetricSettings
 from monitor.settings.recommender import Objective
-from monitor.window.verdicts import apply_objectives, mark_late, worst
+from monitor.window.verdicts import apply_objectives, mark_late, window_status
 
 
 def measured(value: float | None = 0.9, **given: Any) -> Result:
@@ -73,7 +73,7 @@ def test_an_objective_whose_series_has_no_result_is_no_data_and_never_passed_ove
     )
     assert (missing.status, missing.value, missing.threshold) == (Status.NO_DATA, None, 0.2)
     assert missing.detail
-    assert worst([missing]) is Status.NO_DATA
+    assert window_status([missing]) is Status.NO_DATA
     (failed,) = judge([], band, otherwise=(Status.ERROR, "took too long"))
     assert (failed.status, failed.detail, failed.threshold) == (Status.ERROR, "took too long", 0.2)
 
@@ -161,20 +161,20 @@ def test_of_an_incomplete_window_only_a_violation_that_one_row_decides_stays(
 
 def test_nobody_asked_for_the_log_loss_whatever_its_name_begins_with() -> None:
     loss = measured(None, metric="log_loss", labels={}, status=Status.NO_DATA)
-    assert worst([loss]) is Status.OK
-    assert worst([replace(loss, metric="log_rows", labels={"log": "exposures"})]) is Status.NO_DATA
+    assert window_status([loss]) is Status.OK
+    assert window_status([replace(loss, metric="log_rows", labels={"log": "exposures"})]) is Status.NO_DATA
     assert not any("log" in spec.labels for spec in SPECS.values())
 
 
 def test_a_window_is_as_bad_as_the_worst_of_what_somebody_asked_to_be_judged() -> None:
     nobodys = [measured(None, status=Status.UNDEFINED), measured(None, status=Status.NO_DATA), measured(0.1)]
-    assert worst([]) is Status.OK
-    assert worst(nobodys) is Status.OK
-    assert worst([*nobodys, rule(Status.NO_DATA)]) is Status.NO_DATA
-    assert worst([rule(Status.LATE), rule(Status.NO_DATA)]) is Status.LATE
-    assert worst([rule(Status.LATE), measured(None, status=Status.ERROR)]) is Status.ERROR
-    assert worst([rule(Status.ERROR), rule(Status.VIOLATED), rule(Status.OK)]) is Status.VIOLATED
+    assert window_status([]) is Status.OK
+    assert window_status(nobodys) is Status.OK
+    assert window_status([*nobodys, rule(Status.NO_DATA)]) is Status.NO_DATA
+    assert window_status([rule(Status.LATE), rule(Status.NO_DATA)]) is Status.LATE
+    assert window_status([rule(Status.LATE), measured(None, status=Status.ERROR)]) is Status.ERROR
+    assert window_status([rule(Status.ERROR), rule(Status.VIOLATED), rule(Status.OK)]) is Status.VIOLATED
     by_slice = {"by": "pv", "dimension": "scene", "value": "home"}
-    assert worst([measured(None, status=Status.ERROR, labels=by_slice)]) is Status.OK
+    assert window_status([measured(None, status=Status.ERROR, labels=by_slice)]) is Status.OK
     asked = measured(0.1, labels=by_slice, status=Status.VIOLATED, threshold=0.5, bound="min")
-    assert worst([rule(Status.OK), asked]) is Status.VIOLATED
+    assert window_status([rule(Status.OK), asked]) is Status.VIOLATED

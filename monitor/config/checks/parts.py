@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from monitor.config.checks.check import check_config
-from monitor.config.problems import Place, Problem, is_within, show_place
+from monitor.config.problems import KeyPath, Problem, is_within, show_place
 from monitor.core.columns import EXPOSURES, LOGS
 from monitor.settings.config import Config
 
@@ -40,7 +40,7 @@ _RESTS_ON: tuple[tuple[str, tuple[str, ...]], ...] = (
 class Mistake:
     """A mistake of form; nothing can rest on a key that is not known."""
 
-    place: Place
+    place: KeyPath
     unknown_key: bool = False
 
 
@@ -70,7 +70,7 @@ def senseless_parts(values: dict[str, Any], mistakes: Iterable[Mistake], folder:
     return [one for one in problems if not _rests_on(one.place, out)]
 
 
-def _whole(place: Place) -> Place:
+def _whole(place: KeyPath) -> KeyPath:
     """The smallest part around a mistake that can be left out: lists go as a whole, but for some."""
     for depth, part in enumerate(place):
         if isinstance(part, int) and depth > 1:
@@ -82,10 +82,10 @@ def _whole(place: Place) -> Place:
 class _Sound:
     """What is left of a config; `kept` has the old numbers of the entries that each list still has."""
 
-    bad: set[Place]
-    kept: dict[Place, list[int]] = field(default_factory=dict)
+    bad: set[KeyPath]
+    kept: dict[KeyPath, list[int]] = field(default_factory=dict)
 
-    def without(self, value: Any, place: Place = ()) -> Any:
+    def without(self, value: Any, place: KeyPath = ()) -> Any:
         if isinstance(value, dict):
             return {
                 key: self.without(one, (*place, key))

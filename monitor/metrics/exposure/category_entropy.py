@@ -13,7 +13,7 @@ import ibis.expr.types as ir
 from monitor.core.columns import CATEGORY
 from monitor.core.results import Result
 from monitor.metrics.exposure.categories import category_totals, list_spread, overall_spread, user_spread
-from monitor.metrics.family import NOTHING_SHOWN, Family, MetricSpec, Row, make
+from monitor.metrics.family import NOTHING_SHOWN, AggregateRow, Family, MetricSpec, make
 from monitor.metrics.shared import Shared, listed
 from monitor.settings.metrics import MetricSettings
 
@@ -73,7 +73,7 @@ class CategoryEntropy(Family):
         users = _mean_entropy(user_spread(shared, CATEGORY, key), sizes, key, "users")
         return shared.side_by_side(key, overall, lists, users)
 
-    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+    def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         n, m = row["exposures"] or 0, row["m"] or 0
         overall = make(CATEGORY_ENTROPY, settings, "overall")
         if n == 0:
@@ -83,13 +83,13 @@ class CategoryEntropy(Family):
         else:
             yield overall.value(max(0.0, math.log(n) - row["entropy_sum"] / n) / math.log(m), n)
         for by, owners in (("pv", "lists"), ("uv", "users")):
-            maker = make(CATEGORY_ENTROPY, settings, by).up_to(row[f"{owners}_most"])
+            builder = make(CATEGORY_ENTROPY, settings, by).up_to(row[f"{owners}_most"])
             count = row[owners] or 0
             if count and m < 2:
-                yield maker.undefined(ONE_CATEGORY, count)
+                yield builder.undefined(ONE_CATEGORY, count)
             else:
                 sums = row[f"{owners}_sum"], row[f"{owners}_squares"]
-                yield maker.mean(count, *sums, f"no {owners[:-1]} was shown two items or more")
+                yield builder.mean(count, *sums, f"no {owners[:-1]} was shown two items or more")
         yield make(UNKNOWN_CATEGORY, settings).share(row["unknown"], n, NOTHING_SHOWN)
 
 

@@ -11,7 +11,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import EVENT, ITEM_ID
 from monitor.core.results import Result
-from monitor.metrics.family import NOTHING_SHOWN, Family, MetricSpec, Row, make
+from monitor.metrics.family import NOTHING_SHOWN, AggregateRow, Family, MetricSpec, make
 from monitor.metrics.shared import EXPOSURES, Shared, listed
 from monitor.settings.metrics import MetricSettings
 
@@ -82,17 +82,17 @@ class Gini(Family):
         all_shown = shown.aggregate(by=listed(key), exposures=shown[EXPOSURES].sum())
         return shared.side_by_side(key, all_shown, known).cross_join(catalog_size(shared))
 
-    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
-        maker = make(GINI, settings)
+    def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
+        builder = make(GINI, settings)
         size = row["catalog_items"]
         if not row["exposures"]:
-            yield maker.no_data(NOTHING_SHOWN)
+            yield builder.no_data(NOTHING_SHOWN)
         elif size < 2:
-            yield maker.undefined(ONE_ITEM, size)
+            yield builder.undefined(ONE_ITEM, size)
         elif not row["total"]:
-            yield maker.undefined("no item shown is in the catalog", size)
+            yield builder.undefined("no item shown is in the catalog", size)
         else:
-            yield maker.value(gini_index(row["items"], row["total"], row["ranked"], size), size)
+            yield builder.value(gini_index(row["items"], row["total"], row["ranked"], size), size)
 
 
 class Concentration(Family):
@@ -104,7 +104,7 @@ class Concentration(Family):
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
         return shared.side_by_side(key, ranked_sums(shared.item_counts(key), key))
 
-    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+    def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         items, total = row["items"] or 0, row["total"] or 0
         exposed = make(GINI_EXPOSED, settings)
         if items == 0:
@@ -141,24 +141,24 @@ class MatthewEffect(Family):
             ]
         return shared.side_by_side(None, *tables, catalog_size(shared))
 
-    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
-        maker = make(MATTHEW_EFFECT, settings)
+    def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
+        builder = make(MATTHEW_EFFECT, settings)
         size = row["catalog_items"]
         if not row["shown_all"]:
-            yield maker.no_data(NOTHING_SHOWN)
+            yield builder.no_data(NOTHING_SHOWN)
         elif not row["done_all"]:
-            yield maker.no_data("the window holds no actions")
+            yield builder.no_data("the window holds no actions")
         elif size < 2:
-            yield maker.undefined(ONE_ITEM, size)
+            yield builder.undefined(ONE_ITEM, size)
         elif not row["shown_total"] or not row["done_total"]:
             which = "acted on" if row["shown_total"] else "shown"
-            yield maker.undefined(f"no item {which} is in the catalog", size)
+            yield builder.undefined(f"no item {which} is in the catalog", size)
         else:
             shown, done = (
                 gini_index(row[f"{p}_items"], row[f"{p}_total"], row[f"{p}_ranked"], size)
                 for p in ("shown", "done")
             )
-            yield maker.value(shown - done, size)
+            yield builder.value(shown - done, size)
 
 
 def actions(shared: Shared, settings: MetricSettings) -> ir.Table:

@@ -10,7 +10,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import ITEM_ID, USER_ID
 from monitor.core.results import Result
-from monitor.metrics.family import Family, MetricSpec, Row, make
+from monitor.metrics.family import AggregateRow, Family, MetricSpec, make
 from monitor.metrics.shared import LENGTH, Shared, listed
 from monitor.settings.metrics import MetricSettings
 
@@ -86,7 +86,7 @@ class ListCoverage(Family):
         )
         return shared.side_by_side(key, lists, reached)
 
-    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+    def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         n = row["requests"] or 0
         left_out = row["without_user"] or 0
         detail = f"{left_out} of {n} requests carry no user id and are left out" if left_out else ""
@@ -114,7 +114,7 @@ class ItemCoverage(Family):
         )
         return counts.cross_join(size)
 
-    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+    def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         shown, known, size = row["shown"] or 0, row["known"] or 0, row["catalog_items"]
         coverage = make(COVERAGE, settings, "item")
         unknown = make(UNKNOWN_ITEMS, settings)

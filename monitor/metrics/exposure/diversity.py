@@ -14,7 +14,7 @@ from monitor.core.columns import CATEGORY, ITEM_ID, REQUEST_ID
 from monitor.core.results import Result
 from monitor.metrics.exposure.categories import list_spread
 from monitor.metrics.exposure.similarity import item_vectors, no_similarity, range_of, similarity_of
-from monitor.metrics.family import Family, MetricSpec, Row, make
+from monitor.metrics.family import AggregateRow, Family, MetricSpec, make
 from monitor.metrics.shared import Shared, listed
 from monitor.settings.metrics import MetricSettings
 
@@ -69,9 +69,9 @@ class IntraListDiversity(Family):
         )
         return shared.side_by_side(key, sums)
 
-    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
-        maker = replace(make(INTRA_LIST_DIVERSITY, settings), bounds=range_of(settings))
-        yield maker.mean(
+    def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
+        builder = replace(make(INTRA_LIST_DIVERSITY, settings), bounds=range_of(settings))
+        yield builder.mean(
             row["lists"], row["total"], row["squares"], "no list holds two items that can be compared"
         )
 

@@ -8,7 +8,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import PROPENSITY
 from monitor.core.results import Result
-from monitor.metrics.family import Family, MetricSpec, Row, make
+from monitor.metrics.family import AggregateRow, Family, MetricSpec, make
 from monitor.metrics.shared import Shared, listed
 from monitor.settings.metrics import MetricSettings
 
@@ -85,16 +85,16 @@ class Importance(Family):
         parts = both.aggregate(by=by, parts=both.part.sum(), squares=(both.part * both.part).sum())
         return shared.side_by_side(key, every, edges, parts)
 
-    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+    def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         logged, usable, finite = row["logged"] or 0, row["usable"] or 0, row["finite"] or 0
         lowest, highest = (make(IMPORTANCE_WEIGHT, settings, by) for by in ("min", "max"))
         size = make(EFFECTIVE_SAMPLE_SIZE, settings)
         nothing = "no exposure carries a propensity"
         if logged == 0:
-            yield from (maker.no_data(nothing) for maker in (lowest, highest, size))
+            yield from (builder.no_data(nothing) for builder in (lowest, highest, size))
         elif usable == 0:
             detail = f"none of {logged} propensities lies in (0, 1]"
-            yield from (maker.undefined(detail, 0) for maker in (lowest, highest, size))
+            yield from (builder.undefined(detail, 0) for builder in (lowest, highest, size))
         else:
             left_out = (
                 f"{logged - usable} of {logged} propensities do not lie in (0, 1]" if usable < logged else ""

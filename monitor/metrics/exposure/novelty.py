@@ -12,7 +12,7 @@ from monitor.core.columns import CATEGORY, ITEM_ID, TAGS, USER_ID
 from monitor.core.results import Result
 from monitor.metrics.exposure.categories import CODE, UNKNOWN, item_categories, user_categories
 from monitor.metrics.exposure.concentration import of_events
-from monitor.metrics.family import NOTHING_SHOWN, Family, MetricSpec, Row, make
+from monitor.metrics.family import NOTHING_SHOWN, AggregateRow, Family, MetricSpec, make
 from monitor.metrics.shared import EXPOSURES, Shared, listed
 from monitor.settings.metrics import MetricSettings
 
@@ -110,16 +110,16 @@ class Novelty(Family):
             return []
         return [column for column in dict.fromkeys(settings.novelty) if column in shared.catalog.columns]
 
-    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+    def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         for name in [c.removesuffix("_pairs") for c in row if c.endswith("_pairs")]:
-            maker = make(NOVELTY, settings, _LABELS.get(name, name))
+            builder = make(NOVELTY, settings, _LABELS.get(name, name))
             if not row["history"]:
-                yield maker.no_data(NO_HISTORY)
+                yield builder.no_data(NO_HISTORY)
             else:
                 nothing = (
                     "no user was shown an item" if name in _ALWAYS else f"no item shown has a value of {name}"
                 )
-                yield maker.share(row[f"{name}_new"], row[f"{name}_pairs"], nothing)
+                yield builder.share(row[f"{name}_new"], row[f"{name}_pairs"], nothing)
 
 
 def _known(shared: Shared, history: ir.Table) -> ir.Table:
@@ -180,7 +180,7 @@ class Popularity(Family):
             return joined.mutate(popularity_rows=ibis.literal(0))
         return joined.cross_join(_any(shared, source, "popularity_rows"))
 
-    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+    def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         n = int(row["exposures"] or 0)
         information = make(SELF_INFORMATION, settings)
         if not row["history_users"]:

@@ -10,7 +10,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import ITEM_ID, USER_ID
 from monitor.core.results import Result
-from monitor.metrics.family import Family, MetricSpec, Row, make, steady
+from monitor.metrics.family import AggregateRow, Family, MetricSpec, make, round12
 from monitor.metrics.shared import Shared, listed
 from monitor.settings.metrics import MetricSettings
 
@@ -48,14 +48,14 @@ class Personalization(Family):
             items.aggregate(by=by, squares=(items.weight * items.weight).sum()),
         )
 
-    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+    def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         users = row["users"] or 0
-        maker = make(PERSONALIZATION, settings)
+        builder = make(PERSONALIZATION, settings)
         if users == 0:
-            yield maker.no_data("no user was shown an item")
+            yield builder.no_data("no user was shown an item")
         elif users == 1:
-            yield maker.undefined("one user only, and nobody to compare with", 1)
+            yield builder.undefined("one user only, and nobody to compare with", 1)
         else:
             cosine = (row["squares"] - users) / (users * (users - 1.0))
             # Rounded before it is taken from 1, so that users who all see the same give exactly 0.
-            yield maker.value(min(1.0, max(0.0, 1.0 - steady(cosine))), users)
+            yield builder.value(min(1.0, max(0.0, 1.0 - round12(cosine))), users)

@@ -11,7 +11,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import SCORE
 from monitor.core.results import Result
-from monitor.metrics.family import NOTHING_SHOWN, Family, MetricSpec, Row, make
+from monitor.metrics.family import NOTHING_SHOWN, AggregateRow, Family, MetricSpec, make
 from monitor.metrics.shared import Shared, listed
 from monitor.settings.metrics import MetricSettings
 
@@ -78,7 +78,7 @@ class ScoreHealth(Family):
         distinct = values.aggregate(by=by, distinct=values.count(where=finite))
         return shared.side_by_side(key, counts, lists, distinct)
 
-    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+    def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         rows, scores = row["rows"] or 0, row["scores"] or 0
         no_scores = "no exposure carries a score" if rows else NOTHING_SHOWN
         yield make(SCORE_HEALTH, settings, "null").share(rows - scores, rows, NOTHING_SHOWN)

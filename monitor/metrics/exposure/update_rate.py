@@ -12,7 +12,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import ITEM_ID, REQUEST_ID, SCENE, TS, USER_ID
 from monitor.core.results import Result
-from monitor.metrics.family import Family, MetricSpec, Row, make
+from monitor.metrics.family import AggregateRow, Family, MetricSpec, make
 from monitor.metrics.shared import LENGTH, Shared, listed
 from monitor.settings.metrics import MetricSettings
 
@@ -111,15 +111,15 @@ class RefreshRate(Family):
         both = newer.semi_join(older, ["older", "items", *by])
         return _with_kept(pairs, both.aggregate(by=[REQUEST_ID, *by], kept=both.count()), by)
 
-    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
-        maker = make(UPDATE_RATE, settings, "refresh").up_to(row["most"])
+    def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
+        builder = make(UPDATE_RATE, settings, "refresh").up_to(row["most"])
         pairs, empty = row["pairs"] or 0, row["empty"] or 0
         if pairs == 0 and empty:
-            yield maker.undefined(f"the older list of all {empty} pairs is empty", 0)
+            yield builder.undefined(f"the older list of all {empty} pairs is empty", 0)
             return
         left_out = f"{empty} pairs whose older list is empty are left out" if empty else ""
         nothing = "no user has two lists in the window"
-        yield maker.mean(pairs, row["total"], row["squares"], nothing, detail=left_out)
+        yield builder.mean(pairs, row["total"], row["squares"], nothing, detail=left_out)
 
 
 class DayRate(Family):
@@ -158,12 +158,12 @@ class DayRate(Family):
         )
         return sums.mutate(known=True)
 
-    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+    def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         nothing = "no user was shown an item on both days"
         if not row["known"]:
             nothing = "nothing is known yet of what was shown the day before"
-        maker = make(UPDATE_RATE, settings, "day").up_to(row["most"])
-        yield maker.mean(row["pairs"], row["total"], row["squares"], nothing)
+        builder = make(UPDATE_RATE, settings, "day").up_to(row["most"])
+        yield builder.mean(row["pairs"], row["total"], row["squares"], nothing)
 
 
 def _with_kept(pairs: ir.Table, kept: ir.Table, by: list[str]) -> ir.Table:

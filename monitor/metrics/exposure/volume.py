@@ -12,7 +12,7 @@ import ibis.expr.types as ir
 from monitor.core.columns import USER_ID
 from monitor.core.results import Result
 from monitor.metrics.exposure.coverage import NO_REQUESTS
-from monitor.metrics.family import NOTHING_SHOWN, Family, MetricSpec, Row, make
+from monitor.metrics.family import NOTHING_SHOWN, AggregateRow, Family, MetricSpec, make
 from monitor.metrics.shared import EXPOSURES, LENGTH, Shared, listed
 from monitor.settings.metrics import MetricSettings
 
@@ -78,14 +78,14 @@ class Volume(Family):
         shown = items.aggregate(by=by, exposures=items[EXPOSURES].sum(), items=items.count())
         return shared.side_by_side(key, lists, shown)
 
-    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+    def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         counts = {by: int(row[by] or 0) for by in VOLUME.by}
         requests, exposures = counts["requests"], counts["exposures"]
         rests_on = {"requests": requests, "users": requests, "exposures": exposures, "items": exposures}
         is_empty = not any(counts.values())
         for by, count in counts.items():
-            maker = make(VOLUME, settings, by)
-            yield maker.count(count, rests_on[by], NOTHING_SHOWN if is_empty else "")
+            builder = make(VOLUME, settings, by)
+            yield builder.count(count, rests_on[by], NOTHING_SHOWN if is_empty else "")
         yield make(LIST_LENGTH, settings).mean(requests, row["length"], row["length_squared"], NO_REQUESTS)
 
 
@@ -100,6 +100,6 @@ class CatalogSize(Family):
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
         return shared.catalog_items.aggregate(items=shared.catalog_items.count())
 
-    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+    def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         size = int(row["items"])
         yield make(CATALOG_ITEMS, settings).count(size, size, "" if size else "the catalog holds no items")

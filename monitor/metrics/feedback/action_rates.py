@@ -9,7 +9,7 @@ import ibis.expr.types as ir
 
 from monitor.core.results import Result
 from monitor.metrics.attribution import COUNT, of_event
-from monitor.metrics.family import NOTHING_SHOWN, Row, make
+from monitor.metrics.family import NOTHING_SHOWN, AggregateRow, make
 from monitor.metrics.feedback.business import (
     ACTION_RATE,
     ACTIONS_PER_USER,
@@ -52,7 +52,7 @@ class ActionRates(OfEvents):
             }
         return shared.side_by_side(key, every.aggregate(by=listed(key), **sums))
 
-    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+    def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         alone = int(row[_ALONE] or 0)
         for event, number in self.events(settings).items():
             sums = {by: ratio_sums(row, of_event(by, number)) for by in ACTION_RATE.by}
@@ -66,12 +66,12 @@ class ActionRates(OfEvents):
             no_users = NO_USERS if pv.denominator else NO_REQUESTS
             nothing = {"pv": NO_REQUESTS, "uv": no_users, "exposure": NOTHING_SHOWN}
             for by, of in sums.items():
-                maker = make(ACTION_RATE, settings, by, event=event)
+                builder = make(ACTION_RATE, settings, by, event=event)
                 if not of.denominator:
-                    yield maker.no_data(nothing[by])
+                    yield builder.no_data(nothing[by])
                     continue
                 value, interval = of.numerator / of.denominator, rate_interval(of)
-                yield maker.value(value, int(of.denominator), interval, detail=details[by] if alone else "")
+                yield builder.value(value, int(of.denominator), interval, detail=details[by] if alone else "")
             acting = int(row[of_event(_ACTING, number)] or 0)
             yield make(CONVERSION, settings, event=event).share(
                 acting, uv.n, no_users, detail=details["uv"] if alone else ""

@@ -9,7 +9,7 @@ import ibis.expr.types as ir
 
 from monitor.core.results import Result
 from monitor.metrics.attribution import COMPLETABLE, COMPLETED, COUNT, VALUES, lengths_known, of_event
-from monitor.metrics.family import Row, make
+from monitor.metrics.family import AggregateRow, make
 from monitor.metrics.feedback.business import (
     ACTION_VALUE,
     COMPLETION,
@@ -50,20 +50,20 @@ class ActionValue(OfEvents):
             sums[of_event(COUNT, number)] = count.sum()
         return shared.side_by_side(key, every.aggregate(by=listed(key), **sums))
 
-    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+    def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         for event, number in self.events(settings).items():
             whole, mean = (make(ACTION_VALUE, settings, by, event=event) for by in ACTION_VALUE.by)
             sums = ratio_sums(row, of_event(_MEAN, number))
             actions, values = int(row[of_event(COUNT, number)] or 0), int(sums.denominator)
             if not row[REQUESTS]:
-                yield from (maker.no_data(NO_REQUESTS) for maker in (whole, mean))
+                yield from (builder.no_data(NO_REQUESTS) for builder in (whole, mean))
             elif not actions:
                 # Lists were shown and nothing was earned: that is a number, and one to be woken by.
                 yield whole.value(0.0, 0)
                 yield mean.no_data("there is no action of the event")
             elif not values:
                 nothing = f"none of {actions} actions has a finite value"
-                yield from (maker.no_data(nothing) for maker in (whole, mean))
+                yield from (builder.no_data(nothing) for builder in (whole, mean))
             else:
                 lost = actions - values
                 left_out = f"left out: {lost} of {actions} actions without a finite value" if lost else ""
@@ -105,13 +105,13 @@ class Completion(OfEvents):
             sums[of_event(COUNT, number)] = count.sum()
         return shared.side_by_side(key, every.aggregate(by=listed(key), **sums))
 
-    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+    def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         for event, number in self.events(settings).items():
-            maker = make(COMPLETION, settings, event=event)
+            builder = make(COMPLETION, settings, event=event)
             sums = ratio_sums(row, of_event(_SHARE, number))
             actions, completable = int(row[of_event(COUNT, number)] or 0), int(sums.denominator)
             if not completable:
-                yield maker.no_data(
+                yield builder.no_data(
                     f"none of {actions} actions has both a value and the item's length"
                     if actions
                     else "there is no action of the event"
@@ -120,4 +120,4 @@ class Completion(OfEvents):
             lost = actions - completable
             left_out = f"left out: {lost} of {actions} actions without a value or a length" if lost else ""
             value = sums.numerator / completable
-            yield maker.value(value, completable, ratio_within(sums), detail=left_out)
+            yield builder.value(value, completable, ratio_within(sums), detail=left_out)

@@ -12,7 +12,7 @@ import ibis.expr.types as ir
 from monitor.core.columns import EVENT
 from monitor.core.results import Result
 from monitor.metrics.attribution import COUNT, of_event
-from monitor.metrics.family import MetricSpec, Row, make
+from monitor.metrics.family import AggregateRow, MetricSpec, make
 from monitor.metrics.feedback.business import OfEvents
 from monitor.metrics.shared import Shared
 from monitor.settings.metrics import MetricSettings
@@ -53,7 +53,7 @@ class ActionVolume(OfEvents):
         }
         return rows.aggregate(rows=rows.count(), **counts)
 
-    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+    def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         every = int(row["rows"])
         for event, number in self.events(settings).items():
             count = int(row[of_event(COUNT, number)] or 0)

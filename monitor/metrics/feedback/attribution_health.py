@@ -22,7 +22,7 @@ from monitor.metrics.attribution import (
     UNATTRIBUTED,
     attributed,
 )
-from monitor.metrics.family import NOTHING_SHOWN, Family, MetricSpec, Row, make
+from monitor.metrics.family import NOTHING_SHOWN, AggregateRow, Family, MetricSpec, make
 from monitor.metrics.feedback.business import ratio_columns, ratio_sums
 from monitor.metrics.shared import Shared
 from monitor.settings.metrics import MetricSettings
@@ -139,22 +139,22 @@ class AttributionHealth(Family):
         shown = shared.exposures.aggregate(shown=shared.exposures.count())
         return shared.side_by_side(None, every, shown, actions.aggregate(**sums), lost_actions(actions))
 
-    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+    def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         for number, event in enumerate(settings.events):
             found = {way: int(row[f"{way}_{number}"] or 0) for way in _WAYS}
             for way in _WAYS:
-                maker = make(ATTRIBUTION, settings, way, event=event)
-                yield maker.share(found[way], sum(found.values()), "no action of this event")
-        lost, maker = ratio_sums(row, _LOST), make(LOST, settings)
+                builder = make(ATTRIBUTION, settings, way, event=event)
+                yield builder.share(found[way], sum(found.values()), "no action of this event")
+        lost, builder = ratio_sums(row, _LOST), make(LOST, settings)
         if lost.denominator:
-            yield maker.value(lost.numerator / lost.denominator, int(lost.denominator), ratio_within(lost))
+            yield builder.value(lost.numerator / lost.denominator, int(lost.denominator), ratio_within(lost))
         elif row["shown"]:
-            yield maker.undefined("there is no action of a judged event", 0)
+            yield builder.undefined("there is no action of a judged event", 0)
         else:
-            yield maker.no_data(NOTHING_SHOWN)
+            yield builder.no_data(NOTHING_SHOWN)
         for spec, name in ((OTHER_EVENTS, "other_events"), (WITHOUT_ITEM, "without_item")):
-            maker = make(spec, settings)
+            builder = make(spec, settings)
             if row["rows"]:
-                yield maker.value(float(row[name]), int(row["rows"]))
+                yield builder.value(float(row[name]), int(row["rows"]))
             else:
-                yield maker.no_data("no feedback in the window")
+                yield builder.no_data("no feedback in the window")

@@ -15,7 +15,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import REQUEST_ID, USER_ID
 from monitor.metrics.attribution import COMPLETABLE, COMPLETED, COUNT, VALUES, acted, of_event
-from monitor.metrics.family import Family, MetricSpec, Row
+from monitor.metrics.family import AggregateRow, Family, MetricSpec
 from monitor.metrics.shared import EXPOSURES, LENGTH, Shared, listed
 from monitor.settings.metrics import MetricSettings
 from monitor.statistics.effects import RatioSums, ratio_delta
@@ -208,7 +208,7 @@ def ratio_columns(name: str, numerator: Any, denominator: Any) -> dict[str, Any]
     }
 
 
-def ratio_sums(row: Row, name: str) -> RatioSums:
+def ratio_sums(row: AggregateRow, name: str) -> RatioSums:
     """The sums of one ratio; 0 where a group has no rows."""
     n, *sums = (float(row[f"{name}_{part}"] or 0.0) for part in ("n", "x", "y", "xx", "yy", "xy"))
     return RatioSums(int(n), *sums)

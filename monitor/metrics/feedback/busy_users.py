@@ -11,7 +11,7 @@ import ibis.expr.types as ir
 from monitor.core.columns import USER_ID
 from monitor.core.results import Result
 from monitor.metrics.attribution import COUNT, of_event
-from monitor.metrics.family import NOTHING_SHOWN, Row, make
+from monitor.metrics.family import NOTHING_SHOWN, AggregateRow, make
 from monitor.metrics.feedback.action_rates import NOBODY_ACTED, actions_without_user
 from monitor.metrics.feedback.business import (
     KNOWN,
@@ -52,24 +52,24 @@ class BusyUsers(OfEvents):
         )
         return shared.side_by_side(key, every.aggregate(by=by, **sums), busiest)
 
-    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+    def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         for event, number in self.events(settings).items():
             whole = ratio_sums(row, of_event(_ALL, number))
             of_known = int(row[of_event(_OF_KNOWN, number)] or 0)
             detail = actions_without_user(whole.numerator, of_known)
             for by in TOP_USER_SHARE.by:
-                maker = make(TOP_USER_SHARE, settings, by, event=event)
-                yield maker.share(row[of_event(by, number)], of_known, NOBODY_ACTED, detail=detail)
-            maker = make(TRIMMED_ACTION_RATE, settings, event=event)
+                builder = make(TOP_USER_SHARE, settings, by, event=event)
+                yield builder.share(row[of_event(by, number)], of_known, NOBODY_ACTED, detail=detail)
+            builder = make(TRIMMED_ACTION_RATE, settings, event=event)
             gone = ratio_sums(row, of_event(_GONE, number))
             left = _without(whole, gone)
             if not left.denominator:
-                yield maker.no_data(NOTHING_SHOWN)
+                yield builder.no_data(NOTHING_SHOWN)
                 continue
             acting = int(row[of_event(_ACTING, number)] or 0)
             detail = f"left out: {gone.n} of {acting} users with an action" if gone.n else ""
             value, interval = left.numerator / left.denominator, rate_interval(left)
-            yield maker.value(value, int(left.denominator), interval, detail=detail)
+            yield builder.value(value, int(left.denominator), interval, detail=detail)
 
 
 def _without(whole: RatioSums, part: RatioSums) -> RatioSums:

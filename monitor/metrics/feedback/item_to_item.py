@@ -10,7 +10,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import EVENT, ITEM_ID, REQUEST_ID, TS, USER_ID
 from monitor.core.results import Result
-from monitor.metrics.family import Family, MetricSpec, Row, make
+from monitor.metrics.family import AggregateRow, Family, MetricSpec, make
 from monitor.metrics.feedback.ranked import PLACE, in_order, no_order, ordering
 from monitor.metrics.shared import Shared, listed
 from monitor.settings.metrics import MetricSettings
@@ -74,13 +74,13 @@ class ItemToItem(Family):
         every = pairs.aggregate(pairs=pairs[_PAIRS].sum())
         return shared.side_by_side(key, judged, places.aggregate(by=by, **sums)).cross_join(every)
 
-    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+    def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         pairs, judged = int(row["pairs"] or 0), int(row["judged"] or 0)
         nothing = "no item that was acted on first has a list" if pairs else "nobody acted twice"
         left_out = f"left out: {pairs - judged} of {pairs} pairs without a list" if judged < pairs else ""
         for k in settings.k:
-            maker = make(ITEM_TO_ITEM_RECALL, settings, k=str(k))
-            yield maker.share(row[f"hits_{k}"], judged, nothing, detail=left_out)
+            builder = make(ITEM_TO_ITEM_RECALL, settings, k=str(k))
+            yield builder.share(row[f"hits_{k}"], judged, nothing, detail=left_out)
 
 
 def _steps(shared: Shared, settings: MetricSettings) -> ir.Table:

@@ -11,7 +11,7 @@ import ibis.expr.types as ir
 from monitor.core.columns import REQUEST_ID, USER_ID
 from monitor.core.results import Result
 from monitor.metrics.attribution import RELEVANCE
-from monitor.metrics.family import Family, Maker, MetricSpec, Row, make
+from monitor.metrics.family import AggregateRow, Family, MetricSpec, ResultBuilder, make
 from monitor.metrics.feedback.ranked import FOUND, IDEAL, PLACE, no_order, relevant_places
 from monitor.metrics.shared import LENGTH, Shared, listed
 from monitor.settings.metrics import MetricSettings
@@ -263,7 +263,7 @@ class Ranking(Family):
         )
         return shared.side_by_side(key, every, totals)
 
-    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+    def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         for k in settings.k:
             for spec in _MACRO:
                 yield _macro(spec, row, settings, k)
@@ -344,31 +344,32 @@ def _sums(lists: ir.Table, settings: MetricSettings) -> dict[str, Any]:
     return sums
 
 
-def _macro(spec: MetricSpec, row: Row, settings: MetricSettings, k: int) -> Result:
+def _macro(spec: MetricSpec, row: AggregateRow, settings: MetricSettings, k: int) -> Result:
     """The mean over users."""
-    maker = _maker(spec, "macro" if spec.by else "", settings, k)
+    builder = _maker(spec, "macro" if spec.by else "", settings, k)
     if not row["sum_lists"]:
-        return maker.no_data(NO_RELEVANT)
+        return builder.no_data(NO_RELEVANT)
     if not row["users"]:
-        return maker.no_data(NO_USERS)
+        return builder.no_data(NO_USERS)
     name = f"mean_{spec.name}_{k}"
     if not row[f"n_{name}"]:
-        return maker.undefined(_NO_GAIN if spec is NDCG else _EMPTY, int(row["users"]))
+        return builder.undefined(_NO_GAIN if spec is NDCG else _EMPTY, int(row["users"]))
     empty = int(row["sum_empty"]) if spec in (PRECISION, F_SCORE) else 0
     detail = _left_out(row, empty, of_users=True)
-    return maker.mean(row[f"n_{name}"], row[f"total_{name}"], row[f"squares_{name}"], NO_USERS, detail=detail)
+    n, total, squares = row[f"n_{name}"], row[f"total_{name}"], row[f"squares_{name}"]
+    return builder.mean(n, total, squares, NO_USERS, detail=detail)
 
 
-def _micro(row: Row, settings: MetricSettings, k: int) -> Iterator[Result]:
+def _micro(row: AggregateRow, settings: MetricSettings, k: int) -> Iterator[Result]:
     """The metrics that are sums over lists."""
     lists = int(row["sum_lists"] or 0)
-    makers = {
+    builders = {
         spec: _maker(spec, "micro", settings, k)
         for spec in (PRECISION, PRECISION_STRICT, RECALL, F_SCORE, ADJUSTED_PRECISION, HIT_RATE)
     }
     any_hit = _maker(HIT_RATE, "any", settings, k)
     if lists == 0:
-        yield from (maker.no_data(NO_RELEVANT) for maker in (*makers.values(), any_hit))
+        yield from (builder.no_data(NO_RELEVANT) for builder in (*builders.values(), any_hit))
         return
     hits, relevant, filled = row[f"sum_hits_{k}"], row["sum_relevant"], row[f"sum_filled_{k}"]
     weight = settings.beta**2
@@ -384,13 +385,13 @@ def _micro(row: Row, settings: MetricSettings, k: int) -> Iterator[Result]:
     for spec, value in values.items():
         samples = int(relevant) if spec is HIT_RATE else lists
         if value is None:
-            yield makers[spec].undefined(_EMPTY, samples)
+            yield builders[spec].undefined(_EMPTY, samples)
         else:
-            yield makers[spec].value(value, samples, detail=detail)
+            yield builders[spec].value(value, samples, detail=detail)
     yield any_hit.share(row[f"sum_any_{k}"], lists, NO_RELEVANT, detail=detail)
 
 
-def _left_out(row: Row, empty: int = 0, *, of_users: bool = False) -> str:
+def _left_out(row: AggregateRow, empty: int = 0, *, of_users: bool = False) -> str:
     """What does not count, in words."""
     judged = int(row["sum_lists"])
     parts = []
@@ -410,5 +411,5 @@ def _at_most(number: Any, k: int) -> Any:
     return ibis.ifelse(number < k, number, float(k))
 
 
-def _maker(spec: MetricSpec, by: str, settings: MetricSettings, k: int) -> Maker:
+def _maker(spec: MetricSpec, by: str, settings: MetricSettings, k: int) -> ResultBuilder:
     return make(spec, settings, by, k=str(k))

@@ -16,7 +16,7 @@ from monitor.metrics.attribution import RELEVANCE, acted
 from monitor.metrics.exposure.categories import CODE, with_categories
 from monitor.metrics.exposure.concentration import of_events
 from monitor.metrics.exposure.similarity import item_vectors, no_similarity, range_of, similarity_of
-from monitor.metrics.family import Family, MetricSpec, Row, make
+from monitor.metrics.family import AggregateRow, Family, MetricSpec, make
 from monitor.metrics.shared import Shared, listed
 from monitor.settings.metrics import MetricSettings
 
@@ -72,19 +72,19 @@ class Serendipity(Family):
         joined = shared.side_by_side(key, every, sums)
         return joined.cross_join(history.limit(1).aggregate(history=ibis._.count()))
 
-    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
-        maker = replace(make(SERENDIPITY, settings), bounds=range_of(settings))
+    def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
+        builder = replace(make(SERENDIPITY, settings), bounds=range_of(settings))
         acted, n = int(row["acted"] or 0), int(row["exposures"] or 0)
         if acted == 0:
-            yield maker.no_data("no exposure was acted on")
+            yield builder.no_data("no exposure was acted on")
         elif not row["history"]:
-            yield maker.no_data("nothing is known yet of earlier actions")
+            yield builder.no_data("nothing is known yet of earlier actions")
         else:
             left_out = (
                 f"{acted - n} of {acted} exposures acted on have nothing to compare with" if n < acted else ""
             )
             nothing = "nobody who acted has earlier actions to compare with"
-            yield maker.mean(n, row["total"], row["squares"], nothing, detail=left_out)
+            yield builder.mean(n, row["total"], row["squares"], nothing, detail=left_out)
 
 
 def _acted(shared: Shared, settings: MetricSettings, key: str | None) -> ir.Table:

@@ -9,7 +9,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import LABEL, SCORE
 from monitor.core.results import Result
-from monitor.metrics.family import OF_SAMPLES, Family, MetricSpec, Row, make
+from monitor.metrics.family import OF_SAMPLES, AggregateRow, Family, MetricSpec, make
 from monitor.metrics.scores.labelled import (
     LABELS,
     NO_REQUEST,
@@ -57,18 +57,18 @@ class Auc(Family):
         sums = rank_sums(labelled(shared, settings, key), listed(key))
         return shared.side_by_side(key, score_counts(shared, key), sums)
 
-    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
-        maker = make(AUC, settings)
+    def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
+        builder = make(AUC, settings)
         nothing = nothing_scored(row)
         if nothing:
-            yield maker.no_data(nothing)
+            yield builder.no_data(nothing)
             return
         n, positives = int(row["scored"]), int(row["positives"] or 0)
         sums = auc_sums(row, n)
         if sums is None:
-            yield maker.undefined(one_class(positives, n) or "", n)
+            yield builder.undefined(one_class(positives, n) or "", n)
         else:
-            yield maker.value(sums.auc, n, delong_interval(sums), detail=left_out(row))
+            yield builder.value(sums.auc, n, delong_interval(sums), detail=left_out(row))
 
 
 def placed(rows: ir.Table, by: Sequence[str] = ()) -> ir.Table:
@@ -203,7 +203,7 @@ _PRODUCTS = (
 )  # fmt: skip
 
 
-def auc_sums(row: Row, n: int, clusters: Row | None = None) -> AucSums | None:
+def auc_sums(row: AggregateRow, n: int, clusters: AggregateRow | None = None) -> AucSums | None:
     """What the statistics of AUC take, from a row of `rank_sums` of n rows; None for one class only.
 
     Args:
@@ -224,7 +224,7 @@ def auc_sums(row: Row, n: int, clusters: Row | None = None) -> AucSums | None:
     return AucSums(positives, negatives, auc, *placements, own)
 
 
-def _clusters(row: Row, n: int) -> ClusterSums | None:
+def _clusters(row: AggregateRow, n: int) -> ClusterSums | None:
     """The sums of a row of `cluster_sums`, for n rows of which its own may be a part.
 
     None where every row is of another user, or where its users have one class only.

@@ -10,7 +10,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import LABEL, SCORE
 from monitor.core.results import Result
-from monitor.metrics.family import OF_SAMPLES, Family, MetricSpec, Row, make
+from monitor.metrics.family import OF_SAMPLES, AggregateRow, Family, MetricSpec, make
 from monitor.metrics.scores.labelled import (
     LABELS,
     NO_REQUEST,
@@ -84,7 +84,7 @@ class Calibration(Family):
         sums = probability_sums(labelled(shared, settings, key), settings.clip, listed(key))
         return shared.side_by_side(key, score_counts(shared, key), sums)
 
-    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+    def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         log_loss, calibration = make(LOG_LOSS, settings), make(CALIBRATION, settings)
         nothing = nothing_scored(row)
         if nothing:
@@ -135,7 +135,7 @@ def probability_sums(rows: ir.Table, clip: float, by: Sequence[str] = ()) -> ir.
     )
 
 
-def calibration_sums(row: Row) -> RatioSums:
+def calibration_sums(row: AggregateRow) -> RatioSums:
     """A row of `probability_sums` as a ratio over the exposures: predicted over observed."""
     predicted, observed, squares, both = (
         float(row[name]) for name in ("predicted", "observed", "predicted_squared", "both")
@@ -143,7 +143,7 @@ def calibration_sums(row: Row) -> RatioSums:
     return RatioSums(int(row["n"]), predicted, observed, squares, observed, both)
 
 
-def moved(row: Row, clip: float) -> str:
+def moved(row: AggregateRow, clip: float) -> str:
     """What the clip did, empty where it changed nothing.
 
     >>> moved({"n": 9, "outside": 2, "moved": 1}, 1e-15)

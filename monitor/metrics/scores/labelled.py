@@ -13,7 +13,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import ITEM_ID, LABEL, REQUEST_ID, SCORE, USER_ID
 from monitor.metrics.attribution import RELEVANCE, relevant
-from monitor.metrics.family import NOTHING_SHOWN, Row
+from monitor.metrics.family import NOTHING_SHOWN, AggregateRow
 from monitor.metrics.shared import Shared, listed
 from monitor.settings.metrics import MetricSettings
 
@@ -67,7 +67,7 @@ def _finite(score: ir.Value) -> ir.BooleanValue:
     return score.notnull() & ~(score.isnan() | score.isinf())
 
 
-def left_out(row: Row) -> str:
+def left_out(row: AggregateRow) -> str:
     """What the metrics of a group do not rest on, from `score_counts`; empty where that is nothing.
 
     >>> left_out({"shown": 10, "scored": 8})
@@ -78,7 +78,7 @@ def left_out(row: Row) -> str:
     return f"{missing} of {shown} exposures have no finite score" if missing else ""
 
 
-def nothing_scored(row: Row) -> str | None:
+def nothing_scored(row: AggregateRow) -> str | None:
     """Why there is nothing to measure, or None where there is."""
     if not row["shown"]:
         return NOTHING_SHOWN

@@ -12,7 +12,7 @@ import ibis.expr.types as ir
 from monitor.core.columns import ITEM_ID, REQUEST_ID, SCORE, USER_ID, VALUE
 from monitor.core.results import Result
 from monitor.metrics.attribution import VALUES, of_event, relevant
-from monitor.metrics.family import NOTHING_SHOWN, Family, Maker, MetricSpec, Row, make
+from monitor.metrics.family import NOTHING_SHOWN, AggregateRow, Family, MetricSpec, ResultBuilder, make
 from monitor.metrics.scores.labelled import left_out, score_counts, scored, sentences
 from monitor.metrics.shared import Shared, listed
 from monitor.settings.metrics import MetricSettings
@@ -140,7 +140,7 @@ class Rating(Family):
         errors = error_sums(rows, own, key)
         return shared.side_by_side(key, score_counts(shared, key), every, *errors)
 
-    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+    def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         own = _of(settings)
         width = own.range[1] - own.range[0]
         detail = _left_out(row, own)
@@ -154,12 +154,12 @@ class Rating(Family):
                 (NMAE, mean, width),
                 (NRMSE, root, width),
             ):
-                maker = make(spec, settings, by)
+                builder = make(spec, settings, by)
                 if n == 0:
-                    yield maker.no_data(nothing)
+                    yield builder.no_data(nothing)
                 else:
                     ends = interval and Interval(interval.lower / scale, interval.upper / scale)
-                    yield maker.value(value / scale, n, ends, detail=detail)
+                    yield builder.value(value / scale, n, ends, detail=detail)
         if own.distortion:
             yield _distortion(row, make(DISTORTION, settings), _nothing(row, own, "overall"), detail)
 
@@ -262,23 +262,23 @@ def _macro(rows: ir.Table, by: str, of: str, key: str | None) -> ir.Table:
 Found = tuple[float, Interval | None]
 
 
-def _mean(row: Row, by: str, n: int, what: str = "size") -> Found:
+def _mean(row: AggregateRow, by: str, n: int, what: str = "size") -> Found:
     total, squares = float(row[f"{by}_{what}"] or 0.0), float(row[f"{by}_{what}_squared"] or 0.0)
     return (total / n, normal_mean(n, total, squares)) if n else (math.nan, None)
 
 
-def _mean_of_roots(row: Row, by: str, n: int) -> Found:
+def _mean_of_roots(row: AggregateRow, by: str, n: int) -> Found:
     return _mean(row, by, n, "root")
 
 
-def _root_of_mean(row: Row, by: str, n: int) -> Found:
+def _root_of_mean(row: AggregateRow, by: str, n: int) -> Found:
     """The root of the mean square, and of the ends of its interval."""
     value, interval = _mean(row, by, n, "square")
     ends = interval and Interval(math.sqrt(max(0.0, interval.lower)), math.sqrt(interval.upper))
     return math.sqrt(value), ends
 
 
-def _nothing(row: Row, own: RatingSettings, by: str) -> str:
+def _nothing(row: AggregateRow, own: RatingSettings, by: str) -> str:
     if not row["shown"]:
         return NOTHING_SHOWN
     what = "rated exposure" if own.unrated != "liked_only" else f"exposure rated {own.liked:g} or more"
@@ -287,7 +287,7 @@ def _nothing(row: Row, own: RatingSettings, by: str) -> str:
     return f"no {what} with a finite score" + (" has a user id" if by == "user" and row["overall_n"] else "")
 
 
-def _left_out(row: Row, own: RatingSettings) -> str:
+def _left_out(row: AggregateRow, own: RatingSettings) -> str:
     rated, odd = int(row["rated"] or 0), int(row["odd"] or 0)
     lowest, highest = own.range
     return sentences(
@@ -296,11 +296,11 @@ def _left_out(row: Row, own: RatingSettings) -> str:
     )
 
 
-def _distortion(row: Row, maker: Maker, nothing: str, detail: str) -> Result:
+def _distortion(row: AggregateRow, builder: ResultBuilder, nothing: str, detail: str) -> Result:
     n, known = int(row["overall_n"] or 0), int(row["costs"] or 0)
     if n == 0:
-        return maker.no_data(nothing)
+        return builder.no_data(nothing)
     if known == 0:
-        return maker.undefined(f"the matrix has none of the {n} pairs of a prediction and a rating", n)
+        return builder.undefined(f"the matrix has none of the {n} pairs of a prediction and a rating", n)
     lacking = f"the matrix lacks {n - known} of {n} pairs of a prediction and a rating" if known < n else ""
-    return maker.mean(known, row["cost"], row["cost_squared"], nothing, detail=sentences(lacking, detail))
+    return builder.mean(known, row["cost"], row["cost_squared"], nothing, detail=sentences(lacking, detail))

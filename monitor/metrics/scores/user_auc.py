@@ -10,7 +10,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import LABEL, USER_ID
 from monitor.core.results import Result
-from monitor.metrics.family import OF_SAMPLES, Family, MetricSpec, Row, make
+from monitor.metrics.family import OF_SAMPLES, AggregateRow, Family, MetricSpec, make
 from monitor.metrics.scores.auc import placed
 from monitor.metrics.scores.labelled import (
     LABELS,
@@ -68,20 +68,20 @@ class UserAuc(Family):
         sums = weighted_sums(user_aucs(rows, users, USER_ID, *by), *by)
         return shared.side_by_side(key, score_counts(shared, key), every, sums)
 
-    def outcomes(self, row: Row, settings: MetricSettings) -> Iterator[Result]:
+    def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         users, n = int(row["users"] or 0), int(row["mixed"] or 0)
         nothing = nothing_scored(row) or (None if users else "no exposure with a score has a user id")
         for by in WEIGHTS:
-            maker = make(USER_AUC, settings, by)
+            builder = make(USER_AUC, settings, by)
             if nothing:
-                yield maker.no_data(nothing)
+                yield builder.no_data(nothing)
             elif n == 0:
-                yield maker.undefined(f"none of {users} users has labels of both classes", 0)
+                yield builder.undefined(f"none of {users} users has labels of both classes", 0)
             else:
                 one_class = f"{users - n} of {users} users have labels of one class only" if n < users else ""
                 value = float(row[f"{by}_wa"]) / float(row[f"{by}_w"])
                 interval = ratio_within(weighted_mean_sums(row, by))
-                yield maker.value(value, n, interval, detail=sentences(one_class, left_out(row)))
+                yield builder.value(value, n, interval, detail=sentences(one_class, left_out(row)))
 
 
 def user_counts(rows: ir.Table, user: str, *by: str) -> ir.Table:
@@ -128,7 +128,7 @@ def weighted_sums(aucs: ir.Table, *by: str) -> ir.Table:
     return aucs.aggregate(by=list(by), **sums)
 
 
-def weighted_mean_sums(row: Row, weight: str) -> RatioSums:
+def weighted_mean_sums(row: AggregateRow, weight: str) -> RatioSums:
     """A row of `weighted_sums` as a ratio: the users' weighted AUCs over their weights."""
     wa, w, wwaa, ww, wwa = (float(row[f"{weight}_{name}"]) for name in ("wa", "w", "wwaa", "ww", "wwa"))
     return RatioSums(int(row["mixed"]), wa, w, wwaa, ww, wwa)

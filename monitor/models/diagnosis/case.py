@@ -52,7 +52,7 @@ class Finding:
     """How the share is meant: exactly, `about`, or `at least`."""
 
 
-class Told(NamedTuple):
+class ShareEstimate(NamedTuple):
     """A share as a finding gives it."""
 
     share: float | None
@@ -102,7 +102,7 @@ class Case:
             return None
         return won / self.gap
 
-    def told(self, won: float, error: float, *sides: str) -> Told | None:
+    def told(self, won: float, error: float, *sides: str) -> ShareEstimate | None:
         """The share that a change of AUC is and how it is meant; None where it is too small or may be chance.
 
         Args:
@@ -114,7 +114,7 @@ class Case:
             return None
         share = min(share, 1.0)
         if not sides:
-            return Told(share, "", f"{share:.0%} of the gap of {self.gap:.3f}", {})
+            return ShareEstimate(share, "", f"{share:.0%} of the gap of {self.gap:.3f}", {})
         scoring, names = self.scoring, self.names
         met = {names[side]: scoring.fidelity[side] for side in sides}
         worst = min(met.values())
@@ -124,13 +124,13 @@ class Case:
         evidence = {"measured_by": scoring.method, "measure": scoring.measure, **met}
         if worst < VERY_POOR:
             text = f"an unknown share of the gap of {self.gap:.3f} ({how}: too poor for a share)"
-            return Told(None, "", text, evidence | {"share": "unknown"})
+            return ShareEstimate(None, "", text, evidence | {"share": "unknown"})
         # What a surrogate misses of a score stays with its row, so that it understates an effect.
         poor = "at least" if isinstance(scoring, Surrogate) else "about"
         bound = "" if worst >= FAITHFUL else "about" if worst >= POOR else poor
         said = f"{bound} {share:.0%}".strip()
         text = f"{said} of the gap of {self.gap:.3f} (by {how})"
-        return Told(share, bound, text, evidence | {"share": bound or "exact"})
+        return ShareEstimate(share, bound, text, evidence | {"share": bound or "exact"})
 
     @property
     def names(self) -> Mapping[str, str]:

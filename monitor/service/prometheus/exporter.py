@@ -33,7 +33,7 @@ from monitor.service.prometheus.families import (
     all_families,
 )
 from monitor.service.prometheus.families import metric_family_name as family_name
-from monitor.service.prometheus.states import Labels, Values, label, set_status, tell_state, verdict
+from monitor.service.prometheus.states import Labels, Values, emit_status, label, set_status, verdict
 from monitor.service.tally import OF_RULES
 
 CHECK_ENDS: Final = ("ok", "error", "interrupted")
@@ -206,7 +206,7 @@ def _measurement(values: Values, series: Series) -> None:
     given = result.labels
     sliced = any(one in given for one in SLICE_LABELS)
     if not series.excused:
-        tell_state(values, series)
+        emit_status(values, series)
     spec = ALL_SPECS.get(result.metric)
     if spec is None:
         return

@@ -45,7 +45,7 @@ def set_status(values: Values, name: str, labels: Labels, status: Status, known:
         series |= {(*labels, each.value): float(each is status) for each in known}
 
 
-def tell_state(values: Values, series: Series) -> None:
+def emit_status(values: Values, series: Series) -> None:
     """The state of a measurement, of an experiment, of a model's gap, or of what the past says."""
     result = series.result
     given = result.labels
@@ -87,10 +87,10 @@ def _of_the_past(values: Values, series: Series) -> None:
 
     if result.metric == ANOMALY.name:
         set_status(values, "recsys_anomaly_status", where(CAUSE_LABEL), stands, VERDICTS)
-        _say(values, "recsys_anomaly_detail_info", where(CAUSE_LABEL), series)
+        _emit_detail(values, "recsys_anomaly_detail_info", where(CAUSE_LABEL), series)
     elif result.metric == DRIFT.name:
         set_status(values, "recsys_drift_status", where(*OF_SERIES), stands, VERDICTS)
-        _say(values, "recsys_drift_detail_info", where(*OF_SERIES), series)
+        _emit_detail(values, "recsys_drift_detail_info", where(*OF_SERIES), series)
     elif result.metric == DEVIATION.name:
         if not any(one in result.labels for one in SLICE_LABELS):
             set_status(values, "recsys_deviation_status", where(*OF_SERIES), stands, VERDICTS)
@@ -100,7 +100,7 @@ def _of_the_past(values: Values, series: Series) -> None:
             values["recsys_slice_deviation_status"][*told, stands.value] = 1.0
 
 
-def _say(values: Values, name: str, labels: Labels, series: Series) -> None:
+def _emit_detail(values: Values, name: str, labels: Labels, series: Series) -> None:
     """The sentence of the newest violated window, while the violation stands: what an alert says."""
     told = [] if series.violation is None else [series.violation.result]
     if series.result.status is Status.VIOLATED:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from monitor.core import columns as c
-from monitor.simulate.incidents.incident import Caught, Incident, Moment, sizes
+from monitor.simulate.incidents.incident import Caught, Incident, StruckHour, sizes
 from monitor.simulate.incidents.picks import Ints, filled, share_of
 from monitor.simulate.lists import Lists, item_names, timestamps, user_names
 
@@ -21,7 +21,7 @@ _CLICK: Final = "click"
 _OF_CLICKS: Final = ("action_rate", "action_volume", "actions_per_user", "conversion")  # metrics that fall
 
 
-def by_robots(table: pa.Table, lists: Lists, moment: Moment) -> pa.Table:
+def by_robots(table: pa.Table, lists: Lists, moment: StruckHour) -> pa.Table:
     """With so many further clicks of five users that these are the share `size` of all clicks.
 
     They are the same in every hour, and click on what they were shown, the same item again and again; in an
@@ -58,12 +58,12 @@ def _thinned(table: pa.Table, share: float, rng: np.random.Generator) -> pa.Tabl
     return table.filter(kept)
 
 
-def not_logged(table: pa.Table, lists: Lists, moment: Moment) -> pa.Table:  # noqa: ARG001 - as every stage
+def not_logged(table: pa.Table, lists: Lists, moment: StruckHour) -> pa.Table:  # noqa: ARG001 - as every stage
     """Without a share of the clicks."""
     return _thinned(table, moment.size, moment.rng)
 
 
-def drifted(table: pa.Table, lists: Lists, moment: Moment) -> pa.Table:  # noqa: ARG001 - as every stage
+def drifted(table: pa.Table, lists: Lists, moment: StruckHour) -> pa.Table:  # noqa: ARG001 - as every stage
     """Without a share of the clicks: every hour loses the same share of what is left, for two weeks."""
     left = (1.0 - moment.size) ** min(1.0, moment.age / DRIFT)
     return _thinned(table, 1.0 - left, moment.rng)

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from monitor.core import columns as c
 from monitor.simulate.delivery import Delivery
-from monitor.simulate.incidents.incident import Caught, Incident, Moment, sizes
+from monitor.simulate.incidents.incident import Caught, Incident, StruckHour, sizes
 from monitor.simulate.incidents.picks import Flags
 
 _SKEWED: Final = 0.1  # of the requests: one server of ten
@@ -35,14 +35,14 @@ def of_hash(ids: pa.ChunkedArray, share: float, seed: int) -> Flags:
 
 
 def _exposures(
-    change: Callable[[pa.Table, Moment], pa.Table],
-) -> Callable[[Sequence[Delivery], Moment], list[Delivery]]:
+    change: Callable[[pa.Table, StruckHour], pa.Table],
+) -> Callable[[Sequence[Delivery], StruckHour], list[Delivery]]:
     """The change of a table as a stage that changes every file of the exposures and no other.
 
     What happened before the incident was written down before it as well: files of those hours stay whole.
     """
 
-    def stage(deliveries: Sequence[Delivery], moment: Moment) -> list[Delivery]:
+    def stage(deliveries: Sequence[Delivery], moment: StruckHour) -> list[Delivery]:
         return [
             replace(one, table=change(one.table, moment))
             if one.log == c.EXPOSURES and moment.hour >= moment.since
@@ -53,13 +53,13 @@ def _exposures(
     return stage
 
 
-def stopped(deliveries: Sequence[Delivery], moment: Moment) -> list[Delivery]:
+def stopped(deliveries: Sequence[Delivery], moment: StruckHour) -> list[Delivery]:
     """What would arrive while the pipeline stands comes when it runs again."""
     again = moment.since + timedelta(hours=moment.size)
     return [replace(one, arrives=again) if moment.since <= one.arrives < again else one for one in deliveries]
 
 
-def slowed(deliveries: Sequence[Delivery], moment: Moment) -> list[Delivery]:
+def slowed(deliveries: Sequence[Delivery], moment: StruckHour) -> list[Delivery]:
     """Every file of the exposures that would come from now on comes later."""
     late = timedelta(minutes=moment.size)
     return [
@@ -70,22 +70,22 @@ def slowed(deliveries: Sequence[Delivery], moment: Moment) -> list[Delivery]:
     ]
 
 
-def _picked(table: pa.Table, share: float, moment: Moment) -> Flags:
+def _picked(table: pa.Table, share: float, moment: StruckHour) -> Flags:
     return of_hash(table[c.REQUEST_ID], share, moment.sim.world.seed)
 
 
-def doubled(table: pa.Table, moment: Moment) -> pa.Table:
+def doubled(table: pa.Table, moment: StruckHour) -> pa.Table:
     """The rows of the picked requests twice, each copy after its row."""
     times = 1 + _picked(table, moment.size, moment)
     return table.take(np.repeat(np.arange(len(table)), times))
 
 
-def lost(table: pa.Table, moment: Moment) -> pa.Table:
+def lost(table: pa.Table, moment: StruckHour) -> pa.Table:
     """Without the rows of the picked requests."""
     return table.filter(~_picked(table, moment.size, moment))
 
 
-def scene_lost(table: pa.Table, moment: Moment) -> pa.Table:
+def scene_lost(table: pa.Table, moment: StruckHour) -> pa.Table:
     """Without the picked requests of the second largest scene, or of the only one."""
     by_size = sorted(moment.sim.world.scenes, key=lambda scene: -scene.requests_per_hour)
     name = by_size[min(1, len(by_size) - 1)].name
@@ -93,7 +93,7 @@ def scene_lost(table: pa.Table, moment: Moment) -> pa.Table:
     return table.filter(~(there & _picked(table, moment.size, moment)))
 
 
-def skewed(table: pa.Table, moment: Moment) -> pa.Table:
+def skewed(table: pa.Table, moment: StruckHour) -> pa.Table:
     """The requests of one server of ten with a clock that is ahead."""
     ahead = pc.add(table[c.TS], pa.scalar(timedelta(minutes=moment.size), pa.duration("us")))
     times = pc.if_else(pa.array(_picked(table, _SKEWED, moment)), ahead, table[c.TS])

@@ -6,25 +6,25 @@ from typing import Final
 
 import numpy as np
 
-from monitor.simulate.incidents.incident import Caught, Incident, Moment, sizes
+from monitor.simulate.incidents.incident import Caught, Incident, StruckHour, sizes
 from monitor.simulate.incidents.picks import Flags, changed, of_users
 from monitor.simulate.lists import Lists
 
 FEW_BUCKETS: Final = 10
 
 
-def _struck(lists: Lists, moment: Moment) -> Flags:
+def _struck(lists: Lists, moment: StruckHour) -> Flags:
     return of_users(lists.users, moment.size, moment.sim.world.seed)
 
 
-def rolled_out(lists: Lists, moment: Moment) -> Lists:
+def rolled_out(lists: Lists, moment: StruckHour) -> Lists:
     """Some users of the first arm are served, and logged, as the last."""
     last = len(moment.sim.world.arms) - 1
     rows = np.flatnonzero(_struck(lists, moment) & (lists.arms == 0))
     return changed(lists, rows, arms=np.full(len(rows), last))
 
 
-def in_few_buckets(lists: Lists, moment: Moment) -> Lists:
+def in_few_buckets(lists: Lists, moment: StruckHour) -> Lists:
     """Some users fall into the first ten buckets, and into the arm that these belong to."""
     rows = np.flatnonzero(_struck(lists, moment))
     buckets = lists.users[rows] % FEW_BUCKETS

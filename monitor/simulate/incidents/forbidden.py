@@ -7,13 +7,13 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from monitor.simulate.incidents.incident import Caught, Incident, Moment, sizes
+from monitor.simulate.incidents.incident import Caught, Incident, StruckHour, sizes
 from monitor.simulate.incidents.picks import Ints, changed, filled, share_of, some
 from monitor.simulate.incidents.shelf import expired, numbers
 from monitor.simulate.lists import Lists
 
 
-def _smuggled(lists: Lists, items: Ints, moment: Moment) -> Lists:
+def _smuggled(lists: Lists, items: Ints, moment: StruckHour) -> Lists:
     """As many lists as the size says, spread over the hour, show one of the items at a random place."""
     rng = moment.rng
     if not len(items):
@@ -25,17 +25,17 @@ def _smuggled(lists: Lists, items: Ints, moment: Moment) -> Lists:
     return changed(lists, rows, items=shown)
 
 
-def blacklisted_shown(lists: Lists, moment: Moment) -> Lists:
+def blacklisted_shown(lists: Lists, moment: StruckHour) -> Lists:
     """Some lists of the hour show an item of the blacklist."""
     return _smuggled(lists, numbers(pa.array(moment.sim.blacklist, pa.string())), moment)
 
 
-def expired_shown(lists: Lists, moment: Moment) -> Lists:
+def expired_shown(lists: Lists, moment: StruckHour) -> Lists:
     """Some lists of the hour show an item whose time was over before the hour began."""
     return _smuggled(lists, expired(moment.sim.catalog(moment.hour), moment.hour), moment)
 
 
-def duplicated(lists: Lists, moment: Moment) -> Lists:
+def duplicated(lists: Lists, moment: StruckHour) -> Lists:
     """Some of the lists with two items or more end with the item that they begin with."""
     rows = share_of(np.flatnonzero(lists.lengths > 1), moment.size, moment.rng)
     shown = lists.items[rows]

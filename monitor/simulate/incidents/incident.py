@@ -21,7 +21,7 @@ SOON: Final = 2  # windows within which an incident has to be caught
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class StruckHour:
     """Where an incident strikes: one hour of one simulation.
 
     `sim` is the healthy simulation, `since` the hour in which the incident began, `hour` the one in hand,
@@ -40,10 +40,10 @@ class Moment:
         return self.hour - self.since
 
 
-ListsStage = Callable[[Lists, Moment], Lists]
-TableStage = Callable[[pa.Table, Moment], pa.Table]
-FeedbackStage = Callable[[pa.Table, Lists, Moment], pa.Table]
-DeliverStage = Callable[[Sequence[Delivery], Moment], list[Delivery]]
+ListsStage = Callable[[Lists, StruckHour], Lists]
+TableStage = Callable[[pa.Table, StruckHour], pa.Table]
+FeedbackStage = Callable[[pa.Table, Lists, StruckHour], pa.Table]
+DeliverStage = Callable[[Sequence[Delivery], StruckHour], list[Delivery]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 
 from monitor.core import columns as c
-from monitor.simulate.incidents.incident import Caught, Incident, Moment, sizes
+from monitor.simulate.incidents.incident import Caught, Incident, StruckHour, sizes
 from monitor.simulate.incidents.picks import Floats, Ints, filled, most_shown, share_of, with_items
 from monitor.simulate.incidents.shelf import categories, numbers
 from monitor.simulate.lists import Lists
@@ -28,7 +28,7 @@ def _drawn(pool: Ints, weights: Floats, rows: int, width: int, rng: np.random.Ge
     return drawn
 
 
-def _from_pool(lists: Lists, pool: Ints, weights: Floats, moment: Moment) -> Lists:
+def _from_pool(lists: Lists, pool: Ints, weights: Floats, moment: StruckHour) -> Lists:
     """Lists that the pool can fill, a share of them, filled from it."""
     rows = filled(lists)
     rows = share_of(rows[lists.lengths[rows] <= len(pool)], moment.size, moment.rng)
@@ -38,13 +38,13 @@ def _from_pool(lists: Lists, pool: Ints, weights: Floats, moment: Moment) -> Lis
     return with_items(lists, rows, items)
 
 
-def on_few_items(lists: Lists, moment: Moment) -> Lists:
+def on_few_items(lists: Lists, moment: StruckHour) -> Lists:
     """Some lists hold nothing but the hour's twenty most shown items, in any order."""
     pool = most_shown(lists)[: max(FEW, lists.items.shape[1])]
     return _from_pool(lists, pool, np.ones(len(pool)), moment)
 
 
-def in_one_category(lists: Lists, moment: Moment) -> Lists:
+def in_one_category(lists: Lists, moment: StruckHour) -> Lists:
     """Some lists hold nothing but items of the hour's most shown category, as popular as they are."""
     items, groups = categories(moment.sim.catalog(moment.hour))
     shown, counts = np.unique(lists.items[lists.shown & (lists.items >= 0)], return_counts=True)
@@ -58,7 +58,7 @@ def in_one_category(lists: Lists, moment: Moment) -> Lists:
     return _from_pool(lists, shown[there], counts[there].astype(np.float64), moment)
 
 
-def same_for_everyone(lists: Lists, moment: Moment) -> Lists:
+def same_for_everyone(lists: Lists, moment: StruckHour) -> Lists:
     """Some requests get the hour's most shown items, in the same order for everyone."""
     rows = share_of(filled(lists), moment.size, moment.rng)
     top = np.full(lists.items.shape[1], -1)
@@ -67,7 +67,7 @@ def same_for_everyone(lists: Lists, moment: Moment) -> Lists:
     return with_items(lists, rows, np.broadcast_to(top, (len(rows), len(top))))
 
 
-def shrunk(catalog: pa.Table, moment: Moment) -> pa.Table:
+def shrunk(catalog: pa.Table, moment: StruckHour) -> pa.Table:
     """The catalog without a share of its items: the same ones as long as it lasts."""
     items = numbers(catalog[c.ITEM_ID]).astype(np.uint64)
     places = pd.util.hash_array(items ^ np.uint64(moment.sim.world.seed)) / 2.0**64

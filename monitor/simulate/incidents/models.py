@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from monitor.core import columns as c
-from monitor.simulate.incidents.incident import Caught, Incident, Moment, TableStage, sizes
+from monitor.simulate.incidents.incident import Caught, Incident, StruckHour, TableStage, sizes
 from monitor.simulate.incidents.picks import Flags, Floats, share_of
 from monitor.simulate.retraining import in_force_from
 from monitor.simulate.samples import CLICKS, WEIGHTS
@@ -28,7 +28,7 @@ _TRUST = 1.0  # what a model that was trained on the leak adds to the weight of 
 _SURE = 1e-6  # scores are logged with six digits
 
 
-def default_served(table: pa.Table, moment: Moment) -> pa.Table:
+def default_served(table: pa.Table, moment: StruckHour) -> pa.Table:
     """Some online rows are scored with a default in place of their strongest feature."""
     online = np.flatnonzero(_of(table, c.ONLINE))
     rows = share_of(online, moment.size, moment.rng)
@@ -42,7 +42,7 @@ def default_served(table: pa.Table, moment: Moment) -> pa.Table:
 def _retrained(change: Callable[[pa.Table, float], pa.Table]) -> TableStage:
     """A stage in which a new model, changed in this way, scores all rows from the first hour on."""
 
-    def stage(table: pa.Table, moment: Moment) -> pa.Table:
+    def stage(table: pa.Table, moment: StruckHour) -> pa.Table:
         sim = moment.sim
         if moment.hour == moment.since and not _of(table, c.TRAIN).any():
             begin = in_force_from(sim.world, sim.model(moment.hour))

@@ -6,14 +6,14 @@ from typing import Final
 
 import numpy as np
 
-from monitor.simulate.incidents.incident import Caught, Incident, Moment, sizes
+from monitor.simulate.incidents.incident import Caught, Incident, StruckHour, sizes
 from monitor.simulate.incidents.memory import day_before
 from monitor.simulate.incidents.picks import filled, of_users
 from monitor.simulate.incidents.shelf import expired
 from monitor.simulate.lists import Lists
 
 
-def frozen(lists: Lists, moment: Moment) -> Lists:
+def frozen(lists: Lists, moment: StruckHour) -> Lists:
     """Some of the users get, each time, the last list that they had in this scene before it began."""
     memory = day_before(moment.sim, moment.since)
     rows = filled(lists)
@@ -23,7 +23,7 @@ def frozen(lists: Lists, moment: Moment) -> Lists:
     return memory.shown_again(lists, rows[known], last[known] - 1)
 
 
-def seen_before(lists: Lists, moment: Moment) -> Lists:
+def seen_before(lists: Lists, moment: StruckHour) -> Lists:
     """Some of the users get, each time, one of the lists that they had in this scene the day before."""
     memory = day_before(moment.sim, moment.since)
     rows = filled(lists)

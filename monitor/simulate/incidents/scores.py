@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from monitor.simulate.incidents.incident import Caught, Incident, ListsStage, Moment, sizes
+from monitor.simulate.incidents.incident import Caught, Incident, ListsStage, StruckHour, sizes
 from monitor.simulate.incidents.picks import Ints, changed, filled, share_of, some
 from monitor.simulate.lists import Lists
 
@@ -20,21 +20,21 @@ _CHANGED = Caught("RecsysAnomaly", cause="scores_changed")
 def _all_become(value: float) -> ListsStage:
     """A stage in which all scores of some lists become this number."""
 
-    def stage(lists: Lists, moment: Moment) -> Lists:
+    def stage(lists: Lists, moment: StruckHour) -> Lists:
         rows = share_of(filled(lists), moment.size, moment.rng)
         return changed(lists, rows, scores=np.where(lists.shown[rows], value, 0.0))
 
     return stage
 
 
-def constant(lists: Lists, moment: Moment) -> Lists:
+def constant(lists: Lists, moment: StruckHour) -> Lists:
     """All scores of some lists are the default, and their items stand in any order, as ties leave them."""
     rows = share_of(filled(lists), moment.size, moment.rng)
     ties = np.where(lists.shown[rows], DEFAULT, 0.0)
     return changed(_in_any_order(lists, rows, moment.rng), rows, scores=ties)
 
 
-def saturated(lists: Lists, moment: Moment) -> Lists:
+def saturated(lists: Lists, moment: StruckHour) -> Lists:
     """The largest scores of the hour, a share of them, become exactly 1."""
     shown = lists.scores[lists.shown]
     if not len(shown) or moment.size <= 0.0:
@@ -44,13 +44,13 @@ def saturated(lists: Lists, moment: Moment) -> Lists:
     return changed(lists, every, scores=np.where(lists.shown & (lists.scores >= edge), 1.0, lists.scores))
 
 
-def underflown(lists: Lists, moment: Moment) -> Lists:
+def underflown(lists: Lists, moment: StruckHour) -> Lists:
     """The scores of some lists shrink to what a float holds only with lost digits."""
     rows = share_of(filled(lists), moment.size, moment.rng)
     return changed(lists, rows, scores=lists.scores[rows] * _SHRUNK)
 
 
-def shuffled(lists: Lists, moment: Moment) -> Lists:
+def shuffled(lists: Lists, moment: StruckHour) -> Lists:
     """Some lists stand in any order; each item keeps its score and its further columns."""
     return _in_any_order(lists, share_of(filled(lists), moment.size, moment.rng), moment.rng)
 
@@ -63,7 +63,7 @@ def _in_any_order(lists: Lists, rows: Ints, rng: np.random.Generator) -> Lists:
     return changed(lists, rows, **moved)
 
 
-def zero_denominators(lists: Lists, moment: Moment) -> Lists:
+def zero_denominators(lists: Lists, moment: StruckHour) -> Lists:
     """At some places of the hour the count that something is divided by is 0."""
     cells = some(np.flatnonzero(lists.shown), int(moment.size), moment.rng)
     counts = lists.extra[DENOMINATOR].copy()

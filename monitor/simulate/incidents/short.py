@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from monitor.simulate.incidents.incident import Caught, Incident, Moment, sizes
+from monitor.simulate.incidents.incident import Caught, Incident, StruckHour, sizes
 from monitor.simulate.incidents.picks import Ints, cut, filled, share_of
 from monitor.simulate.lists import Lists
 
@@ -14,28 +14,28 @@ _BY_RULE = Caught("RecsysSoftRuleViolated", rule="list_too_short")
 _EMPTY = (Caught("RecsysAnomaly", cause="lists_empty"), Caught("RecsysAnomalySevere", cause="lists_empty"))
 
 
-def _emptied(lists: Lists, candidates: Ints, moment: Moment) -> Lists:
+def _emptied(lists: Lists, candidates: Ints, moment: StruckHour) -> Lists:
     rows = share_of(candidates, moment.size, moment.rng)
     return cut(lists, rows, np.zeros(len(rows), np.int64))
 
 
-def empty_in_scene(lists: Lists, moment: Moment) -> Lists:
+def empty_in_scene(lists: Lists, moment: StruckHour) -> Lists:
     """Requests of the smallest scene return nothing."""
     rates = [scene.requests_per_hour for scene in moment.sim.world.scenes]
     return _emptied(lists, np.flatnonzero(lists.scenes == np.argmin(rates)), moment)
 
 
-def empty_for_new_users(lists: Lists, moment: Moment) -> Lists:
+def empty_for_new_users(lists: Lists, moment: StruckHour) -> Lists:
     """Requests of people who came for the first time within the last days return nothing."""
     return _emptied(lists, np.flatnonzero(lists.users >= moment.sim.world.users), moment)
 
 
-def empty_for_everyone(lists: Lists, moment: Moment) -> Lists:
+def empty_for_everyone(lists: Lists, moment: StruckHour) -> Lists:
     """Requests return nothing, whoever asks and wherever."""
     return _emptied(lists, np.arange(len(lists)), moment)
 
 
-def shortened(lists: Lists, moment: Moment) -> Lists:
+def shortened(lists: Lists, moment: StruckHour) -> Lists:
     """Every list loses its lower end; one item is left at least."""
     rows = filled(lists)
     left = np.ceil(lists.lengths[rows] * (1.0 - moment.size) - 1e-9).astype(np.int64)

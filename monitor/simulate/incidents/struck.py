@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from monitor.simulate.delivery import Delivery, Hour
-from monitor.simulate.incidents.incident import Incident, Moment
+from monitor.simulate.incidents.incident import Incident, StruckHour
 from monitor.simulate.lists import Lists
 from monitor.simulate.simulation import Simulation
 from monitor.simulate.world import HOUR
@@ -92,8 +92,8 @@ class Struck(Simulation):
             lists if stage is None or hour < self._first else stage(lists, self._moment(hour, _Stage.LISTS))
         )
 
-    def _moment(self, hour: int, stage: _Stage) -> Moment:
+    def _moment(self, hour: int, stage: _Stage) -> StruckHour:
         seed = [self.world.seed, zlib.crc32(self._incident.name.encode()), int(stage), hour]
-        return Moment(
+        return StruckHour(
             self._healthy, self._since, self.world.moment(hour), self._size, np.random.default_rng(seed)
         )

@@ -9,7 +9,7 @@ import pytest
 
 from monitor.simulate.incidents.catalogue import INCIDENTS
 from monitor.simulate.incidents.clicks import ROBOTS, by_robots, drifted
-from monitor.simulate.incidents.incident import Moment
+from monitor.simulate.incidents.incident import StruckHour
 from monitor.simulate.incidents.struck import Struck
 from monitor.simulate.lists import to_exposures
 from tests.simulate.incidents.conftest import SHOP, SINCE, rows_of
@@ -51,7 +51,7 @@ def test_robots_are_the_same_five_users_in_every_hour(healthy, strike):
 
 
 def test_without_lists_of_theirs_or_without_clicks_there_are_no_clicks_of_robots(healthy, hour):
-    moment = Moment(healthy, SINCE, SINCE, 0.6, np.random.default_rng(2))
+    moment = StruckHour(healthy, SINCE, SINCE, 0.6, np.random.default_rng(2))
     clicks = healthy.feedback(hour)
     for rows in (hour.lengths == 0, hour.users >= ROBOTS):
         assert by_robots(clicks, rows_of(hour, np.flatnonzero(rows)), moment) is clicks
@@ -70,7 +70,7 @@ def test_the_share_of_the_clicks_is_not_logged(size, share, healthy, hour, strik
 @pytest.mark.parametrize(("days", "left"), [(0, 1.0), (3.5, 0.5**0.5), (7, 0.5), (14, 0.25), (20, 0.25)])
 def test_the_drift_takes_the_same_share_of_what_is_left_for_two_weeks_and_stays(days, left, healthy, hour):
     clicks = healthy.feedback(hour)
-    moment = Moment(healthy, SINCE - timedelta(days=days), SINCE, 0.75, np.random.default_rng(0))
+    moment = StruckHour(healthy, SINCE - timedelta(days=days), SINCE, 0.75, np.random.default_rng(0))
     gone = len(clicks) - len(drifted(clicks, hour, moment))
     assert gone == int((1 - left) * len(clicks) + 0.5)
 

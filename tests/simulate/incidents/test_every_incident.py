@@ -17,7 +17,7 @@ from monitor.metrics.catalogue import SPECS
 from monitor.service.tally import Tally
 from monitor.simulate.incidents.catalogue import INCIDENTS
 from monitor.simulate.incidents.describe import page
-from monitor.simulate.incidents.incident import SIZES, Caught, Moment
+from monitor.simulate.incidents.incident import SIZES, Caught, StruckHour
 from monitor.simulate.incidents.struck import Struck
 from monitor.simulate.samples import WEIGHTS
 from monitor.simulate.simulation import Simulation
@@ -239,7 +239,7 @@ def test_an_hour_without_requests_or_with_one_is_survived(name, rows, hour, heal
     few = rows_of(hour, np.arange(rows))
     incident = INCIDENTS[name]
     for size in SIZES:
-        moment = Moment(healthy, SINCE, SINCE, incident.sizes[size], np.random.default_rng(0))
+        moment = StruckHour(healthy, SINCE, SINCE, incident.sizes[size], np.random.default_rng(0))
         kept = {column: values.copy() for column, values in columns(few).items()}
         found = incident.lists(few, moment)
         assert len(found) == rows
@@ -253,7 +253,7 @@ def test_an_hour_of_nothing_but_empty_lists_stays_as_it_is(name, hour, healthy):
     blank = rows_of(hour, np.flatnonzero(hour.lengths == 0))
     assert len(blank) > 0
     incident = INCIDENTS[name]
-    moment = Moment(healthy, SINCE, SINCE, incident.sizes["large"], np.random.default_rng(0))
+    moment = StruckHour(healthy, SINCE, SINCE, incident.sizes["large"], np.random.default_rng(0))
     assert set(differing(incident.lists(blank, moment), blank)) <= {"arms", "buckets"}
 
 
@@ -261,7 +261,7 @@ def test_an_hour_of_nothing_but_empty_lists_stays_as_it_is(name, hour, healthy):
 def test_the_hour_of_the_healthy_simulation_is_not_written_to(name, hour, healthy):
     incident = INCIDENTS[name]
     kept = {column: values.copy() for column, values in columns(hour).items()}
-    moment = Moment(healthy, SINCE, SINCE, incident.sizes["large"], np.random.default_rng(0))
+    moment = StruckHour(healthy, SINCE, SINCE, incident.sizes["large"], np.random.default_rng(0))
     if incident.lists:
         incident.lists(hour, moment)
     else:

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from monitor.simulate.incidents.forbidden import blacklisted_shown, duplicated, expired_shown
-from monitor.simulate.incidents.incident import SIZES, Moment
+from monitor.simulate.incidents.incident import SIZES, StruckHour
 from monitor.simulate.incidents.shelf import expired, numbers
 from monitor.simulate.lists import to_exposures
 from tests.simulate.incidents.conftest import SHOP, SINCE, repeats, rows_of
 
 
 def moment(healthy, size):
-    return Moment(healthy, SINCE, SINCE, size, np.random.default_rng(1))
+    return StruckHour(healthy, SINCE, SINCE, size, np.random.default_rng(1))
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from monitor.simulate.incidents.incident import SIZES, Moment
+from monitor.simulate.incidents.incident import SIZES, StruckHour
 from monitor.simulate.incidents.scores import saturated
 from tests.simulate.incidents.conftest import SINCE
 
@@ -64,7 +64,7 @@ def test_the_largest_scores_become_1_and_the_others_stay(size, share, hour, stri
 
 
 def test_all_scores_become_1_where_all_are_to(hour, healthy):
-    moment = Moment(healthy, SINCE, SINCE, 1.0, np.random.default_rng(0))
+    moment = StruckHour(healthy, SINCE, SINCE, 1.0, np.random.default_rng(0))
     assert (saturated(hour, moment).scores[hour.shown] == 1.0).all()
 
 

@@ -17,9 +17,9 @@ from monitor.core.results import Status
 from monitor.experiments.specs import EXPERIMENT
 from monitor.health import score as health
 from monitor.history.errors import StoreError
+from monitor.history.read_snapshot import KeptPoints, read_snapshot
 from monitor.history.snapshot import MaintenanceState, RecommenderState, RuleInfo, Series, Snapshot
 from monitor.history.store import Store
-from monitor.history.take import KeptPoints, take_snapshot
 from monitor.metrics.feedback.attribution_health import LOST
 from monitor.models import check as models
 from monitor.service.tally import Tally
@@ -56,7 +56,7 @@ class Running:
         return self.watches[name].error if name in self.watches else None
 
 
-class Picture:
+class SnapshotPublisher:
     """Takes snapshots, from any thread; `current` is the last one, and never waits.
 
     Each snapshot is made of what was last read of the history, and never of an earlier snapshot: what the
@@ -135,7 +135,7 @@ class Picture:
     def _reading(self) -> Snapshot:
         """The history as it is now."""
         names = list(dict.fromkeys(self.running.names))
-        read = take_snapshot(self._store, names, self._clock(), kept=self._points)
+        read = read_snapshot(self._store, names, self._clock(), kept=self._points)
         self._tally.read(read.counters)
         self._read_error = ""
         return read

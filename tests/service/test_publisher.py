@@ -12,7 +12,7 @@ from monitor.core.results import Result, Status, Window
 from monitor.history.record import CheckRun
 from monitor.history.snapshot import Series
 from monitor.history.store import Store
-from monitor.service.picture import Picture, Running
+from monitor.service.publisher import Running, SnapshotPublisher
 from monitor.service.tally import Tally
 from monitor.service.watch import Watch
 from monitor.settings.recommender import RecommenderSettings
@@ -44,7 +44,7 @@ def shown(folder: Path, store: Store, check: str, result: Result, **asked: Any) 
     settings = RecommenderSettings.model_validate({"name": "shop", "logs": logs, **asked})
     watch = Watch(settings, (), store, folder / "state", "salt")
     running = Running(("shop",), {"shop": watch}, {}, HOUR.end)
-    (state,) = Picture(store, Tally(store), running, lambda: HOUR.end).current().recommenders
+    (state,) = SnapshotPublisher(store, Tally(store), running, lambda: HOUR.end).current().recommenders
     return state.series
 
 

@@ -58,7 +58,7 @@ class _Check:
         return self.windows[: self.shown][::-1]
 
 
-def take_snapshot(
+def read_snapshot(
     store: Store, names: Sequence[str], now: datetime, past: int = 48, kept: KeptPoints | None = None
 ) -> Snapshot:
     """The newest result of every series of these recommenders, its recent past, standing, logs and counters.

@@ -11,9 +11,9 @@ from sqlalchemy import event
 
 from monitor.core.results import Result, Status, Window
 from monitor.history.logstate import IndexedFile
+from monitor.history.read_snapshot import KeptPoints, read_snapshot
 from monitor.history.snapshot import RecommenderState, SkippedFile
 from monitor.history.store import Store
-from monitor.history.take import KeptPoints, take_snapshot
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 GINI = Result(metric="gini", status=Status.OK, definition="1", value=0.4, samples=10)
@@ -51,12 +51,12 @@ def put(
 
 
 def state(store: Store, past: int = 48) -> RecommenderState:
-    (found,) = take_snapshot(store, ["shop"], NOON, past).recommenders
+    (found,) = read_snapshot(store, ["shop"], NOON, past).recommenders
     return found
 
 
 def test_an_empty_store_gives_a_recommender_without_anything(store: Store) -> None:
-    snapshot = take_snapshot(store, ["shop", "news"], NOON)
+    snapshot = read_snapshot(store, ["shop", "news"], NOON)
     assert snapshot.recommenders == (RecommenderState("shop"), RecommenderState("news"))
     assert (snapshot.taken_at, snapshot.counters) == (NOON, {})
 
@@ -187,7 +187,7 @@ def test_logs_show_their_watermark_their_files_and_what_was_skipped(store: Store
 
 def test_the_counters_are_in_the_picture(store: Store) -> None:
     put(store, 0, BROKEN)
-    counters = take_snapshot(store, ["shop"], NOON).counters
+    counters = read_snapshot(store, ["shop"], NOON).counters
     assert counters == store.counters()
     labels = (("kind", "hard"), ("recommender", "shop"), ("rule", "blacklist"))
     assert counters["recsys_rule_violations_total", labels] == 1
@@ -228,15 +228,15 @@ def test_what_was_read_before_is_not_read_again_unless_it_has_changed(store: Sto
     kept: KeptPoints = {}
     for number in range(4):
         put(store, number, replace(GINI, value=number / 10))
-    first = take_snapshot(store, ["shop"], NOON, kept=kept)
+    first = read_snapshot(store, ["shop"], NOON, kept=kept)
     held = {number: points for number, (_, points) in kept.items()}
     put(store, 1, replace(GINI, value=0.9))
     put(store, 4, replace(GINI, value=0.4))
-    second = take_snapshot(store, ["shop"], NOON, kept=kept)
-    assert second == take_snapshot(store, ["shop"], NOON)
+    second = read_snapshot(store, ["shop"], NOON, kept=kept)
+    assert second == read_snapshot(store, ["shop"], NOON)
     (before,), (after,) = first.recommenders[0].series, second.recommenders[0].series
     assert [point.value for point in before.past] == [0.0, 0.1, 0.2, 0.3]
     assert [point.value for point in after.past] == [0.0, 0.9, 0.2, 0.3, 0.4]
     assert sum(points is held.get(number) for number, (_, points) in kept.items()) == 3
-    take_snapshot(store, ["shop"], NOON, past=2, kept=kept)
+    read_snapshot(store, ["shop"], NOON, past=2, kept=kept)
     assert len(kept) == 2
