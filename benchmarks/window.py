@@ -20,8 +20,8 @@ from monitor.config.checks.check import check_config
 from monitor.config.load import load_config
 from monitor.engines.duckdb import Engine
 from monitor.judging.evaluate import Evaluation
-from monitor.judging.feedback_check import FAMILIES
 from monitor.logs.windows import Due
+from monitor.metrics.catalogue import FEEDBACK_FAMILIES
 from monitor.metrics.measure import not_measured
 from monitor.rules import check as rules
 from monitor.window.tables import prepare
@@ -94,7 +94,7 @@ def each_missing(judge: OneOff, due: Due) -> dict[str, str]:
     around = evaluator.parts.span(due.window, due.part)
     tables = prepare(engine, evaluator.source, due.window, evaluator.settings, evaluator.kept, around)
     reasons = not_measured(tables.shared, evaluator.settings.metrics)
-    return {family.name: reasons[family.name] for family in FAMILIES if family.name in reasons}
+    return {family.name: reasons[family.name] for family in FEEDBACK_FAMILIES if family.name in reasons}
 
 
 def part(parts: Iterator[Evaluation], engine: Engine) -> dict[str, Any]:

@@ -7,10 +7,9 @@ it runs after them, in the order of time, and a window that is judged again gets
 from __future__ import annotations
 
 import hashlib
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,26 +24,25 @@ from monitor.anomalies.results import Banded
 from monitor.anomalies.series import BandedSeries
 from monitor.anomalies.specs import ANOMALY, DEVIATION
 from monitor.anomalies.table import Table, begun_anew, just_changed, left_out, tabled
-from monitor.core.results import Status, Window
+from monitor.core.results import Result, Status, Window
 from monitor.history import schema
-from monitor.history.record import CheckRun
 from monitor.history.rows import evidence_of
 from monitor.history.store import Store
-from monitor.judging import feedback_check as feedback
-from monitor.judging import metrics_check as exposure
+from monitor.metrics.catalogue import EXPOSURE_CHECK, FEEDBACK_CHECK
 from monitor.models.specs import CAUSE_LABEL
 from monitor.settings.bands import BandSettings
 from monitor.statistics.bands.band import band, deviation, limits
 from monitor.statistics.bands.false_alarms import EASIER, bounds, decide
 from monitor.statistics.bands.past import Level, Past
 from monitor.statistics.bands.scales import Scale
+from monitor.window.check import HISTORY, Check, HistoryJob, Recommender
 from monitor.window.verdicts import is_judged, window_status
 
 Bools = npt.NDArray[np.bool_]
 
 NAME: Final = "bands"
 OF_FEEDBACK: Final = "bands_feedback"
-MEASURED: Final[Mapping[str, str]] = {NAME: exposure.NAME, OF_FEEDBACK: feedback.NAME}
+MEASURED: Final[Mapping[str, str]] = {NAME: EXPOSURE_CHECK, OF_FEEDBACK: FEEDBACK_CHECK}
 """Of each check of bands the check whose numbers it judges."""
 _CAUSES: Final[Mapping[str, tuple[Cause, ...]]] = {NAME: EXPOSURE_CAUSES, OF_FEEDBACK: FEEDBACK_CAUSES}
 _LATEST: Final = 48  # windows that make a past while no day is over
@@ -64,8 +62,10 @@ _LEVELS: Final = {
 }
 
 
-class BandCheck:
+class BandCheck(Check[HistoryJob]):
     """One of the checks of bands of a recommender; for one thread, since it keeps what it read last."""
+
+    part = HISTORY
 
     def __init__(self, recommender: str, name: str, settings: BandSettings) -> None:
         self.name = name
@@ -76,14 +76,18 @@ class BandCheck:
         self._told = PastWindows(recommender, NAME, ANOMALY.name)
         self._kept = LastBands(recommender, name)
         content = settings.model_dump_json(exclude={"changes", "holidays"})
-        self._definition = f"3;of={hashlib.sha256(content.encode()).hexdigest()[:12]}"
+        self._band_definition = f"3;of={hashlib.sha256(content.encode()).hexdigest()[:12]}"
 
-    def run(self, store: Store, window: Window, quiet: Sequence[Window] = ()) -> CheckRun:
-        """Judge a window that has been measured; `quiet` are spans that are no past, such as maintenance.
+    @classmethod
+    def of(cls, recommender: Recommender) -> Iterable[Self]:
+        settings = recommender.settings
+        if settings.bands is not None:
+            for name in MEASURED:
+                yield cls(settings.name, name, settings.bands)
 
-        Raises StoreError.
-        """
-        started = time.perf_counter()
+    def run(self, job: HistoryJob) -> list[Result]:
+        """Judge a window that has been measured. Raises StoreError."""
+        store, window, quiet = job.store, job.window, job.quiet
         settings, length = self._settings, window.length
         latest = max(_LATEST, settings.least)
         around = neighbours(window, settings.history, latest, settings.holidays, settings.zone)
@@ -103,22 +107,21 @@ class BandCheck:
         table = tabled(now, past, names, settings, around, calm, missed)
         before = left_out(table, verdicts, told)
         found = self._judge(store, window, table, around, calm, before)
-        results = [result for one in found for result in one.results(self._definition)]
+        results = [result for one in found for result in one.results(self._band_definition)]
         recent = np.array([_is_recent(end, window) for end in around.ends], dtype=np.bool_)
         starts = [end - length for end in around.ends]
         found += unseen(table, verdicts, told, starts, recent, _places(now, names), window.end, settings)
-        results += anomalies(
+        return results + anomalies(
             found,
             _CAUSES[self.name],
-            version=self._definition,
+            version=self._band_definition,
             before=self._standing(store, window) if self.name == OF_FEEDBACK else {},
             notes=self._notes(window, [now, *past], names),
         )
+
+    def status(self, results: Sequence[Result]) -> Status:
         is_any = any(one.metric == DEVIATION.name and is_judged(one) for one in results)
-        return CheckRun(
-            check=self.name, results=results, status=window_status(results) if is_any else Status.NO_DATA,
-            seconds=time.perf_counter() - started, outcome="ok",
-        )  # fmt: skip
+        return window_status(results) if is_any else Status.NO_DATA
 
     def _judge(
         self,

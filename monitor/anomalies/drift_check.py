@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import math
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 
@@ -24,14 +23,14 @@ from monitor.anomalies.series import VOLUME, BandedSeries
 from monitor.anomalies.specs import DAILY, DEVIATION, DRIFT
 from monitor.anomalies.table import begun_anew
 from monitor.core.results import Result, Status, Window
-from monitor.history.record import CheckRun
 from monitor.history.standing import worst_status
 from monitor.history.store import Store
-from monitor.judging import metrics_check as exposure
+from monitor.metrics.catalogue import EXPOSURE_CHECK
 from monitor.metrics.family import round12
 from monitor.settings.bands import BandSettings
 from monitor.statistics.bands import drift as statistics
 from monitor.statistics.bands.scales import Scale
+from monitor.window.check import HISTORY, Check, HistoryJob, Recommender
 from monitor.window.verdicts import is_judged
 
 NAME: Final = "drift"
@@ -63,8 +62,11 @@ class _Value:
     why: str = ""
 
 
-class DriftCheck:
+class DriftCheck(Check[HistoryJob]):
     """One of the checks of drift of a recommender; for one thread, since it keeps what it read last."""
+
+    part = HISTORY
+    definition = DEFINITION
 
     def __init__(self, recommender: str, name: str, settings: BandSettings, length: timedelta) -> None:
         self.name = name
@@ -72,14 +74,21 @@ class DriftCheck:
         self._measured = PastWindows(recommender, bands.MEASURED[BANDS[name]])
         self._departed = PastWindows(recommender, BANDS[name], DEVIATION.name)
         self._daily = PastWindows(recommender, name, DAILY.name)
-        self._volume = PastWindows(recommender, exposure.NAME, VOLUME)
+        self._volume = PastWindows(recommender, EXPOSURE_CHECK, VOLUME)
 
-    def run(self, store: Store, day: Window, quiet: Sequence[Window] = ()) -> CheckRun:
+    @classmethod
+    def of(cls, recommender: Recommender) -> Iterable[Self]:
+        settings = recommender.settings
+        if settings.bands is not None and DAY % settings.window == timedelta(0):
+            for name in BANDS:
+                yield cls(settings.name, name, settings.bands, settings.window)
+
+    def run(self, job: HistoryJob) -> list[Result]:
         """Judge 24 hours, from wherever they begin, whose windows have been measured and have their bands.
 
-        `quiet` are spans that are left out of the day, such as maintenance. Raises StoreError.
+        Quiet spans are left out of the day. Raises StoreError.
         """
-        started = time.perf_counter()
+        store, day, quiet = job.store, job.window, job.quiet
         today = self._today(store, day, quiet)
         series = sorted(today)
         past, weights = self._before(store, day, [(one, today[one].definition) for one in series])
@@ -96,16 +105,14 @@ class DriftCheck:
         budget = self._settings.false_alarms / bands.CHECKS
         bounds = statistics.drift_bounds(max(1, len(series)), found, budget=budget)
         slides = statistics.drifts(found, bounds)
-        results = [
+        return [
             result
             for place, one in enumerate(series)
             for result in _results(one, today[one], found, bounds, bool(slides[place]), place)
         ]
-        return CheckRun(
-            check=self.name, results=results, definition=DEFINITION,
-            status=worst_status(one.status for one in results if is_judged(one)),
-            seconds=time.perf_counter() - started, outcome="ok",
-        )  # fmt: skip
+
+    def status(self, results: Sequence[Result]) -> Status:
+        return worst_status(one.status for one in results if is_judged(one))
 
     def _today(self, store: Store, day: Window, quiet: Sequence[Window]) -> dict[BandedSeries, _Value]:
         """The series that are watched, each with its value of the day."""

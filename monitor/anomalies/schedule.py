@@ -6,7 +6,7 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -21,30 +21,28 @@ from monitor.history.errors import StoreError
 from monitor.history.reads import Evaluated
 from monitor.history.record import CheckRun
 from monitor.history.store import Store
+from monitor.logs.index import readable
 from monitor.settings.recommender import RecommenderSettings
+from monitor.window.check import Check, HistoryJob, run_check
 
 log = logging.getLogger(__name__)
 
 CHECKS: Final = (*bands.MEASURED, *drift.BANDS)
 _DAYS: Final = 28 * DAY  # of the past that get their daily values when somebody first asks for them
-_OF_BANDS: Final = "1"  # the definition of a band's window; each of its results has its own
 
 
 class BandScheduler:
     """Belongs to the worker thread."""
 
-    def __init__(self, settings: RecommenderSettings, store: Store) -> None:
+    def __init__(
+        self, settings: RecommenderSettings, store: Store, checks: Iterable[Check[HistoryJob]]
+    ) -> None:
+        checks = tuple(checks)
         self._settings = settings
         self._store = store
-        asked = settings.bands
-        self._bands: list[BandCheck] = []
-        self._drifts: list[DriftCheck] = []
+        self._bands = [one for one in checks if isinstance(one, BandCheck)]
+        self._drifts = [one for one in checks if isinstance(one, DriftCheck)]
         self._quiet = [one.span for one in settings.maintenance]
-        if asked is None:
-            return
-        self._bands = [BandCheck(settings.name, name, asked) for name in bands.MEASURED]
-        if DAY % settings.window == timedelta(0):
-            self._drifts = [DriftCheck(settings.name, name, asked, settings.window) for name in drift.BANDS]
         self._caught_up: set[str] = set()  # checks of drift that have judged all days of the past
 
     def turn(
@@ -63,7 +61,7 @@ class BandScheduler:
             for one in self._due(check, since):
                 if stopping():
                     return True
-                run = self._run(check, one.window, _OF_BANDS)
+                run = self._run(check, one.window)
                 self._store.record_window(
                     self._settings.name, one.window, [run],
                     fingerprint=one.fingerprint, rows=one.rows, evaluated_at=now,
@@ -73,7 +71,7 @@ class BandScheduler:
             for day, fingerprint in self._days(each, since):
                 if stopping():
                     return True
-                run = self._run(each, day, drift.DEFINITION)
+                run = self._run(each, day)
                 self._store.record_window(
                     self._settings.name, day, [run], fingerprint=fingerprint, rows=0, evaluated_at=now
                 )
@@ -81,18 +79,18 @@ class BandScheduler:
             self._caught_up.add(each.name)
         return False
 
-    def _run(self, check: BandCheck | DriftCheck, window: Window, definition: str) -> CheckRun:
+    def _run(self, check: Check[HistoryJob], window: Window) -> CheckRun:
         """Judge one window. One that fails does not stop the later ones, and is not tried at every turn."""
         started = time.perf_counter()
         try:
-            return check.run(self._store, window, self._quiet)
+            return run_check(check, HistoryJob(window, self._store, self._quiet))
         except StoreError:
             raise  # nothing can be read or kept: the window stays due
-        except Exception:
+        except Exception as exc:
             log.exception("%s: check %s of %s failed", self._settings.name, check.name, window.start)
             return CheckRun(
-                check=check.name, results=(), status=Status.ERROR,
-                definition=definition, seconds=time.perf_counter() - started, outcome="error",
+                check=check.name, results=check.failed(readable(exc)), status=Status.ERROR,
+                definition=check.definition, seconds=time.perf_counter() - started, outcome="error",
             )  # fmt: skip
 
     def _due(self, check: BandCheck, since: datetime) -> list[Evaluated]:

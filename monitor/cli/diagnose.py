@@ -47,7 +47,7 @@ def _of(config: Config, checked: Checked, model: str | None) -> tuple[list[Judge
         held = evaluator.parts.timeline(SAMPLES).windows()
         window = max(held, default=Window.of(now, checked.settings.window))
         step(f"{name} {window.end:%Y-%m-%d %H:%M}")
-        results = evaluator.models.run(once.runtime.engine, window, model)
+        results = evaluator.models.judge(once.runtime.engine, window, model)
         shown = [Judged(name, models.NAME, window, one) for one in results if _says_something(one, results)]
         return shown, why_empty(evaluator.source.logs[SAMPLES])
 

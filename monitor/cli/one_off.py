@@ -10,13 +10,14 @@ from pathlib import Path
 
 from monitor.config.checks.check import Checked
 from monitor.core.results import Window
-from monitor.health.score import health_run, needed
+from monitor.health.score import HealthCheck
 from monitor.history.kept import KeptPairs
 from monitor.judging.evaluate import Evaluation, Evaluator
 from monitor.judging.runtime import Runtime
 from monitor.judging.runtimes import open_runtime
 from monitor.logs.windows import Due, windows_between, windows_of_log
 from monitor.settings.config import Config
+from monitor.window.check import ResultsJob, run_check
 
 Progress = Callable[[str], None]
 
@@ -77,7 +78,7 @@ class OneOff:
             for_history: leave out what the daemon would still wait for, so that the daemon judges it. Unless
                 set, it is judged on the rows so far, as `late`.
         """
-        parts, health = self.evaluator.parts, self.evaluator.settings.health
+        parts = self.evaluator.parts
         since = now if watched_since is None else watched_since
         for window in windows:
             done: list[Evaluation] = []
@@ -89,8 +90,9 @@ class OneOff:
                 fingerprint = parts.fingerprint(window, part, late)
                 due = Due(window, fingerprint, log.rows(window), late, part=part)
                 done.append(self.evaluator.evaluate(self.runtime, due))
-                waits_for = needed(health) if health else frozenset()
-                if health and part in waits_for and waits_for <= {one.due.part for one in done}:
-                    found = [result for one in done for result in one.results]
-                    done[-1].runs.append(health_run(found, health))
+                for check in self.evaluator.checks:
+                    judged = {one.due.part for one in done}
+                    if isinstance(check, HealthCheck) and part in check.needs <= judged:
+                        found = [result for one in done for result in one.results]
+                        done[-1].runs.append(run_check(check, ResultsJob(found)))
                 yield done[-1]

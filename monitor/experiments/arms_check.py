@@ -6,12 +6,11 @@ given a value: the arms then differ by more than what is tested.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, Self
 
-from monitor.core.columns import ARM
-from monitor.core.results import Result, Window
-from monitor.engines.duckdb import Engine
+from monitor.core.columns import ARM, FEEDBACK
+from monitor.core.results import Result
 from monitor.experiments import specs
 from monitor.experiments.assignments import Assignments, with_columns
 from monitor.experiments.queries import SHOWN, USERS, arm_sums, by_user, mixed
@@ -29,45 +28,57 @@ from monitor.statistics.effects import (
     ratio_difference,
     welch,
 )
-from monitor.window.tables import WindowTables
+from monitor.window.check import Check, Recommender, WindowJob
 
 NAME = "experiment_arms"
 AggregateRow = Mapping[str, Any]
 _ABSENT: Final = "no user of the arm was seen in the window"
 
 
-def check_arms(
-    engine: Engine, source: Source, tables: WindowTables, settings: RecommenderSettings,
-    kept: Assignments, window: Window, rows: int,
-) -> list[Result]:  # fmt: skip
-    """The metrics by arm and the differences of every experiment.
+class ArmsCheck(Check[WindowJob]):
+    """The metrics by arm and the differences of every experiment."""
 
-    Raises StoreError where the users of earlier windows cannot be kept.
-    """
-    kept.keep_missing(engine, source, window.end)
-    columns = columns_of(settings)
-    shared = tables.shared
-    exposures = with_columns(shared.exposures, columns)
-    found: list[Result] = []
-    for one in settings.experiments:
-        why = not_judged(one, source, window, rows)
-        pairs = None if why else kept.pairs(engine, one, window, "arms_of_users")
-        if pairs is None:
-            found += arm_results(one, {}, settings.metrics, nothing=why or NOBODY)
-            continue
-        try:
-            users = engine.create("users_of_arms", by_user(pairs, one.arms))
-            split = split_of(pairs, users, one)
-            sums: dict[str, AggregateRow] = {}
-            if split.users and split.broken is None:
-                left_out = engine.create("users_in_two_arms", mixed(users))
-                table = arm_sums(shared, exposures, settings.metrics, one, columns, left_out)
-                sums = {row[ARM]: row for row in table.to_pyarrow().to_pylist()}
-            nothing = _ABSENT if split.users else NOBODY
-            found += arm_results(one, sums, settings.metrics, broken=split.broken, nothing=nothing)
-        finally:
-            engine.drop("arms_of_users", "arms_of_users_files", "users_of_arms", "users_in_two_arms")
-    return found
+    name = NAME
+    part = FEEDBACK
+
+    def __init__(self, settings: RecommenderSettings, source: Source, kept: Assignments) -> None:
+        self._settings = settings
+        self._source = source
+        self._kept = kept
+
+    @classmethod
+    def of(cls, recommender: Recommender) -> Iterable[Self]:
+        settings, source = recommender.settings, recommender.source
+        if settings.experiments:
+            yield cls(settings, source, Assignments(settings, recommender.kept.folder))
+
+    def run(self, job: WindowJob) -> list[Result]:
+        """Raises StoreError where the users of earlier windows cannot be kept."""
+        settings, source, kept = self._settings, self._source, self._kept
+        engine, window, shared = job.engine, job.window, job.tables().shared
+        kept.keep_missing(engine, source, window.end)
+        columns = columns_of(settings)
+        exposures = with_columns(shared.exposures, columns)
+        found: list[Result] = []
+        for one in settings.experiments:
+            why = not_judged(one, source, window, job.due.rows)
+            pairs = None if why else kept.pairs(engine, one, window, "arms_of_users")
+            if pairs is None:
+                found += arm_results(one, {}, settings.metrics, nothing=why or NOBODY)
+                continue
+            try:
+                users = engine.create("users_of_arms", by_user(pairs, one.arms))
+                split = split_of(pairs, users, one)
+                sums: dict[str, AggregateRow] = {}
+                if split.users and split.broken is None:
+                    left_out = engine.create("users_in_two_arms", mixed(users))
+                    table = arm_sums(shared, exposures, settings.metrics, one, columns, left_out)
+                    sums = {row[ARM]: row for row in table.to_pyarrow().to_pylist()}
+                nothing = _ABSENT if split.users else NOBODY
+                found += arm_results(one, sums, settings.metrics, broken=split.broken, nothing=nothing)
+            finally:
+                engine.drop("arms_of_users", "arms_of_users_files", "users_of_arms", "users_in_two_arms")
+        return found
 
 
 def arm_results(

@@ -6,14 +6,15 @@ split is sound.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Final
+from typing import Final, Self
 
 import ibis.expr.types as ir
 import numpy as np
 
+from monitor.core.columns import EXPOSURES
 from monitor.core.results import Result, Status, Window
 from monitor.engines.duckdb import Engine
 from monitor.experiments import specs
@@ -45,7 +46,7 @@ from monitor.statistics.experiments import (
     sample_ratio_mismatch,
     sequential_split,
 )
-from monitor.window.tables import WindowTables
+from monitor.window.check import Check, Recommender, WindowJob
 
 NAME = "experiments"
 NOBODY: Final = "no user of the experiment was seen"
@@ -155,34 +156,47 @@ def columns_of(settings: RecommenderSettings) -> list[str]:
     return list(dict.fromkeys([*arms, *(one.buckets.column for one in settings.experiments if one.buckets)]))
 
 
-def check_split(
-    engine: Engine, source: Source, tables: WindowTables | None, settings: RecommenderSettings,
-    kept: Assignments, window: Window,
-) -> list[Result]:  # fmt: skip
-    """Users by arm, sample ratio mismatch, buckets and layers of every experiment.
+class SplitCheck(Check[WindowJob]):
+    """Users by arm, sample ratio mismatch, buckets and layers of every experiment."""
 
-    `tables` is None where the window has no rows. Raises StoreError where what later windows need of this
-    one cannot be kept.
-    """
-    columns, users = columns_of(settings), None
-    if tables is not None:
-        exposures = with_columns(tables.shared.exposures, columns)
-        users = tables.shared.once("experiment_users", None, lambda: assigned(exposures, columns))
-    kept.keep_missing(engine, source, window.start)
-    kept.keep(engine, window, users, columns)
-    found: list[Result] = []
-    for one in settings.experiments:
-        why = not_judged(one, source, window, int(users is not None))
-        split = None if why else standing(engine, one, kept, window)
-        found += split_results(one, split, settings.metrics, why or NOBODY)
-        if one.buckets is not None:
-            found.append(_bucket_result(one, settings.metrics, users, columns, why))
-    for one, other in combinations(settings.experiments, 2):
-        if one.column != other.column:
+    name = NAME
+    part = EXPOSURES
+
+    def __init__(self, settings: RecommenderSettings, source: Source, kept: Assignments) -> None:
+        self._settings = settings
+        self._source = source
+        self._kept = kept
+
+    @classmethod
+    def of(cls, recommender: Recommender) -> Iterable[Self]:
+        settings, source = recommender.settings, recommender.source
+        if settings.experiments:
+            yield cls(settings, source, Assignments(settings, recommender.kept.folder))
+
+    def run(self, job: WindowJob) -> list[Result]:
+        """Raises StoreError where what later windows need of this one cannot be kept."""
+        settings, source, kept = self._settings, self._source, self._kept
+        engine, window = job.engine, job.window
+        columns, users = columns_of(settings), None
+        if job.due.rows:
+            shared = job.tables().shared
+            exposures = with_columns(shared.exposures, columns)
+            users = shared.once("experiment_users", None, lambda: assigned(exposures, columns))
+        kept.keep_missing(engine, source, window.start)
+        kept.keep(engine, window, users, columns)
+        found: list[Result] = []
+        for one in settings.experiments:
             why = not_judged(one, source, window, int(users is not None))
-            why = why or not_judged(other, source, window, 1)
-            found.append(_layer_result(one, other, settings.metrics, users, columns, why))
-    return found
+            split = None if why else standing(engine, one, kept, window)
+            found += split_results(one, split, settings.metrics, why or NOBODY)
+            if one.buckets is not None:
+                found.append(_bucket_result(one, settings.metrics, users, columns, why))
+        for one, other in combinations(settings.experiments, 2):
+            if one.column != other.column:
+                why = not_judged(one, source, window, int(users is not None))
+                why = why or not_judged(other, source, window, 1)
+                found.append(_layer_result(one, other, settings.metrics, users, columns, why))
+        return found
 
 
 def standing(

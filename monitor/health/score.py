@@ -3,43 +3,47 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 from monitor.core.columns import EXPOSURES, FEEDBACK
 from monitor.core.results import Result, Status
 from monitor.health.specs import HEALTH_PART, HEALTH_SCORE
-from monitor.history.record import CheckRun
 from monitor.logs.windows import Part
 from monitor.metrics.catalogue import FEEDBACK_FAMILIES
 from monitor.metrics.family import ResultBuilder
 from monitor.settings.health import HealthPart, HealthSettings
 from monitor.statistics.intervals import Interval
-from monitor.window.verdicts import window_status
+from monitor.window.check import HISTORY, Check, Recommender, ResultsJob
 
 NAME = "health"
 _NOT_MEASURED = "it was not measured in this window"
 _LATER = frozenset(spec.name for family in FEEDBACK_FAMILIES for spec, _ in family.outputs)
 
 
-def needed(settings: HealthSettings) -> frozenset[Part]:
-    """The parts of a window's judgement that the score has to wait for."""
-    late = any(part.metric in _LATER for part in settings.parts)
-    return frozenset({EXPOSURES, FEEDBACK} if late else {EXPOSURES})
+class HealthCheck(Check[ResultsJob]):
+    """The score of a window, from the results of all other checks."""
 
+    name = NAME
+    part = HISTORY
 
-def health_run(results: Iterable[Result], settings: HealthSettings) -> CheckRun:
-    """The score of a window as a check of its own, from the results of all others."""
-    started = time.perf_counter()
-    found = health(results, settings)
-    return CheckRun(
-        check=NAME,
-        results=found,
-        status=window_status(found),
-        seconds=time.perf_counter() - started,
-        outcome="ok",
-    )
+    def __init__(self, settings: HealthSettings) -> None:
+        self._settings = settings
+
+    @classmethod
+    def of(cls, recommender: Recommender) -> Iterable[Self]:
+        health = recommender.settings.health
+        return [] if health is None else [cls(health)]
+
+    @property
+    def needs(self) -> frozenset[Part]:
+        """The parts of a window that the score waits for."""
+        late = any(part.metric in _LATER for part in self._settings.parts)
+        return frozenset({EXPOSURES, FEEDBACK} if late else {EXPOSURES})
+
+    def run(self, job: ResultsJob) -> list[Result]:
+        return health(job.results, self._settings)
 
 
 def health(results: Iterable[Result], settings: HealthSettings) -> list[Result]:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import Self
 
 from monitor.core.columns import EXPOSURES
 from monitor.core.results import Result, Status, Window
 from monitor.logs.log import Log
 from monitor.logs.source import Source
 from monitor.settings.recommender import SliceSettings
+from monitor.window.check import Check, Recommender, WindowJob
 
 NAME = "logs"
 DEFINITION = "1"
 
 
-def check_logs(source: Source, window: Window, slices: SliceSettings) -> list[Result]:
+class LogCheck(Check[WindowJob]):
     """Rows, skipped files and bad values of each log in a window.
 
     - `log_rows`: rows of the window; `no_data` where there is none (exposures only: feedback may be
@@ -28,12 +30,41 @@ def check_logs(source: Source, window: Window, slices: SliceSettings) -> list[Re
     - `log_lacks_slices`: columns that the metrics are to be sliced by and that no file of the log has;
       `error` where there is one, since nothing is measured by them.
     """
-    found = [result for log in source.logs.values() for result in _of(log, window)]
-    for log in source.logs.values():
-        wanted = slices.columns(log.name)
-        if wanted and log.read_entries:
-            found.append(_lacking(log.name, wanted, source.schema(log.name)))
-    return found
+
+    name = NAME
+    part = EXPOSURES
+
+    def __init__(self, source: Source, slices: SliceSettings) -> None:
+        self._source = source
+        self._slices = slices
+
+    @classmethod
+    def of(cls, recommender: Recommender) -> Iterable[Self]:
+        return [cls(recommender.source, recommender.settings.slices)]
+
+    def run(self, job: WindowJob) -> list[Result]:
+        return self.look(job.window)
+
+    def look(self, window: Window) -> list[Result]:
+        """What the index of the files says of the window."""
+        logs = self._source.logs.values()
+        found = [result for log in logs for result in _of(log, window)]
+        for log in logs:
+            wanted = self._slices.columns(log.name)
+            if wanted and log.read_entries:
+                found.append(_lacking(log.name, wanted, self._source.schema(log.name)))
+        return found
+
+    def failed(self, why: str) -> list[Result]:
+        return [
+            Result(
+                metric="log_rows",
+                labels={"log": EXPOSURES},
+                status=Status.ERROR,
+                definition=DEFINITION,
+                detail=why,
+            )
+        ]
 
 
 def _of(log: Log, window: Window) -> Iterator[Result]:
@@ -99,16 +130,3 @@ def _why_empty(log: Log) -> str:
         count = sum(one.future for one in ahead)
         text += f"; {count:,} rows claim a time after their file was written, as in {ahead[0].file.path}"
     return text
-
-
-def failed(why: str) -> list[Result]:
-    """The one result of a check that could not be done."""
-    return [
-        Result(
-            metric="log_rows",
-            labels={"log": EXPOSURES},
-            status=Status.ERROR,
-            definition=DEFINITION,
-            detail=why,
-        )
-    ]

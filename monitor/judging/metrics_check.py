@@ -1,71 +1,117 @@
-"""The check of exposure health: every metric that needs no feedback, overall and by slice."""
+"""The checks of the metrics: those of exposures, and those that need feedback, overall and by slice."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, Self
 
+from monitor.core.columns import EXPOSURES, FEEDBACK
 from monitor.core.results import Result, Status
-from monitor.metrics.catalogue import EXPOSURE_FAMILIES
+from monitor.judging.unattributed import judge_unattributed
+from monitor.metrics.catalogue import (
+    EXPOSURE_CHECK,
+    EXPOSURE_FAMILIES,
+    FEEDBACK_CHECK,
+    FEEDBACK_FAMILIES,
+)
 from monitor.metrics.family import Family
 from monitor.metrics.measure import measure_all, resolved
-from monitor.settings.metrics import MetricSettings
+from monitor.settings.recommender import RecommenderSettings
+from monitor.window.check import Check, Recommender, WindowJob
 from monitor.window.tables import WindowTables
-
-NAME = "exposure"
-FAMILIES = EXPOSURE_FAMILIES
+from monitor.window.verdicts import apply_objectives
 
 
-class MetricsCheck:
-    """Measures one window; what was measured before a failure is kept.
+class MetricsCheck(Check[WindowJob]):
+    """Measures some families of metrics; what was measured before a failure is kept and judged."""
 
-    Args:
-        settings: the recommender's metric settings.
-        families: the metrics of this check.
-        seconds: is filled with what each family of metrics took.
-        sliced: the metrics that are repeated by slice; none named: all that can be.
-    """
+    families: ClassVar[tuple[Family, ...]]
 
-    def __init__(
-        self,
-        settings: MetricSettings,
-        families: Sequence[Family],
-        seconds: dict[str, float],
-        sliced: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, settings: RecommenderSettings) -> None:
         self._settings = settings
-        self._families = tuple(families)
-        self._seconds = seconds
-        self._sliced = tuple(sliced)
+        names = {spec.name for family in self.families for spec, _ in family.outputs}
+        self._objectives = [one for one in settings.objectives if one.metric in names]
+        self._begin()
+
+    def _begin(self) -> None:
         self._found: list[Result] = []
+        self._done: set[str] = set()  # families
         self._tables: WindowTables | None = None
 
-    def run(self, tables: WindowTables) -> list[Result]:
+    def run(self, job: WindowJob) -> list[Result]:
         """The metrics that the logs at hand can give, in the catalogue's order."""
-        self._tables = tables
+        self._begin()
+        metrics = self._settings.metrics
+        self._tables = tables = job.tables()
         for measured in measure_all(
             tables.shared,
-            self._settings,
+            metrics,
             tables.dimensions(),
-            families=self._families,
-            sliced=self._sliced,
+            families=self.families,
+            sliced=self._settings.slices.metrics,
         ):
             self._found += sorted(measured.results, key=_slice)  # a GROUP BY gives them in any order
-            self._seconds[measured.family] = measured.seconds
-        return self._found
+            self._done.add(measured.family)
+            job.costs[measured.family] = measured.seconds
+        return apply_objectives(self._found, self._objectives, metrics)
 
-    def failed(self, why: str) -> list[Result]:
-        """What was measured so far, and an error for each metric that the logs could have given."""
+    def failed(self, why: str) -> Sequence[Result]:
+        """What was measured so far, and an error for each metric that the logs could have given.
+
+        What was measured is judged too: unjudged, it would end a violation. Where the tables could not be
+        made there is no result at all, so that every series keeps its place, with the status of the window.
+        """
         if self._tables is None:
-            return []
+            return ()
         shared = self._tables.shared
-        settings = resolved(self._settings, shared)
+        settings = resolved(self._settings.metrics, shared)
         left = [
             family
-            for family in self._families
-            if family.name not in self._seconds and family.reason_not(shared, settings) is None
+            for family in self.families
+            if family.name not in self._done and family.reason_not(shared, settings) is None
         ]
         errors = [one for family in left for one in family.without_rows(settings, Status.ERROR, why)]
-        return self._found + errors
+        found = self._found + errors
+        metrics, otherwise = self._settings.metrics, (Status.ERROR, why)
+        return found and apply_objectives(found, self._objectives, metrics, otherwise=otherwise)
+
+
+class ExposureMetrics(MetricsCheck):
+    """Every metric that needs no feedback."""
+
+    name = EXPOSURE_CHECK
+    part = EXPOSURES
+    families = EXPOSURE_FAMILIES
+
+    @classmethod
+    def of(cls, recommender: Recommender) -> Iterable[Self]:
+        return [cls(recommender.settings)]
+
+
+class FeedbackMetrics(MetricsCheck):
+    """Every metric that needs feedback: what users did with the lists."""
+
+    name = FEEDBACK_CHECK
+    part = FEEDBACK
+    families = FEEDBACK_FAMILIES
+
+    def __init__(self, recommender: Recommender) -> None:
+        super().__init__(recommender.settings)
+        self._source = recommender.source
+        self._parts = recommender.parts
+
+    @classmethod
+    def of(cls, recommender: Recommender) -> Iterable[Self]:
+        return [cls(recommender)]
+
+    def run(self, job: WindowJob) -> list[Result]:
+        found = super().run(job)
+        if job.due.late:  # of an incomplete window any action may still find its list
+            return found
+        around = self._parts.span(job.window, self.part)
+        return judge_unattributed(
+            found, self._settings, job.engine, self._source, job.tables(), job.window, around
+        )
 
 
 def _slice(result: Result) -> tuple[str, str]:

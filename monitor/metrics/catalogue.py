@@ -5,6 +5,8 @@ Families that need feedback are measured later than the others: when the actions
 
 from __future__ import annotations
 
+from typing import Final
+
 from monitor.metrics.exposure.category_entropy import CategoryEntropy
 from monitor.metrics.exposure.concentration import (
     Concentration,
@@ -64,6 +66,10 @@ FAMILIES: tuple[Family, ...] = (
     ActionValue(),
     Completion(),
 )
+
+EXPOSURE_CHECK: Final = "exposure"
+"""The name of the check that measures the families of exposures."""
+FEEDBACK_CHECK: Final = "feedback"
 
 FEEDBACK_FAMILIES = tuple(family for family in FAMILIES if "feedback" in family.needs)
 EXPOSURE_FAMILIES = tuple(family for family in FAMILIES if family not in FEEDBACK_FAMILIES)

@@ -6,12 +6,13 @@ its online rows. A gap is only ever taken between splits of one model.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 import ibis.expr.types as ir
 
-from monitor.core.columns import MODEL, ONLINE, TEST, TRAIN, TS
+from monitor.core.columns import MODEL, ONLINE, SAMPLES, TEST, TRAIN, TS
 from monitor.core.results import Result, Status, Window
 from monitor.engines.duckdb import Engine
 from monitor.metrics.family import MODEL_LABEL
@@ -22,6 +23,7 @@ from monitor.models.specs import AUC_GAP, PAIR_LABEL, PAIRS
 from monitor.models.split_results import SIDES, gap_result, split_results
 from monitor.models.splits import Sums, measure_splits
 from monitor.settings.recommender import RecommenderSettings
+from monitor.window.check import Check, Recommender, WindowJob
 from monitor.window.slices import Text, text_of, value_names
 
 NAME = "models"
@@ -39,15 +41,26 @@ class _Reference:
     kept: ProfileCache = field(default_factory=ProfileCache)
 
 
-class ModelsCheck:
-    """Belongs to one recommender, whose train and test it remembers."""
+class ModelsCheck(Check[WindowJob]):
+    """Remembers train and test of its recommender."""
+
+    name = NAME
+    part = SAMPLES
 
     def __init__(self, settings: RecommenderSettings, samples: Samples) -> None:
         self._settings = settings
         self._samples = samples
         self._reference = _Reference()
 
-    def run(self, engine: Engine, window: Window, wanted: str | None = None) -> list[Result]:
+    @classmethod
+    def of(cls, recommender: Recommender) -> Iterable[Self]:
+        settings = recommender.settings
+        return [cls(settings, Samples(settings, recommender.source, recommender.parts))]
+
+    def run(self, job: WindowJob) -> list[Result]:
+        return self.judge(job.engine, job.window)
+
+    def judge(self, engine: Engine, window: Window, wanted: str | None = None) -> list[Result]:
         """Every result of the models that are judged, or of the one wanted, as of the window's end."""
         try:
             self._samples.look(engine)

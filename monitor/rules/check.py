@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import duckdb
 import ibis.expr.operations as ops
 import ibis.expr.types as ir
 
+from monitor.core.columns import EXPOSURES
 from monitor.core.results import Result, Status
+from monitor.engines.duckdb import Engine
 from monitor.rules.engines.duckdb import Outcome, Rules
 from monitor.rules.evidence import columns_of, order_of, readable_rows
 from monitor.rules.gx.messages import shorten
@@ -26,14 +28,39 @@ from monitor.rules.ready import (
 )
 from monitor.rules.suites import LoadedRule
 from monitor.statistics.intervals import wilson
-
-if TYPE_CHECKING:
-    from monitor.engines.duckdb import Engine
-    from monitor.window.tables import WindowTables
+from monitor.window.check import Check, Recommender, WindowJob
+from monitor.window.tables import WindowTables
 
 NAME = "rules"
 METRIC = "rule"
 _OWN = "rule_"
+
+
+class RuleCheck(Check[WindowJob]):
+    """Every rule of the recommender's suites, in their order."""
+
+    name = NAME
+    part = EXPOSURES
+
+    def __init__(self, rules: Sequence[LoadedRule], rows: int, salt: str | None) -> None:
+        self._rules = tuple(rules)
+        self._rows = rows
+        self._salt = salt
+
+    @classmethod
+    def of(cls, recommender: Recommender) -> Iterable[Self]:
+        evidence = recommender.settings.evidence
+        salt = recommender.salt if evidence.hash_users else None
+        return [cls(recommender.rules, evidence.rows, salt)]
+
+    def run(self, job: WindowJob) -> list[Result]:
+        return check_rules(
+            job.rule_engine, job.engine, self._rules, job.tables(),
+            rows=self._rows, salt=self._salt, seconds=job.costs,
+        )  # fmt: skip
+
+    def failed(self, why: str) -> list[Result]:
+        return [_error(rule, why) for rule in self._rules]
 
 
 def check_rules(
@@ -213,11 +240,6 @@ def verdict(rule: LoadedRule, outcome: Outcome) -> Result:
         lower=interval.lower if interval is not None else None,
         upper=interval.upper if interval is not None else None,
     )
-
-
-def failed(rules: Sequence[LoadedRule], why: str) -> list[Result]:
-    """An error for every rule, for when the check itself could not be done."""
-    return [_error(rule, why) for rule in rules]
 
 
 def _with_evidence(

@@ -10,13 +10,14 @@ from pathlib import Path
 from monitor.anomalies.schedule import BandScheduler
 from monitor.core.columns import EXPOSURES, FEEDBACK
 from monitor.core.results import Result, Window
-from monitor.health.score import health_run, needed
+from monitor.health.score import HealthCheck
 from monitor.history.kept import KeptPairs
 from monitor.history.record import CheckRun
 from monitor.history.store import Store
 from monitor.history.sums import Sums
 from monitor.history.watched import WATCHING
-from monitor.judging.evaluate import CHECKS_OF, MARKERS, Evaluation, Evaluator
+from monitor.judging.evaluate import Evaluation, Evaluator
+from monitor.judging.registry import CHECKS_OF, MARKERS, of_history
 from monitor.judging.runtime import Runtime
 from monitor.logs.log import Log, Scan
 from monitor.logs.windows import Due, Part, candidate_windows, due_windows, was_accepted
@@ -24,6 +25,7 @@ from monitor.rules.suites import LoadedRule
 from monitor.service.file_index import from_history, index_of, loss_from_history
 from monitor.settings.maintenance import covers
 from monitor.settings.recommender import RecommenderSettings
+from monitor.window.check import ResultsJob, run_check
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +53,7 @@ class Watch:
         self.error: str | None = None
         self.retry_files = False  # set by a reload: files that cannot be read are tried at once
         self.evaluator = Evaluator(settings, rules, KeptPairs(state, settings.name), salt)
-        self.band_scheduler = BandScheduler(settings, store)
+        self.band_scheduler = BandScheduler(settings, store, of_history(self.evaluator.checks))
         self._restored = False
         self._unsaved: set[str] = set()  # logs whose index the history does not have yet
         self._said: dict[str, set[str]] = {}
@@ -250,17 +252,20 @@ class Watch:
 
     def _health(self, evaluation: Evaluation) -> list[CheckRun]:
         """The score of the window, once all that it is made of has been judged, now or before."""
-        health, due = self.settings.health, evaluation.due
-        if health is None or due.part not in needed(health):
-            return []
+        due = evaluation.due
         start, end = due.window.start, due.window.end
-        for part in needed(health) - {due.part}:
-            if not self.store.evaluated(self.name, MARKERS[part], start=start, end=end):
-                return []
-        now = {run.check for run in evaluation.runs}
-        kept = self.store.results(recommenders=[self.name], start=start, end=end)
-        before = [one.result for one in kept if one.check not in now]
-        return [health_run([*before, *evaluation.results], health)]
+        runs = []
+        for check in self.evaluator.checks:
+            if not isinstance(check, HealthCheck) or due.part not in check.needs:
+                continue
+            others = check.needs - {due.part}
+            markers = [self.store.evaluated(self.name, MARKERS[one], start=start, end=end) for one in others]
+            if all(markers):
+                now = {run.check for run in evaluation.runs}
+                kept = self.store.results(recommenders=[self.name], start=start, end=end)
+                before = [one.result for one in kept if one.check not in now]
+                runs.append(run_check(check, ResultsJob([*before, *evaluation.results])))
+        return runs
 
     def wanted_from(self, now: datetime) -> datetime:
         """From when on windows may still be judged or corrected, and must not leave the history.

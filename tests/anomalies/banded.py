@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -12,9 +12,11 @@ from monitor.core.results import Result, Status, Window
 from monitor.history.record import CheckRun
 from monitor.history.store import Store
 from monitor.settings.bands import BandSettings
+from monitor.window.check import Check, HistoryJob, run_check
 
 HOUR = timedelta(hours=1)
 START = datetime(2026, 3, 2, tzinfo=UTC)  # a Monday
+
 SHOP = "shop"
 NOW = 22 * 24 + 10  # ten o'clock of a Tuesday, after three weeks and a day
 
@@ -76,9 +78,14 @@ def put(store: Store, number: int, results: Iterable[Result], of: str = NAME, ve
 def judge(store: Store, check: BandCheck, number: int, quiet: Iterable[Window] = ()) -> CheckRun:
     """Run the check on a window, and keep what it says."""
     window = hour(number)
-    run = check.run(store, window, list(quiet))
+    run = run_of(check, store, window, quiet)
     store.record_window(SHOP, window, [run], fingerprint=str(number), rows=1, evaluated_at=window.end)
     return run
+
+
+def run_of(check: Check[HistoryJob], store: Store, window: Window, quiet: Sequence[Window] = ()) -> CheckRun:
+    """The check's verdict on a window."""
+    return run_check(check, HistoryJob(window, store, quiet))
 
 
 def a_check(name: str = NAME, **settings: object) -> BandCheck:

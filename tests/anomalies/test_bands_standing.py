@@ -24,6 +24,7 @@ from tests.anomalies.banded import (
     measured,
     of,
     put,
+    run_of,
     usual_hour,
 )
 
@@ -79,7 +80,7 @@ def test_an_incident_that_outlasts_its_past_stands_until_the_number_is_back(stor
         [one.upper - one.lower for one in bands[-48:-24]]
     )
     assert 0.5 < bands[-1].lower < bands[-1].value < bands[-1].upper < 0.7
-    again = a_check(history="3d").run(store, hour(NOW + 79))
+    again = run_of(a_check(history="3d"), store, hour(NOW + 79))
     assert again.results == runs[-1].results
     gap = hours_of(store, check, lambda _: {("gini", ""): None}, 5, first=NOW + 80)
     assert [of(run, "anomaly", cause="few_items").status for run in gap[:3]] == [Status.NO_DATA] * 3
@@ -97,11 +98,11 @@ def test_what_stands_without_a_band_ends_with_a_known_change_or_another_definiti
     at = (START + (NOW + 78) * HOUR).isoformat()
     accepted = a_check(history="3d", changes=[{"at": at, "what": "model m7", "metrics": ["gini"]}])
     put(store, NOW + 78, changed(usual_hour(NOW + 78), {("gini", ""): 0.9}))
-    assert causes(check.run(store, hour(NOW + 78))) == ["few_items"]
-    assert causes(accepted.run(store, hour(NOW + 78))) == []
+    assert causes(run_of(check, store, hour(NOW + 78))) == ["few_items"]
+    assert causes(run_of(accepted, store, hour(NOW + 78))) == []
     other = [replace(one, definition="2") for one in usual_hour(NOW + 78)]
     put(store, NOW + 78, changed(other, {}), version="b")
-    run = check.run(store, hour(NOW + 78))
+    run = run_of(check, store, hour(NOW + 78))
     assert of(run, "deviation", metric="gini").status is Status.NO_DATA
     assert causes(run) == []
 
@@ -127,7 +128,7 @@ def test_a_band_that_is_told_again_stays_as_wide_as_it_was(expected, half, scale
 def test_a_restart_in_an_incident_changes_nothing(store):
     check = a_check()
     going_on = [judge_usual(store, check, number, 0.9) for number in range(NOW, NOW + 4)]
-    anew = [a_check().run(store, hour(number)) for number in range(NOW, NOW + 4)]
+    anew = [run_of(a_check(), store, hour(number)) for number in range(NOW, NOW + 4)]
     assert [run.results for run in anew] == [run.results for run in going_on]
 
 

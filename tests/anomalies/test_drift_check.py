@@ -14,7 +14,7 @@ from monitor.core.results import Result, Status, Window
 from monitor.history.record import CheckRun
 from monitor.history.store import Store
 from monitor.settings.bands import BandSettings
-from tests.anomalies.banded import HOUR, SHOP, START, hour, measured, of
+from tests.anomalies.banded import HOUR, SHOP, START, hour, measured, of, run_of
 
 DAY = timedelta(days=1)
 HALF = DAY / 2  # windows as long as that make the same days in less time
@@ -51,7 +51,7 @@ def put_day(
 
 
 def judge_day(store: Store, check: DriftCheck, number: int) -> CheckRun:
-    run = check.run(store, day(number))
+    run = run_of(check, store, day(number))
     store.record_window(SHOP, day(number), [run], fingerprint="", rows=0, evaluated_at=day(number).end)
     return run
 
@@ -236,13 +236,13 @@ def test_windows_of_maintenance_are_no_part_of_their_day(store):
         run = CheckRun(check="exposure", results=[measured("failure", 0.9, REQUESTS, by="pv")], outcome="ok")
         store.record_window(SHOP, hour(at), [run], fingerprint=str(at), rows=1, evaluated_at=hour(at).end)
     night = Window(hour(20).start + HOUR / 2, hour(23).end)
-    quiet = a_check().run(store, day(0), [night])
+    quiet = run_of(a_check(), store, day(0), [night])
     assert of(quiet, "daily", metric="failure").value == pytest.approx(0.05)
     assert of(quiet, "daily", metric="failure").samples == 20 * REQUESTS
-    assert of(a_check().run(store, day(0)), "daily", metric="failure").value > 0.1
-    most = a_check().run(store, day(0), [Window(hour(11).start, hour(23).end)])
+    assert of(run_of(a_check(), store, day(0)), "daily", metric="failure").value > 0.1
+    most = run_of(a_check(), store, day(0), [Window(hour(11).start, hour(23).end)])
     assert of(most, "daily", metric="failure").detail == "11 of the day's windows have a value"
-    assert a_check().run(store, day(0), [day(0)]).status is Status.NO_DATA
+    assert run_of(a_check(), store, day(0), [day(0)]).status is Status.NO_DATA
 
 
 def test_what_counts_has_no_value_of_a_day_with_maintenance(store):
@@ -251,9 +251,9 @@ def test_what_counts_has_no_value_of_a_day_with_maintenance(store):
             check="exposure", results=[measured("volume", 90.0 + at, 90, by="requests")], outcome="ok"
         )
         store.record_window(SHOP, hour(at), [run], fingerprint=str(at), rows=1, evaluated_at=hour(at).end)
-    night = a_check().run(store, day(0), [hour(2)])  # nights are quiet: the other hours have more
+    night = run_of(a_check(), store, day(0), [hour(2)])  # nights are quiet: the other hours have more
     assert of(night, "daily", metric="volume").detail == "maintenance took a part of the day"
-    assert of(a_check().run(store, day(0)), "daily", metric="volume").value == pytest.approx(101.5)
+    assert of(run_of(a_check(), store, day(0)), "daily", metric="volume").value == pytest.approx(101.5)
 
 
 def test_days_of_another_definition_are_not_compared(store):
@@ -281,11 +281,11 @@ def test_the_step_of_a_new_model_neither_feigns_a_drift_nor_hides_one(store):
     for number in range(25):
         put(number, slide=False)
         judge_day(store, check, number)
-    assert of(check.run(store, day(24)), "drift", metric="failure").status is Status.OK
+    assert of(run_of(check, store, day(24)), "drift", metric="failure").status is Status.OK
     for number in range(22, 25):
         put(number, slide=True)
         judge_day(store, check, number)
-    hidden = of(blind.run(store, day(24)), "drift", metric="failure")
-    seen = of(check.run(store, day(24)), "drift", metric="failure")
+    hidden = of(run_of(blind, store, day(24)), "drift", metric="failure")
+    seen = of(run_of(check, store, day(24)), "drift", metric="failure")
     assert abs(hidden.value) < 2
     assert seen.value < -3

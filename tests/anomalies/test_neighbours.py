@@ -14,7 +14,7 @@ from monitor.core.results import Status, Window
 from monitor.history.record import CheckRun
 from monitor.history.store import Store
 from monitor.settings.bands import BandSettings
-from tests.anomalies.banded import HOUR, SHOP, causes, measured, of
+from tests.anomalies.banded import HOUR, SHOP, causes, measured, of, run_of
 
 MONTH = timedelta(days=28)
 BERLIN = ZoneInfo("Europe/Berlin")  # 2026-03-29: 2 is 3 o'clock; 2026-10-25: 3 is 2 o'clock
@@ -117,7 +117,7 @@ def test_quarters_of_an_hour_reach_a_day_back_and_half_a_day_of_them_is_no_past(
             shown = measured("volume", float(round(1000 * 10**day)), 1000, by="requests")
             run = CheckRun(check=MEASURED[NAME], results=[shown], outcome="ok")
             store.record_window(SHOP, window, [run], fingerprint="a", rows=1, evaluated_at=window.end)
-            judged = check.run(store, window)
+            judged = run_of(check, store, window)
             assert causes(judged) == [], window
             status = of(judged, "expected", metric="volume").status
             assert status is (Status.OK if number >= 96 else Status.NO_DATA), window
@@ -140,7 +140,7 @@ def test_the_morning_after_a_change_of_the_clock_is_usual_for_those_who_live_by_
             told[zone] = sum(
                 abs(of(run, "deviation", metric="volume").value or 0) > 4
                 for run in (
-                    check.run(store, Window(start + number * HOUR, start + (number + 1) * HOUR))
+                    run_of(check, store, Window(start + number * HOUR, start + (number + 1) * HOUR))
                     for number in after
                 )
             )

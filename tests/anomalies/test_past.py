@@ -13,7 +13,7 @@ from monitor.core.results import Result, Status, Window
 from monitor.history.record import CheckRun
 from monitor.history.store import Store
 from monitor.settings.bands import BandSettings
-from tests.anomalies.banded import NOW, SHOP, START, a_check, judge, measured, of, put, usual_hour
+from tests.anomalies.banded import NOW, SHOP, START, a_check, judge, measured, of, put, run_of, usual_hour
 
 DAY = timedelta(days=1)
 LATELY = range(NOW - 60, NOW)
@@ -88,7 +88,7 @@ def drift_threshold(path, series: int, **settings: object) -> float:
             results += [measured("coverage", 0.5 * wave, 1_000_000, by=str(one)) for one in range(series)]
             run = CheckRun(check="exposure", results=results, outcome="ok")
             store.record_window(SHOP, window, [run], fingerprint="a", rows=1, evaluated_at=window.end)
-            judged = check.run(store, window)
+            judged = run_of(check, store, window)
             store.record_window(SHOP, window, [judged], fingerprint="", rows=0, evaluated_at=window.end)
     return of(judged, "drift", metric="failure").threshold
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 
@@ -40,7 +41,12 @@ def put_hours(store, numbers, value_of=gini, version="a"):
 
 
 def turn(store, since=LONG_AGO, **more):
-    return BandScheduler(settings(**more), store).turn(datetime.now(UTC), since)
+    return scheduler(settings(**more), store).turn(datetime.now(UTC), since)
+
+
+def scheduler(asked, store):
+    recommender = SimpleNamespace(settings=asked)  # bands and drift are made from the settings alone
+    return BandScheduler(asked, store, [*bands.BandCheck.of(recommender), *drift.DriftCheck.of(recommender)])
 
 
 def kept(store, check=bands.NAME):
@@ -79,7 +85,7 @@ def test_it_makes_no_difference_in_which_order_or_in_how_many_turns_windows_were
     with Store.open(tmp_path / "hourly.db") as store:
         for number in range(40):
             put_hours(store, [number])
-            turn(store)  # a BandScheduler of its own each time, as after a restart
+            turn(store)  # a scheduler of its own each time, as after a restart
         found.append(kept(store))
     assert found[0] == found[1] == found[2]
 
@@ -170,7 +176,7 @@ def test_windows_before_those_that_are_caught_up_get_none(store):
 def test_a_stop_leaves_the_rest_for_the_next_turn(store):
     put_hours(store, range(5))
     asked = iter([False, False, True])
-    banding = BandScheduler(settings(), store)
+    banding = scheduler(settings(), store)
     assert banding.turn(datetime.now(UTC), LONG_AGO, stopping=lambda: next(asked)) is True
     assert len(kept(store)) == 2
     assert banding.turn(datetime.now(UTC), LONG_AGO) is False
@@ -180,7 +186,7 @@ def test_a_stop_leaves_the_rest_for_the_next_turn(store):
 def test_each_band_is_said_to_be_recorded(store):
     put_hours(store, range(3))
     said = []
-    BandScheduler(settings(), store).turn(datetime.now(UTC), LONG_AGO, recorded=lambda: said.append(1))
+    scheduler(settings(), store).turn(datetime.now(UTC), LONG_AGO, recorded=lambda: said.append(1))
     assert len(said) == 3
 
 
@@ -216,7 +222,7 @@ def daily(store, number):
 
 def test_a_day_that_was_judged_while_files_were_missing_is_judged_again(store):
     put_hours(store, range(48), lambda number: 0.9 if number in (40, 41) else gini(number))
-    banding = BandScheduler(settings(), store)
+    banding = scheduler(settings(), store)
     banding.turn(datetime.now(UTC), hour(26).start)
     assert daily(store, 1) == (None, "it left its band that day")
     before = kept(store, drift.NAME)

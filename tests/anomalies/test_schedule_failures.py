@@ -17,10 +17,10 @@ def failing(monkeypatch, check_type, fails_at, error):
     """Make the check's judgement of the windows that start then fail."""
     judged = check_type.run
 
-    def run(self, store, window, quiet=()):
-        if window.start in fails_at:
+    def run(self, job):
+        if job.window.start in fails_at:
             raise error
-        return judged(self, store, window, quiet)
+        return judged(self, job)
 
     monkeypatch.setattr(check_type, "run", run)
 

@@ -13,7 +13,6 @@ from monitor.anomalies import band_check as bands
 from monitor.anomalies import drift_check as drift
 from monitor.anomalies import schedule as banding
 from monitor.anomalies.drift_check import DriftCheck
-from monitor.anomalies.schedule import BandScheduler
 from monitor.core.results import Window
 from monitor.history.record import CheckRun
 from monitor.history.store import Store
@@ -22,7 +21,8 @@ from monitor.settings.recommender import RecommenderSettings
 from monitor.statistics.bands import drift as statistics
 from monitor.statistics.bands.false_alarms import bounds
 from monitor.statistics.bands.scales import Scale
-from tests.anomalies.banded import NOW, SHOP, START, a_check, judge, measured, of, put, usual_hour
+from tests.anomalies.banded import NOW, SHOP, START, a_check, judge, measured, of, put, run_of, usual_hour
+from tests.anomalies.test_schedule import scheduler
 
 DAY = timedelta(days=1)
 HALF = DAY / 2
@@ -51,7 +51,7 @@ def test_as_many_checks_share_the_budget_as_the_service_runs(store: Store) -> No
     for number in range(2):
         put_halves(store, number, 0.05, tuple(bands.MEASURED.values()))
     before = {one.check for one in store.results()}
-    BandScheduler(RecommenderSettings.model_validate(given), store).turn(datetime.now(UTC), START)
+    scheduler(RecommenderSettings.model_validate(given), store).turn(datetime.now(UTC), START)
     made = {one.check for one in store.results()} - before
     assert made == set(banding.CHECKS)
     assert len(made) == len(banding.CHECKS) == bands.CHECKS
@@ -75,7 +75,7 @@ def test_a_drift_is_judged_by_a_quarter_of_the_budget(store: Store) -> None:
     for number, share in enumerate(shares):
         put_halves(store, number, share)
         day = Window(START + number * DAY, START + (number + 1) * DAY)
-        run = check.run(store, day)
+        run = run_of(check, store, day)
         store.record_window(SHOP, day, [run], fingerprint="", rows=0, evaluated_at=day.end)
     series = np.column_stack([shares, np.full(16, 0.6)])
     samples = np.tile([400_000.0, 800.0], (16, 1))

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from monitor.core.columns import EXPOSURES, FEEDBACK
 from monitor.core.results import Result, Status
-from monitor.health.score import health, needed
+from monitor.health.score import HealthCheck, health
 from monitor.settings.health import HealthPart, HealthSettings
 
 COVERAGE = {"metric": "coverage", "labels": {"by": "pv"}, "weight": 2, "zero": 0.8, "one": 1.0}
@@ -120,9 +120,9 @@ def test_another_weight_or_target_is_another_score_and_another_name_is_not():
 
 
 def test_the_score_waits_for_the_actions_only_where_a_part_needs_them():
-    assert needed(settings(COVERAGE, GINI)) == {EXPOSURES}
+    assert HealthCheck(settings(COVERAGE, GINI)).needs == {EXPOSURES}
     clicks = {"metric": "action_rate", "labels": {"by": "pv", "event": "click"}, "zero": 0, "one": 0.1}
-    assert needed(settings(COVERAGE, clicks)) == {EXPOSURES, FEEDBACK}
+    assert HealthCheck(settings(COVERAGE, clicks)).needs == {EXPOSURES, FEEDBACK}
 
 
 @pytest.mark.parametrize(

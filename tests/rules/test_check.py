@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from monitor.core.results import Status
-from monitor.rules.check import check_rules, failed, verdict
+from monitor.rules.check import RuleCheck, check_rules, verdict
 from monitor.rules.engines.duckdb import Outcome
 from monitor.settings.rules import RuleSettings
 from monitor.statistics.intervals import wilson
@@ -173,7 +173,7 @@ def test_an_interrupt_is_no_error_of_a_rule(world):
 
 
 def test_a_check_that_could_not_run_is_an_error_of_every_rule(world):
-    results = failed(world.rules(), "took too long")
+    results = RuleCheck(world.rules(), 20, None).failed("took too long")
     assert {(result.status, result.detail) for result in results} == {(Status.ERROR, "took too long")}
     assert len(results) == len(world.rules())
 

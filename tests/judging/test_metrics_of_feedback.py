@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 
 from monitor.core.results import Status
-from monitor.judging import feedback_check as feedback
 from tests.shop import Shop, hour, one
 
 MINUTE = timedelta(minutes=1)
@@ -46,7 +45,7 @@ def prepared(shop: Shop) -> None:
 def test_the_two_parts_have_checks_of_their_own(shop: Shop) -> None:
     prepared(shop)
     assert [run.check for run in shop.judge(hour(0)).runs] == ["logs", "rules", "exposure"]
-    assert [run.check for run in shop.judge(hour(0), part="feedback").runs] == [feedback.NAME]
+    assert [run.check for run in shop.judge(hour(0), part="feedback").runs] == ["feedback"]
 
 
 def test_an_action_in_the_next_hour_counts_for_the_list_of_this_one(shop: Shop) -> None:
