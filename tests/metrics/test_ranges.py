@@ -7,7 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from monitor.catalogue import ALL_SPECS, SPECS
+from monitor.catalogue import ALL_SPECS
+from monitor.metrics.catalogue import SPECS
 from monitor.settings.metrics import EventSettings, MetricSettings
 from tests.metrics.worlds import START, World, results_of
 
