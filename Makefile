@@ -25,6 +25,9 @@ test: .venv/spark ## install the servers and the Spark that the tests use, run e
 	sh deploy/install-test-services
 	$(BIN)/python -m pytest -q -rs -n 2 --dist loadfile --no-loadscope-reorder --durations=25 --durations-min=5
 
+test-fast: .venv/installed ## the tests without a server, Spark or a browser; under two minutes on two cores
+	$(BIN)/python -m pytest -q -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder
+
 lint: .venv/installed ## formatter, linter, types, layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -74,4 +77,4 @@ lock: ## choose the newest versions that fit and lock them with hashes
 		$(BIN)/uv pip compile - --constraint requirements.lock --generate-hashes --no-emit-index-url --no-emit-find-links \
 		--python-version 3.11 --custom-compile-command "make lock" --quiet --output-file requirements-spark.lock
 
-.PHONY: help setup run test lint fix docs bench bench-peers bench-models bench-diagnosis bench-rest bench-simulate scoreboard lock
+.PHONY: help setup run test test-fast lint fix docs bench bench-peers bench-models bench-diagnosis bench-rest bench-simulate scoreboard lock

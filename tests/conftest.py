@@ -4,16 +4,94 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
+SPARK = "tests/spark/"
+# What starts programs: slow is a file that imports one of these, and a test that asks for a fixture.
+STARTERS = {"subprocess", "selenium.webdriver", "tests.forked", "tests.postgres", "tests.processes"}
+SERVERS = {
+    "browser",
+    "chain",
+    "monitor",
+    "postgres_server",
+    "served",
+    "spark",
+    "spark_is_here",
+    "spark_session",
+}
+# Files that take more than some seconds without starting a program.
+LONG = {
+    "benchmarks": None,
+    "diagnosis": {"test_interactions", "test_worlds"},
+    "checks": {"test_bands_standing", "test_bands_weeks", "test_slices_alone"},
+    "config": {"test_init_shapes", "test_validate"},
+    "metrics": {"test_against_oracle", "test_plans"},
+}
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first: at the end one worker would be busy with them and the other idle."""
+    """Mark what is slow, and put the longest files first: at the end one worker would have nothing to do."""
     items.sort(key=lambda item: "spark" not in item.path.parts)
+    known: dict[Path, bool] = {}
+    for item in items:
+        if item.path not in known:
+            known[item.path] = is_long(item.path) or starts_programs(getattr(item, "module", None))
+        if known[item.path] or asks_for_a_server(item):
+            item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """A file at a time to a worker; the files of Spark to one, which starts and warms up one Spark."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class OneSpark(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return SPARK if nodeid.startswith(SPARK) else super()._split_scope(nodeid)
+
+    return OneSpark(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+def is_long(path: Path) -> bool:
+    names = LONG.get(path.parent.name, ())
+    return ROOT / "tests" in path.parents and (names is None or path.stem in names)
+
+
+def starts_programs(module: object) -> bool:
+    """Whether a module holds something of STARTERS."""
+    held = vars(module).values() if module is not None else ()
+    return any(one.__name__ in STARTERS for one in held if isinstance(one, ModuleType)) or any(
+        getattr(one, "__module__", None) in STARTERS for one in held if callable(one)
+    )
+
+
+def asks_for_a_server(item: pytest.Item) -> bool:
+    given = (
+        item.callspec.params.values()
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec")
+        else ()
+    )
+    return bool(SERVERS & set(getattr(item, "fixturenames", ()))) or "postgresql" in map(str, given)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Where only what is not slow runs, a test that starts a program fails: it is slow, and not marked."""
+    config.addinivalue_line("markers", "slow: starts a program (server, browser, Spark), or takes long")
+    if config.option.markexpr == "not slow":
+        sys.addaudithook(refuse_programs)
+
+
+def refuse_programs(event: str, arguments: tuple[object, ...]) -> None:
+    if event == "subprocess.Popen":
+        raise RuntimeError(f"a test that is not slow starts {arguments[0]}: name it in tests/conftest.py")
 
 
 @pytest.fixture(scope="session")

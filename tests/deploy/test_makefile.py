@@ -42,6 +42,12 @@ def test_the_readme_names_the_two_commands(task):
     assert f"    make {task} " in (ROOT / "README.md").read_text("utf-8")
 
 
+def test_the_fast_tests_are_those_without_a_server():
+    assert '-m "not slow" -n 2' in printed("test-fast")
+    for page in ("README.md", "CONTRIBUTING.md"):
+        assert "make test-fast" in (ROOT / page).read_text("utf-8")
+
+
 def test_ci_runs_the_linters_and_the_readmes_test_command():
     script = (ROOT / ".ci" / "run").read_text("utf-8")
     assert "make lint\nmake test\n" in script

@@ -1,0 +1,73 @@
+"""`make test-fast` starts no server, no Spark, no browser, no program; `make test` starts one Spark."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CONFTEST = """
+import sys
+sys.path.insert(0, {root!r})
+from tests.conftest import *
+"""
+SNEAKS = """
+import os, pytest
+
+def test_that_starts_nothing():
+    assert True
+
+def test_that_hides_the_start_of_a_program():
+    from subprocess import run
+    run(["true"], check=True)
+"""
+
+
+def run_pytest(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=180)
+
+
+def test_none_is_chosen_of_what_needs_a_server_spark_or_a_browser() -> None:
+    needing = (
+        "tests/spark/test_spark_engine.py", "tests/end_to_end", "tests/service/test_browser.py",
+        "tests/service/test_daemon.py", "tests/cli/test_check.py", "tests/alerts/test_model_incident.py",
+    )  # fmt: skip
+    found = run_pytest("--collect-only", "-m", "not slow", *needing)
+    assert found.returncode == 5, found.stdout  # pytest's code for: no test was chosen
+    assert "no tests collected" in found.stdout
+
+
+def test_postgresql_is_left_out_and_sqlite_is_not() -> None:
+    found = run_pytest("--collect-only", "-m", "not slow", "tests/history/test_take.py").stdout
+    assert "[sqlite]" in found
+    assert "[postgresql" not in found
+
+
+def test_a_fast_test_that_starts_a_program_fails_and_a_slow_run_lets_it(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(CONFTEST.format(root=str(ROOT)))
+    (tmp_path / "test_sneaks.py").write_text(SNEAKS)
+    refused = run_pytest("-m", "not slow", ".", cwd=tmp_path).stdout
+    assert "1 failed, 1 passed" in refused
+    assert "a test that is not slow starts true: name it in tests/conftest.py" in refused
+    assert "2 passed" in run_pytest(".", cwd=tmp_path).stdout
+
+
+def test_the_files_of_spark_go_to_one_worker_and_others_to_the_next() -> None:
+    files = (
+        "tests/spark/test_the_extra.py",
+        "tests/spark/test_metrics_on_spark.py",
+        "tests/deploy/test_makefile.py",
+    )
+    spread = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder", "-vv")
+    said = run_pytest(*spread, "-k", "extra or every_family or readme", *files).stdout
+    workers = {
+        file: {
+            worker for worker, named in re.findall(r"\[(gw\d)\].* (tests/\S+\.py)::", said) if named == file
+        }
+        for file in files
+    }
+    assert [len(one) for one in workers.values()] == [1, 1, 1], said
+    assert workers[files[0]] == workers[files[1]] != workers[files[2]]
