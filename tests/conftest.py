@@ -26,14 +26,17 @@ SERVERS = {
     "spark_is_here",
     "spark_session",
 }
-# Files that take more than some seconds without starting a program.
-LONG = {
-    "benchmarks": None,
-    "diagnosis": {"test_interactions", "test_worlds"},
-    "checks": {"test_bands_standing", "test_bands_weeks", "test_slices_alone"},
-    "config": {"test_init_shapes", "test_validate"},
-    "metrics": {"test_against_oracle", "test_plans"},
-}
+WINDOWS = {"another_shop", "command", "init", "runtime"}  # fixtures that judge windows: half a second each
+# What takes long without any of these: whole folders, and files.
+LONG_FOLDERS = {"benchmarks", "metrics", "spark"}
+LONG_FILES = {
+    "checks/test_bands_standing", "checks/test_bands_weeks", "checks/test_slices_alone",
+    "diagnosis/test_diagnose", "diagnosis/test_features", "diagnosis/test_guards",
+    "diagnosis/test_interactions", "diagnosis/test_worlds",
+    "incidents/test_every_incident",
+    "logs/test_bad_input", "logs/test_limits", "logs/test_nested", "logs/test_odd_values",
+    "statistics/test_drift",
+}  # fmt: skip
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
@@ -44,7 +47,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path not in known:
             known[item.path] = is_long(item.path) or starts_programs(getattr(item, "module", None))
-        if known[item.path] or asks_for_a_server(item):
+        if known[item.path] or asks_for_much(item):
             item.add_marker(pytest.mark.slow)
 
 
@@ -61,8 +64,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
 
 def is_long(path: Path) -> bool:
-    names = LONG.get(path.parent.name, ())
-    return ROOT / "tests" in path.parents and (names is None or path.stem in names)
+    folder = path.parent.name
+    return ROOT / "tests" in path.parents and (
+        folder in LONG_FOLDERS or f"{folder}/{path.stem}" in LONG_FILES
+    )
 
 
 def starts_programs(module: object) -> bool:
@@ -73,13 +78,15 @@ def starts_programs(module: object) -> bool:
     )
 
 
-def asks_for_a_server(item: pytest.Item) -> bool:
+def asks_for_much(item: pytest.Item) -> bool:
     given = (
         item.callspec.params.values()
         if isinstance(item, pytest.Function) and hasattr(item, "callspec")
         else ()
     )
-    return bool(SERVERS & set(getattr(item, "fixturenames", ()))) or "postgresql" in map(str, given)
+    return bool((SERVERS | WINDOWS) & set(getattr(item, "fixturenames", ()))) or "postgresql" in map(
+        str, given
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
