@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -27,7 +28,8 @@ def test_that_hides_the_start_of_a_program():
 
 def run_pytest(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=180)
+    own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    return subprocess.run(command, cwd=cwd, env=own, capture_output=True, text=True, check=False, timeout=180)
 
 
 def test_none_is_chosen_of_what_needs_a_server_spark_or_a_browser() -> None:
@@ -49,9 +51,10 @@ def test_postgresql_is_left_out_and_sqlite_is_not() -> None:
 def test_a_fast_test_that_starts_a_program_fails_and_a_slow_run_lets_it(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(CONFTEST.format(root=str(ROOT)))
     (tmp_path / "test_sneaks.py").write_text(SNEAKS)
-    refused = run_pytest("-m", "not slow", ".", cwd=tmp_path).stdout
-    assert "1 failed, 1 passed" in refused
-    assert "a test that is not slow starts true: name it in tests/conftest.py" in refused
+    for workers in ("0", "2"):
+        refused = run_pytest("-m", "not slow", "-n", workers, ".", cwd=tmp_path).stdout
+        assert "1 failed, 1 passed" in refused
+        assert "a test that is not slow starts true: name it in tests/conftest.py" in refused
     assert "2 passed" in run_pytest(".", cwd=tmp_path).stdout
 
 
