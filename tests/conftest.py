@@ -27,16 +27,18 @@ SERVERS = {
     "spark_session",
 }
 WINDOWS = {"another_shop", "command", "init", "runtime"}  # fixtures that judge windows: half a second each
-# What takes long without any of these: whole folders, and files.
-LONG_FOLDERS = {"benchmarks", "metrics", "spark"}
-LONG_FILES = {
-    "checks/test_bands_standing", "checks/test_bands_weeks", "checks/test_slices_alone",
-    "diagnosis/test_diagnose", "diagnosis/test_features", "diagnosis/test_guards",
-    "diagnosis/test_interactions", "diagnosis/test_worlds",
-    "incidents/test_every_incident",
-    "logs/test_bad_input", "logs/test_limits", "logs/test_nested", "logs/test_odd_values",
-    "statistics/test_drift",
-}  # fmt: skip
+# What takes long without any of these: folders and files of this folder.
+LONG = (
+    "anomalies/test_bands_standing.py", "anomalies/test_bands_weeks.py",
+    "benchmarks",
+    "logs/test_bad_input.py", "logs/test_limits.py", "logs/test_nested.py", "logs/test_odd_values.py",
+    "metrics",
+    "models",
+    "simulate/incidents/test_every_incident.py",
+    "spark",
+    "statistics/bands/test_drift.py",
+    "window/test_slices_alone.py",
+)  # fmt: skip
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
@@ -64,10 +66,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
 
 def is_long(path: Path) -> bool:
-    folder = path.parent.name
-    return ROOT / "tests" in path.parents and (
-        folder in LONG_FOLDERS or f"{folder}/{path.stem}" in LONG_FILES
-    )
+    return any(path.is_relative_to(ROOT / "tests" / one) for one in LONG)
 
 
 def starts_programs(module: object) -> bool:

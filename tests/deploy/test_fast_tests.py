@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.conftest import LONG
+
 ROOT = Path(__file__).resolve().parents[2]
 CONFTEST = """
 import sys
@@ -42,8 +44,12 @@ def test_none_is_chosen_of_what_needs_a_server_spark_or_a_browser() -> None:
     assert "no tests collected" in found.stdout
 
 
+def test_what_is_left_out_as_long_is_there() -> None:
+    assert [one for one in LONG if not (ROOT / "tests" / one).exists()] == []
+
+
 def test_postgresql_is_left_out_and_sqlite_is_not() -> None:
-    found = run_pytest("--collect-only", "-m", "not slow", "tests/history/test_take.py").stdout
+    found = run_pytest("--collect-only", "-m", "not slow", "tests/history/test_upgrade.py").stdout
     assert "[sqlite]" in found
     assert "[postgresql" not in found
 
