@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import sys
@@ -69,12 +70,17 @@ def is_long(path: Path) -> bool:
     return any(path.is_relative_to(ROOT / "tests" / one) for one in LONG)
 
 
-def starts_programs(module: object) -> bool:
-    """Whether a module holds something of STARTERS."""
-    held = vars(module).values() if module is not None else ()
-    return any(one.__name__ in STARTERS for one in held if isinstance(one, ModuleType)) or any(
-        getattr(one, "__module__", None) in STARTERS for one in held if callable(one)
-    )
+@functools.cache
+def starts_programs(module: ModuleType | None) -> bool:
+    """Whether a module holds something of STARTERS, or of another module of tests that does."""
+    if module is None:
+        return False
+    held = vars(module).values()
+    names = {
+        one.__name__ if isinstance(one, ModuleType) else getattr(one, "__module__", None) for one in held
+    }
+    ours = {str(one) for one in names if str(one).startswith("tests.")} - {module.__name__, "tests.conftest"}
+    return bool(STARTERS & names) or any(starts_programs(sys.modules.get(one)) for one in ours)
 
 
 def asks_for_much(item: pytest.Item) -> bool:
