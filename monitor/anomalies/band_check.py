@@ -6,7 +6,6 @@ it runs after them, in the order of time, and a window that is judged again gets
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, Self
@@ -24,6 +23,7 @@ from monitor.anomalies.results import Banded
 from monitor.anomalies.series import BandedSeries
 from monitor.anomalies.specs import ANOMALY, DEVIATION
 from monitor.anomalies.table import Table, begun_anew, just_changed, left_out, tabled
+from monitor.core.digest import digest
 from monitor.core.results import Result, Status, Window
 from monitor.history import schema
 from monitor.history.rows import evidence_of
@@ -76,7 +76,7 @@ class BandCheck(Check[HistoryJob]):
         self._told = PastWindows(recommender, NAME, ANOMALY.name)
         self._kept = LastBands(recommender, name)
         content = settings.model_dump_json(exclude={"changes", "holidays"})
-        self._band_definition = f"3;of={hashlib.sha256(content.encode()).hexdigest()[:12]}"
+        self._band_definition = f"3;of={digest(content, 12)}"
 
     @classmethod
     def of(cls, recommender: Recommender) -> Iterable[Self]:

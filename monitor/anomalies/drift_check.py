@@ -6,7 +6,6 @@ against the weeks before. Series of slices are left out: a drift that matters mo
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,8 +21,8 @@ from monitor.anomalies.past import Day, Floats, PastWindows, aligned, markers, r
 from monitor.anomalies.series import VOLUME, BandedSeries
 from monitor.anomalies.specs import DAILY, DEVIATION, DRIFT
 from monitor.anomalies.table import begun_anew
-from monitor.core.results import Result, Status, Window
-from monitor.history.standing import worst_status
+from monitor.core.digest import digest
+from monitor.core.results import Result, Status, Window, worst_status
 from monitor.history.store import Store
 from monitor.metrics.catalogue import EXPOSURE_CHECK
 from monitor.metrics.family import round12
@@ -143,8 +142,7 @@ class DriftCheck(Check[HistoryJob]):
             one = BandedSeries.named(name)
             if one.dimension or not one.is_banded(self._settings):
                 continue
-            of = f"{definitions[number]} {length}"
-            definition = f"{DEFINITION};of={hashlib.sha256(of.encode()).hexdigest()[:12]}"
+            definition = f"{DEFINITION};of={digest(f'{definitions[number]} {length}', 12)}"
             if (
                 one.scale is Scale.COUNT and len(ends) < DAY // length
             ):  # what is left says little of the whole

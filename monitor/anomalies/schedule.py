@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import time
@@ -16,6 +15,7 @@ from monitor.anomalies import drift_check as drift
 from monitor.anomalies.band_check import BandCheck
 from monitor.anomalies.drift_check import DriftCheck
 from monitor.anomalies.neighbours import DAY
+from monitor.core.digest import digest
 from monitor.core.results import Status, Window
 from monitor.history.errors import StoreError
 from monitor.history.reads import Evaluated
@@ -159,4 +159,4 @@ def _with_before(window: Window, own: Mapping[Window, str], length: timedelta) -
 
 
 def _digest(fingerprints: Sequence[str | None]) -> str:
-    return hashlib.sha256(json.dumps(fingerprints).encode()).hexdigest()[:32]
+    return digest(json.dumps(fingerprints), 32)

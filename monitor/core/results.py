@@ -6,11 +6,11 @@ object, so the store, the gauges, the page and the command line have one thing t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 
 class Status(StrEnum):
@@ -30,6 +30,23 @@ class Status(StrEnum):
 
 
 VERDICTS = (Status.OK, Status.VIOLATED, Status.NO_DATA, Status.LATE, Status.ERROR)
+_WORST_FIRST: Final = (
+    Status.VIOLATED, Status.ERROR, Status.LATE, Status.NO_DATA, Status.UNDEFINED, Status.OK
+)  # fmt: skip
+
+
+def rank(status: Status) -> int:
+    """The place of a status in the order in which a person should hear of them: 0 is the worst."""
+    return _WORST_FIRST.index(status)
+
+
+def worst_status(statuses: Iterable[Status], default: Status = Status.NO_DATA) -> Status:
+    """The status that a person should hear of first; no status at all is `no_data`, never `ok`.
+
+    >>> worst_status([Status.OK, Status.VIOLATED, Status.ERROR]).value, worst_status([]).value
+    ('violated', 'no_data')
+    """
+    return min(statuses, key=rank, default=default)
 
 
 class Kind(StrEnum):

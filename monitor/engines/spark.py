@@ -6,7 +6,6 @@ Imported only where the config asks for Spark, since pyspark is an optional extr
 from __future__ import annotations
 
 import atexit
-import hashlib
 import itertools
 import logging
 import os
@@ -26,6 +25,7 @@ from ibis.backends.pyspark.datatypes import PySparkType
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.storagelevel import StorageLevel
 
+from monitor.core.digest import digest
 from monitor.core.results import Window
 from monitor.engines.duckdb import Engine
 from monitor.engines.spark_files import read_files
@@ -224,5 +224,4 @@ def view_name(name: str) -> str:
     """
     if _PLAIN_NAME.fullmatch(name):
         return name
-    told_apart = hashlib.sha256(name.encode()).hexdigest()[:8]
-    return f"t_{told_apart}_{re.sub('[^a-z0-9_]', '_', name.lower())}"
+    return f"t_{digest(name, 8)}_{re.sub('[^a-z0-9_]', '_', name.lower())}"

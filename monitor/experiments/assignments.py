@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import shutil
@@ -16,6 +15,7 @@ import ibis
 import ibis.expr.types as ir
 
 from monitor.core.columns import ARM, EXPOSURES, USER_ID
+from monitor.core.digest import digest
 from monitor.core.results import Window
 from monitor.engines.duckdb import Engine
 from monitor.experiments.queries import assigned, in_arms, once_each
@@ -46,8 +46,7 @@ class KeptAssignments(KeptWindows):
         known = names or {}
         read = [column, known.get(column, column), known.get(USER_ID, USER_ID)]
         # A digest: the name of a column may hold anything, the name of a folder may not.
-        digest = hashlib.sha256(json.dumps(read).encode()).hexdigest()[:16]
-        super().__init__(beside / _FOLDER / digest)
+        super().__init__(beside / _FOLDER / digest(json.dumps(read), 16))
 
     def keep(self, window: Window, rows: duckdb.DuckDBPyRelation) -> None:
         """Write the users and arms of a window (user_id, arm, first), in place of those kept before.

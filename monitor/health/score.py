@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
 from monitor.core.columns import EXPOSURES, FEEDBACK
+from monitor.core.digest import digest
 from monitor.core.results import Result, Status
 from monitor.health.specs import HEALTH_PART, HEALTH_SCORE
 from monitor.logs.windows import Part
@@ -116,7 +116,7 @@ _KEPT = (Status.LATE, Status.ERROR)  # what else has no value is `no_data`: unde
 
 
 def _score(shares: Sequence[_Share], settings: HealthSettings) -> Result:
-    builder = ResultBuilder(HEALTH_SCORE, f"{HEALTH_SCORE.version};of={_digest(settings)}")
+    builder = ResultBuilder(HEALTH_SCORE, f"{HEALTH_SCORE.version};of={settings_digest(settings)}")
     there = [(share.weight, share.value) for share in shares if share.value is not None]
     weight = sum(share for share, _ in there)
     missing = [f"{share.part.title} ({_why(share.measured)})" for share in shares if share.value is None]
@@ -133,10 +133,10 @@ def _why(measured: Result | None) -> str:
     return "not measured" if measured is None else measured.status.value.replace("_", " ")
 
 
-def _digest(settings: HealthSettings) -> str:
+def settings_digest(settings: HealthSettings) -> str:
     """Changes with whatever changes the score, so that two scores never make one series."""
     content = settings.model_dump_json(exclude={"parts": {"__all__": {"name"}}})
-    return hashlib.sha256(content.encode()).hexdigest()[:12]
+    return digest(content, 12)
 
 
 def _series(metric: str, labels: Mapping[str, str]) -> tuple[str, tuple[tuple[str, str], ...]]:

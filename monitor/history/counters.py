@@ -1,4 +1,7 @@
-"""Counters that survive restarts: each is counted in the same transaction as the thing it counts."""
+"""Counters that survive restarts: their names, how things end, and what results add.
+
+Those of results are counted in the same transaction as the thing they count.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Final, Literal, get_args
 
 from sqlalchemy import Connection, select
 from sqlalchemy.dialects import postgresql, sqlite
@@ -21,7 +24,17 @@ RULE_VIOLATIONS: Final = "recsys_rule_violations_total"
 RULE_JUDGED: Final = "recsys_rule_judged_total"
 CORRECTIONS: Final = "recsys_corrections_total"
 UNDEFINED: Final = "recsys_undefined_total"
-OUTCOMES: Final = ("ok", "error", "interrupted")
+SCHEDULED: Final = "recsys_scheduler_runs_total"
+STORE_ERRORS: Final = "recsys_store_errors_total"
+OF_RULES: Final = (RULE_VIOLATIONS, RULE_JUDGED)
+NAMES: Final = (WINDOWS, CHECK_RUNS, *OF_RULES, CORRECTIONS, UNDEFINED, SCHEDULED, STORE_ERRORS)
+
+RunEnd = Literal["ok", "error", "interrupted"]
+"""How a run of a check ends."""
+RUN_ENDS: Final[tuple[RunEnd, ...]] = get_args(RunEnd)
+TurnEnd = Literal["ok", "failed", "missed", "overrun"]
+"""How a scheduled turn of a recommender ends, or why there was none."""
+TURN_ENDS: Final[tuple[TurnEnd, ...]] = get_args(TurnEnd)
 
 
 def key(name: str, labels: Mapping[str, str]) -> CounterKey:
@@ -101,11 +114,11 @@ def _counted(recommender: str, results: Iterable[Result]) -> Counter[CounterKey]
     return counted
 
 
-def of_run(recommender: str, check: str, outcome: str) -> dict[CounterKey, float]:
+def of_run(recommender: str, check: str, outcome: RunEnd) -> dict[CounterKey, float]:
     """One more run of a check."""
     return {
         key(CHECK_RUNS, {"recommender": recommender, "check": check, "status": one}): float(one == outcome)
-        for one in OUTCOMES
+        for one in RUN_ENDS
     }
 
 

@@ -79,8 +79,8 @@ def _kept(connection: Connection, recommender: str, log: str) -> list[IndexedFil
 def _key(file: IndexedFile) -> str:
     """A file may be read and miss rows: these are two rows of the table."""
     if file.status in OF_THE_INDEX:
-        return schema.digest(file.path)
-    return schema.digest(["unlisted" if file.status == "unlisted" else "lost", file.path])
+        return schema.value_digest(file.path)
+    return schema.value_digest(["unlisted" if file.status == "unlisted" else "lost", file.path])
 
 
 def replace_files(connection: Connection, recommender: str, log: str, now: Iterable[IndexedFile]) -> None:

@@ -8,11 +8,11 @@ from datetime import datetime
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from monitor.core.results import Result, Status, Window
+from monitor.core.results import Result, Status, Window, rank, worst_status
 from monitor.history import counters, schema
 from monitor.history.rows import batches, by_series, results_of_windows
 from monitor.history.snapshot import CounterKey
-from monitor.history.standing import is_worse, signal_of, worst_status
+from monitor.history.standing import signal_of
 from monitor.logs.windows import of_whole_data
 
 
@@ -32,7 +32,7 @@ class CheckRun:
     status: Status | None = None
     definition: str = "1"
     seconds: float = 0.0
-    outcome: str | None = None
+    outcome: counters.RunEnd | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def record(
     held_now = _held(connection, recommender, window)
     corrected = before is not None and _revision(held_now) > _revision(held)
     after = _verdict(held_now)
-    rose = after if after is not None and (before is None or is_worse(after, before)) else None
+    rose = after if after is not None and (before is None or rank(after) < rank(before)) else None
     counters.add(connection, added | counters.of_window(recommender, rose, corrected))
     return Recorded(first=first, corrected=corrected, changed=True)
 
@@ -158,7 +158,7 @@ def _status(run: CheckRun, fresh: Mapping[str, Result]) -> Status:
     return worst_status([run.status, *found])
 
 
-def _outcome(run: CheckRun, fresh: Mapping[str, Result]) -> str:
+def _outcome(run: CheckRun, fresh: Mapping[str, Result]) -> counters.RunEnd:
     if run.outcome is not None:
         return run.outcome
     return "error" if all(result.status is Status.ERROR for result in fresh.values()) else "ok"

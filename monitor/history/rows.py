@@ -86,7 +86,7 @@ def _float(value: float | None) -> float | None:
 
 def series_digest(result: Result) -> str:
     """What tells the series of one check apart."""
-    return schema.digest([result.metric, dict(result.labels)])
+    return schema.value_digest([result.metric, dict(result.labels)])
 
 
 def by_series(results: Iterable[Result]) -> dict[str, Result]:

@@ -8,7 +8,6 @@ a database's text holds neither every byte nor a NUL.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -30,6 +29,8 @@ from sqlalchemy import (
     TypeDecorator,
     UniqueConstraint,
 )
+
+from monitor.core.digest import digest
 
 HEAD: Final = "0002"  # the newest migration; a test compares it with the scripts
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -92,9 +93,9 @@ def canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
-def digest(value: Any) -> str:
+def value_digest(value: Any) -> str:
     """A short fixed-length key for a value of any length."""
-    return hashlib.sha256(canonical(value).encode()).hexdigest()[:32]
+    return digest(canonical(value), 32)
 
 
 def safe_text(value: str) -> str:

@@ -39,21 +39,6 @@ _STATUS: Final[Mapping[Signal, Status]] = {
     Signal.ERROR: Status.ERROR,
     Signal.UNDEFINED: Status.UNDEFINED,
 }
-_SEVERITY: Final = (Status.OK, Status.UNDEFINED, Status.NO_DATA, Status.LATE, Status.ERROR, Status.VIOLATED)
-
-
-def worst_status(statuses: Iterable[Status]) -> Status:
-    """The status that a person should hear of first; no status at all is `no_data`, never `ok`.
-
-    >>> worst_status([Status.OK, Status.VIOLATED, Status.ERROR]).value, worst_status([]).value
-    ('violated', 'no_data')
-    """
-    return max(statuses, key=_SEVERITY.index, default=Status.NO_DATA)
-
-
-def is_worse(one: Status, other: Status) -> bool:
-    """Whether `one` is to be heard of before `other`."""
-    return _SEVERITY.index(one) > _SEVERITY.index(other)
 
 
 def signal_of(result: Result) -> Signal:
@@ -93,10 +78,6 @@ _UNCLEAR: Final[Mapping[Status, Signal]] = {
     Status.ERROR: Signal.ERROR,
     Status.UNDEFINED: Signal.UNDEFINED,
 }
-
-
-def status_of(signal: Signal) -> Status:
-    return _STATUS[signal]
 
 
 @dataclass(frozen=True, slots=True)

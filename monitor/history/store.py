@@ -71,7 +71,7 @@ class Store:
         evaluated_at: datetime,
         status: Status | None = None,
         definition: str = "1",
-        outcome: str | None = None,
+        outcome: counters.RunEnd | None = None,
     ) -> Recorded:
         """Write one check's window; see `record_window`, which writes all checks of a window together."""
         run = CheckRun(
@@ -145,13 +145,8 @@ class Store:
             if after is None:
                 return
 
-    def bump(self, counter: str, labels: Mapping[str, str], by: float = 1) -> None:
-        """Add to a counter; `by=0` makes it known, so that Prometheus sees its first rise."""
-        with self._database.writing() as connection:
-            counters.add(connection, {counters.key(counter, labels): by})
-
     def bump_all(self, increments: Mapping[CounterKey, float]) -> None:
-        """Add to several counters, to all of them or to none."""
+        """Add to all of these counters, or to none."""
         with self._database.writing() as connection:
             counters.add(connection, increments)
 

@@ -7,7 +7,6 @@ one of them has changed. A sum is only made from kept windows, so losing it lose
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -16,6 +15,7 @@ from typing import Final
 
 import duckdb
 
+from monitor.core.digest import digest
 from monitor.core.results import Window
 from monitor.history.kept import STAMP, KeptWindows, drop_unfinished, is_whole, write_whole
 
@@ -85,4 +85,4 @@ def _state(members: Mapping[Window, Path]) -> str:
         (path.name, (found := path.stat()).st_mtime_ns, found.st_size, found.st_ino)
         for path in members.values()
     ]
-    return hashlib.sha256(repr(states).encode()).hexdigest()[:16]
+    return digest(repr(states), 16)

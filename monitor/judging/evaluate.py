@@ -14,6 +14,7 @@ from monitor.core.columns import EXPOSURES, FEEDBACK, SAMPLES
 from monitor.core.results import Result, Status
 from monitor.engines.duckdb import DeadlineExceeded, deadline
 from monitor.experiments.assignments import Assignments
+from monitor.history.counters import RunEnd
 from monitor.history.errors import StoreError
 from monitor.history.kept import KeptPairs
 from monitor.history.record import CheckRun
@@ -107,7 +108,7 @@ class Evaluator:
         name = check.name
         tables = partial(self._prepared, runtime, due)
         started = time.perf_counter()
-        outcome = "ok"
+        outcome: RunEnd = "ok"
         try:
             with deadline(self.settings.deadline.total_seconds(), runtime.interrupt):
                 # Built anew for each check: a deadline that was exceeded has thrown the engines away.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -13,6 +12,7 @@ import ibis.expr.types as ir
 import pandas as pd
 
 from monitor.core import columns as c
+from monitor.core.digest import digest
 from monitor.core.redaction import redact
 from monitor.core.results import Window
 from monitor.engines.duckdb import DeadlineExceeded, Engine, deadline
@@ -98,7 +98,7 @@ def settings_digest(
     """Changes when the same file would be read otherwise; with `limits`, also when it might be skipped."""
     exclude = {"path", "storage_options", "stalled_after"} | (set() if limits else _LIMITS)
     parts = _READING, settings.model_dump_json(exclude=exclude), window, future_tolerance
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+    return digest(repr(parts), 16)
 
 
 def index_file(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from monitor.core import columns as c
+from monitor.core.digest import digest
 from monitor.core.redaction import redact
 from monitor.core.results import Window
 from monitor.engines.duckdb import Engine
@@ -414,7 +414,7 @@ class Log:
         missing = None if present else self.contents.missing.get(seconds(window.start))
         if missing is not None:
             bucket = Bucket(bucket.rows + missing.rows, bucket.checksum + missing.checksum)
-        return hashlib.sha256(repr((self.name, bucket.rows, bucket.checksum)).encode()).hexdigest()[:12]
+        return digest(repr((self.name, bucket.rows, bucket.checksum)), 12)
 
     def rows(self, window: Window) -> int:
         return self._bucket(window).rows

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
 from monitor.core.columns import EXPOSURES, FEEDBACK, SAMPLES
+from monitor.core.digest import digest
 from monitor.core.results import Window
 from monitor.logs.log import Log
 from monitor.logs.source import Source
@@ -146,7 +146,7 @@ class Parts:
         windows = (Window.of(span.start + step * length, length) for step in range(span.length // length))
         whole = "".join(self.source.fingerprint(one, names, present=present) for one in windows)
         if len(whole) > _LONGEST_FINGERPRINT:
-            whole = hashlib.sha256(whole.encode()).hexdigest()
+            whole = digest(whole, 64)
         # A window judged late is judged again once its data is complete, even if no row was added.
         return whole + (_LATE if late else "")
 

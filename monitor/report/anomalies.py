@@ -9,9 +9,8 @@ from typing import Final
 from urllib.parse import quote
 
 from monitor.anomalies.specs import ANOMALY, DRIFT, EXPECTED
-from monitor.core.results import Status
+from monitor.core.results import Status, rank
 from monitor.history.snapshot import Series
-from monitor.history.standing import is_worse
 from monitor.models.specs import CAUSE_LABEL
 from monitor.report import numbers, rows
 from monitor.report.bands import series_name
@@ -49,7 +48,7 @@ def causes_of(series: Iterable[Series]) -> dict[str, Series]:
         if one.result.metric != ANOMALY.name:
             continue
         cause = one.result.labels[CAUSE_LABEL]
-        if cause not in found or is_worse(one.standing, found[cause].standing):
+        if cause not in found or rank(one.standing) < rank(found[cause].standing):
             found[cause] = one
     return found
 

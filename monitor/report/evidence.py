@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from monitor.core.results import Status
+from monitor.core.results import Status, rank
+from monitor.history.counters import RULE_VIOLATIONS
 from monitor.history.snapshot import RecommenderState, Series, Snapshot, Violation
-from monitor.history.standing import is_worse
 from monitor.report import numbers, rows
 from monitor.report.page import frame
 from monitor.report.runbooks import web_address
@@ -62,7 +62,7 @@ def _series(state: RecommenderState, rule: str) -> Series | None:
     found: Series | None = None
     for series in state.series:
         matches = rows.is_rule(series.result) and series.result.labels.get("rule") == rule
-        if matches and (found is None or is_worse(series.standing, found.standing)):
+        if matches and (found is None or rank(series.standing) < rank(found.standing)):
             found = series
     return found
 
@@ -90,7 +90,7 @@ def _total(snapshot: Snapshot, recommender: str, rule: str) -> str:
     totals = [
         value
         for (family, pairs), value in snapshot.counters.items()
-        if family == "recsys_rule_violations_total" and own <= set(pairs)
+        if family == RULE_VIOLATIONS and own <= set(pairs)
     ]
     return numbers.count(sum(totals)) if totals else ""
 

@@ -8,14 +8,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from monitor.core.results import VERDICTS, Result, Status, Window
+from monitor.core.results import VERDICTS, Result, Status, Window, worst_status
 from monitor.metrics.family import MODEL_LABEL
 from monitor.report.causes import cause_name, causes_of, is_cause, share_text
 from monitor.report.numbers import visible
 from monitor.report.result_json import result_as_json
 from monitor.report.rows import model_name
 
-_WORST_FIRST = (Status.VIOLATED, Status.ERROR, Status.LATE, Status.NO_DATA, Status.OK)
 _SURROGATES = range(0xD800, 0xE000)  # a file's name may hold them, and no encoding can say them
 _NOT_TEXT = {
     code: "�" for code in (*range(0x20), 0x7F, *_SURROGATES, 0xFFFE, 0xFFFF) if code not in (9, 10, 13)
@@ -105,7 +104,7 @@ def span_summary(verdicts: Iterable[Collection[Status]], judged: Iterable[Judged
     >>> list(span_summary([{Status.OK}, {Status.OK, Status.VIOLATED}], []))
     ['windows: 1 ok, 1 violated']
     """
-    counts = Counter(next(status for status in _WORST_FIRST if status in found) for found in verdicts)
+    counts = Counter(map(worst_status, verdicts))
     if not counts:
         return
     yield "windows: " + ", ".join(f"{counts[one]:,} {one}" for one in VERDICTS if counts[one])

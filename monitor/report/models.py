@@ -7,9 +7,8 @@ from datetime import datetime
 from typing import Final
 
 from monitor.core.columns import ONLINE, TEST, TRAIN
-from monitor.core.results import Result, Status
+from monitor.core.results import Result, Status, rank, worst_status
 from monitor.history.snapshot import Series
-from monitor.history.standing import is_worse, worst_status
 from monitor.metrics.family import MODEL_LABEL, SPLIT_LABEL
 from monitor.metrics.scores.auc import AUC
 from monitor.metrics.scores.calibration import CALIBRATION, LOG_LOSS
@@ -30,7 +29,7 @@ def model_views(series: Iterable[Series], now: datetime, docs_url: str) -> tuple
     models: dict[str, list[Series]] = {}
     for one in series:
         models.setdefault(one.result.labels[MODEL_LABEL], []).append(one)
-    ordered = sorted(models.items(), key=lambda item: (_rank(_state(item[1])), -_online_rows(item[1])))
+    ordered = sorted(models.items(), key=lambda item: (rank(_state(item[1])), -_online_rows(item[1])))
     return tuple(_model(model, own, now, docs_url) for model, own in ordered)
 
 
@@ -61,10 +60,6 @@ def _state(series: Iterable[Series]) -> Status:
     if found:
         return worst_status(one.standing for one in found)
     return worst_status(one.result.status for one in series if one.result.metric == AUC.name)
-
-
-def _rank(status: Status) -> int:
-    return -sum(is_worse(status, other) for other in Status)
 
 
 def _online_rows(series: Iterable[Series]) -> float:

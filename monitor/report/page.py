@@ -11,10 +11,10 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from monitor.catalogue import ALL_SPECS
-from monitor.core.results import Status
+from monitor.core.results import Status, rank, worst_status
 from monitor.health.specs import HEALTH_SPECS
+from monitor.history import counters
 from monitor.history.snapshot import LogState, RecommenderState, Series, SkippedFile, Snapshot
-from monitor.history.standing import is_worse, worst_status
 from monitor.metrics.feedback.attribution_health import LOST
 from monitor.report import bands, gaps, numbers, rows
 from monitor.report.anomalies import anomalies_view, attention_rows, counted
@@ -33,18 +33,18 @@ from monitor.report.views import (
 _STALE: Final = timedelta(minutes=15)
 _SLICE_ROWS: Final = 200  # of one dimension on a page; /metrics has them all
 _COUNTERS: Final = {
-    "recsys_windows_total": "windows judged",
-    "recsys_corrections_total": "windows corrected by late data",
-    "recsys_check_runs_total": "runs of a check",
-    "recsys_scheduler_runs_total": "scheduled runs",
-    "recsys_undefined_total": "results without a value",
+    counters.WINDOWS: "windows judged",
+    counters.CORRECTIONS: "windows corrected by late data",
+    counters.CHECK_RUNS: "runs of a check",
+    counters.SCHEDULED: "scheduled runs",
+    counters.UNDEFINED: "results without a value",
 }
 
 
 def overview(snapshot: Snapshot, now: datetime, docs_url: str = "") -> OverviewPage:
     """The first page: every recommender, the one in the worst state first; runbooks are below `docs_url`."""
     views = [recommender(state, snapshot, now, docs_url) for state in snapshot.recommenders]
-    views.sort(key=lambda view: _rank(Status(view.verdict.key)))
+    views.sort(key=lambda view: rank(Status(view.verdict.key)))
     return OverviewPage(
         frame=frame(snapshot, now),
         summary=_headline(views),
@@ -150,7 +150,7 @@ def recommender(
         logs=tuple(_log(log, now) for log in state.logs),
         health=health_view(every, now),
         anomalies=anomalies,
-        attention=tuple(sorted(attention, key=lambda row: _rank(Status(row.verdict.key)))),
+        attention=tuple(sorted(attention, key=lambda row: rank(Status(row.verdict.key)))),
         lately=tuple(rows.lately(series, now) for series in rules if rows.is_over(series)),
         rules=tuple(rule_rows),
         objectives=tuple(objective_rows),
@@ -271,12 +271,8 @@ def _worst_first(series: list[Series]) -> list[Series]:
     """Those that need somebody first, the newest trouble on top; those that are ok in their own order."""
     return sorted(
         series,
-        key=lambda s: (_rank(s.standing), 0 if s.standing is Status.OK else -s.since.timestamp()),
+        key=lambda s: (rank(s.standing), 0 if s.standing is Status.OK else -s.since.timestamp()),
     )
-
-
-def _rank(status: Status) -> int:
-    return -sum(is_worse(status, other) for other in Status)
 
 
 def _plural(n: int, word: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
@@ -10,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from monitor.core.columns import ITEM_ID, POSITION, REQUEST_ID, SCORE, TS, USER_ID
+from monitor.core.digest import digest
 from monitor.rules.list_tables import AHEAD_SECONDS, WRITTEN_AT
 from monitor.rules.suites import LoadedRule
 
@@ -77,4 +77,4 @@ def safe(value: Any) -> Any:
 def _hashed(user: Any, salt: str) -> str | None:
     if user is None:
         return None
-    return hashlib.sha256(f"{salt}\0{user}".encode("utf-8", "replace")).hexdigest()[:12]
+    return digest(f"{salt}\0{user}".encode("utf-8", "replace"), 12)

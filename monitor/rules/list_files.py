@@ -8,7 +8,6 @@ evidence is the version that was judged by.
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import math
 import os
@@ -22,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from monitor.core.columns import ITEM_ID
+from monitor.core.digest import digest
 
 FORMATS = (".csv", ".txt", ".parquet")
 _KEPT = 32  # contents kept in memory; a monitor has a handful of lists
@@ -105,7 +105,7 @@ class ListFiles:
             data = Path(path).read_bytes()
         except OSError as error:
             raise ListFileError(f"the list file {path} cannot be read: {error.strerror}") from error
-        version = hashlib.sha256(column.encode() + b"\0" + data).hexdigest()[:12]
+        version = digest(column.encode() + b"\0" + data, 12)
         content = ListContent(path, version, _parse(path, column, data))
         with self._lock:
             self._newest[(path, column)] = (stamp, version)

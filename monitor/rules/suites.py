@@ -13,7 +13,6 @@ All mistakes of all suites are found in one go, each with its place.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Sequence
@@ -23,6 +22,7 @@ from typing import Any
 from great_expectations.expectations.expectation import Expectation
 from great_expectations.expectations.registry import list_registered_expectation_implementations
 
+from monitor.core.digest import digest
 from monitor.core.results import Kind
 from monitor.core.settings import NAME_PATTERN
 from monitor.core.yaml_text import YamlProblem, read_yaml
@@ -146,9 +146,7 @@ class SuiteReader:
             table=table,
             severity=severity,
             threshold=threshold,
-            definition=hashlib.sha256(json.dumps(what, sort_keys=True, default=str).encode()).hexdigest()[
-                :12
-            ],
+            definition=digest(json.dumps(what, sort_keys=True, default=str), 12),
             expectation=expectation,
             kwargs=located,
             owner=str(meta.get("owner") or ""),

@@ -16,6 +16,7 @@ import duckdb
 
 from monitor.config.checks.check import Checked
 from monitor.config.load import ConfigError, load_checked
+from monitor.history.counters import TurnEnd
 from monitor.history.errors import StoreError
 from monitor.history.store import Store
 from monitor.judging.runtime import Runtime
@@ -25,7 +26,7 @@ from monitor.service.salt import install_salt
 from monitor.service.schedule import Schedule
 from monitor.service.signals import arriving
 from monitor.service.state_lock import StateLock
-from monitor.service.tally import OUTCOMES, Tally
+from monitor.service.tally import Tally
 from monitor.service.watch import Watch
 from monitor.service.web.app import ReloadOutcome
 from monitor.service.web.server import WebServer, serve
@@ -173,7 +174,7 @@ class Daemon:
                 self._run(name, watch)
 
     def _run(self, name: str, watch: Watch) -> None:
-        outcome = "failed"
+        outcome: TurnEnd | None = "failed"
         try:
             more = watch.turn(self._worker.runtime(), self._clock(), self._stop.is_set, self._worked)
             outcome = "ok"
@@ -184,7 +185,7 @@ class Daemon:
             log.error("%s: the history cannot be written, the window stays due: %s", name, exc)
         except duckdb.InterruptException:
             if self._stop.is_set():
-                outcome = "interrupted"
+                outcome = None
                 log.info("%s: interrupted; the window in hand will be judged after the restart", name)
             else:
                 log.error("%s: the run was interrupted", name)
@@ -194,7 +195,7 @@ class Daemon:
             watch.error = f"the last run failed: {type(exc).__name__}"
             self._worker.drop_runtime()
         finally:
-            if outcome in OUTCOMES:  # a run that a stop cut short is nobody's failure
+            if outcome is not None:  # a run that a stop cut short is nobody's failure
                 self.tally.ran(name, outcome)
             self.publisher.write_counters()
             self._worked()
@@ -229,7 +230,7 @@ class Daemon:
             except Exception:
                 log.exception("housekeeping failed")
 
-    def _not_run(self, name: str, outcome: str) -> None:
+    def _not_run(self, name: str, outcome: TurnEnd) -> None:
         if not self._stop.is_set():
             self.tally.ran(name, outcome)
             self.publisher.publish()  # the worker is busy, and may be for long

@@ -9,6 +9,8 @@ from apscheduler.events import EVENT_JOB_MAX_INSTANCES, EVENT_JOB_MISSED, JobEve
 from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
 
+from monitor.history.counters import TurnEnd
+
 MISFIRE_GRACE_SECONDS = 60
 HOUSEKEEPING = "(housekeeping)"
 HOUSEKEEPING_EVERY = timedelta(hours=1)
@@ -30,7 +32,7 @@ class Schedule:
         self,
         *,
         turn: Turn,
-        not_run: Callable[[str, str], None],
+        not_run: Callable[[str, TurnEnd], None],
         housekeeping: Callable[[], None],
         alive: Callable[[], None],
         clock: Callable[[], datetime],

@@ -12,6 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Final
 
+from monitor.history.counters import OF_RULES, SCHEDULED, STORE_ERRORS, TURN_ENDS, TurnEnd, key
 from monitor.history.errors import Fault, StoreError
 from monitor.history.snapshot import CounterKey
 from monitor.history.store import Store
@@ -19,10 +20,6 @@ from monitor.rules.suites import LoadedRule
 
 log = logging.getLogger(__name__)
 
-RUNS = "recsys_scheduler_runs_total"
-STORE_ERRORS = "recsys_store_errors_total"
-OF_RULES = ("recsys_rule_violations_total", "recsys_rule_judged_total")
-OUTCOMES = ("ok", "failed", "missed", "overrun")
 WAITING_FILE: Final = "counters-waiting.json"
 
 
@@ -45,25 +42,31 @@ class Tally:
         self._written: Counter[CounterKey] = Counter()  # since `_read` was read
         # Known at 0 from the start: Prometheus does not see the rise of a counter that was not there.
         self._waiting: Counter[CounterKey] = Counter(
-            {_key(STORE_ERRORS, fault=fault.value): 0 for fault in Fault if fault is not Fault.NEWER_SCHEMA}
+            {
+                key(STORE_ERRORS, {"fault": fault.value}): 0
+                for fault in Fault
+                if fault is not Fault.NEWER_SCHEMA
+            }
         )
         self._waiting.update(self._saved())
 
     def declare(self, recommender: str, rules: Iterable[LoadedRule]) -> None:
         """Make the counters of a recommender known at 0 as well."""
         with self._lock:
-            for outcome in OUTCOMES:
-                self._waiting[_key(RUNS, recommender=recommender, outcome=outcome)] += 0
+            for outcome in TURN_ENDS:
+                self._waiting[key(SCHEDULED, {"recommender": recommender, "outcome": outcome})] += 0
             for rule, name in product(rules, OF_RULES):
-                self._waiting[_key(name, recommender=recommender, rule=rule.name, kind=rule.kind)] += 0
+                self._waiting[
+                    key(name, {"recommender": recommender, "rule": rule.name, "kind": rule.kind})
+                ] += 0
 
-    def ran(self, recommender: str, outcome: str) -> None:
+    def ran(self, recommender: str, outcome: TurnEnd) -> None:
         """Count one scheduled run."""
-        self._add(_key(RUNS, recommender=recommender, outcome=outcome))
+        self._add(key(SCHEDULED, {"recommender": recommender, "outcome": outcome}))
 
     def store_failed(self, error: StoreError) -> None:
         """Count an error of the history store."""
-        self._add(_key(STORE_ERRORS, fault=error.fault.value))
+        self._add(key(STORE_ERRORS, {"fault": error.fault.value}))
 
     def read(self, counters: Mapping[CounterKey, float]) -> None:
         """Take over the counters as the history has them now: what was written is among them."""
@@ -116,17 +119,13 @@ class Tally:
             return {}
         try:
             content = json.loads(self._file.read_text("utf-8"))
-            return {_key(str(name), **labels): int(by) for name, labels, by in content if by > 0}
+            return {key(str(name), labels): int(by) for name, labels, by in content if by > 0}
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError, TypeError) as exc:
+        except (OSError, ValueError, TypeError, AttributeError) as exc:
             log.warning("%s cannot be read, its counts are lost: %s", self._file, exc)
             return {}
 
 
 def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
-
-
-def _key(name: str, **labels: str) -> CounterKey:
-    return name, tuple(sorted(labels.items()))

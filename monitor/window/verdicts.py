@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from monitor.core.results import Result, Status
+from monitor.core.results import Result, Status, worst_status
 from monitor.metrics.catalogue import SPECS
 from monitor.settings.metrics import MetricSettings
 from monitor.settings.recommender import Objective
@@ -118,9 +118,6 @@ def _is_proven(result: Result, *, a_sample: bool) -> bool:
     return a_sample and result.threshold is not None and result.lower is not None
 
 
-_WORST_FIRST = (Status.VIOLATED, Status.ERROR, Status.LATE, Status.NO_DATA, Status.OK)
-
-
 def window_status(results: Iterable[Result]) -> Status:
     """The verdict on a whole window: of what somebody asked to be judged, the worst.
 
@@ -135,7 +132,7 @@ def window_status(results: Iterable[Result]) -> Status:
         or result.status is Status.LATE
         or (result.status is Status.ERROR and "dimension" not in result.labels)
     }
-    return next((status for status in _WORST_FIRST if status in judged), Status.OK)
+    return worst_status(judged - {Status.UNDEFINED}, default=Status.OK)
 
 
 def is_judged(result: Result) -> bool:

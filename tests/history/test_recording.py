@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from monitor.core.results import Result, Status
+from monitor.history.counters import key
 from monitor.history.record import CheckRun
 from monitor.history.store import Store
 from tests.history.conftest import hour
@@ -99,13 +100,14 @@ def test_undefined_results_are_counted_and_slices_are_not_counted_twice(store: S
 
 
 def test_counters_only_rise_and_survive_a_restart(url: str) -> None:
+    missed = key("recsys_scheduler_runs_total", {"recommender": "shop", "outcome": "missed"})
     with Store.open(url) as store:
-        store.bump("recsys_scheduler_runs_total", {"outcome": "missed", "recommender": "shop"}, 0)
-        store.bump("recsys_scheduler_runs_total", {"recommender": "shop", "outcome": "missed"}, 2)
+        store.bump_all({key("recsys_scheduler_runs_total", {"outcome": "missed", "recommender": "shop"}): 0})
+        store.bump_all({missed: 2})
         with pytest.raises(ValueError, match="only rises"):
-            store.bump("recsys_scheduler_runs_total", {"recommender": "shop"}, -1)
+            store.bump_all({missed: -1})
     with Store.open(url) as store:
-        store.bump("recsys_scheduler_runs_total", {"recommender": "shop", "outcome": "missed"})
+        store.bump_all({missed: 1})
         assert store.counters() == {
             ("recsys_scheduler_runs_total", (("outcome", "missed"), ("recommender", "shop"))): 3.0
         }

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from monitor.core.results import Kind, Result, Status, Window
+from monitor.core.results import Kind, Result, Status, Window, worst_status
 from monitor.history.read_snapshot import read_snapshot
 from monitor.history.snapshot import Series
-from monitor.history.standing import Signal, fold, from_last, signal_of, worst_status
+from monitor.history.standing import Signal, fold, from_last, signal_of
 from monitor.history.store import Store
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)

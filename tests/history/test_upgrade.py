@@ -38,7 +38,7 @@ def _of_the_first_version(url: str) -> None:
     engine = create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
     opts = {"fn": lambda heads, _: scripts._upgrade_revs("0001", heads), "transactional_ddl": True}
     values = {
-        "digest": schema.digest([COVERAGE.metric, dict(COVERAGE.labels)]),
+        "digest": schema.value_digest([COVERAGE.metric, dict(COVERAGE.labels)]),
         "start": schema.microseconds(hour(0).start),
         "end": schema.microseconds(hour(0).end),
     }

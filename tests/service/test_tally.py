@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from monitor.history.counters import SCHEDULED, STORE_ERRORS
 from monitor.history.errors import Fault, StoreError
 from monitor.history.snapshot import CounterKey
 from monitor.history.store import Store
-from monitor.service.tally import RUNS, STORE_ERRORS, WAITING_FILE, Tally
+from monitor.service.tally import WAITING_FILE, Tally
 
-OK = (RUNS, (("outcome", "ok"), ("recommender", "shop")))
+OK = (SCHEDULED, (("outcome", "ok"), ("recommender", "shop")))
 LOCKED = (STORE_ERRORS, (("fault", "locked"),))
 
 
@@ -37,7 +38,7 @@ def test_what_can_be_counted_is_known_at_zero_before_it_happens(store: Store) ->
     tally.declare("shop", ())
     shown = read(tally, store)
     assert shown[OK] == shown[LOCKED] == 0
-    assert {dict(labels).get("outcome") for name, labels in shown if name == RUNS} == {
+    assert {dict(labels).get("outcome") for name, labels in shown if name == SCHEDULED} == {
         "ok", "failed", "missed", "overrun"
     }  # fmt: skip
 
@@ -94,7 +95,7 @@ def test_counts_that_wait_outlive_the_process_and_are_written_once(store: Store,
     killed = Tally(store, tmp_path)
     for _ in range(3):
         killed.ran("shop", "failed")
-    failed = (RUNS, (("outcome", "failed"), ("recommender", "shop")))
+    failed = (SCHEDULED, (("outcome", "failed"), ("recommender", "shop")))
     after = Tally(store, tmp_path)
     assert read(after, store)[failed] == 3
     after.write()

@@ -6,7 +6,6 @@ are metrics of their own. The counts are those of the embedded engine.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +14,7 @@ from great_expectations.execution_engine.sparkdf_execution_engine import SparkDF
 from pyspark.sql import Column, DataFrame
 
 from monitor.core.columns import ITEM_ID, TS
+from monitor.core.digest import digest
 from monitor.rules.expectations.numbers import SMALLEST_NORMAL
 from monitor.rules.gx.internals import (
     ColumnMapMetricProvider,
@@ -89,7 +89,7 @@ def _not_in_list_file(rows: DataFrame, column: str, kwargs: dict[str, Any]) -> s
     number = kind.startswith(_NUMBERS)
     if number and content.values and not content.integers:
         raise ValueError(f"no id of the list file {path} is a whole number, and column {column} holds {kind}")
-    place = hashlib.sha256(f"{path} {kwargs.get('list_column')}".encode()).hexdigest()[:8]
+    place = digest(f"{path} {kwargs.get('list_column')}", 8)
     table = f"list_{place}_{content.version}_{'integers' if number else 'strings'}"
     catalog = rows.sparkSession.catalog
     if not catalog.tableExists(table):

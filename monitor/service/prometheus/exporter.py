@@ -21,6 +21,16 @@ from prometheus_client.samples import Sample
 from monitor.anomalies.specs import ANOMALY, ANOMALY_SEVERITY
 from monitor.catalogue import ALL_SPECS
 from monitor.core.results import VERDICTS, Kind, Status
+from monitor.history.counters import (
+    CHECK_RUNS,
+    CORRECTIONS,
+    OF_RULES,
+    RUN_ENDS,
+    SCHEDULED,
+    TURN_ENDS,
+    UNDEFINED,
+    WINDOWS,
+)
 from monitor.history.snapshot import RecommenderState, Series, Snapshot
 from monitor.models.specs import CAUSE_LABEL
 from monitor.service.prometheus.families import (
@@ -34,10 +44,7 @@ from monitor.service.prometheus.families import (
 )
 from monitor.service.prometheus.families import metric_family_name as family_name
 from monitor.service.prometheus.states import Labels, Values, emit_status, label, set_status, verdict
-from monitor.service.tally import OF_RULES
 
-CHECK_ENDS: Final = ("ok", "error", "interrupted")
-SCHEDULER_OUTCOMES: Final = ("ok", "failed", "missed", "overrun")
 _PARTS: Final[tuple[Part, ...]] = ("", "lower", "upper", "samples")
 _KEPT: Final = frozenset(family.name for family in (*STATUSES, *RULES, *MONITOR))
 
@@ -265,12 +272,12 @@ def _from_the_start(state: RecommenderState) -> Iterator[tuple[str, Labels]]:
             for name in OF_RULES:
                 yield name, (own, result.labels.get("rule", ""), kind)
         elif result.metric in ALL_SPECS:
-            yield "recsys_undefined_total", (own, result.metric)
-    yield "recsys_corrections_total", (own,)
+            yield UNDEFINED, (own, result.metric)
+    yield CORRECTIONS, (own,)
     for status in VERDICTS:
-        yield "recsys_windows_total", (own, status.value)
-    for outcome in SCHEDULER_OUTCOMES:
-        yield "recsys_scheduler_runs_total", (own, outcome)
+        yield WINDOWS, (own, status.value)
+    for outcome in TURN_ENDS:
+        yield SCHEDULED, (own, outcome)
     checks = dict.fromkeys([*state.check_seconds, *(series.check for series in state.series)])
-    for check, end in product(checks, CHECK_ENDS):
-        yield "recsys_check_runs_total", (own, check, end)
+    for check, end in product(checks, RUN_ENDS):
+        yield CHECK_RUNS, (own, check, end)

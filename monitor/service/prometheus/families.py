@@ -15,6 +15,7 @@ from typing import Final, Literal
 
 from monitor.anomalies.specs import OF_SERIES
 from monitor.catalogue import ALL_SPECS
+from monitor.history import counters
 from monitor.metrics.family import MetricSpec
 from monitor.models.specs import CAUSE_LABEL
 
@@ -216,7 +217,7 @@ RULES: Final = (
         "seconds",
     ),
     Family(
-        "recsys_rule_violations_total",
+        counters.RULE_VIOLATIONS,
         "counter",
         "Violations of the rule in all judged windows. Starts at 0 for every configured rule, counts each "
         "window once (corrections by late data are left out), and survives restarts. Windows in maintenance "
@@ -224,7 +225,7 @@ RULES: Final = (
         _RULE,
     ),
     Family(
-        "recsys_rule_judged_total",
+        counters.RULE_JUDGED,
         "counter",
         "Rows (or lists) judged by the rule in all windows, counted as its violations are: what a soft rule "
         "has used of its error budget is the ratio of the two over its threshold.",
@@ -323,37 +324,37 @@ MONITOR: Final = (
         (),
     ),
     Family(
-        "recsys_windows_total",
+        counters.WINDOWS,
         "counter",
         "Judged windows by the worst status in them.",
         (RECOMMENDER, "status"),
     ),
     Family(
-        "recsys_check_runs_total",
+        counters.CHECK_RUNS,
         "counter",
         "Runs of a check by how they ended: ok, error, interrupted (past the deadline).",
         (RECOMMENDER, "check", "status"),
     ),
     Family(
-        "recsys_corrections_total",
+        counters.CORRECTIONS,
         "counter",
         "Windows judged again because data came after they had been judged.",
     ),
     Family(
-        "recsys_scheduler_runs_total",
+        counters.SCHEDULED,
         "counter",
         "Scheduled runs by outcome: ok, failed, missed (not started in time), overrun (the last one "
         "still ran).",
         (RECOMMENDER, "outcome"),
     ),
     Family(
-        "recsys_store_errors_total",
+        counters.STORE_ERRORS,
         "counter",
         "Reads and writes of the history that failed, by what was at fault.",
         ("fault",),
     ),
     Family(
-        "recsys_undefined_total",
+        counters.UNDEFINED,
         "counter",
         "Results without a value although there was data, such as a denominator of 0.",
         (RECOMMENDER, "metric"),

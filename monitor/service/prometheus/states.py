@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from monitor.anomalies.specs import ANOMALY, BAND_SPECS, DEVIATION, DRIFT, OF_SERIES
-from monitor.core.results import VERDICTS, Status
+from monitor.core.results import VERDICTS, Status, rank
 from monitor.history.snapshot import Series
-from monitor.history.standing import is_worse
 from monitor.metrics.family import MODEL_LABEL
 from monitor.models.specs import AUC_GAP, AUC_GAP_CAUSE, CAUSE_LABEL
 from monitor.service.prometheus.families import SLICE_LABELS
@@ -41,7 +40,7 @@ def set_status(values: Values, name: str, labels: Labels, status: Status, known:
     # A metric has further labels of its own, such as `k`, that its state has not.
     series = values[name]
     told = next((each for each in known if series.get((*labels, each.value))), None)
-    if told is None or is_worse(status, told):
+    if told is None or rank(status) < rank(told):
         series |= {(*labels, each.value): float(each is status) for each in known}
 
 
