@@ -40,7 +40,7 @@ def parse_duration(value: Any) -> timedelta:
         parts = re.findall(r"([0-9]+)([smhdw])", value)
         seconds = sum(int(number) * _UNITS[unit] for number, unit in parts)
         if seconds > _LONGEST_DAYS * 86400:
-            raise ValueError(f"{value!r} is longer than any log; {_LONGEST_DAYS}d at most")
+            raise ValueError(f"{value!r} is too long; {_LONGEST_DAYS}d at most")
         return timedelta(seconds=seconds)
     shown = repr(value) if len(repr(value)) <= 60 else repr(value)[:60] + "..."
     raise ValueError(f"{shown} is not a duration; write it as 90s, 5m, 1h, 7d or 1h30m")

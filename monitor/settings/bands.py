@@ -15,11 +15,11 @@ SLICED = ("volume", "coverage", "failure", "list_length", "action_rate")
 
 
 class KnownChange(Settings):
-    """Something that was meant to change the numbers: what was before says nothing about what comes after."""
+    """An intended change of the numbers: windows before it say nothing about windows after it."""
 
     at: AwareDatetime = Field(description="when it took effect, with its zone: 2026-11-01T10:00:00Z")
-    what: str = Field(min_length=1, max_length=200, description="for people: model m7, new home page")
-    metrics: tuple[str, ...] = Field((), description="the metrics that it changed; none named: all")
+    what: str = Field(min_length=1, max_length=200, description="a text for people: model m7, new home page")
+    metrics: tuple[str, ...] = Field((), description="the metrics that it changed; default: all")
 
     def concerns(self, metric: str, end: datetime) -> bool:
         """Whether the band of the metric in a window with this end begins anew with the change."""
@@ -27,38 +27,40 @@ class KnownChange(Settings):
 
 
 class BandSettings(Settings):
-    """How the bands of metrics are made from their own past, see docs/bands.md."""
+    """How the bands of metrics are computed from their own past; see docs/bands.md."""
 
     history: Duration = Field(
-        timedelta(days=28), description="how far back a band looks; less than 8d leaves it without weekdays"
+        timedelta(days=28), description="how far back a band looks; below 8d it ignores weekdays"
     )
     least: int = Field(
         24,
         ge=8,
         le=1000,
-        description="windows of the past, from a day or more, without which a series has no band",
+        description="the fewest past windows, over at least a day, from which a band is computed",
     )
     false_alarms: float = Field(
-        0.1, gt=0, le=100, description="false alarms to expect a week, over all series of the recommender"
+        0.1, gt=0, le=100, description="the expected false alarms a week, over all series of the recommender"
     )
     least_change: float = Field(
-        0.05, ge=0, le=1, description="a relative change that is never an anomaly, however sure it is"
+        0.05, ge=0, le=1, description="a smaller relative change is never an anomaly, however certain it is"
     )
     least_volume_change: float = Field(
-        0.15, ge=0, le=1, description="the same for the metrics that count: volume, action_volume"
+        0.15, ge=0, le=1, description="the same for the counts volume and action_volume"
     )
     sliced: tuple[str, ...] = Field(
-        SLICED, description="the metrics whose slices have bands; each is a further test: fewer see more"
+        SLICED,
+        description="the metrics whose slices have bands; each slice is one more test, so fewer "
+        "slices make all bands more sensitive",
     )
     without: tuple[str, ...] = Field(
         WITHOUT,
-        description="metrics that have no band; average_popularity follows the days before, not today",
+        description="metrics without a band; average_popularity follows the days before, not today",
     )
     timezone: str = Field(
-        "UTC", description="whose times of day, weekdays and holidays the users keep: Europe/Berlin"
+        "UTC", description="the users' time zone, for times of day, weekdays and holidays: Europe/Berlin"
     )
     holidays: tuple[str, ...] = Field(
-        (), max_length=1000, description="days of `timezone` that are like a Sunday: 2026-12-25"
+        (), max_length=1000, description="days of `timezone` that count as a Sunday: 2026-12-25"
     )
     changes: tuple[KnownChange, ...] = Field((), max_length=100)
 

@@ -15,7 +15,7 @@ from monitor.settings.server import ServerSettings
 
 
 class LoggingSettings(Settings):
-    """How the monitor speaks of its own work, on standard error."""
+    """The monitor's own log, on standard error."""
 
     format: Literal["plain", "json"] = "plain"
     level: Literal["debug", "info", "warning", "error"] = "info"

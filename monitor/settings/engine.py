@@ -16,10 +16,10 @@ _LEAST_MEMORY_MB, _MOST_MEMORY_MB = 64, 100_000_000
 def _checked_memory(value: str) -> str:
     match = _MEMORY.fullmatch(value)
     if match is None:
-        raise ValueError(f"{value[:40]!r} is no amount of memory; write it as 512MiB or 2GiB")
+        raise ValueError(f"{value[:40]!r} is not an amount of memory; write it as 512MiB or 2GiB")
     megabytes = float(match[1]) * (1000 if match[2].startswith("G") else 1)
     if not _LEAST_MEMORY_MB <= megabytes <= _MOST_MEMORY_MB:
-        raise ValueError(f"{value!r} is no sensible limit; the engine needs 64MiB at least")
+        raise ValueError(f"{value!r} is out of range; the engine needs at least 64MiB")
     return value
 
 
@@ -27,22 +27,22 @@ _MASTER = re.compile(r"local(\[(\d{1,4}|\*)\])?|spark://[^\s,]+(,[^\s,]+)*|yarn|
 
 
 class EngineSettings(Settings):
-    """What the windows are computed on. The index of files is made on the embedded engine in any case."""
+    """The engine that computes the windows. The index of files is always built by the embedded engine."""
 
     kind: Literal["duckdb", "spark"] = Field("duckdb", description="spark needs the extra `spark` and Java")
     threads: int | None = Field(
-        None, ge=1, le=1024, description="of the embedded engine; default: one per core"
+        None, ge=1, le=1024, description="threads of the embedded engine; default: one per core"
     )
     memory: Annotated[str, AfterValidator(_checked_memory)] = Field(
         "1GiB",
-        description="such as 512MiB or 2GiB; above it the embedded engine writes to the state folder. "
-        "Rules in SQL may use the same amount in addition",
+        description="such as 512MiB or 2GiB; beyond it the embedded engine writes to the state folder. "
+        "Rules in SQL may use the same amount again",
     )
     url: str = Field(
         "local[*]", description="Spark's master: local[4], spark://host:7077, yarn, k8s://https://host:443"
     )
     options: dict[str, str] = Field(
-        default_factory=dict, description="Spark's own settings by their names, all beginning with spark."
+        default_factory=dict, description="Spark's own settings; every name begins with spark."
     )
 
     @field_validator("url")
@@ -50,7 +50,7 @@ class EngineSettings(Settings):
     def _is_a_master(cls, value: str) -> str:
         if not _MASTER.fullmatch(value):
             raise ValueError(
-                f"{value[:80]!r} is no master of Spark; write local[4], spark://host:7077, yarn or k8s://..."
+                f"{value[:80]!r} is not a Spark master; write local[4], spark://host:7077, yarn or k8s://..."
             )
         return value
 
@@ -59,12 +59,12 @@ class EngineSettings(Settings):
     def _are_options_of_spark(cls, value: dict[str, str]) -> dict[str, str]:
         odd = [name for name in value if not name.startswith("spark.")]
         if odd:
-            raise ValueError(f"{odd[0][:80]!r} is no setting of Spark; they begin with spark.")
+            raise ValueError(f"{odd[0][:80]!r} is not a Spark setting; their names begin with spark.")
         return value
 
     @model_validator(mode="after")
     def _spark_is_asked_for(self) -> EngineSettings:
         given = [name for name in ("url", "options") if name in self.model_fields_set]
         if self.kind != "spark" and given:
-            raise ValueError(f"{given[0]} is of Spark; it needs kind: spark")
+            raise ValueError(f"{given[0]} is for Spark only; it needs kind: spark")
         return self

@@ -22,7 +22,7 @@ def _in_utc(moment: datetime) -> datetime:
 
 
 class BucketSettings(Settings):
-    """The hash buckets that users are sorted into before any arm is chosen."""
+    """The hash buckets into which users are sorted before an arm is chosen."""
 
     column: _Column = Field(description="the column of exposures that holds the user's bucket")
     count: int = Field(ge=2, le=10_000, description="how many buckets there are; an empty one counts too")
@@ -41,20 +41,24 @@ class ExperimentSettings(Settings):
     control: str | None = Field(None, description="the arm that others are compared with; default: the first")
     start: Annotated[datetime, AfterValidator(_in_utc)] | None = Field(
         None,
-        description="users count from the first window that begins then or later; default: from the first "
-        "window of the log, or that was kept of it",
+        description="users count from the first window that begins at this time or later; default: the "
+        "first window in the log or in the history",
     )
     buckets: BucketSettings | None = None
     alpha: float = Field(
         0.001, gt=0, lt=0.5, description="the split is broken where its anytime-valid p is below this"
     )
-    metrics: tuple[ArmMetric, ...] = Field(ARM_METRICS, description="what is measured by arm")
+    metrics: tuple[ArmMetric, ...] = Field(
+        ARM_METRICS, description="the metrics that are measured for each arm"
+    )
 
     @model_validator(mode="after")
     def _control_is_an_arm(self) -> ExperimentSettings:
         if self.control is not None and self.control not in self.split:
             arms = ", ".join(map(repr, self.split))
-            raise ValueError(f"the control {self.control[:60]!r} is no arm of the split; there are {arms}")
+            raise ValueError(
+                f"the control {self.control[:60]!r} is not an arm of the split; the arms are {arms}"
+            )
         return self
 
     @property

@@ -61,7 +61,8 @@ class HistorySettings(Settings):
     )
     retention: Annotated[Duration, AfterValidator(_checked_retention)] = Field(
         timedelta(days=90),
-        description="how long windows, results and evidence are kept; those that `catch_up` reaches stay",
+        description="how long windows, results and evidence are kept; those within `catch_up` are always "
+        "kept",
     )
 
     def location(self, state: Path) -> str:

@@ -72,14 +72,15 @@ class LogSettings(Settings):
     format: Literal["auto", "parquet", "csv", "json"] = "auto"
     columns: dict[str, Annotated[str, AfterValidator(_is_a_name_or_a_path)]] = Field(
         default_factory=dict,
-        description="our name: the name in the file, or a path into records: ab.exp, recs[].iid",
+        description="the monitor's name: the name in the file, or a path into records, such as ab.exp or "
+        "recs[].iid",
     )
     only: dict[str, str | tuple[str, ...]] = Field(
         default_factory=dict,
-        description="our column: the value, or values, of the rows that belong to this recommender; "
-        "* stands for anything",
+        description="the monitor's column: the value or values that mark this recommender's rows; * matches "
+        "any value",
     )
-    timezone: str = Field("UTC", description="the zone of times that carry no offset")
+    timezone: str = Field("UTC", description="the time zone of times without an offset")
     timestamp_unit: Literal["auto", "s", "ms", "us", "ns"] = "auto"
     list_separator: str | None = Field(
         None,
@@ -90,14 +91,14 @@ class LogSettings(Settings):
     file_deadline: Duration = Field("2m", description="a file that takes longer to index is skipped")  # type: ignore[assignment]
     max_file_size: ByteSize = Field(
         "20GB",  # type: ignore[assignment]
-        description="a larger file is skipped; of a compressed one, the size of its content counts",
+        description="a larger file is skipped; for a compressed file the uncompressed size counts",
     )
     max_rows: int = Field(500_000_000, ge=1, description="a file with more rows is skipped")
     max_columns: int = Field(2000, ge=1, description="a file with more columns, or keys in JSON, is skipped")
     stalled_after: Annotated[timedelta | None, BeforeValidator(_duration_or_auto)] = Field(
         "auto",  # type: ignore[assignment]
-        description="exposures and feedback: the age of the newest row at which the log counts as "
-        "stalled; auto learns it from the times at which files arrived",
+        description="for exposures and feedback: the log counts as stalled when its newest row is this old; "
+        "auto learns it from the times at which files arrived",
     )
     storage_options: Secret[Annotated[dict[str, Any], AfterValidator(_credentials_are_text)]] = Field(
         Secret({}), description="passed to fsspec: key, secret, endpoint_url, ...; secrets are never shown"
@@ -129,11 +130,11 @@ class LogSettings(Settings):
 
 
 class SampleLogSettings(LogSettings):
-    """A log of scored, labelled rows, and what its splits are called."""
+    """A log of scored, labelled rows, and the names of its splits."""
 
     splits: dict[Literal["train", "test", "online", "offline"], str | tuple[str, ...]] = Field(
         default_factory=dict,
-        description="our split: the value, or values, that the log has for it; by default its own name",
+        description="the monitor's split: its value or values in the log; default: the split's name",
     )
 
     @model_validator(mode="after")
@@ -154,7 +155,9 @@ class SampleLogSettings(LogSettings):
 
 
 class LogsSettings(Settings):
-    """What one recommender logs: its exposures, or samples of its models, or both, and more beside them."""
+    """The logs of one recommender: exposures, or samples of its models, or both. The other logs are
+    optional.
+    """
 
     exposures: Annotated[LogSettings | None, AfterValidator(_walks_one_list)] = None
     feedback: LogSettings | None = None
@@ -187,10 +190,16 @@ class TimeSettings(Settings):
     window: Annotated[Duration, Field(description="length of a window, aligned to 1970-01-01 UTC")] = Field(
         default="1h"  # type: ignore[assignment]
     )
-    lateness: Duration = Field("5m", description="a window waits until the log is this far past its end")  # type: ignore[assignment]
-    max_wait: Duration = Field("1h", description="and is judged as late when the clock is this far past it")  # type: ignore[assignment]
-    catch_up: int = Field(48, ge=1, description="how many missed windows are made up for, newest first")
-    future_tolerance: Duration = Field("5m", description="how far a time may be ahead of its file")  # type: ignore[assignment]
+    lateness: Duration = Field(
+        "5m", description="a window is judged once the log reaches this far past its end"
+    )  # type: ignore[assignment]
+    max_wait: Duration = Field(
+        "1h", description="a window that still waits when the clock is this far past its end is late"
+    )  # type: ignore[assignment]
+    catch_up: int = Field(48, ge=1, description="how many missed windows are judged later, newest first")
+    future_tolerance: Duration = Field(
+        "5m", description="how far a row's time may lie after its file was written"
+    )  # type: ignore[assignment]
 
     @property
     def divides_a_day(self) -> bool:

@@ -18,13 +18,14 @@ _FIRST, _LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UT
 
 def _in_utc(moment: datetime) -> datetime:
     if not _FIRST <= moment <= _LAST:
-        raise ValueError("is no time that a log could have")
+        raise ValueError("must lie between 1970 and 9000")
     return moment.astimezone(UTC)
 
 
 class Maintenance(Settings):
-    """A span in which nobody is alerted. Its windows are judged and kept as always, but are no past of a band
-    and no part of a soft rule's error budget."""
+    """A span in which nobody is alerted. Its windows are judged and kept as usual, but they count neither for
+    bands nor for a soft rule's error budget.
+    """
 
     begins: Annotated[AwareDatetime, AfterValidator(_in_utc)] = Field(
         alias="from", description="its start, with a zone: 2026-11-20T22:00:00Z"
@@ -32,12 +33,12 @@ class Maintenance(Settings):
     until: Annotated[AwareDatetime, AfterValidator(_in_utc)] = Field(
         description="its end, with a zone: 2026-11-21T02:00:00Z"
     )
-    reason: str = Field("", max_length=200, description="for people; it is shown on the status page")
+    reason: str = Field("", max_length=200, description="a text for people; the status page shows it")
 
     @model_validator(mode="after")
     def _ends_after_it_begins(self) -> Maintenance:
         if self.until <= self.begins:
-            raise ValueError("until is not after from")
+            raise ValueError("until must be after from")
         return self
 
     @property

@@ -12,53 +12,60 @@ from monitor.core.settings import Duration, Settings
 
 
 class DiagnosisSettings(Settings):
-    """How sure and how large a cause has to be before it is named."""
+    """How certain and how large a cause must be before it is named."""
 
     least_gap: float = Field(
-        0.01, ge=0, lt=1, description="a gap whose interval reaches below this has no causes looked for"
+        0.01, ge=0, lt=1, description="no causes are searched for a gap whose interval reaches below this"
     )
     least_share: float = Field(
-        0.15, gt=0, le=1, description="a cause of a smaller share of the gap is not named"
+        0.15, gt=0, le=1, description="a cause with a smaller share of the gap is not named"
     )
     confidence: float = Field(
-        0.99, gt=0.5, lt=1, description="a cause is named where its share is above 0 with this confidence"
+        0.99, gt=0.5, lt=1, description="a cause is named if its share is above 0 with this confidence"
     )
     single_auc: float = Field(
         0.75,
         gt=0.5,
         le=1,
-        description="a feature that alone has this AUC, and not in service, knows the future",
+        description="a feature that alone reaches this AUC, but not in service, knows the future",
     )
     single_drop: float = Field(
-        0.05, gt=0, lt=1, description="how much of its own AUC such a feature has lost at the least"
+        0.05,
+        gt=0,
+        lt=1,
+        description="the smallest loss of its own AUC in service that such a feature must have",
     )
     future: float = Field(
         0.01,
         gt=0,
         lt=1,
-        description="share of rows whose feature may be younger than the event, as clocks differ",
+        description="the allowed share of rows whose feature is newer than the event, as clocks differ",
     )
     older: float = Field(
-        0.01, gt=0, lt=1, description="share of test rows that may be older than the newest row of training"
+        0.01,
+        gt=0,
+        lt=1,
+        description="the allowed share of test rows that are older than the newest training row",
     )
     mismatch: float = Field(
         0.01,
         gt=0,
         lt=1,
-        description="share of paired rows on which a feature may differ from the one joined offline",
+        description="the allowed share of paired rows on which a feature differs from its offline value",
     )
     tolerance: float = Field(
-        1e-6, ge=0, lt=1, description="numbers that differ by at most this share are the same value"
+        1e-6, ge=0, lt=1, description="numbers that differ by at most this share count as equal"
     )
     spike: float = Field(
         0.05,
         gt=0,
         lt=1,
-        description="share of rows that one value, or none, takes over before it is a default",
+        description="a value, or its absence, counts as a default if its share of the rows grows by at "
+        "least this",
     )
-    bins: int = Field(24, ge=2, le=100, description="into how many bins a feature is parted, at most")
+    bins: int = Field(24, ge=2, le=100, description="the most bins into which a feature is divided")
     least_rows: int = Field(
-        100, ge=2, description="rows that a part of a split must have to be judged by itself"
+        100, ge=2, description="the fewest rows with which a part of a split is judged by itself"
     )
 
 
@@ -66,10 +73,16 @@ Column = Annotated[str, Field(min_length=1)]
 
 
 class GapSettings(Settings):
-    """How much AUC may be lost from one split to the next; more, with confidence, is a violation."""
+    """How much AUC may be lost from one split to the next. A gap is violated if its whole interval is
+    larger.
+    """
 
-    train_test: float = Field(0.05, gt=0, lt=1, description="train less test: more looks like overfitting")
-    test_online: float = Field(0.02, gt=0, lt=1, description="test less online: the test promised too much")
+    train_test: float = Field(
+        0.05, gt=0, lt=1, description="train minus test; a larger gap looks like overfitting"
+    )
+    test_online: float = Field(
+        0.02, gt=0, lt=1, description="test minus online; a larger gap means that the test promised too much"
+    )
 
 
 class ModelSettings(Settings):
@@ -78,38 +91,40 @@ class ModelSettings(Settings):
     online: Literal["samples", "exposures"] = Field(
         "samples",
         description="where online rows come from: the samples of the split `online`, or the exposures, "
-        "labelled by the feedback that belongs to them once `metrics.attribution` is over",
+        "labelled by their feedback once `metrics.attribution` has passed",
     )
     over: Duration = Field(
-        timedelta(days=1), description="the online rows of this long before the window's end are judged"
+        timedelta(days=1), description="how far back from the window's end online rows are judged"
     )
     gaps: GapSettings = GapSettings()
     newest: int = Field(
         3,
         ge=1,
         le=20,
-        description="so many models are judged: first those with most online rows, then the latest trained",
+        description="how many models are judged: first those with the most online rows, then the latest "
+        "trained",
     )
     by: tuple[Column, ...] = Field(
-        (), description="columns of the samples by which the metrics of a split are repeated, such as scene"
+        (), description="columns of the samples by which a split's metrics are sliced, such as scene"
     )
     budget: int = Field(
         20,
         ge=1,
         le=200,
-        description="the features that differ most, and the values of a slice with most rows",
+        description="how many features are shown, those that differ most, and how many values of a slice, "
+        "those with the most rows",
     )
     features: tuple[Column, ...] | None = Field(
-        None, description="columns of the samples; unless given: every one that nothing else here names"
+        None, description="columns of the samples; default: every column without another role"
     )
     feature_times: dict[Column, Column] = Field(
-        default_factory=dict, description="feature: the column with the time that its value is of"
+        default_factory=dict, description="feature: the column with the time of its value"
     )
     pair_by: tuple[Column, ...] = Field(
         (REQUEST_ID, ITEM_ID),
         min_length=1,
-        description="what makes an online row and an offline one of a model the same request's; a column "
-        "that the log does not have is left out",
+        description="the columns that pair an online and an offline row of the same request and model; a "
+        "column that the log lacks is left out",
     )
 
     @field_validator("over")
@@ -121,11 +136,14 @@ class ModelSettings(Settings):
 
 
 class DiagnosedModels(ModelSettings):
-    """How the models are judged by the log of samples, and their gaps explained; see docs/models.md."""
+    """How the models are judged on the log of samples, and how their gaps are explained; see
+    docs/models.md.
+    """
 
     scorer: Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")] | None = Field(
         None,
-        description="module:function, the model's own scoring: it gets a pandas frame of the features and "
-        "gives one number a row. With it the diagnosis rescores; without it, it learns the scores' shape",
+        description="module:function, the model's own scoring: it takes a pandas frame of the features and "
+        "returns one number a row. The diagnosis rescores rows with it; without it, the diagnosis learns a "
+        "model of the scores",
     )
     diagnosis: DiagnosisSettings = DiagnosisSettings()

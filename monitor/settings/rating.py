@@ -17,8 +17,8 @@ class RatingSettings(Settings):
     """Which event is a rating, its scale, and which exposures are compared with it."""
 
     event: str = Field(
-        description="the event whose value is the rating; one of `events`, of grade 0 unless every rating "
-        "means that the item was liked"
+        description="the event whose value is the rating; one of `events`. Its grade is 0, unless every "
+        "rating means that the user liked the item"
     )
     range: tuple[float, float] = Field(
         (1.0, 5.0), description="the lowest and the highest rating; ratings outside are left out and counted"
@@ -28,15 +28,15 @@ class RatingSettings(Settings):
     )
     unrated: Literal["ignore", "as_negative", "liked_only"] = Field(
         "ignore",
-        description="`ignore`: only rated exposures count; `as_negative`: one without a rating counts as "
-        "rated lowest; `liked_only`: only those rated at least `liked` count",
+        description="`ignore`: only rated exposures count; `as_negative`: an exposure without a rating "
+        "counts as rated lowest; `liked_only`: only exposures rated at least `liked` count",
     )
-    liked: float | None = Field(None, description="from this rating on an item is liked (liked_only)")
+    liked: float | None = Field(None, description="the lowest rating of a liked item (liked_only)")
     distortion: dict[int, Distances] | None = Field(
         None,
         min_length=1,
         max_length=20,
-        description="what a wrong prediction costs: predicted -> actual -> distance, whole ratings "
+        description="the cost of a wrong prediction: predicted -> actual -> distance, for whole ratings "
         "(distortion)",
     )
 
@@ -44,9 +44,11 @@ class RatingSettings(Settings):
     def _fits_together(self) -> RatingSettings:
         lowest, highest = self.range
         if not (math.isfinite(lowest) and math.isfinite(highest) and lowest < highest):
-            raise ValueError(f"range: two finite numbers, the lower one first, got {list(self.range)}")
+            raise ValueError(
+                f"range: must be two finite numbers, the lower one first, got {list(self.range)}"
+            )
         if (self.unrated == "liked_only") != (self.liked is not None):
-            raise ValueError("liked: belongs to `unrated: liked_only`, which needs it")
+            raise ValueError("liked: is needed with `unrated: liked_only`, and allowed only with it")
         if self.liked is not None and not lowest <= self.liked <= highest:
-            raise ValueError(f"liked: a rating of the range {list(self.range)}, got {self.liked:g}")
+            raise ValueError(f"liked: must lie in the range {list(self.range)}, got {self.liked:g}")
         return self

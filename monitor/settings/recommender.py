@@ -23,23 +23,30 @@ DERIVED = (USER_ACTIVITY, ITEM_POPULARITY, NEW_ITEM, HOUR, WEEKDAY)
 
 
 class SliceSettings(Settings):
-    """By what the metrics are repeated, and how many values each may show; see docs/slices.md."""
+    """The columns by which the metrics are sliced, and how many values each shows; see docs/slices.md."""
 
     by: tuple[str, ...] = Field(
         (),
         description="columns of the exposures (scene), of the catalog (catalog.category) and of the users "
         "(users.plan), or user_activity, item_popularity, new_item, hour, weekday",
     )
-    budget: int = Field(10, ge=1, le=200, description="the values with most rows; the rest is `other`")
+    budget: int = Field(
+        10,
+        ge=1,
+        le=200,
+        description="how many values are shown, those with the most rows; the rest is `other`",
+    )
     metrics: tuple[str, ...] = Field(
-        (), description="the metrics that are repeated by slice; none named: all, at a query each"
+        (), description="the metrics that are sliced; default: all, at the cost of one query each"
     )
     heavy: int = Field(
-        20, ge=1, description="exposures in the history from which on a user is heavy (user_activity)"
+        20,
+        ge=1,
+        description="a user with at least this many exposures in the history is heavy (user_activity)",
     )
     new_for: Duration = Field(
         timedelta(days=7),
-        description="an item created at most this long before the window's end is new (new_item)",
+        description="an item is new if it was created at most this long before the window's end (new_item)",
     )
 
     def columns(self, log: str) -> tuple[str, ...]:
@@ -67,8 +74,9 @@ def sliced_column(name: str) -> tuple[str, str] | None:
 
 
 class Objective(Settings):
-    """A bound on a metric. It is violated only where the whole interval lies beyond the bound, and stands
-    until the value itself is back at `clear`."""
+    """A bound on a metric. It is violated if the whole interval lies beyond the bound, and stays violated
+    until the value itself is back at `clear`.
+    """
 
     metric: str
     labels: dict[str, str] = Field(default_factory=dict, description="which series, for example {by: pv}")
@@ -77,7 +85,7 @@ class Objective(Settings):
     clear: float | None = Field(
         None,
         allow_inf_nan=False,
-        description="where a violation ends, on the easier side of the bound; unless given, the bound",
+        description="the value at which a violation ends, on the good side of the bound; default: the bound",
     )
 
     @model_validator(mode="after")
@@ -88,7 +96,7 @@ class Objective(Settings):
 
 
 class EvidenceSettings(Settings):
-    """How much of a violation is kept."""
+    """How much evidence of a violation is kept."""
 
     rows: int = Field(20, ge=1, le=1000)
     hash_users: bool = True
@@ -99,7 +107,7 @@ class RecommenderSettings(TimeSettings):
 
     name: Name
     logs: LogsSettings
-    every: Duration = Field("1m", description="how often the logs are looked at")  # type: ignore[assignment]
+    every: Duration = Field("1m", description="how often the monitor looks at the logs")  # type: ignore[assignment]
     deadline: Duration = Field("5m", description="a check that takes longer is interrupted")  # type: ignore[assignment]
     rules: tuple[RuleSettings, ...] = ()
     metrics: MetricSettings = MetricSettings()
@@ -109,15 +117,17 @@ class RecommenderSettings(TimeSettings):
         (), max_length=20, description="see docs/experiments.md"
     )
     models: DiagnosedModels = Field(
-        DiagnosedModels(), description="how logs.samples judges the models, see docs/models.md"
+        DiagnosedModels(), description="how the models are judged on logs.samples, see docs/models.md"
     )
     bands: BandSettings | None = Field(
-        None, description="what each metric should be by its own past, see docs/bands.md; unless given, none"
+        None,
+        description="the expected range of each metric, from its own past, see docs/bands.md; "
+        "default: no bands",
     )
     health: HealthSettings | None = Field(
-        None, description="one number of chosen metrics, see docs/health.md; unless given, there is none"
+        None, description="one number from chosen metrics, see docs/health.md; default: no score"
     )
     evidence: EvidenceSettings = EvidenceSettings()
     maintenance: tuple[Maintenance, ...] = Field(
-        (), max_length=100, description="when nobody is to be alerted, see docs/maintenance.md"
+        (), max_length=100, description="spans in which nobody is alerted, see docs/maintenance.md"
     )

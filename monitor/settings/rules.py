@@ -25,7 +25,7 @@ class RuleSettings(Settings):
     parameters: Annotated[
         dict[str, Any], Field(description="values for the suite's {$PARAMETER: name} places")
     ] = Field(default_factory=dict)
-    disable: Annotated[tuple[str, ...], Field(description="rules of the suite to leave out")] = ()
+    disable: Annotated[tuple[str, ...], Field(description="rules of the suite that are left out")] = ()
 
     @model_validator(mode="after")
     def _one_of_both(self) -> RuleSettings:

@@ -60,7 +60,8 @@ class ServerSettings(Settings):
 
     listen: Annotated[str, AfterValidator(_checked_listen)] = Field(
         "127.0.0.1:9108",
-        description="address and port of the status page and /metrics; beyond loopback, set web_config too",
+        description="address and port of the status page and /metrics; for other than loopback addresses, "
+        "set web_config too",
     )
     external_url: Annotated[str, AfterValidator(_checked_url)] | None = Field(
         None,
@@ -74,12 +75,13 @@ class ServerSettings(Settings):
     )
     web_config: Path | None = Field(
         None,
-        description="a web config file in the form of Prometheus' own: TLS and basic auth",
+        description="a web config file in Prometheus' format: TLS and basic auth",
     )
     series_limit: int = Field(
         10_000,
         ge=100,
-        description="how many series a scrape may hold; above it slices go first, the largest family first",
+        description="the most series in one scrape; above it slices are left out first, the largest family "
+        "first",
     )
 
     def public_url(self, *, tls: bool = False, port: int | None = None) -> str:

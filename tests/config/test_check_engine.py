@@ -48,8 +48,8 @@ def test_without_java_or_pyspark_it_says_what_to_install(monkeypatch):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"kind": "spark", "url": "sc://host"}, "is no master of Spark"),
-        ({"kind": "spark", "url": "local[2]; rm"}, "is no master of Spark"),
+        ({"kind": "spark", "url": "sc://host"}, "is not a Spark master"),
+        ({"kind": "spark", "url": "local[2]; rm"}, "is not a Spark master"),
         ({"kind": "spark", "options": {"java": "x"}}, "begin with spark."),
         ({"url": "local[2]"}, "needs kind: spark"),
         ({"kind": "polars"}, "duckdb"),

@@ -38,13 +38,13 @@ def test_times_are_read_with_their_zone() -> None:
     ("given", "wrong"),
     [
         ({"from": "2026-11-20T22:00:00", "until": TEN + HOUR}, "timezone"),
-        ({"from": TEN, "until": TEN}, "until is not after from"),
-        ({"from": TEN, "until": TEN - MINUTE}, "until is not after from"),
+        ({"from": TEN, "until": TEN}, "until must be after from"),
+        ({"from": TEN, "until": TEN - MINUTE}, "until must be after from"),
         ({"from": TEN}, "Field required"),
         ({"until": TEN}, "Field required"),
         ({"begins": TEN, "until": TEN + HOUR}, "Extra inputs"),
-        ({"from": "0001-01-01T00:00:00+14:00", "until": TEN}, "no time that a log"),
-        ({"from": TEN, "until": "9999-12-31T23:59:59-14:00"}, "no time that a log"),
+        ({"from": "0001-01-01T00:00:00+14:00", "until": TEN}, "between 1970 and 9000"),
+        ({"from": TEN, "until": "9999-12-31T23:59:59-14:00"}, "between 1970 and 9000"),
         ({"from": TEN, "until": TEN + HOUR, "reason": "x" * 201}, "at most 200"),
     ],
 )

@@ -202,12 +202,12 @@ def test_random_windows_and_their_slices(seed):
 @pytest.mark.parametrize(
     ("rating", "message"),
     [
-        ({"event": "stars"}, "'stars' is none of `events`"),
+        ({"event": "stars"}, "'stars' is not one of `events`"),
         ({"range": [5, 1]}, "the lower one first"),
         ({"range": [1, "inf"]}, "two finite numbers"),
-        ({"unrated": "liked_only"}, "which needs it"),
-        ({"liked": 3}, "belongs to `unrated: liked_only`"),
-        ({"unrated": "liked_only", "liked": 7}, "a rating of the range"),
+        ({"unrated": "liked_only"}, "is needed with `unrated: liked_only`"),
+        ({"liked": 3}, "is needed with `unrated: liked_only`"),
+        ({"unrated": "liked_only", "liked": 7}, "must lie in the range"),
         ({"distortion": {}}, "at least 1"),
         ({"distortion": {1: {1: "nan"}}}, "finite"),
     ],
