@@ -23,6 +23,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
+from monitor.core.errors import ExpectedError
 from monitor.core.redaction import redact
 from monitor.report.numbers import harmless
 
@@ -185,23 +186,8 @@ def guarded() -> Iterator[None]:
 
 def _sentence(exc: Exception) -> str | None:
     """What to tell the user of a failure that can be expected; None for any other."""
-    # Only an exception of a module that is loaded can have come, so nothing heavy is imported for this.
-    match f"{type(exc).__module__}.{type(exc).__name__}":
-        case "monitor.config.problems.ConfigError":
-            return (
-                f"{exc}\nThe reference of every key is in docs/config.md; `init` writes a config for a log."
-            )
-        case "monitor.service.web.server.ServeError":
-            return (
-                f"{exc}\nIs another monitor running? server.listen in the config says where this one listens."
-            )
-        case (
-            "monitor.history.errors.StoreError"
-            | "monitor.service.web.web_config.WebConfigError"
-            | "monitor.config.init.profile.CannotProfile"
-            | "monitor.service.state_lock.StateInUseError"
-        ):
-            return str(exc)
+    if isinstance(exc, ExpectedError):
+        return exc.advice
     if isinstance(exc, OSError) and exc.filename is not None:
         return f"{exc.filename}: {exc.strerror}\nCheck that the path is right and that it may be written."
     return None

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
+from monitor.core.errors import ExpectedError
+
 KeyPath = tuple[str | int, ...]
 
 _SHOWN_KEY_LENGTH = 80
@@ -24,8 +26,10 @@ class Problem:
         return f"{self.place}: {self.message}" if self.place else self.message
 
 
-class ConfigError(Exception):
+class ConfigError(ExpectedError):
     """A config that cannot be used, with all of its problems."""
+
+    hint = "The reference of every key is in docs/config.md; `init` writes a config for a log."
 
     def __init__(self, path: Path, problems: Iterable[Problem]) -> None:
         self.path = path

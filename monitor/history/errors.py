@@ -10,6 +10,7 @@ from typing import Final
 from sqlalchemy import URL
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
+from monitor.core.errors import ExpectedError
 from monitor.core.redaction import redact
 
 
@@ -58,7 +59,7 @@ _POSTGRES: Final = {
 _DETAIL_LENGTH: Final = 300
 
 
-class StoreError(Exception):
+class StoreError(ExpectedError):
     """The store could not read or write. The transaction in hand was rolled back as a whole."""
 
     def __init__(self, message: str, fault: Fault = Fault.OTHER) -> None:

@@ -13,13 +13,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from monitor.core.errors import ExpectedError
+
 log = logging.getLogger(__name__)
 
 LOCK_FILE: Final = "monitor.lock"
 _LONGEST: Final = 300  # of a process number and a host's name
 
 
-class StateInUseError(Exception):
+class StateInUseError(ExpectedError):
     """Another process writes the state folder."""
 
 

@@ -16,6 +16,7 @@ import ibis.expr.types as ir
 from monitor.config.init.formats import format_by_content, named_format, no_header
 from monitor.config.init.synonyms import SYNONYMS, likeness
 from monitor.core import columns as c
+from monitor.core.errors import ExpectedError
 from monitor.core.record_path import parse, problem
 from monitor.engines.duckdb import Engine
 from monitor.logs.canonical import split_list
@@ -52,7 +53,7 @@ _UNITS = (("s", 1.0), ("ms", 1e3), ("us", 1e6), ("ns", 1e9))
 _EARLIEST, _LATEST = 946_684_800, 4_102_444_800  # the years 2000 and 2100
 
 
-class CannotProfile(Exception):
+class CannotProfile(ExpectedError):
     """The log cannot be looked at; the message says why and what to do."""
 
 

@@ -13,6 +13,7 @@ from typing import Final
 
 import uvicorn
 
+from monitor.core.errors import ExpectedError
 from monitor.history.snapshot import Snapshot
 from monitor.service.web.app import ReloadOutcome, make_app
 from monitor.service.web.auth import Passwords
@@ -26,8 +27,10 @@ _START_SECONDS: Final = 10.0
 _DRAIN_SECONDS: Final = 2  # for requests in hand when stopping
 
 
-class ServeError(Exception):
+class ServeError(ExpectedError):
     """The server cannot start: the address is taken or not this machine's."""
+
+    hint = "Is another monitor running? server.listen in the config says where this one listens."
 
 
 class WebServer:

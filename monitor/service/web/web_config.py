@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from monitor.core.errors import ExpectedError
 from monitor.core.yaml_text import YamlProblem, read_yaml
 
 _BCRYPT = re.compile(r"\$2[aby]\$(0[4-9]|1[0-9]|20)\$[./A-Za-z0-9]{53}")
@@ -30,7 +31,7 @@ _TLS_KEYS = ("cert_file", "key_file", "client_ca_file", "client_auth_type", "min
 _GO_ONLY = ("max_version", "cipher_suites", "curve_preferences", "prefer_server_cipher_suites")
 
 
-class WebConfigError(ValueError):
+class WebConfigError(ExpectedError, ValueError):
     """Everything that is wrong with a web config file: pairs of (place, message)."""
 
     def __init__(self, path: Path, problems: list[tuple[str, str]]) -> None:
