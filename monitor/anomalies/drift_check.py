@@ -212,27 +212,29 @@ def _results(
     place: int,
 ) -> Iterator[Result]:
     if not math.isfinite(today.value):
-        for metric in (DAILY.name, DRIFT.name):
+        for spec in (DAILY, DRIFT):
             yield Result(
-                metric=metric, labels=one.labels, definition=today.definition, status=Status.NO_DATA,
-                detail=today.why,
+                kind=spec.kind, metric=spec.name, labels=one.labels, definition=today.definition,
+                status=Status.NO_DATA, detail=today.why,
             )  # fmt: skip
         return
     yield Result(
-        metric=DAILY.name, labels=one.labels, definition=today.definition, status=Status.OK,
-        value=round12(today.value), samples=None if math.isnan(today.samples) else int(today.samples),
+        kind=DAILY.kind, metric=DAILY.name, labels=one.labels, definition=today.definition,
+        status=Status.OK, value=round12(today.value),
+        samples=None if math.isnan(today.samples) else int(today.samples),
     )  # fmt: skip
     change, days = float(found.change[place]), int(found.days[place])
     if not math.isfinite(change):
         yield Result(
-            metric=DRIFT.name, labels=one.labels, definition=today.definition, status=Status.NO_DATA,
-            samples=days, detail=_why_not(days),
+            kind=DRIFT.kind, metric=DRIFT.name, labels=one.labels, definition=today.definition,
+            status=Status.NO_DATA, samples=days, detail=_why_not(days),
         )  # fmt: skip
         return
     above = change > 0
     before, now = float(found.before[place]), float(found.now[place])
     bound = float(bounds.change[place])
     yield Result(
+        kind=DRIFT.kind,
         metric=DRIFT.name,
         labels=one.labels,
         definition=today.definition,

@@ -110,6 +110,7 @@ def _told(
     else:
         detail = f"{cause.says}; {_worst(worst)}" + "".join(f"; {note}" for note in notes)
     yield Result(
+        kind=ANOMALY.kind,
         metric=ANOMALY.name,
         labels=labels,
         definition=version,
@@ -132,8 +133,8 @@ def _quiet(
     labels = {CAUSE_LABEL: cause.name}
     if can_say and not lost:
         yield Result(
-            metric=ANOMALY.name, labels=labels, definition=version, status=Status.OK, value=0.0,
-            samples=banded, threshold=0.0,
+            kind=ANOMALY.kind, metric=ANOMALY.name, labels=labels, definition=version, status=Status.OK,
+            value=0.0, samples=banded, threshold=0.0,
         )  # fmt: skip
         yield _severe(labels, 0.0, version)
         return
@@ -146,8 +147,8 @@ def _quiet(
     else:
         detail = "no series has enough of a past for a band yet"
     yield Result(
-        metric=ANOMALY.name, labels=labels, definition=version, status=Status.NO_DATA, samples=banded,
-        detail=detail,
+        kind=ANOMALY.kind, metric=ANOMALY.name, labels=labels, definition=version, status=Status.NO_DATA,
+        samples=banded, detail=detail,
     )  # fmt: skip
 
 
@@ -182,8 +183,9 @@ def _row(one: Banded) -> Mapping[str, Any]:
 
 def _severe(labels: Mapping[str, str], value: float, version: str) -> Result:
     return Result(
-        metric=ANOMALY_SEVERITY.name, labels=labels, definition=version, status=Status.OK, value=value
-    )
+        kind=ANOMALY_SEVERITY.kind, metric=ANOMALY_SEVERITY.name, labels=labels, definition=version,
+        status=Status.OK, value=value,
+    )  # fmt: skip
 
 
 def _severity(cause: str, mine: Sequence[Banded], found: Sequence[Banded]) -> float | None:

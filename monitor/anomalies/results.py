@@ -113,25 +113,26 @@ class Banded:
         """What is expected, and how far the measured value is from it."""
         labels = self.series.labels
         if not math.isfinite(self.expected):
-            for metric in (EXPECTED.name, DEVIATION.name):
+            for spec in (EXPECTED, DEVIATION):
                 yield Result(
-                    metric=metric, labels=labels, definition=definition, status=Status.NO_DATA,
-                    samples=self.points, detail=self.why,
+                    kind=spec.kind, metric=spec.name, labels=labels, definition=definition,
+                    status=Status.NO_DATA, samples=self.points, detail=self.why,
                 )  # fmt: skip
             return
         yield Result(
-            metric=EXPECTED.name, labels=labels, definition=definition, status=Status.OK,
+            kind=EXPECTED.kind, metric=EXPECTED.name, labels=labels, definition=definition, status=Status.OK,
             value=round12(self.expected), lower=round12(self.lower), upper=round12(self.upper),
             samples=self.points, detail=self.why,
         )  # fmt: skip
         if not self.is_judged:
             yield Result(
-                metric=DEVIATION.name, labels=labels, definition=definition, status=Status.NO_DATA,
-                samples=self.points, detail=NO_VALUE,
+                kind=DEVIATION.kind, metric=DEVIATION.name, labels=labels, definition=definition,
+                status=Status.NO_DATA, samples=self.points, detail=NO_VALUE,
             )  # fmt: skip
             return
         above = self.deviation > 0
         yield Result(
+            kind=DEVIATION.kind,
             metric=DEVIATION.name,
             labels=labels,
             definition=definition,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from monitor.core.results import ResultKind
 from monitor.metrics.family import MetricSpec
 from monitor.models.specs import CAUSE_LABEL
 
@@ -32,6 +33,7 @@ def written_of(labels: Mapping[str, str]) -> str:
 
 EXPECTED: Final = MetricSpec(
     name="expected",
+    kind=ResultKind.BAND,
     help="What a metric is expected to be in this window, from its own past, and the band around it.",
     formula="robust centre of the metric's past windows: of the same weekday and time of day where there are "
     "enough, else of the same time of day, else of any; lower and upper are expected -/+ bound x spread, "
@@ -47,6 +49,7 @@ EXPECTED: Final = MetricSpec(
 )
 DEVIATION: Final = MetricSpec(
     name="deviation",
+    kind=ResultKind.BAND,
     help="How far a metric is from what is expected of it, in robust standard deviations, signed.",
     formula="(value - expected) / spread on the scale of the metric (for shares the arcsine of the root; for "
     "counts its inverse hyperbolic sine, near the root where they are small and the logarithm where they are "
@@ -62,6 +65,7 @@ DEVIATION: Final = MetricSpec(
 )
 DAILY: Final = MetricSpec(
     name="daily",
+    kind=ResultKind.BAND,
     help="What a metric was over a whole day (UTC), as the drift is judged on it.",
     formula="mean over the day's windows; of shares weighted by their samples",
     answers="Where does a number stand, without the shape of the day?",
@@ -75,6 +79,7 @@ DAILY: Final = MetricSpec(
 )
 DRIFT: Final = MetricSpec(
     name="drift",
+    kind=ResultKind.DRIFT,
     help="How far a metric has moved slowly: its last three days against the weeks before, standardised.",
     formula="(mean of the last three days - robust mean of days 5 to 28 before, by weekday) / its spread",
     answers="Does a number slide that no single window shows?",
@@ -89,6 +94,7 @@ DRIFT: Final = MetricSpec(
 )
 ANOMALY: Final = MetricSpec(
     name="anomaly",
+    kind=ResultKind.ANOMALY,
     help="How many series are out of their bands in the pattern that this cause leaves.",
     formula="series that deviate beyond their bounds and that the cause explains; violated where they "
     "suffice to name it and no cause before it explains them",
@@ -107,6 +113,7 @@ ANOMALY: Final = MetricSpec(
 )
 ANOMALY_SEVERITY: Final = MetricSpec(
     name="anomaly_severity",
+    kind=ResultKind.BAND,
     help="Share of what was expected that is gone, of the series that the cause is read from.",
     unit="ratio",
     formula="traffic_lost: 1 - requests / expected; clicks_lost: 1 - actions / expected, of all events "

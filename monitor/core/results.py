@@ -57,6 +57,44 @@ class Kind(StrEnum):
     NUMERIC = "numeric"
 
 
+class ResultKind(StrEnum):
+    """What sort of number a result is: by this alone code decides how to judge, store and show it.
+
+    A metric's spec has the kind of its results. Only the results on the samples of a model have another one:
+    the AUC of what was shown is a `metric`, the AUC of a split of samples is of a `model`.
+    """
+
+    RULE = "rule"
+    METRIC = "metric"
+    """A measurement of what was shown and what users did, of the whole or of a slice."""
+    LOG = "log"
+    """A statement on a log itself: its rows, its files."""
+    EXPERIMENT = "experiment"
+    MODEL = "model"
+    """A measurement of a model's samples, features or scores."""
+    GAP = "gap"
+    """The gap of a model's AUC between two splits, with a verdict."""
+    CAUSE = "cause"
+    """A cause of such a gap."""
+    BAND = "band"
+    """A number made from a band: what was expected, how far a value is off, how severe a cause is."""
+    DRIFT = "drift"
+    """The verdict on a slow change."""
+    ANOMALY = "anomaly"
+    """The verdict on one cause of anomalies."""
+    HEALTH = "health"
+    """The health score, or a part of it."""
+
+    @property
+    def is_of_models(self) -> bool:
+        return self in (ResultKind.MODEL, ResultKind.GAP, ResultKind.CAUSE)
+
+    @property
+    def is_of_the_past(self) -> bool:
+        """Whether it compares other series with their own past."""
+        return self in (ResultKind.BAND, ResultKind.DRIFT, ResultKind.ANOMALY)
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Window:
     """A half-open span of time [start, end), both in UTC.
@@ -91,7 +129,7 @@ class Window:
 class Result:
     """One number of one window, with what it rests on.
 
-    `metric` is a name of the metric catalogue, or `rule` (then `labels` hold `rule` and `kind`,
+    `metric` is a name of the metric catalogue, or `rule` (then `labels` hold the rule and how it is judged,
     `value` is the violation ratio, and the last four fields are set). `samples` is the count that
     the value rests on (the denominator of a ratio). `value` is None unless the status is `ok`,
     `violated` or `late` with something measured. `detail` says in one sentence why a status is
@@ -103,6 +141,7 @@ class Result:
     metric: str
     status: Status
     definition: str
+    kind: ResultKind = ResultKind.METRIC
     labels: Mapping[str, str] = field(default_factory=dict)
     value: float | None = None
     samples: int | None = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from monitor.core.results import ResultKind
 from monitor.metrics.family import MetricSpec, ResultBuilder
 from monitor.settings.experiments import ARM_METRICS, ArmMetric, ExperimentSettings
 from monitor.settings.metrics import MetricSettings
@@ -21,6 +22,7 @@ _NOT_READ: Final = (
 
 USERS = MetricSpec(
     name="experiment_users",
+    kind=ResultKind.EXPERIMENT,
     help="Users of an arm since the experiment began, each counted once.",
     formula=f"distinct users of the arm over all windows from `start` to this one. {ONE_ARM} are counted.",
     answers="How large is each arm by now?",
@@ -34,6 +36,7 @@ USERS = MetricSpec(
 )
 SHARE = MetricSpec(
     name="experiment_share",
+    kind=ResultKind.EXPERIMENT,
     help="Share of an arm in the users since the experiment began.",
     unit="ratio",
     formula="users of the arm / users of all arms of the split. The interval is a confidence sequence "
@@ -50,6 +53,7 @@ SHARE = MetricSpec(
 )
 MIXED_USERS = MetricSpec(
     name="experiment_mixed_users",
+    kind=ResultKind.EXPERIMENT,
     help="Users who were in more than one arm since the experiment began; they count in no arm.",
     formula="distinct users with two or more values of the column over all windows from `start` to this one",
     answers="Is the assignment sticky, and is the user id the one that it is made by?",
@@ -63,6 +67,7 @@ MIXED_USERS = MetricSpec(
 )
 UNKNOWN_ARM_USERS = MetricSpec(
     name="experiment_unknown_arm_users",
+    kind=ResultKind.EXPERIMENT,
     help="Users in an arm that the split does not name; one is enough to call the split broken.",
     formula="distinct users with a value of the column that `split` does not name, over all windows from "
     "`start` to this one. Violated where there is any; the detail names the largest arms.",
@@ -76,6 +81,7 @@ UNKNOWN_ARM_USERS = MetricSpec(
 )
 SPLIT_P = MetricSpec(
     name="experiment_split_p_value",
+    kind=ResultKind.EXPERIMENT,
     help="Sample ratio mismatch: how likely chance alone gives users per arm as far from the split.",
     formula="`anytime`: 1 / the largest Bayes factor of all windows so far, of a Dirichlet prior around the "
     "split (worth 1,000 users) against the split (Lindon and Malek, NeurIPS 2022); violated where it is "
@@ -94,6 +100,7 @@ SPLIT_P = MetricSpec(
 )
 BUCKET_P = MetricSpec(
     name="experiment_bucket_p_value",
+    kind=ResultKind.EXPERIMENT,
     help="Bucket uniformity: how likely chance alone fills the hash buckets as unevenly.",
     formula="Pearson's chi-square of the window's users per bucket against equal shares; empty buckets "
     "count. Buckets that expect fewer than 5 users are counted together by lot, for groups of 5. "
@@ -112,6 +119,7 @@ BUCKET_P = MetricSpec(
 )
 LAYER_P = MetricSpec(
     name="experiment_layer_p_value",
+    kind=ResultKind.EXPERIMENT,
     help="Layer orthogonality: how likely chance alone ties the arms of two experiments as closely.",
     formula="Pearson's chi-square of the table of the window's users by the arms of both experiments; the "
     "detail has Cramer's V. Only users in one arm of each; every pair of experiments with different columns.",
@@ -140,6 +148,7 @@ _OF_A_WINDOW: Final = (
 def _by_arm(name: ArmMetric, help_: str, **fields: object) -> MetricSpec:
     given = {
         "name": f"experiment_{name}",
+        "kind": ResultKind.EXPERIMENT,
         "help": help_,
         "misleads": _OF_A_WINDOW,
         "labels": _ARM,
@@ -207,6 +216,7 @@ _COMPARED: Final = {
 }
 DIFFERENCE = MetricSpec(
     name="experiment_difference",
+    kind=ResultKind.EXPERIMENT,
     help="A metric of an arm less that of the control.",
     formula="arm - control, of each metric by arm and event. `action_rate` by the delta method and the "
     "normal distribution, the others by Welch's t test (conversion of users as 0 and 1).",
@@ -218,6 +228,7 @@ DIFFERENCE = MetricSpec(
 )
 DIFFERENCE_P = MetricSpec(
     name="experiment_difference_p_value",
+    kind=ResultKind.EXPERIMENT,
     help="How likely chance alone gives a difference between arm and control as large.",
     formula="the two-sided p of the test that gives the interval of experiment_difference",
     answers="Could the difference be chance?",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from monitor.core.results import ResultKind
 from monitor.metrics.family import MetricSpec
 
 HEALTH_SCORE: Final = MetricSpec(
     name="health_score",
+    kind=ResultKind.HEALTH,
     help="One number for the recommender: the weighted mean of what the chosen metrics are worth, 0 to 1.",
     unit="ratio",
     formula="sum of weight x worth / sum of weight, over the parts of `health` that have a value in the "
@@ -23,6 +25,7 @@ HEALTH_SCORE: Final = MetricSpec(
 )
 HEALTH_PART: Final = MetricSpec(
     name="health_part",
+    kind=ResultKind.HEALTH,
     help="What one metric is worth in the health score: 0 at its value `zero`, 1 at its value `one`.",
     unit="ratio",
     labels=("part",),

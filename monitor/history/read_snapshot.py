@@ -13,7 +13,7 @@ from monitor.core.results import Result, Status, Window
 from monitor.history import counters, schema
 from monitor.history.logstate import log_states
 from monitor.history.lookback import last_of_each_signal, standings
-from monitor.history.rows import RESULT_COLUMNS, batches, evidence_of, result_of
+from monitor.history.rows import RESULT_COLUMNS, SERIES_COLUMNS, batches, evidence_of, result_of
 from monitor.history.snapshot import (
     LogState,
     Point,
@@ -161,13 +161,13 @@ def _read_results(connection: Connection, checks: Sequence[_Check]) -> None:
     where = schema.results.c.window_id.in_(by_window)
     evidence = evidence_of(connection, where)
     for row in connection.execute(_results().where(where)):
-        result = result_of(row, row.metric, row.labels, evidence.get((row.window_id, row.series_id), ()))
+        result = result_of(row, evidence.get((row.window_id, row.series_id), ()))
         by_window[row.window_id].results[row.series_id] = result
 
 
 def _results() -> Any:
     table, series = schema.results, schema.series
-    return select(*RESULT_COLUMNS, table.c.window_end, series.c.metric, series.c.labels).join_from(
+    return select(*RESULT_COLUMNS, *SERIES_COLUMNS, table.c.window_end).join_from(
         table, series, table.c.series_id == series.c.id
     )
 
@@ -228,7 +228,7 @@ def _violations(
             _results().add_columns(windows.window_start).join(schema.windows, windows.id == columns.window_id)
         )
         for row in connection.execute(query.where(where)):
-            kept = result_of(row, row.metric, row.labels, evidence.get((row.window_id, row.series_id), ()))
+            kept = result_of(row, evidence.get((row.window_id, row.series_id), ()))
             found[row.series_id] = Violation(Window(row.window_start, row.window_end), kept)
     return found
 

@@ -241,18 +241,22 @@ def _series_ids(
 ) -> dict[str, int]:
     columns = schema.series.c
 
-    def known() -> dict[str, int]:
+    def known() -> dict[str, tuple[int, str]]:
         return {
-            name: number
+            name: (number, kind)
             for part in batches(list(fresh))
-            for name, number in connection.execute(
-                select(columns.digest, columns.id).where(
+            for name, number, kind in connection.execute(
+                select(columns.digest, columns.id, columns.kind).where(
                     columns.recommender == recommender, columns.check_name == check, columns.digest.in_(part)
                 )
             )
         }
 
-    ids = known()
+    there = known()
+    for name, (number, kind) in there.items():
+        if kind != fresh[name].kind:  # a version that called it another kind made it
+            changed = update(schema.series).where(columns.id == number)
+            connection.execute(changed.values(kind=fresh[name].kind.value))
     new = [
         {
             "recommender": recommender,
@@ -260,11 +264,12 @@ def _series_ids(
             "metric": result.metric,
             "labels": dict(result.labels),
             "digest": name,
+            "kind": result.kind.value,
         }
         for name, result in fresh.items()
-        if name not in ids
+        if name not in there
     ]
-    if not new:
-        return ids
-    connection.execute(insert(schema.series), new)
-    return known()
+    if new:
+        connection.execute(insert(schema.series), new)
+        there = known()
+    return {name: number for name, (number, _) in there.items()}

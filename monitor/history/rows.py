@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from sqlalchemy import Connection, Row, select
 
-from monitor.core.results import Result, Status
+from monitor.core.results import Result, ResultKind, Status
 from monitor.history import schema
 from monitor.history.plain import plain
 
@@ -37,6 +37,7 @@ RESULT_COLUMNS: Final = (
     schema.results.c.clear_bound,
     schema.results.c.severity,
 )
+SERIES_COLUMNS: Final = (schema.series.c.metric, schema.series.c.labels, schema.series.c.kind)
 
 
 def sanitize_result(result: Result) -> Result:
@@ -102,6 +103,7 @@ def by_series(results: Iterable[Result]) -> dict[str, Result]:
 
 def _twice(result: Result) -> Result:
     return Result(
+        kind=result.kind,
         metric=result.metric,
         labels=result.labels,
         definition=result.definition,
@@ -110,13 +112,12 @@ def _twice(result: Result) -> Result:
     )
 
 
-def result_of(
-    row: Row[*tuple[Any, ...]], metric: str, labels: Mapping[str, str], evidence: Sequence[Any] = ()
-) -> Result:
-    """A row of RESULT_COLUMNS as a result again."""
+def result_of(row: Row[*tuple[Any, ...]], evidence: Sequence[Any] = ()) -> Result:
+    """A row of RESULT_COLUMNS and SERIES_COLUMNS as a result again."""
     return Result(
-        metric=metric,
-        labels=labels,
+        kind=ResultKind(row.kind),
+        metric=row.metric,
+        labels=row.labels,
         definition=row.definition,
         status=Status(row.status),
         value=row.value,
@@ -140,14 +141,14 @@ def results_of_windows(connection: Connection, ids: Sequence[int]) -> dict[int, 
     for part in batches(ids):
         shown = evidence_of(connection, table.c.window_id.in_(part))
         query = (
-            select(*RESULT_COLUMNS, series.c.metric, series.c.labels, series.c.digest)
+            select(*RESULT_COLUMNS, *SERIES_COLUMNS, series.c.digest)
             .join_from(table, series, table.c.series_id == series.c.id)
             .where(table.c.window_id.in_(part))
         )
         rows = sorted(connection.execute(query), key=lambda row: (row.metric, schema.canonical(row.labels)))
         for row in rows:
             evidence = shown.get((row.window_id, row.series_id), ())
-            found[row.window_id][row.digest] = result_of(row, row.metric, row.labels, evidence)
+            found[row.window_id][row.digest] = result_of(row, evidence)
     return found
 
 

@@ -32,7 +32,7 @@ from sqlalchemy import (
 
 from monitor.core.digest import digest
 
-HEAD: Final = "0002"  # the newest migration; a test compares it with the scripts
+HEAD: Final = "0003"  # the newest migration; a test compares it with the scripts
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _BIG_ID: Final = BigInteger().with_variant(Integer, "sqlite")  # only INTEGER counts up by itself there
@@ -114,6 +114,7 @@ series: Final = Table(
     Column("metric", Text, nullable=False),
     Column("labels", JsonText, nullable=False),
     Column("digest", Text, nullable=False),  # of metric and labels: those may be too long for an index
+    Column("kind", Text, nullable=False, server_default="metric"),
     UniqueConstraint("recommender", "check_name", "digest", name="series_key"),
 )
 

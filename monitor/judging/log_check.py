@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Self
 
 from monitor.core.columns import EXPOSURES
-from monitor.core.results import Result, Status, Window
+from monitor.core.results import Result, ResultKind, Status, Window
 from monitor.logs.log import Log
 from monitor.logs.source import Source
 from monitor.settings.recommender import SliceSettings
@@ -58,6 +58,7 @@ class LogCheck(Check[WindowJob]):
     def failed(self, why: str) -> list[Result]:
         return [
             Result(
+                kind=ResultKind.LOG,
                 metric="log_rows",
                 labels={"log": EXPOSURES},
                 status=Status.ERROR,
@@ -72,14 +73,16 @@ def _of(log: Log, window: Window) -> Iterator[Result]:
     if log.error is not None:
         for metric in ("log_rows", "log_skipped_files"):
             yield Result(
-                metric=metric, labels=labels, status=Status.ERROR, definition=DEFINITION, detail=log.error
-            )
+                kind=ResultKind.LOG, metric=metric, labels=labels, status=Status.ERROR,
+                definition=DEFINITION, detail=log.error,
+            )  # fmt: skip
         return
     if log.has_windows:
         rows = log.rows(window)
         lost = log.lost(window)
         empty = rows == 0 and log.is_required
         yield Result(
+            kind=ResultKind.LOG,
             metric="log_rows",
             labels=labels,
             status=Status.LATE if lost else Status.NO_DATA if empty else Status.OK,
@@ -89,6 +92,7 @@ def _of(log: Log, window: Window) -> Iterator[Result]:
             detail=lost or (_why_empty(log) if empty else ""),
         )
         yield Result(
+            kind=ResultKind.LOG,
             metric="log_bad_values",
             labels=labels,
             status=Status.OK,
@@ -100,6 +104,7 @@ def _of(log: Log, window: Window) -> Iterator[Result]:
     skipped = [one for one in log.skipped if one.file.modified >= window.start or not log.has_windows]
     faults = [one for one in skipped if not one.is_duplicate]
     yield Result(
+        kind=ResultKind.LOG,
         metric="log_skipped_files",
         labels=labels,
         status=Status.ERROR if faults else Status.OK,
@@ -113,6 +118,7 @@ def _of(log: Log, window: Window) -> Iterator[Result]:
 def _lacking(log: str, wanted: Sequence[str], present: Container[str]) -> Result:
     lacking = [column for column in wanted if column not in present]
     return Result(
+        kind=ResultKind.LOG,
         metric="log_lacks_slices",
         labels={"log": log},
         status=Status.ERROR if lacking else Status.OK,

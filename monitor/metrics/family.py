@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 import ibis.expr.types as ir
 
-from monitor.core.results import Result, Status
+from monitor.core.results import Result, ResultKind, Status
 from monitor.core.settings import Settings
 from monitor.metrics.shared import Shared
 from monitor.settings.metrics import MetricSettings
@@ -40,7 +40,7 @@ class MetricSpec:
     `range` is what a value can be at all, and its interval keeps within it; unless given, 0 to 1 for a ratio
     and any number for the rest. `sliced` is False where the metric is never given by slice, `counted` where
     its samples are no family of their own. `of_rows` is True where it rests on single exposures or
-    actions, and not on lists or users: only then has it a meaning by position.
+    actions, and not on lists or users: only then has it a meaning by position. `kind` is that of its results.
     """
 
     name: str
@@ -75,6 +75,7 @@ class MetricSpec:
     sliced: bool = True
     of_rows: bool = False
     counted: bool = True
+    kind: ResultKind = ResultKind.METRIC
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -159,6 +160,7 @@ class Family(ABC):
         """One result of this status for every metric of the family, overall."""
         return [
             Result(
+                kind=spec.kind,
                 metric=spec.name,
                 status=status,
                 definition=spec.definition(settings),
@@ -184,17 +186,24 @@ class ResultBuilder:
     """Makes the results of one metric, so that no family forgets a state or an interval.
 
     `nothing` and `undefined` are the sentences for a sample of 0 and for a formula without a value. `bounds`
-    is the range of the values where the settings make it another than the metric's own.
+    is the range of the values where the settings make it another than the metric's own, and `kind` that of
+    the results where it is another than the metric's.
     """
 
     spec: MetricSpec
     definition: str
     labels: Mapping[str, str] = field(default_factory=dict)
     bounds: tuple[float, float] | None = None
+    kind: ResultKind | None = None
 
     def _result(self, status: Status, **fields: Any) -> Result:
         return Result(
-            metric=self.spec.name, status=status, definition=self.definition, labels=self.labels, **fields
+            kind=self.kind or self.spec.kind,
+            metric=self.spec.name,
+            status=status,
+            definition=self.definition,
+            labels=self.labels,
+            **fields,
         )
 
     def no_data(self, detail: str, samples: int = 0) -> Result:

@@ -85,6 +85,7 @@ def _result(
     own = builder(specs.AUC_GAP_CAUSE, settings.metrics, settings.models, **labels)
     detail = " ".join(part for part in (finding.summary, finding.advice, note) if part)
     return Result(
+        kind=specs.AUC_GAP_CAUSE.kind,
         metric=specs.AUC_GAP_CAUSE.name,
         labels=labels,
         definition=own.definition,

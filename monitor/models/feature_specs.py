@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from monitor.core.results import Result
+from monitor.core.results import Result, ResultKind
 from monitor.metrics.family import MODEL_LABEL, MetricSpec, ResultBuilder
 from monitor.metrics.scores.labelled import sentences
 from monitor.models.feature_profile import BINS, VALUES, Comparison, FeatureProfile
@@ -31,6 +31,7 @@ _CHANCE: Final = (
 
 FEATURE_SKEW: Final = MetricSpec(
     name="feature_skew",
+    kind=ResultKind.MODEL,
     help="Share of requests whose feature was another online than it is offline for the same request.",
     unit="ratio",
     formula="pairs whose value is missing on one side only, or differs / pairs. A pair is an online row and "
@@ -52,6 +53,7 @@ FEATURE_SKEW: Final = MetricSpec(
 )
 FEATURE_DISTANCE: Final = MetricSpec(
     name="feature_distance",
+    kind=ResultKind.MODEL,
     help="How far a feature's values online are from those that the model was trained on.",
     formula=f"train (where there is none: test) against online, as {_BINS}. Of the `budget` features that "
     "are farthest by `jensen_shannon`.",
@@ -67,6 +69,7 @@ FEATURE_DISTANCE: Final = MetricSpec(
 )
 SCORE_DISTANCE: Final = MetricSpec(
     name="score_distance",
+    kind=ResultKind.MODEL,
     help="How far the scores of one split are from those of the next: train and test, or test and online.",
     formula=f"the first split against the second, as {_BINS}",
     answers="Does the model give other scores in service than in its test?",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
+from monitor.core.results import ResultKind
 from monitor.metrics.family import MODEL_LABEL, SPLIT_LABEL, MetricSpec
 
 PAIR_LABEL: Final = "pair"
@@ -18,6 +19,7 @@ PAIRS: Final[tuple[Pair, ...]] = ("train_test", "test_online")
 
 SAMPLE_ROWS: Final = MetricSpec(
     name="sample_rows",
+    kind=ResultKind.MODEL,
     help="Samples of a split of a model that can be judged: with a finite score and a label of 0 or 1.",
     formula="rows of the split (`online`: in the last `over` before the window's end) whose score is finite "
     "and whose label is 0 or 1; the detail counts the others",
@@ -32,6 +34,7 @@ SAMPLE_ROWS: Final = MetricSpec(
 )
 AUC_GAP: Final = MetricSpec(
     name="auc_gap",
+    kind=ResultKind.GAP,
     range=(-1.0, 1.0),
     help="AUC of one split less that of the next: train less test, or test less online, of one model.",
     formula="AUC of the first split - AUC of the second, each exact as in auc; the interval of the "
@@ -53,6 +56,7 @@ AUC_GAP: Final = MetricSpec(
 )
 AUC_GAP_CAUSE: Final = MetricSpec(
     name="auc_gap_cause",
+    kind=ResultKind.CAUSE,
     help="Share of a violated AUC gap that one cause explains.",
     unit="ratio",
     formula="1 - gap without the cause / gap, cut at 0 and 1: the scores as they would be with the feature "

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from monitor.core.columns import ONLINE, TEST, TRAIN
-from monitor.core.results import Result, Status
+from monitor.core.results import Result, ResultKind, Status
 from monitor.metrics.family import MODEL_LABEL, SPLIT_LABEL, MetricSpec, ResultBuilder
 from monitor.metrics.scores.auc import AUC, few_users
 from monitor.metrics.scores.calibration import CALIBRATION, LOG_LOSS, calibration_sums, moved
@@ -35,7 +35,8 @@ def builder(spec: MetricSpec, metrics: MetricSettings, models: ModelSettings, **
         parts.append(f"over={models.over.total_seconds():.0f}s")
         if models.online != "samples":
             parts.append(f"online={models.online}")
-    return ResultBuilder(spec, ";".join(parts), labels)
+    kind = spec.kind if spec.kind.is_of_models else ResultKind.MODEL  # the AUC of exposures is a metric's
+    return ResultBuilder(spec, ";".join(parts), labels, kind=kind)
 
 
 def split_results(

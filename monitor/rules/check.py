@@ -12,7 +12,7 @@ import ibis.expr.operations as ops
 import ibis.expr.types as ir
 
 from monitor.core.columns import EXPOSURES
-from monitor.core.results import Result, Status
+from monitor.core.results import Result, ResultKind, Status
 from monitor.engines.duckdb import Engine
 from monitor.rules.engines.duckdb import Outcome, Rules
 from monitor.rules.evidence import columns_of, order_of, readable_rows
@@ -270,6 +270,7 @@ def _error(rule: LoadedRule, why: str) -> Result:
 
 def _result(rule: LoadedRule, status: Status, **found: Any) -> Result:
     return Result(
+        kind=ResultKind.RULE,
         metric=METRIC,
         status=status,
         definition=rule.definition,

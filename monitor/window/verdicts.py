@@ -40,6 +40,7 @@ def apply_objectives(
             measured.add(_series(one))
             results.append(
                 Result(
+                    kind=SPECS[one.metric].kind,
                     metric=one.metric,
                     labels=one.labels,
                     status=status,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from monitor.anomalies.drift_check import NAME, DriftCheck
-from monitor.core.results import Result, Status, Window
+from monitor.core.results import Result, ResultKind, Status, Window
 from monitor.history.record import CheckRun
 from monitor.history.store import Store
 from monitor.settings.bands import BandSettings
@@ -163,6 +163,10 @@ def test_shares_weigh_by_samples_and_levels_do_not(store):
         store.record_window(SHOP, hour(at), [run], fingerprint=str(at), rows=1, evaluated_at=hour(at).end)
     judged = judge_day(store, a_check(), 0)
     assert of(judged, "daily", metric="failure").value == pytest.approx((0.1 * 100 + 0.3 * 300) / 400)
+    assert {(one.metric, one.kind) for one in judged.results} == {
+        ("daily", ResultKind.BAND),
+        ("drift", ResultKind.DRIFT),
+    }
     assert of(judged, "daily", metric="gini").value == pytest.approx(0.6)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from datetime import UTC, datetime, timedelta
 
-from monitor.core.results import Result, Status, Window
+from monitor.core.results import Result, ResultKind, Status, Window
 from monitor.history.logstate import IndexedFile
 from monitor.history.record import CheckRun
 from monitor.history.store import Store
@@ -17,6 +17,7 @@ def run(window: int, revision: int) -> list[CheckRun]:
     """Two checks with results that carry the window's number and revision in every value."""
     results = [
         Result(
+            kind=ResultKind.RULE,
             metric="rule",
             status=Status.VIOLATED if n % 5 == 0 else Status.OK,
             definition="1",

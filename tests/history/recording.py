@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from monitor.core.results import Result, Status
+from monitor.core.results import Result, ResultKind, Status
 from monitor.history.counters import key
 from monitor.history.store import Store
 from tests.history.conftest import hour
@@ -19,6 +19,7 @@ Dump = Callable[[Store], dict[str, list[Any]]]
 
 def rule(name: str, violations: int, samples: int = 100, **more: Any) -> Result:
     return Result(
+        kind=ResultKind.RULE,
         metric="rule",
         status=Status.VIOLATED if violations else Status.OK,
         definition="1",

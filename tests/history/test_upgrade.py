@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, select, text
 
-from monitor.core.results import Status
+from monitor.catalogue import ALL_SPECS
+from monitor.core.results import ResultKind, Status
 from monitor.history import migrate, schema
 from monitor.history.read_snapshot import read_snapshot
 from monitor.history.store import Store
@@ -32,8 +34,14 @@ VALUES ('recsys_windows_total', '{"recommender":"shop","status":"violated"}', 7)
 """
 
 
-def _of_the_first_version(url: str) -> None:
-    """A database as the first schema had it, with a violated window."""
+_SERIES = """
+INSERT INTO series (recommender, check_name, metric, labels, digest)
+VALUES ('shop', 'any', :metric, :labels, :digest)
+"""
+
+
+def _of_the_first_version(url: str, further: Sequence[tuple[str, dict[str, str]]] = ()) -> None:
+    """A database as the first schema had it, with a violated window and further series."""
     scripts = ScriptDirectory(str(migrate._SCRIPTS))
     engine = create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
     opts = {"fn": lambda heads, _: scripts._upgrade_revs("0001", heads), "transactional_ddl": True}
@@ -49,8 +57,13 @@ def _of_the_first_version(url: str) -> None:
         for statement in _ROWS.split(";"):
             asked = {name: value for name, value in values.items() if f":{name}" in statement}
             connection.execute(text(statement).bindparams(**asked))
+        for metric, labels in further:
+            named = {"metric": metric, "labels": schema.canonical(labels)}
+            connection.execute(text(_SERIES), named | {"digest": schema.value_digest([metric, labels])})
         columns = connection.execute(text("SELECT * FROM results")).keys()
         assert "clear_bound" not in columns
+        of_series = connection.execute(text("SELECT * FROM series")).keys()
+        assert "kind" not in of_series
     engine.dispose()
 
 
@@ -76,3 +89,35 @@ def test_a_violation_of_before_the_upgrade_stands_until_the_bound_of_after_it(ur
             assert series.standing is standing
     with Store.open(url) as store:  # a second opening finds nothing to do
         assert [one.result.clear for one in store.results()] == [None, 0.3, 0.3]
+
+
+def test_the_upgrade_gives_every_series_its_kind(url: str) -> None:
+    hostile = {"dimension": "model", "value": '"split":"test","model":"v1"'}
+    of_samples = {"split": "test", "model": "v1"}
+    others = [
+        ("rule", {"rule": "no_nulls", "kind": "hard"}, ResultKind.RULE),
+        ("log_rows", {"log": "exposures"}, ResultKind.LOG),
+        ("log_bad_values", {"log": "exposures"}, ResultKind.LOG),
+        ("log_skipped_files", {"log": "exposures"}, ResultKind.LOG),
+        ("log_lacks_slices", {"log": "exposures"}, ResultKind.LOG),
+        ("auc", of_samples, ResultKind.MODEL),
+        ("auc", of_samples | {"dimension": "scene", "value": "home"}, ResultKind.MODEL),
+        ("auc", hostile, ResultKind.METRIC),
+        ("gone_since", {}, ResultKind.METRIC),
+    ]
+    wanted = [(spec.name, {"by": "any"}, spec.kind) for spec in ALL_SPECS.values()] + others
+    assert {kind for _, _, kind in wanted} == set(ResultKind)
+    _of_the_first_version(url, [(metric, labels) for metric, labels, _ in wanted])
+    columns = schema.series.c
+    query = select(columns.metric, columns.labels, columns.kind).where(columns.check_name == "any")
+    with Store.open(url) as store, store.reading() as connection:
+        assert [tuple(row) for row in connection.execute(query.order_by(columns.id))] == wanted
+
+
+def test_a_series_that_an_older_version_called_another_kind_is_of_its_kind_again(url: str) -> None:
+    with Store.open(url) as store:
+        put(store, [COVERAGE], 0)
+        put(store, [replace(COVERAGE, kind=ResultKind.HEALTH)], 1)
+        assert [one.result.kind for one in store.results()] == [ResultKind.HEALTH] * 2
+        (series,) = read_snapshot(store, ["shop"], NOON).recommenders[0].series
+        assert series.result.kind is ResultKind.HEALTH
