@@ -21,20 +21,20 @@ setup: .venv/installed ## install everything into .venv
 run: .venv/installed ## watch a live demo log; CONFIG=path watches your own
 	$(BIN)/recsys-monitor $(if $(CONFIG),run --config $(CONFIG),demo)
 
-test: .venv/spark ## install the servers and the Spark that the tests use, run every test
+test: .venv/spark ## install the servers and Spark that the tests use, run every test
 	sh deploy/install-test-services
 	$(BIN)/python -m pytest -q -rs -n 2 --dist loadfile --no-loadscope-reorder --durations=25 --durations-min=5
 
-test-fast: .venv/installed ## the tests without a server, Spark or a browser; under two minutes on two cores
+test-fast: .venv/installed ## run the tests without a server, Spark or a browser; under two minutes on two cores
 	$(BIN)/python -m pytest -q -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder
 
-lint: .venv/installed ## formatter, linter, types, layers
+lint: .venv/installed ## check format, lint, types and layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-fix: .venv/installed ## format, and mend what the linter can mend
+fix: .venv/installed ## format, and fix what the linter can fix
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
@@ -48,25 +48,25 @@ docs: .venv/installed ## generate the pages and dashboards that are made from th
 	$(BIN)/python -m monitor.cli.reference > docs/cli.md
 	$(BIN)/python -m grafana.generate
 
-bench: .venv/installed ## what every rule and metric costs on ten million exposures
+bench: .venv/installed ## measure the cost of every rule and metric on ten million exposures
 	$(BIN)/python -m benchmarks.run
 
-bench-peers: .venv/installed ## the metrics that RecTools and Evidently have too, beside them in one table
+bench-peers: .venv/installed ## compare with the metrics that RecTools and Evidently also have
 	$(BIN)/python -m benchmarks.peers
 
-bench-models: .venv/installed ## exact AUC beside argsort, features online against offline
+bench-models: .venv/installed ## compare exact AUC with argsort, and features online with offline
 	$(BIN)/python -m benchmarks.models
 
-bench-diagnosis: .venv/installed ## are the causes of AUC gaps named right, and their shares?
+bench-diagnosis: .venv/installed ## check whether the causes of AUC gaps and their shares are right
 	$(BIN)/python -m benchmarks.diagnosis
 
-bench-rest: .venv/installed ## does the daemon's memory grow over two thousand windows?
+bench-rest: .venv/installed ## check whether the daemon's memory grows over two thousand windows
 	$(BIN)/python -m benchmarks.rest
 
-bench-simulate: .venv/installed ## how long a simulated day of a million exposures takes
+bench-simulate: .venv/installed ## time a simulated day of a million exposures
 	$(BIN)/python -m benchmarks.simulate
 
-scoreboard: .venv/installed ## which incidents are caught, and how often healthy days wake somebody; hours
+scoreboard: .venv/installed ## measure which incidents are caught, and the false alarms of healthy days; takes hours
 	sh deploy/install-test-services
 	$(BIN)/python -m benchmarks.scoreboard --keep
 

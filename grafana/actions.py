@@ -14,7 +14,7 @@ from monitor.metrics.catalogue import SPECS
 from monitor.metrics.family import MODEL_LABEL, SPLIT_LABEL, MetricSpec
 from monitor.service.prometheus.families import Part, metric_family_name
 
-# The AUC and its kin of what was shown: those of a model's samples have a split, and a board of their own.
+# The AUC and related metrics of exposures. Those of a model's samples have a split, and their own dashboard.
 OF_EXPOSURES = ours(f'{SPLIT_LABEL}=""')
 _UNITS = {"ratio": "percentunit", "bits": "suffix: bit", "": "none"}
 
@@ -61,14 +61,14 @@ def panel(
     parts: tuple[Part, ...] = ("", "lower", "upper") if spec.interval else ("",)
     compared = spec.name in SPECS and not further  # with its past: the metrics of windows, not of models
     title = spec.name.replace("_", " ").replace("auc", "AUC")
-    told = [spec.help]
+    description = [spec.help]
     if most is not None:
-        told.append(f"The {most} largest.")
+        description.append(f"The {most} largest.")
     if spec.interval:
-        told.append("Dashed: the bounds of its interval.")
+        description.append("Dashed: the bounds of its interval.")
     return graph(
         title[0].upper() + title[1:],
-        " ".join(told),
+        " ".join(description),
         [(asked(part), f"{legend} {part}".rstrip()) for part in parts],
         unit=_UNITS[spec.unit],
         dashed=("B", "C")[: len(parts) - 1],

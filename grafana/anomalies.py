@@ -19,53 +19,53 @@ def causes() -> Sequence[Panel]:
     return (
         number(
             "Causes found",
-            "Causes of anomalies that stand violated now. The status page shows their series.",
+            "Causes of anomalies that are currently violated. The status page shows their series.",
             f"sum(recsys_anomaly_status{VIOLATED})",
             bad_from=1,
         ),
         number(
             "Drifts",
-            "Metrics that slide over days and stand violated.",
+            "Metrics that drift over days and are currently violated.",
             f"sum(recsys_drift_status{VIOLATED})",
             bad_from=1,
         ),
         number(
             "Series out of their bands",
-            "Series, also of slices, that stand out of their bands. Alerts go by causes, not by these.",
+            "Series out of their bands, including slices. Alerts fire for causes, not for single series.",
             f"(sum(recsys_deviation_status{VIOLATED}) or vector(0)) "
             f"+ (sum(recsys_slice_deviation_status{VIOLATED}) or vector(0))",
         ),
         number(
             "Series with a band",
-            "Series of the whole that have enough of a past to be compared with it.",
+            "Series of whole recommenders with enough past to have a band.",
             f"count(recsys_expected{OURS})",
         ),
         number(
             "Series without a band",
-            "Series of the whole that need more past, or had no value in the last window.",
+            "Series of whole recommenders that need more past, or had no value in the last window.",
             f"sum(recsys_deviation_status{LEARNING})",
         ),
         number(
             "In maintenance",
-            "Recommenders in maintenance as their configs say: nobody is alerted about them.",
+            "Recommenders whose config sets maintenance now. Their alerts are held back.",
             f"sum(recsys_maintenance{OURS})",
         ),
         timeline(
             "Causes",
-            "The verdict that every cause stands at.",
+            "The current verdict on every cause.",
             "recsys_anomaly_status",
             ("recommender", "cause"),
             "{{recommender}} {{cause}}",
         ),
         graph(
             "Series that a cause explains",
-            "How many series are out of their bands in the pattern of each cause.",
+            "Number of series that are out of their bands in the pattern of each cause.",
             [(f"recsys_anomaly{OURS}", "{{recommender}} {{cause}}")],
             unit="short",
         ),
         graph(
             "Share that is gone",
-            "Of causes that tell an amount: how much of the expected traffic, lists or actions is gone.",
+            "Share of the expected traffic, lists or actions that is gone, for causes that have an amount.",
             [(f"recsys_anomaly_severity_ratio{OURS}", "{{recommender}} {{cause}}")],
             unit="percentunit",
         ),
@@ -76,32 +76,32 @@ def deviations() -> Sequence[Panel]:
     """The series that are farthest from what was expected, and what the bands rest on."""
     return (
         graph(
-            "Farthest above what is expected",
-            f"The {_MOST} series of the whole that are farthest above, in robust standard deviations.",
+            "Farthest above expected",
+            f"The {_MOST} series of whole recommenders farthest above, in robust standard deviations.",
             [(f"topk({_MOST}, recsys_deviation{OURS} > 0)", _OF_SERIES)],
             unit=_SD,
         ),
         graph(
-            "Farthest below what is expected",
-            f"The {_MOST} series of the whole that are farthest below, in robust standard deviations.",
+            "Farthest below expected",
+            f"The {_MOST} series of whole recommenders farthest below, in robust standard deviations.",
             [(f"bottomk({_MOST}, recsys_deviation{OURS} < 0)", _OF_SERIES)],
             unit=_SD,
         ),
         graph(
-            "Slices farthest from what is expected",
-            f"The {_MOST} series of slices that are farthest off, on either side.",
+            "Slices farthest from expected",
+            f"The {_MOST} series of slices farthest from expected, above or below.",
             [(f"topk({_MOST}, abs(recsys_slice_deviation{OURS}))", _OF_SLICES)],
             unit=_SD,
         ),
         graph(
             "Past windows behind the bands",
-            "How many past windows the bands of each metric rest on, of its series with the fewest.",
+            "Number of past windows behind the bands of each metric, for its series with the fewest.",
             [(f"min by (recommender, metric) (recsys_expected_samples{OURS})", "{{recommender}} {{metric}}")],
             unit="short",
         ),
         timeline(
             "Series against their bands",
-            "The verdict that the deviation of every series stands at; no data while it needs more past.",
+            "The current verdict on the deviation of every series. No data means that it needs more past.",
             "recsys_deviation_status",
             ("recommender", "metric", "by", "of"),
             _OF_SERIES,
@@ -114,20 +114,20 @@ def drifts() -> Sequence[Panel]:
     return (
         timeline(
             "Drift",
-            "The verdict that the slow change of every series stands at, judged once a day.",
+            "The current verdict on the drift of every series, judged every six hours.",
             "recsys_drift_status",
             ("recommender", "metric", "by", "of"),
             _OF_SERIES,
         ),
         graph(
             "Farthest drifts",
-            f"The {_MOST} series whose last three days are farthest from the weeks before, on either side.",
+            f"The {_MOST} series whose last three days are farthest from the weeks before, above or below.",
             [(f"topk({_MOST}, abs(recsys_drift{OURS}))", _OF_SERIES)],
             unit=_SD,
         ),
         graph(
             "Daily values of what drifts",
-            "What the series that stand violated were over each whole day, in the unit of each.",
+            "Value over each whole day of the series that are currently violated, in the unit of each.",
             [
                 (
                     f"recsys_daily{OURS} and on (recommender, metric, by, of) "

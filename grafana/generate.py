@@ -110,7 +110,7 @@ def of_the_past() -> dashboard.Dashboard:
     return board(
         "recsys-anomalies",
         "Recommenders: anomalies",
-        "Causes of anomalies, the series that are out of their bands, and metrics that slide over days.",
+        "Causes of anomalies, the series that are out of their bands, and metrics that drift over days.",
         (
             ("Anomalies", anomalies.causes()),
             ("Deviations", anomalies.deviations()),

@@ -20,7 +20,7 @@ def volumes() -> Sequence[Panel]:
         metric("List length", "Mean number of items that a request gets.", "list_length", ""),
         graph(
             "Actions",
-            "Actions of each event, whether a list is found for them or not.",
+            "Actions of each event, with or without a list that they belong to.",
             [(f"recsys_action_volume{OURS}", "{{recommender}} {{event}}")],
             of_the_past="action_volume",
             unit="short",
@@ -47,27 +47,27 @@ def reach() -> Sequence[Panel]:
         metric("Failure", "Share of requests, or of users, that got nothing.", "failure", "ratio", by=True),
         metric(
             "Update rate",
-            "Share of a list that is new against the list before it.",
+            "Share of a list that is new compared with the user's previous list.",
             "update_rate",
             "ratio",
             by=True,
         ),
         metric(
             "Novelty",
-            "Share of what users are shown that they were not shown before.",
+            "Share of the items shown to a user that the user was not shown before.",
             "novelty",
             "ratio",
             by=True,
         ),
         graph(
             "Requests, users and items measured",
-            "What coverage rests on in the last window. Fewer samples make wider intervals.",
+            "Samples behind coverage in the last window. Fewer samples make wider intervals.",
             [(f"recsys_coverage_samples{OURS}", "{{recommender}} {{by}}")],
             unit="short",
         ),
         graph(
             "Items that the catalog lacks",
-            "Distinct items shown that the catalog does not hold; exposures whose item has no category.",
+            "Distinct items shown that the catalog does not hold, and exposures whose item has no category.",
             [
                 (f"recsys_coverage_unknown_items{OURS}", "{{recommender}} unknown items"),
                 (f"100 * recsys_unknown_category_ratio{OURS}", "{{recommender}} % without category"),
@@ -82,8 +82,8 @@ def variety() -> Sequence[Panel]:
     return (
         graph(
             "Concentration on few items",
-            "Gini index of exposures, over all catalog items and over those shown; the Matthew effect is how "
-            "much more concentrated exposures are than the users' own actions.",
+            "Gini index of exposures, over all catalog items and over those shown. The Matthew effect says "
+            "how much more concentrated exposures are than the users' own actions.",
             [
                 (f"recsys_gini{OURS}", "{{recommender}} gini"),
                 (f"recsys_gini_exposed{OURS}", "{{recommender}} gini, shown items"),
@@ -101,39 +101,39 @@ def variety() -> Sequence[Panel]:
         ),
         metric(
             "Category entropy",
-            "How evenly what is shown spreads over the categories: 0 one category, 1 all alike.",
+            "How evenly exposures spread over the categories: 0 one category, 1 all categories equal.",
             "category_entropy",
             "",
             by=True,
         ),
         metric(
             "Diversity within a list",
-            "How unlike the items of one list are, on average.",
+            "How different the items of one list are, on average.",
             "intra_list_diversity",
             "",
         ),
         graph(
             "Personalization",
-            "How unlike the items of two users are: 0 all see the same, 1 nothing in common.",
+            "How different the items of two users are: 0 all see the same, 1 nothing in common.",
             [(f"recsys_personalization{OURS}", "{{recommender}}")],
             of_the_past="personalization",
             unit="none",
         ),
         metric(
             "Self-information",
-            "How surprising what is shown is: one bit more is half as many users who knew it.",
+            "How surprising the items shown are: one bit more means that half as many users knew the item.",
             "self_information",
             "bits",
         ),
         metric(
             "Serendipity",
-            "How unlike a user's earlier actions the items are that they now act on.",
+            "How different the items that users act on are from their earlier actions.",
             "serendipity",
             "",
         ),
         graph(
             "Average popularity",
-            "How often the items now shown were shown (or acted on) in the history, on average.",
+            "How often the items shown now were shown (or acted on) in the history, on average.",
             [(f"recsys_average_popularity{OURS}", "{{recommender}}")],
             of_the_past="average_popularity",
             unit="short",
@@ -145,8 +145,8 @@ def scores() -> Sequence[Panel]:
     return (
         metric(
             "Broken or suspicious scores",
-            "Share of scores (or lists) by what is wrong with them; `distinct` is "
-            "distinct scores over scores.",
+            "Share of scores (or lists) by fault. `distinct` is the number of distinct scores divided by the "
+            "number of scores.",
             "score_health",
             "ratio",
             by=True,
@@ -161,7 +161,7 @@ def scores() -> Sequence[Panel]:
         ),
         graph(
             "Effective sample size",
-            "How many equally weighted exposures the weighted ones are worth.",
+            "Number of equally weighted exposures that carry as much information as the weighted ones.",
             [
                 (f"recsys_effective_sample_size{OURS}", "{{recommender}}"),
                 (f"recsys_effective_sample_size_samples{OURS}", "{{recommender}} exposures"),

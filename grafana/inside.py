@@ -55,7 +55,7 @@ def logs() -> Sequence[Panel]:
         ),
         graph(
             "Results without a value",
-            "Results that had data, but a formula without a value on it, such as a denominator of 0.",
+            "Results that had data, but whose formula has no value for it, such as a denominator of 0.",
             [(f"increase(recsys_undefined_total{OURS}[$__rate_interval])", "{{recommender}} {{metric}}")],
             unit="short",
             bars=True,
@@ -67,12 +67,12 @@ def itself() -> Sequence[Panel]:
     return (
         graph(
             "Duration of the checks",
-            "How long each check took in its last window; past the recommender's deadline it is interrupted.",
+            "How long each check took in its last window. At the recommender's deadline it is interrupted.",
             [(f"recsys_check_duration_seconds{OURS}", "{{recommender}} {{check}}")],
             unit="s",
         ),
         graph(
-            "Checks that did not end well",
+            "Checks that failed",
             "Runs that ended in an error or were interrupted at the deadline.",
             [
                 (
@@ -85,7 +85,7 @@ def itself() -> Sequence[Panel]:
         ),
         graph(
             "Scheduled runs",
-            "Runs by outcome: ok, failed, missed (not started in time), overrun (the one before still ran).",
+            "Runs by outcome: ok, failed, missed (not started in time), overrun (the last run still ran).",
             [
                 (
                     f"increase(recsys_scheduler_runs_total{OURS}[$__rate_interval])",
@@ -103,7 +103,7 @@ def itself() -> Sequence[Panel]:
         ),
         graph(
             "Series",
-            "Series of a scrape, their limit, and those that were left out to keep to it.",
+            "Series of a scrape, their limit, and the series left out to stay within it.",
             [
                 ("recsys_series", "{{instance}}"),
                 ("recsys_series_limit", "{{instance}} limit"),
@@ -114,20 +114,20 @@ def itself() -> Sequence[Panel]:
         ),
         graph(
             "Errors of the history",
-            "Reads and writes of the history that failed, by what was at fault.",
+            "Reads and writes of the history that failed, by fault.",
             [("increase(recsys_store_errors_total[$__rate_interval])", "{{instance}} {{fault}}")],
             unit="short",
             bars=True,
         ),
         number(
             "Configuration refused",
-            "1 where the configuration on disk was refused and the older one runs on.",
+            "1 if the configuration on disk was refused and the older one is still in use.",
             "1 - min(recsys_config_reload_success)",
             bad_from=1,
         ),
         number(
             "Age of the configuration",
-            "Time since the configuration that is running was read.",
+            "Time since the current configuration was read.",
             "time() - min(recsys_config_reload_timestamp_seconds)",
             unit="s",
         ),

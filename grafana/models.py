@@ -13,7 +13,7 @@ from monitor.models.feature_specs import FEATURE_LABEL
 from monitor.models.specs import AUC_GAP, AUC_GAP_CAUSE, SAMPLE_ROWS
 
 OF_SAMPLES = ours('split!=""')
-"""The AUC and its kin of a model's samples; without a split they are of exposures and feedback."""
+"""The AUC and related metrics of a model's samples. Series without a split are of exposures and feedback."""
 _SHOWN = (AUC_GAP, AUC_GAP_CAUSE, SAMPLE_ROWS)
 _MOST = 10
 _HALF = 12
@@ -24,7 +24,7 @@ def gaps() -> Sequence[Panel]:
     return (
         number(
             "AUC gaps violated",
-            "Models whose AUC falls from one split to the next by more than is allowed, surely.",
+            "AUC gaps between splits whose whole interval is above the allowed gap.",
             f"sum(recsys_auc_gap_status{VIOLATED})",
             bad_from=1,
         ).span(_HALF),
@@ -35,7 +35,7 @@ def gaps() -> Sequence[Panel]:
         ).span(_HALF),
         timeline(
             "AUC gaps",
-            "The verdict that every gap stands at.",
+            "The current verdict on every gap.",
             "recsys_auc_gap_status",
             ("recommender", "pair", "model"),
             "{{recommender}} {{pair}} {{model}}",
@@ -46,7 +46,7 @@ def gaps() -> Sequence[Panel]:
 
 
 def splits() -> Sequence[Panel]:
-    """What is measured of each split: the AUC and its kin, and the samples that it rests on."""
+    """What is measured for each split: the AUC and related metrics, and the number of samples."""
     by_split = [
         panel(spec, OF_SAMPLES, spec.of_samples)
         for spec in ALL_SPECS.values()
@@ -56,6 +56,6 @@ def splits() -> Sequence[Panel]:
 
 
 def features() -> Sequence[Panel]:
-    """Everything else that is told of models, of features only those that differ most."""
+    """All other metrics of models; of the features only those that differ most."""
     left = [spec for spec in ALL_SPECS.values() if MODEL_LABEL in spec.labels and spec not in _SHOWN]
     return [panel(spec, most=_MOST if FEATURE_LABEL in spec.labels else None) for spec in left]

@@ -84,7 +84,7 @@ def graph(
     """
     around = expected(of_the_past) if of_the_past else ()
     lines = (*lines, *around)
-    description += " Dotted: what is expected from its own past, and the band of it." if around else ""
+    description += " Dotted: the value expected from its own past, and its band." if around else ""
     panel = (
         timeseries.Panel()
         .title(title)

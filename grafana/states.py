@@ -14,32 +14,32 @@ def states() -> Sequence[Panel]:
     return (
         number(
             "Rules violated",
-            "Rules that stand violated now. The status page shows the evidence.",
+            "Rules that are currently violated. The status page shows the evidence.",
             f"sum(recsys_rule_status{VIOLATED})",
             bad_from=1,
         ),
         number(
             "Objectives violated",
-            "Health metrics that stand beyond the bound that their team declared, as a whole or on a slice.",
+            "Health metrics that are beyond their objective, as a whole or on a slice.",
             f"(sum(recsys_objective_status{VIOLATED}) or vector(0)) "
             f"+ (sum(recsys_slice_objective_status{VIOLATED}) or vector(0))",
             bad_from=1,
         ),
         number(
             "Rules not judged",
-            "Rules without a verdict in the last window: no data, late, or an error. They guard nothing.",
+            "Rules without a verdict in the last window: no data, late, or an error. They check nothing.",
             f"sum(recsys_rule_status{NOT_JUDGED})",
             bad_from=1,
         ),
         number(
             "Recommenders that cannot run",
-            "Recommenders that the monitor cannot run at all; their status pages say why.",
+            "Recommenders that the monitor cannot run. Their status pages say why.",
             f"sum(recsys_recommender_error{OURS})",
             bad_from=1,
         ),
         number(
             "Age of the newest window",
-            "Time since the end of the newest judged window, of the recommender that is furthest behind.",
+            "Time since the end of the newest judged window, for the recommender that is furthest behind.",
             f"max(time() - recsys_last_window_end_timestamp_seconds{OURS})",
             unit="s",
         ),
@@ -50,21 +50,21 @@ def states() -> Sequence[Panel]:
         ),
         timeline(
             "Rules",
-            "The verdict that every rule stands at.",
+            "The current verdict on every rule.",
             "recsys_rule_status",
             ("recommender", "rule"),
             "{{recommender}} {{rule}}",
         ),
         timeline(
             "Objectives",
-            "The verdict that every objective stands at.",
+            "The current verdict on every objective.",
             "recsys_objective_status",
             ("recommender", "metric", "by"),
             "{{recommender}} {{metric}} {{by}}",
         ),
         timeline(
             "Objectives on slices",
-            "The verdict that every objective on one value of a slice stands at.",
+            "The current verdict on every objective for one value of a slice.",
             "recsys_slice_objective_status",
             ("recommender", "metric", "by", "dimension", "value"),
             "{{recommender}} {{metric}} {{by}} {{dimension}} {{value}}",
@@ -76,7 +76,7 @@ def rules() -> Sequence[Panel]:
     legend = "{{recommender}} {{rule}}"
     ratio = graph(
         "Violation ratio and threshold",
-        "Share of the last window's rows that violate the rule; dashed: the threshold up to which it holds.",
+        "Share of the last window's rows that violate the rule. Dashed: the threshold up to which it holds.",
         [
             (f"recsys_rule_violation_ratio{OURS}", legend),
             (f"recsys_rule_threshold_ratio{OURS}", f"{legend} threshold"),
@@ -86,7 +86,7 @@ def rules() -> Sequence[Panel]:
     )
     bounds = graph(
         "Violation ratio with its interval",
-        "The interval that a soft rule is judged by: it is violated where the lower bound is above its "
+        "The interval by which a soft rule is judged. It is violated if the lower bound is above its "
         "threshold.",
         [
             (f"recsys_rule_violation_ratio{OURS}", legend),
@@ -108,8 +108,8 @@ def rules() -> Sequence[Panel]:
         ),
         graph(
             "Violation ratio of a day",
-            "Share of the rows judged in a day that violate the rule; dashed: the threshold, the budget of a "
-            "soft rule. It shows a rate that no single window can tell from chance.",
+            "Share of the rows judged in a day that violate the rule. Dashed: the threshold, which is the "
+            "budget of a soft rule. A day shows small excesses that one window cannot tell from chance.",
             [
                 (
                     f"increase(recsys_rule_violations_total{OURS}[1d]) "
@@ -123,7 +123,7 @@ def rules() -> Sequence[Panel]:
         ),
         graph(
             "Rows judged",
-            "What every rule's ratio rests on in the last window.",
+            "Number of rows behind every rule's ratio in the last window.",
             [(f"recsys_rule_samples{OURS}", legend)],
             unit="short",
         ),

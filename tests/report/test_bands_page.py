@@ -39,13 +39,13 @@ def test_every_number_of_the_page_is_that_of_the_code():
     asked = BandSettings()
     for said in (
         f"the last {asked.history // timedelta(days=1)} days (`history`)",
-        f"weekday ({POINTS[Level.WEEKDAY]} are needed)",
-        f"weekends and holidays ({POINTS[Level.DAY_TYPE]})",
-        f"any day ({POINTS[Level.ANY_DAY]}), else of any window ({asked.least}, `least`)",
-        f"below {scales.LEVEL_FLOOR * 100:.0f} % of the value (of a count {scales.COUNT_FLOOR * 100:.0f} %)",
+        f"weekday: {POINTS[Level.WEEKDAY]} windows",
+        f"weekends and holidays): {POINTS[Level.DAY_TYPE]} windows",
+        f"any day: {POINTS[Level.ANY_DAY]} windows, - any window: {asked.least} windows (`least`)",
+        f"below {scales.LEVEL_FLOOR * 100:.0f} % of the value ({scales.COUNT_FLOOR * 100:.0f} % of a count)",
         f"by default {asked.false_alarms} a week",
         f"below {asked.least_change * 100:.0f} % (`least_change`)",
-        f"of {asked.least_volume_change * 100:.0f} % of a count (`least_volume_change`)",
+        f"below {asked.least_volume_change * 100:.0f} % of a count (`least_volume_change`)",
         f"within {EASIER} of `pair`",
     ):
         assert said in PLAIN, said
