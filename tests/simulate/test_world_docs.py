@@ -32,8 +32,8 @@ def test_the_numbers_of_the_page_are_those_of_the_code():
     for said in (
         f"like a Sunday with {HOLIDAY - 1:.0%}".replace("%", " %"),
         f"{world.growth:.0%} a week".replace("%", " %"),
-        f"a day is {100 * DAY_LUCK:g} % off as a rule, an hour {100 * HOUR_LUCK:g} %",
-        f"people click {100 * CLICK_DAY:g} % more or less gladly by day, and {100 * CLICK_HOUR:g} % by hour",
+        f"a day is usually {100 * DAY_LUCK:g} % off, an hour {100 * HOUR_LUCK:g} %",
+        f"people click {100 * CLICK_DAY:g} % more or less by day, and {100 * CLICK_HOUR:g} % by hour",
         f"of popularity and of the price is {100 * MIX:g} % off by day",
         f"{100 * world.new_user_share:g} % of the requests",
         f"every seven days at {AT_HOUR:02d}:00",
