@@ -51,9 +51,9 @@ def page(name: str) -> str:
 def test_how_soon_a_drift_is_told_is_what_the_page_of_bands_says(slope, noise, over, models, expected):
     assert told(slope, noise, over, models=models, known=bool(models)) == pytest.approx(expected, abs=2)
     assert (
-        "With a noise of 0.5 %, a drift of 3 % a day is reported on the third day (98 of 100). With a noise of "
-        "2 %, a drift of 8 % a day is (95), and 2.5 % a day is reported by the seventh day in 42 (79 without "
-        "new models)." in page("bands.md")
+        "With a noise of 0.5 %, a drift of 3 % a day is reported on the third day (98 of 100). "
+        "With a noise of 2 %, a drift of 8 % a day is (95), and 2.5 % a day is reported by the seventh "
+        "day in 42 (79 without new models)." in page("bands.md")
     )
 
 
