@@ -12,7 +12,7 @@ from monitor.catalogue import ALL_SPECS
 from monitor.health.specs import HEALTH_SPECS
 from monitor.metrics.catalogue import SPECS
 from monitor.metrics.family import MODEL_LABEL, SPLIT_LABEL, MetricSpec
-from monitor.service.prometheus.families import Part, metric_family_name
+from monitor.service.prometheus.families import Suffix, metric_family_name
 
 # The AUC and related metrics of exposures. Those of a model's samples have a split, and their own dashboard.
 OF_EXPOSURES = ours(f'{SPLIT_LABEL}=""')
@@ -54,11 +54,11 @@ def panel(
     legend = " ".join(f"{{{{{label}}}}}" for label in ("recommender", *by, *spec.labels, *further))
     largest = "" if most is None else f"topk by ({', '.join(('recommender', *by))}) "
 
-    def asked(part: Part) -> str:
+    def asked(part: Suffix) -> str:
         series = f"{metric_family_name(spec, part)}{selector}"
         return f"{largest}({most}, {series})" if largest else series
 
-    parts: tuple[Part, ...] = ("", "lower", "upper") if spec.interval else ("",)
+    parts: tuple[Suffix, ...] = ("", "lower", "upper") if spec.interval else ("",)
     compared = spec.name in SPECS and not further  # with its past: the metrics of windows, not of models
     title = spec.name.replace("_", " ").replace("auc", "AUC")
     description = [spec.help]

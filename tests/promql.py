@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import promql_parser as pq
 
-from monitor.service.prometheus.families import Family
+from monitor.service.prometheus.families import ExportedFamily
 
 SCRAPE_LABELS = {"job", "instance"}
 # Of Prometheus itself. An alert has labels of its own; those that it is asked for here.
@@ -14,7 +14,7 @@ FOREIGN = {
 }
 
 
-def mistakes(expression: str, families: dict[str, Family]) -> list[str]:
+def mistakes(expression: str, families: dict[str, ExportedFamily]) -> list[str]:
     """What in the expression is not exported as declared: families, and labels wherever they are named."""
     found: list[str] = []
     _check(pq.parse(expression), families, found)
@@ -36,7 +36,7 @@ def _note(node: pq.Expr, names: set[str]) -> bool:
     return True
 
 
-def _selector(node: pq.VectorSelector, families: dict[str, Family], found: list[str]) -> set[str]:
+def _selector(node: pq.VectorSelector, families: dict[str, ExportedFamily], found: list[str]) -> set[str]:
     name = node.name or ""
     if name in FOREIGN:
         known = FOREIGN[name]
@@ -50,7 +50,7 @@ def _selector(node: pq.VectorSelector, families: dict[str, Family], found: list[
     return set(known)
 
 
-def _check(node: pq.Expr, families: dict[str, Family], found: list[str]) -> set[str]:
+def _check(node: pq.Expr, families: dict[str, ExportedFamily], found: list[str]) -> set[str]:
     """Check a node and all below it; the labels that its result can carry."""
     match node:
         case pq.VectorSelector():

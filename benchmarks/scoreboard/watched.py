@@ -30,7 +30,7 @@ class Watched(AbstractContextManager["Watched"]):
         self.recorded = Recorded() if recorded is None else recorded
         self.idle = False  # whether the last turn left nothing to do before something comes
         self.daemon = Daemon(folder / "config.yaml", clock=lambda: self.now)
-        self._collector = SnapshotCollector(self.daemon.picture.current, version=__version__, url=_URL)
+        self._collector = SnapshotCollector(self.daemon.publisher.current, version=__version__, url=_URL)
 
     def __enter__(self) -> Self:
         return self
@@ -63,13 +63,13 @@ class Watched(AbstractContextManager["Watched"]):
     @contextmanager
     def _shown_once(self) -> Iterator[None]:
         """A snapshot at the end of the block alone: nobody looks at those that each window is followed by."""
-        picture = self.daemon.picture
-        vars(picture)["publish"] = lambda **_: None
+        publisher = self.daemon.publisher
+        vars(publisher)["publish"] = lambda **_: None
         try:
             yield
         finally:
-            del vars(picture)["publish"]
-            picture.publish(worked=True)
+            del vars(publisher)["publish"]
+            publisher.publish(worked=True)
 
     def _count_idle_turns(self, now: datetime) -> None:
         if not self.idle:

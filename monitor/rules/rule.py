@@ -17,7 +17,7 @@ TABLES = ("exposures", "requests", "user_items_day", "arrivals", "catalog", "fee
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class RuleProblem:
     """A mistake in a suite: `source` is its place in the config, `place` its place in the suite file."""
 
     source: str
@@ -31,7 +31,7 @@ class Problem:
 class SuiteErrors(ValueError):
     """Everything that is wrong with the suites of one recommender."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[RuleProblem]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(map(str, self.problems)))
 

@@ -32,7 +32,7 @@ from monitor.rules.gx.messages import did_you_mean, shorten
 from monitor.rules.packs import pack_names, pack_path
 from monitor.rules.parameters import LeftOut, MissingParameter, fill, names_in
 from monitor.rules.queries import QUERY, REFUSED, UnsafeQuery, check_query
-from monitor.rules.rule import TABLES, LoadedRule, Problem, SuiteErrors, columns_in
+from monitor.rules.rule import TABLES, LoadedRule, RuleProblem, SuiteErrors, columns_in
 from monitor.settings.rules import RuleSettings
 
 SEVERITIES = ("critical", "warning", "info")
@@ -44,7 +44,12 @@ class SuiteReader:
     """Reads one suite and notes what is wrong with it; its queries are in the SQL of `dialect`."""
 
     def __init__(
-        self, source: RuleSettings, base: Path, where: str, problems: list[Problem], dialect: str = "duckdb"
+        self,
+        source: RuleSettings,
+        base: Path,
+        where: str,
+        problems: list[RuleProblem],
+        dialect: str = "duckdb",
     ) -> None:
         self.source, self.base, self.where, self.problems = source, base, where, problems
         self.dialect = dialect
@@ -53,7 +58,9 @@ class SuiteReader:
         self.parameters: dict[str, Any] = {}
 
     def wrong(self, place: str, message: str) -> None:
-        self.problems.append(Problem(self.where, f"{self.file}: {place}" if place else self.file, message))
+        self.problems.append(
+            RuleProblem(self.where, f"{self.file}: {place}" if place else self.file, message)
+        )
 
     def read(self) -> list[LoadedRule]:
         suite = self._suite()
@@ -72,7 +79,7 @@ class SuiteReader:
         used = names_in(entries) | set(defaults)
         for name in sorted(set(self.source.parameters) - used):
             self.problems.append(
-                Problem(
+                RuleProblem(
                     f"{self.where}.parameters.{name}",
                     f"{self.where}.parameters.{name}",
                     f"{self.file} has no such parameter{did_you_mean(name, used)}",
@@ -88,7 +95,7 @@ class SuiteReader:
             names = pack_names()
             hint = did_you_mean(self.source.pack or "", names) or f"; there are {', '.join(names)}"
             place = f"{self.where}.pack"
-            self.problems.append(Problem(place, place, f"there is no pack {self.source.pack!r}{hint}"))
+            self.problems.append(RuleProblem(place, place, f"there is no pack {self.source.pack!r}{hint}"))
             return None
         try:
             suite = read_yaml(path)
@@ -106,7 +113,7 @@ class SuiteReader:
             if name not in names:
                 place = f"{self.where}.disable[{number}]"
                 message = f"{self.file} has no rule {name!r}{did_you_mean(name, names)}"
-                self.problems.append(Problem(place, place, message))
+                self.problems.append(RuleProblem(place, place, message))
 
     def _rule(self, place: str, entry: Any) -> LoadedRule | None:
         before = len(self.problems)
@@ -261,7 +268,7 @@ def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-__all__ = ["TABLES", "LoadedRule", "Problem", "SuiteErrors", "load_rules"]
+__all__ = ["TABLES", "LoadedRule", "RuleProblem", "SuiteErrors", "load_rules"]
 
 
 def load_rules(
@@ -278,7 +285,7 @@ def load_rules(
     Raises:
         SuiteErrors: with every mistake of every suite.
     """
-    problems: list[Problem] = []
+    problems: list[RuleProblem] = []
     rules: list[LoadedRule] = []
     for number, source in enumerate(sources):
         rules += SuiteReader(source, base, f"{where}[{number}]", problems, dialect).read()
@@ -287,7 +294,9 @@ def load_rules(
         first = seen.setdefault(rule.name, rule)
         if first is not rule:
             problems.append(
-                Problem("", f"{rule.source}.meta.rule", f"the name {rule.name!r} is taken by {first.source}")
+                RuleProblem(
+                    "", f"{rule.source}.meta.rule", f"the name {rule.name!r} is taken by {first.source}"
+                )
             )
     if problems:
         raise SuiteErrors(problems)

@@ -181,7 +181,7 @@ def test_a_broken_rule_file_is_refused_and_the_older_rules_go_on(folder: Path) -
     with until(Watched(folder, "shop", BEGIN), 2, broken) as watched:
         for minute, expected in ((1, 0.0), (120, 0.0)):
             assert value(watched, "recsys_config_reload_success", BEGIN + minute * MINUTE) == expected
-        assert "two.yaml" in (watched.daemon.picture.current().config_error or "")
+        assert "two.yaml" in (watched.daemon.publisher.current().config_error or "")
         assert len(judged(watched)) == 2
         rules = {
             dict(labels)["rule"] for name, labels in watched.recorded.segments if name == "recsys_rule_status"

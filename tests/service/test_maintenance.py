@@ -82,7 +82,7 @@ def test_the_gauge_is_there_from_the_start_and_goes_by_the_clock(shown: Shown) -
 def test_without_maintenance_the_gauge_is_zero(store: Store, tmp_path: Path) -> None:
     bare = Shown(store, tmp_path, maintenance=[])
     assert find(bare.at(TEN), "recsys_maintenance", recommender="shop") == 0
-    assert bare.picture.current().recommenders[0].maintenance is None
+    assert bare.publisher.current().recommenders[0].maintenance is None
 
 
 def test_a_history_that_cannot_be_read_does_not_prolong_it(store: Store, tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_history_that_cannot_be_read_does_not_prolong_it(store: Store, tmp_pat
     (tmp_path / "other.sqlite").mkdir()
     text = shown.at(TEN + 3 * HOUR)
     assert (
-        sum(value for (_, _), value in shown.picture.current().counters.items()) > 0
+        sum(value for (_, _), value in shown.publisher.current().counters.items()) > 0
     )  # an error was counted
     assert find(text, "recsys_maintenance", recommender="shop") == 0
 
@@ -111,8 +111,8 @@ def test_a_recommender_that_cannot_be_read_at_the_start_is_in_maintenance_all_th
         held = []
         for now in (TEN - MINUTE, TEN, TEN + 3 * HOUR):
             clock.append(now)
-            daemon.picture.publish()
-            text = scrape(daemon.picture.current())
+            daemon.publisher.publish()
+            text = scrape(daemon.publisher.current())
             assert find(text, "recsys_recommender_error", recommender="shop") == 1
             held.append(find(text, "recsys_maintenance", recommender="shop"))
     assert held == [0, 1, 0]
@@ -122,13 +122,13 @@ def test_what_was_seen_in_maintenance_alone_is_not_told_of_a_recommender_that_ca
     shown: Shown,
 ) -> None:
     shown.judge(22, 0.5)
-    settings = shown.picture.running.watches["shop"].settings
+    settings = shown.publisher.running.watches["shop"].settings
     broken = Checked(settings, problems=(Problem("rules", "gone.yaml does not exist"),))
-    shown.picture.running = replace(shown.picture.running, watches={}, broken={"shop": broken})
+    shown.publisher.running = replace(shown.publisher.running, watches={}, broken={"shop": broken})
     text = shown.at(TEN + 24 * HOUR)
     assert find(text, "recsys_objective_status", status="violated", **OBJECTIVE) is None
     assert find(text, "recsys_failure_ratio", recommender="shop", by="pv") == 0.5
-    assert shown.picture.current().recommenders[0].error == "rules: gone.yaml does not exist"
+    assert shown.publisher.current().recommenders[0].error == "rules: gone.yaml does not exist"
 
 
 def test_what_was_seen_in_maintenance_alone_has_no_verdict_however_late_it_is_judged(shown: Shown) -> None:
@@ -139,7 +139,7 @@ def test_what_was_seen_in_maintenance_alone_has_no_verdict_however_late_it_is_ju
     assert find(text, "recsys_maintenance", recommender="shop") == 0
     assert find(text, "recsys_objective_status", status="violated", **OBJECTIVE) is None
     assert find(text, "recsys_failure_ratio", recommender="shop", by="pv") == 0.5
-    assert shown.picture.current().recommenders[0].series[0].standing is Status.VIOLATED
+    assert shown.publisher.current().recommenders[0].series[0].standing is Status.VIOLATED
     shown.judge(23, 0.005)
     assert find(shown.at(TEN + 25 * HOUR), "recsys_objective_status", status="ok", **OBJECTIVE) == 1
 

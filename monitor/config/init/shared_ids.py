@@ -38,7 +38,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedIds:
     """How many distinct values two columns have, and how many both have."""
 
     left: int
@@ -69,12 +69,12 @@ class Joins:
         self._engine = engine
         self._tables: dict[tuple[str, str], ir.Table] = {}
 
-    def shared(self, left: Profile, one: str, right: Profile, other: str) -> Shared:
+    def shared(self, left: Profile, one: str, right: Profile, other: str) -> SharedIds:
         """The values in common of a column of each log, compared as texts."""
         values, others = self._values(left, one), self._values(right, other)
         common = values.semi_join(others, "v").count()
         found = [int(count.execute()) for count in (values.count(), others.count(), common)]
-        return Shared(*found)
+        return SharedIds(*found)
 
     def match(self, role: str, left: Side, right: Side) -> tuple[Guess | None, Guess | None]:
         """The columns of a role in two logs, by their names where these join, else by their values.
@@ -102,7 +102,7 @@ class Joins:
 
     def _best(
         self, left: Profile, lefts: Sequence[str], right: Profile, rights: Sequence[str]
-    ) -> tuple[str, str, Shared] | None:
+    ) -> tuple[str, str, SharedIds] | None:
         pairs = [
             (one, other, self.shared(left, one, right, other))
             for one in lefts[:_MOST_COLUMNS]

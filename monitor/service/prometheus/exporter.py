@@ -38,14 +38,14 @@ from monitor.service.prometheus.families import (
     RULES,
     SLICE_LABELS,
     STATUSES,
-    Family,
-    Part,
+    ExportedFamily,
+    Suffix,
     all_families,
 )
 from monitor.service.prometheus.families import metric_family_name as family_name
 from monitor.service.prometheus.states import Labels, Values, emit_status, label, set_status, verdict
 
-_PARTS: Final[tuple[Part, ...]] = ("", "lower", "upper", "samples")
+_PARTS: Final[tuple[Suffix, ...]] = ("", "lower", "upper", "samples")
 _KEPT: Final = frozenset(family.name for family in (*STATUSES, *RULES, *MONITOR))
 
 
@@ -143,7 +143,7 @@ def _count(values: Values) -> int:
     return sum(len(series) for series in values.values())
 
 
-def _metric(family: Family, series: dict[Labels, float]) -> Metric:
+def _metric(family: ExportedFamily, series: dict[Labels, float]) -> Metric:
     base = family.name.removesuffix("_total" if family.kind == "counter" else "")
     base = base.removesuffix("_info" if family.kind == "info" else "")
     metric = Metric(base, family.help, family.kind)

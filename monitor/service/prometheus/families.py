@@ -19,7 +19,7 @@ from monitor.history import counters
 from monitor.metrics.family import MetricSpec
 from monitor.models.specs import CAUSE_LABEL
 
-Part = Literal["", "lower", "upper", "samples"]
+Suffix = Literal["", "lower", "upper", "samples"]
 
 PREFIX: Final = "recsys_"
 RECOMMENDER: Final = "recommender"
@@ -27,7 +27,7 @@ SLICE_LABELS: Final = ("dimension", "value")
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class ExportedFamily:
     """One exported family. `name` is the name of its samples, with `_total` or `_info` and all."""
 
     name: str
@@ -37,7 +37,7 @@ class Family:
     unit: Literal["", "ratio", "seconds", "bits"] = ""
 
 
-def metric_family_name(spec: MetricSpec, part: Part = "", *, sliced: bool = False) -> str:
+def metric_family_name(spec: MetricSpec, part: Suffix = "", *, sliced: bool = False) -> str:
     """The name of one of the families that a metric of the catalogue gives.
 
     >>> from monitor.metrics.catalogue import SPECS
@@ -54,11 +54,11 @@ def metric_family_name(spec: MetricSpec, part: Part = "", *, sliced: bool = Fals
     return PREFIX + "_".join(word for word in words if word)
 
 
-def metric_families(specs: Iterable[MetricSpec]) -> Iterator[Family]:
+def metric_families(specs: Iterable[MetricSpec]) -> Iterator[ExportedFamily]:
     """The families of these metrics: value, bounds where it has an interval, samples; then all by slice."""
     for spec in specs:
         own = (*(("by",) if spec.by or spec.by_help else ()), *spec.labels, *spec.of_samples)
-        parts: tuple[tuple[Part, str], ...] = (("", spec.help),)
+        parts: tuple[tuple[Suffix, str], ...] = (("", spec.help),)
         if spec.interval:
             around = "band around" if spec.interval == "band" else f"interval ({spec.interval}) of"
             parts += (
@@ -72,7 +72,7 @@ def metric_families(specs: Iterable[MetricSpec]) -> Iterator[Family]:
         for sliced in (False, True)[: 1 + spec.sliced]:
             labels = (RECOMMENDER, *own, *(SLICE_LABELS if sliced else ()))
             for part, text in parts:
-                yield Family(
+                yield ExportedFamily(
                     metric_family_name(spec, part, sliced=sliced),
                     "gauge",
                     f"{text.rstrip('.')}, by slice." if sliced else text,
@@ -84,7 +84,7 @@ def metric_families(specs: Iterable[MetricSpec]) -> Iterator[Family]:
 _RULE = (RECOMMENDER, "rule", "kind")
 
 STATUSES: Final = (
-    Family(
+    ExportedFamily(
         "recsys_metric_status",
         "gauge",
         "1 for the state of the metric in the last window, 0 for its other states: ok, violated, no_data, "
@@ -92,20 +92,20 @@ STATUSES: Final = (
         "further label, such as `k`, the worst state is given.",
         (RECOMMENDER, "metric", "by", "status"),
     ),
-    Family(
+    ExportedFamily(
         "recsys_objective_status",
         "gauge",
         "1 for the current verdict on the objective, 0 for the others: ok, violated, no_data, late, "
         "error. It stays violated until the value itself is back at its bound.",
         (RECOMMENDER, "metric", "by", "status"),
     ),
-    Family(
+    ExportedFamily(
         "recsys_slice_objective_status",
         "gauge",
         "As recsys_objective_status, of objectives on one value of a slice; they are in no other family.",
         (RECOMMENDER, "metric", "by", *SLICE_LABELS, "status"),
     ),
-    Family(
+    ExportedFamily(
         "recsys_experiment_status",
         "gauge",
         "1 for the state of the experiment's metric, 0 for the others: ok, violated, no_data, late, error, "
@@ -113,21 +113,21 @@ STATUSES: Final = (
         "experiment_unknown_arm_users) it is the current verdict; of several arms, the worst.",
         (RECOMMENDER, "experiment", "metric", "by", "status"),
     ),
-    Family(
+    ExportedFamily(
         "recsys_auc_gap_status",
         "gauge",
         "1 for the current verdict on the gap, 0 for the others: ok, violated, no_data, late, error. It "
         "stays violated until the gap itself is back at its bound.",
         (RECOMMENDER, "pair", "model", "status"),
     ),
-    Family(
+    ExportedFamily(
         "recsys_auc_gap_cause_unknown_share",
         "gauge",
         "1 for a cause of a violated gap that has evidence, but whose share of the gap is unknown. A "
         "cause with a share is in recsys_auc_gap_cause_ratio.",
         (RECOMMENDER, "pair", "model", "cause"),
     ),
-    Family(
+    ExportedFamily(
         "recsys_deviation_status",
         "gauge",
         "1 for the verdict on the series' deviation from its own past, 0 for the others: ok, violated, "
@@ -135,20 +135,20 @@ STATUSES: Final = (
         "use recsys_anomaly_status.",
         (RECOMMENDER, *OF_SERIES, "status"),
     ),
-    Family(
+    ExportedFamily(
         "recsys_slice_deviation_status",
         "gauge",
         "As recsys_deviation_status, by slice; only series that are currently violated.",
         (RECOMMENDER, *OF_SERIES, *SLICE_LABELS, "status"),
     ),
-    Family(
+    ExportedFamily(
         "recsys_drift_status",
         "gauge",
         "1 for the verdict on the series' slow change over days, 0 for the others: ok, violated, no_data, "
         "late, error.",
         (RECOMMENDER, *OF_SERIES, "status"),
     ),
-    Family(
+    ExportedFamily(
         "recsys_anomaly_status",
         "gauge",
         "1 for the verdict on the cause, 0 for the others: ok, violated, no_data, late, error. Violated "
@@ -156,20 +156,20 @@ STATUSES: Final = (
         "explains them.",
         (RECOMMENDER, CAUSE_LABEL, "status"),
     ),
-    Family(
+    ExportedFamily(
         "recsys_anomaly_detail_info",
         "info",
         "1, with the sentence on a cause that is currently violated: what it says, and the series furthest "
         "out of its band.",
         (RECOMMENDER, CAUSE_LABEL, "detail"),
     ),
-    Family(
+    ExportedFamily(
         "recsys_drift_detail_info",
         "info",
         "1, with the sentence on a drift that is currently violated: from where to where.",
         (RECOMMENDER, *OF_SERIES, "detail"),
     ),
-    Family(
+    ExportedFamily(
         "recsys_rule_status",
         "gauge",
         "1 for the current verdict on the rule, 0 for the others: ok, violated, no_data, late, error. "
@@ -179,44 +179,48 @@ STATUSES: Final = (
 )
 
 RULES: Final = (
-    Family(
+    ExportedFamily(
         "recsys_rule_violation_ratio",
         "gauge",
         "Share of the last window's rows (or lists) that violate the rule.",
         _RULE,
         "ratio",
     ),
-    Family(
+    ExportedFamily(
         "recsys_rule_violation_lower_ratio",
         "gauge",
         "Lower bound of the interval of the violation ratio.",
         _RULE,
         "ratio",
     ),
-    Family(
+    ExportedFamily(
         "recsys_rule_violation_upper_ratio",
         "gauge",
         "Upper bound of the interval of the violation ratio.",
         _RULE,
         "ratio",
     ),
-    Family(
+    ExportedFamily(
         "recsys_rule_threshold_ratio",
         "gauge",
         "The violation ratio up to which the rule holds; 0 for a hard rule.",
         _RULE,
         "ratio",
     ),
-    Family("recsys_rule_window_violations", "gauge", "Violations of the rule in the last window.", _RULE),
-    Family("recsys_rule_samples", "gauge", "What the rule's ratio rests on: rows (or lists) judged.", _RULE),
-    Family(
+    ExportedFamily(
+        "recsys_rule_window_violations", "gauge", "Violations of the rule in the last window.", _RULE
+    ),
+    ExportedFamily(
+        "recsys_rule_samples", "gauge", "What the rule's ratio rests on: rows (or lists) judged.", _RULE
+    ),
+    ExportedFamily(
         "recsys_rule_since_timestamp_seconds",
         "gauge",
         "Start of the first window of the current verdict on the rule.",
         _RULE,
         "seconds",
     ),
-    Family(
+    ExportedFamily(
         counters.RULE_VIOLATIONS,
         "counter",
         "Violations of the rule in all judged windows. Starts at 0 for every configured rule, counts each "
@@ -224,7 +228,7 @@ RULES: Final = (
         "are left out of a soft rule's.",
         _RULE,
     ),
-    Family(
+    ExportedFamily(
         counters.RULE_JUDGED,
         "counter",
         "Rows (or lists) judged by the rule in all windows, counted as its violations are: what a soft rule "
@@ -237,58 +241,60 @@ RULES: Final = (
 _LOG = (RECOMMENDER, "log")
 
 MONITOR: Final = (
-    Family("recsys_build_info", "info", "1, with the version of the monitor.", ("version",)),
-    Family("recsys_web_info", "info", "1, with the address of the status page as people reach it.", ("url",)),
-    Family(
+    ExportedFamily("recsys_build_info", "info", "1, with the version of the monitor.", ("version",)),
+    ExportedFamily(
+        "recsys_web_info", "info", "1, with the address of the status page as people reach it.", ("url",)
+    ),
+    ExportedFamily(
         "recsys_config_reload_success",
         "gauge",
         "1 if the configuration on disk was accepted when last read, 0 if it was refused and the older "
         "one runs on.",
         (),
     ),
-    Family(
+    ExportedFamily(
         "recsys_config_reload_timestamp_seconds",
         "gauge",
         "When the configuration that is running was read.",
         (),
         "seconds",
     ),
-    Family(
+    ExportedFamily(
         "recsys_recommender_error",
         "gauge",
         "1 if the recommender cannot be run at all; its status page says why.",
     ),
-    Family(
+    ExportedFamily(
         "recsys_last_run_timestamp_seconds", "gauge", "When the recommender was last run.", unit="seconds"
     ),
-    Family(
+    ExportedFamily(
         "recsys_last_window_end_timestamp_seconds",
         "gauge",
         "End of the newest window that was judged.",
         unit="seconds",
     ),
-    Family(
+    ExportedFamily(
         "recsys_maintenance",
         "gauge",
         "1 while maintenance of the config holds alerts back: from its start until its last window has been "
         "judged and no alert looks back on it; else 0.",
     ),
-    Family("recsys_pending_windows", "gauge", "Windows that are due and not judged yet."),
-    Family(
+    ExportedFamily("recsys_pending_windows", "gauge", "Windows that are due and not judged yet."),
+    ExportedFamily(
         "recsys_check_duration_seconds",
         "gauge",
         "How long the check took in its last window.",
         (RECOMMENDER, "check"),
         "seconds",
     ),
-    Family(
+    ExportedFamily(
         "recsys_log_watermark_timestamp_seconds",
         "gauge",
         "The latest time seen in the log.",
         _LOG,
         "seconds",
     ),
-    Family(
+    ExportedFamily(
         "recsys_log_stalled_after_seconds",
         "gauge",
         "Age of the newest row from which on the log counts as stalled: `stalled_after` of the config, or "
@@ -296,64 +302,64 @@ MONITOR: Final = (
         _LOG,
         "seconds",
     ),
-    Family("recsys_log_files", "gauge", "Files of the log that are known and readable.", _LOG),
-    Family(
+    ExportedFamily("recsys_log_files", "gauge", "Files of the log that are known and readable.", _LOG),
+    ExportedFamily(
         "recsys_log_skipped_files",
         "gauge",
         "Files of the log that could not be read; each is tried again.",
         _LOG,
     ),
-    Family(
+    ExportedFamily(
         "recsys_log_lost_files",
         "gauge",
         "Files whose rows were read before and cannot be read any more; rotated files do not count.",
         _LOG,
     ),
-    Family(
+    ExportedFamily(
         "recsys_log_listing_errors",
         "gauge",
         "Folders or globs of the log that could not be listed at the last look.",
         _LOG,
     ),
-    Family("recsys_series", "gauge", "Series in this scrape.", ()),
-    Family("recsys_series_limit", "gauge", "Series that a scrape may hold.", ()),
-    Family(
+    ExportedFamily("recsys_series", "gauge", "Series in this scrape.", ()),
+    ExportedFamily("recsys_series_limit", "gauge", "Series that a scrape may hold.", ()),
+    ExportedFamily(
         "recsys_series_dropped",
         "gauge",
         "Series left out of this scrape to keep to the limit; slices go first.",
         (),
     ),
-    Family(
+    ExportedFamily(
         counters.WINDOWS,
         "counter",
         "Judged windows by the worst status in them.",
         (RECOMMENDER, "status"),
     ),
-    Family(
+    ExportedFamily(
         counters.CHECK_RUNS,
         "counter",
         "Runs of a check by how they ended: ok, error, interrupted (past the deadline).",
         (RECOMMENDER, "check", "status"),
     ),
-    Family(
+    ExportedFamily(
         counters.CORRECTIONS,
         "counter",
         "Windows judged again because data came after they had been judged.",
     ),
-    Family(
+    ExportedFamily(
         counters.SCHEDULED,
         "counter",
         "Scheduled runs by outcome: ok, failed, missed (not started in time), overrun (the last one "
         "still ran).",
         (RECOMMENDER, "outcome"),
     ),
-    Family(
+    ExportedFamily(
         counters.STORE_ERRORS,
         "counter",
         "Reads and writes of the history that failed, by what was at fault.",
         ("fault",),
     ),
-    Family(
+    ExportedFamily(
         counters.UNDEFINED,
         "counter",
         "Results without a value although there was data, such as a denominator of 0.",
@@ -369,8 +375,8 @@ __all__ = [
     "RULES",
     "SLICE_LABELS",
     "STATUSES",
-    "Family",
-    "Part",
+    "ExportedFamily",
+    "Suffix",
     "all_families",
     "gauges_page",
     "metric_families",
@@ -379,7 +385,7 @@ __all__ = [
 
 
 @cache
-def all_families() -> dict[str, Family]:
+def all_families() -> dict[str, ExportedFamily]:
     """Every exported family by its name."""
     found = (*STATUSES, *RULES, *MONITOR, *metric_families(ALL_SPECS.values()))
     return {family.name: family for family in found}
@@ -413,7 +419,7 @@ def gauges_page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _table(families: Iterable[Family]) -> Iterator[str]:
+def _table(families: Iterable[ExportedFamily]) -> Iterator[str]:
     rows = ["| family | kind | labels | unit | meaning |", "|---|---|---|---|---|"]
     for family in families:
         labels = ", ".join(f"`{label}`" for label in family.labels)

@@ -10,7 +10,7 @@ import pytest
 from monitor.catalogue import ALL_SPECS
 from monitor.metrics.family import MetricSpec
 from monitor.service.prometheus import families
-from monitor.service.prometheus.families import Family, all_families, metric_families
+from monitor.service.prometheus.families import ExportedFamily, all_families, metric_families
 
 ROOT = Path(__file__).resolve().parents[3]
 FAMILIES = list(all_families().values())
@@ -32,7 +32,7 @@ def test_a_counter_and_a_gauge_never_differ_by_total_alone_which_is_one_name_to_
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-def test_a_family_is_named_by_the_conventions_of_prometheus(family: Family) -> None:
+def test_a_family_is_named_by_the_conventions_of_prometheus(family: ExportedFamily) -> None:
     assert re.fullmatch(r"recsys_[a-z][a-z0-9_]*[a-z0-9]", family.name)
     assert family.name.endswith("_total") == (family.kind == "counter")
     assert family.name.endswith("_info") == (family.kind == "info")
@@ -46,7 +46,7 @@ def test_a_family_is_named_by_the_conventions_of_prometheus(family: Family) -> N
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 def test_a_family_has_the_recommender_first_and_no_label_that_prometheus_or_a_team_adds(
-    family: Family,
+    family: ExportedFamily,
 ) -> None:
     assert len(set(family.labels)) == len(family.labels)
     assert "recommender" not in family.labels[1:]
