@@ -11,14 +11,14 @@ from pathlib import Path
 from monitor.cli.terminal import progress
 from monitor.config.checks.check import Checked
 from monitor.config.load import ConfigError, Problem, load_checked
-from monitor.config.validate.findings import Finding, Level, Reporter
+from monitor.config.validate.findings import ConfigFinding, Level, Reporter
 from monitor.config.validate.named_columns import rules_without_ground
 from monitor.models.scorer import ScorerError, load_scorer
 from monitor.service.web.web_config import WebConfigError, load_web_config
 from monitor.settings.config import Config
 
 
-def validate(path: Path, *, with_logs: bool) -> list[Finding]:
+def validate(path: Path, *, with_logs: bool) -> list[ConfigFinding]:
     """Everything that can be said of a config, its rules, and the logs that it names; nothing is written.
 
     Raises:
@@ -26,13 +26,13 @@ def validate(path: Path, *, with_logs: bool) -> list[Finding]:
     """
     config, checked = load_checked(path)
     found = [
-        Finding(Level.PROBLEM, "", "", "config", one.message, one.place)
+        ConfigFinding(Level.PROBLEM, "", "", "config", one.message, one.place)
         for one in _of_config(config, checked)
     ]
     if not found:
         rules = sum(len(one.rules) for one in checked)
         text = f"{len(config.recommenders)} recommender(s), {rules} rule(s)"
-        found.append(Finding(Level.OK, "", "", "config", text))
+        found.append(ConfigFinding(Level.OK, "", "", "config", text))
     now = datetime.now(UTC)
     for number, one in enumerate(checked):
         where, name = f"recommenders[{number}]", one.settings.name
@@ -48,9 +48,9 @@ def validate(path: Path, *, with_logs: bool) -> list[Finding]:
     return _by_log([one for one in found if one.check == "config" or not one.place or one.place not in known])
 
 
-def _by_log(found: Sequence[Finding]) -> list[Finding]:
+def _by_log(found: Sequence[ConfigFinding]) -> list[ConfigFinding]:
     """The findings on one log together, in the order in which the logs came up."""
-    groups: dict[tuple[str, str], list[Finding]] = {}
+    groups: dict[tuple[str, str], list[ConfigFinding]] = {}
     for one in found:
         groups.setdefault((one.recommender, one.log), []).append(one)
     return [one for group in groups.values() for one in group]
@@ -66,7 +66,7 @@ def _of_config(config: Config, checked: Sequence[Checked]) -> Iterator[Problem]:
             yield from (Problem("server.web_config", line) for line in str(exc).splitlines())
 
 
-def _scorer(checked: Checked, where: str) -> Iterator[Finding]:
+def _scorer(checked: Checked, where: str) -> Iterator[ConfigFinding]:
     models = checked.settings.models
     if models.scorer is None:
         return
@@ -79,18 +79,18 @@ def _scorer(checked: Checked, where: str) -> Iterator[Finding]:
         yield say.ok("scorer", f"{models.scorer} can be imported")
 
 
-def problems_of(path: Path, found: Sequence[Finding]) -> ConfigError | None:
+def problems_of(path: Path, found: Sequence[ConfigFinding]) -> ConfigError | None:
     """The problems as the error that ends the command, None where there is none."""
     problems = dict.fromkeys(one.as_problem() for one in found if one.level is Level.PROBLEM)
     return ConfigError(path, problems) if problems else None
 
 
-def as_json(found: Sequence[Finding]) -> str:
+def as_json(found: Sequence[ConfigFinding]) -> str:
     """The findings as a list of objects: level, recommender, log, check, detail, place."""
     return json.dumps([asdict(one) for one in found], indent=2)
 
 
-def as_lines(path: Path, found: Sequence[Finding]) -> Iterator[str]:
+def as_lines(path: Path, found: Sequence[ConfigFinding]) -> Iterator[str]:
     """The report for people: a heading a log, and a line a finding."""
     heading = None
     for one in found:

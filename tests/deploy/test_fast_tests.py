@@ -36,7 +36,7 @@ def run_pytest(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess
 
 def test_none_is_chosen_of_what_needs_a_server_spark_or_a_browser() -> None:
     needing = (
-        "tests/spark/test_spark_engine.py", "tests/end_to_end", "tests/service/test_browser.py",
+        "tests/spark/test_spark_engine.py", "tests/end_to_end", "tests/service/web/test_browser.py",
         "tests/service/test_daemon.py", "tests/cli/test_check.py", "tests/alerts/test_model_incident.py",
     )  # fmt: skip
     found = run_pytest("--collect-only", "-m", "not slow", *needing)

@@ -16,7 +16,6 @@ from sqlalchemy import select
 from monitor.core.results import Window
 from monitor.history import schema
 from monitor.history.store import Store
-from tests.postgres import postgres
 
 _numbers = itertools.count()
 
@@ -29,6 +28,8 @@ def hour(number: int) -> Window:
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
     """A server for all tests of this folder; its URL without a database."""
+    from tests.postgres import postgres  # not at the top: the tests on SQLite start no program
+
     with postgres() as server:
         yield server.url
 

@@ -242,7 +242,6 @@ def test_the_default_definition_is_the_version_and_a_setting_shows_in_it():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"disable": ["covrage"]}, "no metric is called 'covrage'"),
         ({"score_range": [1, 0]}, "the lower one first"),
         ({"score_range": [0, "inf"]}, "finite"),
         ({"history": "0d"}, "longer than 0"),

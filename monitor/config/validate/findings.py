@@ -37,7 +37,7 @@ class Level(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ConfigFinding:
     """One line of the report. `place` is the place in the config that a problem or a warning is about."""
 
     level: Level
@@ -59,20 +59,20 @@ class Reporter:
     log: str
     where: str  # the place of the log in the config
 
-    def ok(self, check: str, detail: str) -> Finding:
-        return Finding(Level.OK, self.recommender, self.log, check, detail)
+    def ok(self, check: str, detail: str) -> ConfigFinding:
+        return ConfigFinding(Level.OK, self.recommender, self.log, check, detail)
 
-    def warning(self, check: str, detail: str, place: str = "") -> Finding:
-        return Finding(Level.WARNING, self.recommender, self.log, check, detail, self._at(place))
+    def warning(self, check: str, detail: str, place: str = "") -> ConfigFinding:
+        return ConfigFinding(Level.WARNING, self.recommender, self.log, check, detail, self._at(place))
 
-    def problem(self, check: str, detail: str, place: str = "") -> Finding:
-        return Finding(Level.PROBLEM, self.recommender, self.log, check, detail, self._at(place))
+    def problem(self, check: str, detail: str, place: str = "") -> ConfigFinding:
+        return ConfigFinding(Level.PROBLEM, self.recommender, self.log, check, detail, self._at(place))
 
     def _at(self, place: str) -> str:
         return f"{self.where}.{place}" if place and self.where else place or self.where
 
 
-def of_log(say: Reporter, seen: LogSeen, time: TimeSettings, now: datetime) -> Iterator[Finding]:
+def of_log(say: Reporter, seen: LogSeen, time: TimeSettings, now: datetime) -> Iterator[ConfigFinding]:
     """Everything that can be said of one log alone."""
     if seen.error is not None:
         yield say.problem("files", f"cannot be listed: {seen.error}", "path")
@@ -125,7 +125,7 @@ def percent(part: float, whole: float) -> str:
     return f"{share:.1f} %".replace(".0 %", " %")
 
 
-def _files(say: Reporter, seen: LogSeen) -> Iterator[Finding]:
+def _files(say: Reporter, seen: LogSeen) -> Iterator[ConfigFinding]:
     total, looked = len(seen.files), len(seen.looked)
     whole = sum(one.size for one in seen.files)
     rows = f", {seen.rows:,} rows" if seen.measured else ""
@@ -163,7 +163,7 @@ def _meant(seen: LogSeen, ours: str) -> str:
     return f"; did you mean {close!r}?" if close is not None and close != theirs else ""
 
 
-def _no_row(say: Reporter, seen: LogSeen) -> Iterator[Finding]:
+def _no_row(say: Reporter, seen: LogSeen) -> Iterator[ConfigFinding]:
     if seen.settings.only:
         wanted = ", ".join(f"{name}: {value}" for name, value in seen.settings.only.items())
         yield say.problem("rows", f"no row of the files looked at has {wanted}, so none counts", "only")
@@ -171,7 +171,7 @@ def _no_row(say: Reporter, seen: LogSeen) -> Iterator[Finding]:
         yield say.warning("rows", "the files looked at hold no row", "path")
 
 
-def _columns(say: Reporter, seen: LogSeen) -> Iterator[Finding]:
+def _columns(say: Reporter, seen: LogSeen) -> Iterator[ConfigFinding]:
     found = seen.columns
     known = [name for name in c.TYPES[seen.name] if name in found]
     shown = ", ".join(_column(name, found[name]) for name in known)
@@ -193,7 +193,7 @@ def _column(name: str, one: ColumnSeen) -> str:
     return f"{name}{source} ({one.dtype})" if one.dtype else f"{name}{source}"
 
 
-def _values(say: Reporter, seen: LogSeen, name: str, one: ColumnSeen) -> Iterator[Finding]:
+def _values(say: Reporter, seen: LogSeen, name: str, one: ColumnSeen) -> Iterator[ConfigFinding]:
     """The values of one column of ours: unreadable ones, and empty ones where none should be."""
     kind, place = c.TYPES[seen.name][name], f"columns.{name}"
     asked = name in c.REQUIRED[seen.name] or name in seen.settings.columns
@@ -226,7 +226,7 @@ def _is_nested(dtype: str) -> bool:
     return dtype.startswith(("array", "struct", "map"))
 
 
-def _times(say: Reporter, seen: LogSeen, time: TimeSettings, now: datetime) -> Iterator[Finding]:
+def _times(say: Reporter, seen: LogSeen, time: TimeSettings, now: datetime) -> Iterator[ConfigFinding]:
     first, last = seen.first, seen.last
     if first is None or last is None:
         if c.TS in c.REQUIRED[seen.name] and seen.columns[c.TS].present:
@@ -263,7 +263,7 @@ def _times(say: Reporter, seen: LogSeen, time: TimeSettings, now: datetime) -> I
         yield say.warning("rows", f"{percent(unusable, rows)} of the rows cannot be used: each needs {names}")
 
 
-def _pace(say: Reporter, seen: LogSeen, time: TimeSettings) -> Iterator[Finding]:
+def _pace(say: Reporter, seen: LogSeen, time: TimeSettings) -> Iterator[ConfigFinding]:
     """About how many rows a window has, by the pace of the file with the median pace."""
     paces = sorted(
         (one.rows / span, (one.requests or 0) / span)

@@ -10,7 +10,7 @@ import ibis.expr.types as ir
 
 from monitor.config.look import LogSeen
 from monitor.config.problems import show_duration
-from monitor.config.validate.findings import Finding, Reporter, percent
+from monitor.config.validate.findings import ConfigFinding, Reporter, percent
 from monitor.core import columns as c
 from monitor.engines.duckdb import Engine
 from monitor.logs.index import FileEntry
@@ -52,7 +52,9 @@ class Keys:
         return engine.create(f"keys_{name}", rows.select(*wanted).limit(KEY_ROWS))
 
 
-def of_joins(recommender: str, where: str, settings: RecommenderSettings, keys: Keys) -> Iterator[Finding]:
+def of_joins(
+    recommender: str, where: str, settings: RecommenderSettings, keys: Keys
+) -> Iterator[ConfigFinding]:
     """What can be said of two logs together."""
     if c.FEEDBACK in keys.tables:
         say = Reporter(recommender, c.FEEDBACK, where)
@@ -64,7 +66,7 @@ def of_joins(recommender: str, where: str, settings: RecommenderSettings, keys: 
             yield from _known(Reporter(recommender, log, f"{where}.logs.{log}"), keys, log, column, things)
 
 
-def _events(say: Reporter, settings: RecommenderSettings, feedback: ir.Table) -> Iterator[Finding]:
+def _events(say: Reporter, settings: RecommenderSettings, feedback: ir.Table) -> Iterator[ConfigFinding]:
     """Which events the log has, and those that the config asks for in vain."""
     counted = feedback.filter(feedback[c.EVENT].notnull()).group_by(c.EVENT).aggregate(n=lambda t: t.count())
     top = counted.order_by(counted.n.desc(), counted[c.EVENT]).limit(200).to_pyarrow().to_pylist()
@@ -81,7 +83,7 @@ def _events(say: Reporter, settings: RecommenderSettings, feedback: ir.Table) ->
         yield say.ok("events", shown)
 
 
-def _feedback(say: Reporter, settings: RecommenderSettings, keys: Keys) -> Iterator[Finding]:
+def _feedback(say: Reporter, settings: RecommenderSettings, keys: Keys) -> Iterator[ConfigFinding]:
     shown, acted = keys.tables[c.EXPOSURES], keys.tables[c.FEEDBACK]
     shown = shown.filter(shown[c.REQUEST_ID].notnull())
     place, reach = "logs.feedback", settings.metrics.attribution
@@ -144,7 +146,7 @@ def _met(some: ir.Table, others: ir.Table, column: str) -> tuple[int, int]:
     return int(values.count().execute()), int(known.count().execute())
 
 
-def _known(say: Reporter, keys: Keys, log: str, column: str, things: str) -> Iterator[Finding]:
+def _known(say: Reporter, keys: Keys, log: str, column: str, things: str) -> Iterator[ConfigFinding]:
     n, known = _met(keys.tables[c.EXPOSURES], keys.tables[log], column)
     if n == 0:
         return

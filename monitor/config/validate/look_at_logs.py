@@ -14,7 +14,7 @@ import duckdb
 
 from monitor.config.checks.check import Checked
 from monitor.config.look import FileSeen, LogSeen, chosen, find_files, rows_of, shape_of
-from monitor.config.validate.findings import Finding, Reporter, of_log
+from monitor.config.validate.findings import ConfigFinding, Reporter, of_log
 from monitor.config.validate.joins import Keys, of_joins
 from monitor.config.validate.named_columns import missing_columns_named, rules_without_ground
 from monitor.engines.duckdb import DeadlineExceeded, Engine, deadline
@@ -30,7 +30,7 @@ Progress = Callable[[str], None]
 
 def look_at_logs(
     engine: EngineSettings, checked: Checked, where: str, now: datetime, progress: Progress
-) -> Iterator[Finding]:
+) -> Iterator[ConfigFinding]:
     """Every finding on the logs of a recommender.
 
     Args:
@@ -61,7 +61,7 @@ class _Look:
         self._settings: RecommenderSettings = checked.settings
         self._source = Source(self._settings.logs, self._settings)
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[ConfigFinding]:
         settings, name = self._settings, self._settings.name
         logs: dict[str, LogSeen] = {}
         for log in self._source.logs:
@@ -75,11 +75,11 @@ class _Look:
             yield from of_log(say, seen, settings, self._now)
         yield from missing_columns_named(name, self._where, settings, logs)
         yield from rules_without_ground(name, self._where, settings, self._checked.rules, logs)
-        found: list[Finding] = []
+        found: list[ConfigFinding] = []
         yield from self._within("", lambda engine: found.extend(self._joins(engine, logs)))
         yield from found
 
-    def _within(self, log: str, work: Callable[[Engine], None]) -> Iterator[Finding]:
+    def _within(self, log: str, work: Callable[[Engine], None]) -> Iterator[ConfigFinding]:
         """Do some work on an engine of its own; a warning where it takes too long."""
         with self._engine() as engine:
             try:
@@ -126,7 +126,7 @@ class _Look:
                 else replace(one, rows=found)
             )
 
-    def _joins(self, engine: Engine, logs: dict[str, LogSeen]) -> Iterator[Finding]:
+    def _joins(self, engine: Engine, logs: dict[str, LogSeen]) -> Iterator[ConfigFinding]:
         if not any(seen.rows for seen in logs.values()):
             return
         try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from monitor.config.look import LogSeen
 from monitor.config.problems import nearest
-from monitor.config.validate.findings import Finding, Reporter
+from monitor.config.validate.findings import ConfigFinding, Reporter
 from monitor.core import columns as c
 from monitor.metrics.catalogue import SPECS
 from monitor.rules.list_files import FILES, ListFileError
@@ -97,7 +97,7 @@ def _of_models(where: str, settings: RecommenderSettings) -> Iterator[Named]:
 
 def missing_columns_named(
     recommender: str, where: str, settings: RecommenderSettings, logs: Mapping[str, LogSeen]
-) -> Iterator[Finding]:
+) -> Iterator[ConfigFinding]:
     """A problem for each column that the config names and no looked-at file has."""
     say = Reporter(recommender, "", "")
     every = list(dict.fromkeys(named_columns(where, settings)))
@@ -134,7 +134,7 @@ def rules_without_ground(
     settings: RecommenderSettings,
     rules: tuple[LoadedRule, ...],
     logs: Mapping[str, LogSeen] | None,
-) -> Iterator[Finding]:
+) -> Iterator[ConfigFinding]:
     """What the rules need and do not find: their logs, their columns, their list files.
 
     Without looked-at logs, only the logs that the config lacks. A pack's rule on a column that the log never
