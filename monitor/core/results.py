@@ -154,8 +154,3 @@ class Result:
     clear: float | None = None
     severity: str | None = None
     evidence: tuple[Mapping[str, Any], ...] = ()
-
-    @property
-    def is_about_a_log(self) -> bool:
-        """Whether the log itself was looked at, and not what it says: a name may begin with log_ as well."""
-        return "log" in self.labels

@@ -15,15 +15,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from monitor.anomalies.specs import BAND_SPECS, DRIFT
+from monitor.anomalies.specs import DRIFT
 from monitor.catalogue import ALL_SPECS
+from monitor.core.results import ResultKind
 from monitor.docs import example_log as example
-from monitor.experiments.specs import EXPERIMENT_SPECS
-from monitor.health.specs import HEALTH_SPECS
 from monitor.metrics.catalogue import FAMILIES, FEEDBACK_FAMILIES
 from monitor.metrics.family import MetricSpec
-from monitor.models.feature_specs import FEATURE_SPECS
-from monitor.models.specs import MODEL_SPECS
 from monitor.settings.metrics import MetricSettings
 
 INDEX: Final = "README.md"
@@ -130,15 +127,17 @@ def _range(spec: MetricSpec) -> str:
 
 
 def _when(spec: MetricSpec) -> str:
-    if spec.name in (*MODEL_SPECS, *FEATURE_SPECS):
+    if spec.kind.is_of_models:
         return "as of each window's end, once the online samples are complete"
-    if spec.name in HEALTH_SPECS:
+    if spec.kind is ResultKind.HEALTH:
         return "when the last of its parts is measured"
-    if spec.name in BAND_SPECS:
+    if spec.kind.is_of_the_past:
         of = "every six hours, of the 24 before" if spec is DRIFT else "with every window that is judged"
         return f"{of}, from the history alone, unless `bands` is null"
     late = {one.name for family in FEEDBACK_FAMILIES for one, _ in family.outputs}
-    of_arms = spec.name in EXPERIMENT_SPECS and any(need.startswith("feedback") for need in spec.requires)
+    of_arms = spec.kind is ResultKind.EXPERIMENT and any(
+        need.startswith("feedback") for need in spec.requires
+    )
     after = "once the windows that `attribution` reaches into are complete"
     return after if of_arms or spec.name in late else "once the window is complete"
 
@@ -163,13 +162,13 @@ def _measured() -> dict[str, float]:
 def _on_the_example(spec: MetricSpec) -> str:
     """The metric's results on the small log, or that it has none there."""
     found = [one for one in example.results() if one.metric == spec.name]
-    if spec.name in EXPERIMENT_SPECS:
+    if spec.kind is ResultKind.EXPERIMENT:
         return "[Experiments](../experiments.md) shows one, judged and read.\n"
-    if spec.name in HEALTH_SPECS:
+    if spec.kind is ResultKind.HEALTH:
         return "[The health score](../health.md) is worked through on a page of its own.\n"
-    if spec.name in (*MODEL_SPECS, *FEATURE_SPECS):
+    if spec.kind.is_of_models:
         return "[The models](../models.md) shows one, judged and diagnosed.\n"
-    if spec.name in BAND_SPECS:
+    if spec.kind.is_of_the_past:
         return "[Bands](../bands.md) shows one, made and read.\n"
     if not found:
         return "[The small log](example.md) holds nothing that this metric measures.\n"

@@ -14,7 +14,7 @@ from typing import Final, Literal, get_args
 from sqlalchemy import Connection, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-from monitor.core.results import VERDICTS, Kind, Result, Status
+from monitor.core.results import VERDICTS, Kind, Result, ResultKind, Status
 from monitor.history import schema
 from monitor.history.snapshot import CounterKey
 
@@ -104,7 +104,7 @@ def _counted(recommender: str, results: Iterable[Result]) -> Counter[CounterKey]
     for result in results:
         if "dimension" in result.labels:
             continue
-        if result.metric == "rule":
+        if result.kind is ResultKind.RULE:
             labels = {name: result.labels.get(name, "") for name in ("rule", "kind")}
             labels["recommender"] = recommender
             counted[key(RULE_VIOLATIONS, labels)] += result.violations or 0

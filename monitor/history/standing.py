@@ -13,7 +13,7 @@ from datetime import datetime
 from enum import IntEnum
 from typing import Final
 
-from monitor.core.results import Result, Status, Window
+from monitor.core.results import Result, ResultKind, Status, Window
 
 
 class Signal(IntEnum):
@@ -48,11 +48,12 @@ def signal_of(result: Result) -> Signal:
     judged that: status `violated`) and clears only where the value itself is back at the result's `clear`, or
     at the threshold where it has none. A rule that allows none (threshold 0) has no such middle.
 
+    >>> from dataclasses import replace
     >>> soft = {"rule": "few_unknown", "kind": "soft"}
-    >>> over = Result(metric="rule", status=Status.OK, definition="1", labels=soft, value=0.2, threshold=0.1)
+    >>> over = Result(kind=ResultKind.RULE, metric="rule", status=Status.OK, definition="1", labels=soft)
+    >>> over = replace(over, value=0.2, threshold=0.1)
     >>> signal_of(over).name
     'HOLD'
-    >>> from dataclasses import replace
     >>> failure = Result(metric="failure", status=Status.OK, definition="1", value=0.015, threshold=0.02)
     >>> most = replace(failure, bound="max")
     >>> signal_of(most).name, signal_of(replace(most, clear=0.01)).name
@@ -62,7 +63,7 @@ def signal_of(result: Result) -> Signal:
         return _UNCLEAR[result.status]
     if result.value is None or result.threshold is None:
         return Signal.CLEAR
-    bound = "max" if result.metric == "rule" and result.threshold > 0 else result.bound
+    bound = "max" if result.kind is ResultKind.RULE and result.threshold > 0 else result.bound
     clear = result.threshold if result.clear is None else result.clear
     if bound == "max" and result.value > clear:
         return Signal.HOLD

@@ -13,13 +13,13 @@ from typing import Self
 import ibis.expr.types as ir
 
 from monitor.core.columns import MODEL, ONLINE, SAMPLES, TEST, TRAIN, TS
-from monitor.core.results import Result, Status, Window
+from monitor.core.results import Result, ResultKind, Status, Window
 from monitor.engines.duckdb import Engine
 from monitor.metrics.family import MODEL_LABEL
 from monitor.models.causes import explain
 from monitor.models.features import ProfileCache, features_in_service, scores_of_pairs
 from monitor.models.samples import FileKey, Samples, values_of
-from monitor.models.specs import AUC_GAP, PAIR_LABEL, PAIRS
+from monitor.models.specs import PAIR_LABEL, PAIRS
 from monitor.models.split_results import SIDES, gap_result, split_results
 from monitor.models.splits import Sums, measure_splits
 from monitor.settings.recommender import RecommenderSettings
@@ -90,14 +90,14 @@ class ModelsCheck(Check[WindowJob]):
             yield from scores_of_pairs(model, pairs, rows, kept, settings)
             yield from features_in_service(model, rows, kept, settings)
         for gap in found:
-            if gap.metric == AUC_GAP.name and gap.status is Status.VIOLATED:
+            if gap.kind is ResultKind.GAP and gap.status is Status.VIOLATED:
                 yield from explain(gap, rows, settings)
 
     @staticmethod
     def _compared(found: Sequence[Result], model: str, pair: str) -> bool:
         """Whether the model has a gap of this pair, measured or not."""
         of = {PAIR_LABEL: pair, MODEL_LABEL: model}
-        return any(one.metric == AUC_GAP.name and dict(one.labels) == of for one in found)
+        return any(one.kind is ResultKind.GAP and dict(one.labels) == of for one in found)
 
     def _refer(self, engine: Engine) -> None:
         key = self._samples.key((TRAIN, TEST))

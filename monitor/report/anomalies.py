@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Final
 from urllib.parse import quote
 
-from monitor.anomalies.specs import ANOMALY, DRIFT, EXPECTED
-from monitor.core.results import Status, rank
+from monitor.anomalies.specs import EXPECTED
+from monitor.core.results import ResultKind, Status, rank
 from monitor.history.snapshot import Series
 from monitor.models.specs import CAUSE_LABEL
 from monitor.report import numbers, rows
@@ -45,7 +45,7 @@ def causes_of(series: Iterable[Series]) -> dict[str, Series]:
     """
     found: dict[str, Series] = {}
     for one in series:
-        if one.result.metric != ANOMALY.name:
+        if one.result.kind is not ResultKind.ANOMALY:
             continue
         cause = one.result.labels[CAUSE_LABEL]
         if cause not in found or rank(one.standing) < rank(found[cause].standing):
@@ -84,7 +84,7 @@ def drift_row(series: Series, now: datetime) -> SeriesRow:
 def anomalies_view(series: Sequence[Series], now: datetime) -> AnomaliesView | None:
     """What is shown of them; None where nothing is compared with its past."""
     causes = list(causes_of(series).values())
-    drifts = [one for one in series if one.result.metric == DRIFT.name]
+    drifts = [one for one in series if one.result.kind is ResultKind.DRIFT]
     expected = [one for one in series if one.result.metric == EXPECTED.name]
     if not (causes or drifts or expected):
         return None

@@ -141,7 +141,7 @@ def _out_of_band(
         measured="" if value is None else show(value),
         expected="" if expected is None else show(expected),
         source="" if band is None else numbers.visible(band.expected.result.detail),
-        between=rows.between_text(key[0], lower, upper),
+        between=rows.between_text(show, lower, upper),
         deviation="" if deviation is None else deviation_text(deviation),
         spark=None if one is None else with_band(rows.metric_row(one, now), one, bands).spark,
     )

@@ -64,7 +64,7 @@ def with_band(row: SeriesRow, series: Series, bands: Bands) -> SeriesRow:
     band = bands.get(key_of(series.result))
     if band is None:
         return row
-    show = rows.shower(series.result.metric)
+    show = rows.shower_of(series.result)
     shown = view(series, band)
     past = band.expected.past
     broken = {} if band.deviation is None else {one.window: one.status for one in band.deviation.past}
@@ -95,8 +95,8 @@ def view(series: Series, band: Band) -> BandView:
     same = far is not None and far.window == series.window
     distance = far.result.value if same and far is not None else None
     return BandView(
-        expected=rows.shower(series.result.metric)(expected.value) if expected.value is not None else "",
-        between=rows.between_text(series.result.metric, expected.lower, expected.upper),
+        expected=rows.shower_of(series.result)(expected.value) if expected.value is not None else "",
+        between=rows.between_text(rows.shower_of(series.result), expected.lower, expected.upper),
         deviation="" if distance is None else deviation_text(distance),
         verdict=rows.verdict(far.standing if same and far is not None else Status.NO_DATA),
         lacking="",

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from monitor.core.results import Result
-from monitor.models.specs import AUC_GAP, AUC_GAP_CAUSE, CAUSE_LABEL
+from monitor.core.results import Result, ResultKind
+from monitor.models.specs import CAUSE_LABEL
 from monitor.report import numbers
 
 
 def is_cause(result: Result) -> bool:
-    return result.metric == AUC_GAP_CAUSE.name
+    return result.kind is ResultKind.CAUSE
 
 
 def explains(cause: Result, gap: Result) -> bool:
     """Whether it is a cause of this gap: of its pair of splits, and of its model."""
     return (
         is_cause(cause)
-        and gap.metric == AUC_GAP.name
+        and gap.kind is ResultKind.GAP
         and all(cause.labels.get(key) == text for key, text in gap.labels.items())
     )
 
@@ -31,13 +31,12 @@ def causes_of(gap: Result, results: Iterable[Result]) -> list[Result]:
     """The causes of the gap among the results of its window, that of the largest share first.
 
     >>> from monitor.core.results import Status
+    >>> own = {"status": Status.OK, "definition": "1"}
     >>> of = {"pair": "test_online", "model": "v1"}
-    >>> gap = Result(metric="auc_gap", labels=of, status=Status.VIOLATED, definition="1")
+    >>> gap = Result(kind=ResultKind.GAP, metric="auc_gap", labels=of, **own)
     >>> def cause(name, share):
     ...     labels = {**of, "cause": name}
-    ...     return Result(
-    ...         metric="auc_gap_cause", labels=labels, status=Status.OK, definition="1", value=share
-    ...     )
+    ...     return Result(kind=ResultKind.CAUSE, metric="auc_gap_cause", labels=labels, value=share, **own)
     >>> [one.value for one in causes_of(gap, [cause("a", None), cause("b", 0.2), cause("c", 0.7)])]
     [0.7, 0.2, None]
     """

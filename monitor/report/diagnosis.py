@@ -10,13 +10,13 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from monitor.core.results import Result, Status
+from monitor.core.results import Result, ResultKind, Status
 from monitor.history.plain import plain
 from monitor.metrics.scores.auc import AUC
 from monitor.metrics.scores.calibration import CALIBRATION, LOG_LOSS
 from monitor.metrics.scores.user_auc import USER_AUC
 from monitor.models.feature_specs import DISTANCES, FEATURE_DISTANCE, FEATURE_LABEL, FEATURE_SKEW
-from monitor.models.specs import AUC_GAP, AUC_GAP_CAUSE, SAMPLE_ROWS
+from monitor.models.specs import SAMPLE_ROWS
 from monitor.report.causes import share_bound
 from monitor.report.judged import Judged
 from monitor.report.numbers import number, share, visible, window
@@ -73,12 +73,10 @@ def _lines(results: Sequence[Result], width: int) -> Iterator[Text]:
         yield Text("  " + "".join(_cell(own, split, *column) for column in _COLUMNS))
         for note in dict.fromkeys(one.detail for one in own if one.detail and one.value is not None):
             yield from _indented(visible(note), width)
-    for gap in (one for one in whole if one.metric == AUC_GAP.name):
+    for gap in (one for one in whole if one.kind is ResultKind.GAP):
         yield from _gap(gap, width)
         causes = [
-            one
-            for one in whole
-            if one.metric == AUC_GAP_CAUSE.name and one.labels["pair"] == gap.labels["pair"]
+            one for one in whole if one.kind is ResultKind.CAUSE and one.labels["pair"] == gap.labels["pair"]
         ]
         for one in causes:
             yield from _cause(one, width)

@@ -9,11 +9,11 @@ from typing import Final
 from urllib.parse import quote
 
 from monitor.core.columns import ONLINE
-from monitor.core.results import Result, Status
+from monitor.core.results import Result, ResultKind, Status
 from monitor.history.snapshot import Series
 from monitor.metrics.family import MODEL_LABEL, SPLIT_LABEL
 from monitor.models.feature_specs import DISTANCES, SCORE_DISTANCE
-from monitor.models.specs import AUC_GAP, CAUSE_LABEL, PAIR_LABEL, SAMPLE_ROWS
+from monitor.models.specs import CAUSE_LABEL, PAIR_LABEL, SAMPLE_ROWS
 from monitor.models.split_results import SIDES
 from monitor.report import numbers, rows
 from monitor.report.causes import by_share, cause_name, explains, share_text
@@ -61,7 +61,7 @@ def cause_href(recommender: str, result: Result) -> str:
 def gaps_of(series: Iterable[Series]) -> list[Series]:
     """The series that are gaps, in the order in which a model meets its splits."""
     order = list(_PAIRS)
-    found = [one for one in series if one.result.metric == AUC_GAP.name]
+    found = [one for one in series if one.result.kind is ResultKind.GAP]
     return sorted(found, key=lambda one: order.index(one.result.labels[PAIR_LABEL]))
 
 
@@ -157,5 +157,5 @@ def distance_name(result: Result) -> str:
 
 def measure(result: Result) -> Measure:
     """A result as one cell."""
-    value = "" if result.value is None else rows.shower(result.metric)(result.value)
+    value = "" if result.value is None else rows.shower_of(result)(result.value)
     return Measure(value, rows.interval_text(result), rows.verdict(result.status))

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from monitor.core.results import VERDICTS, Result, Status, Window, worst_status
+from monitor.core.results import VERDICTS, Result, ResultKind, Status, Window, worst_status
 from monitor.metrics.family import MODEL_LABEL
 from monitor.report.causes import cause_name, causes_of, is_cause, share_text
 from monitor.report.numbers import visible
@@ -90,7 +90,7 @@ def _junit_kind(result: Result) -> str | None:
         case Status.ERROR | Status.LATE:
             return "error"
         case _:
-            judged = result.metric == "rule" or result.threshold is not None
+            judged = result.kind is ResultKind.RULE or result.threshold is not None
             judged = judged and result.status is not Status.UNDEFINED  # a rule that does not apply to the log
             return "error" if judged else "skipped"
 
@@ -124,7 +124,7 @@ def title(result: Result) -> str:
     >>> title(Result(metric="coverage", labels={"by": "pv"}, status=Status.OK, definition="1"))
     'coverage by=pv'
     """
-    if result.metric == "rule":
+    if result.kind is ResultKind.RULE:
         return f"rule {result.labels['rule']} ({result.labels['kind']})"
     labels = dict(result.labels)
     if MODEL_LABEL in labels:

@@ -11,8 +11,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from monitor.catalogue import ALL_SPECS
-from monitor.core.results import Status, rank, worst_status
-from monitor.health.specs import HEALTH_SPECS
+from monitor.core.results import ResultKind, Status, rank, worst_status
 from monitor.history import counters
 from monitor.history.snapshot import LogState, RecommenderState, Series, SkippedFile, Snapshot
 from monitor.metrics.feedback.attribution_health import LOST
@@ -108,7 +107,7 @@ def recommender(
     of_models = [series for series in every if rows.is_of_model(series.result)]
     objectives = [s for s in every if rows.has_objective(s.result) and not rows.is_of_model(s.result)]
     measured = [s for s in every if not rows.is_rule(s.result) and not rows.is_slice(s.result)]
-    measured = [series for series in measured if series.result.metric not in HEALTH_SPECS]
+    measured = [series for series in measured if series.result.kind is not ResultKind.HEALTH]
     metrics = [series for series in measured if not rows.is_of_model(series.result)]
     judged_gaps = gaps.gaps_that_count(of_models)
     slices = [s for s in every if not rows.is_rule(s.result) and rows.is_slice(s.result)]
@@ -123,7 +122,7 @@ def recommender(
     statuses += [Status.ERROR] if state.error is not None else []
     asked_for = [s for s in judged_objectives if s.result.metric != LOST.name]  # this one is judged anyway
     if not (rules or asked_for or judged_gaps or pending):  # then it counts whether the log itself is well
-        statuses += [series.standing for series in metrics if series.result.is_about_a_log]
+        statuses += [series.standing for series in metrics if series.result.kind is ResultKind.LOG]
     gap_rows = [gaps.attention_row(gap, of_models, now) for gap in _worst_first(judged_gaps)]
     failed = [s for s in measured if s.result.status is Status.ERROR and not rows.has_objective(s.result)]
     failed_rows = [rows.objective_row(series, now) for series in failed]

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from monitor.anomalies.specs import ANOMALY
-from monitor.core.results import Result, Window
+from monitor.core.results import Result, ResultKind, Window
 from monitor.history.plain import iso, plain
-from monitor.models.specs import AUC_GAP, AUC_GAP_CAUSE
 
-_CAUSES: Final = (AUC_GAP_CAUSE.name, ANOMALY.name)  # their evidence shows what was found
+_WITH_EVIDENCE: Final = (ResultKind.RULE, ResultKind.CAUSE, ResultKind.ANOMALY)
 
 
 def result_as_json(recommender: str, check: str, window: Window, result: Result) -> dict[str, Any]:
@@ -45,15 +43,15 @@ def result_as_json(recommender: str, check: str, window: Window, result: Result)
         "detail": result.detail,
         "definition": result.definition,
     }
-    if result.metric == "rule":
+    if result.kind is ResultKind.RULE:
         shown["violations"] = result.violations
         shown["threshold"] = _number(result.threshold)
-    elif result.metric == AUC_GAP.name:
+    elif result.kind is ResultKind.GAP:
         shown["threshold"] = _number(result.threshold)
     elif result.threshold is not None:
         shown |= {"threshold": _number(result.threshold), "bound": result.bound}
         shown |= {} if result.clear is None else {"clear": _number(result.clear)}
-    if result.metric in ("rule", *_CAUSES):
+    if result.kind in _WITH_EVIDENCE:
         shown["evidence"] = [plain(row) for row in result.evidence]
     return shown
 

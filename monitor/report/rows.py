@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import quote
 
-from monitor.anomalies.specs import BAND_SPECS
 from monitor.catalogue import ALL_SPECS
-from monitor.core.results import Result, Status
+from monitor.core.results import Result, ResultKind, Status
 from monitor.history.snapshot import RuleInfo, Series
 from monitor.metrics.family import MODEL_LABEL
 from monitor.report import numbers
@@ -53,7 +52,7 @@ def model_name(model: str) -> str:
 
 
 def is_rule(result: Result) -> bool:
-    return result.metric == "rule"
+    return result.kind is ResultKind.RULE
 
 
 def is_slice(result: Result) -> bool:
@@ -61,12 +60,12 @@ def is_slice(result: Result) -> bool:
 
 
 def is_of_model(result: Result) -> bool:
-    return MODEL_LABEL in result.labels and not is_slice(result)
+    return result.kind.is_of_models and not is_slice(result)
 
 
 def is_of_bands(result: Result) -> bool:
     """Whether it is told of another series: its band, how far it is off, what that means."""
-    return result.metric in BAND_SPECS
+    return result.kind.is_of_the_past
 
 
 def has_objective(result: Result) -> bool:
@@ -75,12 +74,15 @@ def has_objective(result: Result) -> bool:
 
 def shower(metric: str) -> Callable[[float], str]:
     """How values of this metric are written: shares as percentages, the rest as plain numbers."""
-    if metric == "rule":
-        return numbers.share
     spec = ALL_SPECS.get(metric)
     if spec is None or not spec.unit:
         return numbers.number
     return numbers.share if spec.unit == "ratio" else lambda value: f"{numbers.number(value)} {spec.unit}"
+
+
+def shower_of(result: Result) -> Callable[[float], str]:
+    """How values of this result are written: that of a rule is a share."""
+    return numbers.share if is_rule(result) else shower(result.metric)
 
 
 def rule_row(series: Series, now: datetime) -> SeriesRow:
@@ -118,7 +120,7 @@ def pending_row(recommender: str, info: RuleInfo) -> SeriesRow:
 
 def objective_row(series: Series, now: datetime) -> SeriesRow:
     own = _own(series.result)
-    by = "by " if "by" in series.result.labels or "log" in series.result.labels else ""
+    by = "by " if "by" in series.result.labels or series.result.kind is ResultKind.LOG else ""
     return _row(series, now, name=series.result.metric, note=f"{by}{own}" if own else "", href="")
 
 
@@ -169,24 +171,23 @@ def lately(series: Series, now: datetime) -> Lately:
 
 def interval_text(result: Result) -> str:
     """The interval as people read it, empty where there is none."""
-    return between_text(result.metric, result.lower, result.upper)
+    return between_text(shower_of(result), result.lower, result.upper)
 
 
-def between_text(metric: str, lower: float | None, upper: float | None) -> str:
-    """Two bounds as values of this metric, empty where one is missing.
+def between_text(show: Callable[[float], str], lower: float | None, upper: float | None) -> str:
+    """Two bounds as they are shown, empty where one is missing.
 
-    >>> between_text("gini", 0.1, 0.25), between_text("gini", None, 0.25)
+    >>> between_text(shower("gini"), 0.1, 0.25), between_text(shower("gini"), None, 0.25)
     ('0.1 to 0.25', '')
     """
     if lower is None or upper is None:
         return ""
-    show = shower(metric)
     return f"{show(lower)} to {show(upper)}"
 
 
 def _row(series: Series, now: datetime, *, name: str, note: str, href: str) -> SeriesRow:
     result = series.result
-    show = shower(result.metric)
+    show = shower_of(result)
     counted = ""
     if result.violations is not None:
         counted = numbers.count(result.violations)

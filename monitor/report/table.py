@@ -10,7 +10,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from monitor.core.results import VERDICTS, Result, Status, Window
+from monitor.core.results import VERDICTS, Result, ResultKind, Status, Window
 from monitor.health.specs import HEALTH_SCORE
 from monitor.report.causes import cause_name, causes_of, is_cause, share_text
 from monitor.report.judged import Judged, title
@@ -116,7 +116,7 @@ def _cause_lines(cause: Result, width: int) -> Iterator[Text]:
 
 
 def _name(result: Result) -> str:
-    if result.metric == "rule":
+    if result.kind is ResultKind.RULE:
         return f"{result.labels['rule']} ({result.labels['kind']})"
     return title(result)
 
@@ -135,7 +135,7 @@ def _short(value: float) -> str:
 
 
 def _bound(result: Result) -> str:
-    below = result.metric != "rule" and result.bound == "min"
+    below = result.kind is not ResultKind.RULE and result.bound == "min"
     return f"{'>=' if below else '<='} {result.threshold:.3g}"
 
 
@@ -156,9 +156,9 @@ def _worth_a_line(result: Result) -> bool:
 def _is_judged(result: Result) -> bool:
     if "dimension" in result.labels and result.threshold is None:
         return False
-    if result.is_about_a_log:  # the log itself: worth a word only where something is wrong
+    if result.kind is ResultKind.LOG:  # worth a word only where something is wrong
         return result.status is not Status.OK
-    return result.metric == "rule" or result.threshold is not None
+    return result.kind is ResultKind.RULE or result.threshold is not None
 
 
 def _print(console: Console, line: Text) -> None:

@@ -10,23 +10,19 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from monitor.anomalies.specs import BAND_SPECS
 from monitor.config.checks.check import Checked
 from monitor.core.columns import LOGS
-from monitor.core.results import Status
+from monitor.core.results import ResultKind, Status
 from monitor.experiments.specs import EXPERIMENT
-from monitor.health import score as health
 from monitor.history.errors import StoreError
 from monitor.history.read_snapshot import KeptPoints, read_snapshot
 from monitor.history.snapshot import MaintenanceState, RecommenderState, RuleInfo, Series, Snapshot
 from monitor.history.store import Store
 from monitor.metrics.feedback.attribution_health import LOST
-from monitor.models import check as models
 from monitor.service.tally import Tally
 from monitor.service.watch import Watch
 from monitor.settings.maintenance import Maintenance, began_within, now_quiet
 from monitor.settings.recommender import RecommenderSettings
-from monitor.window.verdicts import RULE
 
 log = logging.getLogger(__name__)
 
@@ -210,17 +206,17 @@ def _asked_for(series: Sequence[Series], watch: Watch) -> Iterator[Series]:
     experiments = {one.name for one in watch.settings.experiments}
     for one in series:
         result = one.result
-        if one.check == health.NAME and watch.settings.health is None:
+        if result.kind is ResultKind.HEALTH and watch.settings.health is None:
             continue
-        if result.metric in BAND_SPECS and watch.settings.bands is None:
+        if result.kind.is_of_the_past and watch.settings.bands is None:
             continue
-        if result.metric == RULE:
+        if result.kind is ResultKind.RULE:
             if (result.labels.get("rule"), result.labels.get("kind")) in rules:
                 yield one
         elif (
             result.threshold is None
-            or one.check == models.NAME  # its bounds are no objectives, nor are those of the next two
-            or result.metric in BAND_SPECS
+            or result.kind.is_of_models  # its bounds are no objectives, nor are those of the next two
+            or result.kind.is_of_the_past
             or result.labels.get(EXPERIMENT) in experiments
             or (result.metric == LOST.name and watch.settings.metrics.max_unattributed is not None)
             or any(

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from monitor.core.results import Result, Status, worst_status
+from monitor.core.results import Result, ResultKind, Status, worst_status
 from monitor.metrics.catalogue import SPECS
 from monitor.settings.metrics import MetricSettings
 from monitor.settings.recommender import Objective
 
-RULE = "rule"
 MIN, MAX = "min", "max"
 NOT_MEASURED = (
     "nothing in this window gives this value: a log or a column is missing, or the slice has no rows"
@@ -106,7 +105,9 @@ def mark_late(results: Iterable[Result], why: str, *, a_sample: bool = True) -> 
 
 
 def _late(result: Result, why: str, *, a_sample: bool) -> Result:
-    if result.status is Status.ERROR or (result.metric == RULE and result.status is Status.UNDEFINED):
+    if result.status is Status.ERROR or (
+        result.kind is ResultKind.RULE and result.status is Status.UNDEFINED
+    ):
         return result  # more rows would not make a rule apply
     if result.status is Status.VIOLATED and _is_proven(result, a_sample=a_sample):
         return replace(result, detail=f"{result.detail}; the window is not complete: {why}".lstrip("; "))
@@ -114,7 +115,7 @@ def _late(result: Result, why: str, *, a_sample: bool) -> Result:
 
 
 def _is_proven(result: Result, *, a_sample: bool) -> bool:
-    if result.metric == RULE and not result.threshold:
+    if result.kind is ResultKind.RULE and not result.threshold:
         return True
     return a_sample and result.threshold is not None and result.lower is not None
 
@@ -138,4 +139,4 @@ def window_status(results: Iterable[Result]) -> Status:
 
 def is_judged(result: Result) -> bool:
     """Whether somebody asked for a verdict: a rule, an objective, or the log itself."""
-    return result.metric == RULE or result.threshold is not None or result.is_about_a_log
+    return result.kind in (ResultKind.RULE, ResultKind.LOG) or result.threshold is not None

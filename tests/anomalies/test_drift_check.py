@@ -148,7 +148,10 @@ def test_of_a_series_that_is_defined_anew_within_the_day_only_the_new_windows_co
 def test_a_day_in_which_a_series_left_its_band_is_none_of_it(store):
     put_day(store, 0, 0.05)
     labels = {"metric": "failure", "by": "pv", "of": ""}
-    out = Result(metric="deviation", labels=labels, definition="1", status=Status.VIOLATED, value=9.0)
+    out = Result(
+        kind=ResultKind.BAND, metric="deviation", labels=labels, definition="1", status=Status.VIOLATED,
+        value=9.0,
+    )  # fmt: skip
     run = CheckRun(check="bands", results=[out])
     store.record_window(SHOP, hour(7), [run], fingerprint="7", rows=1, evaluated_at=hour(7).end)
     judged = judge_day(store, a_check(), 0)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.core.results import Result, Status
+from monitor.core.results import Result, ResultKind, Status
 from monitor.history.read_snapshot import read_snapshot
 from monitor.history.standing import Signal, fold, from_last, signal_of
 from monitor.history.store import Store
@@ -26,6 +26,7 @@ FAILURE = Result(
     clear=0.01,
 )
 DEVIATION = Result(
+    kind=ResultKind.BAND,
     metric="deviation",
     status=Status.OK,
     definition="1",

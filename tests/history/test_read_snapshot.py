@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import event
 
-from monitor.core.results import Result, Status, Window
+from monitor.core.results import Result, ResultKind, Status, Window
 from monitor.history.logstate import IndexedFile
 from monitor.history.read_snapshot import KeptPoints, read_snapshot
 from monitor.history.snapshot import RecommenderState, SkippedFile
@@ -18,6 +18,7 @@ from monitor.history.store import Store
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 GINI = Result(metric="gini", status=Status.OK, definition="1", value=0.4, samples=10)
 RULE = Result(
+    kind=ResultKind.RULE,
     metric="rule",
     status=Status.OK,
     definition="1",

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from monitor.core.results import Kind, Result, Status, Window, worst_status
+from monitor.core.results import Kind, Result, ResultKind, Status, Window, worst_status
 from monitor.history.read_snapshot import read_snapshot
 from monitor.history.snapshot import Series
 from monitor.history.standing import Signal, fold, from_last, signal_of
@@ -89,6 +89,7 @@ def test_a_fold_can_go_on_from_where_another_stopped(signals: list[Signal], data
 
 
 SOFT = Result(
+    kind=ResultKind.RULE,
     metric="rule",
     status=Status.OK,
     definition="1",
@@ -98,6 +99,7 @@ SOFT = Result(
     upper=0.04,
     threshold=0.01,
 )
+COVERED = replace(SOFT, kind=ResultKind.METRIC, metric="coverage", labels={"by": "pv"})
 
 
 @pytest.mark.parametrize(
@@ -110,10 +112,10 @@ SOFT = Result(
         (replace(SOFT, labels={"rule": "x", "kind": "numeric"}), Signal.HOLD),  # allows a rate as well
         (replace(SOFT, labels={"rule": "x", "kind": "numeric"}, threshold=0.0, value=0.0), Signal.CLEAR),
         (replace(SOFT, labels={"rule": "x", "kind": "hard"}, threshold=0.0, value=0.0), Signal.CLEAR),
-        (replace(SOFT, metric="coverage", labels={"by": "pv"}, bound="max"), Signal.HOLD),
-        (replace(SOFT, metric="coverage", labels={"by": "pv"}, bound="min"), Signal.CLEAR),
-        (replace(SOFT, metric="coverage", labels={"by": "pv"}, bound="min", threshold=0.03), Signal.HOLD),
-        (replace(SOFT, metric="coverage", labels={"by": "pv"}), Signal.CLEAR),
+        (replace(COVERED, bound="max"), Signal.HOLD),
+        (replace(COVERED, bound="min"), Signal.CLEAR),
+        (replace(COVERED, bound="min", threshold=0.03), Signal.HOLD),
+        (COVERED, Signal.CLEAR),
         (replace(SOFT, status=Status.NO_DATA), Signal.NO_DATA),
         (replace(SOFT, status=Status.LATE), Signal.LATE),
         (replace(SOFT, status=Status.ERROR), Signal.ERROR),

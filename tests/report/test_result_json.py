@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from monitor.core.results import Result, Status, Window
+from monitor.core.results import Result, ResultKind, Status, Window
 from monitor.report.result_json import result_as_json
 
 HOUR = Window.of(datetime(2026, 1, 1, 10, tzinfo=UTC), timedelta(hours=1))
@@ -57,6 +57,7 @@ def test_a_judged_metric_has_its_bounds_as_well() -> None:
 
 def test_a_rule_has_its_violations_threshold_and_evidence_as_well() -> None:
     result = Result(
+        kind=ResultKind.RULE,
         metric="rule",
         status=Status.VIOLATED,
         definition="1",
@@ -81,6 +82,7 @@ def test_an_anomaly_says_what_was_found_and_shows_the_series() -> None:
         "deviation": float("inf"),
     }
     result = Result(
+        kind=ResultKind.ANOMALY,
         metric="anomaly",
         status=Status.VIOLATED,
         definition="1",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from monitor.core.results import Kind, Result, Status, Window
+from monitor.catalogue import ALL_SPECS
+from monitor.core.results import Kind, Result, ResultKind, Status, Window
 from monitor.history.snapshot import Point, Series
 
 NOW = datetime(2026, 3, 9, 14, 7, tzinfo=UTC)
@@ -63,6 +65,7 @@ def series(
 
 def rule(name: str, kind: Kind = Kind.HARD, status: Status = Status.OK, **fields: Any) -> Result:
     return Result(
+        kind=ResultKind.RULE,
         metric="rule",
         status=status,
         definition="1",
@@ -73,10 +76,19 @@ def rule(name: str, kind: Kind = Kind.HARD, status: Status = Status.OK, **fields
     )
 
 
+def _kind(name: str, labels: Mapping[str, str]) -> ResultKind:
+    if "log" in labels:
+        return ResultKind.LOG
+    kind = ALL_SPECS[name].kind if name in ALL_SPECS else ResultKind.METRIC
+    return ResultKind.MODEL if kind is ResultKind.METRIC and "model" in labels else kind
+
+
 def metric(name: str, by: str = "", status: Status = Status.OK, **fields: Any) -> Result:
     labels = {"by": by} if by else {}
     labels |= fields.pop("labels", {})
-    return Result(metric=name, status=status, definition="1", labels=labels, **fields)
+    return Result(
+        kind=_kind(name, labels), metric=name, status=status, definition="1", labels=labels, **fields
+    )
 
 
 def evidence() -> tuple[dict[str, Any], ...]:

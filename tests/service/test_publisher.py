@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from monitor.catalogue import ALL_SPECS
 from monitor.core.results import Result, Status, Window
 from monitor.history.record import CheckRun
 from monitor.history.snapshot import Series
@@ -25,8 +26,8 @@ OF = {"metric": "failure", "by": "pv", "of": ""}
 
 def violated(name: str, value: float, /, **labels: str) -> Result:
     return Result(
-        metric=name, status=Status.VIOLATED, definition="1", labels=labels, value=value,
-        threshold=6.0, bound="max",
+        kind=ALL_SPECS[name].kind, metric=name, status=Status.VIOLATED, definition="1", labels=labels,
+        value=value, threshold=6.0, bound="max",
     )  # fmt: skip
 
 

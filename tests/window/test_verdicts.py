@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from monitor.core.results import Result, Status
+from monitor.core.results import Result, ResultKind, Status
 from monitor.metrics.catalogue import SPECS
 from monitor.settings.metrics import MetricSettings
 from monitor.settings.recommender import Objective
@@ -21,7 +21,10 @@ def measured(value: float | None = 0.9, **given: Any) -> Result:
 
 def rule(status: Status, kind: str = "hard", threshold: float = 0.0, **given: Any) -> Result:
     labels = {"rule": "r", "kind": kind}
-    return Result(metric="rule", labels=labels, status=status, definition="1", threshold=threshold, **given)
+    return Result(
+        kind=ResultKind.RULE, metric="rule", labels=labels, status=status, definition="1",
+        threshold=threshold, **given,
+    )  # fmt: skip
 
 
 def objective(**given: Any) -> Objective:
@@ -162,8 +165,9 @@ def test_of_an_incomplete_window_only_a_violation_that_one_row_decides_stays(
 def test_nobody_asked_for_the_log_loss_whatever_its_name_begins_with() -> None:
     loss = measured(None, metric="log_loss", labels={}, status=Status.NO_DATA)
     assert window_status([loss]) is Status.OK
-    assert window_status([replace(loss, metric="log_rows", labels={"log": "exposures"})]) is Status.NO_DATA
-    assert not any("log" in spec.labels for spec in SPECS.values())
+    of_log = replace(loss, kind=ResultKind.LOG, metric="log_rows", labels={"log": "exposures"})
+    assert window_status([of_log]) is Status.NO_DATA
+    assert not any(spec.kind is ResultKind.LOG for spec in SPECS.values())
 
 
 def test_a_window_is_as_bad_as_the_worst_of_what_somebody_asked_to_be_judged() -> None:

@@ -18,9 +18,9 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
-from monitor.anomalies.specs import ANOMALY, ANOMALY_SEVERITY
+from monitor.anomalies.specs import ANOMALY_SEVERITY
 from monitor.catalogue import ALL_SPECS
-from monitor.core.results import VERDICTS, Kind, Status
+from monitor.core.results import VERDICTS, Kind, ResultKind, Status
 from monitor.history.counters import (
     CHECK_RUNS,
     CORRECTIONS,
@@ -107,9 +107,11 @@ def snapshot_values(snapshot: Snapshot) -> Values:
     _one(values, "recsys_config_reload_timestamp_seconds", (), _seconds(snapshot.config_loaded_at))
     for state in snapshot.recommenders:
         _recommender(values, state)
-        excused = {_cause(one) for one in state.series if one.result.metric == ANOMALY.name and one.excused}
+        excused = {
+            _cause(one) for one in state.series if one.result.kind is ResultKind.ANOMALY and one.excused
+        }
         for series in state.series:
-            if series.result.metric == "rule":
+            if series.result.kind is ResultKind.RULE:
                 _rule(values, series)
             elif series.result.metric != ANOMALY_SEVERITY.name or _cause(series) not in excused:
                 _measurement(values, series)
@@ -224,7 +226,7 @@ def _measurement(values: Values, series: Series) -> None:
             rest = (label(given.get(one, "")) for one in known[name].labels[1:])
             of = (label(series.recommender), *rest)
             # Both parts of a window count the series that no cause explains: they add up.
-            more = values[name].pop(of, 0.0) if result.metric == ANOMALY.name else 0.0
+            more = values[name].pop(of, 0.0) if result.kind is ResultKind.ANOMALY else 0.0
             _one(values, name, of, value + more)
 
 
@@ -267,7 +269,7 @@ def _from_the_start(state: RecommenderState) -> Iterator[tuple[str, Labels]]:
             yield name, (own, info.rule, info.kind.value)
     for series in state.series:
         result = series.result
-        if result.metric == "rule":
+        if result.kind is ResultKind.RULE:
             kind = result.labels.get("kind", Kind.HARD.value)
             for name in OF_RULES:
                 yield name, (own, result.labels.get("rule", ""), kind)

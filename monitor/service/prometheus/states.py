@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from monitor.anomalies.specs import ANOMALY, BAND_SPECS, DEVIATION, DRIFT, OF_SERIES
-from monitor.core.results import VERDICTS, Status, rank
+from monitor.anomalies.specs import DEVIATION, OF_SERIES
+from monitor.core.results import VERDICTS, ResultKind, Status, rank
 from monitor.history.snapshot import Series
-from monitor.metrics.family import MODEL_LABEL
-from monitor.models.specs import AUC_GAP, AUC_GAP_CAUSE, CAUSE_LABEL
+from monitor.models.specs import CAUSE_LABEL
 from monitor.service.prometheus.families import SLICE_LABELS
 
 Labels = tuple[str, ...]  # the values of a family's labels, in the family's order
@@ -49,21 +48,21 @@ def emit_status(values: Values, series: Series) -> None:
     result = series.result
     given = result.labels
     recommender = label(series.recommender)
-    if result.metric in BAND_SPECS:
+    if result.kind.is_of_the_past:
         _of_the_past(values, series)
-    elif "experiment" in given:
+    elif result.kind is ResultKind.EXPERIMENT:
         by = label(given.get("by", ""))
         which = (recommender, label(given["experiment"]), label(result.metric), by)
         status = result.status if result.threshold is None else verdict(series.standing)
         set_status(values, "recsys_experiment_status", which, status, _STATUSES)
-    elif result.metric == AUC_GAP.name:
+    elif result.kind is ResultKind.GAP:
         of_gap = (recommender, label(given["pair"]), label(given["model"]))
         set_status(values, "recsys_auc_gap_status", of_gap, verdict(series.standing), VERDICTS)
-    elif result.metric == AUC_GAP_CAUSE.name:
+    elif result.kind is ResultKind.CAUSE:
         if result.value is None:  # a cause with a share has it in recsys_auc_gap_cause_ratio
             of_cause = (recommender, *(label(given[one]) for one in ("pair", "model", "cause")))
             values["recsys_auc_gap_cause_unknown_share"][of_cause] = 1.0
-    elif MODEL_LABEL in given:
+    elif result.kind is ResultKind.MODEL:
         pass  # of a model the gap alone is judged; what could not be measured has no series
     elif not any(one in given for one in SLICE_LABELS):
         # A check of the logs has the label `log` in place of `by`.
@@ -84,10 +83,10 @@ def _of_the_past(values: Values, series: Series) -> None:
     def where(*names: str) -> Labels:
         return (label(series.recommender), *(label(result.labels.get(one, "")) for one in names))
 
-    if result.metric == ANOMALY.name:
+    if result.kind is ResultKind.ANOMALY:
         set_status(values, "recsys_anomaly_status", where(CAUSE_LABEL), stands, VERDICTS)
         _emit_detail(values, "recsys_anomaly_detail_info", where(CAUSE_LABEL), series)
-    elif result.metric == DRIFT.name:
+    elif result.kind is ResultKind.DRIFT:
         set_status(values, "recsys_drift_status", where(*OF_SERIES), stands, VERDICTS)
         _emit_detail(values, "recsys_drift_detail_info", where(*OF_SERIES), series)
     elif result.metric == DEVIATION.name:

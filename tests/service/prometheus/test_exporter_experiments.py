@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from monitor.core.results import Result, Status
+from monitor.core.results import Result, ResultKind, Status
 from monitor.experiments.describe import page
 from monitor.experiments.specs import BUCKET_P, EXPERIMENT_SPECS, MIXED_USERS
 from monitor.history.snapshot import Snapshot
@@ -18,6 +18,7 @@ from tests.service.prometheus.test_exporter import find, samples, scrape
 
 ROOT = Path(__file__).resolve().parents[3]
 P = Result(
+    kind=ResultKind.EXPERIMENT,
     metric="experiment_split_p_value",
     labels={"experiment": "rank", "by": "anytime"},
     status=Status.OK,
@@ -55,6 +56,7 @@ def test_experiments_have_a_status_of_their_own_each() -> None:
 def test_of_the_arms_of_a_metric_the_worst_is_told() -> None:
     arms = [
         Result(
+            kind=ResultKind.EXPERIMENT,
             metric="experiment_conversion",
             labels={"experiment": "rank", "arm": arm, "event": "click"},
             status=status,
