@@ -35,7 +35,7 @@ _KINDS: Mapping[str, str] = {
     "int_type": "must be a whole number",
     "int_parsing": "must be a whole number",
     "int_from_float": "must be a whole number",
-    "int_parsing_size": "must be a whole number of a sensible size",
+    "int_parsing_size": "must be a smaller whole number",
     "float_type": "must be a number",
     "float_parsing": "must be a number",
     "finite_number": "must be a finite number",
@@ -158,7 +158,7 @@ def _length(context: Mapping[str, Any]) -> str:
         return f"must have {least} entries, it has {actual}"
     if least is not None:
         return f"must have at least {least} entr{'y' if least == 1 else 'ies'}, it has {actual}"
-    return f"must have {most} entries, not more"
+    return f"must have {most} entries; it has more"
 
 
 def _got(spot: _Spot, error: ErrorDetails, hidden: bool) -> str:
@@ -173,7 +173,7 @@ def _got(spot: _Spot, error: ErrorDetails, hidden: bool) -> str:
     if hidden or _is_secret(spot):
         return ""
     if isinstance(value, bool) and error["type"] == "string_type":
-        return f", not {str(value).lower()} (as YAML reads yes, no, on and off too); put it in quotes"
+        return f", not {str(value).lower()} (YAML reads yes, no, on and off like this too); put it in quotes"
     shown = _without_user(repr(value), value) if isinstance(value, str) else str(value)
     shown = shown if len(shown) <= _SHOWN_LENGTH else shown[:_SHOWN_LENGTH] + "..."
     return f", not {shown}" + ("; put it in quotes" if error["type"] == "string_type" else "")

@@ -53,7 +53,7 @@ class Filler:
             return value
         filled = _REFERENCE.sub(lambda match: self._one(match, place), value) if "${" in value else value
         if "\0" in filled or not _encodable(filled):
-            self._wrong(place, "holds a character that no path, name or address can have")
+            self._wrong(place, "has a character that is not allowed in a path, name or address")
         if place in self.secrets and _UNTYPED in place:  # no model says what type is wanted here
             return _as_number(filled)
         return filled
@@ -83,9 +83,9 @@ class Filler:
         if isinstance(key, str):
             return True
         if isinstance(key, bool):
-            why = f"YAML reads this key as {str(key).lower()} (as it does yes, no, on and off); quote it"
+            why = f"YAML reads this key as {str(key).lower()} (like yes, no, on and off); put it in quotes"
         else:
-            why = "a key is text; put it in quotes"
+            why = "a key must be text; put it in quotes"
         self._wrong((*place, str(key)), why)
         return False
 
@@ -95,7 +95,7 @@ class Filler:
         if match["broken"]:
             self._wrong(
                 place,
-                "has a ${ that is no ${NAME}, ${NAME:-default} or ${file:path}; write $${ for a plain ${",
+                "has a ${ that is not ${NAME}, ${NAME:-default} or ${file:path}; write $${ for a plain ${",
             )
             return ""
         text = self._file(match["path"], place) if match["path"] else self._variable(match, place)

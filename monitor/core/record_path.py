@@ -68,7 +68,7 @@ def problem(text: str) -> str | None:
     if _PLACE_IN_LIST.search(text):
         return f"{shown} picks one place of a list; write [] for all its records, as in recs[].iid"
     if ".." in text:
-        return f"{shown} has two dots in a row; a path is written as ab.exp or recs[].iid"
+        return f"{shown} has two dots in a row; write a path as ab.exp or recs[].iid"
     if LIST not in text:
         return None
     parts = text.split(".")
@@ -82,9 +82,9 @@ def problem(text: str) -> str | None:
         )
     if sum(one.endswith(LIST) for one in parts) > 1:
         return (
-            f"{shown} goes through a list inside a list, but a path may have one []: "
-            "write one row for each outer record"
+            f"{shown} goes through a list inside a list, but a path may have only one []: write one row for "
+            "each outer record"
         )
     if "" in parts:
-        return f"{shown} has no name on one side of a dot; a path is written as ab.exp or recs[].iid"
+        return f"{shown} has a dot without a name on both sides; write a path as ab.exp or recs[].iid"
     return None

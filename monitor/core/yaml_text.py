@@ -56,7 +56,7 @@ def parse_yaml(text: str) -> Any:
         YamlProblem: with the place of the first mistake.
     """
     if len(text) > MAX_BYTES:
-        raise YamlProblem("", f"is larger than {MAX_BYTES >> 20} MiB, which nothing written by hand is")
+        raise YamlProblem("", f"is larger than {MAX_BYTES >> 20} MiB, which is too large")
     try:
         loader = _Loader(text)
         try:
@@ -75,7 +75,7 @@ def parse_yaml(text: str) -> Any:
         place = f"line {line}, column {column}"
         raise YamlProblem(place, f"holds the control character U+{_code(exc):04X}") from None
     except RecursionError:
-        raise YamlProblem("", "is nested far too deep") from None
+        raise YamlProblem("", "is nested too deeply") from None
 
 
 class _Loader(yaml.SafeLoader):
@@ -86,7 +86,9 @@ class _Loader(yaml.SafeLoader):
             return super().construct_object(node, deep)
         except (ValueError, OverflowError):  # no such day, or a number of five thousand digits
             kind = _KINDS.get(node.tag, "value of its tag")
-            raise _error(f"looks like a {kind} and is none; if it is text, put it in quotes", node) from None
+            raise _error(
+                f"looks like a {kind} but is not one; if it is text, put it in quotes", node
+            ) from None
 
 
 class _Structure:
@@ -104,9 +106,9 @@ class _Structure:
         if id(node) in self._known:
             return self._known[id(node)]
         if id(node) in self._open:
-            raise _error("an alias inside what it stands for", node)
+            raise _error("an alias lies inside the value that it stands for", node)
         if depth > MAX_DEPTH:
-            raise _error("is nested far too deep", node)
+            raise _error("is nested too deeply", node)
         self._open.add(id(node))
         children: list[yaml.Node] = []
         if isinstance(node, yaml.MappingNode):
@@ -116,7 +118,7 @@ class _Structure:
             children = node.value
         size = 1 + sum(self.check(one, depth + 1) for one in children)
         if size > MAX_VALUES:
-            raise _error(f"holds more than {MAX_VALUES:,} values once its aliases are filled in", node)
+            raise _error(f"holds more than {MAX_VALUES:,} values after its aliases are expanded", node)
         self._open.discard(id(node))
         self._known[id(node)] = size
         return size
@@ -127,7 +129,7 @@ def _check_keys(node: yaml.MappingNode) -> None:
     seen: set[tuple[str, str]] = set()
     for key, _ in node.value:
         if not isinstance(key, yaml.ScalarNode):
-            raise _error("a key is a word, not a list or a mapping", key)
+            raise _error("a key must be a word, not a list or a mapping", key)
         if (key.tag, key.value) in seen:
             raise _error(f"the key {key.value[:80]!r} is given twice", key)
         seen.add((key.tag, key.value))
@@ -141,9 +143,9 @@ def _sentence(exc: yaml.MarkedYAMLError) -> str:
     problem = (exc.problem or "is not YAML").strip()
     if "could not determine a constructor for the tag" in problem:
         # Neither a tag nor an alias is shown: it may be a password that starts with ! or *.
-        return "a tag is not allowed, only plain values are; a text that starts with ! needs quotes"
+        return "tags are not allowed; a text that starts with ! needs quotes"
     if problem.startswith("found undefined alias"):
-        return "is not YAML: an alias of nothing; a text that starts with * needs quotes"
+        return "is not YAML: an alias without an anchor; a text that starts with * needs quotes"
     if problem == "found character '\\t' that cannot start any token":
         return "is not YAML: a tab; indent with spaces"
     if problem == "found character '%' that cannot start any token":

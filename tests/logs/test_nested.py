@@ -322,7 +322,7 @@ def test_rows_cannot_be_picked_by_a_list(log):
         ("recs[*].x", "picks one place of a list; write []"),
         ("[].x", "write [] after the name of a list"),
         ("recs[]x", "write [] after the name of a list"),
-        ("recs[].", "has no name on one side of a dot"),
+        ("recs[].", "has a dot without a name on both sides"),
         ("pages[].recs[].iid", "goes through a list inside a list"),
     ],
 )  # fmt: skip

@@ -191,7 +191,7 @@ BOMB = b"a0: &a0 [x, x]\n" + b"".join(
             b"name: x\nexpectations: []\nexpectations: []\n",
             "ours.yaml: line 3, column 1: the key 'expectations'",
         ),
-        (BOMB, "values once its aliases are filled in"),
+        (BOMB, "values after its aliases are expanded"),
         (b"", "ours.yaml: must be a mapping"),
         (b"- a\n- b\n", "ours.yaml: must be a mapping"),
         (b"name: x\n", "ours.yaml: expectations: must be a list"),

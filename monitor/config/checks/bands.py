@@ -36,16 +36,16 @@ def check_bands(where: str, settings: RecommenderSettings, retention: timedelta)
         yield Problem(
             f"{where}.history",
             f"holds fewer than `least` ({bands.least}) windows of {show_duration(settings.window)}: no band "
-            "could ever be drawn",
+            "could ever be computed",
         )
     if settings.window < _DAY and _DAY % settings.window != timedelta(0):
         yield Problem(
             where,
             f"windows of {show_duration(settings.window)} do not divide a day, so no day could be judged for "
-            "drift; let `window` be one that does",
+            "drift; choose a `window` that divides a day",
         )
     if bands.history > retention:
         yield Problem(
             f"{where}.history",
-            f"is longer than the history is kept (history.retention, {show_duration(retention)})",
+            f"is longer than history.retention ({show_duration(retention)})",
         )

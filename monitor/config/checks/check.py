@@ -80,7 +80,7 @@ def _names(where: str, place: int, names: Sequence[str]) -> Iterator[Problem]:
         first = names.index(name)
         yield Problem(
             f"{where}.name",
-            f"{name!r} is the name of recommenders[{first}] too; a name is the key of its history",
+            f"{name!r} is already the name of recommenders[{first}]; the history is stored by name",
         )
 
 
@@ -94,8 +94,8 @@ def _times(where: str, settings: RecommenderSettings, retention: timedelta) -> I
         if log.stalled_after is not None and log.stalled_after < 2 * settings.every:
             yield Problem(
                 f"{where}.logs.{name}.stalled_after",
-                f"must be at least twice `every` ({show_duration(settings.every)}): "
-                "new rows are only seen when the log is looked at",
+                f"must be at least twice `every` ({show_duration(settings.every)}): the monitor sees new "
+                "rows only when it looks at the log",
             )
     if settings.deadline < timedelta(seconds=1):
         yield Problem(f"{where}.deadline", "must be at least 1s")
@@ -122,10 +122,12 @@ def _reaches(where: str, settings: RecommenderSettings, retention: timedelta) ->
     if too_long:
         yield Problem(
             f"{where}.window",
-            f"is longer than the history is kept (history.retention, {show_duration(retention)})",
+            f"is longer than history.retention ({show_duration(retention)})",
         )
     if settings.catch_up > _MOST_CATCH_UP:
-        yield Problem(f"{where}.catch_up", f"must be at most {_MOST_CATCH_UP}; `backfill` does longer spans")
+        yield Problem(
+            f"{where}.catch_up", f"must be at most {_MOST_CATCH_UP}; `backfill` judges longer spans"
+        )
     elif settings.catch_up * settings.window > _LONGEST_CATCH_UP:
         back = f"reaches back {show_duration(settings.catch_up * settings.window)}; at most 10 years"
         if "catch_up" in settings.model_fields_set:
@@ -155,7 +157,7 @@ def _logs(where: str, settings: RecommenderSettings) -> Iterator[Problem]:
             meant = nearest(ours, REQUIRED[name], cutoff=0.8)
             if meant is not None and meant != ours and meant not in log.columns:
                 place = f"{where}.logs.{name}.columns.{ours}"
-                yield Problem(place, f"is no column of ours; did you mean {meant}?")
+                yield Problem(place, f"the monitor has no such column; did you mean {meant}?")
 
 
 def _protocol(place: str, path: str) -> Iterator[Problem]:
@@ -171,11 +173,11 @@ def _metrics(where: str, settings: RecommenderSettings) -> Iterator[Problem]:
     if metrics.similarity is not None and CATALOG not in logs:
         yield Problem(f"{where}.metrics.similarity", "needs logs.catalog, which is not given")
     if metrics.popularity == "actions" and FEEDBACK not in logs:
-        yield Problem(f"{where}.metrics.popularity", "by actions needs logs.feedback, which is not given")
+        yield Problem(f"{where}.metrics.popularity", "`actions` needs logs.feedback, which is not given")
     if metrics.action_events is not None and FEEDBACK not in logs:
         yield Problem(f"{where}.metrics.action_events", "needs logs.feedback, which is not given")
     if metrics.action_events == ():
-        yield Problem(f"{where}.metrics.action_events", "names no event; leave it out to count every event")
+        yield Problem(f"{where}.metrics.action_events", "is empty; leave it out to count every event")
     for number, name in enumerate(metrics.disable):
         if name not in SPECS:
             meant = nearest(name, SPECS)

@@ -20,7 +20,7 @@ def check_engine(where: str, engine: EngineSettings, logs: LogsSettings) -> Iter
         yield Problem("engine.kind", "spark needs the extra: pip install 'recsys-monitor[spark]'")
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         yield Problem(
-            "engine.kind", "spark needs Java 17 or 21, and there is no java in PATH and no JAVA_HOME"
+            "engine.kind", "spark needs Java 17 or 21, but there is no java in PATH and no JAVA_HOME"
         )
     for name, log in logs.named().items():
         place = f"{where}.logs.{name}"
@@ -35,6 +35,6 @@ def check_engine(where: str, engine: EngineSettings, logs: LogsSettings) -> Iter
         if log.timezone != "UTC":
             yield Problem(
                 f"{place}.timezone",
-                "spark takes the hour that a zone repeats in autumn for another one than duckdb does; log "
-                "times in UTC or with an offset, or use kind: duckdb",
+                "spark and duckdb read the repeated hour of a zone in autumn differently; log times in UTC "
+                "or with an offset, or use kind: duckdb",
             )

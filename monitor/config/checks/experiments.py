@@ -17,13 +17,16 @@ def check_experiments(where: str, settings: RecommenderSettings) -> Iterator[Pro
     for number, one in enumerate(settings.experiments):
         place = f"{where}[{number}]"
         if one.name in first:
-            yield Problem(f"{place}.name", f"{one.name!r} is the name of {where}[{first[one.name]}] too")
+            yield Problem(f"{place}.name", f"{one.name!r} is already the name of {where}[{first[one.name]}]")
         first.setdefault(one.name, number)
         yield from _column(f"{place}.column", one.column, settings)
         if one.buckets is not None:
             yield from _column(f"{place}.buckets.column", one.buckets.column, settings)
             if one.buckets.column == one.column:
-                yield Problem(f"{place}.buckets.column", "is the column of the arms; buckets are drawn first")
+                yield Problem(
+                    f"{place}.buckets.column",
+                    "is also the column of the arms; buckets need a column of their own",
+                )
         if "metrics" in one.model_fields_set and one.metrics and FEEDBACK not in settings.logs.named():
             yield Problem(f"{place}.metrics", "needs logs.feedback, which is not given")
 
@@ -32,6 +35,6 @@ def _column(place: str, name: str, settings: RecommenderSettings) -> Iterator[Pr
     columns = settings.logs.exposures.columns if settings.logs.exposures else {}
     renamed = {theirs: ours for ours, theirs in columns.items()}
     if name in _NO_ARM:
-        yield Problem(place, f"{name} tells rows apart and no arms or buckets")
+        yield Problem(place, f"{name} identifies rows or users; it cannot hold arms or buckets")
     elif name in renamed and name not in columns:
         yield Problem(place, f"logs.exposures.columns gives this column the name {renamed[name]!r}; use that")

@@ -17,6 +17,8 @@ def check_health(where: str, settings: RecommenderSettings) -> Iterator[Problem]
         yield from check_series(place, part.metric, part.labels, settings)
         if part.title in first:
             yield Problem(
-                place, f"{part.title[:80]!r} is what parts[{first[part.title]}] is called; give it a name"
+                place,
+                f"{part.title[:80]!r} is already the name of parts[{first[part.title]}]; give this "
+                "part a name",
             )
         first.setdefault(part.title, number)

@@ -26,12 +26,12 @@ def check_models(where: str, settings: RecommenderSettings) -> Iterator[Problem]
     for name, columns in (("features", models.features or ()), ("by", models.by)):
         for number, column in enumerate(columns):
             if column in _NO_FEATURE:
-                yield Problem(f"{where}.{name}[{number}]", f"{column} is what the models are judged by")
+                yield Problem(f"{where}.{name}[{number}]", f"{column} has another role in the samples")
             elif column in columns[:number]:
                 yield Problem(f"{where}.{name}[{number}]", f"{column[:80]!r} is named twice")
     for feature in models.feature_times:
         if models.features is not None and feature not in models.features:
-            yield Problem(f"{where}.feature_times", f"{feature[:80]!r} is none of models.features")
+            yield Problem(f"{where}.feature_times", f"{feature[:80]!r} is not in models.features")
 
 
 def check_without_exposures(where: str, settings: RecommenderSettings) -> Iterator[Problem]:
@@ -40,11 +40,13 @@ def check_without_exposures(where: str, settings: RecommenderSettings) -> Iterat
     if EXPOSURES in logs:
         return
     if SAMPLES not in logs:
-        yield Problem(f"{where}.logs.exposures", "is required; or logs.samples, to watch models alone")
+        yield Problem(
+            f"{where}.logs.exposures", "is required, unless logs.samples is given to watch only models"
+        )
         return
     for name in _OF_EXPOSURES:
         if name in settings.model_fields_set and getattr(settings, name):
             yield Problem(f"{where}.{name}", "needs logs.exposures, which is not given")
     for name in logs:
         if name != SAMPLES:
-            yield Problem(f"{where}.logs.{name}", "says nothing without logs.exposures, which is not given")
+            yield Problem(f"{where}.logs.{name}", "has no effect without logs.exposures, which is not given")

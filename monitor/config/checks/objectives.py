@@ -26,7 +26,7 @@ def check_objectives(where: str, settings: RecommenderSettings) -> Iterator[Prob
         side = "min" if one.min is not None else "max"
         key = (one.metric, tuple(sorted(one.labels.items())), side)
         if key in seen:
-            yield Problem(place, f"{where}[{seen[key]}] bounds the same series on the same side")
+            yield Problem(place, f"{where}[{seen[key]}] already bounds this series on the same side")
         seen.setdefault(key, number)
 
 
@@ -60,7 +60,7 @@ def _labels(
     for name in labels:
         if name not in (*own, _DIMENSION, _VALUE):
             if own:
-                yield Problem(place, f"{name[:80]!r} is no label of {spec.name}; it has {', '.join(own)}")
+                yield Problem(place, f"{spec.name} has no label {name[:80]!r}; it has {', '.join(own)}")
             else:
                 yield Problem(place, f"{spec.name} has no label {name[:80]!r}")
     for name in spec.labels:
@@ -82,7 +82,7 @@ def _labels(
         hint = f"did you mean {close}?" if close else f"there are {', '.join(known)}"
         yield Problem(place, f"{spec.name} is not measured by {str(by)[:80]!r}; {hint}")
     if (_DIMENSION in labels) != (_VALUE in labels):
-        yield Problem(place, "a slice is named by dimension and value together")
+        yield Problem(place, "a slice needs both dimension and value")
     elif _DIMENSION in labels and labels[_DIMENSION] not in settings.slices.by:
         yield Problem(place, f"slices.by does not name {labels[_DIMENSION][:80]!r}")
 
@@ -92,7 +92,8 @@ def _bound(place: str, spec: MetricSpec, one: Objective) -> Iterator[Problem]:
         if bound is not None and spec.unit == "ratio" and not 0 <= bound <= 1:
             percent = f"; for {bound:g} % write {bound / 100:g}" if 1 < bound <= 100 else ""
             yield Problem(
-                f"{place}.{side}", f"{spec.name} is a ratio from 0 to 1, so {bound:g} says nothing{percent}"
+                f"{place}.{side}",
+                f"{spec.name} is a ratio from 0 to 1, so {bound:g} is out of range{percent}",
             )
 
 
@@ -104,8 +105,8 @@ def _clear(place: str, one: Objective) -> Iterator[Problem]:
     if one.clear < bound if side == "min" else one.clear > bound:
         yield Problem(
             f"{place}.clear",
-            f"a violation begins {'below' if side == 'min' else 'above'} {bound:g} and would end while it "
-            f"still lasts; write at {words} {bound:g}, or leave it out",
+            f"a violation begins {'below' if side == 'min' else 'above'} {bound:g} and would end before the "
+            f"metric is back there; write at {words} {bound:g}, or leave it out",
         )
 
 

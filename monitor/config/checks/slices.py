@@ -38,7 +38,7 @@ def check_slices(where: str, settings: RecommenderSettings) -> Iterator[Problem]
             hint = f"did you mean {close}?" if close else "docs/metrics/README.md lists them"
             yield Problem(place, f"no metric is called {name[:80]!r}; {hint}")
         elif not SPECS[name].sliced:
-            yield Problem(place, f"{name} is never given by slice")
+            yield Problem(place, f"{name} is never sliced")
         elif not SPECS[name].of_rows and set(settings.slices.by) == {POSITION}:
             yield Problem(place, f"{name} cannot be sliced by position: it needs whole lists or users")
     by = settings.slices.by
@@ -53,10 +53,11 @@ def check_slices(where: str, settings: RecommenderSettings) -> Iterator[Problem]
         elif column is None:
             continue
         elif not column:
-            yield Problem(place, "names no column")
+            yield Problem(place, "must name a column")
         elif column in _TOO_MANY[log]:
             yield Problem(
-                place, f"{name} has too many values to slice by; slice by what has few, such as {_hint(log)}"
+                place,
+                f"{name} has too many values to slice by; use a column with few values, such as {_hint(log)}",
             )
         else:
             ours = {theirs: ours for ours, theirs in logs[log].columns.items()}
