@@ -44,7 +44,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-history_app = typer.Typer(help="What was judged so far.", no_args_is_help=True)
+history_app = typer.Typer(help="Read the stored results.", no_args_is_help=True)
 app.add_typer(history_app, name="history")
 
 ConfigPath = Annotated[
@@ -133,7 +133,7 @@ def check(
     start: From = None,
     end: To = None,
     only: Only = None,
-    output: Annotated[Format, typer.Option("--format", "-f", help="How to print it.")] = Format.TABLE,
+    output: Annotated[Format, typer.Option("--format", "-f", help="The output format.")] = Format.TABLE,
     everything: Annotated[
         bool, typer.Option("--all", help="Also show metrics that are measured but not judged.")
     ] = False,
@@ -142,7 +142,8 @@ def check(
 
     Without --from, it judges every window from the first to the last row of the log. A gap of more than 1,000
     empty windows (one stray row of 1970 makes a gap of many years) is not judged window by window: it is
-    reported on standard error and makes exit code 3. Nothing is written to the history, and a running daemon
+    reported on standard error, and the exit code is 3. Nothing is written to the history, and a running
+    daemon
     is not affected.
     """
     first, last = span(start, end)
@@ -173,17 +174,18 @@ def validate(
         bool,
         typer.Option(
             "--logs/--no-logs",
-            help="Also look at the log files; --no-logs where they are on another machine.",
+            help="Read the log files too; use --no-logs if they are on another machine.",
         ),
     ] = True,
-    output: Annotated[Listing, typer.Option("--format", "-f", help="How to print it.")] = Listing.TABLE,
+    output: Annotated[Listing, typer.Option("--format", "-f", help="The output format.")] = Listing.TABLE,
 ) -> None:
     """Check the config, its rules, and the logs that it names.
 
     It reads the newest and the oldest files of each log, never all of a large log, and prints how much it
     read. It checks files, columns, values that cannot be read, times, how many actions join an exposure, how
     many items are in the catalog, and whether the files have every column that the config names. It writes
-    nothing. A problem is printed with its place in the config and makes exit code 2. A warning does not.
+    nothing. A problem is printed with its place in the config, and the exit code is 2. A warning does not
+    change the exit code.
     """
     claim_output()
     from monitor.cli import validate as validating
@@ -210,14 +212,14 @@ def init(
         typer.Argument(metavar="LOG...", help="The exposures: files, a folder, or a quoted glob."),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write it; - prints it.")
+        Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write; - prints the config.")
     ] = Path("recsys-monitor.yaml"),
     feedback: Annotated[
         list[str] | None,
         typer.Option(
             "--feedback",
             metavar="LOG",
-            help="The log of what users did. Default: searched for near the exposures.",
+            help="The log of user actions. Default: searched for near the exposures.",
         ),
     ] = None,
     kind: Annotated[
@@ -226,14 +228,14 @@ def init(
     ] = LogFormat.AUTO,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists.")] = False,
 ) -> None:
-    """Look at a log and write a config for it, with a comment on every guess."""
+    """Read a log and write a config for it, with a comment on every guess."""
     claim_output()
     from monitor.config.init.wizard import write_config
 
     printed = str(output) == "-"
     if output.exists() and not force and not printed:
         fail(f"{output} exists already; --force overwrites it, --output names another file")
-    with progress(0, "looking at the log"):
+    with progress(0, "reading the log"):
         written = write_config(log, output.parent, feedback or (), kind)
     if printed:
         with printing():
@@ -258,10 +260,10 @@ def init(
 )
 def demo(
     folder: Annotated[
-        Path, typer.Option("--folder", metavar="FOLDER", help="Where the demo keeps its logs and its state.")
+        Path, typer.Option("--folder", metavar="FOLDER", help="The folder of the demo's logs and state.")
     ] = Path("demo"),
 ) -> None:
-    """Watch a small live log that the demo itself writes, with a blacklisted item shown now and then."""
+    """Write a small live log and watch it; a blacklisted item is shown now and then."""
     from monitor.simulate.demo import live, prepare
 
     path = prepare(folder, datetime.now(UTC))
@@ -278,10 +280,10 @@ def demo(
 
 
 @app.command(
-    epilog="Example: recsys-monitor backfill --config shop.yaml --from 2026-01-01 --to 2026-02-01\n\n"
-    "Stop the daemon of this config first: the two would write the same history.\n\n"
-    "Exit codes: 0 the verdicts are in the history, whatever they say; 2 a wrong config or usage, a state "
-    "folder that a daemon uses, or a history that cannot be written; 3 the log holds no such window."
+    epilog="Example: recsys-monitor backfill --config shop.yaml --from 2026-01-01 --to 2026-02-01\n\nStop "
+    "the daemon of this config first: both would write the same history.\n\nExit codes: 0 the verdicts are "
+    "in the history, good or bad; 2 a wrong config or usage, a state folder that a daemon uses, or a "
+    "history that cannot be written; 3 the log holds no such window."
 )
 def backfill(
     config: ConfigPath,
@@ -312,13 +314,13 @@ def diagnose(
     ] = None,
     only: Only = None,
     output: Annotated[
-        Listing, typer.Option("--format", "-f", help="How to print it; json holds the evidence.")
+        Listing, typer.Option("--format", "-f", help="The output format; json contains the evidence.")
     ] = Listing.TABLE,
 ) -> None:
-    """Compare a model's AUC in training, test and service, and say why it falls.
+    """Compare a model's AUC in training, test and service, and explain a loss.
 
-    It reads the samples up to the newest online row, and writes nothing. If a gap is too large with its whole
-    interval, it prints each cause with its share of the gap, its features, and what to do.
+    It reads the samples up to the newest online row, and writes nothing. If the whole interval of a gap is
+    above the bound, it prints each cause with its share of the gap, its features, and what to do.
     """
     claim_output()
     from monitor.cli.diagnose import diagnose as diagnosed
@@ -347,7 +349,7 @@ def history_export(
     end: To = None,
     only: Only = None,
 ) -> None:
-    """Print every kept result, one JSON object a line, in the shape of `check --format json`."""
+    """Print every stored result, one JSON object a line, in the format of `check --format json`."""
     first, last = span(start, end)
     claim_output()
     from monitor.cli.export import export

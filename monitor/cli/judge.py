@@ -118,13 +118,15 @@ def _windows(
     if log.watermark is None:
         note(f"{name}: the log holds no row{why_empty(log)}")
     elif not windows:
-        note(f"{name}: the log has no window in this span; it ends at {log.watermark:%Y-%m-%dT%H:%M:%SZ}")
+        note(
+            f"{name}: the log has no window in this span; the log ends at {log.watermark:%Y-%m-%dT%H:%M:%SZ}"
+        )
     if gaps:
         longest = max(gaps, key=lambda gap: gap.length)
         others = f" (and {len(gaps) - 1} more such gap(s))" if len(gaps) > 1 else ""
         note(
-            f"{name}: no row from {iso(longest.start)} to {iso(longest.end)}{others}: no data, "
-            "and not judged window by window; --from leaves out what lies before it"
+            f"{name}: no row from {iso(longest.start)} to {iso(longest.end)}{others}: no data, and not "
+            "judged window by window; --from skips the windows before it"
         )
     return windows, gaps
 
@@ -144,7 +146,7 @@ def _watched_since(config: Config, name: str) -> datetime | None:
     try:
         return watched_since(config.history.location(config.state), name)
     except StoreError as error:
-        note(f"{name}: the history cannot be read; judged as if no daemon had watched the log: {error}")
+        note(f"{name}: the history cannot be read; the windows are judged without it: {error}")
         return None
 
 

@@ -21,13 +21,13 @@ from monitor.statistics.sample_size import (
 )
 
 EPILOG = (
-    "Example: recsys-monitor power --baseline 5% --effect 2% --users-per-day 10000\n\n"
-    "How many users find a conversion of 5.1 % where it is 5 % now? 752,703 in each of two arms, 151 days. "
-    "With --users in place of --effect it says the smallest rise that so many users can show, with both the "
-    "power that they have. For a mean, such as minutes a user: --mean 12.5 --sd 30.\n\n"
-    "Users are what is assigned to arms, and each counts once: a click rate by exposure is a mean over users "
-    "here, with the standard deviation between users.\n\n"
-    "Exit codes: 0 printed, 2 a wrong usage, or an effect that no number of users can show."
+    "Example: recsys-monitor power --baseline 5% --effect 2% --users-per-day 10000\n\nThis example asks how "
+    "many users can show a rise of a conversion from 5 % to 5.1 %: 752,703 in each of two arms, 151 days. "
+    "With --users instead of --effect it prints the smallest rise that these users can show; with both, the "
+    "power. For a mean, such as minutes a user: --mean 12.5 --sd 30.\n\nUsers are assigned to arms, and "
+    "each counts once. A click rate by exposure is therefore a mean over users, with the standard deviation "
+    "between users.\n\nExit codes: 0 printed, 2 a wrong usage, or an effect that no number of users can "
+    "show."
 )
 _WIDTH = 26
 
@@ -66,29 +66,29 @@ class Answer:
 
 def power(
     baseline: Annotated[
-        str | None, typer.Option(metavar="SHARE", help="The share of users now, as 0.05 or 5%.")
+        str | None, typer.Option(metavar="SHARE", help="The current share of users, as 0.05 or 5%.")
     ] = None,
-    mean: Annotated[float | None, typer.Option(metavar="NUMBER", help="In its place, a mean now.")] = None,
+    mean: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="The current mean, instead of --baseline.")
+    ] = None,
     sd: Annotated[
         float | None,
         typer.Option(metavar="NUMBER", help="The standard deviation between users; with --mean."),
     ] = None,
     effect: Annotated[
         str | None,
-        typer.Option(
-            metavar="CHANGE", help="What is to be found: 2% of the baseline, or 0.001 on top of it."
-        ),
+        typer.Option(metavar="CHANGE", help="The effect to find: 2% of the baseline, or 0.001 more than it."),
     ] = None,
     users: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, max=10**15, help="The users that there are, all arms together."),
+        typer.Option(metavar="N", min=1, max=10**15, help="The number of users in all arms together."),
     ] = None,
     alpha: Annotated[
-        float, typer.Option(metavar="SHARE", help="How often to claim an effect where there is none.")
+        float, typer.Option(metavar="SHARE", help="The chance of claiming an effect that does not exist.")
     ] = 0.05,
     wanted: Annotated[
         float,
-        typer.Option("--power", metavar="SHARE", help="How often to find the effect where it is there."),
+        typer.Option("--power", metavar="SHARE", help="The chance of finding an effect that exists."),
     ] = 0.8,
     arms: Annotated[
         int,
@@ -100,12 +100,13 @@ def power(
         float, typer.Option(metavar="NUMBER", help="Users of each treatment for each user of control.")
     ] = 1.0,
     one_sided: Annotated[
-        bool, typer.Option("--one-sided", help="Find the effect in its own direction only.")
+        bool, typer.Option("--one-sided", help="Test only the direction of the effect.")
     ] = False,
     users_per_day: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="New users a day, for the number of days.")
+        int | None,
+        typer.Option(metavar="N", min=1, help="New users a day; the number of days is printed too."),
     ] = None,
-    output: Annotated[Format, typer.Option("--format", "-f", help="How to print it.")] = Format.TABLE,
+    output: Annotated[Format, typer.Option("--format", "-f", help="The output format.")] = Format.TABLE,
 ) -> None:
     """Plan an experiment: the users it needs, the days, the smallest effect it can show.
 
@@ -132,11 +133,13 @@ def _metric(baseline: str | None, mean: float | None, sd: float | None) -> tuple
         raise ValueError("--mean and --sd go together")
     if mean is not None and sd is not None:
         if not math.isfinite(mean):
-            raise ValueError(f"--mean is a number, got {mean}")
+            raise ValueError(f"--mean must be a number, got {mean}")
         return Mean(sd), mean
     now = _number(baseline or "", "--baseline")[0]
     if now >= 1:
-        raise ValueError(f"--baseline {baseline}: a share lies between 0 and 1; is {baseline}% meant?")
+        raise ValueError(
+            f"--baseline {baseline}: a share must lie between 0 and 1; did you mean {baseline}%?"
+        )
     return Share(now), now
 
 
@@ -157,7 +160,7 @@ def _number(text: str, option: str) -> tuple[float, bool]:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise ValueError(f"{option} {text!r} is no number; write it as 0.05 or 5%")
+        raise ValueError(f"{option} {text!r} is not a number; write it as 0.05 or 5%")
     return (number / 100 if percent else number), percent
 
 

@@ -14,12 +14,12 @@ _HEAD = """\
 
 This page is generated from the commands; `make docs` writes it again. Every command has `--help`.
 
-Errors go to standard error, as sentences that say where and what to do; results go to standard output. Long
+Results go to standard output. Errors go to standard error, with their place and what to do. Long
 work shows a progress bar on a terminal, and nothing when standard error is piped. Times without an offset are
 UTC.
 `RECSYS_MONITOR_TRACEBACK=1` shows the traceback of an error as well.
 
-| exit code | of `check` |
+| exit code | meaning, for `check` |
 |---|---|
 | 0 | all is well |
 | 1 | something is violated |

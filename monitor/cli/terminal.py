@@ -151,7 +151,7 @@ def moment(text: str | None, option: str) -> datetime | None:
     except (ValueError, OverflowError):
         raise typer.BadParameter(f"{text!r} is not a time; {how}", param_hint=option) from None
     if not _FIRST_YEAR <= given.year < _LAST_YEAR:
-        raise typer.BadParameter(f"{text!r} is a time of no log; {how}", param_hint=option)
+        raise typer.BadParameter(f"{text!r} must lie between 1970 and 2199; {how}", param_hint=option)
     return given
 
 
@@ -159,7 +159,7 @@ def span(start: str | None, end: str | None) -> tuple[datetime | None, datetime 
     """The times of --from and --to."""
     first, last = moment(start, "--from"), moment(end, "--to")
     if first is not None and last is not None and first >= last:
-        raise typer.BadParameter("is not later than --from", param_hint="--to")
+        raise typer.BadParameter("must be later than --from", param_hint="--to")
     return first, last
 
 
@@ -181,7 +181,7 @@ def guarded() -> Iterator[None]:
         if message is not None:
             fail(message)
         what = " ".join(redact(f"{type(exc).__name__}: {exc}").split())[:300]
-        fail(f"{what}\nThis should not happen; {DEBUG_VARIABLE}=1 shows where it did.", NOT_JUDGED)
+        fail(f"{what}\nThis is a bug of the monitor; {DEBUG_VARIABLE}=1 shows the traceback.", NOT_JUDGED)
 
 
 def _sentence(exc: Exception) -> str | None:

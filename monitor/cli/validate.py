@@ -36,7 +36,7 @@ def validate(path: Path, *, with_logs: bool) -> list[ConfigFinding]:
     now = datetime.now(UTC)
     for number, one in enumerate(checked):
         where, name = f"recommenders[{number}]", one.settings.name
-        with progress(0, f"{name}: looking at the logs") as step:
+        with progress(0, f"{name}: reading the logs") as step:
             if with_logs:
                 from monitor.config.validate.look_at_logs import look_at_logs
 

@@ -128,11 +128,11 @@ def _worst_first(series: Sequence[Series]) -> list[Series]:
 def _summary(found: Sequence[Series], quiet: Sequence[Series]) -> str:
     looked = [one for one in quiet if one.standing is Status.OK]
     if not looked:
-        return "No cause can be looked for yet: no series has enough of a past." if quiet else ""
+        return "No cause can be searched for yet: no series has enough past windows." if quiet else ""
     other = "other " if found else ""
-    text = f"{len(looked)} {other}{'cause' if len(looked) == 1 else 'causes'} looked for, none found"
+    text = f"{len(looked)} {other}{'cause' if len(looked) == 1 else 'causes'} checked, none found"
     unseen = len(quiet) - len(looked)
-    return f"{text}; {unseen} could not be looked for yet." if unseen else f"{text}."
+    return f"{text}; {unseen} could not be checked yet." if unseen else f"{text}."
 
 
 def _learning(expected: Sequence[Series]) -> str:
@@ -141,7 +141,7 @@ def _learning(expected: Sequence[Series]) -> str:
         return ""
     if banded == len(expected):
         return f"All {banded:,} series have a band."
-    return f"{banded:,} of {len(expected):,} series have a band; the others need more past."
+    return f"{banded:,} of {len(expected):,} series have a band; the others need more past windows."
 
 
 def _steady(drifts: Sequence[Series], sliding: int) -> str:
@@ -150,5 +150,5 @@ def _steady(drifts: Sequence[Series], sliding: int) -> str:
     if not drifts:
         return ""
     text = f"{steady:,} {'other ' if sliding else ''}series do not drift" if steady else ""
-    learning = f"{young:,} series have too few days to tell whether they drift" if young else ""
+    learning = f"{young:,} series have too few days to judge drift" if young else ""
     return "; ".join(part for part in (text, learning) if part) + ("." if text or learning else "")

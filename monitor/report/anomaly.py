@@ -163,9 +163,9 @@ def _empty(series: Series) -> str:
     if result.evidence:
         return ""
     if result.status is Status.NO_DATA:
-        return "It could not be looked for in this window."
+        return "It could not be checked in this window."
     if result.status is not Status.OK:
         return "This window could not be compared with the past."
     if result.value:
-        return "Series fit this cause in this window, and another cause explains them."
-    return "It was looked for in this window, and not found."
+        return "Series fit this cause in this window, but another cause explains them."
+    return "It was checked in this window, and not found."

@@ -102,11 +102,11 @@ def _empty(series: Series | None) -> str:
     if result.evidence:
         return ""
     if result.status is Status.ERROR:
-        return "The rule could not be run in this window, so there is no evidence for or against it."
+        return "The rule could not run in this window, so there is no evidence for or against it."
     if result.status is Status.NO_DATA:
         return "There was nothing to judge in this window."
     if result.violations:
-        return "Rows violate the rule, and none of them was kept as evidence."
+        return "Rows violate the rule, but none was kept as evidence."
     if series.standing is Status.VIOLATED:
-        return "No row of the last window violates the rule; it stands until a window clears it."
+        return "No row of the last window violates the rule; it stays violated until a window clears it."
     return "No row of this window violates the rule."

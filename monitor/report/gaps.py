@@ -100,8 +100,8 @@ def gap_view(gap: Series, series: Sequence[Series], now: datetime, docs_url: str
         unexplained = "No cause was found that clearly explains it."
         if gap.result.status is not Status.VIOLATED:
             unexplained = (
-                "The gap of the last window is not surely too large, so it was not explained again; "
-                "it stands until a window clears it."
+                "The interval of the last window's gap is not wholly above the bound, so the gap was not "
+                "explained again. It stays violated until a window clears it."
             )
     pair = gap.result.labels[PAIR_LABEL]
     apart = {

@@ -81,8 +81,8 @@ def frame(snapshot: Snapshot, now: datetime) -> Frame:
     worked_at = snapshot.worked_at or snapshot.taken_at
     if now - worked_at > _STALE:
         stale = (
-            f"The monitor last showed that it works {numbers.age(worked_at, now)}: "
-            "it may be stuck, and what is shown may no longer be so."
+            f"The monitor's last sign of life is from {numbers.age(worked_at, now)}: it may be stuck, and "
+            "this page may be out of date."
         )
     return Frame(
         taken=rows.moment(snapshot.taken_at, now),
@@ -179,7 +179,7 @@ def _empty(state: RecommenderState) -> str:
         return ""
     text = "No window has been judged yet: "
     if state.error is not None:
-        return text + "the recommender cannot be run, see above."
+        return text + "the recommender cannot run, see above."
     if all(log.watermark is None for log in state.logs):
         return text + "no readable rows have been found in its logs so far."
     return text + "a window is judged once the log has moved past its end by the configured lateness."

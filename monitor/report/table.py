@@ -110,7 +110,7 @@ def _lines(result: Result, width: int) -> Iterator[Text]:
 def _cause_lines(cause: Result, width: int) -> Iterator[Text]:
     """What explains the gap above: it is judged by nobody, so it has no mark."""
     share = share_text(cause)
-    told = f"{share} of the gap" if share else "its share of the gap cannot be told"
+    told = f"{share} of the gap" if share else "its share of the gap is unknown"
     yield Text(f"{' ' * _NAME_AT}{cause_name(cause)}: {told}")
     yield from _indented(visible(cause.detail, _CAUSE_LENGTH), width)
 
@@ -145,7 +145,7 @@ def _hidden(results: Sequence[Result], shown: Sequence[Result]) -> str:
         return ""
     without = sum(one.value is None for one in left)
     also = f", {without:,} without a value" if without else ""
-    return f"{' ' * _NAME_AT}{len(left):,} more only measured{also}; --all shows them\n"
+    return f"{' ' * _NAME_AT}{len(left):,} more measured but not judged{also}; --all shows them\n"
 
 
 def _worth_a_line(result: Result) -> bool:

@@ -124,7 +124,7 @@ class Daemon:
                     self._web.reload_web_config()
             except (ConfigError, WebConfigError) as exc:
                 self._show(replace(self._running, refused=str(exc)))
-                log.error("the config was not reloaded, the older one runs on: %s", exc)
+                log.error("the config was not reloaded, the old one stays in use: %s", exc)
                 return ReloadOutcome(False, str(exc))
             self.config = config
             self._watch(checked)
@@ -149,7 +149,7 @@ class Daemon:
             name = one.settings.name
             if one.problems:
                 broken[name] = one
-                log.error("%s cannot be run: %s", name, "; ".join(map(str, one.problems)))
+                log.error("%s cannot run: %s", name, "; ".join(map(str, one.problems)))
                 continue
             known = before.get(name)
             same = known is not None and known.settings == one.settings and known.rules == one.rules
@@ -186,7 +186,7 @@ class Daemon:
         except duckdb.InterruptException:
             if self._stop.is_set():
                 outcome = None
-                log.info("%s: interrupted; the window in hand will be judged after the restart", name)
+                log.info("%s: interrupted; the current window will be judged after the restart", name)
             else:
                 log.error("%s: the run was interrupted", name)
                 self._worker.drop_runtime()
@@ -261,7 +261,7 @@ class Daemon:
 
 
 def _leave() -> None:
-    log.warning("something does not answer; leaving without it")
+    log.warning("a thread does not stop; exiting without it")
     logging.shutdown()
     os._exit(0)
 

@@ -89,7 +89,7 @@ class SnapshotPublisher:
             except StoreError as exc:
                 self._read_error = str(exc)
                 self._tally.store_failed(exc)
-                log.error("the history cannot be read, the page shows the last state that was read: %s", exc)
+                log.error("the history cannot be read; the page shows the last state that was read: %s", exc)
             self._shown = self._dressed()
 
     def write_counters(self) -> None:
@@ -100,7 +100,7 @@ class SnapshotPublisher:
                 self._write_error = ""
             except StoreError as exc:
                 self._write_error = str(exc)
-                log.error("the counters cannot be written to the history; this is tried again: %s", exc)
+                log.error("the counters cannot be written to the history; the next run tries again: %s", exc)
 
     def history_error(self) -> str:
         """Why the history cannot be read or written, or nothing where it can.

@@ -43,7 +43,7 @@ def keep_private(state: Path) -> None:
     if failed:
         log.warning(
             "other users may read %s file(s) of the state folder %s, and this user cannot change that (%s); "
-            "give the folder to the user that runs the monitor, with mode 0700",
+            "make the user that runs the monitor the owner of the folder, with mode 0700",
             len(failed), state, failed[0],
         )  # fmt: skip
 

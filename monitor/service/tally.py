@@ -111,7 +111,9 @@ class Tally:
                 json.dump(waiting, stream)
             part.replace(self._file)
         except OSError as exc:
-            log.warning("%s cannot be written; a kill now would lose counts: %s", self._file, exc)
+            log.warning(
+                "%s cannot be written; a kill of the process would now lose counts: %s", self._file, exc
+            )
 
     def _saved(self) -> dict[CounterKey, float]:
         """What an earlier process left in the file."""

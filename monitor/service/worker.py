@@ -60,7 +60,7 @@ class Worker:
         """Let the work in hand end within `grant` seconds, else interrupt it; whether it has ended."""
         if self._idle.wait(grant):
             return True
-        log.info("interrupting the window in hand")
+        log.info("interrupting the current window")
         end = time.monotonic() + interrupt
         while time.monotonic() < end:  # again and again: an interrupt between two statements is lost
             runtime = self._runtime

@@ -51,7 +51,7 @@ def test_a_cause_that_was_found_stands_first_and_leads_to_its_evidence():
     assert row.since is not None
     assert row.since.text == "2026-03-09 11:00 UTC"
     assert row.detail.startswith("more lists are empty than usual; failure by pv is 0.41")
-    assert shown.summary == f"{len(CAUSES) - 1} other causes looked for, none found."
+    assert shown.summary == f"{len(CAUSES) - 1} other causes checked, none found."
     assert [one.name.replace(" ", "_") for one in shown.quiet] == [c for c in CAUSES if c != "lists_empty"]
 
 
@@ -93,7 +93,7 @@ def test_a_recommender_whose_causes_are_all_ok_is_well():
     shown = view(replace(state, series=(*state.series, *pictures.news().series)))
     assert (shown.verdict.key, shown.attention) == ("ok", ())
     assert shown.anomalies is not None
-    assert shown.anomalies.summary == f"{len(CAUSES)} causes looked for, none found."
+    assert shown.anomalies.summary == f"{len(CAUSES)} causes checked, none found."
     assert (shown.anomalies.found, shown.anomalies.drifts, shown.anomalies.steady) == ((), (), "")
 
 
@@ -109,14 +109,14 @@ def test_while_it_learns_nobody_is_called_and_the_page_says_how_far_it_is():
     shown = view(state)
     assert shown.verdict.key == "ok"
     assert shown.anomalies is not None
-    assert shown.anomalies.summary == "No cause can be looked for yet: no series has enough of a past."
-    assert shown.anomalies.learning == "0 of 1 series have a band; the others need more past."
-    assert anomalies(feeds()).learning == "5 of 6 series have a band; the others need more past."
+    assert shown.anomalies.summary == "No cause can be searched for yet: no series has enough past windows."
+    assert shown.anomalies.learning == "0 of 1 series have a band; the others need more past windows."
+    assert anomalies(feeds()).learning == "5 of 6 series have a band; the others need more past windows."
 
 
 def test_causes_that_could_not_be_looked_for_are_counted_apart():
     shown = anomalies(feeds(anomaly("clicks_lost", Status.NO_DATA, None), anomaly("lists_empty")))
-    assert shown.summary == f"{len(CAUSES) - 1} causes looked for, none found; 1 could not be looked for yet."
+    assert shown.summary == f"{len(CAUSES) - 1} causes checked, none found; 1 could not be checked yet."
 
 
 def test_a_window_that_could_not_be_compared_is_one_line_and_not_one_a_cause():
@@ -193,7 +193,7 @@ def test_a_cause_that_is_over_still_shows_the_series_of_the_window_it_was_found_
     assert found is not None
     assert (found.evidence_is_older, len(found.series)) == (True, 3)
     assert found.evidence_window == "2026-03-09 11:00 to 12:00 UTC"
-    assert found.empty == "It was looked for in this window, and not found."
+    assert found.empty == "It was checked in this window, and not found."
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_a_cause_that_is_over_still_shows_the_series_of_the_window_it_was_found_
     [
         (anomaly("lists_empty"), "not found"),
         (anomaly("lists_empty", value=2.0, detail="follows from traffic_lost"), "another cause explains"),
-        (anomaly("lists_empty", Status.NO_DATA, None), "could not be looked for"),
+        (anomaly("lists_empty", Status.NO_DATA, None), "could not be checked"),
         (anomaly("lists_empty", Status.ERROR, None), "could not be compared"),
     ],
 )

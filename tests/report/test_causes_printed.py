@@ -36,11 +36,11 @@ def test_the_causes_are_told_below_their_gap_the_largest_share_first():
         next(n for n, line in enumerate(lines) if f"pair={pair}" in line)
         for pair in ("train_test", "test_online")
     )
-    named = [n for n, line in enumerate(lines) if line.endswith(("of the gap", "cannot be told"))]
+    named = [n for n, line in enumerate(lines) if line.endswith(("of the gap", "is unknown"))]
     assert [lines[n].strip() for n in named] == [
         "serving skew: 68 % of the gap",
         "population shift: 11 % of the gap",
-        "score shift: its share of the gap cannot be told",
+        "score shift: its share of the gap is unknown",
     ]
     assert small < large < named[0]
     assert "✓ ok" in lines[small]
@@ -51,7 +51,7 @@ def test_the_causes_are_told_below_their_gap_the_largest_share_first():
 def test_causes_are_no_verdicts_of_their_own_and_nothing_that_is_only_measured():
     lines = table(RESULTS)
     assert lines[-1] == "1 window: 1 ok, 1 violated"
-    assert any("7 more only measured; --all shows them" in line for line in lines)
+    assert any("7 more measured but not judged; --all shows them" in line for line in lines)
     everything = table(RESULTS, everything=True)
     assert sum("serving skew" in line for line in everything) == 1
     assert not any("auc_gap_cause" in line for line in everything)

@@ -113,7 +113,7 @@ def test_a_gap_that_stands_but_was_not_violated_last_says_that_it_was_not_explai
     (held,) = only([calm, cause("serving_skew", 0.5, "v")], test_online=Status.VIOLATED).gaps
     assert (held.row.verdict.key, held.row.last and held.row.last.key) == ("violated", "ok")
     assert held.causes == ()
-    assert "stands until a window clears it" in held.unexplained
+    assert "stays violated until a window clears it" in held.unexplained
 
 
 def test_a_violated_gap_without_a_cause_says_so_and_a_sound_one_says_nothing():

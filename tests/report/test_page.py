@@ -133,7 +133,7 @@ def test_a_metric_with_nothing_to_measure_does_not_alarm():
     ("state", "reason"),
     [
         (RecommenderState("a"), "no readable rows"),
-        (RecommenderState("a", error="no such file"), "cannot be run"),
+        (RecommenderState("a", error="no such file"), "cannot run"),
         (replace(pictures.news(), series=()), "lateness"),
     ],
 )

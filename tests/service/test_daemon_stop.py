@@ -83,7 +83,7 @@ def test_it_stops_within_ten_seconds_in_the_middle_of_a_window_which_is_judged_l
     busy.running.send(signal.SIGTERM)
     assert busy.running.ended(10) == 0
     assert time.monotonic() - started < 10
-    assert "interrupting the window in hand" in busy.running.output
+    assert "interrupting the current window" in busy.running.output
     assert "Traceback" not in busy.running.output
     assert busy.export() == []
     for one in busy.config["recommenders"]:

@@ -97,6 +97,6 @@ def test_a_folder_of_another_user_is_named_with_what_to_do():
         text = said.read_text()
         assert f"other users may read 9 file(s) of the state folder {folder}" in text
         assert "Operation not permitted" in text
-        assert "give the folder to the user that runs the monitor" in text
+        assert "make the user that runs the monitor the owner of the folder" in text
     finally:
         shutil.rmtree(folder)

@@ -67,7 +67,7 @@ def metric_families(specs: Iterable[MetricSpec]) -> Iterator[ExportedFamily]:
             )
         if spec.counted:
             parts += (
-                ("samples", f"What {spec.name} rests on: {spec.samples or 'the count under its ratio'}."),
+                ("samples", f"Sample size of {spec.name}: {spec.samples or 'the count under its ratio'}."),
             )
         for sliced in (False, True)[: 1 + spec.sliced]:
             labels = (RECOMMENDER, *own, *(SLICE_LABELS if sliced else ()))
@@ -131,8 +131,8 @@ STATUSES: Final = (
         "recsys_deviation_status",
         "gauge",
         "1 for the verdict on the series' deviation from its own past, 0 for the others: ok, violated, "
-        "no_data, late, error. Of hundreds of series some are always far from their past: alerts "
-        "use recsys_anomaly_status.",
+        "no_data, late, error. Among hundreds of series some always deviate, so alerts use "
+        "recsys_anomaly_status.",
         (RECOMMENDER, *OF_SERIES, "status"),
     ),
     ExportedFamily(
@@ -151,22 +151,22 @@ STATUSES: Final = (
     ExportedFamily(
         "recsys_anomaly_status",
         "gauge",
-        "1 for the verdict on the cause, 0 for the others: ok, violated, no_data, late, error. Violated "
-        "where the series that are out of their bands show the pattern of this cause, and no cause before it "
+        "1 for the verdict on the cause, 0 for the others: ok, violated, no_data, late, error. Violated if "
+        "the series that are out of their bands show the pattern of this cause, and no earlier cause "
         "explains them.",
         (RECOMMENDER, CAUSE_LABEL, "status"),
     ),
     ExportedFamily(
         "recsys_anomaly_detail_info",
         "info",
-        "1, with the sentence on a cause that is currently violated: what it says, and the series furthest "
-        "out of its band.",
+        "1, with a sentence on a currently violated cause: its meaning, and the series furthest out of its "
+        "band.",
         (RECOMMENDER, CAUSE_LABEL, "detail"),
     ),
     ExportedFamily(
         "recsys_drift_detail_info",
         "info",
-        "1, with the sentence on a drift that is currently violated: from where to where.",
+        "1, with a sentence on a currently violated drift: the value before and now.",
         (RECOMMENDER, *OF_SERIES, "detail"),
     ),
     ExportedFamily(
@@ -211,7 +211,7 @@ RULES: Final = (
         "recsys_rule_window_violations", "gauge", "Violations of the rule in the last window.", _RULE
     ),
     ExportedFamily(
-        "recsys_rule_samples", "gauge", "What the rule's ratio rests on: rows (or lists) judged.", _RULE
+        "recsys_rule_samples", "gauge", "Sample size of the rule's ratio: rows (or lists) judged.", _RULE
     ),
     ExportedFamily(
         "recsys_rule_since_timestamp_seconds",
@@ -224,15 +224,15 @@ RULES: Final = (
         counters.RULE_VIOLATIONS,
         "counter",
         "Violations of the rule in all judged windows. Starts at 0 for every configured rule, counts each "
-        "window once (corrections by late data are left out), and survives restarts. Windows in maintenance "
-        "are left out of a soft rule's.",
+        "window once (corrections by late data are left out), and survives restarts. A soft rule's counters "
+        "leave out windows in maintenance.",
         _RULE,
     ),
     ExportedFamily(
         counters.RULE_JUDGED,
         "counter",
-        "Rows (or lists) judged by the rule in all windows, counted as its violations are: what a soft rule "
-        "has used of its error budget is the ratio of the two over its threshold.",
+        "Rows (or lists) judged by the rule in all windows, counted in the same way as its violations. The "
+        "used share of a soft rule's error budget is the ratio of the two, divided by its threshold.",
         _RULE,
     ),
 )
@@ -248,42 +248,42 @@ MONITOR: Final = (
     ExportedFamily(
         "recsys_config_reload_success",
         "gauge",
-        "1 if the configuration on disk was accepted when last read, 0 if it was refused and the older "
-        "one runs on.",
+        "1 if the configuration on disk was accepted when last read, 0 if it was refused and the old one "
+        "stays in use.",
         (),
     ),
     ExportedFamily(
         "recsys_config_reload_timestamp_seconds",
         "gauge",
-        "When the configuration that is running was read.",
+        "When the running configuration was read.",
         (),
         "seconds",
     ),
     ExportedFamily(
         "recsys_recommender_error",
         "gauge",
-        "1 if the recommender cannot be run at all; its status page says why.",
+        "1 if the recommender cannot run at all; its status page says why.",
     ),
     ExportedFamily(
-        "recsys_last_run_timestamp_seconds", "gauge", "When the recommender was last run.", unit="seconds"
+        "recsys_last_run_timestamp_seconds", "gauge", "Time of the recommender's last run.", unit="seconds"
     ),
     ExportedFamily(
         "recsys_last_window_end_timestamp_seconds",
         "gauge",
-        "End of the newest window that was judged.",
+        "End of the newest judged window.",
         unit="seconds",
     ),
     ExportedFamily(
         "recsys_maintenance",
         "gauge",
-        "1 while maintenance of the config holds alerts back: from its start until its last window has been "
-        "judged and no alert looks back on it; else 0.",
+        "1 while configured maintenance suppresses alerts: from its start until its last window is judged "
+        "and no alert looks back on it; else 0.",
     ),
     ExportedFamily("recsys_pending_windows", "gauge", "Windows that are due and not judged yet."),
     ExportedFamily(
         "recsys_check_duration_seconds",
         "gauge",
-        "How long the check took in its last window.",
+        "Run time of the check in its last window.",
         (RECOMMENDER, "check"),
         "seconds",
     ),
@@ -297,7 +297,7 @@ MONITOR: Final = (
     ExportedFamily(
         "recsys_log_stalled_after_seconds",
         "gauge",
-        "Age of the newest row from which on the log counts as stalled: `stalled_after` of the config, or "
+        "Age of the newest row at which the log counts as stalled: `stalled_after` of the config, or "
         "learned from the times at which files arrived. No series where the usual pace is unknown.",
         _LOG,
         "seconds",
@@ -312,7 +312,7 @@ MONITOR: Final = (
     ExportedFamily(
         "recsys_log_lost_files",
         "gauge",
-        "Files whose rows were read before and cannot be read any more; rotated files do not count.",
+        "Files whose rows were read before and can no longer be read; rotated files do not count.",
         _LOG,
     ),
     ExportedFamily(
@@ -326,7 +326,7 @@ MONITOR: Final = (
     ExportedFamily(
         "recsys_series_dropped",
         "gauge",
-        "Series left out of this scrape to keep to the limit; slices go first.",
+        "Series left out of this scrape because of the limit; slices are left out first.",
         (),
     ),
     ExportedFamily(
@@ -344,7 +344,7 @@ MONITOR: Final = (
     ExportedFamily(
         counters.CORRECTIONS,
         "counter",
-        "Windows judged again because data came after they had been judged.",
+        "Windows judged again because of late data.",
     ),
     ExportedFamily(
         counters.SCHEDULED,
@@ -356,7 +356,7 @@ MONITOR: Final = (
     ExportedFamily(
         counters.STORE_ERRORS,
         "counter",
-        "Reads and writes of the history that failed, by what was at fault.",
+        "Failed reads and writes of the history, by fault.",
         ("fault",),
     ),
     ExportedFamily(
@@ -399,10 +399,9 @@ def gauges_page() -> str:
         "# What /metrics exports",
         "<!-- Generated by `make docs`; a test holds it against the code. -->",
         "Every family starts with `recsys_` and, unless it is about the monitor as a whole, carries the "
-        "label `recommender`. A series is there only while there is something to say: a metric without a "
-        "value in the last window has no series, never NaN or 0. What each metric means, and when it "
-        "misleads, is in [metrics](metrics/README.md); what fires on these series is in "
-        "`rules/alerts/`, with one [runbook](runbooks/) an alert.",
+        "label `recommender`. A metric without a value in the last window has no series, never NaN or 0. "
+        "What each metric means, and when it misleads, is in [metrics](metrics/README.md); what fires on "
+        "these series is in `rules/alerts/`, with one [runbook](runbooks/) an alert.",
         "## States",
         *_table(STATUSES),
         "## Rules",

@@ -178,14 +178,14 @@ class _Pages:
         name, model, pair, named = (request.path_params[key] for key in ("name", "model", "pair", "cause"))
         found = cause.cause_page(self._current(), name, model, pair, named, _now(), self._docs_url)
         if found is None:
-            raise HTTPException(404, "The last window names no such cause of a gap; the gap may be over.")
+            raise HTTPException(404, "The last window has no such cause of a gap; the gap may have resolved.")
         return self._render(request, "cause.html", found)
 
     def anomaly(self, request: Request) -> Response:
         name, named = request.path_params["name"], request.path_params["cause"]
         found = anomaly.anomaly_page(self._current(), name, named, _now(), self._docs_url, CAUSES)
         if found is None:
-            raise HTTPException(404, "No window has looked for an anomaly of this name.")
+            raise HTTPException(404, "There is no anomaly of this name in any window.")
         return self._render(request, "anomaly.html", found)
 
     def not_found(self, request: Request, error: Exception) -> Response:
@@ -239,7 +239,7 @@ class _Supervisor:
     def reload(self, request: Request) -> Response:
         # A page elsewhere can make a browser send this POST: browsers say where it comes from.
         if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-            return PlainTextResponse("A reload is not taken from another site.\n", 403)
+            return PlainTextResponse("A reload from another site is refused.\n", 403)
         outcome = self._reload()
         text = outcome.message or ("The config was reloaded." if outcome.ok else "The reload failed.")
         return PlainTextResponse(text.rstrip("\n") + "\n", 200 if outcome.ok else 500)

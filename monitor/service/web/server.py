@@ -94,7 +94,7 @@ class WebServer:
             return
         new = load_web_config(path)
         if (new.tls is None) != (self._tls is None):
-            raise WebConfigError(path, [("tls_server_config", "comes or goes only with a restart")])
+            raise WebConfigError(path, [("tls_server_config", "can be added or removed only with a restart")])
         if self._tls is not None and new.tls is not None:
             self._tls.load_cert_chain(new.tls.cert_file, new.tls.key_file)
         self._config = new
@@ -128,8 +128,8 @@ def serve(
     host, _ = split_listen(settings.listen)
     if not is_loopback(host) and not config.guards:
         logger.warning(
-            "the status page and /metrics listen on %s without authentication: item ids and evidence "
-            "can be read by whoever reaches this address; set server.web_config",
+            "the status page and /metrics listen on %s without authentication: anybody who reaches this "
+            "address can read item ids and evidence; set server.web_config",
             settings.listen,
         )
     server = WebServer(settings, config, _listen(settings.listen))

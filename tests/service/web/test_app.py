@@ -117,7 +117,7 @@ def test_a_refused_config_is_told_on_every_page():
     with client(replace(pictures.full(), config_error="a: wrong\nb: <b>wrong</b>")) as web:
         for path in PAGES:
             text = web.get(path).text
-            assert "the older one runs on" in text
+            assert "the old one stays in use" in text
             assert "a: wrong\nb: &lt;b&gt;wrong" in text
 
 

@@ -85,7 +85,7 @@ def test_an_anomaly_that_nobody_looks_for_is_a_404_for_people(path: str):
     with client(shown()) as web:
         answer = web.get(path)
     assert answer.status_code == 404
-    assert "No window has looked for an anomaly of this name." in answer.text
+    assert "There is no anomaly of this name in any window." in answer.text
     assert "<script" not in answer.text
 
 
@@ -108,7 +108,7 @@ def test_a_row_of_the_page_has_its_value_expected_band_and_deviation():
     assert (
         row.index("41 %") < row.index("1.02 %") < row.index("0.52 % to 1.52 %") < row.index("55.1 sd above")
     )
-    assert "5 of 6 series have a band; the others need more past." in text
+    assert "5 of 6 series have a band; the others need more past windows." in text
     assert "7 of 24 windows" in text
     assert "fell from 0.031 to 0.027 in three days" in text
 
