@@ -44,7 +44,9 @@ def reach() -> Sequence[Panel]:
             "ratio",
             by=True,
         ),
-        metric("Failure", "Share of requests, or of users, that got nothing.", "failure", "ratio", by=True),
+        metric(
+            "Failure", "Share of requests, or of users, that got an empty list.", "failure", "ratio", by=True
+        ),
         metric(
             "Update rate",
             "Share of a list that is new compared with the user's previous list.",

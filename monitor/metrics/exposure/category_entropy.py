@@ -19,7 +19,7 @@ from monitor.settings.metrics import MetricSettings
 
 CATEGORY_ENTROPY = MetricSpec(
     name="category_entropy",
-    help="How evenly what is shown spreads over the categories; 0 one category, 1 all alike.",
+    help="How evenly exposures spread over the categories; 0: one category has all, 1: all are equal.",
     by=("overall", "pv", "uv"),
     interval="Wilson of means",
     range=(0.0, math.inf),
@@ -28,10 +28,10 @@ CATEGORY_ENTROPY = MetricSpec(
     "lists (users) with l >= 2. An item with k categories gives 1 / k of its exposures to each. Items "
     "without a category, or not in I, form one category of their own, which counts in m where I has an "
     "item of it. Where a list (user) passes 1, the interval is the normal one from 0 on.",
-    answers="Is the recommender narrowing down to a few categories, overall or within what one person sees?",
-    misleads="Few categories make high values easy. Lists of items with several categories each can pass 1, "
-    "and so can those with items that are not in I. The interval (pv and uv only) takes lists for "
-    "independent, and lists of one user are not.",
+    answers="Does the recommender narrow down to a few categories, overall or for one user?",
+    misleads="With few categories, high values are easy to reach. Lists of items with several categories, "
+    "or with items that are not in I, can exceed 1. The interval (pv and uv only) treats lists as "
+    "independent, but lists of one user are not.",
     requires=("exposures", "catalog.category"),
     samples="exposures; lists with l >= 2; users with l >= 2",
     no_data="no exposures; no list, no user with two items",
@@ -45,7 +45,7 @@ UNKNOWN_CATEGORY = MetricSpec(
     unit="ratio",
     formula="exposures of items without a category, or not in I / exposures",
     answers="Can the metrics by category be trusted in this window?",
-    misleads="It does not tell items missing in the catalog from items without a category: see "
+    misleads="It counts items that the catalog lacks and items without a category alike: see "
     "coverage_unknown_items.",
     requires=("exposures", "catalog.category"),
     samples="exposures",

@@ -17,12 +17,13 @@ from monitor.settings.metrics import MetricSettings
 
 GINI = MetricSpec(
     name="gini",
-    help="Gini index of exposures over all catalog items; 0 all alike, 1 one item has all.",
+    help="Gini index of exposures over all catalog items; 0: all items are equal, 1: one item has all "
+    "exposures.",
     formula="items of I sorted by exposures n_(1) <= ... <= n_(N), zeros included: sum((2i - N - 1) "
     "n_(i)) / ((N - 1) sum n)",
-    answers="Is the traffic concentrating on few items of the catalog?",
-    misleads="A catalog much larger than a window's exposures has a high value whatever is done: watch "
-    "its change, and gini_exposed beside it.",
+    answers="Is the traffic concentrated on few items of the catalog?",
+    misleads="If the catalog is much larger than a window's exposures, the value is always high: watch its "
+    "change, and gini_exposed too.",
     requires=("exposures", "catalog"),
     samples="items of the catalog",
     no_data="no exposures",
@@ -32,8 +33,8 @@ GINI_EXPOSED = MetricSpec(
     name="gini_exposed",
     help="Gini index of exposures over the items shown at least once.",
     formula="as gini, over the items with n >= 1, whether the catalog holds them or not",
-    answers="Among what is shown at all, does a handful take the traffic?",
-    misleads="It falls when weak items stop being shown at all: read it beside coverage by item.",
+    answers="Among the shown items, do a few take most of the traffic?",
+    misleads="It falls when weak items are no longer shown at all: read it together with coverage by item.",
     requires=("exposures",),
     samples="items shown",
     no_data="no exposures",
@@ -45,7 +46,7 @@ POPULARITY_SHARE = MetricSpec(
     unit="ratio",
     by=("top_1_percent", "top_10_percent", "top_item"),
     formula="exposures of the top ceil(k / 100), ceil(k / 10), 1 of the k items shown / exposures",
-    answers="How much of the traffic do the hits take?",
+    answers="How much of the traffic do the most shown items take?",
     misleads="Under 100 items shown, the top 1 % is the top item.",
     requires=("exposures",),
     samples="exposures",
@@ -57,9 +58,8 @@ MATTHEW_EFFECT = MetricSpec(
     parameters=("action_events",),
     formula="gini of exposures - gini of the users' actions, both over the items of I, in the same window",
     answers="Does the recommender concentrate more (> 0) than its users do?",
-    misleads="Few actions over a large catalog have a high gini by themselves, which pulls the value "
-    "down. Actions follow exposures, so the two are not independent. Not given by slice: actions carry "
-    "none.",
+    misleads="A few actions over a large catalog always have a high gini, which lowers the value. Actions "
+    "follow exposures, so the two are not independent. Not given by slice: actions carry none.",
     requires=("exposures", "catalog", "feedback"),
     samples="items of the catalog",
     no_data="no exposures or no actions",

@@ -16,14 +16,14 @@ from monitor.settings.metrics import MetricSettings
 
 COVERAGE = MetricSpec(
     name="coverage",
-    help="Share of requests, users or catalog items that a recommendation reaches.",
+    help="Share of requests, users or catalog items that recommendations reach.",
     unit="ratio",
     by=("pv", "uv", "item"),
     interval="Wilson",
     parameters=("valid_list_length",),
     formula="pv: requests with l >= c / requests. uv: users with at least one request with l >= c / "
     "users. item: distinct items shown that are in I / size of I. c = `valid_list_length`.",
-    answers="Does every visitor get a usable list, and does the catalog get shown?",
+    answers="Does every visitor get a usable list, and is the whole catalog shown?",
     misleads="A list of the wrong items counts as well as one of the right items. Coverage by item "
     "grows with the window's length: compare windows of one length. It has no interval.",
     requires=("exposures", "catalog (item)"),
@@ -35,7 +35,7 @@ UNKNOWN_ITEMS = MetricSpec(
     name="coverage_unknown_items",
     help="Distinct items shown that the catalog does not hold.",
     formula="|distinct items shown that are not in I|",
-    answers="Is the recommender showing items that were taken down, or is the catalog stale?",
+    answers="Does the recommender show items that were removed, or is the catalog stale?",
     misleads="A catalog read before the newest items were added counts them as unknown.",
     requires=("exposures", "catalog"),
     samples="distinct items shown",
@@ -43,12 +43,12 @@ UNKNOWN_ITEMS = MetricSpec(
 )
 FAILURE = MetricSpec(
     name="failure",
-    help="Share of requests, or of users, that got nothing.",
+    help="Share of requests, or of users, that got an empty list.",
     unit="ratio",
     by=("pv", "uv"),
     interval="Wilson",
     formula="pv: requests with l = 0 / requests. uv: users with at least one request with l = 0 / users.",
-    answers="How often does the recommender come back with nothing at all?",
+    answers="How often does the recommender return nothing at all?",
     misleads="A request that failed before it was logged is not seen here.",
     requires=("exposures",),
     samples="requests; users",

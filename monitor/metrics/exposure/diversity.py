@@ -20,7 +20,7 @@ from monitor.settings.metrics import MetricSettings
 
 INTRA_LIST_DIVERSITY = MetricSpec(
     name="intra_list_diversity",
-    help="How unlike the items of one list are, on average; 0 all alike, 1 nothing in common.",
+    help="Mean dissimilarity of the items of one list; 0: all alike, 1: nothing in common.",
     interval="Wilson of means",
     range=(0.0, 1.0),
     parameters=("similarity",),
@@ -29,8 +29,8 @@ INTRA_LIST_DIVERSITY = MetricSpec(
     "sets, which is the same for one each. By vector: s = the cosine of the items' vectors. With v_i "
     "the items' unit vectors, the sum of s over the pairs is (|sum v_i|^2 - l) / 2, so no pair is ever "
     "built.",
-    answers="Do people get a choice, or ten of the same?",
-    misleads="Diversity of noise is high as well: read it beside a metric of relevance. Items without a "
+    answers="Do users get a choice, or ten similar items?",
+    misleads="Random lists are diverse too: read it together with a relevance metric. Items without a "
     "category count as alike; items without a usable vector are left out of their list.",
     requires=("exposures", "catalog.vector or catalog.category"),
     samples="lists with l >= 2",

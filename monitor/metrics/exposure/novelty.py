@@ -18,7 +18,7 @@ from monitor.settings.metrics import MetricSettings
 
 NOVELTY = MetricSpec(
     name="novelty",
-    help="Share of what users are shown that is new to them; by user: of users who are shown anything new.",
+    help="Share of shown items that are new to the user; by user: share of users who are shown anything new.",
     unit="ratio",
     by=("item", "user", "category", "tag"),
     by_help="any other catalog column of the setting `novelty` by its own name",
@@ -28,9 +28,9 @@ NOVELTY = MetricSpec(
     "before the window / distinct pairs shown. By user: users shown at least one item that is new to them "
     "/ users shown an item. By category, tag or another column: pairs of a user and a value of it; an item "
     "without a value makes no pair.",
-    answers="Do users get to see things that are new to them, and how many see nothing new at all?",
-    misleads="For a user without a history all is new, so new users raise it. A history shorter than "
-    "`history` (a monitor just started) raises it too. Pairs of one user are not independent.",
+    answers="Do users see items that are new to them, and how many see nothing new at all?",
+    misleads="Everything is new to a user without a history, so new users raise it. Less stored history "
+    "than `history` (a monitor that just started) raises it too. Pairs of one user are not independent.",
     requires=("exposures", "history", "catalog.category, catalog.tags (category, tag)"),
     samples="distinct pairs shown; by user: users shown an item",
     no_data="no history yet; no user was shown an item; no item shown has a value",
@@ -38,7 +38,8 @@ NOVELTY = MetricSpec(
 SELF_INFORMATION = MetricSpec(
     name="self_information",
     of_rows=True,
-    help="How surprising what is shown is, in bits: 1 bit more is half as many users who knew it.",
+    help="How surprising the shown items are, in bits: 1 bit more means that half as many users had seen "
+    "them.",
     unit="bits",
     interval="normal",
     range=(0.0, math.inf),
@@ -46,8 +47,8 @@ SELF_INFORMATION = MetricSpec(
     formula="mean over exposures of -log2(users of the history who were shown the item / users of the "
     "history); an item new to the history takes 1 user",
     answers="Does the recommender reach into the long tail?",
-    misleads="The most it can give is log2 of the history's users, so it grows with them. Exposures of "
-    "one item are not independent, so the interval is too narrow.",
+    misleads="Its maximum is log2 of the number of users in the history, so it grows with them. Exposures "
+    "of one item are not independent, so the interval is too narrow.",
     requires=("exposures", "history"),
     samples="exposures",
     no_data="no history yet; no exposures",
@@ -59,15 +60,15 @@ AVERAGE_POPULARITY = MetricSpec(
     parameters=("history", "popularity", "action_events"),
     formula="mean over exposures of the item's count in the history: of exposures, or of actions "
     "(`action_events`) with `popularity: actions`; an item new to the history counts 0",
-    answers="Is the recommender falling back to what is popular anyway?",
-    misleads="It grows with traffic and with the history's length: compare equal spans. A few hits rule "
-    "the mean.",
+    answers="Does the recommender fall back to popular items?",
+    misleads="It grows with traffic and with the history's length: compare equal spans. A few very popular "
+    "items dominate the mean.",
     requires=("exposures", "history"),
     samples="exposures",
     no_data="no history yet; no exposures",
 )
 
-NO_HISTORY = "nothing is known yet of what was shown before"
+NO_HISTORY = "the history has no earlier exposures yet"
 _ALWAYS = ("item", "user")
 _LABELS = {CATEGORY: "category", TAGS: "tag"}
 
@@ -190,7 +191,7 @@ class Popularity(Family):
         popularity = make(AVERAGE_POPULARITY, settings)
         if not row["popularity_rows"]:
             actions = settings.popularity == "actions"
-            yield popularity.no_data("nothing is known yet of earlier actions" if actions else NO_HISTORY)
+            yield popularity.no_data("the history has no earlier actions yet" if actions else NO_HISTORY)
         else:
             yield popularity.mean(n, row["popularity"], None, NOTHING_SHOWN)
 

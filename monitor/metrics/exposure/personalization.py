@@ -16,11 +16,11 @@ from monitor.settings.metrics import MetricSettings
 
 PERSONALIZATION = MetricSpec(
     name="personalization",
-    help="How unlike the items of two users are, on average; 0 all see the same, 1 nothing in common.",
+    help="Mean dissimilarity of the items of two users; 0: all see the same, 1: nothing in common.",
     formula="1 - mean over unordered pairs of different users of the cosine between their 0/1 item "
     "vectors. With v_u the unit vectors and U users the mean cosine is (|sum v_u|^2 - U) / (U (U - 1)): "
     "exact, in time linear in the distinct (user, item) pairs.",
-    answers="Does the recommender still tell its users apart, or has it fallen back to one list for all?",
+    answers="Does the recommender still personalize, or does everybody get the same list?",
     misleads="Users who see few items of a large catalog look personalized by chance alone. Long "
     "windows raise the overlap: compare windows of one length.",
     requires=("exposures",),
@@ -54,7 +54,7 @@ class Personalization(Family):
         if users == 0:
             yield builder.no_data("no user was shown an item")
         elif users == 1:
-            yield builder.undefined("one user only, and nobody to compare with", 1)
+            yield builder.undefined("there is only one user, and nobody to compare with", 1)
         else:
             cosine = (row["squares"] - users) / (users * (users - 1.0))
             # Rounded before it is taken from 1, so that users who all see the same give exactly 0.

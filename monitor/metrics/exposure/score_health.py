@@ -28,8 +28,8 @@ SCORE_HEALTH = MetricSpec(
     "or above hi of `score_range`, both infinities included, / scores that are not null; only where it "
     "is set. all_equal_lists: lists whose scores are all equal / lists with two scores or more. "
     "distinct: distinct finite scores / finite scores.",
-    answers="Is the model alive: does it score everything, finitely, in range, and differently?",
-    misleads="A model that rounds its scores has few distinct ones and is well. `distinct` falls as a "
+    answers="Does the model work: are all scores there, finite, in range, and different?",
+    misleads="A model that rounds its scores has few distinct ones, and that is fine. `distinct` falls as a "
     "window grows, and has no interval: distinct values are not independent trials. NaN equals NaN in "
     "all_equal_lists.",
     requires=("exposures.score",),

@@ -18,7 +18,7 @@ from monitor.settings.metrics import MetricSettings
 
 UPDATE_RATE = MetricSpec(
     name="update_rate",
-    help="New items of a list against the list before it, divided by the length of that older list.",
+    help="Items of a list that were not in the previous list, divided by the length of the previous list.",
     unit="ratio",
     by=("refresh", "day"),
     interval="Wilson of means",
@@ -27,12 +27,12 @@ UPDATE_RATE = MetricSpec(
     "are not in the older / length of the older; mean over pairs. refresh: each request against the "
     "user's previous one in the window (by ts, then request_id). day: a user's set of the day against "
     "the day before's. Where a pair passes 1, the interval is the normal one from 0 on.",
-    answers="Do people who come back see something new?",
-    misleads="Above 1 where the newer list is longer. A pair whose older list is empty has no value and "
-    "is left out. The first request of every user in a window has no older one. Pairs of one user are "
-    "not independent, so the interval is somewhat too narrow. day compares the day so far with the whole "
-    "day before, so it grows through the day: compare the same hours, or the last window of each day. day is "
-    "not given where a window does not divide a day, such as one of 7h or 2d.",
+    answers="Do returning users see something new?",
+    misleads="It can exceed 1 if the newer list is longer. Pairs with an empty older list are left out. The "
+    "first request of every user in a window has no older one. Pairs of one user are not independent, so "
+    "the interval is somewhat too narrow. day compares the day so far with the whole day before, so it "
+    "grows during the day: compare the same hours, or the last window of each day. day is not measured if "
+    "windows do not divide a day, such as windows of 7h or 2d.",
     requires=("exposures", "the pairs of two days (day)"),
     samples="pairs of lists; users seen on both days",
     no_data="no user with two lists; nothing known of the day before; no user seen on both days",
@@ -161,7 +161,7 @@ class DayRate(Family):
     def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         nothing = "no user was shown an item on both days"
         if not row["known"]:
-            nothing = "nothing is known yet of what was shown the day before"
+            nothing = "the history has no exposures of the day before yet"
         builder = make(UPDATE_RATE, settings, "day").up_to(row["most"])
         yield builder.mean(row["pairs"], row["total"], row["squares"], nothing)
 

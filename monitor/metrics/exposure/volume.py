@@ -24,10 +24,10 @@ VOLUME = MetricSpec(
     formula="requests: distinct request ids. users: distinct user ids of the requests. exposures: items "
     "shown, each as often as it was shown. items: distinct items shown. A window without rows has 0, and "
     "the state no_data",
-    answers="Is there as much traffic as there should be, and does all of it reach the log?",
+    answers="Is there as much traffic as expected, and does all of it reach the log?",
     misleads="It follows the hour and the weekday: compare it with the same hour of other days. A file that "
-    "is delivered twice with other bytes doubles the exposures and leaves the requests alone. Requests "
-    "without a user are in requests and not in users.",
+    "is delivered twice with different bytes doubles the exposures, but not the requests. Requests without "
+    "a user are in requests and not in users.",
     requires=("exposures",),
     samples="requests (requests, users); exposures (exposures, items)",
     no_data="the window holds no exposures; then the value is 0",
@@ -40,8 +40,8 @@ LIST_LENGTH = MetricSpec(
     formula="mean over requests of l, empty lists (l = 0) and repeated items included. Normal interval over "
     "the requests",
     answers="Are the lists cut short, or did they grow?",
-    misleads="Many empty lists and slightly shorter ones give the same mean: see failure. A mixture of "
-    "scenes with lists of different lengths moves when the traffic between them does: see its slices.",
+    misleads="Many empty lists and slightly shorter ones give the same mean: see failure. If scenes have "
+    "lists of different lengths, it moves with the traffic of the scenes: see its slices.",
     requires=("exposures",),
     samples="requests",
     no_data="no requests",
@@ -51,7 +51,7 @@ CATALOG_ITEMS = MetricSpec(
     help="Distinct items that the catalog holds.",
     formula="size of I; an empty catalog has 0, and the state no_data",
     answers="Did the catalog shrink, stop growing, or lose a part?",
-    misleads="Items that are replaced by as many others leave it as it was: see coverage_unknown_items.",
+    misleads="It does not change if items are replaced by equally many others: see coverage_unknown_items.",
     requires=("catalog",),
     samples="items of the catalog",
     no_data="an empty catalog; then the value is 0",

@@ -21,15 +21,15 @@ NO_FEEDBACK = "no feedback in the window"
 
 ACTION_VOLUME = MetricSpec(
     name="action_volume",
-    help="How many actions of an event the window holds, whether a list is found for them or not.",
+    help="Number of actions of an event in the window, with or without a list.",
     labels=("event",),
     formula="rows of feedback with the event whose own time is in the window, each as often as it was "
     "logged. A window without feedback of any event has 0, and the state no_data",
-    answers="Does the client still log what users do, and does all of it arrive?",
-    misleads="It follows the traffic: when fewer people come, there are fewer actions, and action_rate says "
-    "whether each of them does less. An action just after the window's end is in the next window, also where "
-    "its list is in this one. It is of no slice, since what no list is found for has no row of exposures to "
-    "take a slice's value from: see action_rate.",
+    answers="Does the client still log all actions, and do all of them arrive?",
+    misleads="It follows the traffic: with fewer users there are fewer actions. action_rate shows whether "
+    "each user acts less. An action just after the window's end counts in the next window, even if its list "
+    "is in this one. It has no slices, since an action without a list has no exposure to take a slice's "
+    "value from: see action_rate.",
     requires=("feedback",),
     samples="rows of feedback",
     no_data="no feedback in the window; then the value is 0",

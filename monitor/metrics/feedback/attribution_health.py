@@ -33,7 +33,7 @@ _WAYS = (BY_REQUEST, BY_USER, NOT_SHOWN, UNATTRIBUTED)
 
 ATTRIBUTION = MetricSpec(
     name="attribution",
-    help="Share of an event's actions by how the list that they belong to was found.",
+    help="Share of an event's actions, by how their list was found.",
     unit="ratio",
     by=_WAYS,
     labels=("event",),
@@ -44,10 +44,10 @@ ATTRIBUTION = MetricSpec(
     "`attribution` before. not_shown: the list that is named, or else the user's latest, did not hold the "
     "item. unattributed: there is no list. Every action is in one window: that of its list, without one "
     "that of its own time.",
-    answers="Do feedback and exposures still fit together, so that the other metrics can be believed?",
-    misleads="An action found by user may have come from elsewhere, such as search. A short `attribution` "
-    "turns late actions into unattributed ones. The interval takes actions for independent, which those of "
-    "one user are not.",
+    answers="Do feedback and exposures still match, so that the other metrics can be trusted?",
+    misleads="An action that is matched by user may come from elsewhere, such as search. With a short "
+    "`attribution`, late actions are unattributed. The interval treats actions as independent, but actions "
+    "of one user are not.",
     requires=("exposures", "feedback"),
     samples="actions of the event, each as often as it was logged",
     no_data="no action of the event",
@@ -60,11 +60,11 @@ LOST = MetricSpec(
     parameters=("events", "attribution"),
     formula="actions without a list (`unattributed` in attribution) / actions, of all events that `events` "
     "names. Users are the units of the interval; an action without a user counts as a user of its own.",
-    answers="Do feedback and exposures belong together at all, so that the other metrics can be believed?",
-    misleads="Where most actions start outside the lists, as in a shop with a search box, it is high and "
-    "nothing is wrong: set `max_unattributed` accordingly. It is violated above `max_unattributed`, with its "
-    "whole interval, and says the likely reason. It is small where users have a list at any time: then it is "
-    "also violated where a time shift would make most actions join; see docs/feedback.md.",
+    answers="Do feedback and exposures match at all, so that the other metrics can be trusted?",
+    misleads="If most actions start outside the lists, as in a shop with a search box, it is high and "
+    "nothing is wrong: set `max_unattributed` accordingly. It is violated if its whole interval is above "
+    "`max_unattributed`; the detail has the likely reason. It is small if users have a list at any time. "
+    "Therefore it is also violated if a time shift would make most actions join; see docs/feedback.md.",
     requires=("exposures", "feedback"),
     samples="actions of the judged events, each as often as it was logged",
     no_data="nothing was shown",
@@ -73,9 +73,9 @@ LOST = MetricSpec(
 )
 OTHER_EVENTS = MetricSpec(
     name="other_events",
-    help="Actions of the window whose event is not among those that are judged.",
+    help="Actions of the window whose event is not judged.",
     formula="rows of feedback whose event is null or that `events` does not name",
-    answers="Is there an event in the log that was renamed, is new, or was forgotten in the config?",
+    answers="Does the log have an event that was renamed, is new, or is missing in the config?",
     misleads="Events that are left out on purpose count here as well: watch for changes, not for 0.",
     requires=("exposures", "feedback"),
     parameters=("events",),
@@ -84,9 +84,9 @@ OTHER_EVENTS = MetricSpec(
 )
 WITHOUT_ITEM = MetricSpec(
     name="actions_without_item",
-    help="Actions of the window that do not say which item they are on, and so belong nowhere.",
+    help="Actions of the window without an item id; they belong to no list.",
     formula="rows of feedback of an event that `events` names, with item_id null",
-    answers="Does the client still log what was clicked?",
+    answers="Does the client still log the clicked item?",
     misleads="An item id of another system is not null, and shows up as not_shown or unattributed instead.",
     requires=("exposures", "feedback"),
     parameters=("events",),

@@ -27,7 +27,7 @@ _MEANT = (
     "each as often as it was logged"
 )
 _REPEATS = "An action that is logged twice counts twice"
-_LATER = "Actions that come later than `attribution` after the list are not in it, nor is what nobody logged"
+_LATER = "Actions later than `attribution` after the list, and actions that were not logged, do not count"
 _USERS = "Users are the units of the interval; a request without a user counts as a user of its own"
 _ZERO = (
     "where nobody acted, from 0 to the rate at which Wilson's upper bound of the users would each act once"
@@ -44,11 +44,11 @@ ACTION_RATE = MetricSpec(
     parameters=("attribution",),
     formula="pv: actions / requests. uv: actions of known users / users. exposure: actions / exposures; of "
     f"clicks this is the CTR. {_MEANT}. {_USERS}; {_ZERO}.",
-    answers="Do people do something with what they are shown?",
-    misleads=f"{_REPEATS}: it is never cut at 1, and a CTR above 1 says that the log repeats itself. A "
-    "longer list lowers the rate by exposure and raises that by pv. Clickbait raises all three. A few "
-    "busy users can make it: see top_user_share and trimmed_action_rate. Where many requests have no user, "
-    f"the interval is too narrow, since requests of one person hang together. {_LATER}.",
+    answers="Do users act on the items that they are shown?",
+    misleads=f"{_REPEATS}: it is never cut at 1, and a CTR above 1 means that the log has repeated rows. A "
+    "longer list lowers the rate by exposure and raises the rate by pv. Clickbait raises all three. A few "
+    "busy users can dominate it: see top_user_share and trimmed_action_rate. If many requests have no user, "
+    f"the interval is too narrow, since requests of one person are correlated. {_LATER}.",
     requires=_NEEDS,
     samples="requests (pv); users (uv); exposures (exposure)",
     no_data="no requests (pv); no known user (uv); nothing shown (exposure)",
@@ -61,24 +61,24 @@ CONVERSION = MetricSpec(
     interval="Wilson",
     parameters=("attribution",),
     formula=f"users with an action / users who made a request; {_MEANT}",
-    answers="How many of the people who come do it at all?",
-    misleads="It grows with the window's length and with the requests of a user, without anything getting "
-    f"better: compare windows of one length. {_LATER}. Requests without a user are left out (and counted).",
+    answers="How many users act at all?",
+    misleads="It grows with the window's length and with the requests of a user, without any improvement: "
+    "compare windows of one length. {_LATER}. Requests without a user are left out (and counted).",
     requires=_NEEDS,
     samples="users",
     no_data="no request of a known user",
 )
 ACTIONS_PER_USER = MetricSpec(
     name="actions_per_user",
-    help="Actions of the event by a user who did it at all (clicks per clicking user).",
+    help="Actions of the event per acting user (clicks per clicking user).",
     labels=("event",),
     interval="normal",
     range=(0.0, math.inf),
     parameters=("attribution",),
     formula=f"actions of known users / users with an action; {_MEANT}",
-    answers="Do those who act come back for more?",
-    misleads="It rises when occasional users stop acting, for then only the busy ones are left: read it "
-    f"beside conversion. One machine can make the mean: see top_user_share. {_REPEATS}.",
+    answers="Do acting users act again?",
+    misleads="It rises when occasional users stop acting, since only busy users are left: read it together "
+    "with conversion. One robot can dominate the mean: see top_user_share. {_REPEATS}.",
     requires=_NEEDS,
     samples="users with an action",
     no_data="no known user acted",
@@ -94,10 +94,10 @@ ACTION_VALUE = MetricSpec(
     formula="sum: sum of the values; 0 where there are requests and no action. mean: sum of the values / "
     f"values, with users as the units of the interval. Values that are null, NaN or infinite are left out; "
     f"{_MEANT}",
-    answers="What is it worth?",
-    misleads="The sum grows with the traffic; its window must be compared with windows like it. A single "
-    "large order moves both. It is what the actions say of themselves: cancelled orders and players left "
-    "running count. The unit is that of the column, and mixed currencies are added up as if they were one.",
+    answers="How much value do the actions have?",
+    misleads="The sum grows with the traffic: compare windows of the same kind. A single large order moves "
+    "both. The values are as logged: cancelled orders and players left running count. The unit is that of "
+    "the column, and mixed currencies are added up as if they were one.",
     requires=("exposures", "feedback.value"),
     samples="finite values",
     no_data="no requests; actions, but none with a finite value; no action (mean)",
@@ -113,10 +113,10 @@ COMPLETION = MetricSpec(
     parameters=("events", "attribution"),
     formula="actions with value >= `complete` x the item's length / actions with a finite value on an item "
     f"whose length is above 0; `complete` and `length` of the event's settings; {_MEANT}. {_USERS}.",
-    answers="Do people stay to the end of what they start?",
-    misleads="Short items are completed more often: a shift to them looks like success. Several plays of one "
-    "item are several actions, so one that was finished on the second day was broken off once. Actions "
-    "without a value or on an item of unknown length are left out (and counted).",
+    answers="Do users finish what they start?",
+    misleads="Short items are completed more often: a shift to them looks like success. Several plays of "
+    "one item are several actions: an item that was finished on the second day has one unfinished play. "
+    "Actions without a value or on an item of unknown length are left out (and counted).",
     requires=("exposures", "feedback.value", "catalog"),
     samples="actions with a value and a length",
     no_data="no action has both a finite value and a length above 0",
@@ -130,7 +130,7 @@ TOP_USER_SHARE = MetricSpec(
     parameters=("attribution",),
     formula="of the k known users with an action, the actions of the one with most, and of the ceil(k / 100) "
     f"with most / actions of known users; {_MEANT}",
-    answers="Do a few users, or a machine among them, make the numbers?",
+    answers="Do a few users, or a robot, dominate the numbers?",
     misleads="Few actions are always concentrated: of one action, one user made all. Under 101 users with an "
     "action the top 1 % is the top user. A crawler that changes its user id is not seen.",
     requires=_NEEDS,
@@ -147,9 +147,9 @@ TRIMMED_ACTION_RATE = MetricSpec(
     formula="actions / exposures of all but the ceil(`trim` x k) users with most actions, k = known users "
     "with an action; nobody is left out where k = 1; ties by user id, the smaller one first. "
     f"{_MEANT}. {_USERS}; {_ZERO}.",
-    answers="What is the rate of everybody else?",
-    misleads="It leaves out honest heavy users as well, so it is lower than action_rate by design; what "
-    "matters is that the two move together. The interval takes the users left as if they were drawn so.",
+    answers="What is the rate of all other users?",
+    misleads="It also leaves out genuine heavy users, so it is lower than action_rate by design; the two "
+    "should move together. The interval treats the remaining users as a random sample.",
     requires=_NEEDS,
     samples="exposures of the users left",
     no_data="nothing shown",

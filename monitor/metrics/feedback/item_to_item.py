@@ -17,7 +17,8 @@ from monitor.settings.metrics import MetricSettings
 
 ITEM_TO_ITEM_RECALL = MetricSpec(
     name="item_to_item_recall",
-    help="Share of users' steps from one item to the next that the first k places of the item's list held.",
+    help="Share of users' steps from one item to the next whose second item was in the first k places of "
+    "the first item's list.",
     unit="ratio",
     labels=("k",),
     interval="Wilson",
@@ -26,10 +27,10 @@ ITEM_TO_ITEM_RECALL = MetricSpec(
     "item is in the first k places of the list of the first item / pairs whose first item has a list. "
     "Actions are those of the window with a grade above 0, those on one item at one moment being one. The "
     "list of an item is the latest of the window that was shown on its page (`seed_item`).",
-    answers="Do 'similar items' and 'people also bought' lead to where people go?",
-    misleads="Where people go is also where the list sends them. A step from an item to itself (a click, "
-    "then the purchase) always misses. Two actions an hour apart are a step like two within a minute. "
-    "Pairs of one user are not independent, so the interval is a little too narrow.",
+    answers="Do 'similar items' and 'people also bought' show the items that users go to next?",
+    misleads="The list itself influences the next item. A step from an item to itself (a click, then the "
+    "purchase) always misses. Two actions an hour apart are a step, just like two within a minute. Pairs of "
+    "one user are not independent, so the interval is a little too narrow.",
     requires=(
         "the column of exposures that `seed_item` names",
         "exposures.position or exposures.score",

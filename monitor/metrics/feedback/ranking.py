@@ -29,19 +29,20 @@ _NO_T = "no list; no list with |T| > 0"
 _NO_USER = f"{_NO_T}; none of a known user"
 _ALL_EMPTY = "every list with |T| > 0 is empty"
 _SEEN_ONLY = (
-    "People act on what they are shown: an item further down, or never shown, had little chance to be in T"
+    "Users act on items that they are shown: an item further down, or never shown, had little chance to be "
+    "in T"
 )
 
 PRECISION = MetricSpec(
     name="precision",
-    help="Share of the first k places of a list that hold a relevant item; short lists are not punished.",
+    help="Share of the first k places of a list that hold a relevant item; short lists are not penalized.",
     unit="ratio",
     by=_BOTH,
     labels=("k",),
     interval="Wilson of means",
     parameters=_HOW,
     formula=f"hits / k' of a list, k' = min(k, l); {_MEANT}. macro: {_MEAN}. micro: sum of hits / sum of k'.",
-    answers="How much of what people see first is what they want?",
+    answers="How many of the items that users see first do they want?",
     misleads=f"{_SEEN_ONLY}. A list of one item that hits has the best precision there is. It cannot reach 1 "
     "where |T| < k. Lists without items have none and are left out of macro (and counted).",
     requires=_NEEDS,
@@ -58,8 +59,8 @@ PRECISION_STRICT = MetricSpec(
     interval="Wilson of means",
     parameters=_HOW,
     formula=f"hits / k of a list; {_MEANT}. macro: {_MEAN}. micro: sum of hits / (k times the lists).",
-    answers="How many of the k places that there were to fill were filled well?",
-    misleads="Where lists are shorter than k by design it says how long they are, not how good.",
+    answers="How many of the k places have a good item?",
+    misleads="If lists are shorter than k by design, it measures their length, not their quality.",
     requires=_NEEDS,
     samples=_EITHER,
     no_data=f"{_NO_T}; none of a known user (macro)",
@@ -74,7 +75,7 @@ RECALL = MetricSpec(
     parameters=_HOW,
     formula=f"hits / |T| of a list; {_MEANT}. macro: {_MEAN}. micro: sum of hits / sum of |T|. Together with "
     "precision over several k it is the precision-recall curve.",
-    answers="How much of what people went for did the first k places hold?",
+    answers="How many of the relevant items did the first k places have?",
     misleads=f"{_SEEN_ONLY}, so recall from a log is higher than the true one. It cannot reach 1 where "
     "|T| > k; adjusted_precision can.",
     requires=_NEEDS,
@@ -110,7 +111,7 @@ ADJUSTED_PRECISION = MetricSpec(
     parameters=_HOW,
     formula=f"hits / min(k, |T|) of a list; {_MEANT}. macro: {_MEAN}. micro: sum of hits / sum of "
     "min(k, |T|).",
-    answers="How near do the first k places come to the best that they could hold?",
+    answers="How close are the first k places to the best possible ones?",
     misleads="With one relevant item a list, which is what most logs hold, it is the same as recall: 0 or 1.",
     requires=_NEEDS,
     samples=_EITHER,
@@ -126,9 +127,9 @@ HIT_RATE = MetricSpec(
     parameters=_HOW,
     formula="micro: sum of hits / sum of |T| over lists. any: lists with a hit / lists with |T| > 0; "
     f"{_MEANT}.",
-    answers="How often is there anything right among the first k places?",
-    misleads="A longer k always looks better. The interval (of any alone) takes lists for independent, which "
-    "those of one user are not. micro equals recall by micro, under the name that others use for it.",
+    answers="How often is anything relevant in the first k places?",
+    misleads="A longer k always looks better. The interval (only for any) treats lists as independent, but "
+    "lists of one user are not. micro equals recall by micro; other tools use this name for it.",
     requires=_NEEDS,
     samples="relevant items (micro); lists with |T| > 0 (any)",
     no_data=_NO_T,
@@ -142,7 +143,7 @@ RECIPROCAL_RANK = MetricSpec(
     parameters=_HOW,
     formula="1 / place of the list's first hit, 0 where the first k places hold none; "
     f"{_MEANT}; {_MEAN} (MRR).",
-    answers="How far must people look until they find something?",
+    answers="How far must users look until they find something?",
     misleads="Only the first hit counts. From place 1 to 2 it loses as much as from 2 to never.",
     requires=_NEEDS,
     samples=_USERS,
@@ -157,9 +158,9 @@ AVERAGE_PRECISION = MetricSpec(
     parameters=_HOW,
     formula="sum over hits in the first k places of (hits up to there / place), divided by min(k, |T|); "
     f"{_MEANT}; {_MEAN} (MAP).",
-    answers="Do the relevant items stand above the others?",
+    answers="Are the relevant items above the others?",
     misleads="Several formulas go by this name: divided by min(k, |T|) as here, by |T| "
-    "(average_precision_full), by k, or by the hits. Numbers of two libraries are rarely the same thing.",
+    "(average_precision_full), by k, or by the hits. Two libraries rarely compute the same.",
     requires=_NEEDS,
     samples=_USERS,
     no_data=_NO_USER,
@@ -181,7 +182,7 @@ AVERAGE_PRECISION_FULL = MetricSpec(
 )
 NDCG = MetricSpec(
     name="ndcg",
-    help="Relevance found in the first k places, discounted by place, over that of the best list there is.",
+    help="Relevance in the first k places, discounted by place, over that of the best possible list.",
     unit="ratio",
     labels=("k",),
     interval="Wilson of means",
@@ -189,9 +190,9 @@ NDCG = MetricSpec(
     formula="DCG / ideal DCG, DCG = sum over the first k places i of gain / log2(i + 1), gain = 2^rel - 1 or "
     "rel (`gain`), rel = the grade of the event with the highest one; ideal: the best min(k, |T|) of T in "
     f"order; {_MEANT}; {_MEAN}.",
-    answers="Do the most relevant items stand at the top?",
-    misleads="With the exponential gain the highest grade outweighs all else: grades 1 and 5 are 1 and 31. "
-    "A list of one relevant item at the top has 1 however bad the rest is.",
+    answers="Are the most relevant items at the top?",
+    misleads="With the exponential gain the highest grade dominates: grades 1 and 5 have the gains 1 and "
+    "31. A list of one relevant item at the top has 1 however bad the rest is.",
     requires=_NEEDS,
     samples=_USERS,
     no_data=_NO_USER,

@@ -23,7 +23,7 @@ from monitor.settings.metrics import MetricSettings
 SERENDIPITY = MetricSpec(
     name="serendipity",
     of_rows=True,
-    help="How unlike a user's earlier actions the items are that they now act on; 0 the same again.",
+    help="How different the items that users act on are from their earlier actions; 0: the same again.",
     interval="Wilson of means",
     range=(0.0, 1.0),
     parameters=("similarity", "history", "action_events", "events", "attribution"),
@@ -31,7 +31,7 @@ SERENDIPITY = MetricSpec(
     "the items of the user's earlier actions (similarity as in intra_list_diversity; by vector, the values "
     "are from 0 to 2). Acted on is what an event of a grade above 0 belongs to (see attribution); earlier "
     "actions are those of `action_events`.",
-    answers="Does the recommender find things that people like and would not have come to by themselves?",
+    answers="Does the recommender find items that users like and would not find by themselves?",
     misleads="A short history of actions makes everything look surprising. Users without earlier "
     "actions are left out (and counted), as are items without a usable vector.",
     requires=("exposures", "feedback", "catalog.vector or catalog.category", "history of actions"),
@@ -78,7 +78,7 @@ class Serendipity(Family):
         if acted == 0:
             yield builder.no_data("no exposure was acted on")
         elif not row["history"]:
-            yield builder.no_data("nothing is known yet of earlier actions")
+            yield builder.no_data("the history has no earlier actions yet")
         else:
             left_out = (
                 f"{acted - n} of {acted} exposures acted on have nothing to compare with" if n < acted else ""

@@ -33,11 +33,11 @@ AUC = MetricSpec(
     parameters=("events", "attribution"),
     formula="(sum of the positives' mid-ranks - M (M + 1) / 2) / (M N) over M exposures of label 1 and N of "
     "label 0, ranked by score, ties at their average rank; exact. " + LABELS,
-    answers="Do the scores order what users act on above what they leave, over everything that was shown?",
+    answers="Do items that users act on have higher scores than the others, over all exposures?",
     misleads="It compares the scores of different users and places: a model that only knows which users "
-    "click a lot gets a high AUC and orders no single list (see user_auc). It is measured on what the "
-    "recommender chose to show, first places first, and says nothing of items never shown. The interval "
-    "takes exposures as independent; where one user has many it is too narrow. (Of samples it adds up what "
+    "click a lot gets a high AUC and orders no single list (see user_auc). It is measured on the items that "
+    "the recommender chose to show, and knows nothing about items that were never shown. The interval "
+    "treats exposures as independent; if one user has many, it is too narrow. (Of samples it adds up what "
     "each user contributes, by Obuchowski 1997; with fewer than 10 users there is none.) " + NO_REQUEST,
     requires=("exposures.score", "feedback"),
     samples="exposures with a finite score",

@@ -33,7 +33,7 @@ LOG_LOSS = MetricSpec(
     name="log_loss",
     of_rows=True,
     of_samples=OF_SAMPLES,
-    help="Mean surprise, in nats, at what users did with what was shown; 0 is perfect foresight.",
+    help="Mean negative log-likelihood of users' actions, in nats; 0 is a perfect prediction.",
     interval="normal",
     range=(0.0, math.inf),
     parameters=("clip", "events", "attribution"),
@@ -41,10 +41,10 @@ LOG_LOSS = MetricSpec(
     + _PROBABILITY
     + "Normal interval over the exposures. "
     + LABELS,
-    answers="How good are the scores as probabilities, in order and in size together?",
+    answers="How good are the scores as probabilities, both their order and their size?",
     misleads="The rarer the actions, the lower it is for any model: at a click rate of 1 % the rate itself "
-    "as score has 0.056. Compare models on the same exposures only. A few sure and wrong scores can be most "
-    "of it. Scores that were never meant as probabilities give a number that means nothing. " + NO_REQUEST,
+    "as score has 0.056. Compare models on the same exposures only. A few confident wrong scores can "
+    "dominate it. If the scores are not probabilities, the number has no meaning. " + NO_REQUEST,
     requires=("exposures.score", "feedback"),
     samples="exposures with a finite score",
     no_data="nothing was shown; no exposure has a finite score",
@@ -54,7 +54,7 @@ CALIBRATION = MetricSpec(
     name="calibration",
     of_rows=True,
     of_samples=OF_SAMPLES,
-    help="Mean predicted over mean observed rate of action; 1 is right, above 1 the scores promise too much.",
+    help="Mean predicted over mean observed rate of action; 1 is right, above 1 the scores are too high.",
     interval="delta",
     range=(0.0, math.inf),
     parameters=("clip", "events", "attribution"),

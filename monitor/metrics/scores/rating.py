@@ -29,8 +29,8 @@ _MEANS: Final = (
     "`overall` is over exposures; `item` and `user` are means over items (users) of their own value."
 )
 _RATED: Final = (
-    "Users rate what they chose to look at, and what they feel strongly about: the error on what was never "
-    "rated is another. "
+    "Users rate items that they chose, or have strong feelings about: the error on unrated items is "
+    "different. "
 )
 _COMMON: Final[dict[str, Any]] = {
     "interval": "normal",
@@ -50,7 +50,7 @@ MAE = MetricSpec(
     by=BY,
     by_help=_BY_HELP,
     formula="mean of |prediction - rating|. " + _PAIRS + _MEANS,
-    answers="How far off is a predicted rating, on average?",
+    answers="How large is the error of a predicted rating, on average?",
     misleads=_RATED + "A model that always says the mean rating does well, and orders nothing.",
     **_ERRORS,
 )
@@ -62,8 +62,8 @@ RMSE = MetricSpec(
     by_help=_BY_HELP,
     formula="sqrt(mean of (prediction - rating)^2). " + _PAIRS + _MEANS + " The interval of `overall` is the "
     "root of the ends of the mean square's.",
-    answers="How far off are predicted ratings, where one large miss is worse than many small ones?",
-    misleads=_RATED + "A handful of wild scores can be all of it: compare with mae.",
+    answers="How large is the error of predicted ratings, if one large error is worse than many small ones?",
+    misleads=_RATED + "A few extreme scores can dominate it: compare with mae.",
     **_ERRORS,
 )
 NMAE = MetricSpec(
@@ -97,8 +97,8 @@ DISTORTION = MetricSpec(
     help="Mean cost of a prediction by the team's own matrix of predicted and actual ratings.",
     formula="mean of d(prediction, rating), both rounded to whole ratings, halves upwards, d the setting "
     "`rating.distortion`. Pairs that the matrix lacks are left out and counted. " + _PAIRS,
-    answers="How bad are the misses, where to promise 5 and give 1 costs more than the other way round?",
-    misleads=_RATED + "It is no better than the matrix, and two teams' matrices do not compare.",
+    answers="How costly are the errors, if 5 predicted for a 1 costs more than 1 predicted for a 5?",
+    misleads=_RATED + "It is only as good as the matrix, and values of two matrices cannot be compared.",
     undefined="the matrix has none of the window's pairs",
     **_COMMON,
 )

@@ -94,7 +94,7 @@ def test_without_a_history_nothing_is_new_or_old(history):
     }
     for result in results.values():
         assert result.status is Status.NO_DATA
-        assert result.detail == "nothing is known yet of what was shown before"
+        assert result.detail == "the history has no earlier exposures yet"
 
 
 def test_an_empty_window_is_no_data():
@@ -123,7 +123,7 @@ def test_average_popularity_can_count_actions():
     assert result.value == pytest.approx(3 * 2 / 5)
     assert result.definition == "1;popularity=actions"
     none = found(popularity="actions")["average_popularity", ""]
-    assert none.detail == "nothing is known yet of earlier actions"
+    assert none.detail == "the history has no earlier actions yet"
 
 
 def test_actions_alone_give_popularity_and_no_self_information():

@@ -116,7 +116,7 @@ def test_a_users_day_is_compared_with_their_day_before():
 def test_a_first_day_has_no_day_before():
     result = day(None, [("u1", "a")])
     assert (result.status, result.value) == (Status.NO_DATA, None)
-    assert result.detail == "nothing is known yet of what was shown the day before"
+    assert result.detail == "the history has no exposures of the day before yet"
 
 
 def test_nobody_on_both_days_is_no_data():

@@ -75,8 +75,8 @@ def test_only_the_chosen_events_are_actions():
         ([], [("u1", "a")], "no exposure was acted on"),
         ([click("u1", "q")], [("u1", "a")], "no exposure was acted on"),
         ([click(None, "a")], [("u1", "a")], "no exposure was acted on"),
-        ([click("u1", "a")], None, "nothing is known yet of earlier actions"),
-        ([click("u1", "a")], [], "nothing is known yet of earlier actions"),
+        ([click("u1", "a")], None, "the history has no earlier actions yet"),
+        ([click("u1", "a")], [], "the history has no earlier actions yet"),
         ([click("u1", "a")], [("u9", "a")], "nobody who acted has earlier actions to compare with"),
     ],
 )
