@@ -15,6 +15,7 @@ from typing import Final, Self
 import numpy as np
 
 from monitor.anomalies import band_check as bands
+from monitor.anomalies.band_verdicts import CHECKS
 from monitor.anomalies.model_changes import models_by_day
 from monitor.anomalies.neighbours import DAY, weekday_of
 from monitor.anomalies.past import Day, Floats, PastWindows, aligned, markers, read_day, read_windows
@@ -101,7 +102,7 @@ class DriftCheck(Check[HistoryJob]):
             values, samples, weekdays, self._models(store, starts),
             scales=np.array([one.scale for one in series], dtype=np.int64), windows=DAY // self._length,
         )  # fmt: skip
-        budget = self._settings.false_alarms / bands.CHECKS
+        budget = self._settings.false_alarms / CHECKS
         bounds = statistics.drift_bounds(max(1, len(series)), found, budget=budget)
         slides = statistics.drifts(found, bounds)
         return [

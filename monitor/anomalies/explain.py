@@ -8,9 +8,8 @@ from typing import Any, Final
 from monitor.anomalies.causes import DRIVEN_BY_VOLUME, REST, Cause
 from monitor.anomalies.results import Banded
 from monitor.anomalies.specs import ANOMALY, ANOMALY_SEVERITY
-from monitor.core.results import Result, Status
+from monitor.core.results import MOST_EVIDENCE, Result, Status
 from monitor.history.plain import plain
-from monitor.history.rows import MOST_EVIDENCE
 from monitor.models.specs import CAUSE_LABEL
 
 ROWS: Final = 20  # of evidence, or one of each place where those are more

@@ -29,6 +29,9 @@ class Status(StrEnum):
     UNDEFINED = "undefined"
 
 
+MOST_EVIDENCE: Final = 100
+"""Rows of evidence that one result can have."""
+
 VERDICTS = (Status.OK, Status.VIOLATED, Status.NO_DATA, Status.LATE, Status.ERROR)
 _WORST_FIRST: Final = (
     Status.VIOLATED, Status.ERROR, Status.LATE, Status.NO_DATA, Status.UNDEFINED, Status.OK

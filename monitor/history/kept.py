@@ -21,7 +21,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from monitor.core.columns import ITEM_ID, SCENE, USER_ID
+from monitor.core.columns import ITEM_ID, USER_ID
 from monitor.core.results import Window
 from monitor.core.settings import NAME_PATTERN
 from monitor.history.errors import Fault, StoreError
@@ -124,7 +124,7 @@ class KeptPairs(KeptWindows):
         """Write the pairs of a window, in place of those that were kept before.
 
         `table` is a table or view of the connection's database by name, an Ibis table of that name, or a
-        relation of the connection; its columns are user_id, item_id, exposures and perhaps scene, others are
+        relation of the connection; its columns are user_id, item_id and exposures, others are
         summed away, unless the rows are known to be `distinct` pairs (adding up ten million of them costs
         seconds). Rows without an item are left out. Raises StoreError when the file cannot be written; the
         old file is then still there.
@@ -137,8 +137,8 @@ class KeptPairs(KeptWindows):
         return place
 
     def added_up(self, rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-        """One row for each pair (and scene, where there is one), its exposures added up."""
-        keys = ", ".join(key for key in (USER_ID, ITEM_ID, SCENE) if key in rows.columns)
+        """One row for each pair, its exposures added up."""
+        keys = f"{USER_ID}, {ITEM_ID}"
         return rows.aggregate(f"{keys}, CAST(SUM({EXPOSURES}) AS BIGINT) AS {EXPOSURES}", keys)
 
 

@@ -31,14 +31,13 @@ class IndexedFile:
     status: str = "read"
     reason: str = ""
     rows: int = 0
-    min_ts: datetime | None = None
     max_ts: datetime | None = None
     buckets: Mapping[str, Any] = field(default_factory=dict)
 
 
 OF_THE_INDEX: Final = ("read", "skipped")
 OF_ITS_GAPS: Final = ("lost", "rotated", "unlisted")
-_FIELDS = ("path", "size", "modified", "status", "reason", "rows", "min_ts", "max_ts", "buckets")
+_FIELDS = ("path", "size", "modified", "status", "reason", "rows", "max_ts", "buckets")
 
 
 def watermarks(connection: Connection, recommender: str) -> dict[str, datetime]:

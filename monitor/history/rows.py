@@ -10,13 +10,12 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Row, select
 
-from monitor.core.results import Result, ResultKind, Status
+from monitor.core.results import MOST_EVIDENCE, Result, ResultKind, Status
 from monitor.history import schema
 from monitor.history.plain import plain
 
 log = logging.getLogger(__name__)
 
-MOST_EVIDENCE: Final = 100  # rows of one result, whatever the config asks for
 _LONGEST_DETAIL: Final = 2000
 _NUMBERS: Final = ("value", "lower", "upper", "threshold", "clear")
 BATCH: Final = 500  # ids in one IN (...)

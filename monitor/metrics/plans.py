@@ -53,11 +53,6 @@ class _Sources:
     parts: dict[str, ops.Node] = field(default_factory=dict)
     lasting: bool = True  # no value of this window is in it
 
-    def add(self, other: _Sources) -> None:
-        self.tables |= other.tables
-        self.parts |= other.parts
-        self.lasting = self.lasting and other.lasting
-
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
@@ -97,17 +92,13 @@ class Executor:
         """The table that `build` gives, stored under a name."""
         return self._materialise(name, build())
 
-    def inline(self, name: str, build: Build) -> ir.Table:  # noqa: ARG002
-        """The expression that `build` gives, as a part of larger ones."""
-        return build()
-
     def answer(self, name: str, build: Build) -> Rows:  # noqa: ARG002
         """The rows of what `build` gives."""
         found: Rows = build().to_pyarrow().to_pylist()
         return found
 
     def used(self, name: str) -> None:
-        """What was stored or inlined under this name becomes a part of what is being built."""
+        """What was stored under this name becomes a part of what is being built."""
 
     def read(self, name: str, table: ir.Table) -> None:
         """A part of the logs that may look different in the next window goes into what is being built."""
@@ -147,7 +138,6 @@ class CachedExecutor(Executor):
         self._made = made
         self._parts = parts
         self._tables: dict[str, ir.Table] = {}
-        self._inlined: dict[str, _Sources] = {}
         self._building: list[_Sources] = []
         self._looks: dict[str, ops.Node | None] = {}
 
@@ -160,10 +150,6 @@ class CachedExecutor(Executor):
             self._keep(name, statement, self._tables[name].schema(), sources)
         return self._tables[name]
 
-    def inline(self, name: str, build: Build) -> ir.Table:
-        with self._recording() as self._inlined[name]:
-            return build()
-
     def answer(self, name: str, build: Build) -> Rows:
         key = f"answer {name}"
         plan = self._plans.kept.get(key)
@@ -174,11 +160,7 @@ class CachedExecutor(Executor):
         return self._engine.rows(plan.statement, plan.schema)
 
     def used(self, name: str) -> None:
-        if not self._building:
-            return
-        if name in self._inlined:
-            self._building[-1].add(self._inlined[name])
-        else:
+        if self._building:
             self._building[-1].tables[name] = self._tables[name].schema()
 
     def read(self, name: str, table: ir.Table) -> None:

@@ -105,14 +105,11 @@ class Shared:
             return f"needs the column {column} of the log {log}"
         return None
 
-    def once(
-        self, name: str, key: str | None, build: Callable[[], ir.Table], *, store: bool = True
-    ) -> ir.Table:
-        """What `build` gives, built (and stored) at the first call only."""
+    def once(self, name: str, key: str | None, build: Callable[[], ir.Table]) -> ir.Table:
+        """What `build` gives, built and stored at the first call only."""
         full = name if key is None else f"{name}_by_{key}"
         if full not in self._made:
-            make = self._asked.stored if store else self._asked.inline
-            self._made[full] = make(full, build)
+            self._made[full] = self._asked.stored(full, build)
         self._asked.used(full)
         return self._made[full]
 

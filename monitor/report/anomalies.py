@@ -29,15 +29,6 @@ def anomaly_href(recommender: str, cause: str) -> str:
     return f"{rows.recommender_href(recommender)}/anomalies/{quote(cause, safe='', errors='replace')}"
 
 
-def cause_words(cause: str) -> str:
-    """The cause as people read it.
-
-    >>> cause_words("lists_empty")
-    'lists empty'
-    """
-    return numbers.visible(cause.replace("_", " "))
-
-
 def causes_of(series: Iterable[Series]) -> dict[str, Series]:
     """The series of every cause, in the order in which they are looked for.
 

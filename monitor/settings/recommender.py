@@ -7,6 +7,7 @@ from datetime import timedelta
 from pydantic import Field, model_validator
 
 from monitor.core.columns import CATALOG, CREATED_AT, EXPOSURES, USERS
+from monitor.core.results import MOST_EVIDENCE
 from monitor.core.settings import Duration, Name, Settings
 from monitor.settings.bands import BandSettings
 from monitor.settings.experiments import ExperimentSettings
@@ -98,8 +99,10 @@ class Objective(Settings):
 class EvidenceSettings(Settings):
     """How much evidence of a violation is kept."""
 
-    rows: int = Field(20, ge=1, le=1000)
-    hash_users: bool = True
+    rows: int = Field(
+        20, ge=1, le=MOST_EVIDENCE, description=f"rows kept of each violated rule, {MOST_EVIDENCE} at most"
+    )
+    hash_users: bool = Field(True, description="whether user ids are shown as hashes")
 
 
 class RecommenderSettings(TimeSettings):

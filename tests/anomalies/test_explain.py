@@ -8,8 +8,8 @@ import pytest
 
 from monitor.anomalies.causes import CAUSES, DRIVEN_BY_VOLUME, EXPOSURE_CAUSES, FEEDBACK_CAUSES, OTHER
 from monitor.anomalies.explain import ROWS, WHOLE
-from monitor.core.results import Status
-from monitor.history.rows import MOST_EVIDENCE, sanitize_result
+from monitor.core.results import MOST_EVIDENCE, Status
+from monitor.history.rows import sanitize_result
 from monitor.metrics.catalogue import SPECS
 from tests.anomalies.departures import missing, out, standing, told
 

@@ -8,9 +8,8 @@ from datetime import datetime, timedelta
 import numpy as np
 import pytest
 
-from monitor.core.results import Status
+from monitor.core.results import MOST_EVIDENCE, Status
 from monitor.history.logstate import IndexedFile
-from monitor.history.rows import MOST_EVIDENCE
 from monitor.history.store import Store
 from tests.history.conftest import hour
 from tests.history.recording import COVERAGE, NOON, put, rule
@@ -119,7 +118,6 @@ def test_the_index_of_files_says_exactly_what_was_given_last(store: Store) -> No
         size=10,
         modified="etag-1",
         rows=5,
-        min_ts=NOON,
         max_ts=NOON,
         buckets={"0": [5, 9]},
     )

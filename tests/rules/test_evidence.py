@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
+from pydantic import ValidationError
+
+from monitor.core.results import MOST_EVIDENCE, Result, Status
+from monitor.history.rows import sanitize_result
+from monitor.settings.recommender import EvidenceSettings
 from monitor.settings.rules import RuleSettings
 from tests.judged_world import PACKS, put, several
 
@@ -35,3 +41,11 @@ def test_evidence_is_the_same_each_time_and_the_earliest_first(world):
     assert list(first[0]) == [
         "request_id", "user_id", "item_id", "ts", "position", "score", "list_version"
     ]  # fmt: skip
+
+
+def test_a_config_can_ask_for_as_many_rows_as_are_kept_and_no_more():
+    asked = EvidenceSettings(rows=MOST_EVIDENCE)
+    many = Result(metric="rule", status=Status.OK, definition="1", evidence=({"n": 1},) * 1000)
+    assert asked.rows == len(sanitize_result(many).evidence) == 100
+    with pytest.raises(ValidationError, match="less than or equal to 100"):
+        EvidenceSettings(rows=MOST_EVIDENCE + 1)

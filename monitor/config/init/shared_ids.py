@@ -46,11 +46,6 @@ class SharedIds:
     common: int
 
     @property
-    def of_right(self) -> float:
-        """The share of the right column's values that the left one has."""
-        return self.common / self.right if self.right else 0.0
-
-    @property
     def of_fewer(self) -> float:
         """The share of the values in common, of the column that has fewer."""
         fewer = min(self.left, self.right)

@@ -141,14 +141,12 @@ class DayRate(Family):
                 .aggregate(pairs=ibis._.count())
                 .mutate(known=False, total=0.0, squares=0.0, most=0.0)
             )
-        scene = [SCENE] if SCENE in before.columns and SCENE in now.columns else []
-        owner = [USER_ID, *scene]
-        before, now = (_distinct_pairs(table, [*owner, ITEM_ID]) for table in (before, now))
-        older = before.aggregate(by=owner, older_length=before.count().cast("float64"))
-        seen = now.select(*owner).distinct()
-        new = now.anti_join(before, [*owner, ITEM_ID])
-        new = new.aggregate(by=owner, new=new.count().cast("float64"))
-        pairs = older.semi_join(seen, owner).left_join(new, owner)
+        before, now = (_distinct_pairs(table, [USER_ID, ITEM_ID]) for table in (before, now))
+        older = before.aggregate(by=USER_ID, older_length=before.count().cast("float64"))
+        seen = now.select(USER_ID).distinct()
+        new = now.anti_join(before, [USER_ID, ITEM_ID])
+        new = new.aggregate(by=USER_ID, new=new.count().cast("float64"))
+        pairs = older.semi_join(seen, USER_ID).left_join(new, USER_ID)
         pairs = pairs.select(rate=pairs.new.fill_null(0.0) / pairs.older_length)
         sums = pairs.aggregate(
             pairs=pairs.count(),

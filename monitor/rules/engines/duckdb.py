@@ -203,7 +203,7 @@ class RuleEngine:
     def interrupt(self) -> None:
         """Stop whatever runs, on GX's connection and on every cursor. May be called from any thread.
 
-        The call in hand raises duckdb.InterruptException, and so does every later one until `recover`.
+        The call in hand raises duckdb.InterruptException, and so does every later one: close the engine.
         """
         self._gx.stop.set()
         with self._cursors_lock:
@@ -213,33 +213,17 @@ class RuleEngine:
             with suppress(duckdb.Error):  # one of them may be closed by now
                 connection.interrupt()
 
-    def recover(self) -> bool:
-        """Make the engine usable after an interrupt; True where it is."""
-        self._gx.stop.clear()
-        self._close_sealed()
-        try:
-            for connection in (self._gx.raw, self.connection):
-                with suppress(duckdb.TransactionException):
-                    connection.rollback()
-                connection.execute("SELECT 1").fetchall()
-            return bool(self._gx.execute_query(sa.select(sa.literal(1))).scalar() == 1)
-        except (duckdb.Error, sa.exc.SQLAlchemyError):
-            return False
-
     def close(self) -> None:
         """Close every connection, which frees the database."""
         with self._cursors_lock:
             cursors = list(self._cursors)
         self._gx.close()
-        self._close_sealed()
-        for connection in (*cursors, self.connection):
-            with suppress(duckdb.Error):
-                connection.close()
-
-    def _close_sealed(self) -> None:
         if self._sealed is not None:
             self._sealed.close()
         self._sealed = None
+        for connection in (*cursors, self.connection):
+            with suppress(duckdb.Error):
+                connection.close()
 
     def _batch(self, table: str) -> Batch:
         # One asset a table name for good: a new one a window would pile up in GX's context. The asset
