@@ -11,6 +11,7 @@ from monitor.cli.terminal import NOT_JUDGED, OK, VIOLATED, fail, note, progress
 from monitor.config.checks.check import Checked
 from monitor.core.columns import SAMPLES
 from monitor.core.results import Result, Status, Window
+from monitor.core.text import quoted
 from monitor.models import check as models
 from monitor.report.judged import Judged
 from monitor.settings.config import Config
@@ -61,4 +62,4 @@ def _says_something(result: Result, results: list[Result]) -> bool:
 def _unknown(model: str | None) -> str:
     if model is None:
         return "the samples hold no row of any model; docs/models.md says what a row is"
-    return f"the samples hold no row of a model {model[:80]!r}; without --model every model is diagnosed"
+    return f"the samples hold no row of a model {quoted(model)}; without --model every model is diagnosed"

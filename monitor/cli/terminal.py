@@ -25,7 +25,7 @@ from rich.progress import (
 
 from monitor.core.errors import ExpectedError
 from monitor.core.redaction import redact
-from monitor.report.numbers import harmless
+from monitor.core.text import harmless, printable
 
 OK, VIOLATED, USAGE, NOT_JUDGED, INTERRUPTED = 0, 1, 2, 3, 130
 DEBUG_VARIABLE = "RECSYS_MONITOR_TRACEBACK"
@@ -137,7 +137,7 @@ def progress(total: int, text: str) -> Iterator[Callable[[str], None]]:
 
 
 def _one_line(text: str) -> str:
-    return "".join(char if char.isprintable() else "?" for char in text[-_DESCRIPTION_WIDTH:])
+    return printable(text[-_DESCRIPTION_WIDTH:], "?")
 
 
 def moment(text: str | None, option: str) -> datetime | None:
@@ -180,7 +180,7 @@ def guarded() -> Iterator[None]:
         message = _sentence(exc)
         if message is not None:
             fail(message)
-        what = " ".join(redact(f"{type(exc).__name__}: {exc}").split())[:300]
+        what = one_line(f"{type(exc).__name__}: {exc}")[:MESSAGE_LENGTH]
         fail(f"{what}\nThis is a bug of the monitor; {DEBUG_VARIABLE}=1 shows the traceback.", NOT_JUDGED)
 
 

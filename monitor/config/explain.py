@@ -16,8 +16,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from monitor.config.problems import KeyPath, Problem, nearest, show_place
+from monitor.core.text import VALUE_LENGTH, cut
 
-_SHOWN_LENGTH = 60
 _SECRET_WORDS = re.compile(r"pass|secret|token|credential|auth|key|url", re.IGNORECASE)
 _USER_INFO = re.compile(r"[^/@\s]+@")
 _OUTER = re.compile(r"^(Value error|Assertion failed), ")
@@ -175,8 +175,9 @@ def _got(spot: _Spot, error: ErrorDetails, hidden: bool) -> str:
     if isinstance(value, bool) and error["type"] == "string_type":
         return f", not {str(value).lower()} (YAML reads yes, no, on and off like this too); put it in quotes"
     shown = _without_user(repr(value), value) if isinstance(value, str) else str(value)
-    shown = shown if len(shown) <= _SHOWN_LENGTH else shown[:_SHOWN_LENGTH] + "..."
-    return f", not {shown}" + ("; put it in quotes" if error["type"] == "string_type" else "")
+    return f", not {cut(shown, VALUE_LENGTH)}" + (
+        "; put it in quotes" if error["type"] == "string_type" else ""
+    )
 
 
 def _without_user(message: str, value: Any) -> str:

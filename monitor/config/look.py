@@ -17,6 +17,7 @@ import ibis
 import ibis.expr.types as ir
 
 from monitor.core import columns as c
+from monitor.core.text import NAME_LENGTH, quoted
 from monitor.engines.duckdb import Engine
 from monitor.logs.canonical import RAW, IdType, bad_by_column, json_ids, json_instead_of_ids
 from monitor.logs.files import LogFile, format_of, unfinished
@@ -33,7 +34,6 @@ WHOLE_BYTES: Final = 32 << 20
 _UNPACKING_SECONDS: Final = 5.0
 _EARLIEST: Final = datetime(1000, 1, 1)
 _VIEW: Final = "look_file"
-_EXAMPLE_LENGTH: Final = 40
 _NO_EXAMPLE: Final = (c.USER_ID,)  # a message must not hold a person
 
 
@@ -286,7 +286,7 @@ def _sums(rows: ir.Table, log: str, limit: datetime) -> Iterator[tuple[str, ir.V
 
 
 def _example(value: Any) -> str | None:
-    return None if value is None else repr(str(value)[:_EXAMPLE_LENGTH])
+    return None if value is None else quoted(value, NAME_LENGTH)
 
 
 def _moment(value: datetime | None) -> datetime | None:

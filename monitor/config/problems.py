@@ -9,10 +9,9 @@ from datetime import timedelta
 from pathlib import Path
 
 from monitor.core.errors import ExpectedError
+from monitor.core.text import SETTING_LENGTH, cut
 
 KeyPath = tuple[str | int, ...]
-
-_SHOWN_KEY_LENGTH = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +51,7 @@ def show_place(place: KeyPath) -> str:
         if isinstance(part, int):
             text += f"[{part}]"
             continue
-        word = part if part.isprintable() and part.strip() == part != "" else repr(part)
-        word = word if len(word) <= _SHOWN_KEY_LENGTH else word[:_SHOWN_KEY_LENGTH] + "..."
+        word = cut(part if part.isprintable() and part.strip() == part != "" else repr(part), SETTING_LENGTH)
         text += f".{word}" if text else word
     return text
 
@@ -88,6 +86,6 @@ def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     'max_wait'
     """
     plain = {one.lower().replace("_", "").replace("-", ""): one for one in known}
-    asked = word[:_SHOWN_KEY_LENGTH].lower().replace("_", "").replace("-", "")
+    asked = word[:SETTING_LENGTH].lower().replace("_", "").replace("-", "")
     close = difflib.get_close_matches(asked, plain, n=1, cutoff=cutoff)
     return plain[close[0]] if close else None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from monitor.core.text import quoted
+
 _PLACE_IN_LIST = re.compile(r"\[(-?\d*:?-?\d+|\*|:)\]")
 LIST = "[]"
 
@@ -64,7 +66,7 @@ def problem(text: str) -> str | None:
     "'recs[0].iid' picks one place of a list; write [] for all its records, as in recs[].iid"
     >>> problem("recs[].iid")
     """
-    shown = repr(text[:80])
+    shown = quoted(text)
     if _PLACE_IN_LIST.search(text):
         return f"{shown} picks one place of a list; write [] for all its records, as in recs[].iid"
     if ".." in text:

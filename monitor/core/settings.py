@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from monitor.core.text import VALUE_LENGTH, cut
+
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 _LONGEST_DAYS = 36500
@@ -42,8 +44,9 @@ def parse_duration(value: Any) -> timedelta:
         if seconds > _LONGEST_DAYS * 86400:
             raise ValueError(f"{value!r} is too long; {_LONGEST_DAYS}d at most")
         return timedelta(seconds=seconds)
-    shown = repr(value) if len(repr(value)) <= 60 else repr(value)[:60] + "..."
-    raise ValueError(f"{shown} is not a duration; write it as 90s, 5m, 1h, 7d or 1h30m")
+    raise ValueError(
+        f"{cut(repr(value), VALUE_LENGTH)} is not a duration; write it as 90s, 5m, 1h, 7d or 1h30m"
+    )
 
 
 Duration = Annotated[timedelta, BeforeValidator(parse_duration)]

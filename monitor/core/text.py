@@ -11,16 +11,16 @@ from typing import Any, Final
 
 from monitor.core.redaction import redact
 
-NAME: Final = 40  # of a column, an arm or an event, one of several in a sentence
-VALUE: Final = 60  # of a value that a sentence quotes
-SETTING: Final = 80  # of what somebody wrote into the config
-EVIDENCE: Final = 200  # of a value in a row of evidence
-LABEL: Final = 256  # of a label's value in Prometheus
-MESSAGE: Final = 300  # of an error's message, and of a text on a page
-REASON: Final = 400  # why a file is left out
-STORED: Final = 500  # of a value that the history keeps
-SENTENCE: Final = 600  # of a sentence in a label of Prometheus
-DETAIL: Final = 2000  # of a result's detail, and of a rule's description
+NAME_LENGTH: Final = 40  # of a column, an arm or an event, one of several in a sentence
+VALUE_LENGTH: Final = 60  # of a value that a sentence quotes
+SETTING_LENGTH: Final = 80  # of what somebody wrote into the config
+EVIDENCE_LENGTH: Final = 200  # of a value in a row of evidence
+LABEL_LENGTH: Final = 256  # of a label's value in Prometheus
+MESSAGE_LENGTH: Final = 300  # of an error's message, and of a text on a page
+REASON_LENGTH: Final = 400  # why a file is left out
+STORED_LENGTH: Final = 500  # of a value that the history keeps
+SENTENCE_LENGTH: Final = 600  # of a sentence in a label of Prometheus
+DETAIL_LENGTH: Final = 2000  # of a result's detail, and of a rule's description
 
 _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # controls, formats, surrogates, separators
 _CONTROLS = {"\n": "LF", "\r": "CR", "\t": "TAB", "\0": "NUL"}
@@ -44,7 +44,7 @@ def fit(text: str, limit: int, mark: str = "...") -> str:
     return text if len(text) <= limit else text[: limit - len(mark)] + mark
 
 
-def quoted(text: Any, limit: int = SETTING, mark: str = "") -> str:
+def quoted(text: Any, limit: int = SETTING_LENGTH, mark: str = "") -> str:
     """A text within a sentence: cut, in quotes, and what cannot be seen is escaped.
 
     >>> quoted("a\\nb"), quoted("abcdef", 3), quoted("abcdef", 3, "...")
@@ -80,7 +80,7 @@ def encodable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-def visible(value: Any, limit: int = MESSAGE) -> str:
+def visible(value: Any, limit: int = MESSAGE_LENGTH) -> str:
     """Foreign text as one harmless line: what cannot be seen, or turns text around, is named.
 
     This is about what a reader sees; escaping for HTML is the template's part.

@@ -7,6 +7,8 @@ from typing import Any
 
 import yaml
 
+from monitor.core.text import quoted
+
 MAX_BYTES = 1 << 20
 MAX_VALUES = 100_000
 MAX_DEPTH = 100
@@ -131,7 +133,7 @@ def _check_keys(node: yaml.MappingNode) -> None:
         if not isinstance(key, yaml.ScalarNode):
             raise _error("a key must be a word, not a list or a mapping", key)
         if (key.tag, key.value) in seen:
-            raise _error(f"the key {key.value[:80]!r} is given twice", key)
+            raise _error(f"the key {quoted(key.value)} is given twice", key)
         seen.add((key.tag, key.value))
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from monitor.core.columns import EXPOSURES
 from monitor.core.results import Result, Status, Window
+from monitor.core.text import NAME_LENGTH, quoted
 from monitor.engines.duckdb import Engine
 from monitor.experiments import specs
 from monitor.experiments.assignments import Assignments, with_columns
@@ -51,7 +52,6 @@ from monitor.window.check import Check, Recommender, WindowJob
 NAME = "experiments"
 NOBODY: Final = "no user of the experiment was seen"
 _NAMED: Final = 5  # unknown arms that are told by name
-_LONGEST_NAME: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +132,8 @@ def _names(pairs: ir.Table, arms: Sequence[str]) -> str:
 
 
 def _short(name: str) -> str:
-    """A name out of a log, on one line and of bounded length.
-
-    >>> _short("a\\n<b>" + 50 * "x")
-    "'a\\\\n<b>xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'"
-    """
-    return repr(name if len(name) <= _LONGEST_NAME else name[:_LONGEST_NAME] + "...")
+    """A name out of a log, on one line and of bounded length."""
+    return quoted(name, NAME_LENGTH, "...")
 
 
 def not_judged(experiment: ExperimentSettings, source: Source, window: Window, rows: int) -> str | None:

@@ -11,7 +11,7 @@ from sqlalchemy import URL
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from monitor.core.errors import ExpectedError
-from monitor.core.redaction import redact
+from monitor.core.text import MESSAGE_LENGTH, one_line
 
 
 class Fault(StrEnum):
@@ -56,7 +56,6 @@ _POSTGRES: Final = {
     "42501": Fault.UNREACHABLE,
     "XX": Fault.CORRUPT,
 }
-_DETAIL_LENGTH: Final = 300
 
 
 class StoreError(ExpectedError):
@@ -105,4 +104,4 @@ def _detail(error: SQLAlchemyError, url: URL) -> str:
     for secret in secrets:
         if secret:
             text = text.replace(str(secret), "***")
-    return " ".join(redact(text).split())[:_DETAIL_LENGTH]
+    return one_line(text)[:MESSAGE_LENGTH]

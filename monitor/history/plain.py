@@ -8,7 +8,8 @@ from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any, Final
 
-LONGEST_TEXT: Final = 500
+from monitor.core.text import STORED_LENGTH, cut
+
 LONGEST_LIST: Final = 50
 _DEEPEST: Final = 5
 
@@ -46,7 +47,7 @@ def plain(value: Any, _depth: int = 0) -> Any:  # noqa: PLR0912
         case Decimal():
             return _text(str(value))
         case bytes():
-            return _text(value[:LONGEST_TEXT].decode("utf-8", "backslashreplace"))
+            return _text(value[:STORED_LENGTH].decode("utf-8", "backslashreplace"))
         case _ if _depth >= _DEEPEST:
             return _text(str(type(value).__name__))
         case Mapping():
@@ -67,4 +68,4 @@ def _first(values: Iterable[Any]) -> list[Any]:
 
 
 def _text(value: str) -> str:
-    return value if len(value) <= LONGEST_TEXT else value[:LONGEST_TEXT] + "…"
+    return cut(value, STORED_LENGTH, "…")

@@ -11,12 +11,12 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, select
 
 from monitor.core.results import MOST_EVIDENCE, Result, ResultKind, Status
+from monitor.core.text import DETAIL_LENGTH
 from monitor.history import schema
 from monitor.history.plain import plain
 
 log = logging.getLogger(__name__)
 
-_LONGEST_DETAIL: Final = 2000
 _NUMBERS: Final = ("value", "lower", "upper", "threshold", "clear")
 BATCH: Final = 500  # ids in one IN (...)
 
@@ -71,7 +71,7 @@ def sanitize_result(result: Result) -> Result:
         clear=_float(result.clear),
         samples=None if result.samples is None else int(result.samples),
         violations=None if result.violations is None else int(result.violations),
-        detail=schema.safe_text(result.detail)[:_LONGEST_DETAIL],
+        detail=schema.safe_text(result.detail)[:DETAIL_LENGTH],
         evidence=tuple(plain(row) for row in result.evidence[:MOST_EVIDENCE]),
     )
 

@@ -31,6 +31,7 @@ from sqlalchemy import (
 )
 
 from monitor.core.digest import digest
+from monitor.core.text import encodable
 
 HEAD: Final = "0003"  # the newest migration; a test compares it with the scripts
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -100,7 +101,7 @@ def value_digest(value: Any) -> str:
 
 def safe_text(value: str) -> str:
     """A text that every database takes."""
-    return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+    return encodable(value.replace("\0", "\ufffd"))
 
 
 metadata: Final = MetaData()

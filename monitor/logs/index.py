@@ -15,6 +15,7 @@ from monitor.core import columns as c
 from monitor.core.digest import digest
 from monitor.core.redaction import redact
 from monitor.core.results import Window
+from monitor.core.text import REASON_LENGTH, cut
 from monitor.engines.duckdb import DeadlineExceeded, Engine, deadline
 from monitor.logs.canonical import TIMESTAMP, bad_values, json_ids, json_instead_of_ids
 from monitor.logs.files import LogFile, format_of, unfinished
@@ -26,7 +27,6 @@ from monitor.settings.logs import LogSettings
 _SCAN = "scan_file"
 _LIMIT = "latest_time"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_REASON_LENGTH = 400
 _READING = 2  # raised when the same file and settings give other rows, so that files are read again
 _EARLIEST = datetime(1000, 1, 1)  # an older time is a fault, and the calendar of Python ends soon before
 _LIMITS = {"file_deadline", "max_file_size", "max_rows", "max_columns"}
@@ -124,7 +124,7 @@ def index_file(
         if not shape.columns:
             return FileEntry(file, digest, shape)
         if problems := column_problems(log, settings, shape.types):
-            return "; ".join(problems)[:_REASON_LENGTH]
+            return "; ".join(problems)[:REASON_LENGTH]
         entry = _scan(engine, log, settings, file, shape, digest, window, future_tolerance)
         check_rows(settings, entry.rows)
         return entry
@@ -152,8 +152,7 @@ def readable(exc: BaseException) -> str:
     'cannot read'
     """
     text = redact(str(exc)).split("Possible ")[0].split("\n\n  file")[0].split("\nLINE ")[0]
-    text = " ".join(text.split())
-    return (text[:_REASON_LENGTH] + "...") if len(text) > _REASON_LENGTH else text or type(exc).__name__
+    return cut(" ".join(text.split()), REASON_LENGTH) or type(exc).__name__
 
 
 def _scan(

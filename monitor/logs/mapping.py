@@ -11,6 +11,7 @@ import ibis.expr.types as ir
 
 from monitor.core import columns as c
 from monitor.core.record_path import LIST, Path, is_path, parse
+from monitor.core.text import NAME_LENGTH, quoted
 from monitor.settings.logs import LogSettings
 
 Types = Mapping[str, dt.DataType]
@@ -212,7 +213,7 @@ def column_problems(log: str, settings: LogSettings, types: Types) -> list[str]:
             found[ours] = locate(theirs, types).kind
         except PathNotFoundError as exc:
             if ours in needed:
-                problems.append(f"column {ours} (looked for as {theirs[:80]!r}) is missing; {exc}")
+                problems.append(f"column {ours} (looked for as {quoted(theirs)}) is missing; {exc}")
         except PathMismatchError as exc:
             problems.append(f"column {ours}: {exc}")
     nested = log == c.EXPOSURES and c.ITEM_ID in found and found[c.ITEM_ID].is_array()
@@ -301,8 +302,8 @@ def _unfit(role: str | None, kind: dt.DataType) -> bool:
 def _names(names: Iterable[str]) -> str:
     every = list(names)
     more = f", ... ({len(every)} in all)" if len(every) > 2 * _SHOWN else ""
-    return ", ".join(repr(one[:40]) for one in every[: 2 * _SHOWN if more else None]) + more
+    return ", ".join(quoted(one, NAME_LENGTH) for one in every[: 2 * _SHOWN if more else None]) + more
 
 
 def _shown(path: Path) -> str:
-    return repr(str(path)[:80])
+    return quoted(path)

@@ -15,6 +15,7 @@ from ibis.backends.sql.datatypes import DuckDBType
 
 from monitor.core import columns as c
 from monitor.core.record_path import Path
+from monitor.core.text import quoted
 from monitor.engines.duckdb import Engine
 from monitor.logs.canonical import IdType, canonical, only
 from monitor.logs.files import LogFile, filesystem, first_line, format_of
@@ -176,7 +177,7 @@ def _check_untyped(table: ir.Table, path: Path, wanted: str) -> None:
     found = {_JSON_KINDS.get(kind, "a single value") for kind in kinds if kind not in (None, "NULL")}
     if found - {wanted}:
         several = f"{' in some lines and '.join(sorted(found))} in others" if len(found) > 1 else found.pop()
-        raise ValueError(f"{str(path)[:80]!r} is {several}; every line must have the same form")
+        raise ValueError(f"{quoted(path)} is {several}; every line must have the same form")
 
 
 def _sniff_csv(engine: Engine, view: str, settings: LogSettings, file: LogFile) -> Shape:

@@ -12,14 +12,13 @@ import duckdb
 from monitor.core.columns import POSITION
 from monitor.core.redaction import redact
 from monitor.core.results import Result, Status
+from monitor.core.text import MESSAGE_LENGTH, printable
 from monitor.metrics.catalogue import FAMILIES
 from monitor.metrics.exposure.similarity import similarity_of
 from monitor.metrics.family import Family, MetricSpec
 from monitor.metrics.plans import Rows
 from monitor.metrics.shared import Shared
 from monitor.settings.metrics import MetricSettings
-
-_LONGEST_MESSAGE = 300
 
 
 class Measured(NamedTuple):
@@ -129,5 +128,4 @@ def explain(error: Exception) -> str:
     'ValueError: no column x'
     """
     first = next(iter(redact(str(error)).splitlines()), "")
-    printable = "".join(c if c.isprintable() else " " for c in first)
-    return f"{type(error).__name__}: {printable}"[:_LONGEST_MESSAGE].removesuffix(": ")
+    return f"{type(error).__name__}: {printable(first)}"[:MESSAGE_LENGTH].removesuffix(": ")

@@ -16,8 +16,8 @@ from typing import Any, Final
 import ibis
 import ibis.expr.types as ir
 
+from monitor.core.text import EVIDENCE_LENGTH
 from monitor.models.feature_values import (
-    LONGEST,
     Kind,
     as_number,
     batches,
@@ -155,7 +155,7 @@ def _edges(quantiles: Iterable[float] | None) -> tuple[float, ...]:
 def _values(top: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
     # No engine takes a NUL within a query.
     values = (str(row["value"]) for row in top)
-    return tuple(value for value in values if len(value) <= LONGEST and "\0" not in value)
+    return tuple(value for value in values if len(value) <= EVIDENCE_LENGTH and "\0" not in value)
 
 
 def profiles(rows: ir.Table, bins: Sequence[Bins], *, described: bool = True) -> tuple[FeatureProfile, ...]:

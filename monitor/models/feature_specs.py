@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from monitor.core.results import Result, ResultKind
+from monitor.core.text import VALUE_LENGTH, quoted
 from monitor.metrics.family import MODEL_LABEL, MetricSpec, ResultBuilder
 from monitor.metrics.scores.labelled import sentences
 from monitor.models.feature_profile import BINS, VALUES, Comparison, FeatureProfile
 from monitor.models.feature_skew import FeatureSkew, Pairing, Skew
-from monitor.models.feature_values import quoted
 from monitor.models.specs import PAIR_LABEL, Pair
 from monitor.settings.metrics import MetricSettings
 from monitor.settings.models import ModelSettings
@@ -152,7 +152,9 @@ def _what_is_wrong(skew: FeatureSkew) -> str:
     told = ", ".join(f"{count} {what}" for count, what in parts if count)
     commonest = stale = ""
     if skew.commonest is not None:
-        commonest = f"{skew.commonest_count} of the wrong are {quoted(skew.commonest)} online"
+        commonest = (
+            f"{skew.commonest_count} of the wrong are {quoted(skew.commonest, VALUE_LENGTH, '…')} online"
+        )
     if skew.stale:
         stale = f"{skew.stale} of the wrong are older online"
     return sentences(f"{skew.wrong} of {skew.pairs} pairs differ: {told}", commonest, stale)
@@ -251,7 +253,9 @@ def _told(profile: FeatureProfile) -> str:
     if profile.top is None:
         return f"{missing} missing"
     values = "1 value" if profile.distinct == 1 else f"{profile.distinct} values"
-    return f"{missing} missing, {values}, {_percent(profile.top_share)} {quoted(profile.top)}"
+    return (
+        f"{missing} missing, {values}, {_percent(profile.top_share)} {quoted(profile.top, VALUE_LENGTH, '…')}"
+    )
 
 
 def _percent(share: float | None) -> str:

@@ -10,13 +10,12 @@ import ibis
 import ibis.expr.datatypes as dt
 import ibis.expr.types as ir
 
+from monitor.core.text import EVIDENCE_LENGTH
+
 Kind = Literal["number", "text"]
 
 BATCH: Final = 25
 """So many features are read by one query: more are no faster, and take more memory."""
-LONGEST: Final = 200
-"""So many characters of a text are kept."""
-_QUOTED: Final = 60
 
 
 def batches(features: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -104,13 +103,4 @@ def written(value: Any) -> str:
     >>> written(0.0), written(0), written(0.1 + 0.2), written("a b")
     ('0', '0', '0.3', 'a b')
     """
-    return f"{value + 0.0:.12g}" if isinstance(value, float) else str(value)[:LONGEST]
-
-
-def quoted(text: str) -> str:
-    """Text of a log within a sentence: quoted, cut, and nothing in it that cannot be seen.
-
-    >>> quoted("a\\nb"), quoted("x" * 99)[-5:]
-    ("'a\\\\nb'", "xxx…'")
-    """
-    return repr(text if len(text) <= _QUOTED else text[:_QUOTED] + "…")
+    return f"{value + 0.0:.12g}" if isinstance(value, float) else str(value)[:EVIDENCE_LENGTH]

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from monitor.anomalies.specs import EXPECTED
 from monitor.core.results import ResultKind, Status, rank
+from monitor.core.text import visible
 from monitor.history.snapshot import Series
 from monitor.models.specs import CAUSE_LABEL
 from monitor.report import numbers, rows
@@ -61,9 +62,7 @@ def anomaly_row(series: Series, now: datetime) -> SeriesRow:
         told = series.violation.result.detail
     counted = f"{out:,} series" if out else ""
     drawn = sparkline(series.past, numbers.number)
-    return replace(
-        row, value="", bound="", counted=counted, detail=numbers.visible(told, _DETAIL), spark=drawn
-    )
+    return replace(row, value="", bound="", counted=counted, detail=visible(told, _DETAIL), spark=drawn)
 
 
 def drift_row(series: Series, now: datetime) -> SeriesRow:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from monitor.core.results import Status
+from monitor.core.text import visible
 from monitor.history.snapshot import Series, Snapshot, Violation
 from monitor.report import numbers, rows
 from monitor.report.anomalies import anomaly_row, causes_of
@@ -87,19 +88,19 @@ def anomaly_page(
     meanings = meanings or {}
     path = f"{_RUNBOOKS}/{f'causes/{cause}' if cause in meanings else 'RecsysAnomaly'}.md"
     result, row = found.result, anomaly_row(found, now)
-    means = numbers.visible(meanings.get(cause, ""))
+    means = visible(meanings.get(cause, ""))
     return AnomalyPage(
         frame=frame(snapshot, now),
-        recommender=numbers.visible(state.name),
+        recommender=visible(state.name),
         recommender_href=rows.recommender_href(state.name),
         row=row,
         means="" if row.detail.startswith(means) else means,
         runbook=web_address(path, docs_url),
-        runbook_path=numbers.visible(path),
+        runbook_path=visible(path),
         samples="" if result.samples is None else numbers.count(result.samples),
         window=numbers.window(found.window),
         evaluated=rows.moment(found.evaluated_at, now),
-        definition=numbers.visible(result.definition),
+        definition=visible(result.definition),
         evidence_window=numbers.window(source.window),
         evidence_is_older=source.window != found.window,
         series=table,
@@ -136,11 +137,11 @@ def _out_of_band(
     )
     one, band = measured.get(key), bands.get(key)
     return OutOfBand(
-        name=numbers.visible(name),
-        slice=numbers.visible(of_slice),
+        name=visible(name),
+        slice=visible(of_slice),
         measured="" if value is None else show(value),
         expected="" if expected is None else show(expected),
-        source="" if band is None else numbers.visible(band.expected.result.detail),
+        source="" if band is None else visible(band.expected.result.detail),
         between=rows.between_text(show, lower, upper),
         deviation="" if deviation is None else deviation_text(deviation),
         spark=None if one is None else with_band(rows.metric_row(one, now), one, bands).spark,

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from monitor.anomalies.specs import BY_LABEL, DEVIATION, EXPECTED, METRIC_LABEL, OF_LABEL, written_of
 from monitor.core.results import Result, Status
+from monitor.core.text import visible
 from monitor.history.snapshot import Series
-from monitor.report import numbers, rows
+from monitor.report import rows
 from monitor.report.sparkline import Around, sparkline
 from monitor.report.views import BandView, SeriesRow
 
@@ -91,7 +92,7 @@ def view(series: Series, band: Band) -> BandView:
     elif expected.value is None:
         lacking = expected.detail or rows.verdict(expected.status).word
     if lacking:
-        return BandView("", "", "", rows.verdict(Status.NO_DATA), numbers.visible(lacking))
+        return BandView("", "", "", rows.verdict(Status.NO_DATA), visible(lacking))
     same = far is not None and far.window == series.window
     distance = far.result.value if same and far is not None else None
     return BandView(

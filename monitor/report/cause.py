@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from monitor.core.text import visible
 from monitor.history.snapshot import Snapshot
 from monitor.metrics.family import MODEL_LABEL
 from monitor.models.specs import CAUSE_LABEL, PAIR_LABEL
@@ -34,15 +35,15 @@ def cause_page(
     result = series.result
     return CausePage(
         frame=frame(snapshot, now),
-        recommender=numbers.visible(state.name),
+        recommender=visible(state.name),
         recommender_href=rows.recommender_href(state.name),
-        model=numbers.visible(rows.model_name(model)),
+        model=visible(rows.model_name(model)),
         gap=rows.named_row(gap, now, name=gaps.pair_name(pair)),
         cause=gaps.cause_view(series, docs_url),
         samples="" if result.samples is None else numbers.count(result.samples),
         window=numbers.window(series.window),
         evaluated=rows.moment(series.evaluated_at, now),
-        definition=numbers.visible(result.definition),
+        definition=visible(result.definition),
         evidence=tuple(_tables(result.evidence)),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from monitor.core.results import Result, ResultKind
+from monitor.core.text import visible
 from monitor.models.specs import CAUSE_LABEL
 from monitor.report import numbers
 
@@ -45,7 +46,7 @@ def causes_of(gap: Result, results: Iterable[Result]) -> list[Result]:
 
 def cause_name(cause: Result) -> str:
     """The cause in words."""
-    return numbers.visible(cause.labels[CAUSE_LABEL].replace("_", " "))
+    return visible(cause.labels[CAUSE_LABEL].replace("_", " "))
 
 
 def share_bound(cause: Result) -> str:

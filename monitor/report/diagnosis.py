@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from monitor.core.results import Result, ResultKind, Status
+from monitor.core.text import visible
 from monitor.history.plain import plain
 from monitor.metrics.scores.auc import AUC
 from monitor.metrics.scores.calibration import CALIBRATION, LOG_LOSS
@@ -19,7 +20,7 @@ from monitor.models.feature_specs import DISTANCES, FEATURE_DISTANCE, FEATURE_LA
 from monitor.models.specs import SAMPLE_ROWS
 from monitor.report.causes import share_bound
 from monitor.report.judged import Judged
-from monitor.report.numbers import number, share, visible, window
+from monitor.report.numbers import number, share, window
 from monitor.report.result_json import result_as_json
 from monitor.report.table import MARKS
 

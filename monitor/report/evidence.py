@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from monitor.core.results import Status, rank
+from monitor.core.text import visible
 from monitor.history.counters import RULE_VIOLATIONS
 from monitor.history.snapshot import RecommenderState, Series, Snapshot, Violation
 from monitor.report import numbers, rows
@@ -36,18 +37,18 @@ def rule_page(
     kind = info.kind.value if info is not None else series.result.labels.get("kind", "") if series else ""
     return RulePage(
         frame=frame(snapshot, now),
-        recommender=numbers.visible(state.name),
+        recommender=visible(state.name),
         recommender_href=rows.recommender_href(state.name),
         row=row,
-        kind=numbers.visible(kind),
-        severity=numbers.visible(series.result.severity) if series else "",
-        description=numbers.visible(info.description, 2000) if info else "",
-        owner=numbers.visible(info.owner) if info else "",
+        kind=visible(kind),
+        severity=visible(series.result.severity) if series else "",
+        description=visible(info.description, 2000) if info else "",
+        owner=visible(info.owner) if info else "",
         runbook=runbook,
-        runbook_path="" if info is None or runbook else numbers.visible(info.runbook),
+        runbook_path="" if info is None or runbook else visible(info.runbook),
         window=numbers.window(series.window) if series else "",
         evaluated=rows.moment(series.evaluated_at, now) if series else None,
-        definition=numbers.visible(series.result.definition) if series else "",
+        definition=visible(series.result.definition) if series else "",
         evidence_window=numbers.window(source.window) if source and cells else "",
         evidence_is_older=bool(source and series and source.window != series.window),
         columns=columns,
@@ -80,9 +81,9 @@ def evidence_table(
     """The columns that any of the rows has, and the rows' cells: texts, None where there is no value."""
     keys = list(dict.fromkeys(key for row in evidence for key in row))
     cells = tuple(
-        tuple(None if row.get(key) is None else numbers.visible(row[key]) for key in keys) for row in evidence
+        tuple(None if row.get(key) is None else visible(row[key]) for key in keys) for row in evidence
     )
-    return tuple(numbers.visible(key) for key in keys), cells
+    return tuple(visible(key) for key in keys), cells
 
 
 def _total(snapshot: Snapshot, recommender: str, rule: str) -> str:

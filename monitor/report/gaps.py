@@ -10,12 +10,13 @@ from urllib.parse import quote
 
 from monitor.core.columns import ONLINE
 from monitor.core.results import Result, ResultKind, Status
+from monitor.core.text import visible
 from monitor.history.snapshot import Series
 from monitor.metrics.family import MODEL_LABEL, SPLIT_LABEL
 from monitor.models.feature_specs import DISTANCES, SCORE_DISTANCE
 from monitor.models.specs import CAUSE_LABEL, PAIR_LABEL, SAMPLE_ROWS
 from monitor.models.split_results import SIDES
-from monitor.report import numbers, rows
+from monitor.report import rows
 from monitor.report.causes import by_share, cause_name, explains, share_text
 from monitor.report.runbooks import web_address
 from monitor.report.views import CauseView, GapView, Measure, SeriesRow
@@ -127,7 +128,7 @@ def cause_view(series: Series, docs_url: str) -> CauseView:
         name=cause_name(result),
         share=share_text(result),
         percent=round(100 * min(max(result.value or 0.0, 0.0), 1.0), 1) if known else None,
-        detail=numbers.visible(result.detail, _DETAIL),
+        detail=visible(result.detail, _DETAIL),
         href=cause_href(series.recommender, result),
         evidence=len(result.evidence),
         runbook=web_address(path, docs_url),
@@ -147,7 +148,7 @@ def attention_row(gap: Series, series: Iterable[Series], now: datetime) -> Serie
         if first.evidence:
             href, evidence = cause_href(gap.recommender, first), len(first.evidence)
     row = rows.named_row(gap, now, name=f"AUC {pair_name(pair)}", href=href)
-    return replace(row, note=numbers.visible(note), evidence=evidence)
+    return replace(row, note=visible(note), evidence=evidence)
 
 
 def distance_name(result: Result) -> str:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from monitor.core.results import VERDICTS, Result, ResultKind, Status, Window, worst_status
+from monitor.core.text import visible
 from monitor.metrics.family import MODEL_LABEL
 from monitor.report.causes import cause_name, causes_of, is_cause, share_text
-from monitor.report.numbers import visible
 from monitor.report.result_json import result_as_json
 from monitor.report.rows import model_name
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from monitor.core.columns import ONLINE, TEST, TRAIN
 from monitor.core.results import Result, Status, rank, worst_status
+from monitor.core.text import visible
 from monitor.history.snapshot import Series
 from monitor.metrics.family import MODEL_LABEL, SPLIT_LABEL
 from monitor.metrics.scores.auc import AUC
@@ -43,13 +44,13 @@ def _model(model: str, series: Sequence[Series], now: datetime, docs_url: str) -
         if one.metric in compared and FEATURE_LABEL not in one.labels and one.detail
     ]
     return ModelView(
-        name=numbers.visible(rows.model_name(model)),
+        name=visible(rows.model_name(model)),
         verdict=rows.verdict(_state(series)),
         splits=tuple(split for name in _SPLITS if (split := _split(name, series)) is not None),
         gaps=tuple(gaps.gap_view(gap, series, now, docs_url) for gap in gaps.gaps_of(series)),
         features=tuple(features[:_FEATURES]),
         left_out=max(0, len(features) - _FEATURES),
-        lacking=tuple(numbers.visible(text) for text in dict.fromkeys(lacking)),
+        lacking=tuple(visible(text) for text in dict.fromkeys(lacking)),
     )
 
 
@@ -91,11 +92,11 @@ def _split(name: str, series: Iterable[Series]) -> SplitView | None:
         rows=cell(SAMPLE_ROWS.name),
         auc=cell(AUC.name),
         user_auc=cell(USER_AUC.name, _WEIGHT),
-        user_auc_otherwise=numbers.visible(", ".join(otherwise)),
+        user_auc_otherwise=visible(", ".join(otherwise)),
         log_loss=cell(LOG_LOSS.name),
         calibration=cell(CALIBRATION.name),
         spark=None if auc is None else sparkline(auc.past, numbers.number),
-        notes=tuple(numbers.visible(text) for text in _details(one.result for one in own)),
+        notes=tuple(visible(text) for text in _details(one.result for one in own)),
     )
 
 
@@ -121,11 +122,11 @@ def _feature(name: str, own: dict[str, Result]) -> FeatureView:
     skew = own.get(FEATURE_SKEW.name)
     ordered = [own[key] for key in (FEATURE_SKEW.name, *DISTANCES) if key in own]
     return FeatureView(
-        name=numbers.visible(name),
+        name=visible(name),
         skew=None if skew is None else gaps.measure(skew),
         pairs="" if skew is None or skew.samples is None else numbers.count(skew.samples),
         distances=tuple(gaps.measure(own[by]) if by in own else None for by in DISTANCES),
-        notes=tuple(numbers.visible(text) for text in _details(ordered)),
+        notes=tuple(visible(text) for text in _details(ordered)),
     )
 
 

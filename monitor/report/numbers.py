@@ -1,18 +1,13 @@
-"""Numbers, times and foreign text as people read them."""
+"""Numbers and times as people read them."""
 
 from __future__ import annotations
 
 import math
-import unicodedata
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from monitor.core.results import Window
 
 _DIGITS = 4
-_TEXT_LENGTH = 300
-_UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # controls, formats, surrogates, separators
-_CONTROLS = {"\n": "LF", "\r": "CR", "\t": "TAB", "\0": "NUL"}
 
 
 def number(value: float) -> str:
@@ -120,45 +115,6 @@ def window(span_of_time: Window) -> str:
     """
     start, end = moment(span_of_time.start).removesuffix(" UTC"), moment(span_of_time.end)
     return f"{start} to {end[11:] if start[:10] == end[:10] else end}"
-
-
-def visible(value: Any, limit: int = _TEXT_LENGTH) -> str:
-    """Foreign text as one harmless line: what cannot be seen, or turns text around, is named.
-
-    This is about what a reader sees; escaping for HTML is the template's part.
-
-    >>> visible("a\\nb\\u202ec"), visible(None), visible("x" * 9, limit=4)
-    ('a[LF]b[U+202E]c', '', 'xxxx… (9 characters)')
-    """
-    if value is None:
-        return ""
-    text = value if isinstance(value, str) else str(value)
-    shown = "".join(_visible_character(c) for c in text[:limit])
-    return shown if len(text) <= limit else f"{shown}… ({len(text):,} characters)"
-
-
-def visible_lines(text: str, limit: int = 40) -> str:
-    """Our own message that may quote foreign text: its lines stay lines.
-
-    >>> visible_lines("a: wrong\\nb: \\u202e")
-    'a: wrong\\nb: [U+202E]'
-    """
-    return "\n".join(visible(line) for line in text.splitlines()[:limit])
-
-
-def harmless(text: str) -> str:
-    """Our own message, that may quote foreign text, for a terminal or a log: whole, and its lines stay lines.
-
-    >>> harmless("a: wrong\\nb: \\x1b[31m")
-    'a: wrong\\nb: [U+001B][31m'
-    """
-    return "\n".join(visible(line, max(len(line), 1)) for line in text.split("\n"))
-
-
-def _visible_character(character: str) -> str:
-    if unicodedata.category(character) in _UNSEEN:
-        return f"[{_CONTROLS.get(character) or f'U+{ord(character):04X}'}]"
-    return character
 
 
 def _trim(text: str) -> str:

@@ -12,6 +12,7 @@ from typing import Final
 
 from monitor.catalogue import ALL_SPECS
 from monitor.core.results import ResultKind, Status, rank, worst_status
+from monitor.core.text import visible, visible_lines
 from monitor.history import counters
 from monitor.history.snapshot import LogState, RecommenderState, Series, SkippedFile, Snapshot
 from monitor.metrics.feedback.attribution_health import LOST
@@ -87,8 +88,8 @@ def frame(snapshot: Snapshot, now: datetime) -> Frame:
     return Frame(
         taken=rows.moment(snapshot.taken_at, now),
         stale=stale,
-        history_error=numbers.visible_lines(snapshot.history_error),
-        config_error=numbers.visible_lines(snapshot.config_error or ""),
+        history_error=visible_lines(snapshot.history_error),
+        config_error=visible_lines(snapshot.config_error or ""),
         config_loaded=None
         if snapshot.config_loaded_at is None
         else rows.moment(snapshot.config_loaded_at, now),
@@ -131,7 +132,7 @@ def recommender(
     shown = (*rule_rows, *objective_rows, *gap_rows, *unlike, *failed_rows)
     attention = [row for row in shown if row.verdict.key not in ("ok", "undefined") and row.since]
     return RecommenderView(
-        name=numbers.visible(state.name),
+        name=visible(state.name),
         href=rows.recommender_href(state.name),
         verdict=rows.verdict(worst_status(statuses)),
         summary=_summary(
@@ -141,7 +142,7 @@ def recommender(
             len(pending),
             anomalies,
         ),
-        error=numbers.visible_lines(state.error or ""),
+        error=visible_lines(state.error or ""),
         maintenance=_maintenance(state, now),
         last_window="" if state.last_window is None else numbers.window(state.last_window),
         last_run=None if state.last_run is None else rows.moment(state.last_run, now),
@@ -167,7 +168,7 @@ def _maintenance(state: RecommenderState, now: datetime) -> str:
     held = state.maintenance
     if held is None:
         return ""
-    reason = f": {numbers.visible(held.reason)}" if held.reason else ""
+    reason = f": {visible(held.reason)}" if held.reason else ""
     until = numbers.moment(held.until)
     if now < held.until:
         return f"Maintenance until {until}{reason}. Nobody is alerted."
@@ -216,7 +217,7 @@ def _metric_groups(series: Iterable[Series], known: bands.Bands, now: datetime) 
         grouped.setdefault(each.result.metric, []).append(each)
     return tuple(
         Group(
-            name=numbers.visible(name),
+            name=visible(name),
             help=ALL_SPECS[name].help if name in ALL_SPECS else "",
             rows=tuple(bands.with_band(rows.metric_row(each, now), each, known) for each in members),
         )
@@ -235,26 +236,23 @@ def _slice_groups(series: Iterable[Series], known: bands.Bands, now: datetime) -
             bands.with_band(rows.slice_row(each, now), each, known) for each in members[:_SLICE_ROWS]
         )
         left_out = max(0, len(members) - _SLICE_ROWS)
-        groups.append(Group(numbers.visible(dimension), "", shown, left_out))
+        groups.append(Group(visible(dimension), "", shown, left_out))
     return tuple(groups)
 
 
 def _log(log: LogState, now: datetime) -> LogView:
     return LogView(
-        name=numbers.visible(log.log),
+        name=visible(log.log),
         watermark=None if log.watermark is None else rows.moment(log.watermark, now),
         files=numbers.count(log.files),
         skipped=_reasons(log.skipped),
-        lost=tuple(
-            (numbers.visible(f.path), f"{_plural(f.rows, 'row')}: {numbers.visible(f.reason)}")
-            for f in log.lost
-        ),
+        lost=tuple((visible(f.path), f"{_plural(f.rows, 'row')}: {visible(f.reason)}") for f in log.lost),
         unlisted=_reasons(log.unlisted),
     )
 
 
 def _reasons(files: Iterable[SkippedFile]) -> tuple[tuple[str, str], ...]:
-    return tuple((numbers.visible(one.path), numbers.visible(one.reason)) for one in files)
+    return tuple((visible(one.path), visible(one.reason)) for one in files)
 
 
 def _counter_rows(snapshot: Snapshot, name: str) -> Iterable[tuple[str, str]]:
@@ -262,7 +260,7 @@ def _counter_rows(snapshot: Snapshot, name: str) -> Iterable[tuple[str, str]]:
         labels = dict(pairs)
         if family not in _COUNTERS or labels.pop("recommender", None) != name or value == 0:
             continue
-        rest = ", ".join(numbers.visible(text) for text in labels.values())
+        rest = ", ".join(visible(text) for text in labels.values())
         yield f"{_COUNTERS[family]}{': ' if rest else ''}{rest}", numbers.count(value)
 
 

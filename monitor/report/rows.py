@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from monitor.catalogue import ALL_SPECS
 from monitor.core.results import Result, ResultKind, Status
+from monitor.core.text import visible
 from monitor.history.snapshot import RuleInfo, Series
 from monitor.metrics.family import MODEL_LABEL
 from monitor.report import numbers
@@ -102,7 +103,7 @@ def rule_row(series: Series, now: datetime) -> SeriesRow:
 def pending_row(recommender: str, info: RuleInfo) -> SeriesRow:
     """A rule of the config that no window has been judged by yet."""
     return SeriesRow(
-        name=numbers.visible(info.rule),
+        name=visible(info.rule),
         note=info.kind.value,
         verdict=verdict(Status.NO_DATA),
         last=None,
@@ -194,8 +195,8 @@ def _row(series: Series, now: datetime, *, name: str, note: str, href: str) -> S
         counted += f" of {numbers.count(result.samples)}" if result.samples is not None else ""
     standing = series.standing
     return SeriesRow(
-        name=numbers.visible(name),
-        note=numbers.visible(note),
+        name=visible(name),
+        note=visible(note),
         verdict=verdict(standing),
         last=None if result.status is standing else verdict(result.status),
         value="" if result.value is None else show(result.value),
@@ -205,7 +206,7 @@ def _row(series: Series, now: datetime, *, name: str, note: str, href: str) -> S
         samples="" if result.samples is None else numbers.count(result.samples),
         since=moment(series.since, now),
         spark=sparkline(series.past, show, result.threshold),
-        detail=numbers.visible(result.detail),
+        detail=visible(result.detail),
         href=href,
         evidence=len(result.evidence) or len(series.violation.result.evidence if series.violation else ()),
     )

@@ -10,10 +10,10 @@ from typing import Any
 
 from monitor.core.columns import ITEM_ID, POSITION, REQUEST_ID, SCORE, TS, USER_ID
 from monitor.core.digest import digest
+from monitor.core.text import EVIDENCE_LENGTH, encodable, fit
 from monitor.rules.list_tables import AHEAD_SECONDS, WRITTEN_AT
 from monitor.rules.suites import LoadedRule
 
-MAX_TEXT = 200  # characters kept of one value
 MAX_COLUMNS = 16  # of a row that a rule's own query gives
 _ALWAYS = (REQUEST_ID, USER_ID, ITEM_ID, TS, POSITION, SCORE, AHEAD_SECONDS, WRITTEN_AT)
 _ORDER = (TS, REQUEST_ID, USER_ID, ITEM_ID, POSITION)
@@ -69,9 +69,7 @@ def safe(value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, Decimal):
         return safe(float(value))
-    text = value if isinstance(value, str) else str(value)
-    text = text.encode("utf-8", "replace").decode("utf-8")
-    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 3] + "..."
+    return fit(encodable(str(value)), EVIDENCE_LENGTH)
 
 
 def _hashed(user: Any, salt: str) -> str | None:

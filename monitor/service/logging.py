@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Final, TextIO
 
 from monitor.core.redaction import redact
-from monitor.report.numbers import harmless
+from monitor.core.text import harmless
 
 _MOST_EQUAL: Final = 20
 _BURST_SECONDS: Final = 60.0

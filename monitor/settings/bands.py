@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from pydantic import AwareDatetime, Field, field_validator
 
 from monitor.core.settings import Duration, Settings
+from monitor.core.text import NAME_LENGTH, quoted
 
 WITHOUT = ("average_popularity",)
 SLICED = ("volume", "coverage", "failure", "list_length", "action_rate")
@@ -76,7 +77,7 @@ class BandSettings(Settings):
         if name not in known:
             close = difflib.get_close_matches(name[:80], sorted(known))
             hint = f"did you mean {' or '.join(close)}?" if close else "write it as Europe/Berlin or UTC"
-            raise ValueError(f"{name[:80]!r} is not a known time zone; {hint}")
+            raise ValueError(f"{quoted(name)} is not a known time zone; {hint}")
         return name
 
     @field_validator("holidays")
@@ -88,5 +89,5 @@ class BandSettings(Settings):
             except ValueError:
                 found_again = False
             if not found_again:  # days are compared as they are written: 2026-1-1 would never come
-                raise ValueError(f"{day[:40]!r} is not a day; write it as 2026-12-25")
+                raise ValueError(f"{quoted(day, NAME_LENGTH)} is not a day; write it as 2026-12-25")
         return days

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from monitor.core.settings import Settings
+from monitor.core.text import NAME_LENGTH, quoted
 
 _MEMORY = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(MiB|GiB|MB|GB)")
 _LEAST_MEMORY_MB, _MOST_MEMORY_MB = 64, 100_000_000
@@ -16,7 +17,9 @@ _LEAST_MEMORY_MB, _MOST_MEMORY_MB = 64, 100_000_000
 def _checked_memory(value: str) -> str:
     match = _MEMORY.fullmatch(value)
     if match is None:
-        raise ValueError(f"{value[:40]!r} is not an amount of memory; write it as 512MiB or 2GiB")
+        raise ValueError(
+            f"{quoted(value, NAME_LENGTH)} is not an amount of memory; write it as 512MiB or 2GiB"
+        )
     megabytes = float(match[1]) * (1000 if match[2].startswith("G") else 1)
     if not _LEAST_MEMORY_MB <= megabytes <= _MOST_MEMORY_MB:
         raise ValueError(f"{value!r} is out of range; the engine needs at least 64MiB")
@@ -50,7 +53,7 @@ class EngineSettings(Settings):
     def _is_a_master(cls, value: str) -> str:
         if not _MASTER.fullmatch(value):
             raise ValueError(
-                f"{value[:80]!r} is not a Spark master; write local[4], spark://host:7077, yarn or k8s://..."
+                f"{quoted(value)} is not a Spark master; write local[4], spark://host:7077, yarn or k8s://..."
             )
         return value
 
@@ -59,7 +62,7 @@ class EngineSettings(Settings):
     def _are_options_of_spark(cls, value: dict[str, str]) -> dict[str, str]:
         odd = [name for name in value if not name.startswith("spark.")]
         if odd:
-            raise ValueError(f"{odd[0][:80]!r} is not a Spark setting; their names begin with spark.")
+            raise ValueError(f"{quoted(odd[0])} is not a Spark setting; their names begin with spark.")
         return value
 
     @model_validator(mode="after")

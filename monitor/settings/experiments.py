@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from monitor.core.columns import ARM
 from monitor.core.settings import Name, Settings
+from monitor.core.text import VALUE_LENGTH, quoted
 
 ArmMetric = Literal["action_rate", "conversion", "actions_per_user", "value_per_user"]
 ARM_METRICS: tuple[ArmMetric, ...] = ("action_rate", "conversion", "actions_per_user", "value_per_user")
@@ -56,9 +57,8 @@ class ExperimentSettings(Settings):
     def _control_is_an_arm(self) -> ExperimentSettings:
         if self.control is not None and self.control not in self.split:
             arms = ", ".join(map(repr, self.split))
-            raise ValueError(
-                f"the control {self.control[:60]!r} is not an arm of the split; the arms are {arms}"
-            )
+            control = quoted(self.control, VALUE_LENGTH)
+            raise ValueError(f"the control {control} is not an arm of the split; the arms are {arms}")
         return self
 
     @property

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Final
 
 from monitor.config.problems import Problem, nearest, show_duration
+from monitor.core.text import quoted
 from monitor.metrics.catalogue import SPECS
 from monitor.settings.recommender import RecommenderSettings
 
@@ -31,7 +32,7 @@ def check_bands(where: str, settings: RecommenderSettings, retention: timedelta)
         if name not in SPECS:
             close = nearest(name, SPECS)
             hint = f"did you mean {close}?" if close else "docs/metrics/README.md lists them"
-            yield Problem(place, f"no metric is called {name[:80]!r}; {hint}")
+            yield Problem(place, f"no metric is called {quoted(name)}; {hint}")
     if bands.history < bands.least * settings.window:
         yield Problem(
             f"{where}.history",

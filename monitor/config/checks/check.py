@@ -18,6 +18,7 @@ from monitor.config.checks.objectives import check_objectives
 from monitor.config.checks.slices import check_slices
 from monitor.config.problems import Problem, nearest, show_duration
 from monitor.core.columns import CATALOG, FEEDBACK, REQUIRED
+from monitor.core.text import NAME_LENGTH, quoted
 from monitor.metrics.catalogue import SPECS
 from monitor.metrics.exposure.update_rate import UPDATE_RATE
 from monitor.rules.suites import LoadedRule, SuiteErrors, load_rules
@@ -165,7 +166,7 @@ def _protocol(place: str, path: str) -> Iterator[Problem]:
     if colon and protocol not in (known := available_protocols()):
         close = nearest(protocol, known, cutoff=0.5)
         hint = f"did you mean {close}://?" if close else "such as s3://, gs:// and abfs://"
-        yield Problem(place, f"{protocol[:40]!r} is not a known file protocol; {hint}")
+        yield Problem(place, f"{quoted(protocol, NAME_LENGTH)} is not a known file protocol; {hint}")
 
 
 def _metrics(where: str, settings: RecommenderSettings) -> Iterator[Problem]:

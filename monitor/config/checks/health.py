@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from monitor.config.checks.objectives import check_series
 from monitor.config.problems import Problem
+from monitor.core.text import quoted
 from monitor.settings.recommender import RecommenderSettings
 
 
@@ -18,7 +19,7 @@ def check_health(where: str, settings: RecommenderSettings) -> Iterator[Problem]
         if part.title in first:
             yield Problem(
                 place,
-                f"{part.title[:80]!r} is already the name of parts[{first[part.title]}]; give this "
+                f"{quoted(part.title)} is already the name of parts[{first[part.title]}]; give this "
                 "part a name",
             )
         first.setdefault(part.title, number)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from monitor.config.problems import Problem
 from monitor.core.columns import EXPOSURES, FEEDBACK, LABEL, SAMPLES, SCORE, SPLIT, TS
+from monitor.core.text import quoted
 from monitor.settings.models import DiagnosedModels
 from monitor.settings.recommender import RecommenderSettings
 
@@ -28,10 +29,10 @@ def check_models(where: str, settings: RecommenderSettings) -> Iterator[Problem]
             if column in _NO_FEATURE:
                 yield Problem(f"{where}.{name}[{number}]", f"{column} has another role in the samples")
             elif column in columns[:number]:
-                yield Problem(f"{where}.{name}[{number}]", f"{column[:80]!r} is named twice")
+                yield Problem(f"{where}.{name}[{number}]", f"{quoted(column)} is named twice")
     for feature in models.feature_times:
         if models.features is not None and feature not in models.features:
-            yield Problem(f"{where}.feature_times", f"{feature[:80]!r} is not in models.features")
+            yield Problem(f"{where}.feature_times", f"{quoted(feature)} is not in models.features")
 
 
 def check_without_exposures(where: str, settings: RecommenderSettings) -> Iterator[Problem]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from monitor.config.problems import Problem, nearest
 from monitor.core.columns import CATALOG, CATEGORY, FEEDBACK, POSITION, TAGS
+from monitor.core.text import quoted
 from monitor.metrics.catalogue import SPECS
 from monitor.metrics.family import MetricSpec
 from monitor.settings.recommender import Objective, RecommenderSettings
@@ -38,7 +39,7 @@ def check_series(
     if spec is None:
         close = nearest(metric, SPECS)
         hint = f"did you mean {close}?" if close else "docs/metrics/README.md lists them"
-        yield Problem(f"{place}.metric", f"no metric is called {metric[:80]!r}; {hint}")
+        yield Problem(f"{place}.metric", f"no metric is called {quoted(metric)}; {hint}")
         return
     if metric in settings.metrics.disable:
         yield Problem(f"{place}.metric", f"{metric} is not measured: metrics.disable names it")
@@ -60,15 +61,15 @@ def _labels(
     for name in labels:
         if name not in (*own, _DIMENSION, _VALUE):
             if own:
-                yield Problem(place, f"{spec.name} has no label {name[:80]!r}; it has {', '.join(own)}")
+                yield Problem(place, f"{spec.name} has no label {quoted(name)}; it has {', '.join(own)}")
             else:
-                yield Problem(place, f"{spec.name} has no label {name[:80]!r}")
+                yield Problem(place, f"{spec.name} has no label {quoted(name)}")
     for name in spec.labels:
         if name not in labels:
             yield Problem(place, f"{spec.name} is measured for each {name}: name one, as {{{name}: ...}}")
         elif name in measured and labels[name] not in measured[name]:
             yield Problem(
-                place, f"{spec.name} is not measured for {name} {labels[name][:80]!r}; see {_SETTING[name]}"
+                place, f"{spec.name} is not measured for {name} {quoted(labels[name])}; see {_SETTING[name]}"
             )
     by = labels.get(_BY)
     further = [one for one in settings.metrics.novelty if one not in (CATEGORY, TAGS)] if spec.by_help else []
@@ -80,11 +81,11 @@ def _labels(
     elif known and by not in known:
         close = nearest(str(by), known)
         hint = f"did you mean {close}?" if close else f"there are {', '.join(known)}"
-        yield Problem(place, f"{spec.name} is not measured by {str(by)[:80]!r}; {hint}")
+        yield Problem(place, f"{spec.name} is not measured by {quoted(by)}; {hint}")
     if (_DIMENSION in labels) != (_VALUE in labels):
         yield Problem(place, "a slice needs both dimension and value")
     elif _DIMENSION in labels and labels[_DIMENSION] not in settings.slices.by:
-        yield Problem(place, f"slices.by does not name {labels[_DIMENSION][:80]!r}")
+        yield Problem(place, f"slices.by does not name {quoted(labels[_DIMENSION])}")
 
 
 def _bound(place: str, spec: MetricSpec, one: Objective) -> Iterator[Problem]:

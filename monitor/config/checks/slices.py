@@ -19,6 +19,7 @@ from monitor.core.columns import (
     USERS,
     VECTOR,
 )
+from monitor.core.text import quoted
 from monitor.metrics.catalogue import SPECS
 from monitor.settings.recommender import NEW_ITEM, RecommenderSettings, sliced_column
 
@@ -36,7 +37,7 @@ def check_slices(where: str, settings: RecommenderSettings) -> Iterator[Problem]
         if name not in SPECS:
             close = nearest(name, SPECS)
             hint = f"did you mean {close}?" if close else "docs/metrics/README.md lists them"
-            yield Problem(place, f"no metric is called {name[:80]!r}; {hint}")
+            yield Problem(place, f"no metric is called {quoted(name)}; {hint}")
         elif not SPECS[name].sliced:
             yield Problem(place, f"{name} is never sliced")
         elif not SPECS[name].of_rows and set(settings.slices.by) == {POSITION}:

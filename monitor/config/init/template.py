@@ -10,7 +10,7 @@ from datetime import timedelta
 import yaml
 
 from monitor.core.settings import parse_duration
-from monitor.report.numbers import visible
+from monitor.core.text import visible
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _PATH = re.compile(r"[A-Za-z_]\w*(\[\])?(\.[A-Za-z_]\w*(\[\])?)+", re.ASCII)

@@ -36,6 +36,7 @@ from monitor.config.init.traits import READ, Traits, traits
 from monitor.config.init.zones import Clock, zones
 from monitor.config.problems import show_duration
 from monitor.core import columns as c
+from monitor.core.text import NAME_LENGTH, quoted
 from monitor.engines.duckdb import Engine
 from monitor.settings.logs import LogSettings
 
@@ -248,7 +249,7 @@ def _mixed_events(engine: Engine, found: Profile, guesses: Mapping[str, Guess]) 
             continue
         values = values_of(engine.backend.table(found.table), one.name)
         if ACTION_WORDS & set(plain(" ".join(values)).split("_")):
-            some = ", ".join(repr(value[:40]) for value in values[:5])
+            some = ", ".join(quoted(value, NAME_LENGTH) for value in values[:5])
             sentences.append(
                 f"{one.name!r} has several events ({some}), and every row counts "
                 "as shown; if only some were, set `only` for the exposures, and name the rest as feedback"

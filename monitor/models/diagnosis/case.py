@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from monitor.core.text import NAME_LENGTH, quoted
 from monitor.models.diagnosis.area import Ranking, change, mixed_area
 from monitor.models.diagnosis.columns import Binned, Bins, Column, part, read_column
 from monitor.models.diagnosis.sample import Pairs, Sample
@@ -245,5 +246,5 @@ def shown(names: tuple[str, ...] | list[str], most: int = 3) -> str:
     >>> shown(["age", "city", "x", "y"])
     "'age', 'city', 'x' and 1 more"
     """
-    text = ", ".join(repr(name[:40]) for name in names[:most])
+    text = ", ".join(quoted(name, NAME_LENGTH) for name in names[:most])
     return text if len(names) <= most else f"{text} and {len(names) - most} more"

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from monitor.core.text import VALUE_LENGTH
 from monitor.models.diagnosis.sample import Values
 from monitor.statistics.counts import Floats
 
 Codes = NDArray[np.uint16]
-_LONGEST = 60
 _FINER = 4  # a value of more rows than a quarter of a bin has a bin of its own
 FITTED = ("better", "worse")
 """The sides that bins and effects are learned from; the others hold the same rows, or are few."""
@@ -47,7 +47,7 @@ class Column:
         """The value as evidence shows it: a number, a text cut short, or None."""
         if math.isnan(value):
             return None
-        return float(value) if self.levels is None else self.levels[int(value)][:_LONGEST]
+        return float(value) if self.levels is None else self.levels[int(value)][:VALUE_LENGTH]
 
     def original(self, values: Floats) -> Values:
         """The values as the log has them, for the user's own scoring function."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from monitor.core.text import VALUE_LENGTH
 from monitor.models.diagnosis.area import Ranking, change
 from monitor.models.diagnosis.case import EVIDENCE, NAMED, Case, Claim, Finding, one_sided, shown
 from monitor.models.diagnosis.columns import Bins, Codes, Column, part, read_column
@@ -287,7 +288,7 @@ def _evidence(chosen: list[Axis], single: Mapping[str, tuple[float, float]]) -> 
         rows += [
             {
                 "column": one.name,
-                "value": one.levels[at][:60],
+                "value": one.levels[at][:VALUE_LENGTH],
                 "better": float(before[at]),
                 "worse": float(after[at]),
             }

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from monitor.core.redaction import redact
-
-MAX_LENGTH = 300
+from monitor.core.text import MESSAGE_LENGTH, fit
 
 
 def short_message(exception_info: Mapping[str, Any] | None) -> str | None:
@@ -42,7 +41,7 @@ def shorten(message: str) -> str:
     text = " ".join(text.split())
     if text.count('"') % 2:  # GX quotes the message, and its end has just been cut off
         text = text.strip('"')
-    return text if len(text) <= MAX_LENGTH else text[: MAX_LENGTH - 3] + "..."
+    return fit(text, MESSAGE_LENGTH)
 
 
 def _messages(info: Mapping[str, Any]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import Final
 
 from monitor.anomalies.specs import DEVIATION, OF_SERIES
 from monitor.core.results import VERDICTS, ResultKind, Status, rank
+from monitor.core.text import LABEL_LENGTH, SENTENCE_LENGTH, encodable, fit
 from monitor.history.snapshot import Series
 from monitor.models.specs import CAUSE_LABEL
 from monitor.service.prometheus.families import SLICE_LABELS
@@ -18,15 +19,12 @@ from monitor.service.prometheus.families import SLICE_LABELS
 Labels = tuple[str, ...]  # the values of a family's labels, in the family's order
 Values = dict[str, dict[Labels, float]]  # family name -> its series
 
-_LABEL_LENGTH: Final = 256
-_SENTENCE_LENGTH: Final = 600
 _STATUSES: Final = tuple(Status)
 
 
-def label(text: str, length: int = _LABEL_LENGTH) -> str:
+def label(text: str, length: int = LABEL_LENGTH) -> str:
     """A label value that can be encoded, of bounded length."""
-    short = text if len(text) <= length else text[: length - 1] + "…"
-    return short if short.isascii() else short.encode("utf-8", "replace").decode("utf-8")
+    return encodable(fit(text, length, "…"))
 
 
 def verdict(standing: Status) -> Status:
@@ -104,4 +102,4 @@ def _emit_detail(values: Values, name: str, labels: Labels, series: Series) -> N
     if series.result.status is Status.VIOLATED:
         told.insert(0, series.result)
     if series.standing is Status.VIOLATED and told and told[0].detail:
-        values[name][*labels, label(told[0].detail, _SENTENCE_LENGTH)] = 1.0
+        values[name][*labels, label(told[0].detail, SENTENCE_LENGTH)] = 1.0

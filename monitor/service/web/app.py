@@ -27,8 +27,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from monitor import __version__
 from monitor.anomalies.causes import CAUSES
+from monitor.core.text import visible
 from monitor.history.snapshot import Snapshot
-from monitor.report import anomaly, cause, evidence, numbers, page
+from monitor.report import anomaly, cause, evidence, page
 from monitor.service.prometheus.exporter import Exporter, SnapshotCollector
 from monitor.service.web.auth import BasicAuth, Passwords
 from monitor.settings.server import ServerSettings
@@ -96,7 +97,7 @@ class Guard:
             if not started:
                 raise
             # Starlette has answered 500; passed on, the error would also cut the connection.
-            logger.exception("%s %s failed", scope["method"], numbers.visible(scope["path"], 200))
+            logger.exception("%s %s failed", scope["method"], visible(scope["path"], 200))
 
 
 def make_app(
@@ -191,7 +192,7 @@ class _Pages:
     def not_found(self, request: Request, error: Exception) -> Response:
         detail = getattr(error, "detail", "")
         text = detail if detail != "Not Found" else "There is no page at this address."
-        what = {"path": numbers.visible(request.url.path, 200), "text": text}
+        what = {"path": visible(request.url.path, 200), "text": text}
         return self._render(request, "not_found.html", what, status=404, refreshes=False)
 
     def _render(
@@ -234,7 +235,7 @@ class _Supervisor:
         reason = self._not_ready()
         if not reason:
             return PlainTextResponse("recsys-monitor is ready.\n")
-        return PlainTextResponse(f"recsys-monitor is not ready: {numbers.visible(reason)}\n", 503)
+        return PlainTextResponse(f"recsys-monitor is not ready: {visible(reason)}\n", 503)
 
     def reload(self, request: Request) -> Response:
         # A page elsewhere can make a browser send this POST: browsers say where it comes from.
