@@ -199,7 +199,7 @@ log_files: Final = Table(
     Column("status", Text, nullable=False),
     Column("reason", SafeText, nullable=False),
     Column("rows", BigInteger, nullable=False),
-    Column("min_ts", UTCTime),  # no longer written; to drop it would shut out every older version
+    Column("min_ts", UTCTime),  # no longer written; the next migration may drop it
     Column("max_ts", UTCTime),
     Column("buckets", JsonText, nullable=False),
 )
