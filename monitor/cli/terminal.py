@@ -25,7 +25,7 @@ from rich.progress import (
 
 from monitor.core.errors import ExpectedError
 from monitor.core.redaction import redact
-from monitor.core.text import harmless, printable
+from monitor.core.text import MESSAGE_LENGTH, harmless, one_line, printable
 
 OK, VIOLATED, USAGE, NOT_JUDGED, INTERRUPTED = 0, 1, 2, 3, 130
 DEBUG_VARIABLE = "RECSYS_MONITOR_TRACEBACK"

@@ -51,5 +51,5 @@ def test_any_other_failure_is_called_unexpected(capsys):
     assert ended.value.code == NOT_JUDGED
     assert capsys.readouterr().err == (
         "error: RuntimeError: no disk\n"
-        "This should not happen; RECSYS_MONITOR_TRACEBACK=1 shows where it did.\n"
+        "This is a bug of the monitor; RECSYS_MONITOR_TRACEBACK=1 shows the traceback.\n"
     )
