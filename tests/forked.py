@@ -34,6 +34,8 @@ _FORKS.set_forkserver_preload(
         "monitor.report.judged",
         "monitor.report.table",
         "monitor.simulate.demo",
+        "sklearn.ensemble",
+        "sklearn.preprocessing",
     ]
 )
 
@@ -121,6 +123,8 @@ def _run(
         os.close(opened)
     sys.stdout.reconfigure(encoding="utf-8", line_buffering=False)  # type: ignore[union-attr]
     sys.stderr.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    paths = environment.get("PYTHONPATH", "").split(":")
+    sys.path[1:1] = [one for one in paths if one and one not in sys.path]
     sys.argv = ["monitor", *arguments]
     try:
         if code:

@@ -38,10 +38,15 @@ class Ran:
     err: str
 
 
-def run_monitor(*arguments: object, cwd: Path, timeout: float = 180, **environment: str) -> Ran:
-    """Run `python -m monitor` with its output in files, as cron does."""
+def run_monitor(
+    *arguments: object, cwd: Path, timeout: float = 180, fresh: bool = False, **environment: str
+) -> Ran:
+    """Run `python -m monitor` with its output in files, as cron does.
+
+    `fresh` starts a Python of its own; so does a variable that Python reads when it starts.
+    """
     env = clean_environment(**environment)
-    if any(name.startswith("PYTHON") for name in environment):  # read when Python starts
+    if fresh or any(name.startswith("PYTHON") and name != "PYTHONPATH" for name in environment):
         done = subprocess.run(
             [sys.executable, "-m", "monitor", *map(str, arguments)],
             cwd=cwd, env=env, timeout=timeout, check=False,

@@ -49,7 +49,7 @@ def noisy(world, tmp_path_factory):
     path = f"{folder}:{ROOT}"
 
     def run(*arguments):
-        ran = run_monitor(*arguments, cwd=world, PYTHONPATH=path)
+        ran = run_monitor(*arguments, cwd=world, fresh=True, PYTHONPATH=path)
         assert "noise of a child" in ran.err or arguments[0] == "power"
         return ran
 
