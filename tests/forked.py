@@ -35,7 +35,6 @@ _FORKS.set_forkserver_preload(
         "monitor.report.table",
         "monitor.simulate.demo",
         "sklearn.ensemble",
-        "sklearn.preprocessing",
     ]
 )
 
