@@ -61,6 +61,7 @@ def test_what_differs_by_weekday_is_told_less_surely_as_the_page_of_statistics_s
     rates = [told(0.02, 0.005, 3, known=known, budget=0.1) for known in (True, False)]
     assert rates == pytest.approx([75, 54], abs=2)
     assert told(0.08, 0.02, 3, budget=0.1) > 98
-    assert "where weekdays differ by up to a tenth, which has to be learnt as well, in 75 (54)" in page(
-        "statistics.md"
+    assert (
+        "If weekdays differ by up to a tenth, which must be learnt as well, it is reported in 75 (54)"
+        in page("statistics.md")
     )
