@@ -26,7 +26,7 @@ _WEEK: Final = timedelta(days=7)
 _HALF_OF_95: Final = 1.959964  # half of a 95 % interval, in standard errors
 _DUST: Final = 0.001
 """Ignore smaller rises of a number that is not a count: from 0, any rise is a large part of what was."""
-_OF_OLD: Final = "its last band: what stands out since then leaves too little for another"
+_OF_OLD: Final = "its last band: too few windows without a deviation since then for a new one"
 _LEVELS: Final = {
     Level.WEEKDAY: "the same time of the same weekday",
     Level.DAY_TYPE: "the same time of such days",
@@ -208,5 +208,5 @@ def _why(made: Bands, place: int, settings: BandSettings) -> str:
     level = Level(int(made.level[place]))
     if level is Level.NONE:
         seen = int(made.seen[place])
-        return f"{seen} windows of the past can be used, and {settings.least} over a day make a band"
+        return f"{seen} past windows can be used; a band needs {settings.least} over a day"
     return f"from {_LEVELS[level]}"

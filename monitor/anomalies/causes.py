@@ -79,7 +79,7 @@ EXPOSURE_CAUSES: Final = (
     ),
     Cause(
         "scene_lost",
-        "a part of the traffic is gone while the rest is there",
+        "a part of the traffic is gone, and the rest is there",
         (Sign("volume", "below", ("requests",), sliced=True),),
         ("traffic_lost",),
     ),
@@ -114,12 +114,12 @@ EXPOSURE_CAUSES: Final = (
     ),
     Cause(
         "category_takeover",
-        "few categories take more of the lists than usual",
+        "a few categories take a larger share of the lists than usual",
         _all("below", "category_entropy", "intra_list_diversity"),
     ),
     Cause(
         "few_items",
-        "few items take more of the exposures than usual",
+        "a few items take a larger share of the exposures than usual",
         (
             *_all("above", "popularity_share", "gini", "gini_exposed", "average_popularity"),
             *_all("below", "self_information"),
@@ -130,7 +130,7 @@ EXPOSURE_CAUSES: Final = (
     ),
     Cause(
         "lists_stale",
-        "a user's next list differs less from the one before than usual: a cache may be frozen",
+        "a user's next list differs less from the previous one than usual: a cache may be frozen",
         _all("below", "update_rate"),
         _TRAFFIC,
     ),
@@ -161,7 +161,7 @@ FEEDBACK_CAUSES: Final = (
     ),
     Cause(
         "few_clickers",
-        "few users make more of the actions than usual: fraud or robots",
+        "a few users make a larger share of the actions than usual: fraud or robots",
         _all("above", "top_user_share"),
         ("clicks_lost",),
     ),
@@ -182,7 +182,7 @@ FEEDBACK_CAUSES: Final = (
     ),
     Cause(
         "ranking_worse",
-        "what users act on stands lower in the lists than usual, or is scored worse",
+        "items that users act on are lower in the lists than usual, or have worse scores",
         (
             *_all("below", "precision", "precision_strict", "recall", "f_score", "adjusted_precision"),
             *_all("below", "hit_rate", "reciprocal_rank", "average_precision", "average_precision_full"),

@@ -142,9 +142,9 @@ def _quiet(
         more = f", and {len(lost) - 1} more" if len(lost) > 1 else ""
         detail = f"{first} was out of its band and has no value now{more}"
     elif banded:
-        detail = "no series that it is read from has both a value and a band"
+        detail = "none of its series has both a value and a band"
     else:
-        detail = "no series has enough of a past for a band yet"
+        detail = "no series has enough past windows for a band yet"
     yield Result(
         kind=ANOMALY.kind, metric=ANOMALY.name, labels=labels, definition=version, status=Status.NO_DATA,
         samples=banded, detail=detail,

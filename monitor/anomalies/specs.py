@@ -34,42 +34,43 @@ def written_of(labels: Mapping[str, str]) -> str:
 EXPECTED: Final = MetricSpec(
     name="expected",
     kind=ResultKind.BAND,
-    help="What a metric is expected to be in this window, from its own past, and the band around it.",
-    formula="robust centre of the metric's past windows: of the same weekday and time of day where there are "
+    help="The expected value of a metric in this window, from its own past, with the band around it.",
+    formula="robust centre of the metric's past windows: of the same weekday and time of day if there are "
     "enough, else of the same time of day, else of any; lower and upper are expected -/+ bound x spread, "
     "taken back to the metric's own unit",
-    answers="What would this number be today if nothing had happened?",
-    misleads="It knows the past alone: the first holiday, sale or new scene is outside of it. Windows of an "
-    "incident and of maintenance are left out of it, a known change begins it anew.",
+    answers="What would this number be if nothing had happened?",
+    misleads="It knows only the past: the first holiday, sale or new scene is out of the band. Windows of "
+    "incidents and of maintenance are left out. After a known change the past begins again.",
     labels=OF_SERIES,
     interval="band",
     requires=("exposures",),
     samples="past windows used",
-    no_data="too little past; the detail says how many windows of how many are there",
+    no_data="too few past windows; the detail says how many there are and how many are needed",
 )
 DEVIATION: Final = MetricSpec(
     name="deviation",
     kind=ResultKind.BAND,
-    help="How far a metric is from what is expected of it, in robust standard deviations, signed.",
-    formula="(value - expected) / spread on the scale of the metric (for shares the arcsine of the root; for "
-    "counts its inverse hyperbolic sine, near the root where they are small and the logarithm where they are "
-    "large); the spread holds the past windows' own and that of the samples at hand",
-    answers="Is this window unlike the past, and in which direction?",
-    misleads="Of hundreds of series some are always far: the bounds are set for all of them together, and "
-    "alerts go by `anomaly`, not by a single series. Far is not bad: a better list deviates as well.",
+    help="Difference between a metric and its expected value, in robust standard deviations, signed.",
+    formula="(value - expected) / spread on the scale of the metric (for shares the arcsine of the root; "
+    "for counts its inverse hyperbolic sine, near the root where they are small and the logarithm where "
+    "they are large); the spread combines that of the past windows and that of this window's samples",
+    answers="Does this window differ from the past, and in which direction?",
+    misleads="Among hundreds of series some always deviate: the bounds are set for all of them together, "
+    "and alerts use `anomaly`, not a single series. A deviation is not always bad: a better list deviates "
+    "too.",
     labels=OF_SERIES,
     requires=("exposures",),
     samples="past windows used",
     counted=False,
-    no_data="too little past, or the metric has no value in the window",
+    no_data="too few past windows, or the metric has no value in the window",
 )
 DAILY: Final = MetricSpec(
     name="daily",
     kind=ResultKind.BAND,
-    help="What a metric was over a whole day (UTC), as the drift is judged on it.",
+    help="The value of a metric over a whole day (UTC), from which drift is judged.",
     formula="mean over the day's windows; of shares weighted by their samples",
-    answers="Where does a number stand, without the shape of the day?",
-    misleads="A day in which the metric left its band has none, nor has one with less than half of its "
+    answers="What is a number's level, without the shape of the day?",
+    misleads="It has no value for a day in which the metric left its band, or with less than half of its "
     "windows.",
     labels=OF_SERIES,
     requires=("exposures",),
@@ -80,11 +81,11 @@ DAILY: Final = MetricSpec(
 DRIFT: Final = MetricSpec(
     name="drift",
     kind=ResultKind.DRIFT,
-    help="How far a metric has moved slowly: its last three days against the weeks before, standardised.",
+    help="Slow change of a metric: its last three days against the weeks before, standardised.",
     formula="(mean of the last three days - robust mean of days 5 to 28 before, by weekday) / its spread",
-    answers="Does a number slide that no single window shows?",
-    misleads="A step is judged by the windows, not here. What slides for more than four weeks becomes its "
-    "own past.",
+    answers="Does a number change so slowly that no single window shows it?",
+    misleads="Sudden changes are judged in the windows, not here. A change over more than four weeks "
+    "becomes its own past.",
     labels=OF_SERIES,
     requires=("exposures",),
     samples="days used",
@@ -95,36 +96,36 @@ DRIFT: Final = MetricSpec(
 ANOMALY: Final = MetricSpec(
     name="anomaly",
     kind=ResultKind.ANOMALY,
-    help="How many series are out of their bands in the pattern that this cause leaves.",
-    formula="series that deviate beyond their bounds and that the cause explains; violated where they "
-    "suffice to name it and no cause before it explains them",
-    answers="What has happened, in one word?",
-    misleads="A cause is a reading of the pattern, not a proof: the evidence lists the series it was read "
-    "from. A cause that another explains stays ok, and its detail says which one; what is out in one slice "
-    "explains that slice alone. While the traffic is out of its band, what more or fewer rows move by their "
-    "number alone, such as the items shown, is told of no other cause.",
+    help="Number of series that are out of their bands and fit this cause's pattern.",
+    formula="series that deviate beyond their bounds and that the cause explains; violated if they suffice "
+    "to name it and no earlier cause explains them",
+    answers="What happened, in one word?",
+    misleads="A cause is an interpretation of the pattern, not a proof: the evidence lists its series. A "
+    "cause that another cause explains stays ok, and its detail names the other one. A series out of its "
+    "band in one slice explains only that slice. While traffic is out of its band, series that follow the "
+    "number of rows, such as the items shown, count for no other cause.",
     labels=(CAUSE_LABEL,),
     requires=("exposures",),
     samples="series with a band",
     counted=False,
-    no_data="no series that the cause is read from has both a value and a band, or one that stood out has no "
-    "value now",
+    no_data="no series of the cause has both a value and a band, or a series that was out of its band has "
+    "no value now",
     sliced=False,
 )
 ANOMALY_SEVERITY: Final = MetricSpec(
     name="anomaly_severity",
     kind=ResultKind.BAND,
-    help="Share of what was expected that is gone, of the series that the cause is read from.",
+    help="Missing share of the expected value, for the series of the cause.",
     unit="ratio",
     formula="traffic_lost: 1 - requests / expected; clicks_lost: 1 - actions / expected, of all events "
     "together; lists_empty: how much more of the requests have no list; cut at 0 and 1",
-    answers="Must somebody get up for it?",
-    misleads="It says how much, not how surely, and is 0 in every window in which the cause is ok.",
+    answers="Is it bad enough to wake somebody?",
+    misleads="It measures the size, not the certainty, and is 0 in every window in which the cause is ok.",
     labels=(CAUSE_LABEL,),
     requires=("exposures",),
-    samples="series that it is taken over",
+    samples="series that it covers",
     counted=False,
-    no_data="the cause has no verdict, or stands and says nothing about an amount",
+    no_data="the cause has no verdict, or is violated without an amount",
     sliced=False,
 )
 

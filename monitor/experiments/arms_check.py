@@ -150,7 +150,7 @@ def _compared(
         if sides[0] is not None and sides[1] is not None:
             found = welch(sides[0], sides[1])
     if found is None:
-        why = "fewer than two users in an arm, or no spread in either: chance cannot be told"
+        why = "fewer than two users in an arm, or no variance in either: chance cannot be estimated"
         yield from (value.undefined(why, n), p.undefined(why, n))
         return
     yield value.value(found.difference, n, found.interval, detail=f"p = {found.p:.4g}")

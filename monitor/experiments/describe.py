@@ -10,9 +10,9 @@ from monitor.metrics.family import MetricSpec
 _INTRODUCTION = """\
 # Experiments
 
-This page is written from the code; `make docs` writes it again.
+This page is generated from the code by `make docs`.
 
-A recommender's exposures name the arm that a user was in, and the config names what was intended:
+A recommender's exposures hold the arm of each user, and the config holds the intended split:
 
     experiments:
       - name: ranker
@@ -20,15 +20,15 @@ A recommender's exposures name the arm that a user was in, and the config names 
         split: {old: 1, new: 1}    # each arm and its share, in any unit
         control: old               # default: the first arm
         start: 2026-01-05T00:00:00Z
-        buckets: {column: bucket, count: 1000}   # optional: is the hash sound?
+        buckets: {column: bucket, count: 1000}   # optional: is the hash uniform?
         alpha: 0.001
         metrics: [action_rate, conversion, actions_per_user, value_per_user]
 
-Every key is in [config](config.md). Two experiments may share a column, one after the other as a rule.
+Every key is in [config](config.md). Two experiments may share a column, usually one after the other.
 
-## Is the split sound?
+## Is the split correct?
 
-Asked at every window, of the exposures alone, by the check `experiments`. A user is who `user_id` says.
+The check `experiments` judges this in every window, from the exposures alone. `user_id` identifies a user.
 Users count once, over the whole life of the experiment: from the first window that begins at `start` or
 later, up to the window in hand. Without a `start` the life begins with the first window of the log, or
 that was kept of it; a long log is then read once as a whole, so give one.
@@ -43,10 +43,10 @@ that was kept of it; a long log is then read once as a whole, so give one.
   the experiment runs, and calls a sound split broken with probability `alpha` at most, over all looks
   together. The classical chi-square beside it holds for one look; it is shown, and not judged.
 - An arm that the split does not name breaks the split too: one user is enough.
-- What was broken stays broken. Mend the cause, then move `start`.
+- A broken split stays broken. Fix the cause, then move `start`.
 
-Buckets and layers are asked of the users of the window alone, one look a window. Layers are shown, and not
-judged.
+Buckets and layers are tested on the users of the window alone, one look a window. Layers are
+shown, but not judged.
 
 A broken split is a ticket, [RecsysSampleRatioMismatch](runbooks/RecsysSampleRatioMismatch.md). So are buckets
 far out of chance or more of them than there should be, and many users in several arms:
@@ -54,14 +54,13 @@ far out of chance or more of them than there should be, and many users in severa
 from all arms alike, users who differ between the arms though they are as many, and users who come under a
 new id.
 
-## What did the arms do?
+## What do the arms change?
 
-Asked by the check `experiment_arms` once the actions have had time to come (see `attribution`), for every
-event of `metrics.events`. Without a feedback log it is not asked. An action counts where a list of the
+The check `experiment_arms` measures this once the actions have had time to arrive (see `attribution`), for
+every event of `metrics.events`. It needs a feedback log. An action counts where a list of the
 experiment held the item, for the user and the arm of the list; users in two arms are left out.
 
-**Where the split is broken none of these has a value**: each says `undefined`, and why. They are not to
-be read.
+**Where the split is broken none of these has a value**: each says `undefined`, and why. They cannot be used.
 
 All are of one window, so choose a `window` as long as what the experiment is to show. A window is one
 look of many: of twenty 95 % intervals one misses by chance. The decision on an experiment takes a number

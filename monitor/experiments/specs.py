@@ -17,7 +17,7 @@ from monitor.settings.metrics import MetricSettings
 EXPERIMENT: Final = "experiment"
 ONE_ARM: Final = "Users with an id who were in one arm only since the experiment began"
 _NOT_READ: Final = (
-    "the split is broken: the arms differ by more than what is tested, so nothing is to be read"
+    "the split is broken: the arms differ by more than the tested change, so the numbers cannot be used"
 )
 
 USERS = MetricSpec(
@@ -26,8 +26,8 @@ USERS = MetricSpec(
     help="Users of an arm since the experiment began, each counted once.",
     formula=f"distinct users of the arm over all windows from `start` to this one. {ONE_ARM} are counted.",
     answers="How large is each arm by now?",
-    misleads="Users who have seen two arms are left out from then on (see experiment_mixed_users), so it can "
-    "fall. A user is what `user_id` says: one person with two devices may be two.",
+    misleads="Users who have seen two arms no longer count (see experiment_mixed_users), so it can fall. "
+    "`user_id` identifies a user: one person with two devices may be two users.",
     labels=(EXPERIMENT, "arm"),
     requires=("exposures",),
     samples="the users themselves",
@@ -40,10 +40,10 @@ SHARE = MetricSpec(
     help="Share of an arm in the users since the experiment began.",
     unit="ratio",
     formula="users of the arm / users of all arms of the split. The interval is a confidence sequence "
-    "(Lindon and Malek, 2022): it holds at all windows together, however often one looks.",
+    "(Lindon and Malek, 2022): it holds for all windows together, however often you look.",
     answers="Which arm is too small or too large, and by how much?",
-    misleads="The intervals of one arm hold together over time; that those of all arms hold at once is less "
-    "sure. Near the start it is wide on purpose.",
+    misleads="The intervals of one arm hold together over time, but not those of all arms at once. Near the "
+    "start it is wide on purpose.",
     labels=(EXPERIMENT, "arm"),
     interval="anytime",
     requires=("exposures",),
@@ -56,9 +56,9 @@ MIXED_USERS = MetricSpec(
     kind=ResultKind.EXPERIMENT,
     help="Users who were in more than one arm since the experiment began; they count in no arm.",
     formula="distinct users with two or more values of the column over all windows from `start` to this one",
-    answers="Is the assignment sticky, and is the user id the one that it is made by?",
-    misleads="With few windows most users have been seen once and cannot be mixed: it rises with time. "
-    "RecsysAssignmentBroken fires where it is 20 or more, and above a twentieth of all users.",
+    answers="Is the assignment stable, and does it use the logged user id?",
+    misleads="After few windows most users have been seen once and cannot be mixed: it rises with time. "
+    "RecsysAssignmentBroken fires if it is 20 or more, and above a twentieth of all users.",
     labels=(EXPERIMENT,),
     requires=("exposures",),
     samples="users seen in the experiment at all",
@@ -70,9 +70,9 @@ UNKNOWN_ARM_USERS = MetricSpec(
     kind=ResultKind.EXPERIMENT,
     help="Users in an arm that the split does not name; one is enough to call the split broken.",
     formula="distinct users with a value of the column that `split` does not name, over all windows from "
-    "`start` to this one. Violated where there is any; the detail names the largest arms.",
-    answers="Does the log know arms that nobody told the monitor of?",
-    misleads="An arm that was added by intention is unknown until `split` names it and `start` is moved.",
+    "`start` to this one. Violated if there is any; the detail names the largest arms.",
+    answers="Does the log have arms that the config does not have?",
+    misleads="An arm that was added on purpose is unknown until `split` names it and `start` is moved.",
     labels=(EXPERIMENT,),
     requires=("exposures",),
     samples="users seen in the experiment at all",
@@ -82,15 +82,16 @@ UNKNOWN_ARM_USERS = MetricSpec(
 SPLIT_P = MetricSpec(
     name="experiment_split_p_value",
     kind=ResultKind.EXPERIMENT,
-    help="Sample ratio mismatch: how likely chance alone gives users per arm as far from the split.",
+    help="Sample ratio mismatch: probability that chance alone gives users per arm as far from the split.",
     formula="`anytime`: 1 / the largest Bayes factor of all windows so far, of a Dirichlet prior around the "
     "split (worth 1,000 users) against the split (Lindon and Malek, NeurIPS 2022); violated where it is "
     "below `alpha`. `chi_square`: Pearson's test of the users by now (Fabijan et al., KDD 2019); exact or "
     "simulated where an arm expects fewer than 5. Both over users in one arm of the split, each once.",
-    answers="Were users lost or sorted on the way to the arms? Then no metric by arm is to be read.",
-    misleads="`chi_square` is for one look at a time fixed beforehand: looked at every window it falls below "
-    "any bound in the end, split broken or not; so it is not judged. `anytime` may be looked at always, and "
-    "never rises: after the cause is mended, move `start`. It needs more users for the same deviation.",
+    answers="Were users lost or sorted before they reached the arms? Then no metric by arm can be used.",
+    misleads="`chi_square` is for a single look at a time that is fixed in advance. Over many looks it "
+    "falls below any bound in the end, even for a correct split, so it is not judged. `anytime` may be "
+    "looked at in every window, and never rises: after the cause is fixed, move `start`. It needs more "
+    "users for the same deviation.",
     by=("anytime", "chi_square"),
     labels=(EXPERIMENT,),
     requires=("exposures",),
@@ -101,13 +102,13 @@ SPLIT_P = MetricSpec(
 BUCKET_P = MetricSpec(
     name="experiment_bucket_p_value",
     kind=ResultKind.EXPERIMENT,
-    help="Bucket uniformity: how likely chance alone fills the hash buckets as unevenly.",
+    help="Bucket uniformity: probability that chance alone fills the hash buckets as unevenly.",
     formula="Pearson's chi-square of the window's users per bucket against equal shares; empty buckets "
     "count. Buckets that expect fewer than 5 users are counted together by lot, for groups of 5. "
     "Users seen in two buckets are left out.",
-    answers="Does the hash that the arms are drawn from favour some buckets?",
-    misleads="One look a window: of many windows one in a hundred has p < 0.01 by chance. Look for "
-    "windows in a row; RecsysAssignmentBroken fires where p is below 1e-6 in one.",
+    answers="Does the hash behind the arms favour some buckets?",
+    misleads="One look a window: one window in a hundred has p < 0.01 by chance. Look for several windows "
+    "in a row; RecsysAssignmentBroken fires if p is below 1e-6 in one.",
     labels=(EXPERIMENT,),
     requires=("exposures",),
     parameters=(),
@@ -120,12 +121,12 @@ BUCKET_P = MetricSpec(
 LAYER_P = MetricSpec(
     name="experiment_layer_p_value",
     kind=ResultKind.EXPERIMENT,
-    help="Layer orthogonality: how likely chance alone ties the arms of two experiments as closely.",
+    help="Layer orthogonality: probability that chance alone ties the arms of two experiments as closely.",
     formula="Pearson's chi-square of the table of the window's users by the arms of both experiments; the "
     "detail has Cramer's V. Only users in one arm of each; every pair of experiments with different columns.",
-    answers="Are two layers assigned independently, so that the one does not sort the users of the other?",
-    misleads="One look a window, as for experiment_bucket_p_value. Among very many users p finds what is too "
-    "small to matter: V says how much it is, 0 independent, 1 where one arm gives the other.",
+    answers="Are two layers assigned independently of each other?",
+    misleads="One look a window, as for experiment_bucket_p_value. With very many users p finds ties that "
+    "are too small to matter: V measures their size; 0: independent, 1: one arm determines the other.",
     labels=(EXPERIMENT, "against"),
     requires=("exposures",),
     samples="users of the window in both experiments",
@@ -140,8 +141,7 @@ _WHO: Final = (
     "a list of the experiment held the item (see attribution)."
 )
 _OF_A_WINDOW: Final = (
-    "It is of one window: users who return count in each. Of twenty intervals that are looked at one misses "
-    "by chance."
+    "It covers one window: returning users count in each. One interval in twenty misses by chance."
 )
 
 
@@ -168,9 +168,9 @@ ARM_SPECS: Final[dict[ArmMetric, MetricSpec]] = {
         "action_rate",
         "Actions per exposure of an arm; of clicks: the click rate.",
         formula=f"actions of the event / exposures of the arm. {_WHO} The interval is the delta method's "
-        "with users as units, since exposures of one user hang together.",
-        answers="Is what the arm shows acted on more often?",
-        misleads=f"{_OF_A_WINDOW} An arm that shows less can have the higher rate and the fewer actions.",
+        "with users as units, since exposures of one user are correlated.",
+        answers="Are the arm's items acted on more often?",
+        misleads=f"{_OF_A_WINDOW} An arm that shows fewer items can have a higher rate and fewer actions.",
         unit="ratio",
         range=(0.0, math.inf),
         interval="delta",
@@ -189,7 +189,7 @@ ARM_SPECS: Final[dict[ArmMetric, MetricSpec]] = {
         "Actions per user of an arm, users without any included.",
         formula=f"actions of the event / users. {_WHO}",
         answers="Do the arm's users act more?",
-        misleads=f"{_OF_A_WINDOW} A few users with very many actions carry it.",
+        misleads=f"{_OF_A_WINDOW} A few users with very many actions dominate it.",
         range=(0.0, math.inf),
         interval="normal",
     ),
@@ -211,28 +211,29 @@ _COMPARED: Final = {
     "requires": ("exposures", "feedback"),
     "samples": "users of both arms in the window",
     "no_data": "no user of the arm, or of the control, was seen in the window",
-    "undefined": f"fewer than two users in an arm, or no spread in either; {_NOT_READ}",
+    "undefined": f"fewer than two users in an arm, or no variance in either; {_NOT_READ}",
     "sliced": False,
 }
 DIFFERENCE = MetricSpec(
     name="experiment_difference",
     kind=ResultKind.EXPERIMENT,
-    help="A metric of an arm less that of the control.",
+    help="A metric of an arm minus that of the control.",
     formula="arm - control, of each metric by arm and event. `action_rate` by the delta method and the "
     "normal distribution, the others by Welch's t test (conversion of users as 0 and 1).",
-    answers="What does the arm change, and how sure is that?",
-    misleads=f"{_OF_A_WINDOW} With many arms, events and metrics some interval leaves 0 out by chance. It "
-    "is no verdict on the experiment: that takes its planned number of users (`recsys-monitor power`).",
+    answers="What does the arm change, and how certain is it?",
+    misleads=f"{_OF_A_WINDOW} With many arms, events and metrics some intervals exclude 0 by chance. It is "
+    "not a verdict on the experiment, which needs its planned number of users (`recsys-monitor power`).",
     interval="Welch or delta",
     **_COMPARED,  # type: ignore[arg-type]
 )
 DIFFERENCE_P = MetricSpec(
     name="experiment_difference_p_value",
     kind=ResultKind.EXPERIMENT,
-    help="How likely chance alone gives a difference between arm and control as large.",
+    help="Probability that chance alone gives a difference between arm and control as large.",
     formula="the two-sided p of the test that gives the interval of experiment_difference",
-    answers="Could the difference be chance?",
-    misleads=f"{_OF_A_WINDOW} Who stops at the first window with p < 0.05 finds an effect that is not there.",
+    answers="Could the difference be due to chance?",
+    misleads=f"{_OF_A_WINDOW} If you stop at the first window with p < 0.05, you find effects that do not "
+    "exist.",
     **_COMPARED,  # type: ignore[arg-type]
 )
 

@@ -76,12 +76,12 @@ class Split:
         if self.unknown:
             return (
                 f"the split is broken: {self.unknown} of {self.users} users were in arms that it does not "
-                f"name ({self.names}); the arms are not to be read"
+                f"name ({self.names}); the arms' metrics cannot be used"
             )
         if self.anytime < one.alpha:
             return (
                 f"the split is broken: {self.described}, anytime-valid p = {self.anytime:.3g}, below "
-                f"{one.alpha:g}; the arms are not to be read"
+                f"{one.alpha:g}; the arms' metrics cannot be used"
             )
         return None
 
@@ -91,7 +91,7 @@ class Split:
         total = max(sum(self.counts), 1)
         arms = zip(self.experiment.arms, self.counts, intended, strict=True)
         return "; ".join(
-            f"{arm!r} has {n} users, {n / total:.4%} in place of {share:.4%}" for arm, n, share in arms
+            f"{arm!r} has {n} users, {n / total:.4%} instead of {share:.4%}" for arm, n, share in arms
         )
 
 

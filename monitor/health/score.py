@@ -123,7 +123,7 @@ def _score(shares: Sequence[_Share], settings: HealthSettings) -> Result:
     left_out = f"without {', '.join(missing)}" if missing else ""
     if not there or weight < settings.min_weight - 1e-12:
         return builder.no_data(
-            f"{weight:.0%} of the weight has a value, and {settings.min_weight:.0%} is needed; {left_out}",
+            f"{weight:.0%} of the weight has a value, but {settings.min_weight:.0%} is needed; {left_out}",
             samples=len(there),
         )
     return builder.value(sum(w * value for w, value in there) / weight, len(there), detail=left_out)

@@ -25,40 +25,38 @@ _BINS: Final = (
     "2, 0 where equal and 1 where nothing is shared; `ks`: the largest gap of the cumulated shares, of "
     "numbers only"
 )
-_CHANCE: Final = (
-    "Small samples are some way apart by chance: the psi of n and m rows is about (bins - 1)(1 / n + 1 / m)."
-)
+_CHANCE: Final = "Small samples differ by chance: the psi of n and m rows is about (bins - 1)(1 / n + 1 / m)."
 
 FEATURE_SKEW: Final = MetricSpec(
     name="feature_skew",
     kind=ResultKind.MODEL,
-    help="Share of requests whose feature was another online than it is offline for the same request.",
+    help="Share of requests whose feature differs between online and offline.",
     unit="ratio",
     formula="pairs whose value is missing on one side only, or differs / pairs. A pair is an online row and "
     "an offline one of the same `pair_by`, and of the same model or of none. Rows with a null there pair "
     "with nothing, and keys that a side has twice are left out and counted. Numbers that differ by at most "
     "`tolerance` of the larger are the "
     "same, null and NaN are both missing. Of the `budget` features that differ most.",
-    answers="Is the model served with the features that training would give it? Which are wrong, and how?",
-    misleads="It says nothing of requests that only one side has. A value that was right when it was served "
-    "and has changed since counts as wrong: join offline as of the request's time. A wrong feature that the "
-    "model does not use costs nothing (see auc_gap_cause).",
+    answers="Does service give the model the same features as training? Which are wrong, and how?",
+    misleads="It ignores requests that only one side has. A value that was right when it was served and has "
+    "changed since counts as wrong: join offline as of the request's time. A wrong feature that the model "
+    "does not use has no cost (see auc_gap_cause).",
     labels=(MODEL_LABEL, FEATURE_LABEL),
     interval="Wilson",
     requires=("samples",),
     samples="pairs of an online and an offline row",
-    no_data="one of the sides has no row, they share no column of `pair_by`, or no row of one has its fellow "
-    "in the other; the samples have no feature",
+    no_data="one of the sides has no row, they share no column of `pair_by`, or no row of one pairs with a "
+    "row of the other; the samples have no feature",
     sliced=False,
 )
 FEATURE_DISTANCE: Final = MetricSpec(
     name="feature_distance",
     kind=ResultKind.MODEL,
-    help="How far a feature's values online are from those that the model was trained on.",
+    help="Distance between a feature's online values and its training values.",
     formula=f"train (where there is none: test) against online, as {_BINS}. Of the `budget` features that "
     "are farthest by `jensen_shannon`.",
-    answers="Which features are spread otherwise in service: gone, stuck at a default, shifted?",
-    misleads=f"Other users and other days have other values: a distance alone is no fault. {_CHANCE}",
+    answers="Which features have another distribution in service: missing, stuck at a default, shifted?",
+    misleads=f"Other users and other days have other values: a distance alone is not a fault. {_CHANCE}",
     by=DISTANCES,
     labels=(MODEL_LABEL, FEATURE_LABEL),
     requires=("samples",),
@@ -70,9 +68,9 @@ FEATURE_DISTANCE: Final = MetricSpec(
 SCORE_DISTANCE: Final = MetricSpec(
     name="score_distance",
     kind=ResultKind.MODEL,
-    help="How far the scores of one split are from those of the next: train and test, or test and online.",
+    help="Distance between the scores of one split and the next: train and test, or test and online.",
     formula=f"the first split against the second, as {_BINS}",
-    answers="Does the model give other scores in service than in its test?",
+    answers="Do the model's scores in service differ from those in its test?",
     misleads="Scores move with the people who are scored, with features, and with the model's own choice of "
     f"what to show; the AUC need not. {_CHANCE}",
     by=DISTANCES,

@@ -23,9 +23,10 @@ SAMPLE_ROWS: Final = MetricSpec(
     help="Samples of a split of a model that can be judged: with a finite score and a label of 0 or 1.",
     formula="rows of the split (`online`: in the last `over` before the window's end) whose score is finite "
     "and whose label is 0 or 1; the detail counts the others",
-    answers="What do the AUCs of this model rest on, and what was left out?",
-    misleads="Many rows of few users are fewer than they look. The intervals of auc and auc_gap add up "
-    "what each user contributes where `user_id` is known; with fewer than 10 users there is none.",
+    answers="How many rows are behind this model's AUCs, and how many were left out?",
+    misleads="Many rows of a few users hold less information than it seems. The intervals of auc and "
+    "auc_gap add up what each user contributes where `user_id` is known; with fewer than 10 users there is "
+    "none.",
     labels=(SPLIT_LABEL, MODEL_LABEL),
     requires=("samples",),
     samples="rows of the split, whatever they hold",
@@ -36,17 +37,16 @@ AUC_GAP: Final = MetricSpec(
     name="auc_gap",
     kind=ResultKind.GAP,
     range=(-1.0, 1.0),
-    help="AUC of one split less that of the next: train less test, or test less online, of one model.",
+    help="AUC of one split minus that of the next: train minus test, or test minus online, of one model.",
     formula="AUC of the first split - AUC of the second, each exact as in auc; the interval of the "
-    "difference of independent samples, from DeLong's intervals of both by the square-and-add rule. They add "
-    "up what each user contributes where users have several rows. "
-    "Violated where its lower end is above `gaps`. Where it is not, and half the interval is more than the "
-    "bound, it is `no_data`: such a gap could not have been seen, and the detail says how many rows could "
-    "show it.",
-    answers="Is the model worse in service than in its test, or in its test than in its training, surely?",
-    misleads="Test rows and online rows are different people on different days: some gap is only that, which "
-    "auc_gap_cause says. Online labels are of what the model chose to show. Models are never compared "
-    "with each other.",
+    "difference of independent samples, from DeLong's intervals of both by the square-and-add rule. They "
+    "add up what each user contributes where users have several rows. Violated if its lower end is above "
+    "`gaps`. If it is not, and half the interval is wider than the bound, it is `no_data`: such a gap could "
+    "not be detected, and the detail says how many rows would be needed.",
+    answers="Is the model certainly worse in service than in its test, or in its test than in its training?",
+    misleads="Test rows and online rows are from different people on different days: a gap may be only "
+    "that, and auc_gap_cause says so. Online labels exist only for items that the model chose to show. "
+    "Models are never compared with each other.",
     labels=(PAIR_LABEL, MODEL_LABEL),
     interval="DeLong",
     requires=("samples",),
@@ -62,15 +62,15 @@ AUC_GAP_CAUSE: Final = MetricSpec(
     formula="1 - gap without the cause / gap, cut at 0 and 1: the scores as they would be with the feature "
     "served as it was joined offline, without the leaked feature, or with the mix of the other split; see "
     "docs/models.md. Given only while the gap is violated.",
-    answers="Why is the model worse here than there, and what is to be done about it?",
+    answers="Why is the model worse in one split than in the other, and what can you do?",
     misleads="Causes overlap, and their shares need not add up to 1. Without a scoring function the effect "
     "of a feature comes from boosted trees that learn the scores. The detail gives their R2 on held-out "
-    "rows: where that is low a share is `about` or `at least` what is given, or unknown. "
-    "What leaves no trace in the samples is not named.",
+    "rows: where that is low a share is `about` or `at least` what is given, or unknown. A cause without a "
+    "trace in the samples is not named.",
     labels=(PAIR_LABEL, MODEL_LABEL, CAUSE_LABEL),
     requires=("samples",),
     samples="rows that the diagnosis looked at, of both splits",
-    no_data="the evidence is there but no share of the gap can be told",
+    no_data="there is evidence, but its share of the gap is unknown",
     sliced=False,
 )
 

@@ -150,7 +150,7 @@ def gap_result(
         if sums.auc is None:
             return judged(own.no_data(f"{one_class(sums, split)}: there is no AUC", sums.n))
         if _smaller(sums) < 2:
-            few = f"{split} has fewer than two labels of a class: chance cannot be told"
+            few = f"{split} has fewer than two labels of a class: chance cannot be estimated"
             return judged(own.no_data(few, sums.n))
         if delong_interval(sums.auc) is None:
             few = few_users(sums.auc) or "all labels of one class come from one user"

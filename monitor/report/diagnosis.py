@@ -122,7 +122,7 @@ def _gap(gap: Result, width: int) -> Iterator[Text]:
     value = "" if gap.value is None else f"{gap.value:.4f}{_interval(gap)}"
     bound = "" if gap.threshold is None else f", at most {gap.threshold:g} is allowed"
     yield Text.assemble(
-        "  ", (f"{mark} {gap.status}", style), (f"  AUC {better} less {worse}  ", "bold"), value, bound
+        "  ", (f"{mark} {gap.status}", style), (f"  AUC {better} minus {worse}  ", "bold"), value, bound
     )
     if gap.detail:
         yield from _indented(visible(gap.detail), width)

@@ -31,14 +31,14 @@ _RUNBOOKS: Final = {
     "overfitting": "RecsysModelOverfits",
 }
 _GAP_RUNBOOK: Final = "RecsysAucGap"
-_PAIRS: Final[dict[str, str]] = {pair: " less ".join(sides) for pair, sides in SIDES.items()}
+_PAIRS: Final[dict[str, str]] = {pair: " minus ".join(sides) for pair, sides in SIDES.items()}
 
 
 def pair_name(pair: str) -> str:
     """The two splits in words.
 
     >>> pair_name("test_online")
-    'test less online'
+    'test minus online'
     """
     return _PAIRS[pair]
 

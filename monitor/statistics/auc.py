@@ -243,7 +243,7 @@ class AucGap(NamedTuple):
 
 
 def auc_gap(one: AucSums, other: AucSums, confidence: float = CONFIDENCE) -> AucGap | None:
-    """The difference of two AUCs of independent samples, such as train less test, with its interval.
+    """The difference of two AUCs of independent samples, such as train minus test, with its interval.
 
     From the single intervals (l, u), which keep within 0 and 1, by the square-and-add rule:
 

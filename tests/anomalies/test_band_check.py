@@ -139,7 +139,7 @@ def test_a_known_change_begins_the_past_anew(store):
     assert [place for place, run in enumerate(runs) if causes(run)] == [5]
     first = of(runs[0], "deviation", metric="gini")
     assert first.status is Status.NO_DATA
-    assert first.detail == "0 windows of the past can be used, and 24 over a day make a band"
+    assert first.detail == "0 past windows can be used; a band needs 24 over a day"
     assert of(runs[-1], "expected", metric="gini").value == pytest.approx(0.8, abs=0.001)
     assert of(runs[0], "deviation", metric="volume", dimension="").status is Status.OK
     told = of(runs[5], "anomaly", cause="lists_empty").detail
@@ -211,7 +211,7 @@ def test_the_first_window_of_all_is_told_to_learn(tmp_path):
         run = judge(store, a_check(), 0)
         assert {one.status for one in run.results} | {run.status} == {Status.NO_DATA}
         assert {one.detail for one in run.results if one.metric == "expected"} == {
-            "0 windows of the past can be used, and 24 over a day make a band"
+            "0 past windows can be used; a band needs 24 over a day"
         }
 
 

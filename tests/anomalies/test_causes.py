@@ -123,14 +123,14 @@ def test_nothing_out_of_its_band_is_ok_and_no_band_at_all_is_not() -> None:
     assert set(told([])) == {*CAUSES}
     learning = told([], usual=())
     assert {one.status for one in learning.values()} == {Status.NO_DATA}
-    assert {one.detail for one in learning.values()} == {"no series has enough of a past for a band yet"}
+    assert {one.detail for one in learning.values()} == {"no series has enough past windows for a band yet"}
     assert not [one for one in anomalies([], EVERY, version="1") if one.metric != "anomaly"]
 
 
 def test_a_cause_is_no_data_without_a_series_of_its_own_that_could_be_judged() -> None:
     found = told([], usual=[BandedSeries("gini", "", "")])
     assert {name for name, one in found.items() if one.status is Status.OK} == {"few_items", OTHER}
-    detail = "no series that it is read from has both a value and a band"
+    detail = "none of its series has both a value and a band"
     assert found["lists_empty"].detail == detail
 
 

@@ -149,7 +149,7 @@ def test_what_could_not_be_read_of_the_samples_is_said(tmp_path):
     ran = diagnose(tmp_path)
     assert "1 file(s) could not be read, such as" in ran.err
     assert "half.parquet" in ran.err
-    assert "AUC test less online" in ran.out  # the rest is judged
+    assert "AUC test minus online" in ran.out  # the rest is judged
 
 
 def said_in(text):

@@ -83,8 +83,8 @@ def test_where_the_split_is_broken_nothing_of_the_arms_is_to_be_read(shop: Shop)
     found = judged(shop)
     assert {(r.status, r.value, r.lower, r.upper) for r in found} == {(Status.UNDEFINED, None, None, None)}
     (why,) = {r.detail for r in found}
-    assert why.startswith("the split is broken: 'old' has 290 users, 96.6667% in place of 50.0000%")
-    assert why.endswith("below 0.001; the arms are not to be read")
+    assert why.startswith("the split is broken: 'old' has 290 users, 96.6667% instead of 50.0000%")
+    assert why.endswith("below 0.001; the arms' metrics cannot be used")
 
 
 def test_an_arm_without_a_name_breaks_the_metrics_too(shop: Shop) -> None:
@@ -150,7 +150,7 @@ def test_empty_lists_leave_no_rate_but_users(shop: Shop) -> None:
     assert one(found, "experiment_conversion", **LABELS, arm="old").value == 0.0
     flat = one(found, "experiment_difference", **LABELS, arm="new", by="conversion")
     assert (flat.status, flat.samples) == (Status.UNDEFINED, 8)
-    assert "no spread" in flat.detail
+    assert "no variance" in flat.detail
 
 
 CLICKS = MetricSettings()

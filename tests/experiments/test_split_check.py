@@ -96,7 +96,7 @@ def test_a_lost_arm_is_violated_and_stays_so(shop: Shop) -> None:
     prepared(shop, people(200, ["old"] * 200), people(200, ["new"] * 200, prefix="v"))
     first = p_of(shop.judge(hour(0)))
     assert (first.status, first.bound, first.samples) == (Status.VIOLATED, "min", 200)
-    assert "'old' has 200 users, 100.0000% in place of 50.0000%; 'new' has 0" in first.detail
+    assert "'old' has 200 users, 100.0000% instead of 50.0000%; 'new' has 0" in first.detail
     second = shop.judge(hour(1))  # as many in each by now, but it was broken on the way
     assert p_of(second).value == first.value < 1e-6
     assert p_of(second, "chi_square").value == 1.0

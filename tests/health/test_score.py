@@ -92,8 +92,8 @@ def test_a_recommender_gets_no_score_out_of_what_is_left_of_it():
     score, parts = scored(WELL[2:3])
     assert (score.status, score.value, score.samples) == (Status.NO_DATA, None, 1)
     assert score.detail == (
-        "25% of the weight has a value, and 50% is needed; "
-        "without coverage by=pv (not measured), novelty by=item (not measured)"
+        "25% of the weight has a value, but 50% is needed; without coverage by=pv (not measured), novelty "
+        "by=item (not measured)"
     )
     assert parts["coverage by=pv"].detail == "it was not measured in this window"
     assert scored(WELL[2:3], min_weight=0.25)[0].value == pytest.approx(0.75)

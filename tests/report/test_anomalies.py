@@ -99,7 +99,7 @@ def test_a_recommender_whose_causes_are_all_ok_is_well():
 
 def test_while_it_learns_nobody_is_called_and_the_page_says_how_far_it_is():
     waiting = [
-        anomaly(name, Status.NO_DATA, None, detail="no series has enough of a past for a band yet")
+        anomaly(name, Status.NO_DATA, None, detail="no series has enough past windows for a band yet")
         for name in CAUSES
     ]
     state = without_drift(feeds(*waiting))

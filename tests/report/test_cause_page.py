@@ -30,7 +30,7 @@ def test_it_says_what_was_found_and_shows_the_rows_as_they_are_in_the_log():
     assert page is not None
     assert (page.model, page.gap.name, page.gap.value) == (
         "a/b?<script>#%[LF]..",
-        "test less online",
+        "test minus online",
         "0.0813",
     )
     assert (page.cause.name, page.samples, page.window) == (

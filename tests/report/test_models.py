@@ -80,9 +80,9 @@ def test_a_measure_without_a_value_says_why_and_what_was_left_out_is_noted_once(
 
 def test_the_causes_of_a_violated_gap_are_ranked_by_their_share():
     small, large = view().models[0].gaps
-    assert (small.row.name, small.row.verdict.key, small.causes) == ("train less test", "ok", ())
+    assert (small.row.name, small.row.verdict.key, small.causes) == ("train minus test", "ok", ())
     assert (large.row.name, large.row.value, large.row.bound) == (
-        "test less online",
+        "test minus online",
         "0.0813",
         "at most 0.02",
     )
@@ -143,7 +143,7 @@ def test_a_violated_gap_is_the_recommenders_verdict_and_needs_attention():
     assert told.summary == "1 AUC gap too large"
     (row,) = told.attention
     assert (row.name, row.note) == (
-        "AUC test less online",
+        "AUC test minus online",
         "model a/b?<script>#%[LF].., first cause: serving skew",
     )
     assert (

@@ -99,5 +99,5 @@ def test_where_buckets_and_users_of_several_arms_are_a_ticket_is_what_the_alert_
     )
     bucket, _, share, users = re.findall(r"(?:<|>=|>|==) ([0-9.]+)", expr)[:4]
     assert (float(bucket), float(share), float(users)) == (1e-6, 1 / 20, 20)
-    assert "RecsysAssignmentBroken fires where p is below 1e-6" in BUCKET_P.misleads
-    assert "fires where it is 20 or more, and above a twentieth of all users" in MIXED_USERS.misleads
+    assert "RecsysAssignmentBroken fires if p is below 1e-6" in BUCKET_P.misleads
+    assert "fires if it is 20 or more, and above a twentieth of all users" in MIXED_USERS.misleads
