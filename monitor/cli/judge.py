@@ -16,6 +16,7 @@ from monitor.history.errors import StoreError
 from monitor.history.plain import iso
 from monitor.history.store import Store
 from monitor.history.watched import WATCHING, watched_since
+from monitor.logs.listing import no_file
 from monitor.logs.log import Log
 from monitor.report.judged import Judged, span_summary
 from monitor.service.salt import install_salt
@@ -138,7 +139,7 @@ def why_empty(log: Log) -> str:
     if log.skipped:
         one = log.skipped[0]
         return f": {len(log.skipped)} file(s) could not be read, such as {one.file.path}: {one.reason}"
-    return "" if log.entries else f": no file matches {', '.join(log.settings.paths)}"
+    return "" if log.entries else f": {no_file(log.settings)}"
 
 
 def _watched_since(config: Config, name: str) -> datetime | None:

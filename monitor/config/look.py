@@ -20,7 +20,7 @@ from monitor.core import columns as c
 from monitor.core.text import NAME_LENGTH, quoted
 from monitor.engines.duckdb import Engine
 from monitor.logs.canonical import RAW, IdType, bad_by_column, json_ids, json_instead_of_ids
-from monitor.logs.files import LogFile, format_of, unfinished
+from monitor.logs.files import STILL_WRITTEN, WHEN_READ, LogFile, format_of, unfinished
 from monitor.logs.index import FileEntry, readable
 from monitor.logs.listing import LogListingError, list_log
 from monitor.logs.mapping import column_problems, flat_types, source_names
@@ -197,7 +197,7 @@ def shape_of(engine: Engine, seen: LogSeen, file: LogFile, now: datetime) -> Fil
     try:
         text = format_of(file.path, settings) != "parquet"
         if text and file.size <= WHOLE_BYTES and (why := unfinished(settings, file, now, stop=_timer())):
-            return FileSeen(file, reason=why)
+            return FileSeen(file, reason=f"{why}; {WHEN_READ}" if why == STILL_WRITTEN else why)
         shape = sniff(engine, _VIEW, settings, file)
         problems = column_problems(seen.name, settings, shape.types) if shape.columns else []
         return FileSeen(file, shape, problems=tuple(problems))

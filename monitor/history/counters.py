@@ -109,8 +109,9 @@ def _counted(recommender: str, results: Iterable[Result]) -> Counter[CounterKey]
             labels["recommender"] = recommender
             counted[key(RULE_VIOLATIONS, labels)] += result.violations or 0
             counted[key(RULE_JUDGED, labels)] += result.samples or 0
-        elif result.status is Status.UNDEFINED:
-            counted[key(UNDEFINED, {"recommender": recommender, "metric": result.metric})] += 1
+        else:  # known at 0 for good: a later window may lack the metric, and a counter must not disappear
+            undefined = key(UNDEFINED, {"recommender": recommender, "metric": result.metric})
+            counted[undefined] += result.status is Status.UNDEFINED
     return counted
 
 

@@ -225,7 +225,7 @@ def _read(
 ) -> ir.Value:
     match c.TYPES[log].get(name):
         case "id":
-            return _identifier(column, id_types.get(name, "string"))
+            return identifier(column, id_types.get(name, "string"))
         case "time":
             return _time(column, settings)
         case "integer":
@@ -245,7 +245,7 @@ def _read(
             return _further(_typed(column, further), settings)
 
 
-def _identifier(column: ir.Value, target: IdType) -> ir.Value:
+def identifier(column: ir.Value, target: IdType) -> ir.Value:
     kind = column.type()
     if kind.is_floating():  # whole numbers with gaps, as pandas writes them; NaN is a gap
         column = _integer(column)

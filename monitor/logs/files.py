@@ -29,6 +29,8 @@ _FORMATS = {
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _CHUNK = 1 << 20
 STILL_WRITTEN: Final = "its last line has no end yet: still being written"
+SETTLE_SECONDS: Final = 60
+WHEN_READ: Final = f"it is read {SETTLE_SECONDS} s after its last change, or once its last line ends"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -89,7 +91,7 @@ def unfinished(
     settings: LogSettings,
     file: LogFile,
     now: datetime,
-    settle_seconds: float = 60,
+    settle_seconds: float = SETTLE_SECONDS,
     stop: Callable[[], bool] = lambda: False,
 ) -> str | None:
     """Why a text file seems to be still in the making, or None.

@@ -111,6 +111,15 @@ def list_files(settings: LogSettings) -> list[LogFile]:
     return list(found.files.values())
 
 
+def no_file(settings: LogSettings) -> str:
+    """Why nothing matches the globs: none does, or the path is a folder where a file is expected."""
+    folders = [one for one in settings.paths if "://" not in one and os.path.isdir(one)]
+    if folders:
+        pattern = f"{folders[0].rstrip('/')}/*.parquet"
+        return f"{folders[0]} is a folder, and no file; name the files in it, such as {pattern!r}"
+    return f"no file matches {', '.join(settings.paths)}"
+
+
 def belongs(settings: LogSettings, path: str) -> bool:
     """Whether the path of a file that was listed once matches the globs of these settings.
 

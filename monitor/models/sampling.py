@@ -53,7 +53,7 @@ def sample_rows(rows: ir.Table, features: Sequence[str], models: ModelSettings, 
     """At most about `limit` of the rows that can be judged, with what the diagnosis looks at."""
     sound = judgeable(rows)
     few = _part(sound, [name for name in _IDS if name in sound.columns] or [SCORE], limit)
-    return _sample(few.select(**_columns(few, features, models)).to_pyarrow(), features, models)
+    return _sample(_ordered(few.select(**_columns(few, features, models)).to_pyarrow()), features, models)
 
 
 _IDS: Final = (REQUEST_ID, USER_ID, ITEM_ID)
@@ -82,7 +82,7 @@ def sample_pairs(
     right = right.select(**{other: right[key] for key, other in names.items()}, **own)
     pairs = left.join(right, [left[key] == right[other] for key, other in names.items()])
     found = pairs.select(**_columns(pairs, features, models), **{name: pairs[name] for name in own})
-    table = found.to_pyarrow()
+    table = _ordered(found.to_pyarrow())
     if table.num_rows == 0:
         return None
     served = _sample(table, features, models)
@@ -103,6 +103,13 @@ def _part(rows: ir.Table, names: Sequence[str], limit: int) -> ir.Table:
     text = reduce(lambda one, other: one + "\x1f" + other, (as_text(rows[x]).fill_null("") for x in names))
     number = text.hash().cast("int64")
     return rows.filter((number % _PARTS + _PARTS) % _PARTS < limit * _PARTS // n)
+
+
+def _ordered(table: pa.Table) -> pa.Table:
+    """The rows in an order of their own: an engine with several threads gives them in any."""
+    ids = [name for name in _IDS if name in table.column_names]
+    names = dict.fromkeys([*ids, *table.column_names])
+    return table.sort_by([(name, "ascending") for name in names if not pa.types.is_nested(table[name].type)])
 
 
 def _keyed(rows: ir.Table, keys: Sequence[str]) -> ir.Table:

@@ -19,6 +19,7 @@ from monitor.history.watched import WATCHING
 from monitor.judging.evaluate import Evaluation, Evaluator
 from monitor.judging.registry import CHECKS_OF, MARKERS, of_history
 from monitor.judging.runtime import Runtime
+from monitor.logs.listing import no_file
 from monitor.logs.log import Log, Scan
 from monitor.logs.windows import Due, Part, candidate_windows, due_windows, was_accepted
 from monitor.rules.suites import LoadedRule
@@ -312,7 +313,7 @@ class Watch:
             return log.error
         if log.unlisted:
             return f"{log.name}: {log.unlisted[0]}"
-        return f"no file matches {', '.join(log.settings.paths)}"
+        return no_file(log.settings)
 
     def _restore(self, now: datetime) -> None:
         if self._restored:

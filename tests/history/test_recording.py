@@ -99,6 +99,16 @@ def test_undefined_results_are_counted_and_slices_are_not_counted_twice(store: S
     assert store.evaluated("shop")[0].status is Status.OK
 
 
+def test_the_undefined_results_of_a_metric_stay_known_at_zero_once_a_window_lacks_the_metric(
+    store: Store,
+) -> None:
+    put(store, [Result(metric="gini", status=Status.OK, definition="1", value=0.5)])
+    assert counted(store, "recsys_undefined_total", metric="gini") == 0
+    later = CheckRun(check="exposure", results=[rule("blacklist", 0)])
+    store.record_window("shop", hour(1), [later], fingerprint="a", rows=1, evaluated_at=NOON)
+    assert counted(store, "recsys_undefined_total", metric="gini") == 0
+
+
 def test_counters_only_rise_and_survive_a_restart(url: str) -> None:
     missed = key("recsys_scheduler_runs_total", {"recommender": "shop", "outcome": "missed"})
     with Store.open(url) as store:

@@ -117,3 +117,47 @@ def test_without_a_shared_key_or_without_a_meeting_there_are_no_pairs():
     online = table(request_id=["r1"], a=[1.0])
     assert sample_pairs(online, table(request_id=["r2"], a=[1.0]), ("a",), MODELS) is None
     assert sample_pairs(online, table(a=[1.0]), ("a",), MODELS) is None
+
+
+@pytest.mark.parametrize("ids", [["request_id"], ["request_id", "user_id"], []], ids="+".join)
+def test_the_rows_come_in_one_order_whatever_order_the_engine_gives_them_in(ids):
+    n = 400
+    rng = np.random.default_rng(3)
+    rows = pd.DataFrame(
+        {
+            "request_id": [f"r{one // 2}" for one in range(n)],
+            "user_id": [f"u{one % 7}" for one in range(n)],
+            "score": rng.uniform(size=n),
+            "label": rng.integers(0, 2, n),
+            "age": rng.integers(18, 80, n),
+        }
+    )[[*ids, "score", "label", "age"]]
+    first, second = (
+        sample_rows(table(**one.to_dict("list")), ("age",), MODELS)
+        for one in (rows, rows.sample(frac=1.0, random_state=1))
+    )
+    assert first.scores.tolist() == second.scores.tolist()
+    assert first.features["age"].tolist() == second.features["age"].tolist()
+    assert (first.ids is None) == (not ids)
+    if ids:
+        assert first.ids.tolist() == second.ids.tolist()
+
+
+def test_the_pairs_come_in_one_order_whatever_order_the_engine_gives_them_in():
+    n = 400
+    rng = np.random.default_rng(4)
+    online = pd.DataFrame({"request_id": [f"r{one}" for one in range(n)], "score": rng.uniform(size=n),
+                           "label": rng.integers(0, 2, n), "age": rng.integers(18, 80, n)})  # fmt: skip
+    offline = online.assign(age=online["age"] + 1)
+    models = DiagnosedModels(pair_by=("request_id",))
+    found = [
+        sample_pairs(
+            table(**online.sample(frac=1.0, random_state=seed).to_dict("list")),
+            table(**offline.sample(frac=1.0, random_state=seed + 5).to_dict("list")),
+            ("age",), models,
+        )
+        for seed in (1, 2)
+    ]  # fmt: skip
+    assert found[0].online.ids.tolist() == found[1].online.ids.tolist()
+    assert found[0].offline["age"].tolist() == found[1].offline["age"].tolist()
+    assert found[0].offline["age"].tolist() == (found[0].online.features["age"] + 1).tolist()

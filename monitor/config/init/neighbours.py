@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from monitor.config.init.empty_joins import EmptyJoin, empty_joins, joins_nothing
 from monitor.config.init.guess import Guess, guess_columns, values_of
 from monitor.config.init.profile import CannotProfile, Profile, in_folder, narrowed, patterns, profile
 from monitor.config.init.shared_ids import Joins, Side, match_columns
@@ -41,12 +42,17 @@ _MOST_EVENTS = 10
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """Another log of the same recommender; `only` are the rows of a shared log that belong to it."""
+    """Another log of the same recommender; `only` are the rows of a shared log that belong to it.
+
+    `empty` are the joins with the exposures that find nothing, although others do. A column that is not
+    required has then no guess.
+    """
 
     paths: tuple[str, ...]
     profile: Profile
     guesses: dict[str, Guess]
     only: tuple[str, tuple[str, ...]] | None = None
+    empty: tuple[EmptyJoin, ...] = ()
 
     def has(self, role: str) -> bool:
         """Whether a column of ours was found."""
@@ -58,13 +64,26 @@ class Neighbour:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A log near the exposures that is not used, and why; `named` says that the user asked for it."""
+
+    log: str
+    path: str
+    why: str
+    named: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """The exposures, with the columns that their neighbours show, the neighbours, and what is not used."""
 
     exposures: Profile
     guesses: dict[str, Guess]
     beside: dict[str, Neighbour]
-    notes: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
     only: tuple[str, tuple[str, ...]] | None = None
 
 
@@ -77,8 +96,8 @@ def look_around(
 ) -> Found:
     """The logs near the exposures that have every column they need, by what they are.
 
-    A feedback log that was named is there in any case. Where the exposures hold other events as well, their
-    other rows are the feedback.
+    A feedback log that was named is there even if it lacks a column. Where the exposures hold other events
+    as well, their other rows are the feedback.
 
     Raises:
         CannotProfile: the feedback log that was named cannot be looked at.
@@ -92,6 +111,8 @@ def look_around(
         return found
     used = {Path(one.path).resolve() for one in exposures.files}
     for log in _NAMES:
+        if log == c.FEEDBACK and feedback:
+            continue
         for path in _near(Path(first.path).resolve().parent, log):
             if log in found.beside:
                 break
@@ -135,26 +156,18 @@ def _with(
     seen = profile(engine, LogSettings(path=paths), f"sample_{log}_{zlib.crc32(repr(paths).encode()):x}")
     side = Side(seen, guess_columns(log, seen, engine.backend.table(seen.table)))
     mine, theirs = match_columns(joins, _KEYS[log], Side(found.exposures, found.guesses), side)
-    one = Neighbour(paths, seen, dict(theirs.guesses))
-    if not named:
-        missing = one.missing(log)
-        if missing:
-            why = f"has no column for {', '.join(missing)}"
-            why = f"it looks like {log}, but {why}"
-            return replace(found, notes=(*found.notes, f"{paths[0]}: {why}"))
-        if not _joins(joins, mine, theirs, log):
-            why = f"it looks like {log}, but shares no id with the exposures"
-            return replace(found, notes=(*found.notes, f"{paths[0]}: {why}"))
+    empty = empty_joins(joins, _KEYS[log], mine, theirs)
+    unused = {one.role for one in empty} - set(c.REQUIRED[log])
+    kept = {role: guess for role, guess in theirs.guesses.items() if role not in unused}
+    one = Neighbour(paths, seen, kept, empty=empty)
+    why = None
+    if not named and (missing := one.missing(log)):
+        why = f"it looks like {log}, but has no column for {', '.join(missing)}"
+    elif lost := joins_nothing(log, mine, theirs, empty):
+        why = str(lost) if named else f"it looks like {log}, but {lost}"
+    if why is not None:
+        return replace(found, left_out=(*found.left_out, LeftOut(log, paths[0], why, named)))
     return replace(found, guesses=dict(mine.guesses), beside={**found.beside, log: one})
-
-
-def _joins(joins: Joins, mine: Side, theirs: Side, log: str) -> bool:
-    """Whether a key of two logs has values in common; True where no key can be compared."""
-    pairs = [(mine.column(role), theirs.column(role)) for role in _KEYS[log]]
-    known = [(one, other) for one, other in pairs if one and other]
-    shared = [joins.shared(mine.profile, one, theirs.profile, other) for one, other in known]
-    complete = mine.profile.complete and theirs.profile.complete
-    return not shared or not complete or any(one.common for one in shared)
 
 
 def _shared_log(engine: Engine, exposures: Profile, guesses: dict[str, Guess]) -> Found | None:

@@ -20,7 +20,7 @@ from monitor.core.errors import ExpectedError
 from monitor.core.record_path import parse, problem
 from monitor.engines.duckdb import Engine
 from monitor.logs.canonical import split_list
-from monitor.logs.files import LogFile, first_line, unfinished
+from monitor.logs.files import STILL_WRITTEN, WHEN_READ, LogFile, first_line, unfinished
 from monitor.logs.index import readable
 from monitor.logs.listing import LogListingError, list_files
 from monitor.logs.mapping import describe, is_flat, readable_paths
@@ -379,7 +379,8 @@ def _why_not(settings: LogSettings, file: LogFile) -> str | None:
     if kind == "json" and first_line(settings, file).lstrip().startswith("["):
         return "it holds one JSON array; write one JSON object per line"
     why = no_header(settings, file) if kind == "csv" else None
-    return why or unfinished(settings, file, datetime.now(UTC))
+    why = why or unfinished(settings, file, datetime.now(UTC))
+    return f"{why}; {WHEN_READ}" if why == STILL_WRITTEN else why
 
 
 def _spread(files: Sequence[LogFile]) -> list[LogFile]:

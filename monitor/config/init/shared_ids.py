@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import ibis
 import ibis.expr.types as ir
 
-from monitor.config.init.guess import LIKELY, Guess, looks_like_id
+from monitor.config.init.guess import GUESS, LIKELY, Guess, looks_like_id
 from monitor.config.init.profile import Column, Profile
 from monitor.core import columns as c
 from monitor.engines.duckdb import Engine
+from monitor.logs.canonical import identifier
 
 _FEWEST = 10  # values in common: positions and small numbers agree by chance
 _JOINS = 0.5
 _SOME = 0.01
+_SAME_GROUPS = 1.01
 _MOST_COLUMNS = 12
 
 
@@ -66,7 +67,7 @@ class Joins:
 
     def shared(self, left: Profile, one: str, right: Profile, other: str) -> SharedIds:
         """The values in common of a column of each log, compared as texts."""
-        values, others = self._values(left, one), self._values(right, other)
+        values, others = self.values(left, one), self.values(right, other)
         common = values.semi_join(others, "v").count()
         found = [int(count.execute()) for count in (values.count(), others.count(), common)]
         return SharedIds(*found)
@@ -74,15 +75,19 @@ class Joins:
     def match(self, role: str, left: Side, right: Side) -> tuple[Guess | None, Guess | None]:
         """The columns of a role in two logs, by their names where these join, else by their values.
 
+        A name that says what a column of the exposures is wins, unless the other column groups the same rows:
+        requests must not become sessions because the actions name only their session.
+
         Returns a guess for each side whose column has to change; None where nothing better was found.
         """
         one, other = left.column(role), right.column(role)
         if one and other and self.shared(left.profile, one, right.profile, other).of_fewer >= _SOME:
             return None, None
+        instead = [name for name in left.free() if self._may_be(left, role, name)]
         for lefts, rights in (
-            ([one] if one else left.free(), [other] if other else right.free()),
+            ([one] if one else instead, [other] if other else right.free()),
             ([one] if one else [], right.free()),
-            (left.free(), [other] if other else []),
+            (instead, [other] if other else []),
         ):
             if best := self._best(left.profile, lefts, right.profile, rights):
                 mine, theirs, seen = best
@@ -94,6 +99,19 @@ class Joins:
                     else Guess(role, theirs, LIKELY, f"{why} {mine} of the exposures"),
                 )
         return None, None
+
+    def _may_be(self, side: Side, role: str, name: str) -> bool:
+        """Whether a column may have the role of the one that was taken for it."""
+        known = side.guesses.get(role)
+        if known is None or known.sureness == GUESS or side.column(role) is None:
+            return True
+        rows = self._engine.backend.table(side.profile.table)
+        if rows[known.column].type().is_array() or rows[name].type().is_array():
+            return True
+        pairs = rows.select(one=rows[known.column], other=rows[name]).drop_null().distinct()
+        found = pairs.aggregate(n=pairs.count(), one=pairs.one.nunique(), other=pairs.other.nunique())
+        row = found.execute().iloc[0]
+        return bool(row["n"] <= _SAME_GROUPS * min(row["one"], row["other"]))
 
     def _best(
         self, left: Profile, lefts: Sequence[str], right: Profile, rights: Sequence[str]
@@ -108,12 +126,14 @@ class Joins:
         ]  # fmt: skip
         return max(joining, key=lambda pair: (pair[2].likeness, pair[2].common), default=None)
 
-    def _values(self, profile: Profile, column: str) -> ir.Table:
+    def values(self, profile: Profile, column: str) -> ir.Table:
+        """The distinct values of a column, as the texts that its ids are read as."""
         place = (profile.table, column)
         if place not in self._tables:
             value = self._engine.backend.table(profile.table)[column]
             value = value.unnest() if value.type().is_array() else value
-            text = value.name("v").as_table().select(v=ibis._.v.cast("string").nullif(""))
+            ids = value.name("v").as_table()
+            text = ids.select(v=identifier(ids.v, "string"))
             rows = text.filter(text.v.notnull()).distinct()
             self._tables[place] = self._engine.create(f"values_{len(self._tables)}_{profile.table}", rows)
         return self._tables[place]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -14,7 +14,12 @@ from monitor.core.text import visible
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _PATH = re.compile(r"[A-Za-z_]\w*(\[\])?(\.[A-Za-z_]\w*(\[\])?)+", re.ASCII)
-_COMMENT_LENGTH = 160
+_COMMENT_LENGTH = 240
+_OTHER_LOGS = {
+    "feedback": "what users did: user_id, item_id, ts, event",
+    "catalog": "every item: item_id, category, ...; for gini, diversity",
+    "users": "every user: user_id, plan, country, ...; to slice by users.plan",
+}
 
 
 @dataclass(slots=True)
@@ -31,6 +36,8 @@ class Draft:
     slices_comment: str = ""
     objectives: list[str] = field(default_factory=list)
     experiments: list[str] = field(default_factory=list)
+    feedback_hint: list[str] = field(default_factory=list)  # lines of a feedback log, written as comments
+    left_out: dict[str, tuple[str, str, bool]] = field(default_factory=dict)  # log: path, why, whether to do
 
 
 @dataclass(slots=True)
@@ -42,6 +49,7 @@ class LogDraft:
     columns: list[tuple[str, str, str]] = field(default_factory=list)
     settings: list[tuple[str, str, str]] = field(default_factory=list)  # key, value, comment
     todo: list[str] = field(default_factory=list)
+    unused: list[tuple[str, str, str]] = field(default_factory=list)  # as `columns`, each as a comment
 
 
 def scalar(text: str) -> str:
@@ -76,6 +84,15 @@ def flow(values: Sequence[str]) -> str:
     return f"[{', '.join(map(scalar, values))}]"
 
 
+def flow_map(pairs: Mapping[str, str]) -> str:
+    """A mapping on one line.
+
+    >>> flow_map({"event": "1"})
+    '{event: "1"}'
+    """
+    return "{" + ", ".join(f"{key(name)}: {scalar(value)}" for name, value in pairs.items()) + "}"
+
+
 def comment(text: str) -> str:
     """Text, that may quote a log, as the end of one line."""
     return f" # {visible(text, _COMMENT_LENGTH)}" if text else ""
@@ -98,12 +115,17 @@ def _lines(draft: Draft) -> Iterable[str]:
     yield "    logs:"
     for name, log in draft.logs.items():
         yield from _log(name, log)
-    if "feedback" not in draft.logs:
-        yield "      # feedback: {path: ...} # what users did: user_id, item_id, ts, event"
-    if "catalog" not in draft.logs:
-        yield "      # catalog: {path: ...} # every item: item_id, category, ...; for gini, diversity"
-    if "users" not in draft.logs:
-        yield "      # users: {path: ...} # every user: user_id, plan, country, ...; to slice by users.plan"
+    for name, what in _OTHER_LOGS.items():
+        if name in draft.logs:
+            continue
+        if name in draft.left_out:
+            path, why, todo = draft.left_out[name]
+            mark = "TODO " if todo else ""
+            yield f"      # {mark}{name}: {{path: {scalar(path)}}}{comment(f'not used: {why}')}"
+        elif name == "feedback" and draft.feedback_hint:
+            yield from (f"      # {line}" for line in draft.feedback_hint)
+        else:
+            yield f"      # {name}: {{path: ...}} # {what}"
     yield f"    window: {draft.window}{comment(draft.window_comment)}"
     yield "    every: 1m # how often the monitor looks for new rows"
     yield "    lateness: 5m # a window is judged once the log has rows this long after its end"
@@ -141,6 +163,7 @@ def _log(name: str, log: LogDraft) -> Iterable[str]:
     yield "        columns: # the monitor's name: the log's name"
     for line in log.todo:
         yield f"          # TODO{comment(line).removeprefix(' #')}"
-    for ours, theirs, why in log.columns:
-        name = theirs if _PATH.fullmatch(theirs) else scalar(theirs)
-        yield f"          {scalar(ours)}: {name}{comment(why)}"
+    for before, columns in (("", log.columns), ("# ", log.unused)):
+        for ours, theirs, why in columns:
+            name = theirs if _PATH.fullmatch(theirs) else scalar(theirs)
+            yield f"          {before}{scalar(ours)}: {name}{comment(why)}"

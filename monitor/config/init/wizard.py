@@ -11,7 +11,9 @@ from pathlib import Path
 
 import duckdb
 
+from monitor.config.init.acted_columns import acted_columns, as_feedback, events, sentence
 from monitor.config.init.actions import Actions, look_at_actions
+from monitor.config.init.empty_joins import EmptyJoin
 from monitor.config.init.guess import (
     EMPTY,
     GUESS,
@@ -20,6 +22,7 @@ from monitor.config.init.guess import (
     guess_columns,
     holds_labels,
     list_settings,
+    looks_like_id,
     slice_columns,
     time_settings,
     values_of,
@@ -31,7 +34,7 @@ from monitor.config.init.suggest import suggest_metrics, suggest_objectives, sug
 from monitor.config.init.suggest_actions import about, suggest_actions
 from monitor.config.init.suggest_experiments import suggest_experiments
 from monitor.config.init.synonyms import ACTION_WORDS, likeness, plain
-from monitor.config.init.template import Draft, LogDraft, flow, key, render, scalar
+from monitor.config.init.template import Draft, LogDraft, comment, flow, key, render, scalar
 from monitor.config.init.traits import READ, Traits, traits
 from monitor.config.init.zones import Clock, zones
 from monitor.config.problems import show_duration
@@ -105,22 +108,36 @@ def write_config(
         draft.logs[c.EXPOSURES] = _log_draft(c.EXPOSURES, found, guesses, around.only, folder)
         for name, other in beside.items():
             draft.logs[name] = _log_draft(name, other.profile, other.guesses, other.only, folder)
+            _mark_empty(draft.logs[name], name, other.empty)
+        for left in around.left_out:
+            draft.left_out.setdefault(left.log, (_from(left.path, folder), left.why, left.named))
         zone_note = _set_zones(draft.logs, found, pace, acted, actions)
         if pace is not None:
             draft.window, draft.window_comment = show_duration(pace.window), _rate(pace)
-        _slices(draft, found, guesses)
+        done = acted_columns(found, guesses, engine.backend.table(found.table))
+        _slices(draft, found, guesses, {one.name for one in done})
         draft.rules = suggest_rules(found, guesses, read, beside)
         draft.metrics = suggest_metrics(guesses, read)
         draft.metrics += suggest_actions(actions, read, draft.window)
+        unused = []
+        if done and acted is None:
+            log = draft.logs[c.EXPOSURES]
+            path = scalar(log.paths[0]) if len(log.paths) == 1 else flow(log.paths)
+            draft.feedback_hint = as_feedback(done, found, guesses, path, log.settings, around.only)
+            draft.metrics += [events(done)] if draft.feedback_hint else []
+            unused.append(sentence(done, can_be_read=bool(draft.feedback_hint)))
+            draft.feedback_hint = draft.feedback_hint or [f"feedback: {{path: ...}}{comment(unused[0])}"]
         draft.objectives = suggest_objectives(guesses, beside)
         if read is not None:
             names = {one.column: role for role, one in guesses.items()}
             draft.experiments = suggest_experiments(engine, found, guesses, names)
         mixed = [] if around.only else _mixed_events(engine, found, guesses)
     notes = [f"skipped {one}" for one in seen.notes]
-    notes += [f"not used: {one}" for one in around.notes]
-    notes += [f"warning: {one}" for one in (*_warnings(found, guesses), *mixed, *zone_note)]
-    return Written(render(draft), tuple(_missing(found, missing, acted)), tuple(notes))
+    notes += [f"not used: {one}" for one in around.left_out if not one.named]
+    notes += [f"warning: {one}" for one in (*_warnings(found, guesses), *mixed, *zone_note, *unused)]
+    unmet = _missing(found, missing, acted)
+    unmet += [f"{one}; write the ids alike in both logs" for one in around.left_out if one.named]
+    return Written(render(draft), tuple(unmet), tuple(notes))
 
 
 def _settings(found: Profile, guesses: Mapping[str, Guess], only: Only) -> LogSettings:
@@ -144,8 +161,9 @@ def _actions(engine: Engine, found: Profile, acted: Neighbour, read: Traits | No
     return look_at_actions(engine, acted.profile.table, settings, shown, complete)
 
 
-def _slices(draft: Draft, found: Profile, guesses: Mapping[str, Guess]) -> None:
-    slices = slice_columns(found, guesses)
+def _slices(draft: Draft, found: Profile, guesses: Mapping[str, Guess], outcomes: set[str]) -> None:
+    """Name the columns to slice by; not by what users did, which is no property of what was shown."""
+    slices = [one for one in slice_columns(found, guesses) if one[0] not in outcomes]
     draft.slices = [name for name, _ in slices[:3]]
     few = ", ".join(f"{name}: {column.distinct}" for name, column in slices[:6])
     further = f"; more to choose from: {', '.join(name for name, _ in slices[3:6])}" if slices[3:] else ""
@@ -188,6 +206,18 @@ def _log_draft(log: str, found: Profile, guesses: Mapping[str, Guess], only: Onl
         if not one.readable and log == c.EXPOSURES and missing
     ]
     return draft
+
+
+def _mark_empty(draft: LogDraft, log: str, empty: Sequence[EmptyJoin]) -> None:
+    """Say beside a column that it joins nothing; one that is not required becomes a comment."""
+    for one in empty:
+        why = f"joins nothing: {one}"
+        if one.role in c.REQUIRED[log]:
+            draft.columns = [
+                (role, column, why if role == one.role else said) for role, column, said in draft.columns
+            ]
+        else:
+            draft.unused.append((one.role, one.column, why))
 
 
 def _set_zones(
@@ -267,6 +297,11 @@ def _missing(found: Profile, missing: Sequence[str], acted: Neighbour | None) ->
             for one in found.columns
             if holds_labels(one)
         ]
+        if wide := numbered_columns(found):
+            sentences.append(
+                f"{wide[0]!r} to {wide[-1]!r} seem to hold one list in {len(wide)} columns, which is not "
+                "read; write one row for each item, or one column with a list of the items"
+            )
     if c.TS in missing:
         form = "write them as 2026-01-31T10:00:00Z or as a count since 1970"
         unread = [one for one in found.usable if not one.is_time]
@@ -293,6 +328,17 @@ def _missing(found: Profile, missing: Sequence[str], acted: Neighbour | None) ->
             for role in acted.missing(c.FEEDBACK)
         ]
     return sentences
+
+
+def numbered_columns(found: Profile) -> list[str]:
+    """The columns of items that differ only in a number at their end, as item_1 and item_2."""
+    groups: dict[str, list[tuple[int, str]]] = {}
+    for one in found.usable:
+        stem = re.fullmatch(r"(.*?)_?(\d{1,4})", one.name, re.DOTALL)
+        if stem and looks_like_id(one) and likeness(stem[1], c.ITEM_ID) > 0:
+            groups.setdefault(stem[1], []).append((int(stem[2]), one.name))
+    widest = max(groups.values(), key=len, default=[])
+    return [name for _, name in sorted(widest)] if len(widest) > 1 else []
 
 
 def _something_else(found: Profile, missing: Sequence[str]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -10,6 +11,7 @@ from enum import StrEnum
 from monitor.config.look import ColumnSeen, FileSeen, LogSeen
 from monitor.config.problems import Problem, nearest, show_duration
 from monitor.core import columns as c
+from monitor.logs.listing import no_file
 from monitor.settings.logs import TimeSettings
 
 _SHOWN_COLUMNS = 20
@@ -80,10 +82,9 @@ def of_log(say: Reporter, seen: LogSeen, time: TimeSettings, now: datetime) -> I
     for error in seen.unlisted:
         yield say.warning("files", error, "path")
     if not seen.files:
-        shown = ", ".join(seen.settings.paths)
         yield say.problem(
             "files",
-            f"no file matches {shown}; correct the path, or use --no-logs where the logs are elsewhere",
+            f"{no_file(seen.settings)}; correct the path, or use --no-logs where the logs are elsewhere",
             "path",
         )
         return
@@ -184,8 +185,26 @@ def _columns(say: Reporter, seen: LogSeen) -> Iterator[ConfigFinding]:
             have = ", ".join(map(repr, seen.theirs[:_SHOWN_COLUMNS]))
             text = f"the files looked at have no column {theirs!r}; they have {have}{_meant(seen, ours)}"
             yield say.problem("columns", text, f"columns.{ours}")
+    yield from _wide(say, seen)
     for name in known:
         yield from _values(say, seen, name, found[name])
+
+
+def _wide(say: Reporter, seen: LogSeen) -> Iterator[Finding]:
+    """An item's column that has numbered siblings: a list in several columns, of which only one is read."""
+    theirs = seen.mapped.get(c.ITEM_ID)
+    numbered = re.compile(r"(.*\D)\d{1,4}", re.DOTALL)
+    stem = numbered.fullmatch(theirs) if theirs is not None and seen.name == c.EXPOSURES else None
+    if stem is None:
+        return
+    alike = [one for one in seen.theirs if (it := numbered.fullmatch(one)) and it[1] == stem[1]]
+    others = [one for one in alike if one != theirs]
+    if others:
+        text = (
+            f"only {theirs!r} is judged, and {', '.join(map(repr, others[:3]))} may hold further items of "
+            "the same list; write one row for each item, or one column with a list of the items"
+        )
+        yield say.warning("columns", text, "columns.item_id")
 
 
 def _column(name: str, one: ColumnSeen) -> str:

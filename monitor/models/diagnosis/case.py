@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -238,6 +238,15 @@ def called(sample: Sample, at: int) -> Any:
         return None
     name = sample.ids[at]
     return name.item() if isinstance(name, np.generic) else name
+
+
+def number(names: Sequence[str], singular: str, plural: str) -> str:
+    """The form of a word that agrees with `shown(names)`.
+
+    >>> number(["age"], "varies", "vary"), number(["age", "city"], "varies", "vary")
+    ('varies', 'vary')
+    """
+    return singular if len(names) == 1 else plural
 
 
 def shown(names: tuple[str, ...] | list[str], most: int = 3) -> str:

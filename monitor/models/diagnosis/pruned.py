@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from monitor.models.diagnosis.case import EVIDENCE, NAMED, Case, Claim, Finding, shown
+from monitor.models.diagnosis.case import EVIDENCE, NAMED, Case, Claim, Finding, number, shown
 from monitor.models.diagnosis.repair import Struck, from_donors, with_offline
 from monitor.models.diagnosis.strong import telling_alone
 
@@ -44,8 +44,8 @@ def pruned_features(case: Case, owned: frozenset[str]) -> Claim:
     cost = (
         f"A repair raises the AUC of the worse split by {won:.3f}, {told.text}."
         if told
-        else f"Their share of the gap is unknown: a repair changes AUC by {won:.3f} (error {error:.3f}), too "
-        "little or too uncertain for a share."
+        else f"{number(guilty, 'Its', 'Their')} share of the gap is unknown: a repair changes AUC by "
+        f"{won:.3f} (error {error:.3f}), too little or too uncertain for a share."
     )
     evidence: list[dict[str, Any]] = [
         {
@@ -61,15 +61,18 @@ def pruned_features(case: Case, owned: frozenset[str]) -> Claim:
         CAUSE,
         told.share if told else None,
         guilty[:NAMED],
-        f"{shown(guilty)} vary in the better split and not in the worse one ({how}). {cost}",
-        _advice(knowing),
+        f"{shown(guilty)} {number(guilty, 'varies', 'vary')} in the better split and not in the worse "
+        f"one ({how}). {cost}",
+        _advice(knowing, len(guilty)),
         (*evidence, *([told.evidence] if told and told.evidence else [])),
         told.bound if told else "",
     )
     return Claim(frozenset(guilty), won, finding, plain=True)
 
 
-def _advice(knowing: dict[str, float]) -> str:
+def _advice(knowing: dict[str, float], count: int) -> str:
+    if not knowing and count == 1:
+        return "Serve this feature again, or train a model without it."
     if not knowing:
         return "Serve these features again, or train a model without them."
     name, auc = next(iter(knowing.items()))

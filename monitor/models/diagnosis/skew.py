@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.models.diagnosis.case import EVIDENCE, NAMED, Case, Claim, Finding, called, shown
+from monitor.models.diagnosis.case import EVIDENCE, NAMED, Case, Claim, Finding, called, number, shown
 from monitor.models.diagnosis.columns import Column
 from monitor.models.diagnosis.repair import with_offline
 from monitor.models.diagnosis.sample import Pairs
@@ -67,8 +67,8 @@ def serving_skew(case: Case, owned: frozenset[str]) -> Claim:
     cost = (
         f"With the offline values online AUC is {won:.3f} higher, {told.text}."
         if told
-        else f"Their share of the gap is unknown: the offline values change AUC by {won:.3f} (error "
-        f"{error:.3f}), too little or too uncertain for a share."
+        else f"{number(guilty, 'Its', 'Their')} share of the gap is unknown: the offline values change AUC "
+        f"by {won:.3f} (error {error:.3f}), too little or too uncertain for a share."
     )
     finding = Finding(
         CAUSE,

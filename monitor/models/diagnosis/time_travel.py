@@ -14,7 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.models.diagnosis.area import Ranking, change
-from monitor.models.diagnosis.case import EVIDENCE, NAMED, Case, Claim, Finding, called, one_sided, shown
+from monitor.models.diagnosis.case import (
+    EVIDENCE,
+    NAMED,
+    Case,
+    Claim,
+    Finding,
+    called,
+    number,
+    one_sided,
+    shown,
+)
 from monitor.models.diagnosis.strong import too_strong
 from monitor.statistics.counts import Floats
 
@@ -48,9 +58,10 @@ def from_the_future(case: Case, owned: frozenset[str]) -> Claim:
         CAUSE,
         told.share,
         guilty[:NAMED],
-        f"{shown(guilty)} know the future: {'; '.join(how)}. Without this knowledge the gap is "
-        f"{total:.3f} smaller, {told.text}.",
-        "Join these features as of the moment of the request, not of the label; train and test again.",
+        f"{shown(guilty)} {number(guilty, 'knows', 'know')} the future: {'; '.join(how)}. Without this "
+        f"knowledge the gap is {total:.3f} smaller, {told.text}.",
+        f"Join {number(guilty, 'this feature', 'these features')} as of the moment of the request, not of "
+        "the label; train and test again.",
         (
             *(
                 *_alone(strong),

@@ -128,7 +128,10 @@ def test_a_file_beside_the_log_without_a_common_id_is_not_taken_and_said(init, t
     pd.DataFrame({"item_id": [f"z{n}" for n in range(90)]}).to_csv(tmp_path / "items.csv", index=False)
     settings, _, written = init(tmp_path / "exposures.csv")
     assert settings.logs.catalog is None
-    told = "it looks like catalog, but shares no id with the exposures"
+    told = (
+        "it looks like catalog, but no id of its 'item_id' is in 'item_id' of the exposures: 'z0' here, "
+        f"'{min(map(str, frame(60)['item_id']))}' there"
+    )
     assert list(written.notes) == [f"not used: {tmp_path / 'items.csv'}: {told}"]
 
 

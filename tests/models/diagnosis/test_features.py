@@ -156,6 +156,8 @@ def test_a_feature_that_alone_knows_the_label_is_from_the_future():
     test, online = as_served(*future(0, True)), as_served(*future(1, False))
     found = diagnose("test_online", test, online)
     assert (found[0].cause, found[0].features) == ("time_travel", ("next",))
+    assert found[0].summary.startswith("'next' knows the future: ")
+    assert found[0].advice.startswith("Join this feature as of the moment of the request, ")
     assert found[0].evidence[0]["auc_better"] > 0.9
     assert found[0].evidence[0]["auc_worse"] == pytest.approx(0.5, abs=0.03)
 

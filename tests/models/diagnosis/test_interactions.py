@@ -134,8 +134,10 @@ def test_a_leak_that_is_constant_online_is_not_to_be_served_again():
     assert (found[0].cause, found[0].features) == ("pruned_features", ("session_length",))
     assert found[0].advice.startswith("First check when 'session_length' is known")
     assert "cannot be served" in found[0].advice
+    assert found[0].summary.startswith("'session_length' varies in the better split and not in the worse")
     assert [row["auc_alone_in_better"] > 0.75 for row in found[0].evidence if "auc_alone_in_better" in row]
     _, honest = verdict(worlds.constant, (0, "forest", ROW_COUNT))
+    assert honest[0].summary.startswith("'taste', 'affinity' vary in the better split and not in the worse")
     assert honest[0].advice == "Serve these features again, or train a model without them."
 
 
