@@ -9,7 +9,7 @@ import ibis.expr.types as ir
 
 from monitor.config.init.shared_ids import Joins, Side
 from monitor.core import columns as c
-from monitor.report.numbers import visible
+from monitor.core.text import visible
 
 _ALIKE = 0.5  # of the shorter column's values, once both are written alike
 _SHOWN = 30

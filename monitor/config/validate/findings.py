@@ -190,7 +190,7 @@ def _columns(say: Reporter, seen: LogSeen) -> Iterator[ConfigFinding]:
         yield from _values(say, seen, name, found[name])
 
 
-def _wide(say: Reporter, seen: LogSeen) -> Iterator[Finding]:
+def _wide(say: Reporter, seen: LogSeen) -> Iterator[ConfigFinding]:
     """An item's column that has numbered siblings: a list in several columns, of which only one is read."""
     theirs = seen.mapped.get(c.ITEM_ID)
     numbered = re.compile(r"(.*\D)\d{1,4}", re.DOTALL)
