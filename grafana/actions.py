@@ -9,9 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from grafana.panels import OURS, Panel, graph, ours
 from monitor.catalogue import ALL_SPECS
-from monitor.health.specs import HEALTH_SPECS
-from monitor.metrics.catalogue import SPECS
-from monitor.metrics.family import MODEL_LABEL, SPLIT_LABEL, MetricSpec
+from monitor.core.results import ResultKind
+from monitor.metrics.family import SPLIT_LABEL, MetricSpec, Theme
 from monitor.service.prometheus.families import Suffix, metric_family_name
 
 # The AUC and related metrics of exposures. Those of a model's samples have a split, and their own dashboard.
@@ -24,23 +23,13 @@ def rows(elsewhere: Sequence[str]) -> Iterator[tuple[str, list[Panel]]]:
     left = [
         spec
         for spec in ALL_SPECS.values()
-        if metric_family_name(spec) not in elsewhere and MODEL_LABEL not in spec.labels
+        if metric_family_name(spec) not in elsewhere and not spec.kind.is_of_models
     ]
-    themes: dict[str, list[MetricSpec]] = {}
+    themes: dict[Theme, list[MetricSpec]] = {}
     for spec in left:
-        themes.setdefault(_theme(spec), []).append(spec)
+        themes.setdefault(spec.theme, []).append(spec)
     for theme, specs in themes.items():
         yield theme, [panel(spec, OF_EXPOSURES if spec.of_samples else OURS) for spec in specs]
-
-
-def _theme(spec: MetricSpec) -> str:
-    if spec.name in HEALTH_SPECS:
-        return "Health score"
-    if "experiment" in spec.labels:
-        return "Experiments"
-    if "k" in spec.labels:
-        return "Lists at k"
-    return "Actions by event" if "event" in spec.labels else "Scores against actions"
 
 
 def panel(
@@ -59,7 +48,8 @@ def panel(
         return f"{largest}({most}, {series})" if largest else series
 
     parts: tuple[Suffix, ...] = ("", "lower", "upper") if spec.interval else ("",)
-    compared = spec.name in SPECS and not further  # with its past: the metrics of windows, not of models
+    # Only metrics of windows are compared with their past, those of models are not.
+    compared = spec.kind is ResultKind.METRIC and not further
     title = spec.name.replace("_", " ").replace("auc", "AUC")
     description = [spec.help]
     if most is not None:

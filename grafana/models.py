@@ -8,7 +8,6 @@ from grafana.actions import panel
 from grafana.panels import Panel, number, ours, timeline
 from grafana.states import NOT_JUDGED, VIOLATED
 from monitor.catalogue import ALL_SPECS
-from monitor.metrics.family import MODEL_LABEL
 from monitor.models.feature_specs import FEATURE_LABEL
 from monitor.models.specs import AUC_GAP, AUC_GAP_CAUSE, SAMPLE_ROWS
 
@@ -47,15 +46,11 @@ def gaps() -> Sequence[Panel]:
 
 def splits() -> Sequence[Panel]:
     """What is measured for each split: the AUC and related metrics, and the number of samples."""
-    by_split = [
-        panel(spec, OF_SAMPLES, spec.of_samples)
-        for spec in ALL_SPECS.values()
-        if MODEL_LABEL in spec.of_samples
-    ]
+    by_split = [panel(spec, OF_SAMPLES, spec.of_samples) for spec in ALL_SPECS.values() if spec.of_samples]
     return (*by_split, panel(SAMPLE_ROWS))
 
 
 def features() -> Sequence[Panel]:
     """All other metrics of models; of the features only those that differ most."""
-    left = [spec for spec in ALL_SPECS.values() if MODEL_LABEL in spec.labels and spec not in _SHOWN]
+    left = [spec for spec in ALL_SPECS.values() if spec.kind.is_of_models and spec not in _SHOWN]
     return [panel(spec, most=_MOST if FEATURE_LABEL in spec.labels else None) for spec in left]

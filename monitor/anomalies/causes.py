@@ -12,6 +12,7 @@ from typing import Final
 
 from monitor.anomalies.results import Side
 from monitor.anomalies.series import BandedSeries
+from monitor.anomalies.severity import Severity, empty_lists, lost_actions, lost_requests
 
 OTHER: Final = "other"
 
@@ -40,12 +41,16 @@ class Sign:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A named cause: what it says, the series that speak for it, and the causes that it may follow from."""
+    """A named cause: what it says, the series that speak for it, and the causes that it may follow from.
+
+    `severity` measures how much is gone, None where the cause has no such share.
+    """
 
     name: str
     says: str
     signs: tuple[Sign, ...] = field(repr=False)
     follows: tuple[str, ...] = ()
+    severity: Severity | None = field(default=None, repr=False)
 
     def is_read_from(self, one: BandedSeries) -> bool:
         """Whether this series can speak for it."""
@@ -71,6 +76,7 @@ EXPOSURE_CAUSES: Final = (
         "traffic_lost",
         "fewer requests than at this time of the week: traffic or its log is lost",
         (Sign("volume", "below", ("requests",), sliced=False),),
+        severity=lost_requests,
     ),
     Cause(
         "traffic_surge",
@@ -93,6 +99,7 @@ EXPOSURE_CAUSES: Final = (
         "lists_empty",
         "more lists are empty or below the valid length than usual",
         (Sign("failure", "above"), Sign("coverage", "below", ("pv", "uv"))),
+        severity=empty_lists,
     ),
     Cause(
         "lists_short",
@@ -158,6 +165,7 @@ FEEDBACK_CAUSES: Final = (
             "below", "action_volume", "action_rate", "conversion", "actions_per_user", "trimmed_action_rate"
         ),
         ("traffic_lost", "scene_lost", "lists_empty", "lists_short"),
+        severity=lost_actions,
     ),
     Cause(
         "few_clickers",

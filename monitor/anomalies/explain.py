@@ -120,7 +120,7 @@ def _told(
         threshold=0.0,
         evidence=() if by else tuple(_row(one) for one in _shown(worst)),
     )
-    severity = 0.0 if by else _severity(cause.name, mine, found)
+    severity = 0.0 if by else _severity(cause, mine, found)
     if severity is not None:
         yield _severe(labels, severity, version)
 
@@ -187,25 +187,6 @@ def _severe(labels: Mapping[str, str], value: float, version: str) -> Result:
     )  # fmt: skip
 
 
-def _severity(cause: str, mine: Sequence[Banded], found: Sequence[Banded]) -> float | None:
-    """The share of what was expected that is gone, of the whole; None for a cause that has no such share.
-
-    Of actions it is that of all events together, within their bands or not: a rare one may be gone alone.
-    """
-    whole = [one for one in mine if one.place == WHOLE]
-    if cause == "traffic_lost":
-        gone = _gone([one for one in whole if one.series.metric == "volume"])
-    elif cause == "clicks_lost":
-        actions = (one for one in found if one.place == WHOLE and one.series.metric == "action_volume")
-        gone = _gone([one for one in actions if one.is_judged])
-    elif cause == "lists_empty":
-        failed = (one for one in whole if (one.series.metric, one.series.by) == ("failure", "pv"))
-        gone = max((one.measured - one.expected for one in failed), default=0.0)
-    else:
-        return None
-    return min(1.0, max(0.0, gone))
-
-
-def _gone(counts: Sequence[Banded]) -> float:
-    expected = sum(one.expected for one in counts)
-    return 1 - sum(one.measured for one in counts) / expected if expected > 0 else 0.0
+def _severity(cause: Cause, mine: Sequence[Banded], found: Sequence[Banded]) -> float | None:
+    """The share of what was expected that is gone; None for a cause that has no such share."""
+    return None if cause.severity is None else min(1.0, max(0.0, cause.severity(mine, found)))

@@ -14,16 +14,6 @@ from monitor.settings.recommender import DERIVED
 from monitor.statistics.bands.scales import Scale
 
 VOLUME: Final = "volume"
-COUNTS: Final = frozenset(
-    {
-        VOLUME,
-        "action_volume",
-        "catalog_items",
-        "coverage_unknown_items",
-        "actions_without_item",
-        "other_events",
-    }
-)
 # What is meant to come and go: the volume of a model or an arm, of an hour or of a day of the week. So is
 # that of users and items by what the days before made of them: a day of short lists leaves few heavy users.
 PASSING: Final = frozenset({MODEL, ARM, *DERIVED})
@@ -68,11 +58,7 @@ class BandedSeries:
     @property
     def scale(self) -> Scale:
         """How its spread is understood: a share of so many, a count, or a level with an interval or none."""
-        if self.metric in COUNTS:
-            return Scale.COUNT
-        spec = SPECS[self.metric]
-        of_so_many = spec.unit == "ratio" and spec.interval in ("", "Wilson")
-        return Scale.SHARE if of_so_many else Scale.LEVEL
+        return SPECS[self.metric].scale
 
     @property
     def is_missed(self) -> bool:

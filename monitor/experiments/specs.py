@@ -10,7 +10,7 @@ import math
 from typing import Final
 
 from monitor.core.results import ResultKind
-from monitor.metrics.family import MetricSpec, ResultBuilder
+from monitor.metrics.family import MetricSpec, ResultBuilder, Theme
 from monitor.settings.experiments import ARM_METRICS, ArmMetric, ExperimentSettings
 from monitor.settings.metrics import MetricSettings
 
@@ -22,6 +22,7 @@ _NOT_READ: Final = (
 
 USERS = MetricSpec(
     name="experiment_users",
+    theme=Theme.EXPERIMENTS,
     kind=ResultKind.EXPERIMENT,
     help="Users of an arm since the experiment began, each counted once.",
     formula=f"distinct users of the arm over all windows from `start` to this one. {ONE_ARM} are counted.",
@@ -36,6 +37,7 @@ USERS = MetricSpec(
 )
 SHARE = MetricSpec(
     name="experiment_share",
+    theme=Theme.EXPERIMENTS,
     kind=ResultKind.EXPERIMENT,
     help="Share of an arm in the users since the experiment began.",
     unit="ratio",
@@ -53,6 +55,7 @@ SHARE = MetricSpec(
 )
 MIXED_USERS = MetricSpec(
     name="experiment_mixed_users",
+    theme=Theme.EXPERIMENTS,
     kind=ResultKind.EXPERIMENT,
     help="Users who were in more than one arm since the experiment began; they count in no arm.",
     formula="distinct users with two or more values of the column over all windows from `start` to this one",
@@ -67,6 +70,7 @@ MIXED_USERS = MetricSpec(
 )
 UNKNOWN_ARM_USERS = MetricSpec(
     name="experiment_unknown_arm_users",
+    theme=Theme.EXPERIMENTS,
     kind=ResultKind.EXPERIMENT,
     help="Users in an arm that the split does not name; one is enough to call the split broken.",
     formula="distinct users with a value of the column that `split` does not name, over all windows from "
@@ -81,6 +85,7 @@ UNKNOWN_ARM_USERS = MetricSpec(
 )
 SPLIT_P = MetricSpec(
     name="experiment_split_p_value",
+    theme=Theme.EXPERIMENTS,
     kind=ResultKind.EXPERIMENT,
     help="Sample ratio mismatch: probability that chance alone gives users per arm as far from the split.",
     formula="`anytime`: 1 / the largest Bayes factor of all windows so far, of a Dirichlet prior around the "
@@ -101,6 +106,7 @@ SPLIT_P = MetricSpec(
 )
 BUCKET_P = MetricSpec(
     name="experiment_bucket_p_value",
+    theme=Theme.EXPERIMENTS,
     kind=ResultKind.EXPERIMENT,
     help="Bucket uniformity: probability that chance alone fills the hash buckets as unevenly.",
     formula="Pearson's chi-square of the window's users per bucket against equal shares; empty buckets "
@@ -120,6 +126,7 @@ BUCKET_P = MetricSpec(
 )
 LAYER_P = MetricSpec(
     name="experiment_layer_p_value",
+    theme=Theme.EXPERIMENTS,
     kind=ResultKind.EXPERIMENT,
     help="Layer orthogonality: probability that chance alone ties the arms of two experiments as closely.",
     formula="Pearson's chi-square of the table of the window's users by the arms of both experiments; the "
@@ -149,6 +156,7 @@ def _by_arm(name: ArmMetric, help_: str, **fields: object) -> MetricSpec:
     given = {
         "name": f"experiment_{name}",
         "kind": ResultKind.EXPERIMENT,
+        "theme": Theme.EXPERIMENTS,
         "help": help_,
         "misleads": _OF_A_WINDOW,
         "labels": _ARM,
@@ -216,6 +224,7 @@ _COMPARED: Final = {
 }
 DIFFERENCE = MetricSpec(
     name="experiment_difference",
+    theme=Theme.EXPERIMENTS,
     kind=ResultKind.EXPERIMENT,
     help="A metric of an arm minus that of the control.",
     formula="arm - control, of each metric by arm and event. `action_rate` by the delta method and the "
@@ -228,6 +237,7 @@ DIFFERENCE = MetricSpec(
 )
 DIFFERENCE_P = MetricSpec(
     name="experiment_difference_p_value",
+    theme=Theme.EXPERIMENTS,
     kind=ResultKind.EXPERIMENT,
     help="Probability that chance alone gives a difference between arm and control as large.",
     formula="the two-sided p of the test that gives the interval of experiment_difference",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from monitor.core.results import ResultKind
-from monitor.metrics.family import MetricSpec
+from monitor.metrics.family import MetricSpec, Theme
 
 HEALTH_SCORE: Final = MetricSpec(
     name="health_score",
+    theme=Theme.HEALTH,
     kind=ResultKind.HEALTH,
     help="One number for the recommender: the weighted mean of the worth of the chosen metrics, 0 to 1.",
     unit="ratio",
@@ -25,6 +26,7 @@ HEALTH_SCORE: Final = MetricSpec(
 )
 HEALTH_PART: Final = MetricSpec(
     name="health_part",
+    theme=Theme.HEALTH,
     kind=ResultKind.HEALTH,
     help="The worth of one metric in the health score: 0 at its value `zero`, 1 at its value `one`.",
     unit="ratio",

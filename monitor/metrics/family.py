@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from enum import StrEnum
 from typing import Any, Final, Literal
 
 import ibis.expr.types as ir
@@ -15,6 +16,7 @@ from monitor.core.results import Result, ResultKind, Status
 from monitor.core.settings import Settings
 from monitor.metrics.shared import Shared
 from monitor.settings.metrics import MetricSettings
+from monitor.statistics.bands.scales import Scale
 from monitor.statistics.intervals import Interval, bounded_mean, normal_mean, wilson
 
 AggregateRow = Mapping[str, Any]
@@ -26,6 +28,17 @@ SPLIT_LABEL: Final = "split"
 MODEL_LABEL: Final = "model"
 OF_SAMPLES: Final = (SPLIT_LABEL, MODEL_LABEL)
 """The labels of a metric that is measured on the samples of a model."""
+
+
+class Theme(StrEnum):
+    """A row of the generated dashboard of what users did."""
+
+    ACTIONS = "Actions by event"
+    SCORES = "Scores against actions"
+    LISTS = "Lists at k"
+    EXPERIMENTS = "Experiments"
+    HEALTH = "Health score"
+    OTHER = "Other metrics"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +54,8 @@ class MetricSpec:
     and any number for the rest. `sliced` is False where the metric is never given by slice, `counted` where
     its samples are no family of their own. `of_rows` is True where it rests on single exposures or
     actions, and not on lists or users: only then has it a meaning by position. `kind` is that of its results.
+    `is_count` is True where the values are counts: their band has the scale of counts. `theme` is its row
+    on the dashboard of what users did, which shows the metrics that no other dashboard shows.
     """
 
     name: str
@@ -76,6 +91,16 @@ class MetricSpec:
     of_rows: bool = False
     counted: bool = True
     kind: ResultKind = ResultKind.METRIC
+    is_count: bool = False
+    theme: Theme = Theme.OTHER
+
+    @property
+    def scale(self) -> Scale:
+        """How the noise of its values is understood: as that of a share of so many, a count, or a level."""
+        if self.is_count:
+            return Scale.COUNT
+        of_so_many = self.unit == "ratio" and self.interval in ("", "Wilson")
+        return Scale.SHARE if of_so_many else Scale.LEVEL
 
     @property
     def bounds(self) -> tuple[float, float]:

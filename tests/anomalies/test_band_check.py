@@ -12,6 +12,7 @@ from monitor.anomalies.neighbours import neighbours
 from monitor.anomalies.series import BandedSeries
 from monitor.core.results import Status, Window
 from monitor.history.store import Store
+from monitor.metrics.catalogue import SPECS
 from monitor.settings.bands import BandSettings
 from monitor.statistics.bands.scales import Scale
 from tests.anomalies.banded import (
@@ -126,6 +127,13 @@ def test_what_rises_from_0_is_dust_until_it_is_a_thousandth(store):
 )
 def test_a_ratio_of_so_many_is_a_share_with_chance(metric, scale):
     assert BandedSeries(metric, "", "").scale is scale
+
+
+def test_the_values_of_six_metrics_are_counts():
+    assert {name for name, spec in SPECS.items() if spec.scale is Scale.COUNT} == {
+        "volume", "action_volume", "catalog_items", "coverage_unknown_items", "actions_without_item",
+        "other_events",
+    }  # fmt: skip
 
 
 def test_a_known_change_begins_the_past_anew(store):

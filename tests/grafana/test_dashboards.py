@@ -16,7 +16,7 @@ import yaml
 from grafana.generate import dashboards
 from monitor.catalogue import ALL_SPECS
 from monitor.core.results import Status
-from monitor.metrics.family import MODEL_LABEL
+from monitor.metrics.family import MODEL_LABEL, Theme
 from monitor.service.prometheus.families import MONITOR, RULES, STATUSES, all_families, metric_family_name
 from tests.promql import families_in, mistakes
 
@@ -202,3 +202,8 @@ def test_the_data_source_and_the_folder_of_dashboards_are_provisioned_as_compose
         "providers"
     ]
     assert f"./grafana/dashboards:{providers[0]['options']['path']}:ro" in compose["grafana"]["volumes"]
+
+
+def test_every_metric_of_the_dashboard_of_what_users_did_has_a_theme() -> None:
+    rows = [panel["title"] for panel in BOARDS["feedback.json"]["panels"] if panel["type"] == "row"]
+    assert rows == [theme for theme in Theme if theme is not Theme.OTHER]

@@ -33,6 +33,7 @@ COVERAGE = MetricSpec(
 )
 UNKNOWN_ITEMS = MetricSpec(
     name="coverage_unknown_items",
+    is_count=True,
     help="Distinct items shown that the catalog does not hold.",
     formula="|distinct items shown that are not in I|",
     answers="Does the recommender show items that were removed, or is the catalog stale?",

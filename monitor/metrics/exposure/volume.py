@@ -18,6 +18,7 @@ from monitor.settings.metrics import MetricSettings
 
 VOLUME = MetricSpec(
     name="volume",
+    is_count=True,
     of_rows=True,
     help="How many requests, users, exposures and distinct items the window holds.",
     by=("requests", "users", "exposures", "items"),
@@ -48,6 +49,7 @@ LIST_LENGTH = MetricSpec(
 )
 CATALOG_ITEMS = MetricSpec(
     name="catalog_items",
+    is_count=True,
     help="Distinct items that the catalog holds.",
     formula="size of I; an empty catalog has 0, and the state no_data",
     answers="Did the catalog shrink, stop growing, or lose a part?",

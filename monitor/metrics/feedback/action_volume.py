@@ -21,6 +21,7 @@ NO_FEEDBACK = "no feedback in the window"
 
 ACTION_VOLUME = MetricSpec(
     name="action_volume",
+    is_count=True,
     help="Number of actions of an event in the window, with or without a list.",
     labels=("event",),
     formula="rows of feedback with the event whose own time is in the window, each as often as it was "

@@ -22,7 +22,7 @@ from monitor.metrics.attribution import (
     UNATTRIBUTED,
     attributed,
 )
-from monitor.metrics.family import NOTHING_SHOWN, AggregateRow, Family, MetricSpec, make
+from monitor.metrics.family import NOTHING_SHOWN, AggregateRow, Family, MetricSpec, Theme, make
 from monitor.metrics.feedback.business import ratio_columns, ratio_sums
 from monitor.metrics.shared import Shared
 from monitor.settings.metrics import MetricSettings
@@ -33,6 +33,7 @@ _WAYS = (BY_REQUEST, BY_USER, NOT_SHOWN, UNATTRIBUTED)
 
 ATTRIBUTION = MetricSpec(
     name="attribution",
+    theme=Theme.ACTIONS,
     help="Share of an event's actions, by how their list was found.",
     unit="ratio",
     by=_WAYS,
@@ -54,6 +55,7 @@ ATTRIBUTION = MetricSpec(
 )
 LOST = MetricSpec(
     name="unattributed",
+    theme=Theme.SCORES,
     help="Share of the actions, of all judged events together, that join no list.",
     unit="ratio",
     interval="Wilson of means",
@@ -73,6 +75,8 @@ LOST = MetricSpec(
 )
 OTHER_EVENTS = MetricSpec(
     name="other_events",
+    is_count=True,
+    theme=Theme.SCORES,
     help="Actions of the window whose event is not judged.",
     formula="rows of feedback whose event is null or that `events` does not name",
     answers="Does the log have an event that was renamed, is new, or is missing in the config?",
@@ -84,6 +88,8 @@ OTHER_EVENTS = MetricSpec(
 )
 WITHOUT_ITEM = MetricSpec(
     name="actions_without_item",
+    is_count=True,
+    theme=Theme.SCORES,
     help="Actions of the window without an item id; they belong to no list.",
     formula="rows of feedback of an event that `events` names, with item_id null",
     answers="Does the client still log the clicked item?",

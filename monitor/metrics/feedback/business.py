@@ -15,7 +15,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import REQUEST_ID, USER_ID
 from monitor.metrics.attribution import COMPLETABLE, COMPLETED, COUNT, VALUES, acted, of_event
-from monitor.metrics.family import AggregateRow, Family, MetricSpec
+from monitor.metrics.family import AggregateRow, Family, MetricSpec, Theme
 from monitor.metrics.shared import EXPOSURES, LENGTH, Shared, listed
 from monitor.settings.metrics import MetricSettings
 from monitor.statistics.effects import RatioSums, ratio_delta
@@ -35,6 +35,7 @@ _ZERO = (
 
 ACTION_RATE = MetricSpec(
     name="action_rate",
+    theme=Theme.ACTIONS,
     of_rows=True,
     help="How often an event happens by page view, by user, or by exposure (of clicks: pv, uv rate, CTR).",
     by=("pv", "uv", "exposure"),
@@ -55,6 +56,7 @@ ACTION_RATE = MetricSpec(
 )
 CONVERSION = MetricSpec(
     name="conversion",
+    theme=Theme.ACTIONS,
     help="Share of the users with at least one action of the event (of clicks: uv conversion).",
     unit="ratio",
     labels=("event",),
@@ -70,6 +72,7 @@ CONVERSION = MetricSpec(
 )
 ACTIONS_PER_USER = MetricSpec(
     name="actions_per_user",
+    theme=Theme.ACTIONS,
     help="Actions of the event per acting user (clicks per clicking user).",
     labels=("event",),
     interval="normal",
@@ -85,6 +88,7 @@ ACTIONS_PER_USER = MetricSpec(
 )
 ACTION_VALUE = MetricSpec(
     name="action_value",
+    theme=Theme.ACTIONS,
     of_rows=True,
     help="Sum and mean of the values of the event's actions (of orders: GMV; of plays: dwell time).",
     by=("sum", "mean"),
@@ -105,6 +109,7 @@ ACTION_VALUE = MetricSpec(
 )
 COMPLETION = MetricSpec(
     name="completion",
+    theme=Theme.ACTIONS,
     of_rows=True,
     help="Share of the event's actions whose value reaches enough of the item's length (plays to the end).",
     unit="ratio",
@@ -123,6 +128,7 @@ COMPLETION = MetricSpec(
 )
 TOP_USER_SHARE = MetricSpec(
     name="top_user_share",
+    theme=Theme.ACTIONS,
     help="Share of the event's actions that the most active user makes, and the most active 1 % of users.",
     unit="ratio",
     by=("top_user", "top_1_percent"),
@@ -139,6 +145,7 @@ TOP_USER_SHARE = MetricSpec(
 )
 TRIMMED_ACTION_RATE = MetricSpec(
     name="trimmed_action_rate",
+    theme=Theme.ACTIONS,
     help="Actions by exposure without the users who made most of them (of clicks: trimmed CTR).",
     labels=("event",),
     interval="delta",

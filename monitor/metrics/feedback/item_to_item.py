@@ -10,13 +10,14 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import EVENT, ITEM_ID, REQUEST_ID, TS, USER_ID
 from monitor.core.results import Result
-from monitor.metrics.family import AggregateRow, Family, MetricSpec, make
+from monitor.metrics.family import AggregateRow, Family, MetricSpec, Theme, make
 from monitor.metrics.feedback.ranked import PLACE, in_order, no_order, ordering
 from monitor.metrics.shared import Shared, listed
 from monitor.settings.metrics import MetricSettings
 
 ITEM_TO_ITEM_RECALL = MetricSpec(
     name="item_to_item_recall",
+    theme=Theme.LISTS,
     help="Share of users' steps from one item to the next whose second item was in the first k places of "
     "the first item's list.",
     unit="ratio",

@@ -11,7 +11,7 @@ import ibis.expr.types as ir
 from monitor.core.columns import REQUEST_ID, USER_ID
 from monitor.core.results import Result
 from monitor.metrics.attribution import RELEVANCE
-from monitor.metrics.family import AggregateRow, Family, MetricSpec, ResultBuilder, make
+from monitor.metrics.family import AggregateRow, Family, MetricSpec, ResultBuilder, Theme, make
 from monitor.metrics.feedback.ranked import FOUND, IDEAL, PLACE, no_order, relevant_places
 from monitor.metrics.shared import LENGTH, Shared, listed
 from monitor.settings.metrics import MetricSettings
@@ -35,6 +35,7 @@ _SEEN_ONLY = (
 
 PRECISION = MetricSpec(
     name="precision",
+    theme=Theme.LISTS,
     help="Share of the first k places of a list that hold a relevant item; short lists are not penalized.",
     unit="ratio",
     by=_BOTH,
@@ -52,6 +53,7 @@ PRECISION = MetricSpec(
 )
 PRECISION_STRICT = MetricSpec(
     name="precision_strict",
+    theme=Theme.LISTS,
     help="Hits in the first k places of a list over k; an empty place is a miss.",
     unit="ratio",
     by=_BOTH,
@@ -67,6 +69,7 @@ PRECISION_STRICT = MetricSpec(
 )
 RECALL = MetricSpec(
     name="recall",
+    theme=Theme.LISTS,
     help="Share of a list's relevant items that stand in its first k places.",
     unit="ratio",
     by=_BOTH,
@@ -84,6 +87,7 @@ RECALL = MetricSpec(
 )
 F_SCORE = MetricSpec(
     name="f_score",
+    theme=Theme.LISTS,
     help="Precision and recall of the first k places in one number, their weighted harmonic mean.",
     unit="ratio",
     by=_BOTH,
@@ -103,6 +107,7 @@ F_SCORE = MetricSpec(
 )
 ADJUSTED_PRECISION = MetricSpec(
     name="adjusted_precision",
+    theme=Theme.LISTS,
     help="Hits in the first k places over the most hits that there could be; also called adjusted recall.",
     unit="ratio",
     by=_BOTH,
@@ -119,6 +124,7 @@ ADJUSTED_PRECISION = MetricSpec(
 )
 HIT_RATE = MetricSpec(
     name="hit_rate",
+    theme=Theme.LISTS,
     help="Relevant items found in the first k places, of all of them; or lists with at least one.",
     unit="ratio",
     by=("micro", "any"),
@@ -136,6 +142,7 @@ HIT_RATE = MetricSpec(
 )
 RECIPROCAL_RANK = MetricSpec(
     name="reciprocal_rank",
+    theme=Theme.LISTS,
     help="How high the first relevant item stands: 1 at the top, 1/2 one below, 0 where not in the first k.",
     unit="ratio",
     labels=("k",),
@@ -151,6 +158,7 @@ RECIPROCAL_RANK = MetricSpec(
 )
 AVERAGE_PRECISION = MetricSpec(
     name="average_precision",
+    theme=Theme.LISTS,
     help="Precision at each hit of the first k places, over the most hits that there could be.",
     unit="ratio",
     labels=("k",),
@@ -167,6 +175,7 @@ AVERAGE_PRECISION = MetricSpec(
 )
 AVERAGE_PRECISION_FULL = MetricSpec(
     name="average_precision_full",
+    theme=Theme.LISTS,
     help="Precision at each hit of the first k places, over all relevant items.",
     unit="ratio",
     labels=("k",),
@@ -182,6 +191,7 @@ AVERAGE_PRECISION_FULL = MetricSpec(
 )
 NDCG = MetricSpec(
     name="ndcg",
+    theme=Theme.LISTS,
     help="Relevance in the first k places, discounted by place, over that of the best possible list.",
     unit="ratio",
     labels=("k",),

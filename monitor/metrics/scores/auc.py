@@ -9,7 +9,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import LABEL, SCORE
 from monitor.core.results import Result
-from monitor.metrics.family import OF_SAMPLES, AggregateRow, Family, MetricSpec, make
+from monitor.metrics.family import OF_SAMPLES, AggregateRow, Family, MetricSpec, Theme, make
 from monitor.metrics.scores.labelled import (
     LABELS,
     NO_REQUEST,
@@ -25,6 +25,7 @@ from monitor.statistics.auc import FEWEST_CLUSTERS, AucSums, ClusterSums, delong
 
 AUC = MetricSpec(
     name="auc",
+    theme=Theme.SCORES,
     of_rows=True,
     of_samples=OF_SAMPLES,
     help="Chance that an exposure acted on was scored above one that was not; 0.5 is no better than chance.",

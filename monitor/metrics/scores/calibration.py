@@ -10,7 +10,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import LABEL, SCORE
 from monitor.core.results import Result
-from monitor.metrics.family import OF_SAMPLES, AggregateRow, Family, MetricSpec, make
+from monitor.metrics.family import OF_SAMPLES, AggregateRow, Family, MetricSpec, Theme, make
 from monitor.metrics.scores.labelled import (
     LABELS,
     NO_REQUEST,
@@ -31,6 +31,7 @@ _PROBABILITY = (
 
 LOG_LOSS = MetricSpec(
     name="log_loss",
+    theme=Theme.SCORES,
     of_rows=True,
     of_samples=OF_SAMPLES,
     help="Mean negative log-likelihood of users' actions, in nats; 0 is a perfect prediction.",
@@ -52,6 +53,7 @@ LOG_LOSS = MetricSpec(
 
 CALIBRATION = MetricSpec(
     name="calibration",
+    theme=Theme.SCORES,
     of_rows=True,
     of_samples=OF_SAMPLES,
     help="Mean predicted over mean observed rate of action; 1 is right, above 1 the scores are too high.",

@@ -12,7 +12,7 @@ import ibis.expr.types as ir
 from monitor.core.columns import ITEM_ID, REQUEST_ID, SCORE, USER_ID, VALUE
 from monitor.core.results import Result
 from monitor.metrics.attribution import VALUES, of_event, relevant
-from monitor.metrics.family import NOTHING_SHOWN, AggregateRow, Family, MetricSpec, ResultBuilder, make
+from monitor.metrics.family import NOTHING_SHOWN, AggregateRow, Family, MetricSpec, ResultBuilder, Theme, make
 from monitor.metrics.scores.labelled import left_out, score_counts, scored, sentences
 from monitor.metrics.shared import Shared, listed
 from monitor.settings.metrics import MetricSettings
@@ -45,6 +45,7 @@ _BY_HELP: Final = "over all exposures, or the mean over items, or over users"
 
 MAE = MetricSpec(
     name="mae",
+    theme=Theme.SCORES,
     of_rows=True,
     help="Mean absolute error: by how much the scores miss the ratings, in points of the scale.",
     by=BY,
@@ -56,6 +57,7 @@ MAE = MetricSpec(
 )
 RMSE = MetricSpec(
     name="rmse",
+    theme=Theme.SCORES,
     of_rows=True,
     help="Root mean square error of the ratings, in points of the scale; large misses weigh most.",
     by=BY,
@@ -68,6 +70,7 @@ RMSE = MetricSpec(
 )
 NMAE = MetricSpec(
     name="nmae",
+    theme=Theme.SCORES,
     of_rows=True,
     help="Mean absolute error of the ratings, as a part of the scale's width.",
     unit="ratio",
@@ -81,6 +84,7 @@ NMAE = MetricSpec(
 )
 NRMSE = MetricSpec(
     name="nrmse",
+    theme=Theme.SCORES,
     of_rows=True,
     help="Root mean square error of the ratings, as a part of the scale's width.",
     unit="ratio",
@@ -93,6 +97,7 @@ NRMSE = MetricSpec(
 )
 DISTORTION = MetricSpec(
     name="distortion",
+    theme=Theme.SCORES,
     of_rows=True,
     help="Mean cost of a prediction by the team's own matrix of predicted and actual ratings.",
     formula="mean of d(prediction, rating), both rounded to whole ratings, halves upwards, d the setting "

@@ -10,7 +10,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import LABEL, USER_ID
 from monitor.core.results import Result
-from monitor.metrics.family import OF_SAMPLES, AggregateRow, Family, MetricSpec, make
+from monitor.metrics.family import OF_SAMPLES, AggregateRow, Family, MetricSpec, Theme, make
 from monitor.metrics.scores.auc import placed
 from monitor.metrics.scores.labelled import (
     LABELS,
@@ -29,6 +29,7 @@ WEIGHTS: Final = ("equal", "samples", "positives")
 
 USER_AUC = MetricSpec(
     name="user_auc",
+    theme=Theme.SCORES,
     of_samples=OF_SAMPLES,
     help="AUC within each user's exposures, averaged over the users.",
     by=WEIGHTS,

@@ -1,0 +1,36 @@
+"""How much of what was expected is gone, for the causes that have such a share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from monitor.anomalies.results import Banded
+
+Severity = Callable[[Sequence[Banded], Sequence[Banded]], float]
+"""From the series that a cause explains, and from all series of the window."""
+
+
+def lost_requests(mine: Sequence[Banded], found: Sequence[Banded]) -> float:  # noqa: ARG001
+    """The share of the expected volume that is gone."""
+    return _gone([one for one in mine if not one.series.dimension and one.series.metric == "volume"])
+
+
+def lost_actions(mine: Sequence[Banded], found: Sequence[Banded]) -> float:  # noqa: ARG001
+    """The share of the expected actions that is gone, of all events together.
+
+    It counts events within their bands too: a rare event may be gone alone.
+    """
+    actions = (one for one in found if not one.series.dimension and one.series.metric == "action_volume")
+    return _gone([one for one in actions if one.is_judged])
+
+
+def empty_lists(mine: Sequence[Banded], found: Sequence[Banded]) -> float:  # noqa: ARG001
+    """How much more of the requests have no list than expected."""
+    whole = (one for one in mine if not one.series.dimension)
+    failed = (one for one in whole if (one.series.metric, one.series.by) == ("failure", "pv"))
+    return max((one.measured - one.expected for one in failed), default=0.0)
+
+
+def _gone(counts: Sequence[Banded]) -> float:
+    expected = sum(one.expected for one in counts)
+    return 1 - sum(one.measured for one in counts) / expected if expected > 0 else 0.0
