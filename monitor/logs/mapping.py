@@ -219,7 +219,7 @@ def column_problems(log: str, settings: LogSettings, types: Types) -> list[str]:
     nested = log == c.EXPOSURES and c.ITEM_ID in found and found[c.ITEM_ID].is_array()
     for ours, kind in found.items():
         if why := _misfit(log, settings, ours, kind, types, nested=nested):
-            problems.append(f"column {ours}: {settings.columns.get(ours, ours)[:80]!r} is {why}")
+            problems.append(f"column {ours}: {quoted(settings.columns.get(ours, ours))} is {why}")
     return problems
 
 

@@ -6,6 +6,7 @@ import csv
 import re
 from typing import Final
 
+from monitor.core.text import NAME_LENGTH, quoted
 from monitor.logs.files import LogFile, first_bytes, first_line, format_of
 from monitor.settings.logs import LogSettings
 
@@ -69,4 +70,5 @@ def no_header(settings: LogSettings, file: LogFile) -> str | None:
     values = [name for name in names if _VALUE.fullmatch(name)]
     if not values:
         return None
-    return f"line 1 holds values instead of column names ({values[0].strip()[:40]!r}); add a header line"
+    shown = quoted(values[0].strip(), NAME_LENGTH)
+    return f"line 1 holds values instead of column names ({shown}); add a header line"
