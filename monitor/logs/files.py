@@ -58,7 +58,7 @@ def format_of(path: str, settings: LogSettings) -> str:
     for ending, name_of_format in _FORMATS.items():
         if name.endswith(ending):
             return name_of_format
-    raise ValueError("the name's ending tells no format; set format: parquet, csv or json")
+    raise ValueError("the format is unknown from the name's ending; set format: parquet, csv or json")
 
 
 def filesystem(settings: LogSettings, path: str) -> tuple[fsspec.AbstractFileSystem, str]:
@@ -148,7 +148,7 @@ def _cut_gzip(settings: LogSettings, file: LogFile, stop: Callable[[], bool]) ->
                         data = decoder.unused_data
                         decoder = zlib.decompressobj(wbits=31)
         except zlib.error as exc:
-            return f"is not a sound gzip file: {exc}"
+            return f"is not a valid gzip file: {exc}"
     return None if decoder.eof else "the gzip stream is cut short: truncated or still being written"
 
 
@@ -162,7 +162,7 @@ def _cut_zstd(settings: LogSettings, file: LogFile, stop: Callable[[], bool]) ->
         except TimeoutError:
             raise
         except (OSError, pa.ArrowException) as exc:
-            return f"is not a sound zstd file, or is still being written: {exc}"
+            return f"is not a valid zstd file, or is still being written: {exc}"
     return None
 
 

@@ -158,7 +158,7 @@ def _check_json(table: ir.Table, settings: LogSettings) -> None:
     """Raise where the lines cannot be made rows; the engine would give odd columns or texts instead."""
     types = dict(table.schema().items())
     if tuple(types) == ("json",):
-        raise ValueError("its lines are no JSON objects with keys")
+        raise ValueError("its lines are not JSON objects with keys")
     names = {ours: ours for kinds in c.TYPES.values() for ours in kinds} | settings.columns
     for text in dict.fromkeys(names.values()):
         try:

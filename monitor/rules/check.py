@@ -225,9 +225,9 @@ def verdict(rule: LoadedRule, outcome: Outcome) -> Result:
         broken = outcome.violations > 0
     detail = ""
     if broken and outcome.whole:
-        detail = f"the table {rule.table} as a whole breaks the rule"
+        detail = f"the table {rule.table} as a whole violates the rule"
     elif broken:
-        detail = f"{outcome.violations:,} of {outcome.samples:,} break the rule ({ratio:.3g})"
+        detail = f"{outcome.violations:,} of {outcome.samples:,} violate the rule ({ratio:.3g})"
         if rule.with_confidence:
             detail += f"; {rule.threshold:.3g} is allowed"
     return _result(

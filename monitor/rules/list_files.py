@@ -148,7 +148,9 @@ def _parse(path: str, column: str, data: bytes) -> tuple[str, ...]:
         elif suffix == ".txt":
             values = [line.rstrip("\r") for line in data.decode("utf-8-sig").split("\n")]
         else:
-            raise ListFileError(f"the list file {path} is none of {', '.join(FORMATS)}")
+            raise ListFileError(
+                f"the list file {path} has an unknown format; use one of {', '.join(FORMATS)}"
+            )
     except UnicodeDecodeError as error:
         raise ListFileError(f"the list file {path} is not UTF-8 text (byte {error.start})") from error
     except (pa.ArrowException, OSError, csv.Error) as error:  # Arrow says OSError of a broken footer
@@ -161,8 +163,8 @@ def _parse(path: str, column: str, data: bytes) -> tuple[str, ...]:
 def _refuse_empty(content: ListContent) -> None:
     if all(value.lstrip().startswith("#") for value in content.values):
         raise ListFileError(
-            f"the list file {content.path} is empty: it holds no id. "
-            "Where that is meant, set allow_empty: true"
+            f"the list file {content.path} is empty: it holds no id. If this is intended, set allow_empty: "
+            "true"
         )
 
 

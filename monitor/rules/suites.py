@@ -189,14 +189,14 @@ class SuiteReader:
             )
         kind = next((one for one in Kind if one == meta.get("kind")), None)
         if kind is None:
-            self.wrong(f"{place}.meta.kind", f"{meta.get('kind')!r} is none of hard, soft, numeric")
+            self.wrong(f"{place}.meta.kind", f"{meta.get('kind')!r} is not one of hard, soft, numeric")
         table = meta.get("table") or "exposures"
         if table not in TABLES:
             hint = did_you_mean(str(table), TABLES) or f"; there are {', '.join(TABLES)}"
             self.wrong(f"{place}.meta.table", f"there is no table {table!r}{hint}")
         severity = entry.get("severity") or "critical"
         if severity not in SEVERITIES:
-            self.wrong(f"{place}.severity", f"{severity!r} is none of {', '.join(SEVERITIES)}")
+            self.wrong(f"{place}.severity", f"{severity!r} is not one of {', '.join(SEVERITIES)}")
             severity = "critical"
         return name, kind, str(table), str(severity)
 
@@ -222,7 +222,7 @@ class SuiteReader:
             self.wrong(place, f"{mostly!r} is not between 0 and 1")
             return 0.0
         if mostly == 0:
-            self.wrong(place, "0 asks for nothing: such a rule can never be violated")
+            self.wrong(place, "with 0 the rule can never be violated")
         if kind is Kind.HARD and mostly not in (None, 1):
             self.wrong(place, "a hard rule allows no violation; leave `mostly` out, or make its kind soft")
         if kind is Kind.SOFT and mostly in (None, 1):

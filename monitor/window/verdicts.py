@@ -77,13 +77,13 @@ def _judge(result: Result, objective: Objective) -> Result:
         return held
     if side == MIN:
         edge = result.upper if result.upper is not None else result.value
-        broken, words = edge < bound, "below the least"
+        broken, words = edge < bound, "below the objective's minimum"
     else:
         edge = result.lower if result.lower is not None else result.value
-        broken, words = edge > bound, "above the most"
+        broken, words = edge > bound, "above the objective's maximum"
     if not broken:
         return held
-    detail = f"{result.value:.6g} (interval edge {edge:.6g}) is {words} that the objective allows, {bound:g}"
+    detail = f"{result.value:.6g} (interval edge {edge:.6g}) is {words}, {bound:g}"
     return replace(held, status=Status.VIOLATED, detail=detail)
 
 

@@ -106,9 +106,7 @@ def test_what_was_not_told_of_is_listed_with_its_reason_if_it_has_one(tmp_path: 
         tmp_path, run("small", None, "order_broken"), run("small", 76, "clock_skew"), run("large", 76)
     )
     section = text[text.index("## What was not told of") : text.index("## What else fired")]
-    assert (
-        "| order_broken | small: 0.02 (share of the lists that stand in any order) | 0 of 1 | - |" in section
-    )
+    assert "| order_broken | small: 0.02 (share of the lists in random order) | 0 of 1 | - |" in section
     assert "| clock_skew | small: 3 (minutes by which its clock is ahead) | 1 of 1 | Three minutes" in section
     assert "| blacklist |" not in section
 

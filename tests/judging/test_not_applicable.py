@@ -88,4 +88,4 @@ def test_a_violation_of_the_whole_table_has_no_rows_to_show_and_says_nothing_of_
     shop.write("logs/a.parquet", rows(0), DAY + timedelta(hours=2))
     broken = ruled(shop.judge(hour(0)), "type")
     assert broken.status is Status.VIOLATED
-    assert broken.detail == "the table exposures as a whole breaks the rule"
+    assert broken.detail == "the table exposures as a whole violates the rule"

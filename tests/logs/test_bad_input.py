@@ -27,7 +27,7 @@ SKIPPED = {
     "cut.jsonl": ('{"request_id": "r", "user_id": "u", "ts": "2026-03-01", "item_id": "a"}\n{"requ', "JSON"),
     "truncated.parquet": (b"PAR1 and nothing more", "parquet"),
     "cut.csv.gz": (gzip.compress(MANY.encode())[:-400], "cut short"),
-    "not_gzip.csv.gz": (b"hello", "not a sound gzip"),
+    "not_gzip.csv.gz": (b"hello", "not a valid gzip"),
     "no_format.dat": (b"hello", "set format"),
 }
 

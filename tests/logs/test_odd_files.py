@@ -100,8 +100,8 @@ def test_a_record_that_nobody_names_is_no_column(value, written, items, engine):
     ("text", "reason"),
     [
         (lines({**ROW, "item_id": ["a", "b"]}, ROW), "a list in some lines and a single value in others"),
-        ("1\n2\n", "no JSON objects"),
-        ("{}\n", "no JSON objects"),
+        ("1\n2\n", "not JSON objects"),
+        ("{}\n", "not JSON objects"),
     ],
 )
 def test_lines_that_make_no_rows_say_why(text, reason, written, items):

@@ -26,9 +26,9 @@ def test_junit_says_why_in_the_message_and_in_the_text():
 
 def test_junit_shows_the_evidence_below_the_reason():
     evidence = ({"item_id": "i3"},)
-    detail = "1 of 4 break the rule"
+    detail = "1 of 4 violate the rule"
     (node,) = _nodes(pictures.rule("blacklist", status=Status.VIOLATED, detail=detail, evidence=evidence))
-    assert node.text.splitlines()[0] == "1 of 4 break the rule"
+    assert node.text.splitlines()[0] == "1 of 4 violate the rule"
     assert '"item_id": "i3"' in node.text
 
 

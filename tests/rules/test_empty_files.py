@@ -86,5 +86,5 @@ def test_an_empty_catalog_is_an_error_of_every_rule_about_it_and_no_category_is_
 )
 def test_an_empty_blacklist_is_an_error(tmp_path, name, content):
     file = tmp_path / name
-    why = f"the list file {file} is empty: it holds no id. Where that is meant, set allow_empty: true"
+    why = f"the list file {file} is empty: it holds no id. If this is intended, set allow_empty: true"
     assert rules_of(tmp_path, name, content) == {"blacklist": (Status.ERROR, why)}

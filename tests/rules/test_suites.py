@@ -139,7 +139,7 @@ def test_every_mistake_of_every_suite_is_reported_at_once_with_its_place(tmp_pat
     found = problems(first, second, RuleSettings(pack="blaklist"), base=tmp_path)
     expected = [
         "ours.yaml: expectations[0].meta.rule: 'Bad Name' is no name",
-        "ours.yaml: expectations[0].meta.kind: 'firm' is none of hard, soft, numeric",
+        "ours.yaml: expectations[0].meta.kind: 'firm' is not one of hard, soft, numeric",
         "ours.yaml: expectations[0].meta.table: there is no table 'exposure'; did you mean 'exposures'?",
         "ours.yaml: expectations[1].kwargs.mostly: a hard rule allows no violation",
         "ours.yaml: expectations[2].kwargs.mostly: a soft rule needs `mostly` below 1",
@@ -147,7 +147,7 @@ def test_every_mistake_of_every_suite_is_reported_at_once_with_its_place(tmp_pat
         "ours.yaml: expectations[4].kwargs.min_valu: ",
         "ours.yaml: expectations[5].kwargs.min_value: needs the parameter 'low'; "
         "give it in rules[0].parameters.low",
-        "ours.yaml: expectations[6].severity: 'fatal' is none of critical, warning, info",
+        "ours.yaml: expectations[6].severity: 'fatal' is not one of critical, warning, info",
         "ours.yaml: expectations[7].wibble: unknown key",
         "ours.yaml: expectations[8].type: there is no expectation 'expect_column_values_to_be_betwen'; "
         "did you mean 'expect_column_values_to_be_between'?",

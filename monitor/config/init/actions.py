@@ -56,15 +56,15 @@ def grade(event: str) -> tuple[int | None, str]:
     >>> grade("add_to_cart"), grade("removeFromCart")
     ((2, 'saved for later or liked'), (0, 'disliked, or undone'))
     >>> grade("Order placed")[0], grade("42"), grade("impression")[0]
-    (3, (1, 'its name does not say what it means'), None)
+    (3, (1, 'its name has no known meaning'), None)
     """
     words = set(plain(event).split("_"))
     for number, meaning, names in EVENT_GRADES:
         if words & set(names):
             return number, meaning
     if words & NOT_ACTIONS:
-        return None, "what was shown is no action"
-    return 1, "its name does not say what it means"
+        return None, "an exposure is not an action"
+    return 1, "its name has no known meaning"
 
 
 def look_at_actions(

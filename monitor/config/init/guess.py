@@ -160,7 +160,7 @@ def _time(rest: list[Column], _: Mapping[str, Guess], __: Profile, ___: ir.Table
     if not times:
         return None
     best = max(times, key=lambda one: one.distinct)
-    alone = "the only column of times" if len(times) == 1 else "of several columns of times the finest"
+    alone = "the only time column" if len(times) == 1 else "the finest of several time columns"
     return Guess(c.TS, best.name, LIKELY if len(times) == 1 else GUESS, alone)
 
 
@@ -195,7 +195,7 @@ def _request(
                 c.REQUEST_ID, one.name, LIKELY, "differs in every row, and each row holds a list of items"
             )
         if one.distinct < rows and one.distinct > 1 and not _varies(table, one.name, known[c.TS].column):
-            return Guess(c.REQUEST_ID, one.name, GUESS, "the rows of each of its values have one time")
+            return Guess(c.REQUEST_ID, one.name, GUESS, "all rows with the same value have the same time")
     return None
 
 
@@ -340,7 +340,13 @@ def format_settings(found: Profile) -> list[tuple[str, str, str]]:
     """The format, where the names of the files do not say it: the key, its value, and why."""
     if found.settings.format == "auto":
         return []
-    return [("format", found.settings.format, "found in the content of the files: their names do not say it")]
+    return [
+        (
+            "format",
+            found.settings.format,
+            "detected from the content of the files, as their names do not show it",
+        )
+    ]
 
 
 def time_settings(found: Profile, guesses: Mapping[str, Guess]) -> list[tuple[str, str, str]]:
@@ -351,7 +357,9 @@ def time_settings(found: Profile, guesses: Mapping[str, Guess]) -> list[tuple[st
     column = found.column(guesses[role].column)
     if column.epoch_unit is not None:
         size = f"{column.lowest:.0f} to {column.highest:.0f}"
-        return [("timestamp_unit", column.epoch_unit, f"sure: {size} counted so lies in this century")]
+        return [
+            ("timestamp_unit", column.epoch_unit, f"certain: only in this unit {size} lies in this century")
+        ]
     if column.offsets >= 0.95:
         return [("timezone", "UTC", "the times carry their offset, so this does not matter")]
     return [("timezone", "UTC", f"{GUESS}: the times carry no offset; if they are local, as Europe/Berlin")]

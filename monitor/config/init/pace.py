@@ -89,7 +89,7 @@ def measure_pace(
         )
         span = last - first if first and last else timedelta(0)
         return Pace(requests / part, span, basis, exact, first, last)
-    rows = f"counted in {sample.rows:,} rows of the log; this is wrong if they are not in the order of time"
+    rows = f"counted in {sample.rows:,} rows of the log; this is wrong if they are not sorted by time"
     return Pace(sample.requests, sample.span, rows, False, sample.first, sample.last)
 
 

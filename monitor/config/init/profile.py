@@ -263,7 +263,7 @@ def profile(engine: Engine, settings: LogSettings, table: str = TABLE) -> Profil
     except (duckdb.Error, OSError, ValueError) as exc:
         raise CannotProfile(f"{chosen[0].path} cannot be read: {readable(exc)}") from None
     if sum(counts) == 0:
-        raise CannotProfile(f"{chosen[0].path} holds no row; name a file that has some")
+        raise CannotProfile(f"{chosen[0].path} holds no row; name a file with rows")
     complete = len(chosen) == len(files) and max(counts) < limit
     return Profile(settings, shape, tuple(sound), sum(counts), columns, complete, tuple(notes), table)
 

@@ -104,7 +104,7 @@ def render(draft: Draft) -> str:
 
 
 def _lines(draft: Draft) -> Iterable[str]:
-    yield "# Written by `recsys-monitor init` from a look at the log. Check every guess."
+    yield "# Written by `recsys-monitor init` after it read the log. Check every guess."
     yield "# Check it with `recsys-monitor validate`, try it with `recsys-monitor check`, then `run` it."
     yield "# Values may use the environment (${NAME}, ${NAME:-default}) and secret files (${file:path})."
     yield "state: ./state # the monitor's own folder, relative to this file; the history is kept in it"

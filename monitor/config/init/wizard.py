@@ -308,14 +308,14 @@ def _missing(found: Profile, missing: Sequence[str], acted: Neighbour | None) ->
         sentences += [
             f"the name {one.name!r} suggests a time, but its values cannot be read as times; {form}"
             if likeness(one.name, c.TS) > 0
-            else f"{one.name!r} holds times in a form that is not read; {form}"
+            else f"{one.name!r} holds times in an unknown form; {form}"
             for one in unread
             if one.other_dates > 0.5 or likeness(one.name, c.TS) > 0
         ]
     if missing:
         sentences += [
-            f"{one.name!r} holds JSON texts, which are not read; write them as nested JSON lines or Parquet, "
-            "or their values in columns of their own"
+            f"{one.name!r} holds JSON texts, which are not supported; write them as nested JSON lines or "
+            "Parquet, or their values in columns of their own"
             for one in found.usable
             if one.json > 0.5
         ]

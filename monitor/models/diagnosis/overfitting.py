@@ -53,8 +53,8 @@ def overfitting(case: Case, explained: float) -> Claim:
         CAUSE,
         share,
         (),
-        f"The model knows its training rows: AUC {areas[0].auc:.3f} on them, {areas[1].auc:.3f} on test, and "
-        f"nothing else explains {share:.0%} of the gap of {case.gap:.3f}{sure}.",
+        f"The model has memorised its training rows: AUC {areas[0].auc:.3f} on them, {areas[1].auc:.3f} on "
+        f"test, and nothing else explains {share:.0%} of the gap of {case.gap:.3f}{sure}.",
         "Regularise more, stop earlier, drop features that name rows (ids), or train on more rows.",
         facts,
     )
@@ -62,7 +62,7 @@ def overfitting(case: Case, explained: float) -> Claim:
 
 
 def _sureness(slope: float) -> str:
-    return "surer than they should be" if slope < 1 else "not surer than they should be"
+    return "more certain than they should be" if slope < 1 else "not more certain than they should be"
 
 
 def _facts(sample: Sample, auc: float) -> dict[str, Any]:

@@ -90,7 +90,7 @@ def population_shift(case: Case, owned: frozenset[str]) -> Claim:
         f"The mix of rows by {shown(names)} differs. Weighted to the mix of the better split, the worse "
         f"split has AUC {before.auc + best:.3f} instead of {before.auc:.3f}: {told.text}."
         + (f" {_said(unseen)}" if unseen else ""),
-        "Test on the mix that is served, and train on more of the rows that have become frequent.",
+        "Test on the mix that is served, and train on more of the rows that became frequent.",
         (*_evidence(chosen, single), *_rows_of(unseen))[:EVIDENCE],
     )
     return Claim(frozenset(), best, finding, plain=True)

@@ -49,7 +49,8 @@ def score_shift(case: Case) -> Claim:
         f"The scores of the values of {shown([best.name])} have moved against each other. Mapped onto those"
         f" of the better split, value by value, AUC is {best.won:.3f} higher, {min(share, 1.0):.0%} of the "
         f"gap of {case.gap:.3f}.",
-        "Look for another model, scale or calibration behind some of these values; calibrate all alike.",
+        "Look for another model, scale or calibration behind some of these values; calibrate all in the "
+        "same way.",
         tuple(best.evidence)[:EVIDENCE],
     )
     return Claim(frozenset(), best.won, finding)

@@ -74,7 +74,7 @@ INCIDENTS: Final = (
         name="click_fraud",
         title="Click fraud by few users",
         says="Five users, or scripts that use their accounts, click on what they are shown again and again.",
-        knob="share of all clicks that are theirs",
+        knob="their share of all clicks",
         sizes=sizes(0.02, 0.2, 0.6),
         caught_by=(Caught("RecsysAnomaly", cause="few_clickers"),),
         feedback=by_robots,
@@ -82,7 +82,7 @@ INCIDENTS: Final = (
     Incident(
         name="click_logging_broken",
         title="The logging of clicks is broken",
-        says="A new version of the app loses clicks; what is shown is as ever.",
+        says="A new version of the app loses clicks; the lists are unchanged.",
         knob="share of the clicks that are not logged",
         sizes=sizes(0.1, 0.4, 1.0),
         caught_by=(
@@ -95,7 +95,7 @@ INCIDENTS: Final = (
     Incident(
         name="slow_drift",
         title="A slow drift over two weeks",
-        says="Users lose interest: of those who still click the same share stops every day, 2.5, 13 or 19 %.",
+        says="Users lose interest: every day the same share of those who still click stops, 2.5, 13 or 19 %.",
         knob="share of the clicks that is gone after two weeks",
         sizes=sizes(0.3, 0.85, 0.95),
         caught_by=(
@@ -104,8 +104,8 @@ INCIDENTS: Final = (
         ),
         windows=72,
         unseen={
-            "small": "Not within three days: on the last of them 5 % is lost, where the luck of a day is 2 % "
-            "and a model that took over the day before may be worth 3 %."
+            "small": "Not within three days: on the third day 5 % is lost, while chance moves a day by 2 % "
+            "and a new model of the day before may change it by 3 %."
         },
         feedback=drifted,
     ),

@@ -104,8 +104,8 @@ INCIDENTS: Final = (
     Incident(
         name="log_stops",
         title="The log pipeline stops",
-        says="No file of any log arrives any more; once the pipeline runs again, what was held back "
-        "comes at once.",
+        says="Files of all logs stop arriving. When the pipeline runs again, all delayed files arrive at "
+        "once.",
         knob="hours until the pipeline runs again",
         sizes=sizes(1, 3, 12),
         caught_by=(
@@ -119,7 +119,7 @@ INCIDENTS: Final = (
     Incident(
         name="log_slows",
         title="The log pipeline slows down",
-        says="The files of the exposures are whole, but each of them arrives late.",
+        says="The files of the exposures are complete, but each arrives late.",
         knob="minutes by which every file is late",
         sizes=sizes(5, 60, 240),
         caught_by=(
@@ -127,9 +127,7 @@ INCIDENTS: Final = (
             Caught("RecsysLogStalled"),
             Caught("RecsysNoData"),
         ),
-        unseen={
-            "small": "Windows wait for their rows as long as `max_wait` says: five minutes more lose nothing."
-        },
+        unseen={"small": "Windows wait for their rows for up to `max_wait`: five minutes more lose nothing."},
         deliver=slowed,
     ),
     Incident(
@@ -144,7 +142,7 @@ INCIDENTS: Final = (
     Incident(
         name="log_loses",
         title="The log pipeline loses rows",
-        says="Some of the writers fail in silence: their requests are served as ever, and never logged.",
+        says="Some writers fail silently: their requests are served as usual, but never logged.",
         knob="share of the requests that are missing from the exposures",
         sizes=sizes(0.1, 0.3, 0.7),
         caught_by=(
@@ -156,7 +154,7 @@ INCIDENTS: Final = (
     Incident(
         name="log_loses_scene",
         title="The log pipeline loses one scene",
-        says="The second largest scene is served as ever, but its requests no longer reach the log.",
+        says="The second largest scene is served as usual, but its requests no longer reach the log.",
         knob="share of that scene's requests that are missing",
         sizes=sizes(0.2, 0.6, 1.0),
         caught_by=(
@@ -169,11 +167,11 @@ INCIDENTS: Final = (
     Incident(
         name="clock_skew",
         title="A server's clock is ahead",
-        says="One server of ten writes times that have not come yet.",
+        says="One server of ten writes times in the future.",
         knob="minutes by which its clock is ahead",
         sizes=sizes(3, 20, 180),
         caught_by=(Caught("RecsysSoftRuleViolated", rule="time_in_future"),),
-        unseen={"small": "Three minutes are within the tolerance of clocks, which is five."},
+        unseen={"small": "Three minutes are within the tolerance for clocks of five minutes."},
         deliver=_exposures(skewed),
     ),
 )

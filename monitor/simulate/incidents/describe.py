@@ -12,9 +12,9 @@ from monitor.simulate.incidents.incident import SIZES, Incident
 _INTRODUCTION: Final = """\
 # Incidents
 
-This page is written from the code; `make docs` writes it again.
+This page is generated from the code by `make docs`.
 
-What goes wrong with a recommender, its logs or its monitor, made on purpose in a simulated world. Each
+Faults of a recommender, its logs or its monitor, made on purpose in a simulated world. Each
 incident is a pure change of the healthy hours from the hour on in which it begins: what it does not mention
 stays as it was, to the byte. Each comes in three sizes; the *knob* says what the number of a size means. An
 incident is caught if an alert that is named fires within so many windows of an hour. The middle and the large

@@ -45,8 +45,8 @@ INCIDENTS: Final = (
     Incident(
         name="bucket_hash_broken",
         title="The hash of the buckets is broken",
-        says="After a change of the user ids' form the hash sorts users into the first ten of all "
-        "buckets, which belong to the control.",
+        says="After a change of the form of user ids, the hash puts users into the first ten buckets, which "
+        "belong to the control.",
         knob="share of the users whose hash is broken",
         sizes=sizes(0.1, 0.5, 1.0),
         caught_by=(Caught("RecsysAssignmentBroken"), _CAUGHT),

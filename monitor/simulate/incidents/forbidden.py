@@ -57,7 +57,7 @@ INCIDENTS: Final = (
     Incident(
         name="expired",
         title="Expired items are shown",
-        says="Items stay in the index though the catalog says that their time is over.",
+        says="Items stay in the index after their end date in the catalog.",
         knob="exposures of such items in an hour",
         sizes=sizes(1, 5, 100),
         caught_by=(Caught("RecsysHardRuleViolated", rule="item_expired"),),
@@ -67,7 +67,7 @@ INCIDENTS: Final = (
     Incident(
         name="duplicates",
         title="Duplicates in lists",
-        says="Two sources of candidates are merged without a look at what they share, and an item fills two "
+        says="Two sources of candidates are merged without removing duplicates, and an item fills two "
         "places of a list.",
         knob="share of the lists that show an item twice",
         sizes=sizes(0.005, 0.05, 0.5),

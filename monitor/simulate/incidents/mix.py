@@ -78,8 +78,8 @@ INCIDENTS: Final = (
     Incident(
         name="popularity_collapse",
         title="Popularity collapses onto few items",
-        says="A feedback loop or a broken score lets twenty items fill the lists.",
-        knob="share of the lists that hold nothing but those twenty",
+        says="A feedback loop or a broken score fills the lists with twenty items.",
+        knob="share of the lists that hold only these twenty items",
         sizes=sizes(0.05, 0.3, 0.9),
         caught_by=(Caught("RecsysAnomaly", cause="few_items"),),
         lists=on_few_items,
@@ -87,7 +87,7 @@ INCIDENTS: Final = (
     Incident(
         name="category_takeover",
         title="One category takes over",
-        says="A boost for a campaign is far too strong: lists hold items of one category alone.",
+        says="A boost for a campaign is far too strong: lists hold items of only one category.",
         knob="share of the lists of one category",
         sizes=sizes(0.05, 0.3, 0.9),
         caught_by=(Caught("RecsysAnomaly", cause="category_takeover"),),
@@ -96,8 +96,8 @@ INCIDENTS: Final = (
     Incident(
         name="catalog_shrinks",
         title="The catalog shrinks",
-        says="An import stops halfway: the catalog's file holds only a part of the items, though all of them "
-        "are still shown.",
+        says="An import stops halfway: the catalog's file holds only some of the items, but all of them are "
+        "still shown.",
         knob="share of the items that are missing from the catalog",
         sizes=sizes(0.02, 0.2, 0.7),
         caught_by=(
@@ -109,8 +109,8 @@ INCIDENTS: Final = (
     Incident(
         name="personalization_lost",
         title="Personalization is lost",
-        says="The profiles do not load, and everyone gets the list of what is popular.",
-        knob="share of the requests that get the list for everyone",
+        says="The profiles do not load, and everyone gets the list of popular items.",
+        knob="share of the requests that get the popular list",
         sizes=sizes(0.05, 0.3, 1.0),
         caught_by=(Caught("RecsysAnomaly", cause="not_personal"),),
         lists=same_for_everyone,

@@ -100,7 +100,7 @@ INCIDENTS: Final = (
     Incident(
         name="feature_default",
         title="A feature is served as its default",
-        says="The lookup of the strongest feature times out, and the model scores with 0 in its place.",
+        says="The lookup of the strongest feature times out, and the model scores with 0 instead.",
         knob="share of the online rows that are scored without the feature",
         sizes=sizes(0.1, 0.6, 1.0),
         caught_by=(
@@ -113,8 +113,8 @@ INCIDENTS: Final = (
     Incident(
         name="overfit_model",
         title="An overfitted model goes live",
-        says="A new model knows its training rows by heart: offline it looks better than it can be.",
-        knob="log odds that the score of a training row is moved towards its label",
+        says="A new model has memorised its training rows: its offline AUC is too good.",
+        knob="log odds by which the score of a training row is moved towards its label",
         sizes=sizes(0.1, 0.5, 1.5),
         caught_by=(Caught("RecsysModelOverfits"),),
         samples=_retrained(overfitted),
@@ -122,9 +122,9 @@ INCIDENTS: Final = (
     Incident(
         name="time_travel",
         title="A model was trained on the future",
-        says="A count of clicks was joined as of the evening: for training and test it holds the very click "
-        "that is to be foretold, and more. In service nobody has it yet.",
-        knob="clicks from after the request that a row labelled 1 counts",
+        says="A count of clicks was joined as of the evening: in training and test it includes the click to "
+        "predict, and later ones. In service these clicks have not happened yet.",
+        knob="clicks after the request that a row with label 1 counts",
         sizes=sizes(1, 2, 4),
         caught_by=(Caught("RecsysTimeTravel"),),
         samples=_retrained(leaked),

@@ -10,8 +10,8 @@ INCIDENTS: Final = (
     Incident(
         name="history_full",
         title="The history's database is full",
-        says="The disk under the history is full: nothing can be written to it until somebody makes room.",
-        knob="hours until there is room again",
+        says="The disk of the history is full: nothing can be written until somebody frees space.",
+        knob="hours until there is space again",
         sizes=sizes(0.1, 1, 3),
         caught_by=(Caught("RecsysHistoryErrors", fault="full"),),
         operation="history_full",

@@ -42,7 +42,8 @@ INCIDENTS: Final = (
     Incident(
         name="lists_stale",
         title="Stale lists from a frozen cache",
-        says="A cache is no longer renewed: whoever had a list in the day before gets the last one for ever.",
+        says="A cache is no longer renewed: users who had a list in the day before keep getting the last "
+        "one.",
         knob="share of the users whose part of the cache is frozen",
         sizes=sizes(0.1, 0.4, 1.0),
         caught_by=(Caught("RecsysAnomaly", cause="lists_stale"),),
@@ -51,7 +52,7 @@ INCIDENTS: Final = (
     Incident(
         name="novelty_gone",
         title="Nothing new to see",
-        says="Candidates come from the user's own past alone: the lists change, but all that they hold was "
+        says="Candidates come only from the user's own past: the lists change, but all their items were "
         "shown to this user the day before.",
         knob="share of the users who see nothing new",
         sizes=sizes(0.1, 0.4, 1.0),

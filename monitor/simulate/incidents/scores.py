@@ -75,7 +75,7 @@ INCIDENTS: Final = (
     Incident(
         name="score_nan",
         title="Scores are NaN",
-        says="A missing feature makes the model's sum NaN, and the list is served with it.",
+        says="A missing feature makes the model's sum NaN, and the list is served with NaN scores.",
         knob="share of the lists whose scores are NaN",
         sizes=sizes(0.001, 0.05, 1.0),
         caught_by=(_NOT_FINITE, _CHANGED),
@@ -93,8 +93,8 @@ INCIDENTS: Final = (
     Incident(
         name="score_constant",
         title="Scores are constant",
-        says="The model is not loaded, and a default stands for every score: nothing is ranked any more, and "
-        "items stand in any order.",
+        says="The model is not loaded, and every score is a default: nothing is ranked, and items are in "
+        "random order.",
         knob="share of the lists whose scores are all the same number",
         sizes=sizes(0.02, 0.2, 1.0),
         caught_by=(Caught("RecsysSoftRuleViolated", rule="scores_all_equal"), _CHANGED),
@@ -103,7 +103,7 @@ INCIDENTS: Final = (
     Incident(
         name="score_saturated",
         title="Scores are saturated",
-        says="Logits have grown so large that the best items all score exactly 1, and none is the first.",
+        says="Logits are so large that the best items all score exactly 1, and their order is lost.",
         knob="share of the scores that are exactly 1",
         sizes=sizes(0.02, 0.2, 0.8),
         caught_by=(Caught("RecsysSoftRuleViolated", rule="score_saturated"), _CHANGED),
@@ -112,7 +112,7 @@ INCIDENTS: Final = (
     Incident(
         name="score_underflown",
         title="Scores underflow",
-        says="A product of many small factors is so near to 0 that it has lost most of its digits.",
+        says="A product of many small factors is so close to 0 that it loses most of its digits.",
         knob="share of the lists whose scores are below the smallest normal number",
         sizes=sizes(0.001, 0.05, 1.0),
         caught_by=(Caught("RecsysNumericRuleViolated", rule="denormal"), _CHANGED),
@@ -121,8 +121,8 @@ INCIDENTS: Final = (
     Incident(
         name="order_broken",
         title="The order of scores is broken",
-        says="Lists are put together in parallel and no longer sorted by score.",
-        knob="share of the lists that stand in any order",
+        says="Lists are assembled in parallel and no longer sorted by score.",
+        knob="share of the lists in random order",
         sizes=sizes(0.02, 0.2, 1.0),
         caught_by=(Caught("RecsysSoftRuleViolated", rule="score_not_falling"),),
         lists=shuffled,
@@ -130,8 +130,8 @@ INCIDENTS: Final = (
     Incident(
         name="zero_denominators",
         title="Zero denominators",
-        says="A count that scores are divided by is logged as 0: the next division gives infinity or NaN.",
-        knob="exposures with such a 0 in an hour",
+        says="A count by which scores are divided is logged as 0: the next division gives infinity or NaN.",
+        knob="exposures with this 0 in an hour",
         sizes=sizes(1, 10, 1000),
         caught_by=(Caught("RecsysNumericRuleViolated", rule="zero_denominator"),),
         hard=True,

@@ -55,7 +55,8 @@ INCIDENTS: Final = (
     Incident(
         name="empty_new_users",
         title="Empty lists for new users",
-        says="Without a profile the ranker finds no candidates, and nothing steps in: new users see nothing.",
+        says="Without a profile the ranker finds no candidates, and there is no fallback: new users see "
+        "nothing.",
         knob="share of the new users' requests that return nothing",
         sizes=sizes(0.05, 0.5, 1.0),
         caught_by=(*_EMPTY, _BY_RULE),
@@ -73,7 +74,7 @@ INCIDENTS: Final = (
     Incident(
         name="lists_short",
         title="Lists cut short",
-        says="A timeout or a filter too strict cuts the lower end off every list.",
+        says="A timeout or a too strict filter cuts the lower end off every list.",
         knob="share of every list that is cut off",
         sizes=sizes(0.1, 0.4, 0.8),
         caught_by=(Caught("RecsysAnomaly", cause="lists_short"), *_EMPTY, _BY_RULE),

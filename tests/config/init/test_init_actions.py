@@ -43,14 +43,14 @@ def test_events_are_graded_by_their_names(init, shop):
     }  # fmt: skip
     assert list(grades) == list(seen), "the most frequent comes first"
     assert "click: {grade: 1} # a guess: a click; 90 of 194 sampled actions" in written.text
-    assert "x7: {grade: 1} # a guess: its name does not say what it means" in written.text
+    assert "x7: {grade: 1} # a guess: its name has no known meaning" in written.text
 
 
 def test_what_was_shown_is_no_action_and_ten_events_are_enough(init, shop):
     seen = {"impression": 300, **{f"click_{number}": 40 - number for number in range(12)}}
     settings, _, written = init(shop(actions(frame(), seen)))
     assert list(settings.metrics.events) == [f"click_{number}" for number in range(10)]
-    assert "# not judged: impression (300): what was shown is no action" in written.text
+    assert "# not judged: impression (300): an exposure is not an action" in written.text
     assert "# not judged: click_10 (30): left out" in written.text
 
 

@@ -244,7 +244,7 @@ def test_a_time_in_another_form_under_any_name_is_named_and_no_list_of_items(tmp
     rows["horodatage"] = rows["horodatage"].dt.strftime(form)
     rows.to_csv(tmp_path / "log.csv", index=False)
     written = write_config([str(tmp_path / "log.csv")], tmp_path)
-    assert written.missing[0].startswith("'horodatage' holds times in a form that is not read; write them as")
+    assert written.missing[0].startswith("'horodatage' holds times in an unknown form; write them as")
     assert ": horodatage" not in written.text
     assert "list_separator" not in written.text
 
@@ -258,7 +258,9 @@ def test_a_column_of_json_texts_is_no_id_and_named(tmp_path, role, column):
     rows[column] = one.map(lambda text: f"[{text}]") if role == "item_id" else one
     rows.to_csv(tmp_path / "log.csv", index=False)
     written = write_config([str(tmp_path / "log.csv")], tmp_path)
-    assert written.missing[0].startswith(f"'{column}' holds JSON texts, which are not read; write them as")
+    assert written.missing[0].startswith(
+        f"'{column}' holds JSON texts, which are not supported; write them as"
+    )
     assert f"{role}: {column}" not in written.text
     assert f"{role}: TODO" in written.text
 

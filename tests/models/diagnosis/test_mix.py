@@ -153,7 +153,7 @@ def test_the_rest_from_train_to_test_is_overfitting_with_figures_of_both():
     assert of_train["slope"] is None  # without a mistake on train there is no slope
     assert of_test["slope"] == pytest.approx(math.log(0.7 / 0.3) / math.log(9), abs=0.05)
     assert of_test["log_loss"] > of_train["log_loss"]
-    assert "surer than they should be" in found.summary
+    assert "more certain than they should be" in found.summary
 
 
 def test_scores_that_are_no_probabilities_have_no_log_loss():
