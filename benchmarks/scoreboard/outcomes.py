@@ -287,13 +287,13 @@ def missed(outcomes: Sequence[Outcome]) -> Iterator[str]:
         if one.groups > 1:
             yield f"{name}: {one.groups} groups of messages, not one"
         if one.again:
-            yield f"{name}: told more than once, and too soon, of {', '.join(one.again)}"
+            yield f"{name}: repeated too soon: {', '.join(one.again)}"
         if one.job.lasting and not one.stood:
-            yield f"{name}: when it ended, nothing that names it fired any more"
+            yield f"{name}: no alert that names it still fired when it ended"
         elif one.gap:
-            yield f"{name}: for {one.gap} minutes of it nothing that names it fired"
+            yield f"{name}: for {one.gap} minutes, no alert that names it fired"
         if one.aftermath is not None:
             if still := [alert for alert in one.aftermath.still if not _is_of_days(one.job, alert)]:
-                yield f"{name}: when it was long over, {', '.join(still)} fired still"
+                yield f"{name}: long after its end, {', '.join(still)} still fired"
             if one.aftermath.paged:
-                yield f"{name}: when it was over, {', '.join(one.aftermath.paged)} paged anew"
+                yield f"{name}: after its end, {', '.join(one.aftermath.paged)} paged again"

@@ -108,17 +108,17 @@ def write(found: Found, page: Path = PAGE) -> str:
 
 def _summary(found: Found) -> Iterator[str]:
     if found.other_code:
-        yield "**Not of one piece: not all of these runs were made by the code as it is now.**\n"
+        yield "**These runs are from different versions of the code.**\n"
     misses = found.misses
     if misses:
-        yield f"**The bar is missed, {len(misses)} times; see below.**"
+        yield f"**The bar is missed {len(misses)} times; see below.**"
     elif found.left:
         yield "**Nothing misses the bar so far.**"
     else:
         yield "**The bar is met.**"
     if found.left:
-        yield f"\nNot all has been run: {found.left} runs have no verdict yet."
-    yield "\n| runs | how many | had to be told of in time | were, of those | were, of all | failed |"
+        yield f"\n{found.left} runs have no verdict yet."
+    yield "\n| runs | how many | had to be reported in time | were, of those | were, of all | failed |"
     yield "|---|---:|---:|---:|---:|---:|"
     for size in SIZES:
         runs = [one for one in found.outcomes if one.job.size == size and not one.job.lasting]

@@ -13,7 +13,7 @@ from benchmarks.scoreboard.outcomes import HAZARDS, LOOKS_BACK, Aftermath, Outco
 from monitor.simulate.incidents.catalogue import INCIDENTS
 from monitor.simulate.incidents.incident import SIZES, Caught, Size
 
-_NOTHING: Final = "Nothing of what was run."
+_NOTHING: Final = "No such run."
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Runs:
 def incidents(all_runs: Runs) -> Iterator[str]:
     """One row an incident: how it was told of at each size, by what, and in how many messages."""
     yield (
-        f"| incident | {' | '.join(SIZES)} | from which size on | told by, in how many runs "
+        f"| incident | {' | '.join(SIZES)} | from which size on | reported by, in how many runs "
         "| groups | pages | tickets |"
     )
     yield f"|---|{'---|' * len(SIZES)}---|---|---:|---:|---:|"
@@ -148,8 +148,8 @@ def lasting(outcomes: Sequence[Outcome]) -> Iterator[str]:
         yield _NOTHING
         return
     yield (
-        "| incident | messages: pages | tickets | told too often | fired until it ended | resolved after "
-        "| told anew when it was over |"
+        "| incident | messages: pages | tickets | repeated too often | fired until it ended | resolved after "
+        "| new after its end |"
     )
     yield "|---|---:|---:|---|---|---|---|"
     for one in runs:
@@ -187,9 +187,9 @@ def aftermath(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """What came after incidents that end by themselves."""
     ended = [(one, one.aftermath) for one in outcomes if one.aftermath and not one.job.lasting]
     if not ended:
-        yield "Nothing of what was run and told ends by itself."
+        yield "No reported incident of these runs ends by itself."
         return
-    yield "| run | minutes until the last alert resolved | fired still when the run ended | told anew |"
+    yield "| run | minutes until the last alert resolved | still firing when the run ended | new alerts |"
     yield "|---|---:|---|---|"
     for one, after in ended:
         minutes = "-" if after.still else str(after.minutes)
@@ -226,8 +226,8 @@ def restarts(changed: Mapping[Job, Sequence[str]]) -> Iterator[str]:
 
 
 def unseen(all_runs: Runs) -> Iterator[str]:
-    """Each size that was not told of in time in every world, and why, where that is so in principle."""
-    yield "| incident | size | told of in time | why |"
+    """Each size that was not reported in time in every world, and why, where that is so in principle."""
+    yield "| incident | size | reported in time | why |"
     yield "|---|---|---:|---|"
     for name in all_runs.names():
         incident = INCIDENTS[name]

@@ -35,19 +35,19 @@ def made(name: str, size: Size, minutes: int | None, groups: int = 1, **rest: An
         (made("blacklist", "large", 1, groups=2), ["blacklist-large-seed-1: 2 groups of messages, not one"]),
         (
             made("blacklist", "large", 1, again=("A",)),
-            ["blacklist-large-seed-1: told more than once, and too soon, of A"],
+            ["blacklist-large-seed-1: repeated too soon: A"],
         ),
         (made("log_stops", "large", 70, aftermath=Aftermath(0, ("RecsysDrift (metric=novelty)",))), []),
         (made("lists_short", "large", 70, aftermath=Aftermath(0, ("RecsysAnomaly (cause=other)",))), []),
         (
             made("lists_short", "large", 70, aftermath=Aftermath(0, ("RecsysAnomaly (cause=few_items)",))),
-            ["lists_short-large-seed-1: when it was long over, RecsysAnomaly (cause=few_items) fired still"],
+            ["lists_short-large-seed-1: long after its end, RecsysAnomaly (cause=few_items) still fired"],
         ),
         (
             made("log_stops", "large", 70, aftermath=Aftermath(0, ("A", "RecsysDrift", "B"), ("C",))),
             [
-                "log_stops-large-seed-1: when it was long over, A, B fired still",
-                "log_stops-large-seed-1: when it was over, C paged anew",
+                "log_stops-large-seed-1: long after its end, A, B still fired",
+                "log_stops-large-seed-1: after its end, C paged again",
             ],
         ),
     ],

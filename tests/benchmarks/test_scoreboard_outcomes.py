@@ -202,10 +202,10 @@ def test_an_incident_that_lasts_has_to_be_told_of_until_it_ends() -> None:
     assert gone.stood == ()
     paused = seen([leak(75, 200), leak(180, 500), leak(620)], [message(76, leak(75))], LASTING)
     assert (stood.gap, gone.gap, paused.gap) == (0, 1, 120)
-    assert f"{LASTING.name}: for 120 minutes of it nothing that names it fired" in missed([paused])
+    assert f"{LASTING.name}: for 120 minutes, no alert that names it fired" in missed([paused])
     assert list(missed([gone])) == [
-        f"{LASTING.name}: when it ended, nothing that names it fired any more",
-        f"{LASTING.name}: when it was long over, RecsysNoData fired still",
+        f"{LASTING.name}: no alert that names it still fired when it ended",
+        f"{LASTING.name}: long after its end, RecsysNoData still fired",
     ]
 
 

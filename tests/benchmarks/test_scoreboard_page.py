@@ -65,7 +65,7 @@ def test_the_page_tells_what_was_found(tmp_path: Path) -> None:
     assert "| log_stops-large-seed-1 | 30 | - | A, ticket |" in text
     assert row(text, "1 | 2.0") == "| 1 | 2.0 | 0 | 1 | 1 | 1 |"
     assert "- RecsysDrift, ticket: 1" in text
-    assert "**The bar is missed, 1 times; see below.**" in text
+    assert "**The bar is missed 1 times; see below.**" in text
     assert "Where the bar is missed:\n\n- order_broken-middle-seed-1: not caught\n" in text
     assert "| small incidents | 0 | 0 | 0 | 0 | 0 |\n| middle incidents | 1 | 1 | 0 | 0 | 0 |" in text
     assert "| large incidents | 2 | 2 | 2 | 2 | 0 |" in text
@@ -74,16 +74,16 @@ def test_the_page_tells_what_was_found(tmp_path: Path) -> None:
     assert "- On 2026-03-01 with prometheus 2, on 4 cores.\n" in text
     assert "1.2 seconds of the processor" in text
     assert "Digest of the code that ran: `ran`; of that which judged: `judged`." in text
-    assert "Not of one piece" not in text
+    assert "different versions of the code" not in text
     assert "**The bar is met.**" in written(tmp_path, run("large", 76))
 
 
 def test_the_bar_is_not_met_before_all_has_been_run(tmp_path: Path) -> None:
     text = written(tmp_path, run("large", 76), left=2)
     assert "The bar is met" not in text
-    assert "**Nothing misses the bar so far.**\n\nNot all has been run: 2 runs have no verdict yet.\n" in text
+    assert "**Nothing misses the bar so far.**\n\n2 runs have no verdict yet.\n" in text
     text = written(tmp_path, run("large", None), left=2)
-    assert "**The bar is missed, 1 times; see below.**\n\nNot all has been run: 2 runs" in text
+    assert "**The bar is missed 1 times; see below.**\n\n2 runs" in text
 
 
 def test_nothing_that_is_not_known_is_shown_as_a_number(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_what_was_not_told_of_is_listed_with_its_reason_if_it_has_one(tmp_path: 
     text = written(
         tmp_path, run("small", None, "order_broken"), run("small", 76, "clock_skew"), run("large", 76)
     )
-    section = text[text.index("## What was not told of") : text.index("## What else fired")]
+    section = text[text.index("## What was missed") : text.index("## What else fired")]
     assert "| order_broken | small: 0.02 (share of the lists in random order) | 0 of 1 | - |" in section
     assert "| clock_skew | small: 3 (minutes by which its clock is ahead) | 1 of 1 | Three minutes" in section
     assert "| blacklist |" not in section
@@ -174,7 +174,9 @@ def test_a_restart_that_changes_something_is_a_miss(tmp_path: Path) -> None:
 
 
 def test_a_page_of_different_codes_says_so(tmp_path: Path) -> None:
-    assert "**Not of one piece:" in written(tmp_path, run("large", 76), other_code=True)
+    assert "**These runs are from different versions of the code" in written(
+        tmp_path, run("large", 76), other_code=True
+    )
 
 
 @pytest.mark.parametrize(
