@@ -196,7 +196,7 @@ BOMB = b"a0: &a0 [x, x]\n" + b"".join(
         (b"- a\n- b\n", "ours.yaml: must be a mapping"),
         (b"name: x\n", "ours.yaml: expectations: must be a list"),
         (b"expectatons: []\nexpectations: []\n", "expectatons: unknown key; did you mean 'expectations'?"),
-        (b"!!python/object/apply:os.system ['true']", "ours.yaml: line 1, column 1: a tag is not allowed"),
+        (b"!!python/object/apply:os.system ['true']", "ours.yaml: line 1, column 1: tags are not allowed"),
     ],
 )
 def test_a_file_that_is_no_suite_says_why(tmp_path, content, says):
@@ -216,7 +216,7 @@ expectations:
 """
     (tmp_path / "ours.yaml").write_text(text)
     (found,) = problems(RuleSettings(suite="ours.yaml"), base=tmp_path)
-    assert "mostly: 0 asks for nothing" in found
+    assert "mostly: with 0 the rule can never be violated" in found
 
 
 def test_a_source_is_either_a_pack_or_a_suite():
