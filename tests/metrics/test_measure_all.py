@@ -15,6 +15,7 @@ from monitor.metrics.catalogue import FAMILIES, SPECS
 from monitor.metrics.measure import measure_all, not_measured
 from monitor.metrics.plans import Executor
 from monitor.settings.metrics import EventSettings, MetricSettings
+from tests.metrics.oracle import expected
 from tests.metrics.worlds import START, World, by_name, catalog, lists, results_of, shared_of
 
 SHOWN = lists(("u1", "abc"), ("u1", "abd"), ("u2", "a"), score=0.5, propensity=0.5, scene="home", shelf="a")
@@ -86,18 +87,11 @@ def test_every_family_gives_metrics_of_the_catalogue_and_every_metric_has_a_fami
 def test_exposures_alone_give_what_needs_nothing_else_and_the_rest_has_a_reason():
     world = World(SHOWN, columns=())
     found = {result.metric for result in results_of(world)}
+    # A need in brackets is that of some of a metric's values; the history is there, and empty.
     assert found == {
-        "volume",
-        "list_length",
-        "coverage",
-        "failure",
-        "update_rate",
-        "gini_exposed",
-        "popularity_share",
-        "personalization",
-        "novelty",
-        "self_information",
-        "average_popularity",
+        spec.name
+        for spec in SPECS.values()
+        if all(need in ("exposures", "history") or need.endswith(")") for need in spec.requires)
     }
     reasons = not_measured(shared_of(world), MetricSettings(disable=("update_rate",)))
     assert reasons["gini"] == "needs the log catalog"
@@ -222,10 +216,13 @@ def test_an_empty_window_is_never_ok_and_of_its_counts_alone_has_a_value_which_i
 
 
 def test_items_that_are_all_null_are_requests_that_failed():
-    found = by_name(results_of(World(lists(("u1", ""), ("u2", "")), FULL.catalog, columns=("score",))))
+    world = World(lists(("u1", ""), ("u2", ""), score=None), FULL.catalog, columns=("score",))
+    found = by_name(results_of(world))
     assert found["failure", "pv"].value == 1.0
-    measured = ("failure", "coverage", "update_rate", "volume", "list_length", "catalog_items")
-    assert {r.status for k, r in found.items() if k[0] not in measured} == {Status.NO_DATA}
+    assert found["gini_exposed", ""].status is found["novelty", "item"].status is Status.NO_DATA
+    wanted = expected(world, MetricSettings())
+    statuses = {key: one if isinstance(one, str) else one[0] for key, one in wanted.items()}
+    assert {key: result.status.value for key, result in found.items()} == statuses
 
 
 def test_the_same_window_gives_the_same_numbers_twice():
