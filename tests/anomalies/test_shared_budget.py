@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from monitor.anomalies import band_check as bands
+from monitor.anomalies import band_verdicts
 from monitor.anomalies import drift_check as drift
 from monitor.anomalies import schedule as banding
 from monitor.anomalies.drift_check import DriftCheck
@@ -54,7 +55,7 @@ def test_as_many_checks_share_the_budget_as_the_service_runs(store: Store) -> No
     scheduler(RecommenderSettings.model_validate(given), store).turn(datetime.now(UTC), START)
     made = {one.check for one in store.results()} - before
     assert made == set(banding.CHECKS)
-    assert len(made) == len(banding.CHECKS) == bands.CHECKS
+    assert len(made) == len(banding.CHECKS) == band_verdicts.CHECKS
 
 
 def test_a_deviation_is_judged_by_a_quarter_of_the_budget(three_weeks: Store) -> None:

@@ -148,7 +148,7 @@ def test_files_of_whole_hours_are_rotated_away(folder: Path) -> None:
 
 def test_a_full_history_fails_every_minute_until_there_is_room_again(folder: Path) -> None:
     config = yaml.safe_load((folder / "config.yaml").read_text("utf-8"))
-    config["recommenders"][0]["evidence"] = {"rows": 1000}  # little would find room in pages that are there
+    config["recommenders"][0]["evidence"] = {"rows": 100}  # little would find room in pages that are there
     (folder / "config.yaml").write_text(yaml.safe_dump(config), "utf-8")
     (folder / "rules/one.yaml").write_text(
         RULES.format(name="one").replace("not_be_null", "be_null"), "utf-8"
