@@ -12,7 +12,7 @@ from typing import NamedTuple
 from monitor.cli.one_off import one_off
 from monitor.config.checks.check import check_config
 from monitor.config.load import load_config
-from monitor.core.results import Result
+from monitor.core.results import Result, ResultKind
 from monitor.logs.windows import Due
 from monitor.report.numbers import number
 
@@ -99,7 +99,7 @@ def table(titles: Sequence[str], columns: Sequence[Sequence[Result]]) -> str:
 def _is_shown(result: Result) -> bool:
     """Whether a line of the table is about it: of the logs themselves only how many exposures there are."""
     counted = result.metric == "log_rows" and result.labels["log"] == "exposures"
-    return "dimension" not in result.labels and (counted or not result.is_about_a_log)
+    return "dimension" not in result.labels and (counted or result.kind is not ResultKind.LOG)
 
 
 def _title(result: Result) -> str:

@@ -116,7 +116,7 @@ def no_file(settings: LogSettings) -> str:
     folders = [one for one in settings.paths if "://" not in one and os.path.isdir(one)]
     if folders:
         pattern = f"{folders[0].rstrip('/')}/*.parquet"
-        return f"{folders[0]} is a folder, and no file; name the files in it, such as {pattern!r}"
+        return f"{folders[0]} is a folder, not a file; name the files in it, such as {pattern!r}"
     return f"no file matches {', '.join(settings.paths)}"
 
 

@@ -104,7 +104,7 @@ def test_a_path_that_is_a_folder_and_a_file_without_a_last_line_break_say_what_t
     code, said, _ = command("validate", "--config", "shop.yaml")
     assert code == 2
     folder = tmp_path / "logs"
-    assert f"{folder} is a folder, and no file; name the files in it, such as '{folder}/*.parquet'" in said
+    assert f"{folder} is a folder, not a file; name the files in it, such as '{folder}/*.parquet'" in said
     (tmp_path / "logs" / "a.csv").write_text(text.rstrip("\n"), "utf-8")
     code, _, notes = command("init", "logs/a.csv", "--output", "other.yaml")
     assert code == 2
