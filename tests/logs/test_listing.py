@@ -8,6 +8,8 @@ import os
 import random
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import fsspec
@@ -139,18 +141,23 @@ def in_a_process(pattern: Path, how: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every user can reach; pytest closes its own to others whenever a run starts."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_a_folder_without_permission_is_reported_and_hides_only_what_is_below_it(tmp_path: Path) -> None:
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder.stat().st_uid == os.geteuid() and folder not in (Path("/"), Path("/tmp")):
-            folder.chmod(0o755)
+def test_a_folder_without_permission_is_reported_and_hides_only_what_is_below_it(open_folder: Path) -> None:
     for name in ("a", "b", "c", "elsewhere"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / f"{name}.csv").write_text("x")
-    (tmp_path / "b").chmod(0o000)  # cannot be listed
-    (tmp_path / "c").chmod(0o444)  # its names can be listed, its files cannot be looked at
-    (tmp_path / "elsewhere").chmod(0o000)  # cannot hold a match
-    files, errors = in_a_process(tmp_path / "[abc]/*.csv", "no_right")
+        (open_folder / name).mkdir()
+        (open_folder / name / f"{name}.csv").write_text("x")
+    (open_folder / "b").chmod(0o000)  # cannot be listed
+    (open_folder / "c").chmod(0o444)  # its names can be listed, its files cannot be looked at
+    (open_folder / "elsewhere").chmod(0o000)  # cannot hold a match
+    files, errors = in_a_process(open_folder / "[abc]/*.csv", "no_right")
     assert files == "['a.csv']"
     assert sorted(ast.literal_eval(errors)) == [("b", "Permission denied"), ("c.csv", "Permission denied")]
 
