@@ -94,7 +94,7 @@ def test_the_same_content_has_the_same_version_wherever_it_lies(files, tmp_path)
         ("not_utf8.txt", b"caf\xe9\n", "not UTF-8 text"),
         ("unfinished_quote.csv", b'item_id\n"abc', "cannot be read as csv"),
         ("truncated.parquet", b"PAR1xxxx", "cannot be read as parquet"),
-        ("list.xlsx", b"PK", "none of .csv, .txt, .parquet"),
+        ("list.xlsx", b"PK", "use one of .csv, .txt, .parquet"),
     ],
 )
 def test_a_list_that_cannot_be_understood_says_why(files, tmp_path, name, content, says):

@@ -158,4 +158,4 @@ def test_a_name_given_twice_is_shown_once(tmp_path: Path) -> None:
     with monitor(tmp_path, {"recommenders": recommenders}) as twice:
         page = twice.page()
         assert page.count('href="./recommenders/shop"') == 1
-        assert "is already the name of recommenders[0] too" in page
+        assert "is already the name of recommenders[0]" in page
