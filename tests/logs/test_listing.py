@@ -154,6 +154,8 @@ def test_a_folder_without_permission_is_reported_and_hides_only_what_is_below_it
     for name in ("a", "b", "c", "elsewhere"):
         (open_folder / name).mkdir()
         (open_folder / name / f"{name}.csv").write_text("x")
+        (open_folder / name).chmod(0o755)  # whatever the umask is
+        (open_folder / name / f"{name}.csv").chmod(0o644)
     (open_folder / "b").chmod(0o000)  # cannot be listed
     (open_folder / "c").chmod(0o444)  # its names can be listed, its files cannot be looked at
     (open_folder / "elsewhere").chmod(0o000)  # cannot hold a match
