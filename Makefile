@@ -23,10 +23,10 @@ run: .venv/installed ## watch a live demo log; CONFIG=path watches your own
 
 test: .venv/spark ## install the servers and Spark that the tests use, run every test
 	sh deploy/install-test-services
-	$(BIN)/python -m pytest -q -rs -n 2 --dist loadfile --no-loadscope-reorder --durations=25 --durations-min=5
+	$(BIN)/python -m pytest -q -rs -n 3 --dist loadfile --no-loadscope-reorder --durations=25 --durations-min=5
 
 test-fast: .venv/installed ## run the tests without a server, Spark or a browser; under two minutes on two cores
-	$(BIN)/python -m pytest -q -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -q -m "not slow" -n 3 --dist loadfile --no-loadscope-reorder
 
 lint: .venv/installed ## check format, lint, types and layers
 	$(BIN)/ruff format --check .

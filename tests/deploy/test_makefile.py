@@ -43,7 +43,7 @@ def test_the_readme_names_the_two_commands(task):
 
 
 def test_the_fast_tests_are_those_without_a_server():
-    assert '-m "not slow" -n 2' in printed("test-fast")
+    assert '-m "not slow" -n 3' in printed("test-fast")
     for page in ("README.md", "CONTRIBUTING.md"):
         assert "make test-fast" in (ROOT / page).read_text("utf-8")
 
