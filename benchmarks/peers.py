@@ -82,7 +82,7 @@ LACKING = {
 }
 _SAME = 1e-9
 
-Found = dict[str, dict[str, dict[str, Any]]]
+Measurements = dict[str, dict[str, dict[str, Any]]]
 
 
 def main() -> int:
@@ -144,12 +144,12 @@ def ask(tool: str, python: str, repeat: int) -> dict[str, dict[str, Any]]:
     return answer
 
 
-def ratio(found: Found, peer: str, name: str, what: str = "seconds") -> float:
+def ratio(found: Measurements, peer: str, name: str, what: str = "seconds") -> float:
     """How many times as long the peer took for a set of metrics."""
     return float(found[peer][name][what]) / float(found[OWN][name][what])
 
 
-def report(found: Found) -> str:
+def report(found: Measurements) -> str:
     """The tables of one run."""
     return "\n".join(
         [
@@ -166,7 +166,7 @@ def report(found: Found) -> str:
     )
 
 
-def _singles(found: Found) -> Iterator[str]:
+def _singles(found: Measurements) -> Iterator[str]:
     tools = list(MODULES)
     yield f"| metric | {' | '.join(tools)} | {' | '.join(f'{t}, s' for t in tools)} | ratios |"
     yield f"|---|{'--:|' * (2 * len(tools))}---|"
@@ -178,7 +178,7 @@ def _singles(found: Found) -> Iterator[str]:
         yield f"| {name} | {' | '.join(values)} | {' | '.join(seconds)} | {', '.join(ratios)} |"
 
 
-def _definitions(found: Found) -> Iterator[str]:
+def _definitions(found: Measurements) -> Iterator[str]:
     """Which definition each tool uses, of the metrics whose values are not all the same."""
     for name in SINGLE:
         values = [found[tool][name]["values"][name] for tool in MODULES if name in found[tool]]
@@ -189,7 +189,7 @@ def _definitions(found: Found) -> Iterator[str]:
             yield f"- {name}: {'; '.join(f'{tool} has {text}' for tool, text in LACKING[name].items())}."
 
 
-def _together(found: Found) -> Iterator[str]:
+def _together(found: Measurements) -> Iterator[str]:
     yield "| against | metrics | seconds | peer's | ratio | at least | processor's seconds | peer's | ratio |"
     yield f"|---|---|{'--:|' * 7}"
     for peer, bound in BOUNDS.items():

@@ -49,8 +49,8 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """All that the page tells.
+class Content:
+    """Everything that the page shows.
 
     `restarts`: for each restart, the alerts that fire because of it, or no longer. `failed`: each run that
     did not end well, with why. `left`: how many runs have no verdict yet. `other_code`: whether some of it
@@ -77,7 +77,7 @@ class Found:
         ]
 
 
-def write(found: Found, page: Path = PAGE) -> str:
+def write(found: Content, page: Path = PAGE) -> str:
     """Write the page; its text."""
     all_runs = tables.Runs.of(found.outcomes, found.failed)
     parts: dict[str, Iterator[str] | Sequence[str]] = {
@@ -106,7 +106,7 @@ def write(found: Found, page: Path = PAGE) -> str:
     return text
 
 
-def _summary(found: Found) -> Iterator[str]:
+def _summary(found: Content) -> Iterator[str]:
     if found.other_code:
         yield "**These runs are from different versions of the code.**\n"
     misses = found.misses

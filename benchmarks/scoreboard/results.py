@@ -28,9 +28,9 @@ VERDICTS: Final = "verdicts.jsonl"
 
 def found(
     planned: Planned, verdicts: Verdicts, failed: Mapping[Job, str], made: page.Made, *, other_code: bool
-) -> page.Found:
+) -> page.Content:
     """All that the page tells of runs that have their verdict."""
-    return page.Found(
+    return page.Content(
         planned.plans,
         [outcome(job, verdicts[job]) for job in planned.incidents if job in verdicts],
         [health(job, verdicts[job]) for job in planned.healthy if job in verdicts],

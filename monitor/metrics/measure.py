@@ -16,7 +16,7 @@ from monitor.core.text import MESSAGE_LENGTH, printable
 from monitor.metrics.catalogue import FAMILIES
 from monitor.metrics.exposure.similarity import similarity_of
 from monitor.metrics.family import Family, MetricSpec
-from monitor.metrics.plans import Rows
+from monitor.metrics.plans import Records
 from monitor.metrics.shared import Shared
 from monitor.settings.metrics import MetricSettings
 
@@ -117,7 +117,7 @@ def _measure(
     return results
 
 
-def _rows(family: Family, shared: Shared, settings: MetricSettings, key: str | None = None) -> Rows:
+def _rows(family: Family, shared: Shared, settings: MetricSettings, key: str | None = None) -> Records:
     return shared.answer(family.name, key, lambda: family.measure(shared, settings, key))
 
 

@@ -20,7 +20,7 @@ import ibis.expr.types as ir
 
 Build = Callable[[], ir.Table]
 Materialise = Callable[[str, ir.Table], ir.Table]
-Rows = list[dict[str, Any]]
+Records = list[dict[str, Any]]
 WINDOW_EDGES: Final = ("window_start", "window_end")
 
 
@@ -38,7 +38,7 @@ class Statements(Protocol):
 
     def fill(self, name: str, statement: str, schema: ibis.Schema | None = None) -> ir.Table: ...
 
-    def rows(self, statement: str, schema: ibis.Schema) -> Rows: ...
+    def rows(self, statement: str, schema: ibis.Schema) -> Records: ...
 
     def remember(self, name: str, moment: datetime) -> None: ...
 
@@ -92,9 +92,9 @@ class Executor:
         """The table that `build` gives, stored under a name."""
         return self._materialise(name, build())
 
-    def answer(self, name: str, build: Build) -> Rows:  # noqa: ARG002
+    def answer(self, name: str, build: Build) -> Records:  # noqa: ARG002
         """The rows of what `build` gives."""
-        found: Rows = build().to_pyarrow().to_pylist()
+        found: Records = build().to_pyarrow().to_pylist()
         return found
 
     def used(self, name: str) -> None:
@@ -150,7 +150,7 @@ class CachedExecutor(Executor):
             self._keep(name, statement, self._tables[name].schema(), sources)
         return self._tables[name]
 
-    def answer(self, name: str, build: Build) -> Rows:
+    def answer(self, name: str, build: Build) -> Records:
         key = f"answer {name}"
         plan = self._plans.kept.get(key)
         if plan is None or not self._holds(plan):

@@ -25,7 +25,7 @@ from monitor.core.columns import (
     TS,
     USER_ID,
 )
-from monitor.metrics.plans import WINDOW_EDGES, Executor, Materialise, Rows, keep_lazy
+from monitor.metrics.plans import WINDOW_EDGES, Executor, Materialise, Records, keep_lazy
 
 LENGTH = "length"
 EXPOSURES = "exposures"
@@ -113,7 +113,7 @@ class Shared:
         self._asked.used(full)
         return self._made[full]
 
-    def answer(self, name: str, key: str | None, build: Callable[[], ir.Table]) -> Rows:
+    def answer(self, name: str, key: str | None, build: Callable[[], ir.Table]) -> Records:
         """The rows of what `build` gives; the name tells what is asked apart from all else."""
         return self._asked.answer(name if key is None else f"{name}_by_{key}", build)
 

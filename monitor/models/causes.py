@@ -11,7 +11,7 @@ from monitor.metrics.family import MODEL_LABEL
 from monitor.models import specs
 from monitor.models.diagnosis.diagnose import Finding, diagnose
 from monitor.models.diagnosis.sample import Pairs, Sample
-from monitor.models.samples import Rows
+from monitor.models.samples import SampleTables
 from monitor.models.sampling import features_of, sample_pairs, sample_rows
 from monitor.models.scorer import ScorerError, load_scorer
 from monitor.models.split_results import SIDES, builder
@@ -21,7 +21,7 @@ from monitor.settings.recommender import RecommenderSettings
 log = logging.getLogger(__name__)
 
 
-def explain(gap: Result, rows: Rows, settings: RecommenderSettings) -> Iterator[Result]:
+def explain(gap: Result, rows: SampleTables, settings: RecommenderSettings) -> Iterator[Result]:
     """The causes of a violated gap as results, that of the largest share first."""
     pair: specs.Pair = "train_test" if gap.labels[specs.PAIR_LABEL] == "train_test" else "test_online"
     model = gap.labels[MODEL_LABEL]
@@ -61,7 +61,7 @@ def _diagnosed(
     return diagnose(pair, better, worse, train=train, pairs=pairs, settings=bounds), note
 
 
-def _drawn(rows: Rows, split: str, model: str, settings: RecommenderSettings) -> Sample | None:
+def _drawn(rows: SampleTables, split: str, model: str, settings: RecommenderSettings) -> Sample | None:
     table = rows.online if split == ONLINE else rows.reference
     if table is None:
         return None
@@ -69,7 +69,7 @@ def _drawn(rows: Rows, split: str, model: str, settings: RecommenderSettings) ->
     return sample_rows(own, features_of((own,), settings.models), settings.models)
 
 
-def _pairs(rows: Rows, model: str, settings: RecommenderSettings) -> Pairs | None:
+def _pairs(rows: SampleTables, model: str, settings: RecommenderSettings) -> Pairs | None:
     offline = rows.offline_of(model)
     if rows.online is None or offline is None:
         return None

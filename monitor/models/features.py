@@ -20,7 +20,7 @@ from monitor.models.feature_profile import (
 )
 from monitor.models.feature_skew import Pairing, Skew, measure_skew
 from monitor.models.feature_specs import distance_results, score_results, skew_results
-from monitor.models.samples import Rows
+from monitor.models.samples import SampleTables
 from monitor.models.sampling import features_of
 from monitor.models.specs import Pair
 from monitor.models.split_results import SIDES
@@ -36,7 +36,7 @@ class ProfileCache:
 
 
 def features_in_service(
-    model: str, rows: Rows, kept: ProfileCache, settings: RecommenderSettings
+    model: str, rows: SampleTables, kept: ProfileCache, settings: RecommenderSettings
 ) -> Iterator[Result]:
     """How far each feature is from train, and how often it differs from what is joined offline."""
     if rows.online is None:
@@ -60,7 +60,7 @@ def _compared(known: Sequence[FeatureProfile], online: ir.Table, most: int) -> l
 
 
 def _profiled(
-    model: str, rows: Rows, kept: ProfileCache, settings: RecommenderSettings
+    model: str, rows: SampleTables, kept: ProfileCache, settings: RecommenderSettings
 ) -> tuple[FeatureProfile, ...]:
     if model not in kept.features:
         kept.features[model] = ()
@@ -74,7 +74,7 @@ def _profiled(
 
 
 def scores_of_pairs(
-    model: str, pairs: Iterable[Pair], rows: Rows, kept: ProfileCache, settings: RecommenderSettings
+    model: str, pairs: Iterable[Pair], rows: SampleTables, kept: ProfileCache, settings: RecommenderSettings
 ) -> Iterator[Result]:
     """How far the scores of each split are from those of the next; of pairs that have rows on both sides."""
     for pair in pairs:
@@ -85,7 +85,9 @@ def scores_of_pairs(
             yield from score_results(compare(base, found), settings.metrics, settings.models, pair, model)
 
 
-def _scores(model: str, split: str, bins_from: str, rows: Rows, kept: ProfileCache) -> FeatureProfile | None:
+def _scores(
+    model: str, split: str, bins_from: str, rows: SampleTables, kept: ProfileCache
+) -> FeatureProfile | None:
     """The profile of a split's scores over the bins of this or another split of train and test."""
     key = (model, split, bins_from)
     if key in kept.scores:

@@ -37,7 +37,7 @@ class FileKey:
     modified: float
 
 
-class Rows:
+class SampleTables:
     """The rows of every model: online, of train and test, and what online rows can be compared with."""
 
     def __init__(
@@ -81,9 +81,11 @@ class Samples:
         self._splits: dict[FileKey, frozenset[str]] = {}
         self._made: list[str] = []
 
-    def rows(self, engine: Engine, online: ir.Table | None) -> Rows:
+    def rows(self, engine: Engine, online: ir.Table | None) -> SampleTables:
         """The tables of a window; the large ones are made when somebody asks for them."""
-        return Rows(online, lambda: self.reference(engine), lambda: self._of(engine, _OFFLINE, _TABLES[2]))
+        return SampleTables(
+            online, lambda: self.reference(engine), lambda: self._of(engine, _OFFLINE, _TABLES[2])
+        )
 
     def look(self, engine: Engine) -> None:
         """Learn which splits the files hold that are new or have changed."""

@@ -39,7 +39,7 @@ def run(
 
 def written(folder: Path, *outcomes: Outcome, **rest: Any) -> str:
     found: dict[str, Any] = {"healthy": [QUIET], "restarts": {}, "failed": {}, "made": MADE} | rest
-    text = page.write(page.Found([PLAN], outcomes, **found), folder / "page.md")
+    text = page.write(page.Content([PLAN], outcomes, **found), folder / "page.md")
     assert (folder / "page.md").read_text("utf-8") == text
     return text
 

@@ -77,7 +77,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Neighbourhood:
     """The exposures, with the columns that their neighbours show, the neighbours, and what is not used."""
 
     exposures: Profile
@@ -93,7 +93,7 @@ def look_around(
     guesses: dict[str, Guess],
     arguments: Sequence[str],
     feedback: Sequence[str] = (),
-) -> Found:
+) -> Neighbourhood:
     """The logs near the exposures that have every column they need, by what they are.
 
     A feedback log that was named is there even if it lacks a column. Where the exposures hold other events
@@ -102,7 +102,7 @@ def look_around(
     Raises:
         CannotProfile: the feedback log that was named cannot be looked at.
     """
-    found = _shared_log(engine, exposures, guesses) or Found(exposures, guesses, {})
+    found = _shared_log(engine, exposures, guesses) or Neighbourhood(exposures, guesses, {})
     joins = Joins(engine)
     if feedback:
         found = _with(engine, joins, found, c.FEEDBACK, patterns(feedback), named=True)
@@ -150,8 +150,14 @@ def _near(folder: Path, log: str) -> Iterator[Path]:
 
 
 def _with(
-    engine: Engine, joins: Joins, found: Found, log: str, paths: tuple[str, ...], *, named: bool = False
-) -> Found:
+    engine: Engine,
+    joins: Joins,
+    found: Neighbourhood,
+    log: str,
+    paths: tuple[str, ...],
+    *,
+    named: bool = False,
+) -> Neighbourhood:
     """What was found, with one more log where that has what it needs."""
     seen = profile(engine, LogSettings(path=paths), f"sample_{log}_{zlib.crc32(repr(paths).encode()):x}")
     side = Side(seen, guess_columns(log, seen, engine.backend.table(seen.table)))
@@ -170,7 +176,7 @@ def _with(
     return replace(found, guesses=dict(mine.guesses), beside={**found.beside, log: one})
 
 
-def _shared_log(engine: Engine, exposures: Profile, guesses: dict[str, Guess]) -> Found | None:
+def _shared_log(engine: Engine, exposures: Profile, guesses: dict[str, Guess]) -> Neighbourhood | None:
     """The exposures, and the feedback, of one log of several events, told apart by the event's name."""
     taken = {one.column for one in guesses.values()}
     for column in exposures.usable:
@@ -185,9 +191,9 @@ def _shared_log(engine: Engine, exposures: Profile, guesses: dict[str, Guess]) -
         only = (column.name, tuple(shown))
         done = [one for one in values if one not in shown and not NOT_ACTIONS & set(plain(one).split("_"))]
         if not done:
-            return Found(seen, mine, {}, only=only)
+            return Neighbourhood(seen, mine, {}, only=only)
         rest = narrowed(engine, exposures, column.name, done, "sample_done")
         theirs = guess_columns(c.FEEDBACK, rest, engine.backend.table(rest.table))
         acts = Neighbour(exposures.settings.paths, rest, theirs, (c.EVENT, tuple(done[:_MOST_EVENTS])))
-        return Found(seen, mine, {c.FEEDBACK: acts}, only=only)
+        return Neighbourhood(seen, mine, {c.FEEDBACK: acts}, only=only)
     return None

@@ -264,19 +264,19 @@ def _macro(rows: ir.Table, by: str, of: str, key: str | None) -> ir.Table:
     )
 
 
-Found = tuple[float, Interval | None]
+ValueAndInterval = tuple[float, Interval | None]
 
 
-def _mean(row: AggregateRow, by: str, n: int, what: str = "size") -> Found:
+def _mean(row: AggregateRow, by: str, n: int, what: str = "size") -> ValueAndInterval:
     total, squares = float(row[f"{by}_{what}"] or 0.0), float(row[f"{by}_{what}_squared"] or 0.0)
     return (total / n, normal_mean(n, total, squares)) if n else (math.nan, None)
 
 
-def _mean_of_roots(row: AggregateRow, by: str, n: int) -> Found:
+def _mean_of_roots(row: AggregateRow, by: str, n: int) -> ValueAndInterval:
     return _mean(row, by, n, "root")
 
 
-def _root_of_mean(row: AggregateRow, by: str, n: int) -> Found:
+def _root_of_mean(row: AggregateRow, by: str, n: int) -> ValueAndInterval:
     """The root of the mean square, and of the ends of its interval."""
     value, interval = _mean(row, by, n, "square")
     ends = interval and Interval(math.sqrt(max(0.0, interval.lower)), math.sqrt(interval.upper))

@@ -37,7 +37,7 @@ from monitor.rules.gx.messages import short_message, shorten
 from monitor.rules.queries import UnsafeQuery, check_conditions, query_of
 
 _COPIED_ROWS = 100_000  # at a time
-_Found = TypeVar("_Found")
+_Answer = TypeVar("_Answer")
 
 BASIC = {"result_format": "BASIC", "partial_unexpected_count": 0}
 
@@ -268,7 +268,7 @@ class RuleEngine:
         except (duckdb.Error, UnsafeQuery) as error:
             return Outcome(error=shorten(str(error)))
 
-    def _in_sealed(self, table: str, work: Callable[[SealedDatabase], _Found]) -> _Found:
+    def _in_sealed(self, table: str, work: Callable[[SealedDatabase], _Answer]) -> _Answer:
         """What the work gives in the sealed database, once that holds a copy of the table.
 
         Raises:
