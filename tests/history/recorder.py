@@ -1,4 +1,7 @@
-"""Records windows until it is killed, going on where the last one stopped: `recorder.py URL WINDOWS`."""
+"""Records windows until it is killed, going on where the last one stopped: `recorder.py URL WINDOWS`.
+
+It says so before each of them, so that a test can kill it in the middle of one.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,6 @@ def run(window: int, revision: int) -> list[CheckRun]:
 
 def main(url: str, windows: int) -> None:
     with Store.open(url) as store:
-        print("open", flush=True)
         for revision in (0, 1):  # the second round corrects every window
             done = {(one.window.start, one.revision) for one in store.evaluated("shop", "rules")}
             for number in range(windows):
@@ -42,6 +44,7 @@ def main(url: str, windows: int) -> None:
                 )
                 if (window.start, revision) in done or (window.start, 1) in done:
                     continue
+                print("recording", flush=True)
                 store.record_window(
                     "shop",
                     window,

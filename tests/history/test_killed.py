@@ -2,28 +2,48 @@
 
 from __future__ import annotations
 
+import os
 import random
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from monitor.history.store import Store
+from tests.forked import Forked
 
-RECORDER = Path(__file__).with_name("recorder.py")
+RECORDER = Path(__file__).with_name("recorder.py").read_text("utf-8")
 WINDOWS = 150
 KILLS = 12
 
 
-def start(url: str) -> subprocess.Popen[str]:
-    process = subprocess.Popen(
-        [sys.executable, str(RECORDER), url, str(WINDOWS)], stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "open\n"
-    return process
+class Recorder:
+    """A process that records windows and says so before each."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self._said = folder / f"said{len(list(folder.glob('said*')))}"
+        error = self._said.with_suffix(".error")
+        self.process = Forked(
+            [url, WINDOWS], cwd=folder, env=os.environ, out=self._said, err=error, code=RECORDER
+        )
+
+    def wait_for(self, windows: int) -> None:
+        """Until it records the next window after so many."""
+        while not self._said.exists() or self._said.read_text().count("recording") <= windows:
+            assert self.process.poll() is None
+            time.sleep(0.001)
+
+    def finish(self) -> None:
+        assert self.process.wait(120) == 0, self._said.with_suffix(".error").read_text()
+
+
+def kill_in_the_middle(url: str, folder: Path, windows: int) -> None:
+    """Kill it while it records the window after so many, at any moment of that."""
+    recorder, begun = Recorder(url, folder), time.monotonic()
+    recorder.wait_for(windows)
+    time.sleep(random.uniform(0.0, (time.monotonic() - begun) / (windows + 1) / 2))
+    recorder.process.kill()
+    recorder.process.wait(30)
 
 
 def test_killed_again_and_again_the_history_ends_as_that_of_an_undisturbed_run(
@@ -31,21 +51,15 @@ def test_killed_again_and_again_the_history_ends_as_that_of_an_undisturbed_run(
 ) -> None:
     random.seed(7)
     undisturbed = f"sqlite:///{tmp_path}/undisturbed.sqlite"
-    process, began = start(undisturbed), time.monotonic()
-    assert process.wait(120) == 0
-    longest = 2 * (time.monotonic() - began) / KILLS  # of this machine, as busy as it is
+    Recorder(undisturbed, tmp_path).finish()
     killed_at = set()
     for _ in range(KILLS):
-        process = start(url)
-        time.sleep(random.uniform(0.0, longest))
-        process.kill()
-        process.wait(30)
+        kill_in_the_middle(url, tmp_path, windows=random.randrange(2 * WINDOWS // KILLS))
         with Store.open(url) as store:
             assert_whole(dump(store))
             killed_at.add(len(store.evaluated("shop", "rules")) + store.counters().get(CORRECTIONS, 0))
-    assert len(killed_at) > KILLS // 3, "hardly any kill came while windows were being recorded"
-    process = start(url)
-    assert process.wait(120) == 0
+    assert len(killed_at) > KILLS // 2
+    Recorder(url, tmp_path).finish()
     with Store.open(undisturbed) as other, Store.open(url) as store:
         assert dump(store) == dump(other)
         assert list(store.results()) == list(other.results())
