@@ -12,7 +12,7 @@ from typing import Final, Self
 from benchmarks.scoreboard.series import Key, Recorded
 from monitor import __version__
 from monitor.service.daemon import Daemon
-from monitor.service.prometheus.exporter import SnapshotCollector
+from monitor.service.prometheus.exporter import Exporter
 
 MINUTE: Final = timedelta(minutes=1)
 _URL: Final = "http://127.0.0.1:9108"
@@ -30,7 +30,7 @@ class Watched(AbstractContextManager["Watched"]):
         self.recorded = Recorded() if recorded is None else recorded
         self.idle = False  # whether the last turn left nothing to do before something comes
         self.daemon = Daemon(folder / "config.yaml", clock=lambda: self.now)
-        self._collector = SnapshotCollector(self.daemon.publisher.current, version=__version__, url=_URL)
+        self._exporter = Exporter(self.daemon.publisher.current, version=__version__, url=_URL)
 
     def __enter__(self) -> Self:
         return self
@@ -81,7 +81,7 @@ class Watched(AbstractContextManager["Watched"]):
 
     def _scrape(self) -> None:
         values: dict[Key, float] = {}
-        for metric in self._collector.collect():
+        for metric in self._exporter.collect():
             # What slices measure is in no alert, and is most of the series; their states are.
             if metric.name.startswith("recsys_slice_") and not metric.name.endswith("_status"):
                 continue

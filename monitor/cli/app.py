@@ -1,4 +1,4 @@
-"""The command line: thin, each command one call into the layers below."""
+"""The commands. Each one is a thin call into the layers below."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from monitor.cli.power import power
 from monitor.cli.terminal import (
     OK,
     USAGE,
+    Listing,
     claim_output,
     fail,
     guarded,
@@ -61,7 +62,7 @@ Only = Annotated[
 
 
 class Format(StrEnum):
-    """How `check` prints what it found."""
+    """The output formats of `check`."""
 
     TABLE = "table"
     JSON = "json"
@@ -69,7 +70,7 @@ class Format(StrEnum):
 
 
 class LogFormat(StrEnum):
-    """What `init` may be told about the format of a log."""
+    """The log formats of `init`."""
 
     AUTO = "auto"
     PARQUET = "parquet"
@@ -77,15 +78,8 @@ class LogFormat(StrEnum):
     JSON = "json"
 
 
-class Listing(StrEnum):
-    """How `diagnose` and `validate` print what they found."""
-
-    TABLE = "table"
-    JSON = "json"
-
-
 def main() -> None:
-    """Run a command; a failure ends in a sentence and an exit code, never in a traceback."""
+    """Run a command. A failure ends in a sentence and an exit code, never in a traceback."""
     with guarded():
         app(prog_name="recsys-monitor")
 
@@ -113,7 +107,7 @@ def run(config: ConfigPath) -> None:
 
 def _serve(path: Path) -> int:
     claim_output()
-    # The imports take seconds; a stop in that time is a clean one too, as process 1 of a container as well.
+    # The imports take seconds. A stop in that time must be clean too, also for process 1 of a container.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the config is about to be read anyway
     from monitor.config.load import load_config
@@ -140,11 +134,9 @@ def check(
 ) -> None:
     """Judge windows once and exit with the verdict: for cron, Airflow and CI.
 
-    Without --from, it judges every window from the first to the last row of the log. A gap of more than 1,000
-    empty windows (one stray row of 1970 makes a gap of many years) is not judged window by window: it is
-    reported on standard error, and the exit code is 3. Nothing is written to the history, and a running
-    daemon
-    is not affected.
+    Without --from, it judges every window from the first to the last row of the log. It skips a gap of more
+    than 1,000 empty windows, such as the years after a stray row of 1970: standard error reports the gap, and
+    the exit code is 3. It writes nothing to the history, and does not affect a running daemon.
     """
     first, last = span(start, end)
     claim_output()
@@ -152,15 +144,15 @@ def check(
     from monitor.report import judged as report
     from monitor.report.table import print_table
 
-    found, code = commands.judge(config, first, last, only)
+    judged, code = commands.judge(config, first, last, only)
     with printing():
         match output:
             case Format.JSON:
-                write(report.as_json(found))
+                write(report.as_json(judged))
             case Format.JUNIT:
-                write(report.as_junit(found))
+                write(report.as_junit(judged))
             case Format.TABLE:
-                print_table(found, out, everything=everything)
+                print_table(judged, out, everything=everything)
     sys.exit(code)
 
 
@@ -190,14 +182,14 @@ def validate(
     claim_output()
     from monitor.cli import validate as validating
 
-    found = validating.validate(config, with_logs=logs)
+    findings = validating.validate(config, with_logs=logs)
     with printing():
         if output is Listing.JSON:
-            write(validating.as_json(found))
+            write(validating.as_json(findings))
         else:
-            for line in validating.as_lines(config, found):
+            for line in validating.as_lines(config, findings):
                 say(line)
-    if (problems := validating.problems_of(config, found)) is not None:
+    if (problems := validating.problems_of(config, findings)) is not None:
         raise problems
 
 
@@ -247,10 +239,8 @@ def init(
     for sentence in written.missing:
         note(f"TODO: {sentence}")
     if not printed:
-        if written.missing:
-            say(f"wrote {output}; resolve its TODOs, then: recsys-monitor validate --config {output}")
-        else:
-            say(f"wrote {output}; check its comments, then: recsys-monitor validate --config {output}")
+        task = "resolve its TODOs" if written.missing else "check its comments"
+        say(f"wrote {output}; {task}, then: recsys-monitor validate --config {output}")
     sys.exit(USAGE if written.missing else OK)
 
 
@@ -263,7 +253,7 @@ def demo(
         Path, typer.Option("--folder", metavar="FOLDER", help="The folder of the demo's logs and state.")
     ] = Path("demo"),
 ) -> None:
-    """Write a small live log and watch it; a blacklisted item is shown now and then."""
+    """Write a small live log and watch it. Now and then it shows a blacklisted item."""
     from monitor.simulate.demo import live, prepare
 
     path = prepare(folder, datetime.now(UTC))
@@ -326,12 +316,12 @@ def diagnose(
     from monitor.cli.diagnose import diagnose as diagnosed
     from monitor.report import diagnosis
 
-    found, code = diagnosed(config, model, only)
+    judged, code = diagnosed(config, model, only)
     with printing():
         if output is Listing.JSON:
-            write(diagnosis.as_json(found))
+            write(diagnosis.as_json(judged))
         else:
-            diagnosis.print_diagnosis(found, out)
+            diagnosis.print_diagnosis(judged, out)
     sys.exit(code)
 
 

@@ -1,4 +1,4 @@
-"""The work of `diagnose`: the models of a config judged once, as of their newest online rows."""
+"""The work of `diagnose`: judges the models of a config once, as of their newest online rows."""
 
 from __future__ import annotations
 
@@ -19,47 +19,47 @@ from monitor.window.verdicts import window_status
 
 
 def diagnose(path: Path, model: str | None, only: str | None) -> tuple[list[Judged], int]:
-    """The results of the models, and the exit code that the verdicts on their gaps make."""
+    """The results of the models, and the exit code from the verdicts on their gaps."""
     config, checked = load(path, only)
     with_samples = [one for one in checked if one.settings.logs.samples is not None]
     if not with_samples:
         fail("no recommender of this config has logs.samples; docs/models.md says what it holds")
-    found: list[Judged] = []
+    judged: list[Judged] = []
     reasons: list[str] = []
     for each in with_samples:
-        results, why = _of(config, each, model)
-        found += results
+        results, why = _judge(config, each, model)
+        judged += results
         reasons += [f"{each.settings.name}{why}"] if why else []
     for reason in reasons:
         note(reason)
-    if not found:
-        fail(_unknown(model))
-    status = window_status(one.result for one in found)
-    return found, {Status.OK: OK, Status.VIOLATED: VIOLATED}.get(status, NOT_JUDGED)
+    if not judged:
+        fail(_no_rows(model))
+    status = window_status(one.result for one in judged)
+    return judged, {Status.OK: OK, Status.VIOLATED: VIOLATED}.get(status, NOT_JUDGED)
 
 
-def _of(config: Config, checked: Checked, model: str | None) -> tuple[list[Judged], str]:
-    """The results, and what of the log of samples could not be read."""
+def _judge(config: Config, checked: Checked, model: str | None) -> tuple[list[Judged], str]:
+    """The results, and why the log of samples has no rows."""
     name = checked.settings.name
     now = datetime.now(UTC)
     with one_off(config, checked, salt="") as once, progress(0, f"{name}: reading the samples") as step:
         once.look(now, step)
         evaluator = once.evaluator
-        held = evaluator.parts.timeline(SAMPLES).windows()
-        window = max(held, default=Window.of(now, checked.settings.window))
+        windows = evaluator.parts.timeline(SAMPLES).windows()
+        window = max(windows, default=Window.of(now, checked.settings.window))
         step(f"{name} {window.end:%Y-%m-%d %H:%M}")
         results = evaluator.models.judge(once.runtime.engine, window, model)
-        shown = [Judged(name, models.NAME, window, one) for one in results if _says_something(one, results)]
-        return shown, why_empty(evaluator.source.logs[SAMPLES])
+        judged = [Judged(name, models.NAME, window, one) for one in results if _has_rows(one, results)]
+        return judged, why_empty(evaluator.source.logs[SAMPLES])
 
 
-def _says_something(result: Result, results: list[Result]) -> bool:
-    """Whether the log knows the result's model at all."""
+def _has_rows(result: Result, results: list[Result]) -> bool:
+    """Whether the log has rows of the result's model."""
     model = result.labels["model"]
     return any(one.value is not None for one in results if one.labels["model"] == model)
 
 
-def _unknown(model: str | None) -> str:
+def _no_rows(model: str | None) -> str:
     if model is None:
         return "the samples hold no row of any model; docs/models.md says what a row is"
     return f"the samples hold no row of a model {quoted(model)}; without --model every model is diagnosed"

@@ -1,4 +1,4 @@
-"""The work of `history export`, which needs no rule and no engine."""
+"""The work of `history export`. It loads no rules and no engine."""
 
 from __future__ import annotations
 
@@ -16,11 +16,9 @@ from monitor.report.result_json import result_as_json
 from monitor.settings.config import Config
 from monitor.settings.history import parse_url
 
-TimeOrNone = datetime | None
 
-
-def export(path: Path, first: TimeOrNone, last: TimeOrNone, only: str | None) -> Iterator[str]:
-    """Every kept result as a line of JSON."""
+def export(path: Path, first: datetime | None, last: datetime | None, only: str | None) -> Iterator[str]:
+    """Every stored result as a line of JSON."""
     config = load_config(path)
     if only is not None:
         check_name(only, config)
@@ -35,7 +33,7 @@ def export(path: Path, first: TimeOrNone, last: TimeOrNone, only: str | None) ->
 
 
 def check_name(name: str, config: Config) -> None:
-    """Raises typer's usage error where no recommender of the config has this name."""
+    """Raise a usage error if no recommender of the config has this name."""
     names = [one.name for one in config.recommenders]
     if name not in names:
         raise typer.BadParameter(

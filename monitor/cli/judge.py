@@ -1,4 +1,4 @@
-"""The work of the commands that judge, apart from how it is asked for and printed."""
+"""The work of `check` and `backfill`."""
 
 from __future__ import annotations
 
@@ -27,11 +27,10 @@ from monitor.settings.maintenance import covers
 from monitor.window.verdicts import window_status
 
 MANY_WINDOWS = 1000
-TimeOrNone = datetime | None
 
 
 def load(path: Path, only: str | None = None) -> tuple[Config, list[Checked]]:
-    """The config and its recommenders with their rules; any problem ends the command."""
+    """The config and its recommenders with their rules. Raises ConfigError if there is any problem."""
     config, checked = load_checked(path)
     problems = [problem for one in checked for problem in one.problems]
     if problems:
@@ -42,10 +41,12 @@ def load(path: Path, only: str | None = None) -> tuple[Config, list[Checked]]:
     return config, checked
 
 
-def judge(path: Path, first: TimeOrNone, last: TimeOrNone, only: str | None) -> tuple[list[Judged], int]:
-    """Every result of the windows that are asked for, and the exit code that they make."""
+def judge(
+    path: Path, first: datetime | None, last: datetime | None, only: str | None
+) -> tuple[list[Judged], int]:
+    """The results of the windows in the span, and the exit code."""
     config, checked = load(path, only)
-    found: list[Judged] = []
+    judged: list[Judged] = []
     statuses: set[Status] = set()
     now = datetime.now(UTC)
     for one in checked:
@@ -60,15 +61,15 @@ def judge(path: Path, first: TimeOrNone, last: TimeOrNone, only: str | None) -> 
                     window = evaluation.due.window
                     step(f"{name} {window.start:%Y-%m-%d %H:%M}")
                     for run in evaluation.runs:
-                        found += [Judged(name, run.check, window, result) for result in run.results]
+                        judged += [Judged(name, run.check, window, result) for result in run.results]
                         statuses.add(run.status or window_status(run.results))
     if Status.VIOLATED in statuses:
-        return found, VIOLATED
-    return found, OK if statuses <= {Status.OK} else NOT_JUDGED
+        return judged, VIOLATED
+    return judged, OK if statuses <= {Status.OK} else NOT_JUDGED
 
 
-def backfill(path: Path, first: TimeOrNone, last: TimeOrNone, only: str | None) -> int:
-    """Judge the windows of a span into the history; the exit code."""
+def backfill(path: Path, first: datetime | None, last: datetime | None, only: str | None) -> int:
+    """Judge the windows of a span and store the verdicts. Returns the exit code."""
     config, checked = load(path, only)
     keep_private(config.state)
     salt = install_salt(config.state)
@@ -106,9 +107,9 @@ def backfill(path: Path, first: TimeOrNone, last: TimeOrNone, only: str | None) 
 
 
 def _windows(
-    judging: OneOff, now: datetime, first: TimeOrNone, last: TimeOrNone
+    judging: OneOff, now: datetime, first: datetime | None, last: datetime | None
 ) -> tuple[list[Window], list[Window]]:
-    """The windows to judge, and the gaps left out, with a word where there are any, none, or very many."""
+    """The windows to judge and the skipped gaps, with a note on gaps, and on no or very many windows."""
     name = judging.evaluator.settings.name
     with progress(0, f"{name}: reading the logs") as step:
         judging.look(now, step)
@@ -117,7 +118,7 @@ def _windows(
     if len(windows) > MANY_WINDOWS:
         note(f"{name}: {len(windows):,} windows to judge; --from and --to judge fewer")
     if log.watermark is None:
-        note(f"{name}: the log holds no row{why_empty(log)}")
+        note(f"{name}: the log has no row{why_empty(log)}")
     elif not windows:
         note(
             f"{name}: the log has no window in this span; the log ends at {log.watermark:%Y-%m-%dT%H:%M:%SZ}"
@@ -133,17 +134,17 @@ def _windows(
 
 
 def why_empty(log: Log) -> str:
-    """Why a log holds no row, as the end of a sentence; empty where its files simply hold none."""
+    """Why a log has no row, as the end of a sentence; empty if its files have none."""
     if log.error:
         return f": {log.error}"
     if log.skipped:
-        one = log.skipped[0]
-        return f": {len(log.skipped)} file(s) could not be read, such as {one.file.path}: {one.reason}"
+        first = log.skipped[0]
+        return f": {len(log.skipped)} file(s) could not be read, such as {first.file.path}: {first.reason}"
     return "" if log.entries else f": {no_file(log.settings)}"
 
 
 def _watched_since(config: Config, name: str) -> datetime | None:
-    """When the daemon began to watch this recommender; None where it never did or no history can be read."""
+    """When the daemon began to watch this recommender. None if it never did, or the history is unreadable."""
     try:
         return watched_since(config.history.location(config.state), name)
     except StoreError as error:
@@ -152,7 +153,7 @@ def _watched_since(config: Config, name: str) -> datetime | None:
 
 
 def _salt(state: Path) -> str:
-    """The salt of the daemon's evidence where there is one, so that a user has one hash everywhere."""
+    """The salt of the daemon, if there is one, so that a user has the same hash everywhere."""
     path = state / "salt"
-    kept = path.read_text("ascii") if path.is_file() else ""
-    return kept or secrets.token_hex(16)  # a crash of a machine can leave an empty file
+    salt = path.read_text("ascii") if path.is_file() else ""
+    return salt or secrets.token_hex(16)  # a crash of the machine can leave an empty file

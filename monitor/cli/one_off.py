@@ -1,4 +1,4 @@
-"""Judging windows without a daemon: for `check` and `backfill`."""
+"""Judges windows without a daemon: for `check`, `backfill` and `diagnose`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Progress = Callable[[str], None]
 
 @contextmanager
 def one_off(config: Config, checked: Checked, salt: str, state: Path | None = None) -> Iterator[OneOff]:
-    """A recommender's evaluator with engines of its own; without `state` it leaves nothing behind."""
+    """A recommender's evaluator with its own engines. Without `state` it leaves no files behind."""
     with tempfile.TemporaryDirectory(prefix="recsys-monitor-") as scratch:
         folder = Path(scratch)
         runtime = open_runtime(config.engine, folder / "spill")
@@ -36,7 +36,7 @@ def one_off(config: Config, checked: Checked, salt: str, state: Path | None = No
 
 
 class OneOff:
-    """Judges any window that is asked for, once."""
+    """Judges any windows, once."""
 
     def __init__(self, runtime: Runtime, evaluator: Evaluator) -> None:
         self.runtime = runtime
@@ -46,13 +46,15 @@ class OneOff:
         """Index the files of every log."""
         for log in self.evaluator.source.logs.values():
             while log.refresh(self.runtime.index, now, progress).is_cut:
-                pass  # the file that took too long is not tried again at the same time
+                pass  # the next refresh skips the file that took too long
 
     def windows(
         self, start: datetime | None, end: datetime | None, now: datetime
     ) -> tuple[list[Window], list[Window]]:
-        """The windows from `start` to `end`, by default from the first to the last row of the log; the long
-        gaps that are left out, where no start is given. Windows that have not begun are not among them."""
+        """The windows from `start` to `end`, and the long gaps that are skipped if there is no `start`.
+
+        Default: from the first to the last row of the log. A window that has not begun is left out.
+        """
         log, length = self.evaluator.source.main, self.evaluator.settings.window
         last = None if end is None else min(end, now)
         if start is None:
@@ -67,16 +69,16 @@ class OneOff:
         watched_since: datetime | None = None,
         for_history: bool = False,
     ) -> Iterator[Evaluation]:
-        """Every window through every check, in the order given, a window's parts one after the other.
+        """Run every check on every window, in the given order, one part of a window after the other.
 
-        Each window gets the verdict that the daemon gives it; see `monitor.logs.windows.completeness`.
+        Each window gets the same verdict as from the daemon; see `monitor.logs.windows.completeness`.
 
         Args:
             windows: the windows.
             now: the time on the clock.
-            watched_since: when the daemon began to watch this recommender; None: it never did.
-            for_history: leave out what the daemon would still wait for, so that the daemon judges it. Unless
-                set, it is judged on the rows so far, as `late`.
+            watched_since: when the daemon began to watch this recommender, None if it never did.
+            for_history: leave windows that still wait for rows to the daemon. Otherwise they are judged on
+                the rows so far, as `late`.
         """
         parts = self.evaluator.parts
         since = now if watched_since is None else watched_since
@@ -91,8 +93,8 @@ class OneOff:
                 due = Due(window, fingerprint, log.rows(window), late, part=part)
                 done.append(self.evaluator.evaluate(self.runtime, due))
                 for check in self.evaluator.checks:
-                    judged = {one.due.part for one in done}
+                    judged = {evaluation.due.part for evaluation in done}
                     if isinstance(check, HealthCheck) and part in check.needs <= judged:
-                        found = [result for one in done for result in one.results]
-                        done[-1].runs.append(run_check(check, ResultsJob(found)))
+                        results = [result for evaluation in done for result in evaluation.results]
+                        done[-1].runs.append(run_check(check, ResultsJob(results)))
                 yield done[-1]

@@ -1,16 +1,15 @@
-"""`recsys-monitor power`: how many users an experiment needs, or what the users that there are can show."""
+"""`recsys-monitor power`: the users that an experiment needs, or the effect that its users can show."""
 
 from __future__ import annotations
 
 import json
 import math
 from dataclasses import asdict, dataclass, replace
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from monitor.cli.terminal import fail, printing, say
+from monitor.cli.terminal import Listing, fail, printing, say
 from monitor.statistics.sample_size import (
     Mean,
     Plan,
@@ -32,18 +31,11 @@ EPILOG = (
 _WIDTH = 26
 
 
-class Format(StrEnum):
-    """How the answer is printed."""
-
-    TABLE = "table"
-    JSON = "json"
-
-
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was asked and what came out, in the order in which it is printed as JSON.
+    """The inputs and the answer, in the order of the printed JSON.
 
-    `effect` is absolute. `users` is all arms together; a treatment has `ratio` times the users of control.
+    `effect` is absolute. `users` counts all arms. A treatment has `ratio` times the users of control.
     """
 
     metric: str
@@ -106,7 +98,7 @@ def power(
         int | None,
         typer.Option(metavar="N", min=1, help="New users a day; the number of days is printed too."),
     ] = None,
-    output: Annotated[Format, typer.Option("--format", "-f", help="The output format.")] = Format.TABLE,
+    output: Annotated[Listing, typer.Option("--format", "-f", help="The output format.")] = Listing.TABLE,
 ) -> None:
     """Plan an experiment: the users it needs, the days, the smallest effect it can show.
 
@@ -120,7 +112,7 @@ def power(
     except ValueError as exc:
         fail(str(exc))
     with printing():
-        if output is Format.JSON:
+        if output is Listing.JSON:
             typer.echo(json.dumps(asdict(answer), indent=2))
         else:
             _print(answer)
@@ -128,9 +120,9 @@ def power(
 
 def _metric(baseline: str | None, mean: float | None, sd: float | None) -> tuple[Share | Mean, float]:
     if (baseline is None) == (mean is None):
-        raise ValueError("give --baseline, or --mean with --sd: one of the two")
+        raise ValueError("give either --baseline, or --mean with --sd")
     if (mean is None) != (sd is None):
-        raise ValueError("--mean and --sd go together")
+        raise ValueError("--mean needs --sd, and --sd needs --mean")
     if mean is not None and sd is not None:
         if not math.isfinite(mean):
             raise ValueError(f"--mean must be a number, got {mean}")
@@ -144,7 +136,7 @@ def _metric(baseline: str | None, mean: float | None, sd: float | None) -> tuple
 
 
 def _effect(text: str, now: float) -> float:
-    """The absolute effect; with a % sign it is a part of the baseline."""
+    """The absolute effect. A number with a % sign is relative to the baseline."""
     number, relative = _number(text, "--effect")
     if number == 0 or (relative and now == 0):
         raise ValueError(f"--effect {text} changes nothing")
@@ -152,7 +144,7 @@ def _effect(text: str, now: float) -> float:
 
 
 def _number(text: str, option: str) -> tuple[float, bool]:
-    """The number, and whether it was written with a % sign."""
+    """The number, and whether it has a % sign."""
     bare = text.strip()
     percent = bare.endswith("%")
     try:

@@ -1,4 +1,4 @@
-"""Writes docs/cli.md from the commands themselves: `python -m monitor.cli.reference > docs/cli.md`."""
+"""Generates docs/cli.md from the commands: `python -m monitor.cli.reference > docs/cli.md`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def reference() -> str:
 
 
 def commands() -> Iterator[tuple[str, Any]]:
-    """Every command with its whole name, those of groups too."""
+    """Every command with its full name, including those of groups."""
     yield from _within("recsys-monitor", typer.main.get_command(app))
 
 
@@ -73,7 +73,7 @@ def _usage(one: Any) -> str:
 
 
 def _value(one: Any) -> str:
-    """What follows an option: nothing for a flag, the choices of one that has them."""
+    """The value of an option: its choices or its metavar; nothing for a flag."""
     if getattr(one, "is_flag", False):
         return ""
     choices = getattr(getattr(one, "type", None), "choices", None) or getattr(one, "choices", None)

@@ -1,4 +1,4 @@
-"""What every command says and how: errors in a sentence, progress for people, pipes that may close."""
+"""Output of every command: results, notes, errors as sentences, progress, closed pipes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import IO, NoReturn, TextIO
 
 import typer
@@ -33,11 +34,18 @@ _FIRST_YEAR, _LAST_YEAR = 1970, 2200
 _DESCRIPTION_WIDTH = 50
 
 
-_claimed: list[TextIO] = []  # the stream of the results, once it is not `sys.stdout` any more
+_claimed: list[TextIO] = []  # the stream of results, after `claim_output`
+
+
+class Listing(StrEnum):
+    """The output formats of most commands."""
+
+    TABLE = "table"
+    JSON = "json"
 
 
 def results() -> TextIO:
-    """The stream that results are written to: standard output."""
+    """The stream of results: the real standard output."""
     return _claimed[-1] if _claimed else sys.stdout
 
 
@@ -49,10 +57,10 @@ class _Redacted(logging.Formatter):
 
 
 def claim_output() -> None:
-    """Keep standard output for results: what a library or a child process prints goes to standard error.
+    """Reserve standard output for results: libraries and child processes then print to standard error.
 
-    Great Expectations prints some of its warnings, and a program that reads our JSON must not find them.
-    Log records of a command that sets up no logging go to standard error as well, without secrets.
+    Great Expectations prints some of its warnings, and they must not end up in our JSON. Log records go to
+    standard error too, without secrets, if the command has not configured logging.
     """
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(_Redacted())
@@ -65,12 +73,12 @@ def claim_output() -> None:
 
 
 class _Console(Console):
-    """A console whose reader may go away, as `| head` does, without changing the exit code."""
+    """A console whose pipe may close (`| head`) without changing the exit code."""
 
     @property
     def file(self) -> IO[str]:
         stream = sys.stderr if self.stderr else results()
-        return getattr(stream, "rich_proxied_file", stream)  # a progress bar puts itself in its place
+        return getattr(stream, "rich_proxied_file", stream)  # a progress bar replaces the stream
 
     @file.setter
     def file(self, new: IO[str]) -> None:
@@ -86,20 +94,20 @@ out = _Console(highlight=False, emoji=False)
 
 
 def drop_output() -> None:
-    """Send what is still to be printed nowhere."""
+    """Discard all further output."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, results().fileno())
     os.close(nowhere)
 
 
 def write(text: str, *, newline: bool = True) -> None:
-    """A result for a program, as it is."""
+    """Write a result for a program, unchanged."""
     results().write(f"{text}\n" if newline else text)
 
 
 @contextmanager
 def printing() -> Iterator[None]:
-    """A block that prints; when the reader goes away, the rest of the block is left out."""
+    """A block that prints. If the pipe closes, the rest of the block is skipped."""
     try:
         yield
         results().flush()
@@ -108,24 +116,24 @@ def printing() -> Iterator[None]:
 
 
 def say(text: str) -> None:
-    """A line for people on standard output, never wrapped."""
+    """Print a line for people on standard output, never wrapped."""
     out.print(escape(harmless(redact(text))), soft_wrap=True)
 
 
 def note(text: str) -> None:
-    """A line for people on standard error."""
+    """Print a line for people on standard error."""
     errors.print(escape(harmless(redact(text))))
 
 
 def fail(message: str, code: int = USAGE) -> NoReturn:
-    """End the command with a sentence."""
+    """End the command with an error message."""
     errors.print(f"[bold red]error:[/] {escape(harmless(redact(message)))}")
     sys.exit(code)
 
 
 @contextmanager
 def progress(total: int, text: str) -> Iterator[Callable[[str], None]]:
-    """A bar on a terminal; nothing when standard error is piped. Call what it gives once a step."""
+    """A progress bar, unless standard error is piped. Call the yielded function after each step."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -133,15 +141,11 @@ def progress(total: int, text: str) -> Iterator[Callable[[str], None]]:
     shown = TextColumn("{task.description}", markup=False)
     with Progress(SpinnerColumn(), shown, *count, TimeElapsedColumn(), console=errors, transient=True) as bar:
         task = bar.add_task(text, total=total or None)
-        yield lambda what: bar.update(task, advance=1, description=_one_line(what))
-
-
-def _one_line(text: str) -> str:
-    return printable(text[-_DESCRIPTION_WIDTH:], "?")
+        yield lambda step: bar.update(task, advance=1, description=printable(step[-_DESCRIPTION_WIDTH:], "?"))
 
 
 def moment(text: str | None, option: str) -> datetime | None:
-    """A time that was given as an option; one without an offset is UTC."""
+    """The time of an option, UTC if it has no offset."""
     if text is None:
         return None
     how = "write it as 2026-01-31 or 2026-01-31T10:00:00Z"
@@ -165,7 +169,7 @@ def span(start: str | None, end: str | None) -> tuple[datetime | None, datetime 
 
 @contextmanager
 def guarded() -> Iterator[None]:
-    """Every failure ends in a sentence that says what to do, and an exit code; none in a traceback."""
+    """End every failure with a sentence that says what to do, and an exit code, never with a traceback."""
     try:
         yield
     except BrokenPipeError:
@@ -177,17 +181,9 @@ def guarded() -> Iterator[None]:
     except Exception as exc:
         if os.environ.get(DEBUG_VARIABLE):
             errors.print(escape(redact(traceback.format_exc())))
-        message = _sentence(exc)
-        if message is not None:
-            fail(message)
-        what = one_line(f"{type(exc).__name__}: {exc}")[:MESSAGE_LENGTH]
-        fail(f"{what}\nThis is a bug of the monitor; {DEBUG_VARIABLE}=1 shows the traceback.", NOT_JUDGED)
-
-
-def _sentence(exc: Exception) -> str | None:
-    """What to tell the user of a failure that can be expected; None for any other."""
-    if isinstance(exc, ExpectedError):
-        return exc.advice
-    if isinstance(exc, OSError) and exc.filename is not None:
-        return f"{exc.filename}: {exc.strerror}\nCheck that the path is right and that it may be written."
-    return None
+        if isinstance(exc, ExpectedError):
+            fail(exc.advice)
+        if isinstance(exc, OSError) and exc.filename is not None:
+            fail(f"{exc.filename}: {exc.strerror}\nCheck that the path is right and that it may be written.")
+        error = one_line(f"{type(exc).__name__}: {exc}")[:MESSAGE_LENGTH]
+        fail(f"{error}\nThis is a bug of the monitor; {DEBUG_VARIABLE}=1 shows the traceback.", NOT_JUDGED)

@@ -1,4 +1,4 @@
-"""The work of `validate`: the config, its rules, and a bounded look at the logs that it names."""
+"""The work of `validate`: checks the config, its rules, and a bounded part of its logs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from monitor.settings.config import Config
 
 
 def validate(path: Path, *, with_logs: bool) -> list[ConfigFinding]:
-    """Everything that can be said of a config, its rules, and the logs that it names; nothing is written.
+    """The findings on a config, its rules and its logs. Writes nothing.
 
     Raises:
-        ConfigError: it is not well formed.
+        ConfigError: the config is not well formed.
     """
     config, checked = load_checked(path)
     found = [
@@ -49,7 +49,7 @@ def validate(path: Path, *, with_logs: bool) -> list[ConfigFinding]:
 
 
 def _by_log(found: Sequence[ConfigFinding]) -> list[ConfigFinding]:
-    """The findings on one log together, in the order in which the logs came up."""
+    """The findings grouped by log, in the order of the logs."""
     groups: dict[tuple[str, str], list[ConfigFinding]] = {}
     for one in found:
         groups.setdefault((one.recommender, one.log), []).append(one)
@@ -80,7 +80,7 @@ def _scorer(checked: Checked, where: str) -> Iterator[ConfigFinding]:
 
 
 def problems_of(path: Path, found: Sequence[ConfigFinding]) -> ConfigError | None:
-    """The problems as the error that ends the command, None where there is none."""
+    """The problems as one error, None if there are none."""
     problems = dict.fromkeys(one.as_problem() for one in found if one.level is Level.PROBLEM)
     return ConfigError(path, problems) if problems else None
 
@@ -91,7 +91,7 @@ def as_json(found: Sequence[ConfigFinding]) -> str:
 
 
 def as_lines(path: Path, found: Sequence[ConfigFinding]) -> Iterator[str]:
-    """The report for people: a heading a log, and a line a finding."""
+    """The report for people: a heading for each log, a line for each finding."""
     heading = None
     for one in found:
         above = " ".join(part for part in (one.recommender, one.log) if part)

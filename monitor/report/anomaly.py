@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from monitor.anomalies.causes import CAUSES
 from monitor.core.results import Status
 from monitor.core.text import visible
 from monitor.history.snapshot import Series, Snapshot, Violation
@@ -76,19 +77,17 @@ def anomaly_page(
     cause: str,
     now: datetime,
     docs_url: str = "",
-    meanings: Mapping[str, str] | None = None,
 ) -> AnomalyPage | None:
-    """A cause and its series, None where no window looks for it; `meanings` are the sentences of causes."""
+    """A cause and its series, None if no window was checked for it."""
     state = next((one for one in snapshot.recommenders if one.name == recommender), None)
     found = None if state is None else causes_of(state.series).get(cause)
     if state is None or found is None:
         return None
     source = _source(found)
     table = _table(source.result.evidence, state.series, now)
-    meanings = meanings or {}
-    path = f"{_RUNBOOKS}/{f'causes/{cause}' if cause in meanings else 'RecsysAnomaly'}.md"
+    path = f"{_RUNBOOKS}/{f'causes/{cause}' if cause in CAUSES else 'RecsysAnomaly'}.md"
     result, row = found.result, anomaly_row(found, now)
-    means = visible(meanings.get(cause, ""))
+    means = visible(CAUSES.get(cause, ""))
     return AnomalyPage(
         frame=frame(snapshot, now),
         recommender=visible(state.name),

@@ -43,7 +43,7 @@ _COUNTERS: Final = {
 
 def overview(snapshot: Snapshot, now: datetime, docs_url: str = "") -> OverviewPage:
     """The first page: every recommender, the one in the worst state first; runbooks are below `docs_url`."""
-    views = [recommender(state, snapshot, now, docs_url) for state in snapshot.recommenders]
+    views = [recommender_view(state, snapshot, now, docs_url) for state in snapshot.recommenders]
     views.sort(key=lambda view: rank(Status(view.verdict.key)))
     return OverviewPage(
         frame=frame(snapshot, now),
@@ -68,12 +68,12 @@ def _headline(views: list[RecommenderView]) -> str:
 
 
 def recommender_page(
-    snapshot: Snapshot, name: str, now: datetime, docs_url: str = ""
+    snapshot: Snapshot, recommender: str, now: datetime, docs_url: str = ""
 ) -> RecommenderPage | None:
-    """One recommender's page, None where there is no such recommender."""
+    """One recommender's page, None if there is no such recommender."""
     for state in snapshot.recommenders:
-        if state.name == name:
-            return RecommenderPage(frame(snapshot, now), recommender(state, snapshot, now, docs_url))
+        if state.name == recommender:
+            return RecommenderPage(frame(snapshot, now), recommender_view(state, snapshot, now, docs_url))
     return None
 
 
@@ -96,7 +96,7 @@ def frame(snapshot: Snapshot, now: datetime) -> Frame:
     )
 
 
-def recommender(
+def recommender_view(
     state: RecommenderState, snapshot: Snapshot, now: datetime, docs_url: str = ""
 ) -> RecommenderView:
     """Everything about one recommender."""

@@ -40,13 +40,13 @@ log = logging.getLogger(__name__)
 FINISH_SECONDS = 5.0
 INTERRUPT_SECONDS = 1.5
 WEB_SECONDS = 2.5
-LEAVE_SECONDS = 9.5  # whatever does not answer by then is left behind
+LEAVE_SECONDS = 9.5  # then the process exits without the threads that still run
 
 
 class Daemon:
-    """One process: a worker thread that judges, a web server that shows, a scheduler between them.
+    """The whole process: a worker thread that judges, a web server, and a schedule.
 
-    In place of `run`, whoever has a schedule calls `turn` and `housekeeping`, and `close` at the end.
+    Instead of `run`, a caller with its own schedule calls `turn` and `housekeeping`, then `close`.
     """
 
     def __init__(self, path: Path, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
@@ -56,7 +56,7 @@ class Daemon:
         self._started_with = self.config
         self._lock = StateLock(self.config.state)
         self.store = Store.open(self.config.history.location(self.config.state))
-        self._state = self.config.state  # another one takes effect with a restart
+        self._state = self.config.state  # a change takes effect with a restart
         self._salt = install_salt(self._state)
         self.tally = Tally(self.store, self._state)
         self._worker = Worker(self._new_runtime)
@@ -76,14 +76,14 @@ class Daemon:
 
     @property
     def watches(self) -> Mapping[str, Watch]:
-        """The recommenders that are run, by their names."""
+        """The recommenders that can run, by name."""
         return self._running.watches
 
     def run(self, announce: Callable[[str], None] = lambda _: None) -> int:
-        """Serve and judge until SIGTERM or SIGINT; the exit code.
+        """Serve and judge until SIGTERM or SIGINT. Returns the exit code.
 
-        From the signal on the process has 10 seconds; what hangs then is left behind, and so is the caller.
-        Raises ServeError or WebConfigError where the web server cannot start.
+        After the signal it ends within 10 seconds. If a thread hangs, the whole process exits without it.
+        Raises ServeError or WebConfigError if the web server cannot start.
         """
         with arriving(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             self._web = web = serve(
@@ -97,23 +97,23 @@ class Daemon:
             if web.url != web.address:
                 announce(f"links begin  {web.url}/")
             gc.collect()
-            gc.freeze()  # what is loaded by now stays; a snapshot's many objects are then collected faster
+            gc.freeze()  # never scan the loaded modules again: a snapshot's many objects are collected faster
             self._schedule.start()
             for number in signals:
                 if number != signal.SIGHUP:
                     break
-                # Not here: while a slow disk or history holds up the reload, this must see a SIGTERM.
-                threading.Thread(target=self._hung_up, name="reload", daemon=True).start()
-            return self._shut(web)
+                # In a thread: a slow disk may hold up the reload, and this loop must see a SIGTERM.
+                threading.Thread(target=self._reload_and_log, name="reload", daemon=True).start()
+            return self._shut_down(web)
 
-    def _hung_up(self) -> None:
+    def _reload_and_log(self) -> None:
         try:
             self.reload()
         except Exception:
             log.exception("the reload failed")
 
     def reload(self) -> ReloadOutcome:
-        """Read the config again. A bad one changes nothing, and is said in a gauge and on the page."""
+        """Read the config again. A bad config changes nothing; a gauge and the page report it."""
         with self._swap:
             try:
                 config, checked = load_checked(self._path)
@@ -152,10 +152,9 @@ class Daemon:
                 log.error("%s cannot run: %s", name, "; ".join(map(str, one.problems)))
                 continue
             known = before.get(name)
-            same = known is not None and known.settings == one.settings and known.rules == one.rules
-            if known is None or not same:
+            if known is None or (known.settings, known.rules) != (one.settings, one.rules):
                 known = Watch(one.settings, one.rules, self.store, self._state, self._salt)
-            if before:  # a reload; after a restart the files wait as they did
+            if before:  # at a reload, but not after a restart
                 known.retry_files = True
             watches[name] = known
             self.tally.declare(name, one.rules)
@@ -167,7 +166,7 @@ class Daemon:
         return open_runtime(self._started_with.engine, self._state / "spill")
 
     def turn(self, name: str) -> None:
-        """One run of one recommender, in the worker thread."""
+        """Run one recommender once, in the worker thread."""
         with self._worker.at_work():
             watch = self._running.watches.get(name)
             if watch is not None and not self._stop.is_set():
@@ -195,7 +194,7 @@ class Daemon:
             watch.error = f"the last run failed: {type(exc).__name__}"
             self._worker.drop_runtime()
         finally:
-            if outcome is not None:  # a run that a stop cut short is nobody's failure
+            if outcome is not None:  # a run that was interrupted by the stop has not failed
                 self.tally.ran(name, outcome)
             self.publisher.write_counters()
             self._worked()
@@ -204,25 +203,25 @@ class Daemon:
         self.publisher.publish(worked=True)
 
     def _alive(self) -> None:
-        """Show that the worker thread does its work, also where a recommender is run once a day."""
+        """Show that the worker thread works, even if the recommenders run only once a day."""
         with self._worker.at_work():
             if not self._stop.is_set():
                 self.publisher.write_counters()
                 self._worked()
 
     def housekeeping(self) -> None:
-        """Drop what is older than the retention."""
+        """Delete what is older than the retention."""
         with self._worker.at_work():
             if self._stop.is_set():
                 return
             try:
                 now = self._clock()
-                # A recommender that cannot run may be mended: its windows would be due again as well.
+                # Keep every window of a recommender that cannot run: once fixed, it would judge them again.
                 keep = dict.fromkeys(self._running.broken, datetime.min.replace(tzinfo=UTC))
-                keep |= {name: watch.wanted_from(now) for name, watch in self._running.watches.items()}
+                keep |= {name: watch.needed_from(now) for name, watch in self._running.watches.items()}
                 dropped = self.store.drop_before(now - self.config.history.retention, keep)
                 for watch in self._running.watches.values():
-                    watch.forget(self._clock())
+                    watch.forget(now)
                 log.debug("housekeeping dropped %d windows", dropped)
             except StoreError as exc:
                 self.tally.store_failed(exc)
@@ -233,41 +232,41 @@ class Daemon:
     def _not_run(self, name: str, outcome: TurnEnd) -> None:
         if not self._stop.is_set():
             self.tally.ran(name, outcome)
-            self.publisher.publish()  # the worker is busy, and may be for long
+            self.publisher.publish()  # the worker is busy, maybe for long
 
-    def _shut(self, web: WebServer) -> int:
-        """Finish or interrupt the window in hand, and leave within 10 seconds."""
+    def _shut_down(self, web: WebServer) -> int:
+        """Finish or interrupt the current window, and end within 10 seconds."""
         log.info("stopping")
-        last_resort = threading.Timer(LEAVE_SECONDS, _leave)
-        last_resort.daemon = True  # it goes on while the interpreter waits for threads at its end
+        last_resort = threading.Timer(LEAVE_SECONDS, _exit_at_once)
+        last_resort.daemon = True  # so it also fires while the interpreter waits for threads at its end
         last_resort.start()
         self._stop.set()
         self._schedule.pause()
-        clean = self._worker.finish(FINISH_SECONDS, INTERRUPT_SECONDS)
+        has_finished = self._worker.finish(FINISH_SECONDS, INTERRUPT_SECONDS)
         web.stop(WEB_SECONDS)
-        if not clean:
-            _leave()  # its thread would keep the process alive
+        if not has_finished:
+            _exit_at_once()  # the worker thread would keep the process alive
         self._schedule.end()
         self.close()
         log.info("stopped")
         return 0
 
     def close(self) -> None:
-        """Write what was counted, and let go of the history, the engine and the state folder."""
+        """Write the counters; close the history and the engine; release the state folder."""
         self.publisher.write_counters()
         self.store.close()
         self._worker.drop_runtime()
         self._lock.release()
 
 
-def _leave() -> None:
+def _exit_at_once() -> None:
     log.warning("a thread does not stop; exiting without it")
     logging.shutdown()
     os._exit(0)
 
 
 def _only_at_start(running: Config, config: Config) -> list[str]:
-    """The keys of a new config that take effect only with a restart."""
+    """The keys that differ and take effect only with a restart."""
     keys = ("state", "server", "log", "engine")
     changed = [key for key in keys if getattr(config, key) != getattr(running, key)]
     return changed + (["history.url"] if config.history.url != running.history.url else [])

@@ -1,4 +1,4 @@
-"""The log reader's index of files, kept in the history so that a restart reads only what is new."""
+"""Stores the index of a log's files in the history, so that a restart reads only new files."""
 
 from __future__ import annotations
 
@@ -16,46 +16,46 @@ from monitor.logs.reading import Shape
 
 
 def index_of(log: Log) -> list[IndexedFile]:
-    """All that is kept of a log: its files, what is missing of them, and what could not be listed."""
-    found = [to_history(entry) for entry in log.entries.values()]
-    found += [_loss_to_history(loss, is_rotated=log.is_rotated(loss)) for loss in log.losses.values()]
-    found += [
-        IndexedFile(path=one.path, size=0, modified="", status="unlisted", reason=one.reason)
-        for one in log.unlisted
+    """The stored index of a log: its files, its lost rows, and the folders that cannot be listed."""
+    return [
+        *(_to_history(entry) for entry in log.entries.values()),
+        *(_loss_to_history(loss, is_rotated=log.is_rotated(loss)) for loss in log.losses.values()),
+        *(
+            IndexedFile(path=one.path, size=0, modified="", status="unlisted", reason=one.reason)
+            for one in log.unlisted
+        ),
     ]
-    return found
 
 
 def _loss_to_history(loss: Loss, *, is_rotated: bool) -> IndexedFile:
-    kept = to_history(loss.entry)
-    more = {"missing": _buckets(loss.missing), "hidden": loss.is_hidden, "growing": loss.is_growing}
+    file = _to_history(loss.entry)
+    more = {"missing": _to_lists(loss.missing), "hidden": loss.is_hidden, "growing": loss.is_growing}
     # A file that is just being appended to has lost nothing.
     return replace(
-        kept,
+        file,
         status="rotated" if is_rotated or loss.is_growing else "lost",
         reason=loss.reason,
         rows=loss.rows,
-        buckets={**kept.buckets, **more},
+        buckets={**file.buckets, **more},
     )
 
 
-def loss_from_history(kept: IndexedFile) -> Loss:
-    """The loss that `index_of` kept."""
-    more: Any = kept.buckets
-    entry = replace(from_history(kept), reason=None)
-    return Loss(entry, kept.reason, _from_buckets(more["missing"]), more["hidden"], more["growing"])
+def loss_from_history(file: IndexedFile) -> Loss:
+    """A loss that `index_of` has written."""
+    more: Any = file.buckets
+    entry = replace(from_history(file), reason=None)
+    return Loss(entry, file.reason, _to_buckets(more["missing"]), more["hidden"], more["growing"])
 
 
-def _buckets(buckets: Mapping[int, Bucket]) -> dict[str, list[int]]:
+def _to_lists(buckets: Mapping[int, Bucket]) -> dict[str, list[int]]:
     return {str(start): [b.rows, b.checksum, b.bad_values] for start, b in buckets.items()}
 
 
-def _from_buckets(kept: Mapping[str, list[int]]) -> dict[int, Bucket]:
-    return {int(start): Bucket(*bucket) for start, bucket in kept.items()}
+def _to_buckets(lists: Mapping[str, list[int]]) -> dict[int, Bucket]:
+    return {int(start): Bucket(*values) for start, values in lists.items()}
 
 
-def to_history(entry: FileEntry) -> IndexedFile:
-    """An entry as the history keeps it."""
+def _to_history(entry: FileEntry) -> IndexedFile:
     shape = entry.shape
     return IndexedFile(
         path=entry.file.path,
@@ -68,7 +68,7 @@ def to_history(entry: FileEntry) -> IndexedFile:
         buckets={
             "digest": entry.digest,
             "shape": None if shape is None else [shape.kind, shape.delimiter, list(map(list, shape.columns))],
-            "windows": _buckets(entry.buckets),
+            "windows": _to_lists(entry.buckets),
             "unplaced": entry.unplaced,
             "future": entry.future,
             "tries": entry.tries,
@@ -77,17 +77,17 @@ def to_history(entry: FileEntry) -> IndexedFile:
     )
 
 
-def from_history(kept: IndexedFile) -> FileEntry:
-    """The entry that `to_history` kept."""
-    more: Any = kept.buckets
+def from_history(file: IndexedFile) -> FileEntry:
+    """An entry that `index_of` has written."""
+    more: Any = file.buckets
     shape = more["shape"]
     return FileEntry(
-        file=LogFile(kept.path, kept.size, datetime.fromisoformat(kept.modified).astimezone(UTC)),
+        file=LogFile(file.path, file.size, datetime.fromisoformat(file.modified).astimezone(UTC)),
         digest=more["digest"],
         shape=None if shape is None else Shape(shape[0], tuple((n, t) for n, t in shape[2]), shape[1]),
-        reason=kept.reason or None,
-        buckets=_from_buckets(more["windows"]),
-        newest=kept.max_ts,
+        reason=file.reason or None,
+        buckets=_to_buckets(more["windows"]),
+        newest=file.max_ts,
         unplaced=more["unplaced"],
         future=more["future"],
         tries=more.get("tries", 0),

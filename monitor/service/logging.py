@@ -1,4 +1,4 @@
-"""What the monitor says of its own work, on standard error: plain for people, JSON for collectors."""
+"""The daemon's log on standard error: plain text for people, JSON for log collectors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LIBRARIES = (
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: time, level, logger, message, and the traceback where there is one."""
+    """One JSON object a line: time, level, logger, message, and the traceback if there is one."""
 
     def format(self, record: logging.LogRecord) -> str:
         content = {
@@ -40,7 +40,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class PlainFormatter(logging.Formatter):
-    """Time in UTC, level, message; what a log holds can neither forge a second entry nor steer a terminal."""
+    """Time in UTC, level, message. Quoted text can neither forge a second entry nor control a terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
         at = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -51,7 +51,7 @@ class PlainFormatter(logging.Formatter):
 
 @dataclass(slots=True)
 class _Burst:
-    """Equal records since some time: the first one, and how many there were."""
+    """Equal records: the first one, its time, and their number."""
 
     first: logging.LogRecord
     began: float
@@ -59,10 +59,10 @@ class _Burst:
 
 
 class LimitedHandler(logging.StreamHandler[TextIO]):
-    """Writes equal warnings and errors at most 20 times a minute, and then how many more there were.
+    """Writes equal warnings and errors at most 20 times a minute, then their number.
 
-    Records are equal where logger, level and the text before its values are put in are. What is held back is
-    counted; the count comes with the next record after the minute, or at the end.
+    Records are equal if they have the same logger, level and unformatted message. The number of suppressed
+    records is written before the next record after the minute, or at the end.
     """
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
@@ -71,7 +71,6 @@ class LimitedHandler(logging.StreamHandler[TextIO]):
         self._bursts: dict[tuple[str, int, str], _Burst] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record, unless it came too often."""
         now = self._clock()
         self._sum_up([key for key, one in self._bursts.items() if now - one.began >= _BURST_SECONDS])
         if record.levelno >= logging.WARNING:
@@ -83,7 +82,7 @@ class LimitedHandler(logging.StreamHandler[TextIO]):
         super().emit(record)
 
     def close(self) -> None:
-        """Write what was held back, and end."""
+        """Write the numbers of suppressed records, and close."""
         with self.lock or nullcontext():
             self._sum_up(list(self._bursts))
         super().close()
@@ -109,7 +108,7 @@ def _thread_died(args: threading.ExceptHookArgs) -> None:
 
 
 def configure(kind: str, level: str) -> None:
-    """Send everything to standard error in one form; other libraries speak from warnings on."""
+    """Log everything to standard error in one format; libraries only from warnings on."""
     handler = LimitedHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if kind == "json" else PlainFormatter())
     root = logging.getLogger()
@@ -119,5 +118,5 @@ def configure(kind: str, level: str) -> None:
         logging.getLogger(name).setLevel(logging.WARNING)
     logging.captureWarnings(True)
     threading.excepthook = _thread_died
-    # A skipped or missed run is counted and exported; a line for each would bury the rest.
+    # Missed runs are counted and exported. A line for each would bury the other lines.
     logging.getLogger("apscheduler").setLevel(logging.ERROR)

@@ -1,9 +1,9 @@
-"""Asks the daemon at RECSYS_HEALTH_URL whether it is alive, as its container does: exit code 0 or 1.
+"""The health check of the container: exit code 0 if the daemon at RECSYS_HEALTH_URL is alive, else 1.
 
     python -m monitor.service.probe
 
-Whoever wants a password or a client certificate first (`server.web_config`) is alive; and the certificate
-itself is made out to another name than loopback, so it is not verified.
+A daemon that asks for a password or a client certificate (`server.web_config`) is alive too. The server's
+certificate is not verified, because it names another host than loopback.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _UNAUTHORIZED = 401
 
 
 def is_alive(url: str) -> bool:
-    """Whether there is an answer, and it is not that something is wrong."""
+    """Whether the daemon answers without an error, or asks for credentials."""
     unverified = ssl.create_default_context()
     unverified.check_hostname, unverified.verify_mode = False, ssl.CERT_NONE
     try:
@@ -28,7 +28,7 @@ def is_alive(url: str) -> bool:
     except urllib.error.HTTPError as exc:
         return exc.code == _UNAUTHORIZED
     except (ssl.SSLError, ConnectionResetError):
-        # In TLS 1.3 a missing client certificate is told, or hung up on, only after the handshake.
+        # In TLS 1.3 the server refuses a missing client certificate only after the handshake.
         return url.startswith("https://")
     except urllib.error.URLError as exc:
         return isinstance(exc.reason, ssl.SSLError)

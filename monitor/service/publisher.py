@@ -1,4 +1,4 @@
-"""What is shown: one immutable snapshot, made of the history and of what only the running daemon knows."""
+"""Publishes one immutable snapshot: the stored history plus the state of the running daemon."""
 
 from __future__ import annotations
 
@@ -26,39 +26,39 @@ from monitor.settings.recommender import RecommenderSettings
 
 log = logging.getLogger(__name__)
 
-_SHORTEST: Final = timedelta(seconds=1)  # a recommender whose window is shorter cannot be run
-_ASK_SECONDS: Final = 5.0
+_SHORTEST: Final = timedelta(seconds=1)  # a recommender with a shorter window cannot run
+_PROBE_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """What the daemon runs. A reload replaces the whole of it, so no picture is half old and half new."""
+    """The recommenders of the loaded config. A reload replaces it as a whole, so no snapshot mixes two."""
 
     names: Sequence[str]
     watches: Mapping[str, Watch]
-    broken: Mapping[str, Checked]  # the recommenders that cannot be run, with their problems
+    broken: Mapping[str, Checked]  # the recommenders that cannot run, with their problems
     loaded_at: datetime
-    refused: str = ""  # why a newer config was not taken
+    refused: str = ""  # why a newer config was refused
 
     def settings(self, name: str) -> RecommenderSettings | None:
-        """What is asked of a recommender, also of one that cannot be run."""
-        found = self.watches.get(name) or self.broken.get(name)
-        return None if found is None else found.settings
+        """The settings of a recommender, even if it cannot run."""
+        known = self.watches.get(name) or self.broken.get(name)
+        return None if known is None else known.settings
 
     def error(self, name: str) -> str | None:
-        """Why a recommender cannot be run, or why its last run saw nothing."""
+        """Why a recommender cannot run, or why its last run could not read the log."""
         if name in self.broken:
             return "; ".join(map(str, self.broken[name].problems))
         return self.watches[name].error if name in self.watches else None
 
 
 class SnapshotPublisher:
-    """Takes snapshots, from any thread; `current` is the last one, and never waits.
+    """Takes snapshots, from any thread. `current` returns the last one and never waits.
 
-    Each snapshot is made of what was last read of the history, and never of an earlier snapshot: what the
-    daemon adds is added once, however long the history cannot be read.
+    Each snapshot starts from the last reading of the history, never from an earlier snapshot. So the state of
+    the daemon is added once, however long the history cannot be read.
 
-    Raises StoreError where the very first reading fails.
+    Raises StoreError if the first reading fails.
     """
 
     def __init__(self, store: Store, tally: Tally, running: Running, clock: Callable[[], datetime]) -> None:
@@ -70,31 +70,30 @@ class SnapshotPublisher:
         self.running = running
         self._points: KeptPoints = {}
         self._read_error = self._write_error = ""
-        self._asked_at = time.monotonic()  # when it was last asked whether the history works
-        self._asking = threading.Lock()
-        self._read = self._reading()
-        self._shown = self._dressed()
+        self._probed_at = time.monotonic()
+        self._probing = threading.Lock()
+        self._stored = self._read_history()
+        self._published = self._complete()
 
     def current(self) -> Snapshot:
-        """What is shown now."""
-        return self._shown
+        return self._published
 
     def publish(self, *, worked: bool = False) -> None:
-        """Show the state of now; `worked` comes from the thread that judges and shows that it lives."""
-        with self._lock:  # or an older picture could take the place of a newer one
+        """Publish a new snapshot. The worker thread sets `worked`: its sign of life."""
+        with self._lock:  # or an older snapshot could replace a newer one
             if worked:
                 self._worked_at = self._clock()
             try:
-                self._read = self._reading()
+                self._stored = self._read_history()
             except StoreError as exc:
                 self._read_error = str(exc)
                 self._tally.store_failed(exc)
                 log.error("the history cannot be read; the page shows the last state that was read: %s", exc)
-            self._shown = self._dressed()
+            self._published = self._complete()
 
     def write_counters(self) -> None:
-        """Write what was counted since: not while a picture is taken, or it could show a count twice."""
-        with self._lock:
+        """Write the new counts to the history."""
+        with self._lock:  # during a reading, a count could be shown twice
             try:
                 self._tally.write()
                 self._write_error = ""
@@ -103,45 +102,44 @@ class SnapshotPublisher:
                 log.error("the counters cannot be written to the history; the next run tries again: %s", exc)
 
     def history_error(self) -> str:
-        """Why the history cannot be read or written, or nothing where it can.
+        """Why the history cannot be read or written; empty if it works.
 
-        Asks the history itself where nobody did for some seconds, in the thread of the caller. One caller
-        asks at a time; the others are given the last answer.
+        Reads the history in the caller's thread, at most every few seconds. One caller reads at a time; the
+        others get the last answer.
         """
-        if time.monotonic() - self._asked_at >= _ASK_SECONDS and self._asking.acquire(blocking=False):
+        if time.monotonic() - self._probed_at >= _PROBE_SECONDS and self._probing.acquire(blocking=False):
             try:
-                self._ask()
+                self._probe()
             finally:
-                self._asked_at = time.monotonic()
-                self._asking.release()
+                self._probed_at = time.monotonic()
+                self._probing.release()
         return self._read_error or self._write_error
 
-    def _ask(self) -> None:
+    def _probe(self) -> None:
+        """Try a read. A write may wait long for a lock, so the worker's next turn tries that."""
         try:
             self._store.counters()
         except StoreError as exc:
             with self._lock:
                 self._read_error = str(exc)
-                self._shown = self._dressed()
+                self._published = self._complete()
             return
         if self._read_error:
             self.publish()
-        # A write may wait long for a lock, so that is left to the worker's next turn.
 
-    def _reading(self) -> Snapshot:
-        """The history as it is now."""
+    def _read_history(self) -> Snapshot:
         names = list(dict.fromkeys(self.running.names))
-        read = read_snapshot(self._store, names, self._clock(), kept=self._points)
-        self._tally.read(read.counters)
+        snapshot = read_snapshot(self._store, names, self._clock(), kept=self._points)
+        self._tally.read(snapshot.counters)
         self._read_error = ""
-        return read
+        return snapshot
 
-    def _dressed(self) -> Snapshot:
-        """What was last read, with what only the running daemon knows."""
+    def _complete(self) -> Snapshot:
+        """The last reading of the history, with the state of the running daemon."""
         running, now = self.running, self._clock()
-        known = {state.name: state for state in self._read.recommenders}
+        known = {state.name: state for state in self._stored.recommenders}
         return replace(
-            self._read,
+            self._stored,
             recommenders=tuple(
                 _completed(known.get(name) or RecommenderState(name), running, now)
                 for name in dict.fromkeys(running.names)
@@ -155,12 +153,11 @@ class SnapshotPublisher:
 
 
 def _completed(state: RecommenderState, running: Running, now: datetime) -> RecommenderState:
-    """A recommender's state with what only the running daemon knows."""
     watch, settings = running.watches.get(state.name), running.settings(state.name)
-    asked = state.series if watch is None else _asked_for(state.series, watch)
+    series = state.series if watch is None else _configured(state.series, watch)
     return replace(
         state,
-        series=tuple(_excused(asked, settings.maintenance if settings else ())),
+        series=tuple(_excused(series, settings.maintenance if settings else ())),
         logs=tuple(
             replace(one, stalled_after=watch.stalled_after.get(one.log) if watch else None)
             for one in state.logs
@@ -177,30 +174,31 @@ def _completed(state: RecommenderState, running: Running, now: datetime) -> Reco
     )
 
 
-def _maintenance(asked: RecommenderSettings | None, now: datetime) -> MaintenanceState | None:
-    """What holds alerts back now. By the clock alone: a history that cannot be read must not prolong it.
+def _maintenance(settings: RecommenderSettings | None, now: datetime) -> MaintenanceState | None:
+    """The maintenance that suppresses alerts now.
 
-    Nor must it end where the recommender cannot be run, for that is told too, and work may be why.
+    It depends on the clock alone: an unreadable history must not prolong it. It also holds for a recommender
+    that cannot run, because the maintenance may be the reason.
     """
-    if asked is None:
+    if settings is None:
         return None
-    window = max(asked.window, _SHORTEST)
-    one = now_quiet(asked.maintenance, now, window=window, lateness=asked.lateness)
-    return None if one is None else MaintenanceState(one.until, one.reason)
+    window = max(settings.window, _SHORTEST)
+    span = now_quiet(settings.maintenance, now, window=window, lateness=settings.lateness)
+    return None if span is None else MaintenanceState(span.until, span.reason)
 
 
 def _excused(series: Iterable[Series], spans: Sequence[Maintenance]) -> Iterator[Series]:
-    """The series, with what was seen in maintenance alone marked as such."""
+    """Mark the series whose trouble was seen in maintenance alone."""
     for one in series:
-        well = one.standing is Status.OK or not began_within(spans, one.window, one.since)
-        yield one if well else replace(one, excused=True)
+        is_excused = one.standing is not Status.OK and began_within(spans, one.window, one.since)
+        yield replace(one, excused=True) if is_excused else one
 
 
-def _asked_for(series: Sequence[Series], watch: Watch) -> Iterator[Series]:
-    """The series without verdicts, and without a score, that nobody asks for any more.
+def _configured(series: Sequence[Series], watch: Watch) -> Iterator[Series]:
+    """Leave out verdicts and scores that the config no longer asks for.
 
-    The last window was judged by the config of its time. Who takes out a rule or an objective that pages
-    must not wait for the next window, which may be a day away.
+    The last window was judged by an older config. After a team removes a rule or an objective, its alert must
+    resolve at once, and not with the next window, which may be a day away.
     """
     rules = {(one.name, one.kind.value) for one in watch.rules}
     experiments = {one.name for one in watch.settings.experiments}
@@ -215,7 +213,7 @@ def _asked_for(series: Sequence[Series], watch: Watch) -> Iterator[Series]:
                 yield one
         elif (
             result.threshold is None
-            or result.kind.is_of_models  # its bounds are no objectives, nor are those of the next two
+            or result.kind.is_of_models  # the bounds of these three kinds are not objectives
             or result.kind.is_of_the_past
             or result.labels.get(EXPERIMENT) in experiments
             or (result.metric == LOST.name and watch.settings.metrics.max_unattributed is not None)
@@ -230,19 +228,10 @@ def _asked_for(series: Sequence[Series], watch: Watch) -> Iterator[Series]:
 
 
 def _unjudged(series: Series) -> Series:
-    """The series of a metric whose objective is gone: what was measured stays."""
-
-    def well(status: Status) -> Status:
-        return Status.OK if status is Status.VIOLATED else status
-
-    result = series.result
-    held = result.status is Status.VIOLATED
-    bare = replace(
-        result,
-        status=well(result.status),
-        detail="" if held else result.detail,
-        threshold=None,
-        bound=None,
-        clear=None,
-    )
-    return replace(series, result=bare, standing=well(series.standing), violation=None)
+    """The series without its objective, which left the config. The measured value stays."""
+    result, standing = replace(series.result, threshold=None, bound=None, clear=None), series.standing
+    if result.status is Status.VIOLATED:
+        result = replace(result, status=Status.OK, detail="")
+    if standing is Status.VIOLATED:
+        standing = Status.OK
+    return replace(series, result=result, standing=standing, violation=None)

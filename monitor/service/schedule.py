@@ -1,4 +1,4 @@
-"""When what runs: every recommender at its own pace, all of them one after another in one thread."""
+"""The schedule: every recommender runs in its own interval, one at a time, in one thread."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Turn = Callable[[str], None]
 
 
 class Schedule:
-    """Calls, always in the same thread: `turn` with a recommender's name, `housekeeping`, `alive`.
+    """Calls `turn` with a recommender's name, `housekeeping` and `alive`, always in the same thread.
 
-    `not_run` is told of each turn that was due and could not be had, with its outcome: `missed` (it waited
-    longer than the grace for the thread) or `overrun` (the one before still ran, or waited).
+    `not_run` gets each turn that could not start: `missed` if it waited for the thread longer than the grace
+    time, `overrun` if the turn before it still ran or waited.
     """
 
     def __init__(
@@ -59,14 +59,14 @@ class Schedule:
         self._scheduler.start()
 
     def pause(self) -> None:
-        """Begin nothing more."""
+        """Start no further turns."""
         self._scheduler.pause()
 
     def end(self) -> None:
         self._scheduler.shutdown(wait=False)
 
     def set(self, every: Mapping[str, timedelta]) -> None:
-        """Run exactly these recommenders, each of them now and then in its own interval."""
+        """Run exactly these recommenders: each at once, then in its own interval."""
         self._names = frozenset(every)
         self._scheduler.remove_all_jobs()
         for name, interval in every.items():
@@ -84,7 +84,7 @@ class Schedule:
         )  # fmt: skip
 
     def soon(self, name: str) -> None:
-        """One more turn as soon as the thread is free, after whatever waits for it already, however late."""
+        """Add one more turn behind those that already wait for the thread. It is never missed."""
         self._scheduler.add_job(
             self._turn, args=[name], id=f"({name}: more)", replace_existing=True, misfire_grace_time=None
         )
@@ -94,6 +94,6 @@ class Schedule:
         if name not in self._names:
             return
         missed = event.code == EVENT_JOB_MISSED
-        if missed:  # another one's long run took its place; if that goes on, its turn would never come
+        if missed:  # long runs of another recommender delayed it; without this they could starve it
             self.soon(name)
         self._not_run(name, "missed" if missed else "overrun")

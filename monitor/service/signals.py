@@ -1,4 +1,4 @@
-"""Signals as a stream that the main thread reads, so that none is lost and none waits for another."""
+"""Signals as a stream that the main thread reads, so that none is lost."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from contextlib import contextmanager
 
 @contextmanager
 def arriving(*numbers: int) -> Iterator[Iterator[int]]:
-    """Until the block is left, these signals do nothing but come out of the iterator, which waits for them.
+    """Inside the block, these signals only appear in the iterator, which waits for the next one.
 
-    Python runs a signal's handler in the main thread, and only between two of its instructions: a main thread
-    that has just begun to wait for a lock or a queue is not woken by it. So the interpreter's own handler,
-    which runs at once and in whichever thread, writes the number to a socket, and this reads it.
+    Python runs a signal handler in the main thread, between two instructions. If the main thread has just
+    begun to wait for a lock or a queue, the signal does not wake it. The wakeup descriptor works at once and
+    in any thread: the interpreter writes the number of the signal to a socket, and the iterator reads it.
 
     >>> with arriving(signal.SIGUSR1) as signals:
     ...     signal.raise_signal(signal.SIGUSR1)

@@ -1,4 +1,4 @@
-"""The state folder is for the monitor alone: it holds users' ids, the salt, evidence and the history."""
+"""Only the monitor may read the state folder: it holds user ids, the salt, evidence and the history."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ log = logging.getLogger(__name__)
 
 _OTHERS: Final = 0o077
 _OURS: Final = ("salt", f"{FILE_NAME}*", f"{WAITING_FILE}*", "kept", "spill", "*.lock", ".*.part")
-"""What the monitor writes there; a folder that somebody named as state may hold other things."""
+"""The monitor's own files. The folder may also hold files of other programs."""
 
 
 def keep_private(state: Path) -> None:
-    """Let nobody else read what this process writes from here on, nor what is in the state folder.
+    """Make the state folder, and every file that this process writes from now on, private.
 
-    The folder becomes 0700 and the monitor's own files in it 0600, folders 0700. Links are left alone. One
-    line in the log says that permissions were taken away, another what could not be changed.
+    Folders become 0700 and the monitor's own files 0600. Links are not followed. One line in the log reports
+    the changes, another one the failures.
     """
     os.umask(_OTHERS)
     closed, failed = 0, []
-    for path in _own(state):
+    for path in _own_paths(state):
         try:
             mode = path.lstat().st_mode
             if stat.S_ISLNK(mode) or not mode & _OTHERS:
                 continue
             path.chmod(stat.S_IMODE(mode) & ~_OTHERS)
             closed += 1
-        except FileNotFoundError:  # another process of the monitor has just finished with it
+        except FileNotFoundError:  # another process of the monitor has just removed it
             continue
         except OSError as exc:
             failed.append(f"{path}: {exc.strerror}")
@@ -48,11 +48,11 @@ def keep_private(state: Path) -> None:
         )  # fmt: skip
 
 
-def _own(state: Path) -> Iterator[Path]:
+def _own_paths(state: Path) -> Iterator[Path]:
     if not state.is_dir():
         return
     yield state.resolve()
-    for path in [one for pattern in _OURS for one in state.glob(pattern)]:
+    for path in [path for pattern in _OURS for path in state.glob(pattern)]:
         yield path
         if path.is_dir() and not path.is_symlink():
             for folder, folders, files in os.walk(path):

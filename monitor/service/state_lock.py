@@ -1,6 +1,6 @@
-"""One process at a time writes a state folder.
+"""Only one process at a time writes a state folder.
 
-Two that write together would each judge windows by their own view of the files, and correct each other.
+Two processes would judge windows by their own view of the files, and correct each other.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class StateInUseError(ExpectedError):
 
 
 class StateLock:
-    """Holds a state folder for this process until `release`, or until the process ends in whatever way.
+    """Locks a state folder for this process until `release`, or until the process ends.
 
-    The operating system keeps the lock (`flock`), so a crash or a SIGKILL leaves none behind. The file stays,
-    and says which process holds the folder, or held it last.
+    The operating system holds the lock (`flock`), so a crash or a SIGKILL also releases it. The lock file
+    stays. It names the process that holds the folder or held it last.
 
     Args:
-        state: the folder; it is made where there is none.
+        state: the folder; it is created if needed.
 
     Raises:
         StateInUseError: another process holds it.
@@ -69,7 +69,7 @@ class StateLock:
         self.release()
 
     def release(self) -> None:
-        """Let another process have the folder. Doing it twice changes nothing."""
+        """Unlock the folder. A second call does nothing."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1

@@ -1,4 +1,4 @@
-"""The daemon's own counters: added up in memory, written to the history after each run."""
+"""The daemon's own counters: counted in memory, written to the history after each run."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ WAITING_FILE: Final = "counters-waiting.json"
 
 
 class Tally:
-    """Counts from any thread and never waits; what is not written yet is shown all the same.
+    """Counts from any thread without waiting. Counts are shown before they are written.
 
-    What is shown is a sum of three parts, and each count is in exactly one of them: the counters as they were
-    last read, what was written since that reading, and what waits to be written. `shown` can thus be asked
-    for any number of times, and never falls. `read` and `write` must not run at the same time.
+    The shown value is the sum of three parts: the counters as last read, the counts written since then, and
+    the counts that wait to be written. Each count is in exactly one part, so the sum never falls. `read` and
+    `write` must not run at the same time.
 
-    With `state`, a file in that folder holds what waits, so that a kill while the history is down loses
-    nothing: a counter that came back lower would look to Prometheus as if all of it had been counted again.
+    With `state`, a file in that folder keeps the waiting counts, so that a kill while the history is down
+    loses none. A counter that came back lower would look to Prometheus like a reset, and be counted again.
     """
 
     def __init__(self, store: Store, state: Path | None = None) -> None:
@@ -40,7 +40,7 @@ class Tally:
         self._lock = threading.Lock()
         self._read: Mapping[CounterKey, float] = {}
         self._written: Counter[CounterKey] = Counter()  # since `_read` was read
-        # Known at 0 from the start: Prometheus does not see the rise of a counter that was not there.
+        # All start at 0: `increase()` misses the first event of a counter that did not exist.
         self._waiting: Counter[CounterKey] = Counter(
             {
                 key(STORE_ERRORS, {"fault": fault.value}): 0
@@ -51,7 +51,7 @@ class Tally:
         self._waiting.update(self._saved())
 
     def declare(self, recommender: str, rules: Iterable[LoadedRule]) -> None:
-        """Make the counters of a recommender known at 0 as well."""
+        """Start the counters of a recommender at 0."""
         with self._lock:
             for outcome in TURN_ENDS:
                 self._waiting[key(SCHEDULED, {"recommender": recommender, "outcome": outcome})] += 0
@@ -69,21 +69,21 @@ class Tally:
         self._add(key(STORE_ERRORS, {"fault": error.fault.value}))
 
     def read(self, counters: Mapping[CounterKey, float]) -> None:
-        """Take over the counters as the history has them now: what was written is among them."""
+        """Take over the counters of the history, which contain everything written so far."""
         with self._lock:
             self._read = counters
             self._written.clear()
 
     def shown(self) -> dict[CounterKey, float]:
-        """Every counter, as read and with all that was counted since."""
+        """Every counter with all its counts, written or not."""
         with self._lock:
             keys = dict.fromkeys([*self._read, *self._written, *self._waiting])
             return {key: self._read.get(key, 0) + self._written[key] + self._waiting[key] for key in keys}
 
     def write(self) -> None:
-        """Write what waits, in one transaction. Raises StoreError, and then all of it waits on."""
+        """Write the waiting counts in one transaction. After a StoreError they all keep waiting."""
         with self._lock:
-            waiting = {one: by for one, by in self._waiting.items() if by}
+            waiting = {key: count for key, count in self._waiting.items() if count}
         if not waiting:
             return
         self._store.bump_all(waiting)
@@ -98,16 +98,16 @@ class Tally:
             self._save()
 
     def _save(self) -> None:
-        """Keep what waits in the file. Not flushed to the disk: it outlives the process, not the machine."""
+        """Save the waiting counts. Without fsync: they survive the process, but not the machine."""
         if self._file is None:
             return
-        waiting = [[name, dict(labels), by] for (name, labels), by in self._waiting.items() if by]
+        waiting = [[name, dict(labels), count] for (name, labels), count in self._waiting.items() if count]
         part = self._file.with_name(f".{self._file.name}.part")
         try:
             if not waiting:
                 self._file.unlink(missing_ok=True)
                 return
-            with open(part, "w", encoding="utf-8", opener=_private) as stream:
+            with open(part, "w", encoding="utf-8", opener=_open_private) as stream:
                 json.dump(waiting, stream)
             part.replace(self._file)
         except OSError as exc:
@@ -116,12 +116,12 @@ class Tally:
             )
 
     def _saved(self) -> dict[CounterKey, float]:
-        """What an earlier process left in the file."""
+        """The waiting counts of an earlier process."""
         if self._file is None:
             return {}
         try:
             content = json.loads(self._file.read_text("utf-8"))
-            return {key(str(name), labels): int(by) for name, labels, by in content if by > 0}
+            return {key(str(name), labels): int(count) for name, labels, count in content if count > 0}
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, TypeError, AttributeError) as exc:
@@ -129,5 +129,5 @@ class Tally:
             return {}
 
 
-def _private(path: str, flags: int) -> int:
+def _open_private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)

@@ -1,4 +1,4 @@
-"""One recommender under watch: look at its logs, judge what is due, write it down."""
+"""One watched recommender: index its logs, judge the windows that are due, record the verdicts."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from monitor.window.check import ResultsJob, run_check
 log = logging.getLogger(__name__)
 
 WINDOWS_A_TURN = 10
-MOST_TOLD = 5  # files that lost rows, and paths that cannot be listed, in the log of one look
+MOST_REPORTED = 5  # warnings of one kind per look
 
 
 class Watch:
-    """Belongs to the worker thread, but for its plain attributes, which anyone may read."""
+    """Used by the worker thread alone. Other threads may only read its plain attributes."""
 
     def __init__(
         self,
@@ -50,14 +50,14 @@ class Watch:
         self.store = store
         self.last_run: datetime | None = None
         self.pending = 0
-        self.stalled_after: dict[str, timedelta] = {}  # by log; the logs of which it is known
+        self.stalled_after: dict[str, timedelta] = {}  # by log, if known
         self.error: str | None = None
-        self.retry_files = False  # set by a reload: files that cannot be read are tried at once
+        self.retry_files = False  # set by a reload: the next look retries unreadable files at once
         self.evaluator = Evaluator(settings, rules, KeptPairs(state, settings.name), salt)
         self.band_scheduler = BandScheduler(settings, store, of_history(self.evaluator.checks))
         self._restored = False
-        self._unsaved: set[str] = set()  # logs whose index the history does not have yet
-        self._said: dict[str, set[str]] = {}
+        self._unsaved: set[str] = set()  # logs whose index is newer than the stored one
+        self._reported: dict[str, set[str]] = {}
 
     @property
     def name(self) -> str:
@@ -70,95 +70,95 @@ class Watch:
         stopping: Callable[[], bool] = lambda: False,
         recorded: Callable[[], None] = lambda: None,
     ) -> bool:
-        """Look at the logs and judge the newest windows that are due; True where more are left.
+        """Index the logs and judge the newest due windows. True if windows are left for another turn.
 
-        Raises StoreError where the history cannot be written: then nothing is lost, the window stays due.
+        Raises StoreError if the history cannot be written. Nothing is lost then: the window stays due.
         """
         self._restore(now)
         if not self.look(runtime, now):
             return True
-        due = self.due(now)
-        self.pending = len(due)
-        for one in due[:WINDOWS_A_TURN]:
+        all_due = self.due(now)
+        self.pending = len(all_due)
+        for due in all_due[:WINDOWS_A_TURN]:
             if stopping():
                 return True
-            before = self._before(one)
-            if one.is_kept:
-                evaluation = self.evaluator.keep(one, before)
+            before = self._stored_runs(due)
+            if due.is_kept:
+                evaluation = self.evaluator.keep(due, before)
             else:
-                evaluation = self.evaluator.evaluate(runtime, one, before)
-                if self._lost_meanwhile(runtime, one, now):
+                evaluation = self.evaluator.evaluate(runtime, due, before)
+                if self._lost_rows_meanwhile(runtime, due, now):
                     return True
             self.record(evaluation, now)
             self.pending -= 1
             recorded()
-        # A band rests on the windows before its own, so while older ones are still caught up it waits.
+        # A band needs the windows before its own, so it waits until older windows have caught up.
         left = self.pending > 0
-        left = left or self.band_scheduler.turn(now, self._caught_up_from(now), stopping, recorded)
-        if due:
+        left = left or self.band_scheduler.turn(now, self._catch_up_start(now), stopping, recorded)
+        if all_due:
             runtime.give_back()
         self.last_run = now
-        self.error = self._blind()
+        self.error = self._log_error()
         return left
 
-    def _before(self, due: Due) -> list[CheckRun]:
-        """What the history says of the part of a window that is to be judged again."""
+    def _stored_runs(self, due: Due) -> list[CheckRun]:
+        """The stored runs of a part of a window that is judged again."""
         start, end = due.window.start, due.window.end
         results: dict[str, list[Result]] = {}
-        for kept in self.store.results(recommenders=[self.name], start=start, end=end):
-            if kept.window == due.window:
-                results.setdefault(kept.check, []).append(kept.result)
+        for stored in self.store.results(recommenders=[self.name], start=start, end=end):
+            if stored.window == due.window:
+                results.setdefault(stored.check, []).append(stored.result)
         return [
             CheckRun(
-                check=one.check,
-                results=results.get(one.check, []),
-                status=one.status,
-                definition=one.definition,
-                seconds=one.seconds,
+                check=run.check,
+                results=results.get(run.check, []),
+                status=run.status,
+                definition=run.definition,
+                seconds=run.seconds,
             )
-            for one in self.store.evaluated(self.name, start=start, end=end)
-            if one.window == due.window and one.check in CHECKS_OF[due.part]
+            for run in self.store.evaluated(self.name, start=start, end=end)
+            if run.window == due.window and run.check in CHECKS_OF[due.part]
         ]
 
     def look(self, runtime: Runtime, now: datetime) -> bool:
-        """Bring the index of every log's files up to date, and keep it; whether all files were looked at."""
-        is_whole = True
+        """Update and store the index of every log's files. True if all files were read in time."""
+        is_complete = True
         retry, self.retry_files = self.retry_files, False
-        for one in self.evaluator.source.logs.values():
+        for each in self.evaluator.source.logs.values():
             if retry:
-                one.retry()
-            scan = one.refresh(runtime.index, now)
-            self._tell(one, scan)
+                each.retry()
+            scan = each.refresh(runtime.index, now)
+            self._report(each, scan)
             if scan.differs:
-                self._unsaved.add(one.name)
-            if one.name in self._unsaved:
-                self.store.replace_files(self.name, one.name, index_of(one), watermark=one.watermark)
-                self._unsaved.discard(one.name)
-            is_whole = is_whole and not scan.is_cut
-        self._allow_silence(now)
-        return is_whole
+                self._unsaved.add(each.name)
+            if each.name in self._unsaved:
+                self.store.replace_files(self.name, each.name, index_of(each), watermark=each.watermark)
+                self._unsaved.discard(each.name)
+            is_complete = is_complete and not scan.is_cut
+        self._update_stalled_after(now)
+        return is_complete
 
-    def _allow_silence(self, now: datetime) -> None:
-        """Say anew how old the newest row of each log may get, but not of a log that has stalled.
+    def _update_stalled_after(self, now: datetime) -> None:
+        """Update how old the newest row of each log may get, except for logs that have stalled.
 
-        More silence may be allowed at night; that must not end an alert that began by day.
+        A longer silence may be allowed at night. It must not resolve an alert that fired by day.
         """
         allowed = {}
         for name in (EXPOSURES, FEEDBACK):
-            one, known = self.evaluator.source.logs.get(name), self.stalled_after.get(name)
-            if one is None:
+            each, known = self.evaluator.source.logs.get(name), self.stalled_after.get(name)
+            if each is None:
                 continue
-            has_stalled = known and one.watermark and now - one.watermark > known
-            silence = known if has_stalled else one.allowed_silence(now, self.settings.every)
+            has_stalled = known and each.watermark and now - each.watermark > known
+            silence = known if has_stalled else each.allowed_silence(now, self.settings.every)
             if silence is not None:
                 allowed[name] = silence
         self.stalled_after = allowed
 
-    def _lost_meanwhile(self, runtime: Runtime, due: Due, now: datetime) -> bool:
-        """Whether rows were lost while a window was judged: then its verdict is not to be trusted.
+    def _lost_rows_meanwhile(self, runtime: Runtime, due: Due, now: datetime) -> bool:
+        """Whether rows were lost while the window was judged. Its verdict cannot be trusted then.
 
-        A file that is overwritten while it is read gives the engine fewer rows, and often no error. The
-        window stays due, and the next turn knows what was lost.
+        If a file is overwritten while it is read, the engine sees fewer rows, often without an error. The
+        window stays due, and the next turn knows which rows are lost.
         """
         parts = self.evaluator.parts
         if due.lost or not parts.has_changed(due.window, due.part):
@@ -170,75 +170,73 @@ class Watch:
         log.warning("%s: rows of %s were lost while it was judged", self.name, due.window.start)
         return True
 
-    def _tell(self, one: Log, scan: Scan) -> None:
-        """Write what cannot be read to the log, once and not at every look."""
-        said = self._said.get(one.name, set())
+    def _report(self, each: Log, scan: Scan) -> None:
+        """Log new errors of a scan, each once and not at every look."""
         errors = [scan.error] if scan.error else []
-        errors += [f"{one.name}: {each}" for each in one.unlisted]
-        new = [each for each in errors if each not in said]
-        for sentence in new[:MOST_TOLD]:
-            log.warning("%s: %s", self.name, sentence)
-        if len(new) > MOST_TOLD:
-            log.warning("%s: %s: %d more paths cannot be listed", self.name, one.name, len(new) - MOST_TOLD)
-        self._said[one.name] = set(errors)
+        errors += [f"{each.name}: {unlisted}" for unlisted in each.unlisted]
+        reported, self._reported[each.name] = self._reported.get(each.name, set()), set(errors)
+        new = [error for error in errors if error not in reported]
+        for error in new[:MOST_REPORTED]:
+            log.warning("%s: %s", self.name, error)
+        if (more := len(new) - MOST_REPORTED) > 0:
+            log.warning("%s: %s: %d more paths cannot be listed", self.name, each.name, more)
         for entry in scan.changed:
             if entry.reason:
                 log.warning("%s: skipped %s: %s", self.name, entry.file.path, entry.reason)
-        lost = [loss for loss in scan.lost if not loss.is_growing and not one.is_rotated(loss)]
-        for loss in lost[:MOST_TOLD]:
-            log.warning("%s: %s: %d indexed rows are lost: %s", self.name, one.name, loss.rows, loss)
-        if len(lost) > MOST_TOLD:
-            log.warning("%s: %s: %d more files lost rows", self.name, one.name, len(lost) - MOST_TOLD)
+        lost = [loss for loss in scan.lost if not loss.is_growing and not each.is_rotated(loss)]
+        for loss in lost[:MOST_REPORTED]:
+            log.warning("%s: %s: %d indexed rows are lost: %s", self.name, each.name, loss.rows, loss)
+        if (more := len(lost) - MOST_REPORTED) > 0:
+            log.warning("%s: %s: %d more files lost rows", self.name, each.name, more)
 
     def due(self, now: datetime) -> list[Due]:
-        """The windows to judge, newest first; of one window the part that rests on exposures alone first."""
+        """The windows to judge, newest first. Of each window, the exposures come before the other parts."""
         since = self.store.watermarks(self.name)[WATCHING]
-        parts = self.evaluator.parts
-        found = [one for part in parts.names for one in self._due(part, now, since)]
-        return sorted(found, key=lambda one: (one.window, one.part == EXPOSURES), reverse=True)
+        found = [due for part in self.evaluator.parts.names for due in self._due_of(part, now, since)]
+        return sorted(found, key=lambda due: (due.window, due.part == EXPOSURES), reverse=True)
 
-    def _due(self, part: Part, now: datetime, since: datetime) -> list[Due]:
+    def _due_of(self, part: Part, now: datetime, since: datetime) -> list[Due]:
         parts = self.evaluator.parts
         candidates = candidate_windows(parts, part, now, since)
         if not candidates:
             return []
         first = parts.span(candidates[-1], part).start
         evaluated = self.store.evaluated(self.name, MARKERS[part], start=first, end=candidates[0].end)
-        judged = {one.window: one.fingerprint for one in evaluated}
-        self._accept(part, judged)
-        due = due_windows(parts, part, now, candidates, judged, since)
-        # At its old end a log loses files for their age. What the history says of that window rests on all of
-        # its rows, and must not give way to what a part of them says.
-        rows = {one.window: one.rows for one in evaluated}
+        judged = {run.window: run.fingerprint for run in evaluated}
+        self._accept_losses(part, judged)
+        all_due = due_windows(parts, part, now, candidates, judged, since)
+        # Retention deletes the oldest files of a log. The stored verdict on their windows was given on all of
+        # the rows. A verdict on the remaining rows must not replace it.
+        rows = {run.window: run.rows for run in evaluated}
         timeline = parts.timeline(part)
         oldest = min(timeline.windows(), default=None)
         if oldest is None:  # all files have been moved away, as log rotation does at midnight
-            return [one for one in due if rows.get(one.window, 0) == 0]
+            return [due for due in all_due if rows.get(due.window, 0) == 0]
         is_partial = timeline.known_rows(oldest) < rows.get(oldest, 0)
-        lost = is_partial or any(window < oldest for window in rows)
-        whole_from = oldest.end if is_partial else oldest.start
+        has_deletions = is_partial or any(window < oldest for window in rows)
+        complete_from = oldest.end if is_partial else oldest.start
 
-        def is_whole(one: Due) -> bool:
-            if one.window not in rows:
+        def is_complete(due: Due) -> bool:
+            if due.window not in rows:
                 return True
             if part == EXPOSURES:
-                return one.window != oldest or not is_partial
-            return not lost or parts.span(one.window, part).start >= whole_from
+                return due.window != oldest or not is_partial
+            return not has_deletions or parts.span(due.window, part).start >= complete_from
 
-        return [one for one in due if is_whole(one)]
+        return [due for due in all_due if is_complete(due)]
 
-    def _accept(self, part: Part, judged: Mapping[Window, str]) -> None:
-        """Forget the lost rows of windows that somebody has judged without them, by `backfill`."""
+    def _accept_losses(self, part: Part, judged: Mapping[Window, str]) -> None:
+        """Forget the lost rows of windows that `backfill` has judged without them."""
         parts = self.evaluator.parts
         logs = [self.evaluator.source.logs[name] for name in parts.names_of(part)]
-        if not any(one.losses for one in logs):
+        if not any(each.losses for each in logs):
             return
         for window, known in judged.items():
             if parts.lost(window, part) and was_accepted(parts, part, window, known):
-                self._unsaved |= {one.name for one in logs if one.accept(window)}
+                self._unsaved |= {each.name for each in logs if each.accept(window)}
 
     def record(self, evaluation: Evaluation, now: datetime) -> None:
-        """Write a judged window down, all of it or nothing."""
+        """Store a judged window in one transaction."""
         due = evaluation.due
         recorded = self.store.record_window(
             self.name, due.window, [*evaluation.runs, *self._health(evaluation)],
@@ -252,7 +250,7 @@ class Watch:
         )  # fmt: skip
 
     def _health(self, evaluation: Evaluation) -> list[CheckRun]:
-        """The score of the window, once all that it is made of has been judged, now or before."""
+        """The health score, if every part of the window that it needs has been judged."""
         due = evaluation.due
         start, end = due.window.start, due.window.end
         runs = []
@@ -260,41 +258,34 @@ class Watch:
             if not isinstance(check, HealthCheck) or due.part not in check.needs:
                 continue
             others = check.needs - {due.part}
-            markers = [self.store.evaluated(self.name, MARKERS[one], start=start, end=end) for one in others]
-            if all(markers):
-                now = {run.check for run in evaluation.runs}
-                kept = self.store.results(recommenders=[self.name], start=start, end=end)
-                before = [one.result for one in kept if one.check not in now]
+            if all(self.store.evaluated(self.name, MARKERS[part], start=start, end=end) for part in others):
+                now_run = {run.check for run in evaluation.runs}
+                stored = self.store.results(recommenders=[self.name], start=start, end=end)
+                before = [one.result for one in stored if one.check not in now_run]
                 runs.append(run_check(check, ResultsJob([*before, *evaluation.results])))
         return runs
 
-    def wanted_from(self, now: datetime) -> datetime:
-        """From when on windows may still be judged or corrected, and must not leave the history.
+    def needed_from(self, now: datetime) -> datetime:
+        """Start of the oldest window that may still be judged or corrected. The history must keep it.
 
-        One that left it would be due again, and its violations would be counted, and page, a second time.
+        A deleted window would be due again: its violations would be counted, and would page, a second time.
         """
-        if self.last_run is None:  # the logs have not been looked at yet
+        if self.last_run is None:  # the logs are not indexed yet
             return datetime.min.replace(tzinfo=UTC)
         since = self.store.watermarks(self.name)[WATCHING]
         parts = self.evaluator.parts
-        found = [window for part in parts.names for window in candidate_windows(parts, part, now, since)]
-        return min((window.start for window in found), default=now)
+        windows = [window for part in parts.names for window in candidate_windows(parts, part, now, since)]
+        return min((window.start for window in windows), default=now)
 
-    def _reads_from(self, now: datetime) -> datetime:
-        """From when on the rows of the logs can still change a verdict."""
-        oldest = Window.of(self.wanted_from(now), self.settings.window)
-        parts = self.evaluator.parts
-        return min((parts.span(oldest, part).start for part in parts.names), default=now)
-
-    def _caught_up_from(self, now: datetime) -> datetime:
-        """From when on windows are judged that were missed; those before it have no bands either."""
+    def _catch_up_start(self, now: datetime) -> datetime:
+        """Start of the time in which missed windows are still judged. Older windows get no bands either."""
         settings = self.settings
         reached = self.evaluator.source.main.watermark or now
         waits = self.evaluator.parts.reach + settings.max_wait
         return min(now, reached) - waits - (settings.catch_up + 1) * settings.window
 
     def forget(self, now: datetime) -> None:
-        """Drop what is remembered and no window will ask for again: shown items, users of experiments."""
+        """Drop stored items, users and index entries that no window needs any more."""
         span = max(self.settings.metrics.history, timedelta(days=2))
         reached = self.evaluator.source.main.watermark
         if reached is not None:
@@ -303,11 +294,15 @@ class Watch:
             Sums(self.evaluator.kept).drop_before(oldest)
         self.evaluator.assignments.forget()
         if self.last_run is not None:
-            before = self._reads_from(now)
-            self._unsaved |= {one.name for one in self.evaluator.source.logs.values() if one.forget(before)}
+            oldest_window = Window.of(self.needed_from(now), self.settings.window)
+            parts = self.evaluator.parts
+            before = min((parts.span(oldest_window, part).start for part in parts.names), default=now)
+            self._unsaved |= {
+                each.name for each in self.evaluator.source.logs.values() if each.forget(before)
+            }
 
-    def _blind(self) -> str | None:
-        """Why there is nothing to look at, if so: then no window is judged, and no rule can be violated."""
+    def _log_error(self) -> str | None:
+        """Why the main log cannot be read, if so. No window is judged then, and no rule can be violated."""
         log = self.evaluator.source.main
         if log.error is not None or log.entries:
             return log.error
@@ -318,11 +313,11 @@ class Watch:
     def _restore(self, now: datetime) -> None:
         if self._restored:
             return
-        for one in self.evaluator.source.logs.values():
-            entries = [from_history(kept) for kept in self.store.files(self.name, one.name).values()]
-            gaps = self.store.gaps(self.name, one.name)
-            losses = [loss_from_history(kept) for kept in gaps if kept.status != "unlisted"]
-            one.restore(entries, losses)
+        for each in self.evaluator.source.logs.values():
+            entries = [from_history(file) for file in self.store.files(self.name, each.name).values()]
+            gaps = self.store.gaps(self.name, each.name)
+            losses = [loss_from_history(gap) for gap in gaps if gap.status != "unlisted"]
+            each.restore(entries, losses)
         if WATCHING not in self.store.watermarks(self.name):
             self.store.set_watermark(self.name, WATCHING, now)
         self._restored = True

@@ -76,7 +76,7 @@ def test_a_mean_of_0_has_no_relative_effect(power):
 
 WRONG = {
     "nothing to ask about": ([], "--baseline, or --mean"),
-    "both": (["--baseline", "5%", "--mean", "3", "--sd", "1", "--effect", "2%"], "one of the two"),
+    "both": (["--baseline", "5%", "--mean", "3", "--sd", "1", "--effect", "2%"], "give either --baseline"),
     "nothing asked": (["--baseline", "5%"], "give --effect, or --users"),
     "a share above 1": (["--baseline", "5", "--effect", "2%"], "did you mean 5%?"),
     "a share of 0": (["--baseline", "0", "--effect", "0.1"], "between 0 and 1"),
@@ -85,7 +85,7 @@ WRONG = {
     "no effect": (["--baseline", "5%", "--effect", "0"], "changes nothing"),
     "an effect out of 0 to 1": (["--baseline", "50%", "--effect", "101%"], "is no share"),
     "too small an effect": (["--baseline", "5%", "--effect", "1e-300"], "too small"),
-    "a mean without spread": (["--mean", "3", "--effect", "2%"], "go together"),
+    "a mean without spread": (["--mean", "3", "--effect", "2%"], "--mean needs --sd"),
     "no mean": (["--mean", "nan", "--sd", "1", "--effect", "2"], "--mean must be a number"),
     "no spread": (["--mean", "3", "--sd", "0", "--effect", "2"], "standard deviation is above 0"),
     "alpha above power": (["--baseline", "5%", "--effect", "2%", "--alpha", "0.9"], "alpha < power"),

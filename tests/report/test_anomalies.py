@@ -35,7 +35,7 @@ def anomalies(state: RecommenderState) -> AnomaliesView:
 
 
 def page(state: RecommenderState, cause: str = "lists_empty") -> AnomalyPage | None:
-    return anomaly_page(Snapshot(NOW, (state,)), NAME, cause, NOW, "https://git.test/main", CAUSES)
+    return anomaly_page(Snapshot(NOW, (state,)), NAME, cause, NOW, "https://git.test/main")
 
 
 def test_a_cause_that_was_found_stands_first_and_leads_to_its_evidence():

@@ -62,7 +62,7 @@ def test_the_causes_stand_with_their_series_and_nothing_else_does(snapshot: Snap
     assert {row.name for row in shown.found} == {"scene lost", "lists empty"}
     assert page.recommender.verdict.key == "violated"
     assert page.recommender.summary == "2 anomalies"
-    empty = anomaly_page(snapshot, SHOP, "lists_empty", NOW, meanings=CAUSES)
+    empty = anomaly_page(snapshot, SHOP, "lists_empty", NOW)
     assert empty is not None
     assert {(one.name, one.slice) for one in empty.series} == {
         ("failure by pv", "scene = search"),

@@ -10,7 +10,7 @@ from monitor.history.snapshot import Snapshot
 from monitor.report.judged import Judged, as_junit
 from monitor.report.page import overview, recommender_page
 from monitor.report.table import summary
-from monitor.service.prometheus.exporter import Exporter, SnapshotCollector
+from monitor.service.prometheus.exporter import Exporter
 from tests.service import pictures
 
 WHY = "not applicable: the exposures log has no column position"
@@ -35,8 +35,8 @@ def test_the_page_shows_it_and_all_is_well():
 
 
 def test_it_has_no_status_among_the_gauges():
-    collector = SnapshotCollector(snapshot, version="0.1.0", url="http://monitor.test")
-    lines = Exporter(collector).scrape("")[0].decode().splitlines()
+    exporter = Exporter(snapshot, version="0.1.0", url="http://monitor.test")
+    lines = exporter.scrape()[0].decode().splitlines()
     assert any('rule="empty_list"' in line for line in lines)
     assert not any("position_gaps" in line for line in lines if "_total{" not in line)
 

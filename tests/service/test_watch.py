@@ -62,16 +62,16 @@ def test_retention_makes_no_window_due_a_second_time(tmp_path: Path, store: Stor
     write_hours(tmp_path, 5)  # of a log that is older than the retention
     shop = watch(tmp_path, store, catch_up=3)
     retention = NOW - timedelta(days=1)
-    assert store.drop_before(retention, {"shop": shop.wanted_from(NOW)}) == 0
+    assert store.drop_before(retention, {"shop": shop.needed_from(NOW)}) == 0
     shop.turn(runtime, NOW)
     counters = store.counters()
-    assert store.drop_before(retention, {"shop": shop.wanted_from(NOW)}) == 0
+    assert store.drop_before(retention, {"shop": shop.needed_from(NOW)}) == 0
     shop.turn(runtime, NOW)
     assert judged(store) == [2, 3, 4]
     assert store.counters() == counters
     land(tmp_path / "logs/5.parquet", exposures(FIRST + 5 * HOUR, 3600, lists=4))
     shop.turn(runtime, NOW)
-    assert store.drop_before(retention, {"shop": shop.wanted_from(NOW)}) > 0
+    assert store.drop_before(retention, {"shop": shop.needed_from(NOW)}) > 0
     assert judged(store) == [3, 4, 5]
 
 

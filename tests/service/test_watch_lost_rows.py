@@ -24,7 +24,7 @@ from monitor.logs.listing import Listing, Unlisted
 from monitor.metrics.catalogue import SPECS
 from monitor.rules.suites import load_rules
 from monitor.service.prometheus.exporter import snapshot_values
-from monitor.service.watch import MOST_TOLD, Watch
+from monitor.service.watch import MOST_REPORTED, Watch
 from monitor.settings.recommender import RecommenderSettings
 from monitor.settings.rules import RuleSettings
 from tests.processes import exposures
@@ -516,10 +516,10 @@ def test_thousands_of_folders_that_cannot_be_listed_cost_little_and_write_few_li
         before = time.process_time()
         scan = log.refresh(runtime.index, NOW)
         seconds.append(time.process_time() - before)
-        shop.watch._tell(log, scan)
+        shop.watch._report(log, scan)
     assert len(log.losses) == len(folders)
     assert min(seconds) < 1.5
     lines = [record.getMessage() for record in caplog.records]
     lines = [line for line in lines if "indexed rows" not in line and "cannot be listed" in line]
-    assert len(lines) == MOST_TOLD + 1
+    assert len(lines) == MOST_REPORTED + 1
     assert lines[-1].endswith("5995 more paths cannot be listed")

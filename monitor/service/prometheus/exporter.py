@@ -1,7 +1,7 @@
-"""/metrics: one collector that builds every family afresh from one immutable snapshot.
+"""The text of /metrics. Each scrape builds every family from one immutable snapshot.
 
-Nothing is kept between scrapes, so a series that is gone from the snapshot is gone from the scrape.
-Names, help and labels come from the table of families alone.
+Nothing is kept between scrapes, so a series that leaves the snapshot leaves the scrape. Names, help and
+labels come from the table of families.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from datetime import datetime
 from itertools import product
 from typing import Final
 
-from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
@@ -43,18 +42,18 @@ from monitor.service.prometheus.families import (
     all_families,
 )
 from monitor.service.prometheus.families import metric_family_name as family_name
-from monitor.service.prometheus.states import Labels, Values, emit_status, label, set_status, verdict
+from monitor.service.prometheus.states import Labels, Values, add_status, is_slice, label, set_status, verdict
 
 _PARTS: Final[tuple[Suffix, ...]] = ("", "lower", "upper", "samples")
-_KEPT: Final = frozenset(family.name for family in (*STATUSES, *RULES, *MONITOR))
+_REQUIRED: Final = frozenset(family.name for family in (*STATUSES, *RULES, *MONITOR))
 
 
-class SnapshotCollector(Collector):
-    """The families of the snapshot that `current` returns at the time of the scrape.
+class Exporter(Collector):
+    """Exports the snapshot that `current` returns at the time of the scrape.
 
-    `url` is the address of the status page as people reach it. Above `series_limit` the families of
-    slices are left out, the largest first, then the metrics' other families; what alerts stand on
-    (states, rules, the monitor itself) is never left out. What is missing is counted.
+    `url` is the address at which people reach the status page. Above `series_limit` the families of slices
+    are left out, the largest first, then the other families of metrics. The families that alerts need
+    (states, rules, the monitor itself) are never left out. The omitted series are counted.
     """
 
     def __init__(
@@ -65,16 +64,16 @@ class SnapshotCollector(Collector):
         self._url = url
         self._limit = series_limit
 
-    def describe(self) -> list[Metric]:
-        """Nothing: registering must not scrape."""
-        return []
+    def scrape(self, accept: str = "") -> tuple[bytes, str]:
+        """The body and its content type: OpenMetrics if the Accept header asks for it, else plain text."""
+        encode, content_type = choose_encoder(accept)
+        return encode(self), content_type
 
     def collect(self) -> Iterator[Metric]:
         values = snapshot_values(self._current())
         values["recsys_build_info"] = {(self._version,): 1.0}
         values["recsys_web_info"] = {(self._url,): 1.0}
-        # The three below count themselves.
-        dropped = fit(values, self._limit - 3)
+        dropped = drop_families(values, self._limit - 3)  # the three series below count themselves
         values["recsys_series_limit"] = {(): float(self._limit)}
         values["recsys_series_dropped"] = {(): float(dropped)}
         values["recsys_series"] = {(): float(_count(values) + 1)}
@@ -84,51 +83,36 @@ class SnapshotCollector(Collector):
                 yield _metric(family, series)
 
 
-class Exporter:
-    """Text for a scraper, in the form that it asks for."""
-
-    def __init__(self, collector: SnapshotCollector) -> None:
-        self._registry = CollectorRegistry(auto_describe=False)
-        self._registry.register(collector)
-
-    def scrape(self, accept: str = "") -> tuple[bytes, str]:
-        """The body and its content type: OpenMetrics where the Accept header asks for it, else classic."""
-        encode, content_type = choose_encoder(accept)
-        return encode(self._registry), content_type
-
-
 def snapshot_values(snapshot: Snapshot) -> Values:
     """Every series of a snapshot as family name -> label values -> value.
 
-    A value that is absent or not finite has no series: never NaN, and never 0 for "nothing".
+    A missing or infinite value has no series. It is never exported as NaN or 0.
     """
     values: Values = {name: {} for name in all_families()}
-    _one(values, "recsys_config_reload_success", (), float(snapshot.config_error is None))
-    _one(values, "recsys_config_reload_timestamp_seconds", (), _seconds(snapshot.config_loaded_at))
+    _add(values, "recsys_config_reload_success", (), float(snapshot.config_error is None))
+    _add(values, "recsys_config_reload_timestamp_seconds", (), _seconds(snapshot.config_loaded_at))
     for state in snapshot.recommenders:
-        _recommender(values, state)
+        _add_recommender(values, state)
         excused = {
             _cause(one) for one in state.series if one.result.kind is ResultKind.ANOMALY and one.excused
         }
         for series in state.series:
             if series.result.kind is ResultKind.RULE:
-                _rule(values, series)
+                _add_rule(values, series)
             elif series.result.metric != ANOMALY_SEVERITY.name or _cause(series) not in excused:
-                _measurement(values, series)
-    _counters(values, snapshot)
+                _add_measurement(values, series)
+    _add_counters(values, snapshot)
     return values
 
 
-def fit(values: Values, limit: int) -> int:
-    """Leave out whole families until at most `limit` series are left; how many series went.
+def drop_families(values: Values, limit: int) -> int:
+    """Remove whole families until at most `limit` series are left. Returns the number of removed series.
 
     The order depends on sizes and names alone, so the same snapshot always loses the same families.
     """
     excess = _count(values) - limit
-    if excess <= 0:
-        return 0
     families = all_families()
-    optional = [name for name in values if name not in _KEPT and values[name]]
+    optional = [name for name in values if name not in _REQUIRED and values[name]]
 
     def order(name: str) -> tuple[bool, int, str]:
         return not set(SLICE_LABELS) <= set(families[name].labels), -len(values[name]), name
@@ -156,8 +140,8 @@ def _metric(family: ExportedFamily, series: dict[Labels, float]) -> Metric:
     return metric
 
 
-def _one(values: Values, name: str, labels: Labels, value: float | None) -> None:
-    # Two series with the same labels would make a scraper refuse everything: the first one stays.
+def _add(values: Values, name: str, labels: Labels, value: float | None) -> None:
+    # Keep the first of two series with the same labels: Prometheus rejects a scrape with duplicates.
     if value is not None and math.isfinite(value):
         values[name].setdefault(labels, float(value))
 
@@ -170,99 +154,96 @@ def _cause(series: Series) -> str:
     return series.result.labels.get(CAUSE_LABEL, "")
 
 
-def _recommender(values: Values, state: RecommenderState) -> None:
+def _add_recommender(values: Values, state: RecommenderState) -> None:
     own = (label(state.name),)
-    _one(values, "recsys_recommender_error", own, float(state.error is not None))
-    _one(values, "recsys_last_run_timestamp_seconds", own, _seconds(state.last_run))
+    _add(values, "recsys_recommender_error", own, float(state.error is not None))
+    _add(values, "recsys_last_run_timestamp_seconds", own, _seconds(state.last_run))
     end = None if state.last_window is None else state.last_window.end
-    _one(values, "recsys_last_window_end_timestamp_seconds", own, _seconds(end))
-    _one(values, "recsys_pending_windows", own, state.pending_windows)
-    _one(values, "recsys_maintenance", own, float(state.maintenance is not None))
+    _add(values, "recsys_last_window_end_timestamp_seconds", own, _seconds(end))
+    _add(values, "recsys_pending_windows", own, state.pending_windows)
+    _add(values, "recsys_maintenance", own, float(state.maintenance is not None))
     for check, seconds in state.check_seconds.items():
-        _one(values, "recsys_check_duration_seconds", (*own, label(check)), seconds)
+        _add(values, "recsys_check_duration_seconds", (*own, label(check)), seconds)
     for log in state.logs:
         labels = (*own, label(log.log))
-        _one(values, "recsys_log_watermark_timestamp_seconds", labels, _seconds(log.watermark))
+        _add(values, "recsys_log_watermark_timestamp_seconds", labels, _seconds(log.watermark))
         silence = None if log.stalled_after is None else log.stalled_after.total_seconds()
-        _one(values, "recsys_log_stalled_after_seconds", labels, silence)
-        _one(values, "recsys_log_files", labels, log.files)
-        _one(values, "recsys_log_skipped_files", labels, len(log.skipped))
-        _one(values, "recsys_log_lost_files", labels, len(log.lost))
-        _one(values, "recsys_log_listing_errors", labels, len(log.unlisted))
+        _add(values, "recsys_log_stalled_after_seconds", labels, silence)
+        _add(values, "recsys_log_files", labels, log.files)
+        _add(values, "recsys_log_skipped_files", labels, len(log.skipped))
+        _add(values, "recsys_log_lost_files", labels, len(log.lost))
+        _add(values, "recsys_log_listing_errors", labels, len(log.unlisted))
 
 
-def _rule(values: Values, series: Series) -> None:
+def _add_rule(values: Values, series: Series) -> None:
     result = series.result
-    given = result.labels
-    if any(one in given for one in SLICE_LABELS):
-        return  # a rule by slice is the page's matter; as a gauge it would be taken for the whole
+    if is_slice(result):
+        return  # only the page shows a rule by slice: its gauge would look like that of the whole rule
     if series.standing is Status.UNDEFINED:
-        return  # it does not apply to this log, so it has no verdict
-    labels = (label(series.recommender), label(given.get("rule", "")), label(given.get("kind", "")))
+        return  # the rule does not apply to this log
+    rule, kind = result.labels.get("rule", ""), result.labels.get("kind", "")
+    labels = (label(series.recommender), label(rule), label(kind))
     if not series.excused:
         set_status(values, "recsys_rule_status", labels, verdict(series.standing), VERDICTS)
-    _one(values, "recsys_rule_violation_ratio", labels, result.value)
-    _one(values, "recsys_rule_violation_lower_ratio", labels, result.lower)
-    _one(values, "recsys_rule_violation_upper_ratio", labels, result.upper)
-    _one(values, "recsys_rule_threshold_ratio", labels, result.threshold)
-    _one(values, "recsys_rule_window_violations", labels, result.violations)
-    _one(values, "recsys_rule_samples", labels, result.samples)
-    _one(values, "recsys_rule_since_timestamp_seconds", labels, _seconds(series.since))
+    _add(values, "recsys_rule_violation_ratio", labels, result.value)
+    _add(values, "recsys_rule_violation_lower_ratio", labels, result.lower)
+    _add(values, "recsys_rule_violation_upper_ratio", labels, result.upper)
+    _add(values, "recsys_rule_threshold_ratio", labels, result.threshold)
+    _add(values, "recsys_rule_window_violations", labels, result.violations)
+    _add(values, "recsys_rule_samples", labels, result.samples)
+    _add(values, "recsys_rule_since_timestamp_seconds", labels, _seconds(series.since))
 
 
-def _measurement(values: Values, series: Series) -> None:
+def _add_measurement(values: Values, series: Series) -> None:
     result = series.result
-    given = result.labels
-    sliced = any(one in given for one in SLICE_LABELS)
     if not series.excused:
-        emit_status(values, series)
+        add_status(values, series)
     spec = ALL_SPECS.get(result.metric)
     if spec is None:
         return
-    known = all_families()
+    families = all_families()
     for part, value in zip(_PARTS, (result.value, result.lower, result.upper, result.samples), strict=True):
-        name = family_name(spec, part, sliced=sliced)
-        if value is not None and name in known:
-            rest = (label(given.get(one, "")) for one in known[name].labels[1:])
-            of = (label(series.recommender), *rest)
-            # Both parts of a window count the series that no cause explains: they add up.
-            more = values[name].pop(of, 0.0) if result.kind is ResultKind.ANOMALY else 0.0
-            _one(values, name, of, value + more)
+        name = family_name(spec, part, sliced=is_slice(result))
+        if value is not None and name in families:
+            rest = (label(result.labels.get(key, "")) for key in families[name].labels[1:])
+            labels = (label(series.recommender), *rest)
+            # Each part of a window counts its unexplained series, so the two counts add up.
+            more = values[name].pop(labels, 0.0) if result.kind is ResultKind.ANOMALY else 0.0
+            _add(values, name, labels, value + more)
 
 
-def _counters(values: Values, snapshot: Snapshot) -> None:
-    """The counters of the snapshot, then 0 for whatever can be counted and has not happened yet.
+def _add_counters(values: Values, snapshot: Snapshot) -> None:
+    """Add the counters of the snapshot, and 0 for every other known counter.
 
-    A counter that only appears with its first event hides that event from increase().
+    `increase()` misses the first event of a counter that appears with it.
     """
     families = all_families()
     states = {state.name: state for state in snapshot.recommenders}
     for (name, pairs), value in snapshot.counters.items():
         family = families.get(name)
         given = dict(pairs)
-        # The store keeps counters for good: of older versions, and of what has left the config.
-        if family is None or family.kind != "counter" or _has_left(given, states):
+        # The store also keeps counters of older versions, and of rules and recommenders that left the config.
+        if family is None or family.kind != "counter" or _left_config(given, states):
             continue
-        _one(values, name, tuple(label(given.get(one, "")) for one in family.labels), value)
+        _add(values, name, tuple(label(given.get(key, "")) for key in family.labels), value)
     for state in snapshot.recommenders:
-        for name, labels in _from_the_start(state):
-            _one(values, name, tuple(map(label, labels)), 0.0)
+        for name, labels in _known_counters(state):
+            _add(values, name, tuple(map(label, labels)), 0.0)
 
 
-def _has_left(labels: Mapping[str, str], states: Mapping[str, RecommenderState]) -> bool:
+def _left_config(labels: Mapping[str, str], states: Mapping[str, RecommenderState]) -> bool:
     if "recommender" not in labels:
         return False
     state = states.get(labels["recommender"])
     if state is None:
         return True
-    if "rule" not in labels or (
-        state.error is not None and not state.rules
-    ):  # broken: its rules are not known
+    has_unknown_rules = state.error is not None and not state.rules
+    if "rule" not in labels or has_unknown_rules:
         return False
     return (labels["rule"], labels.get("kind")) not in {(one.rule, one.kind.value) for one in state.rules}
 
 
-def _from_the_start(state: RecommenderState) -> Iterator[tuple[str, Labels]]:
+def _known_counters(state: RecommenderState) -> Iterator[tuple[str, Labels]]:
     own = state.name
     for info in state.rules:
         for name in OF_RULES:

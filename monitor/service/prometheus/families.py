@@ -1,8 +1,8 @@
-"""Every family that /metrics exports, declared once: name, kind, help, labels, unit.
+"""Every family that /metrics exports, declared once: name, help, labels, unit, kind.
 
-The exporter builds its families from this table. `make docs` writes docs/gauges.md from it, and tests hold
-the alerts and the dashboards against it. A metric of the catalogue has its families by itself; any other
-family is declared in one of the modules that this one puts together.
+The exporter builds its families from this table, and `make docs` writes docs/gauges.md from it. Tests compare
+the alerts and the dashboards with it. The families of metrics follow from the catalogue; all others are
+declared here.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ SLICE_LABELS: Final = ("dimension", "value")
 
 @dataclass(frozen=True, slots=True)
 class ExportedFamily:
-    """One exported family. `name` is the name of its samples, with `_total` or `_info` and all."""
+    """One exported family. `name` is the full name of its samples, with `_total` or `_info`."""
 
     name: str
-    kind: Literal["gauge", "counter", "info"]
     help: str
     labels: tuple[str, ...] = (RECOMMENDER,)
     unit: Literal["", "ratio", "seconds", "bits"] = ""
+    kind: Literal["gauge", "counter", "info"] = "gauge"
 
 
 def metric_family_name(spec: MetricSpec, part: Suffix = "", *, sliced: bool = False) -> str:
-    """The name of one of the families that a metric of the catalogue gives.
+    """The name of one of the families of a metric.
 
     >>> from monitor.metrics.catalogue import SPECS
     >>> metric_family_name(SPECS["coverage"])
@@ -48,14 +48,14 @@ def metric_family_name(spec: MetricSpec, part: Suffix = "", *, sliced: bool = Fa
     >>> metric_family_name(SPECS["gini"], "samples")
     'recsys_gini_samples'
     """
-    # promtool takes `_bits` for a size of data and asks for bytes, so information goes without a suffix.
+    # No `_bits`: promtool takes that for a size of data and asks for bytes.
     unit = "ratio" if spec.unit == "ratio" and part != "samples" else ""
     words = ("slice" if sliced else "", spec.name, part, unit)
     return PREFIX + "_".join(word for word in words if word)
 
 
 def metric_families(specs: Iterable[MetricSpec]) -> Iterator[ExportedFamily]:
-    """The families of these metrics: value, bounds where it has an interval, samples; then all by slice."""
+    """The families of these metrics: value, bounds (if there is an interval), samples; then all by slice."""
     for spec in specs:
         own = (*(("by",) if spec.by or spec.by_help else ()), *spec.labels, *spec.of_samples)
         parts: tuple[tuple[Suffix, str], ...] = (("", spec.help),)
@@ -66,15 +66,13 @@ def metric_families(specs: Iterable[MetricSpec]) -> Iterator[ExportedFamily]:
                 ("upper", f"Upper bound of the {around} {spec.name}."),
             )
         if spec.counted:
-            parts += (
-                ("samples", f"Sample size of {spec.name}: {spec.samples or 'the count under its ratio'}."),
-            )
+            count = spec.samples or "the count under its ratio"
+            parts += (("samples", f"Sample size of {spec.name}: {count}."),)
         for sliced in (False, True)[: 1 + spec.sliced]:
             labels = (RECOMMENDER, *own, *(SLICE_LABELS if sliced else ()))
             for part, text in parts:
                 yield ExportedFamily(
                     metric_family_name(spec, part, sliced=sliced),
-                    "gauge",
                     f"{text.rstrip('.')}, by slice." if sliced else text,
                     labels,
                     spec.unit if part != "samples" else "",
@@ -86,7 +84,6 @@ _RULE = (RECOMMENDER, "rule", "kind")
 STATUSES: Final = (
     ExportedFamily(
         "recsys_metric_status",
-        "gauge",
         "1 for the state of the metric in the last window, 0 for its other states: ok, violated, no_data, "
         "late, error, undefined. `by` is empty for a metric without it; of several series that differ in a "
         "further label, such as `k`, the worst state is given.",
@@ -94,20 +91,17 @@ STATUSES: Final = (
     ),
     ExportedFamily(
         "recsys_objective_status",
-        "gauge",
         "1 for the current verdict on the objective, 0 for the others: ok, violated, no_data, late, "
         "error. It stays violated until the value itself is back at its bound.",
         (RECOMMENDER, "metric", "by", "status"),
     ),
     ExportedFamily(
         "recsys_slice_objective_status",
-        "gauge",
         "As recsys_objective_status, of objectives on one value of a slice; they are in no other family.",
         (RECOMMENDER, "metric", "by", *SLICE_LABELS, "status"),
     ),
     ExportedFamily(
         "recsys_experiment_status",
-        "gauge",
         "1 for the state of the experiment's metric, 0 for the others: ok, violated, no_data, late, error, "
         "undefined. For the metrics that judge the split (experiment_split_p_value by anytime, "
         "experiment_unknown_arm_users) it is the current verdict; of several arms, the worst.",
@@ -115,21 +109,18 @@ STATUSES: Final = (
     ),
     ExportedFamily(
         "recsys_auc_gap_status",
-        "gauge",
         "1 for the current verdict on the gap, 0 for the others: ok, violated, no_data, late, error. It "
         "stays violated until the gap itself is back at its bound.",
         (RECOMMENDER, "pair", "model", "status"),
     ),
     ExportedFamily(
         "recsys_auc_gap_cause_unknown_share",
-        "gauge",
         "1 for a cause of a violated gap that has evidence, but whose share of the gap is unknown. A "
         "cause with a share is in recsys_auc_gap_cause_ratio.",
         (RECOMMENDER, "pair", "model", "cause"),
     ),
     ExportedFamily(
         "recsys_deviation_status",
-        "gauge",
         "1 for the verdict on the series' deviation from its own past, 0 for the others: ok, violated, "
         "no_data, late, error. Among hundreds of series some always deviate, so alerts use "
         "recsys_anomaly_status.",
@@ -137,20 +128,17 @@ STATUSES: Final = (
     ),
     ExportedFamily(
         "recsys_slice_deviation_status",
-        "gauge",
         "As recsys_deviation_status, by slice; only series that are currently violated.",
         (RECOMMENDER, *OF_SERIES, *SLICE_LABELS, "status"),
     ),
     ExportedFamily(
         "recsys_drift_status",
-        "gauge",
         "1 for the verdict on the series' slow change over days, 0 for the others: ok, violated, no_data, "
         "late, error.",
         (RECOMMENDER, *OF_SERIES, "status"),
     ),
     ExportedFamily(
         "recsys_anomaly_status",
-        "gauge",
         "1 for the verdict on the cause, 0 for the others: ok, violated, no_data, late, error. Violated if "
         "the series that are out of their bands show the pattern of this cause, and no earlier cause "
         "explains them.",
@@ -158,20 +146,19 @@ STATUSES: Final = (
     ),
     ExportedFamily(
         "recsys_anomaly_detail_info",
-        "info",
         "1, with a sentence on a currently violated cause: its meaning, and the series furthest out of its "
         "band.",
         (RECOMMENDER, CAUSE_LABEL, "detail"),
+        kind="info",
     ),
     ExportedFamily(
         "recsys_drift_detail_info",
-        "info",
         "1, with a sentence on a currently violated drift: the value before and now.",
         (RECOMMENDER, *OF_SERIES, "detail"),
+        kind="info",
     ),
     ExportedFamily(
         "recsys_rule_status",
-        "gauge",
         "1 for the current verdict on the rule, 0 for the others: ok, violated, no_data, late, error. "
         "A soft rule stays violated until the rate itself is back at its threshold.",
         (*_RULE, "status"),
@@ -181,59 +168,50 @@ STATUSES: Final = (
 RULES: Final = (
     ExportedFamily(
         "recsys_rule_violation_ratio",
-        "gauge",
         "Share of the last window's rows (or lists) that violate the rule.",
         _RULE,
         "ratio",
     ),
     ExportedFamily(
         "recsys_rule_violation_lower_ratio",
-        "gauge",
         "Lower bound of the interval of the violation ratio.",
         _RULE,
         "ratio",
     ),
     ExportedFamily(
         "recsys_rule_violation_upper_ratio",
-        "gauge",
         "Upper bound of the interval of the violation ratio.",
         _RULE,
         "ratio",
     ),
     ExportedFamily(
         "recsys_rule_threshold_ratio",
-        "gauge",
         "The violation ratio up to which the rule holds; 0 for a hard rule.",
         _RULE,
         "ratio",
     ),
-    ExportedFamily(
-        "recsys_rule_window_violations", "gauge", "Violations of the rule in the last window.", _RULE
-    ),
-    ExportedFamily(
-        "recsys_rule_samples", "gauge", "Sample size of the rule's ratio: rows (or lists) judged.", _RULE
-    ),
+    ExportedFamily("recsys_rule_window_violations", "Violations of the rule in the last window.", _RULE),
+    ExportedFamily("recsys_rule_samples", "Sample size of the rule's ratio: rows (or lists) judged.", _RULE),
     ExportedFamily(
         "recsys_rule_since_timestamp_seconds",
-        "gauge",
         "Start of the first window of the current verdict on the rule.",
         _RULE,
         "seconds",
     ),
     ExportedFamily(
         counters.RULE_VIOLATIONS,
-        "counter",
         "Violations of the rule in all judged windows. Starts at 0 for every configured rule, counts each "
         "window once (corrections by late data are left out), and survives restarts. A soft rule's counters "
         "leave out windows in maintenance.",
         _RULE,
+        kind="counter",
     ),
     ExportedFamily(
         counters.RULE_JUDGED,
-        "counter",
         "Rows (or lists) judged by the rule in all windows, counted in the same way as its violations. The "
         "used share of a soft rule's error budget is the ratio of the two, divided by its threshold.",
         _RULE,
+        kind="counter",
     ),
 )
 
@@ -241,154 +219,108 @@ RULES: Final = (
 _LOG = (RECOMMENDER, "log")
 
 MONITOR: Final = (
-    ExportedFamily("recsys_build_info", "info", "1, with the version of the monitor.", ("version",)),
+    ExportedFamily("recsys_build_info", "1, with the version of the monitor.", ("version",), kind="info"),
     ExportedFamily(
-        "recsys_web_info", "info", "1, with the address of the status page as people reach it.", ("url",)
+        "recsys_web_info", "1, with the address of the status page as people reach it.", ("url",), kind="info"
     ),
     ExportedFamily(
         "recsys_config_reload_success",
-        "gauge",
         "1 if the configuration on disk was accepted when last read, 0 if it was refused and the old one "
         "stays in use.",
         (),
     ),
     ExportedFamily(
-        "recsys_config_reload_timestamp_seconds",
-        "gauge",
-        "When the running configuration was read.",
-        (),
-        "seconds",
+        "recsys_config_reload_timestamp_seconds", "When the running configuration was read.", (), "seconds"
     ),
     ExportedFamily(
-        "recsys_recommender_error",
-        "gauge",
-        "1 if the recommender cannot run at all; its status page says why.",
+        "recsys_recommender_error", "1 if the recommender cannot run at all; its status page says why."
     ),
     ExportedFamily(
-        "recsys_last_run_timestamp_seconds", "gauge", "Time of the recommender's last run.", unit="seconds"
+        "recsys_last_run_timestamp_seconds", "Time of the recommender's last run.", unit="seconds"
     ),
     ExportedFamily(
-        "recsys_last_window_end_timestamp_seconds",
-        "gauge",
-        "End of the newest judged window.",
-        unit="seconds",
+        "recsys_last_window_end_timestamp_seconds", "End of the newest judged window.", unit="seconds"
     ),
     ExportedFamily(
         "recsys_maintenance",
-        "gauge",
         "1 while configured maintenance suppresses alerts: from its start until its last window is judged "
         "and no alert looks back on it; else 0.",
     ),
-    ExportedFamily("recsys_pending_windows", "gauge", "Windows that are due and not judged yet."),
+    ExportedFamily("recsys_pending_windows", "Windows that are due and not judged yet."),
     ExportedFamily(
         "recsys_check_duration_seconds",
-        "gauge",
         "Run time of the check in its last window.",
         (RECOMMENDER, "check"),
         "seconds",
     ),
     ExportedFamily(
-        "recsys_log_watermark_timestamp_seconds",
-        "gauge",
-        "The latest time seen in the log.",
-        _LOG,
-        "seconds",
+        "recsys_log_watermark_timestamp_seconds", "The latest time seen in the log.", _LOG, "seconds"
     ),
     ExportedFamily(
         "recsys_log_stalled_after_seconds",
-        "gauge",
         "Age of the newest row at which the log counts as stalled: `stalled_after` of the config, or "
         "learned from the times at which files arrived. No series where the usual pace is unknown.",
         _LOG,
         "seconds",
     ),
-    ExportedFamily("recsys_log_files", "gauge", "Files of the log that are known and readable.", _LOG),
+    ExportedFamily("recsys_log_files", "Files of the log that are known and readable.", _LOG),
     ExportedFamily(
-        "recsys_log_skipped_files",
-        "gauge",
-        "Files of the log that could not be read; each is tried again.",
-        _LOG,
+        "recsys_log_skipped_files", "Files of the log that could not be read; each is tried again.", _LOG
     ),
     ExportedFamily(
         "recsys_log_lost_files",
-        "gauge",
         "Files whose rows were read before and can no longer be read; rotated files do not count.",
         _LOG,
     ),
     ExportedFamily(
         "recsys_log_listing_errors",
-        "gauge",
         "Folders or globs of the log that could not be listed at the last look.",
         _LOG,
     ),
-    ExportedFamily("recsys_series", "gauge", "Series in this scrape.", ()),
-    ExportedFamily("recsys_series_limit", "gauge", "Series that a scrape may hold.", ()),
+    ExportedFamily("recsys_series", "Series in this scrape.", ()),
+    ExportedFamily("recsys_series_limit", "Series that a scrape may hold.", ()),
     ExportedFamily(
         "recsys_series_dropped",
-        "gauge",
         "Series left out of this scrape because of the limit; slices are left out first.",
         (),
     ),
     ExportedFamily(
         counters.WINDOWS,
-        "counter",
         "Judged windows by the worst status in them.",
         (RECOMMENDER, "status"),
+        kind="counter",
     ),
     ExportedFamily(
         counters.CHECK_RUNS,
-        "counter",
         "Runs of a check by how they ended: ok, error, interrupted (past the deadline).",
         (RECOMMENDER, "check", "status"),
+        kind="counter",
     ),
-    ExportedFamily(
-        counters.CORRECTIONS,
-        "counter",
-        "Windows judged again because of late data.",
-    ),
+    ExportedFamily(counters.CORRECTIONS, "Windows judged again because of late data.", kind="counter"),
     ExportedFamily(
         counters.SCHEDULED,
-        "counter",
         "Scheduled runs by outcome: ok, failed, missed (not started in time), overrun (the last one "
         "still ran).",
         (RECOMMENDER, "outcome"),
+        kind="counter",
     ),
     ExportedFamily(
-        counters.STORE_ERRORS,
-        "counter",
-        "Failed reads and writes of the history, by fault.",
-        ("fault",),
+        counters.STORE_ERRORS, "Failed reads and writes of the history, by fault.", ("fault",), kind="counter"
     ),
     ExportedFamily(
         counters.UNDEFINED,
-        "counter",
         "Results without a value although there was data, such as a denominator of 0.",
         (RECOMMENDER, "metric"),
+        kind="counter",
     ),
 )
-
-
-__all__ = [
-    "MONITOR",
-    "PREFIX",
-    "RECOMMENDER",
-    "RULES",
-    "SLICE_LABELS",
-    "STATUSES",
-    "ExportedFamily",
-    "Suffix",
-    "all_families",
-    "gauges_page",
-    "metric_families",
-    "metric_family_name",
-]
 
 
 @cache
 def all_families() -> dict[str, ExportedFamily]:
     """Every exported family by its name."""
-    found = (*STATUSES, *RULES, *MONITOR, *metric_families(ALL_SPECS.values()))
-    return {family.name: family for family in found}
+    families = (*STATUSES, *RULES, *MONITOR, *metric_families(ALL_SPECS.values()))
+    return {family.name: family for family in families}
 
 
 def gauges_page() -> str:
@@ -397,7 +329,7 @@ def gauges_page() -> str:
     whole = [family for family in metrics if not set(SLICE_LABELS) <= set(family.labels)]
     parts = [
         "# What /metrics exports",
-        "<!-- Generated by `make docs`; a test holds it against the code. -->",
+        "<!-- Generated by `make docs`; a test compares it with the code. -->",
         "Every family starts with `recsys_` and, unless it is about the monitor as a whole, carries the "
         "label `recommender`. A metric without a value in the last window has no series, never NaN or 0. "
         "What each metric means, and when it misleads, is in [metrics](metrics/README.md); what fires on "
@@ -409,7 +341,7 @@ def gauges_page() -> str:
         "## Metrics",
         *_table(whole),
         "## Slices",
-        "Each family of the section above, but for those of experiments, also exists by slice: "
+        "Each family of the section above, except those of experiments, also exists by slice: "
         "`recsys_slice_` instead of `recsys_`, with the labels `dimension` (the column) and `value` (one of "
         "its largest values, or `other`) beside its own.",
         "## The monitor itself",

@@ -1,7 +1,7 @@
-"""The web side: status pages, /metrics, and the three addresses under /-/ that a supervisor uses.
+"""The web application: status pages, /metrics, and the addresses under /-/ for a supervisor.
 
-Pages are rendered here from the views of `monitor.report.page`; they need no JavaScript, and the
-content security policy forbids any.
+The pages render the views of `monitor.report`. They need no JavaScript, and the content security policy
+forbids it.
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from monitor import __version__
-from monitor.anomalies.causes import CAUSES
 from monitor.core.text import visible
 from monitor.history.snapshot import Snapshot
 from monitor.report import anomaly, cause, evidence, page
-from monitor.service.prometheus.exporter import Exporter, SnapshotCollector
+from monitor.service.prometheus.exporter import Exporter
 from monitor.service.web.auth import BasicAuth, Passwords
 from monitor.settings.server import ServerSettings
 
@@ -54,23 +53,23 @@ _HEADERS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ReloadOutcome:
-    """How a reload of the config ended; `message` is a sentence (or lines) for whoever asked for it."""
+    """How a reload of the config ended. `message` is a sentence, or several lines, for the caller."""
 
     ok: bool
     message: str = ""
 
 
-class _Text(StringConvertor):
-    """The rest of an address: a model's name may be empty, or have slashes and line breaks."""
+class _AnyText(StringConvertor):
+    """The rest of an address. The name of a model may be empty or contain slashes and line breaks."""
 
     regex = r"[\s\S]*"
 
 
-register_url_convertor("text", _Text())
+register_url_convertor("text", _AnyText())
 
 
-class Guard:
-    """Adds the same guarding headers to every response, errors included, and logs what failed."""
+class SecurityHeaders:
+    """Adds the security headers to every response, errors included, and logs failed requests."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -78,7 +77,7 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = False
 
-        async def guarded(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal started
             started = True
             if message["type"] == "http.response.start":
@@ -92,11 +91,11 @@ class Guard:
             await self._app(scope, receive, send)
             return
         try:
-            await self._app(scope, receive, guarded)
+            await self._app(scope, receive, send_with_headers)
         except Exception:
             if not started:
                 raise
-            # Starlette has answered 500; passed on, the error would also cut the connection.
+            # Starlette has already answered 500. Raising again would also cut the connection.
             logger.exception("%s %s failed", scope["method"], visible(scope["path"], 200))
 
 
@@ -107,30 +106,24 @@ def make_app(
     not_ready: Callable[[], str],
     healthy: Callable[[], bool],
     settings: ServerSettings,
-    url: str | None = None,
-    passwords: Passwords | None = None,
+    url: str,
+    passwords: Passwords,
 ) -> ASGIApp:
-    """The application. Every callable is called from a worker thread and may block.
+    """The application. It calls every callable from a thread that may block.
 
-    `not_ready` says in a sentence why nobody should rely on the monitor now, and is empty where all works.
-    `url` is the address of the status page as people reach it (default: what the settings say);
-    `passwords` guard every path where they hold a user.
+    `not_ready` returns why the monitor cannot be relied on now, empty if it can. `url` is the address at
+    which people reach the status page. `passwords` guard every path as soon as they have a user.
     """
-    collector = SnapshotCollector(
-        current,
-        version=__version__,
-        url=url or settings.public_url(),
-        series_limit=settings.series_limit,
-    )
+    exporter = Exporter(current, version=__version__, url=url, series_limit=settings.series_limit)
     pages = _Pages(current, settings.docs_url or "")
-    supervisor = _Supervisor(Exporter(collector), reload=reload, not_ready=not_ready, healthy=healthy)
+    supervisor = _Supervisor(exporter, reload=reload, not_ready=not_ready, healthy=healthy)
     app = Starlette(
         routes=[
             Route("/", pages.overview),
-            Route("/recommenders/{name}", pages.recommender),
-            Route("/recommenders/{name}/rules/{rule:path}", pages.rule),
-            Route("/recommenders/{name}/anomalies/{cause:path}", pages.anomaly),
-            Route("/recommenders/{name}/gaps/{pair}/{cause}/model-{model:text}", pages.cause),
+            Route("/recommenders/{recommender}", pages.recommender),
+            Route("/recommenders/{recommender}/rules/{rule:path}", pages.rule),
+            Route("/recommenders/{recommender}/anomalies/{cause:path}", pages.anomaly),
+            Route("/recommenders/{recommender}/gaps/{pair}/{cause}/model-{model:text}", pages.cause),
             Route("/static/style.css", _style),
             Route("/metrics", supervisor.metrics),
             Route("/-/healthy", supervisor.healthy),
@@ -141,13 +134,10 @@ def make_app(
         exception_handlers={404: pages.not_found, HTTPException: _http_error},
     )
     app.router.redirect_slashes = False
-    guarded: ASGIApp = app if passwords is None else BasicAuth(app, passwords)
-    return Guard(guarded)
+    return SecurityHeaders(BasicAuth(app, passwords))
 
 
 class _Pages:
-    """The pages for people."""
-
     def __init__(self, current: Callable[[], Snapshot], docs_url: str) -> None:
         self._current = current
         self._docs_url = docs_url
@@ -160,34 +150,32 @@ class _Pages:
         )
 
     def overview(self, request: Request) -> Response:
-        return self._render(request, "overview.html", page.overview(self._current(), _now(), self._docs_url))
+        return self._show(request, page.overview, "overview.html")
 
     def recommender(self, request: Request) -> Response:
-        found = page.recommender_page(self._current(), request.path_params["name"], _now(), self._docs_url)
-        if found is None:
-            raise HTTPException(404, "There is no recommender of this name.")
-        return self._render(request, "recommender.html", found)
+        missing = "There is no recommender of this name."
+        return self._show(request, page.recommender_page, "recommender.html", missing)
 
     def rule(self, request: Request) -> Response:
-        name, rule = request.path_params["name"], request.path_params["rule"]
-        found = evidence.rule_page(self._current(), name, rule, _now(), self._docs_url)
-        if found is None:
-            raise HTTPException(404, "There is no rule of this name; it may have left the config.")
-        return self._render(request, "rule.html", found)
+        missing = "There is no rule of this name; it may have left the config."
+        return self._show(request, evidence.rule_page, "rule.html", missing)
 
     def cause(self, request: Request) -> Response:
-        name, model, pair, named = (request.path_params[key] for key in ("name", "model", "pair", "cause"))
-        found = cause.cause_page(self._current(), name, model, pair, named, _now(), self._docs_url)
-        if found is None:
-            raise HTTPException(404, "The last window has no such cause of a gap; the gap may have resolved.")
-        return self._render(request, "cause.html", found)
+        missing = "The last window has no such cause of a gap; the gap may have resolved."
+        return self._show(request, cause.cause_page, "cause.html", missing)
 
     def anomaly(self, request: Request) -> Response:
-        name, named = request.path_params["name"], request.path_params["cause"]
-        found = anomaly.anomaly_page(self._current(), name, named, _now(), self._docs_url, CAUSES)
-        if found is None:
-            raise HTTPException(404, "There is no anomaly of this name in any window.")
-        return self._render(request, "anomaly.html", found)
+        missing = "There is no anomaly of this name in any window."
+        return self._show(request, anomaly.anomaly_page, "anomaly.html", missing)
+
+    def _show(
+        self, request: Request, view_of: Callable[..., Any], template: str, missing: str = ""
+    ) -> Response:
+        """Render a view. The names in the route are parameters of `view_of`."""
+        view = view_of(self._current(), **request.path_params, now=datetime.now(UTC), docs_url=self._docs_url)
+        if view is None:
+            raise HTTPException(404, missing)
+        return self._render(request, template, view)
 
     def not_found(self, request: Request, error: Exception) -> Response:
         detail = getattr(error, "detail", "")
@@ -210,7 +198,7 @@ class _Pages:
 
 
 class _Supervisor:
-    """The addresses that programs use."""
+    """The addresses for programs."""
 
     def __init__(
         self,
@@ -238,7 +226,7 @@ class _Supervisor:
         return PlainTextResponse(f"recsys-monitor is not ready: {visible(reason)}\n", 503)
 
     def reload(self, request: Request) -> Response:
-        # A page elsewhere can make a browser send this POST: browsers say where it comes from.
+        # A page of another site can make a browser send this POST. Browsers say where it comes from.
         if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             return PlainTextResponse("A reload from another site is refused.\n", 403)
         outcome = self._reload()
@@ -256,10 +244,6 @@ async def _http_error(request: Request, error: Exception) -> Response:  # noqa: 
 
 
 def _root(request: Request) -> str:
-    """The way back to the root of the site, relative: it holds behind any proxy's prefix."""
+    """The relative path to the root of the site. It works behind a proxy with any prefix."""
     raw = request.scope.get("raw_path") or request.url.path.encode()
     return "../" * (raw.count(b"/") - 1) or "./"
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

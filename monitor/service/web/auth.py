@@ -1,8 +1,7 @@
-"""Basic auth in front of the whole web side, as Prometheus does it: every path, no exception.
+"""Basic auth for every path, as in Prometheus.
 
-A bcrypt check is slow on purpose (50-100 ms). So a check that succeeded is remembered, under a
-keyed hash that is worth nothing outside this process, and an unknown user costs as much time as
-a known one.
+A bcrypt check is slow on purpose (50-100 ms), so successful checks are cached. The cache holds keyed hashes
+that are worthless outside this process. An unknown user costs as much time as a known one.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 _CACHED = 100
-_BCRYPT_BYTES = 72  # bcrypt looks at no more, and the library refuses what is longer
+_BCRYPT_BYTES = 72  # bcrypt ignores further bytes, and the library refuses longer passwords
 _CHALLENGE = {"WWW-Authenticate": 'Basic realm="recsys-monitor"', "Cache-Control": "no-store"}
 
 
@@ -44,20 +43,20 @@ class Passwords:
 
     @property
     def needed(self) -> bool:
-        """Whether there are any users; without one, everybody may read."""
+        """Whether there are users. Without users everybody may read."""
         return bool(self._users())
 
     def remembered(self, name: str, password: str) -> bool:
-        """Whether this very name, password and hash passed before. Fast."""
+        """Whether this name and password passed before, with the same hash. Fast."""
         hashed = self._users().get(name)
         return hashed is not None and self._digest(name, hashed, password) in self._known
 
     def check(self, name: str, password: str) -> bool:
-        """Whether the password is right. Slow; the same time for an unknown name."""
+        """Whether the password is right. Slow, also for an unknown name."""
         users = self._users()
         hashed = users.get(name)
         try:
-            # Never skip the work for an unknown name: the time would tell which names exist.
+            # Also check a hash for an unknown name: otherwise the time would reveal which names exist.
             matches = bcrypt.checkpw(_cut(password), (hashed or self._decoy(users)).encode())
         except ValueError:
             matches = False
@@ -69,7 +68,7 @@ class Passwords:
         return True
 
     def _digest(self, name: str, hashed: str, password: str) -> bytes:
-        # The hash is part of the key: a changed password makes the old entry worthless.
+        # The hash is part of the key, so a changed password invalidates the old entry.
         parts = [part.encode("utf-8", "surrogatepass") for part in (name, hashed, password)]
         text = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
         return hmac.new(self._key, text, hashlib.sha256).digest()
@@ -86,7 +85,7 @@ def _cut(password: str) -> bytes:
 
 
 def read_credentials(header: str) -> tuple[str, str] | None:
-    """Name and password of an Authorization header, None where it holds none.
+    """Name and password of an Authorization header, None if it has none.
 
     >>> read_credentials("Basic YWxpY2U6c2VjcmV0")
     ('alice', 'secret')
@@ -103,12 +102,12 @@ def read_credentials(header: str) -> tuple[str, str] | None:
 
 
 class BasicAuth:
-    """ASGI middleware: 401 for whoever does not show a right name and password."""
+    """ASGI middleware: answers 401 to a request without a correct name and password."""
 
     def __init__(self, app: ASGIApp, passwords: Passwords) -> None:
         self._app = app
         self._passwords = passwords
-        self._one_at_a_time = asyncio.Lock()  # guesses may not take all cores from the checks
+        self._one_at_a_time = asyncio.Lock()  # so that guessing cannot take all cores from the checks
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and self._passwords.needed and not await self._passes(scope):
@@ -118,10 +117,10 @@ class BasicAuth:
 
     async def _passes(self, scope: Scope) -> bool:
         header = next((value for key, value in scope["headers"] if key == b"authorization"), b"")
-        found = read_credentials(header.decode("latin-1"))
-        if found is None:
+        credentials = read_credentials(header.decode("latin-1"))
+        if credentials is None:
             return False
-        if self._passwords.remembered(*found):
+        if self._passwords.remembered(*credentials):
             return True
         async with self._one_at_a_time:
-            return await run_in_threadpool(self._passwords.check, *found)
+            return await run_in_threadpool(self._passwords.check, *credentials)

@@ -1,4 +1,4 @@
-"""Limits on the web server's connections: how many there are, and how long each may take."""
+"""Limits of the web server's connections: their number, and the time that each may take."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Any, Final
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MOST_CONNECTIONS: Final = 256
-_SHARE_OF_DESCRIPTORS: Final = 4  # the others are for the logs' files, the history and the engine
+_SHARE_OF_DESCRIPTORS: Final = 4  # a quarter; the rest is for the log files, the history and the engine
 _MOST_ENDING: Final = 16
 REQUEST_SECONDS: Final = 10.0
-"""How long a client may take to send its request, from the first byte or from the connection on."""
+"""Time for a client to send its request, from the first byte or from the connection on."""
 ANSWER_SECONDS: Final = 60.0
-"""How long an answer may take, its reading by the client included."""
+"""Time for an answer, until the client has read it."""
 IDLE_SECONDS: Final = 5
-"""How long a connection is kept for the next request."""
+"""Time that a connection stays open for the next request."""
 
 
 class LimitedListener(socket.socket):
-    """A listening socket that keeps a bounded number of connections open.
+    """A listening socket with a bounded number of open connections.
 
-    Where there are too many, the oldest one is closed for the new one. A client that only holds connections
-    can so never lock out another. Connections in their TLS handshake count as well.
+    If there are too many, a new connection closes the oldest one, so a client that only holds connections
+    cannot lock out others. Connections in their TLS handshake count too.
     """
 
     def __init__(self, listener: socket.socket) -> None:
@@ -39,10 +39,10 @@ class LimitedListener(socket.socket):
             self.most = max(4, min(MOST_CONNECTIONS, soft // _SHARE_OF_DESCRIPTORS))
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """The next connection; ends the oldest one where there would be too many.
+        """The next connection. Closes the oldest one if there are too many.
 
         Raises:
-            BlockingIOError: ended connections are still open; asyncio closes them and asks again.
+            BlockingIOError: closed connections are still open in asyncio, which closes them and tries again.
         """
         self._ending = _still_open(self._ending)
         if len(self._ending) >= _MOST_ENDING:
@@ -62,7 +62,7 @@ def _still_open(connections: list[socket.socket]) -> list[socket.socket]:
 
 
 class LimitedProtocol(H11Protocol):
-    """HTTP/1.1 in which a request, and its answer, have to be complete in time."""
+    """HTTP/1.1 with a time limit for each request and each answer."""
 
     _timer: asyncio.TimerHandle | None = None
     _phase = ""
@@ -79,7 +79,7 @@ class LimitedProtocol(H11Protocol):
         super().on_response_complete()
         if self.cycle.response_complete:
             self._enter("idle", None)  # uvicorn closes an idle connection by itself
-        else:  # the client had sent its next request already
+        else:  # the client has already sent its next request
             self._after_event()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -94,7 +94,7 @@ class LimitedProtocol(H11Protocol):
             self._enter("answering", ANSWER_SECONDS)
 
     def _enter(self, phase: str, seconds: float | None) -> None:
-        """Start the time of a phase; more bytes of the same phase do not prolong it."""
+        """Start the time limit of a phase. More bytes in the same phase do not prolong it."""
         if phase == self._phase:
             return
         self._phase = phase

@@ -1,4 +1,4 @@
-"""Runs the web side in a thread of its own: plain HTTP or TLS, with or without basic auth."""
+"""Runs the web application in a thread: plain HTTP or TLS, with or without basic auth."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from monitor.settings.server import ServerSettings, is_loopback, split_listen
 logger = logging.getLogger(__name__)
 
 _START_SECONDS: Final = 10.0
-_DRAIN_SECONDS: Final = 2  # for requests in hand when stopping
+_DRAIN_SECONDS: Final = 2  # for running requests when stopping
 
 
 class ServeError(ExpectedError):
-    """The server cannot start: the address is taken or not this machine's."""
+    """The server cannot start: the address is taken, or it belongs to another machine."""
 
     hint = "Is another monitor running? server.listen in the config says where this one listens."
 
 
 class WebServer:
-    """A running server. `address` is where it listens, `url` where people reach it."""
+    """A web server. `address` is where it listens, `url` where people reach it."""
 
     def __init__(self, settings: ServerSettings, config: WebConfig, listener: socket.socket) -> None:
         self._settings = settings
@@ -51,7 +51,7 @@ class WebServer:
         return self._config.users
 
     def start(self, app: object) -> None:
-        """Serve in a daemon thread; returns once connections are taken."""
+        """Serve in a daemon thread. Returns once it accepts connections."""
         config = uvicorn.Config(
             app,  # type: ignore[arg-type]
             log_config=None,
@@ -68,7 +68,7 @@ class WebServer:
             ssl_context_factory=None if self._tls is None else lambda *_: self._tls_context(),
         )
         server = uvicorn.Server(config)
-        # Outside the main thread uvicorn installs no signal handlers: those are the daemon's.
+        # Outside the main thread uvicorn installs no signal handlers. The daemon has its own.
         thread = threading.Thread(
             target=server.run, kwargs={"sockets": [self._listener]}, name="web", daemon=True
         )
@@ -85,9 +85,9 @@ class WebServer:
         return self._tls
 
     def reload_web_config(self) -> None:
-        """Read the web config file again: users, and a renewed certificate, from the next connection on.
+        """Read the users and the certificate again. New connections use them.
 
-        Raises WebConfigError and keeps what it had. Whether there is TLS at all is settled at the start.
+        After a WebConfigError the old ones stay in use. TLS cannot be switched on or off without a restart.
         """
         path = self._settings.web_config
         if path is None:
@@ -100,7 +100,7 @@ class WebServer:
         self._config = new
 
     def stop(self, timeout: float = 5.0) -> bool:
-        """Finish the requests in hand and end the thread; whether it ended in time."""
+        """Finish the running requests and end the thread. True if it ended in time."""
         if self._server is None or self._thread is None:
             self._listener.close()
             return True
@@ -120,9 +120,9 @@ def serve(
     not_ready: Callable[[], str],
     healthy: Callable[[], bool],
 ) -> WebServer:
-    """Start serving and return the running server; `stop()` ends it.
+    """Start serving. Call `stop()` on the returned server to end it.
 
-    Raises WebConfigError for a wrong web config file and ServeError where it cannot listen.
+    Raises WebConfigError for a wrong web config file and ServeError if it cannot listen.
     """
     config = WebConfig() if settings.web_config is None else load_web_config(settings.web_config)
     host, _ = split_listen(settings.listen)
@@ -173,7 +173,7 @@ def _every_interface(port: int) -> socket.socket:
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 raise
-    return socket.create_server(("", port))  # a machine that has IPv6 switched off
+    return socket.create_server(("", port))  # IPv6 is switched off on this machine
 
 
 def _in_url(host: str) -> str:

@@ -1,4 +1,4 @@
-"""TLS and basic auth by a file in the form of Prometheus' own web config.
+"""TLS and basic auth, configured in a file of the format of Prometheus' web config.
 
     tls_server_config:
       cert_file: server.crt          # relative to this file
@@ -8,8 +8,8 @@
     basic_auth_users:
       alice: $2b$10$...              # bcrypt, as written by `htpasswd -nBC 10 "" | tr -d ':\n'`
 
-A file that works for Prometheus works here too, apart from the TLS options that Python's ssl
-module cannot set: they are refused with a message and never passed over in silence.
+A file for Prometheus works here too, except for TLS options that Python's ssl module cannot set. Such an
+option is refused with a message, never ignored.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _GO_ONLY = ("max_version", "cipher_suites", "curve_preferences", "prefer_server_
 
 
 class WebConfigError(ExpectedError, ValueError):
-    """Everything that is wrong with a web config file: pairs of (place, message)."""
+    """All mistakes in a web config file, as pairs of (place, message)."""
 
     def __init__(self, path: Path, problems: list[tuple[str, str]]) -> None:
         self.path = path
@@ -51,7 +51,7 @@ class TlsConfig:
     min_version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2
 
     def context(self) -> ssl.SSLContext:
-        """A server's context. Raises OSError or ssl.SSLError where a file cannot be used."""
+        """A server's context. Raises OSError or ssl.SSLError if a file cannot be used."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = self.min_version
         context.load_cert_chain(self.cert_file, self.key_file)
@@ -64,14 +64,14 @@ class TlsConfig:
 
 @dataclass(frozen=True, slots=True)
 class WebConfig:
-    """What the file says. `users` maps a name to a bcrypt hash; empty means no basic auth."""
+    """The content of the file. `users` maps names to bcrypt hashes; without users there is no basic auth."""
 
     users: Mapping[str, str] = field(default_factory=dict)
     tls: TlsConfig | None = None
 
     @property
     def guards(self) -> bool:
-        """Whether a caller has to show who it is."""
+        """Whether clients must authenticate."""
         return bool(self.users) or (self.tls is not None and self.tls.client_auth == ssl.CERT_REQUIRED)
 
 
@@ -161,7 +161,7 @@ def _choice(
 
 
 def _try_files(tls: TlsConfig, problems: list[tuple[str, str]]) -> None:
-    """Load the files now, so that a wrong one is a config error and not a failed handshake later."""
+    """Load the files now, so that a bad file is a config error and not a failed handshake later."""
     before = len(problems)
     for key in ("cert_file", "key_file", "client_ca_file"):
         file: Path | None = getattr(tls, key)

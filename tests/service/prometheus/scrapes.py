@@ -5,12 +5,12 @@ from __future__ import annotations
 from prometheus_client.parser import text_string_to_metric_families as classic_families
 
 from monitor.history.snapshot import Snapshot
-from monitor.service.prometheus.exporter import Exporter, SnapshotCollector
+from monitor.service.prometheus.exporter import Exporter
 
 
 def scrape(snapshot: Snapshot, accept: str = "", **settings) -> str:
-    collector = SnapshotCollector(lambda: snapshot, version="0.1.0", url="http://monitor.test", **settings)
-    return Exporter(collector).scrape(accept)[0].decode()
+    exporter = Exporter(lambda: snapshot, version="0.1.0", url="http://monitor.test", **settings)
+    return exporter.scrape(accept)[0].decode()
 
 
 def samples(text: str) -> dict[tuple[str, frozenset], float]:

@@ -9,7 +9,7 @@ import pytest
 
 from monitor.core.results import Status
 from monitor.history.snapshot import RecommenderState, Snapshot
-from monitor.service.prometheus.exporter import Exporter, SnapshotCollector
+from monitor.service.prometheus.exporter import Exporter
 from monitor.service.prometheus.families import all_families
 from tests.service import pictures
 from tests.service.prometheus.scrapes import find, samples, scrape
@@ -168,8 +168,7 @@ def test_checks_of_two_logs_are_told_apart():
 
 def test_a_series_that_is_gone_from_the_snapshot_is_gone_from_the_scrape():
     pictured = [pictures.full(), replace(pictures.full(), recommenders=(pictures.news(),))]
-    collector = SnapshotCollector(lambda: pictured[0], version="1", url="u")
-    exporter = Exporter(collector)
+    exporter = Exporter(lambda: pictured[0], version="1", url="u")
     assert b'recommender="shop"' in exporter.scrape()[0]
     pictured.pop(0)
     assert b'recommender="shop"' not in exporter.scrape()[0]

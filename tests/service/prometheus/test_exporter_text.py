@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families as classic_f
 
 from monitor.core.results import Kind, Status
 from monitor.history.snapshot import Snapshot
-from monitor.service.prometheus.exporter import Exporter, SnapshotCollector, fit, snapshot_values
+from monitor.service.prometheus.exporter import Exporter, drop_families, snapshot_values
 from monitor.service.prometheus.families import all_families
 from tests.service import pictures
 from tests.service.prometheus.scrapes import find, samples, scrape
@@ -54,7 +54,7 @@ def test_a_budget_leaves_out_the_largest_slices_first():
     values = snapshot_values(pictures.wide(20))
     small = values["recsys_slice_gini"] = {("shop", "scene", "a"): 1.0}
     total = sum(map(len, values.values()))
-    assert fit(values, total - 1) == 24  # one of the families of coverage by scene: 20 and 4 slices
+    assert drop_families(values, total - 1) == 24  # one of the families of coverage by scene: 20 and 4 slices
     assert values["recsys_slice_gini"] is small
 
 
@@ -75,7 +75,7 @@ def test_both_text_forms_can_be_parsed_and_say_the_same(accept, parse):
 
 
 def test_openmetrics_is_given_to_whoever_asks_for_it():
-    exporter = Exporter(SnapshotCollector(pictures.full, version="1", url="u"))
+    exporter = Exporter(pictures.full, version="1", url="u")
     body, content_type = exporter.scrape(OPENMETRICS)
     assert content_type.startswith("application/openmetrics-text")
     assert body.endswith(b"# EOF\n")
