@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ from monitor.statistics.intervals import Interval, bounded_mean, normal_mean, wi
 AggregateRow = Mapping[str, Any]
 
 NOTHING_SHOWN = "the window holds no exposures"
+NO_REQUESTS = "the window holds no requests"
 _ROUNDING = 1e-9
 
 SPLIT_LABEL: Final = "split"
@@ -145,15 +147,21 @@ class Family(ABC):
     needs: tuple[str, ...] = ()  # logs, or columns as `catalog.category`, without which nothing can be said
     sliced: bool = True
 
-    def reason_not(self, shared: Shared, settings: MetricSettings) -> str | None:  # noqa: ARG002
+    def reason_not(self, shared: Shared, settings: MetricSettings) -> str | None:
         """Why the logs at hand cannot give this family at all, or None where they can."""
         return next(filter(None, map(shared.lack, self.needs)), None)
 
-    def series(self, settings: MetricSettings) -> Iterator[tuple[MetricSpec, dict[str, str]]]:  # noqa: ARG002
+    def events(self, settings: MetricSettings) -> dict[str, int]:
+        """The events that are measured, each with its number in the settings."""
+        return {event: number for number, event in enumerate(settings.events)}
+
+    def series(self, settings: MetricSettings) -> Iterator[tuple[MetricSpec, dict[str, str]]]:
         """Every metric that the family gives overall, with its own labels."""
-        for spec, values in self.outputs:
-            for by in values or ("",):
-                yield spec, {"by": by} if by else {}
+        known = {"event": tuple(self.events(settings)), "k": tuple(map(str, settings.k))}
+        for spec, by in self.outputs:
+            values = ({"by": by} if by else {}) | {label: known[label] for label in spec.labels}
+            for combination in itertools.product(*values.values()):
+                yield spec, dict(zip(values, combination, strict=True))
 
     @abstractmethod
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:

@@ -92,7 +92,7 @@ class Executor:
         """The table that `build` gives, stored under a name."""
         return self._materialise(name, build())
 
-    def answer(self, name: str, build: Build) -> Records:  # noqa: ARG002
+    def answer(self, name: str, build: Build) -> Records:
         """The rows of what `build` gives."""
         found: Records = build().to_pyarrow().to_pylist()
         return found
@@ -103,7 +103,7 @@ class Executor:
     def read(self, name: str, table: ir.Table) -> None:
         """A part of the logs that may look different in the next window goes into what is being built."""
 
-    def moment(self, name: str, moment: datetime) -> ir.Value:  # noqa: ARG002
+    def moment(self, name: str, moment: datetime) -> ir.Value:
         """A time of this window, without a zone, in an expression; `name` is of WINDOW_EDGES."""
         return ibis.literal(moment)
 
@@ -168,7 +168,7 @@ class CachedExecutor(Executor):
         if self._building:
             self._building[-1].parts[name] = table.op()
 
-    def moment(self, name: str, moment: datetime) -> ir.Value:  # noqa: ARG002 - it was remembered
+    def moment(self, name: str, moment: datetime) -> ir.Value:
         return self._engine.remembered(name)
 
     def varies(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import duckdb
@@ -257,6 +258,7 @@ def test_every_metric_says_what_it_answers_and_where_it_misleads():
     for spec in SPECS.values():
         for text in (spec.help, spec.formula, spec.answers, spec.misleads, spec.samples, spec.no_data):
             assert text, spec.name
+            assert not re.search(r"\{_?[A-Z]+\}", text), f"{spec.name}: a sentence was not filled in"
         assert spec.requires
 
 

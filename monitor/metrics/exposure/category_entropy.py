@@ -1,7 +1,5 @@
 """Category entropy: how evenly exposures spread over the catalog's categories."""
 
-# ruff: noqa: ARG002 - not every family needs every argument of the interface
-
 from __future__ import annotations
 
 import math

@@ -1,7 +1,5 @@
 """Concentration: how unevenly exposures fall on items, and whether the users or the machine want it so."""
 
-# ruff: noqa: ARG002 - not every family needs every argument of the interface
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Coverage and failure: do requests, users and items get anything shown at all?"""
 
-# ruff: noqa: ARG002 - not every family needs every argument of the interface
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -10,7 +8,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import ITEM_ID, USER_ID
 from monitor.core.results import Result
-from monitor.metrics.family import AggregateRow, Family, MetricSpec, make
+from monitor.metrics.family import NO_REQUESTS, AggregateRow, Family, MetricSpec, make
 from monitor.metrics.shared import LENGTH, Shared, listed
 from monitor.settings.metrics import MetricSettings
 
@@ -56,7 +54,6 @@ FAILURE = MetricSpec(
     no_data="no requests; no user id",
 )
 
-NO_REQUESTS = "the window holds no requests"
 NO_USERS = "no request carries a user id"
 
 

@@ -1,7 +1,5 @@
 """Personalization: how different what different users see is."""
 
-# ruff: noqa: ARG002 - not every family needs every argument of the interface
-
 from __future__ import annotations
 
 from collections.abc import Iterator

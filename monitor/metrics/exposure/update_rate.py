@@ -1,7 +1,5 @@
 """Update rate: how much of a list is new against the list before it."""
 
-# ruff: noqa: ARG002 - not every family needs every argument of the interface
-
 from __future__ import annotations
 
 import math

@@ -1,7 +1,5 @@
 """Volume: how much there is in a window, and how long its lists are."""
 
-# ruff: noqa: ARG002 - not every family needs every argument of the interface
-
 from __future__ import annotations
 
 import math
@@ -11,8 +9,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import USER_ID
 from monitor.core.results import Result
-from monitor.metrics.exposure.coverage import NO_REQUESTS
-from monitor.metrics.family import NOTHING_SHOWN, AggregateRow, Family, MetricSpec, make
+from monitor.metrics.family import NO_REQUESTS, NOTHING_SHOWN, AggregateRow, Family, MetricSpec, make
 from monitor.metrics.shared import EXPOSURES, LENGTH, Shared, listed
 from monitor.settings.metrics import MetricSettings
 

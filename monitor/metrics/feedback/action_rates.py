@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,15 +10,16 @@ import ibis.expr.types as ir
 
 from monitor.core.results import Result
 from monitor.metrics.attribution import COUNT, of_event
-from monitor.metrics.family import NOTHING_SHOWN, AggregateRow, make
+from monitor.metrics.family import NO_REQUESTS, NOTHING_SHOWN, AggregateRow, Family, make
 from monitor.metrics.feedback.business import (
-    ACTION_RATE,
-    ACTIONS_PER_USER,
-    CONVERSION,
     KNOWN,
-    NO_REQUESTS,
+    LATER,
+    MEANT,
+    REPEATS,
     REQUESTS,
-    OfEvents,
+    USERS,
+    ZERO,
+    action_spec,
     rate_interval,
     ratio_columns,
     ratio_sums,
@@ -26,17 +28,62 @@ from monitor.metrics.feedback.business import (
 from monitor.metrics.shared import EXPOSURES, Shared, listed
 from monitor.settings.metrics import MetricSettings
 
+ACTION_RATE = action_spec(
+    name="action_rate",
+    of_rows=True,
+    help="How often an event happens by page view, by user, or by exposure (of clicks: pv, uv rate, CTR).",
+    by=("pv", "uv", "exposure"),
+    interval="delta",
+    range=(0.0, math.inf),
+    formula="pv: actions / requests. uv: actions of known users / users. exposure: actions / exposures; of "
+    f"clicks this is the CTR. {MEANT}. {USERS}; {ZERO}.",
+    answers="Do users act on the items that they are shown?",
+    misleads=f"{REPEATS}: it is never cut at 1, and a CTR above 1 means that the log has repeated rows. A "
+    "longer list lowers the rate by exposure and raises the rate by pv. Clickbait raises all three. A few "
+    "busy users can dominate it: see top_user_share and trimmed_action_rate. If many requests have no user, "
+    f"the interval is too narrow, since requests of one person are correlated. {LATER}.",
+    samples="requests (pv); users (uv); exposures (exposure)",
+    no_data="no requests (pv); no known user (uv); nothing shown (exposure)",
+)
+
+CONVERSION = action_spec(
+    name="conversion",
+    help="Share of the users with at least one action of the event (of clicks: uv conversion).",
+    unit="ratio",
+    interval="Wilson",
+    formula=f"users with an action / users who made a request; {MEANT}",
+    answers="How many users act at all?",
+    misleads="It grows with the window's length and with the requests of a user, without any improvement: "
+    f"compare windows of one length. {LATER}. Requests without a user are left out (and counted).",
+    samples="users",
+    no_data="no request of a known user",
+)
+
+ACTIONS_PER_USER = action_spec(
+    name="actions_per_user",
+    help="Actions of the event per acting user (clicks per clicking user).",
+    interval="normal",
+    range=(0.0, math.inf),
+    formula=f"actions of known users / users with an action; {MEANT}",
+    answers="Do acting users act again?",
+    misleads="It rises when occasional users stop acting, since only busy users are left: read it together "
+    f"with conversion. One robot can dominate the mean: see top_user_share. {REPEATS}.",
+    samples="users with an action",
+    no_data="no known user acted",
+)
+
 _ACTING, _ALONE = "acting", "without_user"
 
 NO_USERS = "no request has a known user"
 NOBODY_ACTED = "no known user acted"
 
 
-class ActionRates(OfEvents):
+class ActionRates(Family):
     """Actions by request, user and exposure; the users who act; how often they do."""
 
     name = "action_rates"
     outputs = ((ACTION_RATE, ACTION_RATE.by), (CONVERSION, ()), (ACTIONS_PER_USER, ()))
+    needs = ("feedback",)
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
         every = users(shared, settings, key)

@@ -9,14 +9,13 @@ import ibis.expr.types as ir
 
 from monitor.core.results import Result
 from monitor.metrics.attribution import COMPLETABLE, COMPLETED, COUNT, VALUES, lengths_known, of_event
-from monitor.metrics.family import AggregateRow, make
+from monitor.metrics.family import NO_REQUESTS, AggregateRow, Family, make
 from monitor.metrics.feedback.business import (
-    ACTION_VALUE,
-    COMPLETION,
-    NO_REQUESTS,
+    MEANT,
     REQUESTS,
+    USERS,
     VALUE,
-    OfEvents,
+    action_spec,
     ratio_columns,
     ratio_sums,
     users,
@@ -25,6 +24,43 @@ from monitor.metrics.shared import Shared, listed
 from monitor.settings.metrics import MetricSettings
 from monitor.statistics.effects import ratio_delta, ratio_within
 
+ACTION_VALUE = action_spec(
+    name="action_value",
+    of_rows=True,
+    help="Sum and mean of the values of the event's actions (of orders: GMV; of plays: dwell time).",
+    by=("sum", "mean"),
+    interval="delta",
+    formula="sum: sum of the values; 0 where there are requests and no action. mean: sum of the values / "
+    f"values, with users as the units of the interval. Values that are null, NaN or infinite are left out; "
+    f"{MEANT}",
+    answers="How much value do the actions have?",
+    misleads="The sum grows with the traffic: compare windows of the same kind. A single large order moves "
+    "both. The values are as logged: cancelled orders and players left running count. The unit is that of "
+    "the column, and mixed currencies are added up as if they were one.",
+    requires=("exposures", "feedback.value"),
+    samples="finite values",
+    no_data="no requests; actions, but none with a finite value; no action (mean)",
+    undefined="the sums run out of the range of float64",
+)
+
+COMPLETION = action_spec(
+    name="completion",
+    of_rows=True,
+    help="Share of the event's actions whose value reaches enough of the item's length (plays to the end).",
+    unit="ratio",
+    interval="Wilson of means",
+    parameters=("events", "attribution"),
+    formula="actions with value >= `complete` x the item's length / actions with a finite value on an item "
+    f"whose length is above 0; `complete` and `length` of the event's settings; {MEANT}. {USERS}.",
+    answers="Do users finish what they start?",
+    misleads="Short items are completed more often: a shift to them looks like success. Several plays of "
+    "one item are several actions: an item that was finished on the second day has one unfinished play. "
+    "Actions without a value or on an item of unknown length are left out (and counted).",
+    requires=("exposures", "feedback.value", "catalog"),
+    samples="actions with a value and a length",
+    no_data="no action has both a finite value and a length above 0",
+)
+
 _MEAN, _SHARE = "mean", "share"
 
 
@@ -32,11 +68,12 @@ def _no_values(shared: Shared) -> str | None:
     return None if VALUE in shared.responses.columns else "needs the column value of the log feedback"
 
 
-class ActionValue(OfEvents):
+class ActionValue(Family):
     """The sum and the mean of the values of each event."""
 
     name = "action_value"
     outputs = ((ACTION_VALUE, ACTION_VALUE.by),)
+    needs = ("feedback",)
 
     def reason_not(self, shared: Shared, settings: MetricSettings) -> str | None:
         return super().reason_not(shared, settings) or _no_values(shared)
@@ -73,7 +110,7 @@ class ActionValue(OfEvents):
                 yield mean.value(sums.numerator / values, values, interval, detail=left_out)
 
 
-class Completion(OfEvents):
+class Completion(Family):
     """Which part of the items that were begun is seen to the end."""
 
     name = "completion"

@@ -1,7 +1,5 @@
 """How many actions of each event a window holds, whether a list is found for them or not."""
 
-# ruff: noqa: ARG002 - not every family needs every argument of the interface
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -12,8 +10,7 @@ import ibis.expr.types as ir
 from monitor.core.columns import EVENT
 from monitor.core.results import Result
 from monitor.metrics.attribution import COUNT, of_event
-from monitor.metrics.family import AggregateRow, MetricSpec, make
-from monitor.metrics.feedback.business import OfEvents
+from monitor.metrics.family import AggregateRow, Family, MetricSpec, make
 from monitor.metrics.shared import Shared
 from monitor.settings.metrics import MetricSettings
 
@@ -38,11 +35,12 @@ ACTION_VOLUME = MetricSpec(
 )
 
 
-class ActionVolume(OfEvents):
+class ActionVolume(Family):
     """The rows of the feedback by event, as they were logged."""
 
     name = "action_volume"
     outputs = ((ACTION_VOLUME, ()),)
+    needs = ("feedback",)
     sliced = False
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:

@@ -1,7 +1,5 @@
 """How the window's actions found their lists, and which no metric judges: nothing is dropped in silence."""
 
-# ruff: noqa: ARG002 - not every family needs every argument of the interface
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -118,14 +116,6 @@ class AttributionHealth(Family):
     outputs = ((ATTRIBUTION, _WAYS), (LOST, ()), (OTHER_EVENTS, ()), (WITHOUT_ITEM, ()))
     needs = ("feedback",)
     sliced = False  # what was not shown has no exposure to take a slice's value from
-
-    def series(self, settings: MetricSettings) -> Iterator[tuple[MetricSpec, dict[str, str]]]:
-        for spec, labels in super().series(settings):
-            if spec is ATTRIBUTION:
-                for event in settings.events:
-                    yield spec, {**labels, "event": event}
-            else:
-                yield spec, labels
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
         actions = attributed(shared, settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,13 +12,14 @@ import ibis.expr.types as ir
 from monitor.core.columns import USER_ID
 from monitor.core.results import Result
 from monitor.metrics.attribution import COUNT, of_event
-from monitor.metrics.family import NOTHING_SHOWN, AggregateRow, make
+from monitor.metrics.family import NOTHING_SHOWN, AggregateRow, Family, make
 from monitor.metrics.feedback.action_rates import NOBODY_ACTED, actions_without_user
 from monitor.metrics.feedback.business import (
     KNOWN,
-    TOP_USER_SHARE,
-    TRIMMED_ACTION_RATE,
-    OfEvents,
+    MEANT,
+    USERS,
+    ZERO,
+    action_spec,
     rate_interval,
     ratio_columns,
     ratio_sums,
@@ -27,16 +29,47 @@ from monitor.metrics.shared import EXPOSURES, Shared, listed
 from monitor.settings.metrics import MetricSettings
 from monitor.statistics.effects import RatioSums
 
+TOP_USER_SHARE = action_spec(
+    name="top_user_share",
+    help="Share of the event's actions that the most active user makes, and the most active 1 % of users.",
+    unit="ratio",
+    by=("top_user", "top_1_percent"),
+    formula="of the k known users with an action, the actions of the one with most, and of the ceil(k / 100) "
+    f"with most / actions of known users; {MEANT}",
+    answers="Do a few users, or a robot, dominate the numbers?",
+    misleads="Few actions are always concentrated: of one action, one user made all. Under 101 users with an "
+    "action the top 1 % is the top user. A crawler that changes its user id is not seen.",
+    samples="actions of known users",
+    no_data="no known user acted",
+)
+
+TRIMMED_ACTION_RATE = action_spec(
+    name="trimmed_action_rate",
+    help="Actions by exposure without the users who made most of them (of clicks: trimmed CTR).",
+    interval="delta",
+    range=(0.0, math.inf),
+    parameters=("attribution", "trim"),
+    formula="actions / exposures of all but the ceil(`trim` x k) users with most actions, k = known users "
+    "with an action; nobody is left out where k = 1; ties by user id, the smaller one first. "
+    f"{MEANT}. {USERS}; {ZERO}.",
+    answers="What is the rate of all other users?",
+    misleads="It also leaves out genuine heavy users, so it is lower than action_rate by design; the two "
+    "should move together. The interval treats the remaining users as a random sample.",
+    samples="exposures of the users left",
+    no_data="nothing shown",
+)
+
 _NUMBER, _RANK, _ACTING = "event_number", "rank", "acting"
 _ALL, _GONE, _OF_KNOWN = "all", "trimmed", "of_known"
 _ROUNDING = 1e-9  # 0.07 * 100 is a little more than 7
 
 
-class BusyUsers(OfEvents):
+class BusyUsers(Family):
     """The users with most actions of each event, ranked once for all events."""
 
     name = "busy_users"
     outputs = ((TOP_USER_SHARE, TOP_USER_SHARE.by), (TRIMMED_ACTION_RATE, ()))
+    needs = ("feedback",)
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
         by, numbers = listed(key), list(self.events(settings).values())

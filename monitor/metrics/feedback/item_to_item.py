@@ -58,11 +58,6 @@ class ItemToItem(Family):
             return "needs the setting seed_item: a column with the item on whose page a list was shown"
         return missing or shared.lack(f"exposures.{settings.seed_item}") or no_order(shared)
 
-    def series(self, settings: MetricSettings) -> Iterator[tuple[MetricSpec, dict[str, str]]]:
-        for spec, labels in super().series(settings):
-            for k in settings.k:
-                yield spec, {**labels, "k": str(k)}
-
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
         by = listed(key)
         pairs = shared.once("steps", None, lambda: _steps(shared, settings))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import ibis
@@ -16,7 +17,6 @@ from monitor.metrics.feedback.ranked import FOUND, IDEAL, PLACE, no_order, relev
 from monitor.metrics.shared import LENGTH, Shared, listed
 from monitor.settings.metrics import MetricSettings
 
-_NEEDS = ("exposures.position or exposures.score", "feedback")
 _MEANT = (
     "T = the items that the list's actions are on with a grade above 0, shown by it or not; l = its length"
 )
@@ -33,66 +33,46 @@ _SEEN_ONLY = (
     "in T"
 )
 
-PRECISION = MetricSpec(
-    name="precision",
+_at_k = partial(
+    MetricSpec,
     theme=Theme.LISTS,
-    help="Share of the first k places of a list that hold a relevant item; short lists are not penalized.",
     unit="ratio",
-    by=_BOTH,
     labels=("k",),
     interval="Wilson of means",
     parameters=_HOW,
+    requires=("exposures.position or exposures.score", "feedback"),
+)
+_of_both = partial(_at_k, by=_BOTH, samples=_EITHER, no_data=f"{_NO_T}; none of a known user (macro)")
+_of_users = partial(_at_k, samples=_USERS, no_data=_NO_USER)
+
+PRECISION = _of_both(
+    name="precision",
+    help="Share of the first k places of a list that hold a relevant item; short lists are not penalized.",
     formula=f"hits / k' of a list, k' = min(k, l); {_MEANT}. macro: {_MEAN}. micro: sum of hits / sum of k'.",
     answers="How many of the items that users see first do they want?",
     misleads=f"{_SEEN_ONLY}. A list of one item that hits has the best precision there is. It cannot reach 1 "
     "where |T| < k. Lists without items have none and are left out of macro (and counted).",
-    requires=_NEEDS,
-    samples=_EITHER,
-    no_data=f"{_NO_T}; none of a known user (macro)",
     undefined=_ALL_EMPTY,
 )
-PRECISION_STRICT = MetricSpec(
+PRECISION_STRICT = _of_both(
     name="precision_strict",
-    theme=Theme.LISTS,
     help="Hits in the first k places of a list over k; an empty place is a miss.",
-    unit="ratio",
-    by=_BOTH,
-    labels=("k",),
-    interval="Wilson of means",
-    parameters=_HOW,
     formula=f"hits / k of a list; {_MEANT}. macro: {_MEAN}. micro: sum of hits / (k times the lists).",
     answers="How many of the k places have a good item?",
     misleads="If lists are shorter than k by design, it measures their length, not their quality.",
-    requires=_NEEDS,
-    samples=_EITHER,
-    no_data=f"{_NO_T}; none of a known user (macro)",
 )
-RECALL = MetricSpec(
+RECALL = _of_both(
     name="recall",
-    theme=Theme.LISTS,
     help="Share of a list's relevant items that stand in its first k places.",
-    unit="ratio",
-    by=_BOTH,
-    labels=("k",),
-    interval="Wilson of means",
-    parameters=_HOW,
     formula=f"hits / |T| of a list; {_MEANT}. macro: {_MEAN}. micro: sum of hits / sum of |T|. Together with "
     "precision over several k it is the precision-recall curve.",
     answers="How many of the relevant items did the first k places have?",
     misleads=f"{_SEEN_ONLY}, so recall from a log is higher than the true one. It cannot reach 1 where "
     "|T| > k; adjusted_precision can.",
-    requires=_NEEDS,
-    samples=_EITHER,
-    no_data=f"{_NO_T}; none of a known user (macro)",
 )
-F_SCORE = MetricSpec(
+F_SCORE = _of_both(
     name="f_score",
-    theme=Theme.LISTS,
     help="Precision and recall of the first k places in one number, their weighted harmonic mean.",
-    unit="ratio",
-    by=_BOTH,
-    labels=("k",),
-    interval="Wilson of means",
     parameters=(*_HOW, "beta"),
     formula="(1 + b^2) P R / (b^2 P + R) with b = `beta`, P = precision, R = recall of a list, which is "
     f"(1 + b^2) hits / (b^2 |T| + k') and so 0 without a hit; {_MEANT}. macro: {_MEAN}. micro: the same of "
@@ -100,102 +80,57 @@ F_SCORE = MetricSpec(
     answers="Are the first places both good and complete?",
     misleads="Two lists with the same value can be good in opposite ways: look at precision and recall. The "
     "mean of F is not the F of the means.",
-    requires=_NEEDS,
-    samples=_EITHER,
-    no_data=f"{_NO_T}; none of a known user (macro)",
     undefined=_ALL_EMPTY,
 )
-ADJUSTED_PRECISION = MetricSpec(
+ADJUSTED_PRECISION = _of_both(
     name="adjusted_precision",
-    theme=Theme.LISTS,
     help="Hits in the first k places over the most hits that there could be; also called adjusted recall.",
-    unit="ratio",
-    by=_BOTH,
-    labels=("k",),
-    interval="Wilson of means",
-    parameters=_HOW,
     formula=f"hits / min(k, |T|) of a list; {_MEANT}. macro: {_MEAN}. micro: sum of hits / sum of "
     "min(k, |T|).",
     answers="How close are the first k places to the best possible ones?",
     misleads="With one relevant item a list, which is what most logs hold, it is the same as recall: 0 or 1.",
-    requires=_NEEDS,
-    samples=_EITHER,
-    no_data=f"{_NO_T}; none of a known user (macro)",
 )
-HIT_RATE = MetricSpec(
+HIT_RATE = _at_k(
     name="hit_rate",
-    theme=Theme.LISTS,
     help="Relevant items found in the first k places, of all of them; or lists with at least one.",
-    unit="ratio",
     by=("micro", "any"),
-    labels=("k",),
     interval="Wilson",
-    parameters=_HOW,
     formula="micro: sum of hits / sum of |T| over lists. any: lists with a hit / lists with |T| > 0; "
     f"{_MEANT}.",
     answers="How often is anything relevant in the first k places?",
     misleads="A longer k always looks better. The interval (only for any) treats lists as independent, but "
     "lists of one user are not. micro equals recall by micro; other tools use this name for it.",
-    requires=_NEEDS,
     samples="relevant items (micro); lists with |T| > 0 (any)",
     no_data=_NO_T,
 )
-RECIPROCAL_RANK = MetricSpec(
+RECIPROCAL_RANK = _of_users(
     name="reciprocal_rank",
-    theme=Theme.LISTS,
     help="How high the first relevant item stands: 1 at the top, 1/2 one below, 0 where not in the first k.",
-    unit="ratio",
-    labels=("k",),
-    interval="Wilson of means",
-    parameters=_HOW,
     formula="1 / place of the list's first hit, 0 where the first k places hold none; "
     f"{_MEANT}; {_MEAN} (MRR).",
     answers="How far must users look until they find something?",
     misleads="Only the first hit counts. From place 1 to 2 it loses as much as from 2 to never.",
-    requires=_NEEDS,
-    samples=_USERS,
-    no_data=_NO_USER,
 )
-AVERAGE_PRECISION = MetricSpec(
+AVERAGE_PRECISION = _of_users(
     name="average_precision",
-    theme=Theme.LISTS,
     help="Precision at each hit of the first k places, over the most hits that there could be.",
-    unit="ratio",
-    labels=("k",),
-    interval="Wilson of means",
-    parameters=_HOW,
     formula="sum over hits in the first k places of (hits up to there / place), divided by min(k, |T|); "
     f"{_MEANT}; {_MEAN} (MAP).",
     answers="Are the relevant items above the others?",
     misleads="Several formulas go by this name: divided by min(k, |T|) as here, by |T| "
     "(average_precision_full), by k, or by the hits. Two libraries rarely compute the same.",
-    requires=_NEEDS,
-    samples=_USERS,
-    no_data=_NO_USER,
 )
-AVERAGE_PRECISION_FULL = MetricSpec(
+AVERAGE_PRECISION_FULL = _of_users(
     name="average_precision_full",
-    theme=Theme.LISTS,
     help="Precision at each hit of the first k places, over all relevant items.",
-    unit="ratio",
-    labels=("k",),
-    interval="Wilson of means",
-    parameters=_HOW,
     formula="sum over hits in the first k places of (hits up to there / place), divided by |T|; "
     f"{_MEANT}; {_MEAN}.",
     answers="Do the relevant items stand above the others, and are all of them there?",
     misleads="It cannot reach 1 where |T| > k, so it falls when people get more active.",
-    requires=_NEEDS,
-    samples=_USERS,
-    no_data=_NO_USER,
 )
-NDCG = MetricSpec(
+NDCG = _of_users(
     name="ndcg",
-    theme=Theme.LISTS,
     help="Relevance in the first k places, discounted by place, over that of the best possible list.",
-    unit="ratio",
-    labels=("k",),
-    interval="Wilson of means",
     parameters=(*_HOW, "gain"),
     formula="DCG / ideal DCG, DCG = sum over the first k places i of gain / log2(i + 1), gain = 2^rel - 1 or "
     "rel (`gain`), rel = the grade of the event with the highest one; ideal: the best min(k, |T|) of T in "
@@ -203,9 +138,6 @@ NDCG = MetricSpec(
     answers="Are the most relevant items at the top?",
     misleads="With the exponential gain the highest grade dominates: grades 1 and 5 have the gains 1 and "
     "31. A list of one relevant item at the top has 1 however bad the rest is.",
-    requires=_NEEDS,
-    samples=_USERS,
-    no_data=_NO_USER,
     undefined="every gain is too small for float64",
 )
 
@@ -247,11 +179,6 @@ class Ranking(Family):
 
     def reason_not(self, shared: Shared, settings: MetricSettings) -> str | None:
         return super().reason_not(shared, settings) or no_order(shared)
-
-    def series(self, settings: MetricSettings) -> Iterator[tuple[MetricSpec, dict[str, str]]]:
-        for spec, labels in super().series(settings):
-            for k in settings.k:
-                yield spec, {**labels, "k": str(k)}
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
         by = listed(key)

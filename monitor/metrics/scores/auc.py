@@ -9,7 +9,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import LABEL, SCORE
 from monitor.core.results import Result
-from monitor.metrics.family import OF_SAMPLES, AggregateRow, Family, MetricSpec, Theme, make
+from monitor.metrics.family import AggregateRow, Family, make
 from monitor.metrics.scores.labelled import (
     LABELS,
     NO_REQUEST,
@@ -18,20 +18,18 @@ from monitor.metrics.scores.labelled import (
     nothing_scored,
     one_class,
     score_counts,
+    score_spec,
 )
 from monitor.metrics.shared import Shared, listed
 from monitor.settings.metrics import MetricSettings
 from monitor.statistics.auc import FEWEST_CLUSTERS, AucSums, ClusterSums, delong_interval
 
-AUC = MetricSpec(
+AUC = score_spec(
     name="auc",
-    theme=Theme.SCORES,
     of_rows=True,
-    of_samples=OF_SAMPLES,
     help="Chance that an exposure acted on was scored above one that was not; 0.5 is no better than chance.",
     interval="DeLong",
     range=(0.0, 1.0),
-    parameters=("events", "attribution"),
     formula="(sum of the positives' mid-ranks - M (M + 1) / 2) / (M N) over M exposures of label 1 and N of "
     "label 0, ranked by score, ties at their average rank; exact. " + LABELS,
     answers="Do items that users act on have higher scores than the others, over all exposures?",
@@ -40,7 +38,6 @@ AUC = MetricSpec(
     "the recommender chose to show, and knows nothing about items that were never shown. The interval "
     "treats exposures as independent; if one user has many, it is too narrow. (Of samples it adds up what "
     "each user contributes, by Obuchowski 1997; with fewer than 10 users there is none.) " + NO_REQUEST,
-    requires=("exposures.score", "feedback"),
     samples="exposures with a finite score",
     no_data="nothing was shown; no exposure has a finite score",
     undefined="all labels are of one class",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import ibis
 import ibis.expr.types as ir
 
 from monitor.core.columns import LABEL, SCORE
 from monitor.core.results import Result
-from monitor.metrics.family import OF_SAMPLES, AggregateRow, Family, MetricSpec, Theme, make
+from monitor.metrics.family import AggregateRow, Family, make
 from monitor.metrics.scores.labelled import (
     LABELS,
     NO_REQUEST,
@@ -18,6 +19,7 @@ from monitor.metrics.scores.labelled import (
     left_out,
     nothing_scored,
     score_counts,
+    score_spec,
     sentences,
 )
 from monitor.metrics.shared import Shared, listed
@@ -29,15 +31,19 @@ _PROBABILITY = (
     "scores outside [0, 1], which are no probabilities, and the others that were moved. "
 )
 
-LOG_LOSS = MetricSpec(
-    name="log_loss",
-    theme=Theme.SCORES,
+_probability_spec = partial(
+    score_spec,
     of_rows=True,
-    of_samples=OF_SAMPLES,
-    help="Mean negative log-likelihood of users' actions, in nats; 0 is a perfect prediction.",
-    interval="normal",
     range=(0.0, math.inf),
     parameters=("clip", "events", "attribution"),
+    samples="exposures with a finite score",
+    no_data="nothing was shown; no exposure has a finite score",
+)
+
+LOG_LOSS = _probability_spec(
+    name="log_loss",
+    help="Mean negative log-likelihood of users' actions, in nats; 0 is a perfect prediction.",
+    interval="normal",
     formula="mean over exposures of -(y ln p + (1 - y) ln(1 - p)), y the label. "
     + _PROBABILITY
     + "Normal interval over the exposures. "
@@ -46,20 +52,12 @@ LOG_LOSS = MetricSpec(
     misleads="The rarer the actions, the lower it is for any model: at a click rate of 1 % the rate itself "
     "as score has 0.056. Compare models on the same exposures only. A few confident wrong scores can "
     "dominate it. If the scores are not probabilities, the number has no meaning. " + NO_REQUEST,
-    requires=("exposures.score", "feedback"),
-    samples="exposures with a finite score",
-    no_data="nothing was shown; no exposure has a finite score",
 )
 
-CALIBRATION = MetricSpec(
+CALIBRATION = _probability_spec(
     name="calibration",
-    theme=Theme.SCORES,
-    of_rows=True,
-    of_samples=OF_SAMPLES,
     help="Mean predicted over mean observed rate of action; 1 is right, above 1 the scores are too high.",
     interval="delta",
-    range=(0.0, math.inf),
-    parameters=("clip", "events", "attribution"),
     formula="sum p / sum y over exposures, y the label. "
     + _PROBABILITY
     + "Interval by the delta method over the exposures. "
@@ -68,9 +66,6 @@ CALIBRATION = MetricSpec(
     misleads="It is one average: a model that gives everybody the mean rate has 1, and so has one that is "
     "too high for half and too low for the rest. Actions that have not come in yet, or lie outside "
     "`attribution`, raise it. " + NO_REQUEST,
-    requires=("exposures.score", "feedback"),
-    samples="exposures with a finite score",
-    no_data="nothing was shown; no exposure has a finite score",
     undefined="nothing was acted on, so that the observed rate is 0",
 )
 

@@ -7,13 +7,14 @@ on a log of samples as well.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 import ibis.expr.types as ir
 
 from monitor.core.columns import ITEM_ID, LABEL, REQUEST_ID, SCORE, USER_ID
 from monitor.metrics.attribution import RELEVANCE, relevant
-from monitor.metrics.family import NOTHING_SHOWN, AggregateRow
+from monitor.metrics.family import NOTHING_SHOWN, OF_SAMPLES, AggregateRow, MetricSpec, Theme
 from monitor.metrics.shared import Shared, listed
 from monitor.settings.metrics import MetricSettings
 
@@ -26,6 +27,14 @@ NO_REQUEST: Final = (
     "An exposure without a request id belongs to no list, so its label is 0. One whose score is null, NaN or "
     "infinite is left out and counted."
 )
+score_spec = partial(
+    MetricSpec,
+    theme=Theme.SCORES,
+    of_samples=OF_SAMPLES,
+    parameters=("events", "attribution"),
+    requires=("exposures.score", "feedback"),
+)
+"""A metric of labelled scores: of exposures, or of the samples of a model."""
 NO_SCORES: Final = "no exposure has a finite score"
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 import ibis
 import ibis.expr.types as ir
@@ -32,80 +33,64 @@ _RATED: Final = (
     "Users rate items that they chose, or have strong feelings about: the error on unrated items is "
     "different. "
 )
-_COMMON: Final[dict[str, Any]] = {
-    "interval": "normal",
-    "range": (0.0, math.inf),
-    "parameters": ("rating", "events", "attribution"),
-    "requires": ("setting rating", "exposures.score", "feedback.value"),
-    "no_data": "nothing was shown; no rated exposure has a finite score; none has a user id (by user)",
-    "samples": "rated exposures; items; users",
-}
-_ERRORS: Final = {**_COMMON, "undefined": "an error is so large that float64 does not hold the sums"}
-_BY_HELP: Final = "over all exposures, or the mean over items, or over users"
-
-MAE = MetricSpec(
-    name="mae",
+_rating_spec = partial(
+    MetricSpec,
     theme=Theme.SCORES,
     of_rows=True,
-    help="Mean absolute error: by how much the scores miss the ratings, in points of the scale.",
+    interval="normal",
+    range=(0.0, math.inf),
+    parameters=("rating", "events", "attribution"),
+    requires=("setting rating", "exposures.score", "feedback.value"),
+    no_data="nothing was shown; no rated exposure has a finite score; none has a user id (by user)",
+    samples="rated exposures; items; users",
+)
+_error_spec = partial(
+    _rating_spec,
     by=BY,
-    by_help=_BY_HELP,
+    by_help="over all exposures, or the mean over items, or over users",
+    undefined="an error is so large that float64 does not hold the sums",
+)
+
+MAE = _error_spec(
+    name="mae",
+    help="Mean absolute error: by how much the scores miss the ratings, in points of the scale.",
     formula="mean of |prediction - rating|. " + _PAIRS + _MEANS,
     answers="How large is the error of a predicted rating, on average?",
     misleads=_RATED + "A model that always says the mean rating does well, and orders nothing.",
-    **_ERRORS,
 )
-RMSE = MetricSpec(
+RMSE = _error_spec(
     name="rmse",
-    theme=Theme.SCORES,
-    of_rows=True,
     help="Root mean square error of the ratings, in points of the scale; large misses weigh most.",
-    by=BY,
-    by_help=_BY_HELP,
     formula="sqrt(mean of (prediction - rating)^2). " + _PAIRS + _MEANS + " The interval of `overall` is the "
     "root of the ends of the mean square's.",
     answers="How large is the error of predicted ratings, if one large error is worse than many small ones?",
     misleads=_RATED + "A few extreme scores can dominate it: compare with mae.",
-    **_ERRORS,
 )
-NMAE = MetricSpec(
+NMAE = _error_spec(
     name="nmae",
-    theme=Theme.SCORES,
-    of_rows=True,
     help="Mean absolute error of the ratings, as a part of the scale's width.",
     unit="ratio",
-    by=BY,
-    by_help=_BY_HELP,
     formula="mae / (highest - lowest rating of `rating.range`). " + _PAIRS + _MEANS,
     answers="How far off is a predicted rating, compared with the whole scale?",
     misleads=_RATED + "Above 1 where scores are on another scale than the ratings. A scale of which only the "
     "upper half is used makes every model look good.",
-    **_ERRORS,
 )
-NRMSE = MetricSpec(
+NRMSE = _error_spec(
     name="nrmse",
-    theme=Theme.SCORES,
-    of_rows=True,
     help="Root mean square error of the ratings, as a part of the scale's width.",
     unit="ratio",
-    by=BY,
-    by_help=_BY_HELP,
     formula="rmse / (highest - lowest rating of `rating.range`). " + _PAIRS + _MEANS,
     answers="How far off are predicted ratings, large misses first, compared with the whole scale?",
     misleads=_RATED + "Others divide by the mean or the standard deviation of the ratings: ask which.",
-    **_ERRORS,
 )
-DISTORTION = MetricSpec(
+DISTORTION = _rating_spec(
     name="distortion",
-    theme=Theme.SCORES,
-    of_rows=True,
     help="Mean cost of a prediction by the team's own matrix of predicted and actual ratings.",
     formula="mean of d(prediction, rating), both rounded to whole ratings, halves upwards, d the setting "
     "`rating.distortion`. Pairs that the matrix lacks are left out and counted. " + _PAIRS,
     answers="How costly are the errors, if 5 predicted for a 1 costs more than 1 predicted for a 5?",
     misleads=_RATED + "It is only as good as the matrix, and values of two matrices cannot be compared.",
     undefined="the matrix has none of the window's pairs",
-    **_COMMON,
 )
 
 

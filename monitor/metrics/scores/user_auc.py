@@ -10,7 +10,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import LABEL, USER_ID
 from monitor.core.results import Result
-from monitor.metrics.family import OF_SAMPLES, AggregateRow, Family, MetricSpec, Theme, make
+from monitor.metrics.family import AggregateRow, Family, make
 from monitor.metrics.scores.auc import placed
 from monitor.metrics.scores.labelled import (
     LABELS,
@@ -19,6 +19,7 @@ from monitor.metrics.scores.labelled import (
     left_out,
     nothing_scored,
     score_counts,
+    score_spec,
     sentences,
 )
 from monitor.metrics.shared import Shared, listed
@@ -27,16 +28,13 @@ from monitor.statistics.effects import RatioSums, ratio_within
 
 WEIGHTS: Final = ("equal", "samples", "positives")
 
-USER_AUC = MetricSpec(
+USER_AUC = score_spec(
     name="user_auc",
-    theme=Theme.SCORES,
-    of_samples=OF_SAMPLES,
     help="AUC within each user's exposures, averaged over the users.",
     by=WEIGHTS,
     by_help="what a user weighs: 1, their exposures, or their positives",
     interval="Wilson of means",
     range=(0.0, 1.0),
-    parameters=("events", "attribution"),
     formula="sum w_u AUC_u / sum w_u over the users with labels of both classes, AUC_u as in auc over the "
     "user's exposures, w_u = 1 (`equal`), the user's exposures with a finite score (`samples`), or those of "
     "label 1 (`positives`). Interval by the users' variance, U / (U - 1) sum "
@@ -46,7 +44,6 @@ USER_AUC = MetricSpec(
     misleads="Users who acted on nothing, or on everything, have no AUC and are left out (and counted), "
     "often most of them. With `equal` a user of two exposures weighs as much as one of a thousand; with "
     "`samples` and `positives` a few heavy users can be the whole value. " + NO_REQUEST,
-    requires=("exposures.score", "feedback"),
     samples="users with labels of both classes",
     no_data="nothing was shown; no exposure has a finite score; none of those has a user id",
     undefined="no user has labels of both classes",
