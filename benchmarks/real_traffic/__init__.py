@@ -1,0 +1,1 @@
+"""The second scoreboard: which losses the bands catch, and their false alarms, on real traffic."""

@@ -1,0 +1,143 @@
+"""From the alerts of a sweep to figures: what was reported in time, and how many alerts were false."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from benchmarks.real_traffic.incidents import INCIDENTS, Incident
+from benchmarks.real_traffic.sweep import LEARNED, Struck, Swept
+from benchmarks.real_traffic.traffic import HOUR, SERIES, WEEK, Hours
+from benchmarks.scoreboard.alerts import Episode, told
+from benchmarks.scoreboard.verdicts import ordinary_alerts
+from monitor.core.results import Window
+from monitor.statistics.intervals import Interval, wilson
+
+PAGE = "page"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was reported of one incident: after how many windows (None: never), and the first cause."""
+
+    struck: Struck
+    windows: int | None
+    cause: str
+    in_time: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """So many of n, with Wilson's interval."""
+
+    hits: int
+    n: int
+
+    @property
+    def interval(self) -> Interval | None:
+        return wilson(self.hits, self.n)
+
+    def __str__(self) -> str:
+        """As the page shows it.
+
+        >>> str(Share(9, 10)), str(Share(0, 0))
+        ('9 of 10 (60 to 98 %)', '-')
+        """
+        found = self.interval
+        if found is None:
+            return "-"
+        return f"{self.hits} of {self.n} ({100 * found.lower:.0f} to {100 * found.upper:.0f} %)"
+
+    @classmethod
+    def of(cls, outcomes: Iterable[bool]) -> Share:
+        """How many of these are true."""
+        found = list(outcomes)
+        return cls(sum(found), len(found))
+
+
+def outcome(struck: Struck, clean: Sequence[Episode], *, is_small: bool) -> Outcome:
+    """What an incident's own alerts say: those that fire neither before it nor in the clean run meanwhile."""
+    incident = INCIDENTS[struck.incident]
+    since = int(struck.begins.timestamp())
+    end = since + len(struck.requests) * 3600
+    ordinary = ordinary_alerts(struck.episodes, clean, since, end)
+    own = [one for one in struck.episodes if told(one.labels) not in ordinary]
+    wanted = [one for one in own if incident.by == "any" or one.severity == PAGE]
+    first = min((one.since for one in wanted), default=None)
+    windows = None if first is None else -(-(first - since) // 3600)
+    in_time = windows is not None and windows <= incident.bar.of(is_small=is_small)
+    if incident.stays:
+        in_time = in_time and any(one.fires(end) for one in wanted)
+    return Outcome(struck, windows, _cause(own), in_time)
+
+
+def _cause(own: Sequence[Episode]) -> str:
+    """The cause of the first alert that names one; of several the first by name."""
+    named = [(one.since, one.labels["cause"]) for one in own if "cause" in one.labels]
+    return min(named, default=(0, ""))[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The figures of one series."""
+
+    swept: Swept
+    outcomes: Sequence[Outcome]
+    weeks: float
+    """Of the clean run, without labelled anomalies and holidays."""
+    tickets: Sequence[Episode]
+    pages: Sequence[Episode]
+    caught: Sequence[tuple[Window, bool]]
+    """Of each labelled anomaly in the time that was judged, whether an alert began in it."""
+
+    @classmethod
+    def of(cls, swept: Swept, hours: Hours) -> Figures:
+        is_small = SERIES[swept.series].is_small
+        ordinary = sum(1 for _ in ordinary_hours(swept, hours))
+        false = [one for one in swept.episodes if _is_false(one, swept, hours)]
+        judged = [one for one in hours.labelled if _is_judged(one, swept)]
+        return cls(
+            swept,
+            [outcome(one, swept.episodes, is_small=is_small) for one in swept.struck],
+            ordinary * HOUR / WEEK,
+            [one for one in false if one.severity != PAGE],
+            [one for one in false if one.severity == PAGE],
+            [(one, any(_begins_in(alert, one) for alert in swept.episodes)) for one in judged],
+        )
+
+    def share(self, incident: Incident) -> Share:
+        """How many of these incidents were reported in time."""
+        return Share.of(one.in_time for one in self.of_incident(incident))
+
+    def named_traffic(self) -> Share:
+        """If only the volume changed and a cause was reported: how often the first is `traffic_*`."""
+        named = [one for one in self.outcomes if INCIDENTS[one.struck.incident].only_volume and one.cause]
+        return Share.of(one.cause.startswith("traffic_") for one in named)
+
+    def of_incident(self, incident: Incident) -> list[Outcome]:
+        """The outcomes of one kind of incident."""
+        return [one for one in self.outcomes if one.struck.incident == incident.name]
+
+
+def ordinary_hours(swept: Swept, hours: Hours) -> Iterator[int]:
+    """The numbers of the judged hours in which an alert is false."""
+    for number in range(LEARNED // HOUR, len(swept.requests)):
+        if swept.requests[number] is not None and hours.is_ordinary(hours.window(number)):
+            yield number
+
+
+def _is_false(alert: Episode, swept: Swept, hours: Hours) -> bool:
+    end = datetime.fromtimestamp(alert.since, UTC)
+    return end > swept.start + LEARNED and hours.is_ordinary(Window(end - HOUR, end))
+
+
+def _is_judged(labelled: Window, swept: Swept) -> bool:
+    return (
+        swept.start + LEARNED <= labelled.start and labelled.end <= swept.start + len(swept.requests) * HOUR
+    )
+
+
+def _begins_in(alert: Episode, labelled: Window) -> bool:
+    begin = datetime.fromtimestamp(alert.since, UTC)
+    return labelled.start <= begin <= labelled.end + timedelta(hours=1)
