@@ -33,7 +33,7 @@ from sqlalchemy import (
 from monitor.core.digest import digest
 from monitor.core.text import encodable
 
-HEAD: Final = "0003"  # the newest migration; a test compares it with the scripts
+HEAD: Final = "0004"  # the newest migration; a test compares it with the scripts
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _BIG_ID: Final = BigInteger().with_variant(Integer, "sqlite")  # only INTEGER counts up by itself there
@@ -199,7 +199,6 @@ log_files: Final = Table(
     Column("status", Text, nullable=False),
     Column("reason", SafeText, nullable=False),
     Column("rows", BigInteger, nullable=False),
-    Column("min_ts", UTCTime),  # no longer written; the next migration may drop it
     Column("max_ts", UTCTime),
     Column("buckets", JsonText, nullable=False),
 )

@@ -30,7 +30,10 @@ INSERT INTO results (window_id, series_id, window_end, signal, definition, statu
 VALUES (901, 901, :end, 2, '1', 'violated', 0.1, 40, 0.05, 0.15, 'too little', 0.2, 'min');
 INSERT INTO evidence (window_id, series_id, place, content) VALUES (901, 901, 0, '{"item_id":"a"}');
 INSERT INTO counters (name, labels, value)
-VALUES ('recsys_windows_total', '{"recommender":"shop","status":"violated"}', 7)
+VALUES ('recsys_windows_total', '{"recommender":"shop","status":"violated"}', 7);
+INSERT INTO log_files (recommender, log, digest, path, size, modified, status, reason, rows, min_ts, max_ts,
+                       buckets)
+VALUES ('shop', 'exposures', 'a', '"a.csv"', 10, 'then', 'read', '', 100, :start, :end, '{}')
 """
 
 
@@ -74,6 +77,8 @@ def test_what_an_older_version_kept_is_there_after_the_upgrade(url: str) -> None
             context = MigrationContext.configure(connection, opts={"compare_type": False})
             assert context.get_current_heads() == (schema.HEAD,)
             assert compare_metadata(context, schema.metadata) == []
+            (file,) = connection.execute(select(schema.log_files)).all()
+            assert (file.path, file.rows, file.max_ts) == ("a.csv", 100, hour(0).end)
         (kept,) = store.results()
         assert (kept.result.value, kept.result.threshold, kept.result.clear) == (0.1, 0.2, None)
         assert kept.result.evidence == ({"item_id": "a"},)
