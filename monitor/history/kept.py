@@ -15,7 +15,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import duckdb
 import pyarrow as pa
@@ -30,12 +30,6 @@ EXPOSURES: Final = "exposures"
 STAMP: Final = "%Y%m%dT%H%M%SZ"
 _NAME: Final = re.compile(r"(\d{8}T\d{6}Z)_(\d{8}T\d{6}Z)\.parquet")
 _UNFINISHED: Final = ".part"
-
-
-class Table(Protocol):
-    """An Ibis table, as far as it matters here; the store itself needs no Ibis."""
-
-    def get_name(self) -> str: ...
 
 
 class KeptWindows(ABC):
@@ -113,25 +107,19 @@ class KeptPairs(KeptWindows):
             raise ValueError("a recommender's name becomes a folder; this one is not a valid name")
         super().__init__(state / "kept" / recommender)
 
-    def keep(
-        self,
-        window: Window,
-        table: str | Table | duckdb.DuckDBPyRelation,
-        connection: duckdb.DuckDBPyConnection,
-        *,
-        distinct: bool = False,
-    ) -> Path:
+    def keep(self, window: Window, rows: duckdb.DuckDBPyRelation, *, distinct: bool = False) -> Path:
         """Write the pairs of a window, in place of those that were kept before.
 
-        `table` is a table or view of the connection's database by name, an Ibis table of that name, or a
-        relation of the connection; its columns are user_id, item_id and exposures, others are
-        summed away, unless the rows are known to be `distinct` pairs (adding up ten million of them costs
-        seconds). Rows without an item are left out. Raises StoreError when the file cannot be written; the
-        old file is then still there.
+        Args:
+            window: the window that the rows are of.
+            rows: user_id, item_id and exposures; other columns are summed away, rows without an item are
+                left out.
+            distinct: each row is a pair of its own. Adding up ten million pairs would cost seconds.
+
+        Raises:
+            StoreError: the file cannot be written; the old file is then still there.
         """
-        if not isinstance(table, duckdb.DuckDBPyRelation):
-            table = connection.table(table if isinstance(table, str) else table.get_name())
-        pairs = table.filter(f"{ITEM_ID} IS NOT NULL")
+        pairs = rows.filter(f"{ITEM_ID} IS NOT NULL")
         place = self.path(window)
         write_whole(pairs if distinct else self.added_up(pairs), place, self.what)
         return place

@@ -153,7 +153,7 @@ class Evaluator:
             return
         if due.rows and self._tables is not None:
             shown = runtime.engine.relation(self._tables.shared.user_items())
-            self.kept.keep(due.window, shown, runtime.engine.cursor, distinct=True)
+            self.kept.keep(due.window, shown, distinct=True)
         else:  # what was kept of it may be of rows that are gone; who needs it makes it from the log
             self.kept.forget(due.window)
 

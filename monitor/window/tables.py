@@ -188,7 +188,7 @@ def keep_missing(engine: Engine, source: Source, kept: KeptPairs, span: Window) 
             rows = source.load(engine, c.EXPOSURES, window, table="kept_source")
             if rows is not None:
                 found = engine.create("kept_pairs", pairs(rows))
-                kept.keep(window, engine.relation(found), engine.cursor)
+                kept.keep(window, engine.relation(found))
         except duckdb.IOException as exc:  # a file went away: it is no reason not to judge another window
             log.warning("the pairs of %s cannot be read: %s", window.start, readable(exc))
     engine.drop("kept_source", "kept_pairs")

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import duckdb
-import ibis
 import pytest
 
 from monitor.core.results import Window
@@ -49,26 +48,17 @@ def read(paths: tuple[Path, ...]) -> list[tuple[object, ...]]:
 def test_the_pairs_of_a_window_come_back_with_their_counts(
     kept: KeptPairs, connection: duckdb.DuckDBPyConnection
 ) -> None:
-    path = kept.keep(hour(0), "user_items", connection)
+    path = kept.keep(hour(0), connection.table("user_items"))
     assert path.name == "20260101T000000Z_20260101T010000Z.parquet"
     assert read((path,)) == [("u1", "a", 3), ("u2", ROWS[2][1], 1)]  # summed over the scenes
-
-
-def test_an_ibis_table_of_the_same_database_can_be_kept(kept: KeptPairs) -> None:
-    made = duckdb.connect(":memory:kept_pairs")
-    backend = ibis.duckdb.from_connection(made.cursor())
-    table = backend.create_table(
-        "user_items", ibis.memtable({"user_id": [1, 1], "item_id": [7, 7], "exposures": [2, 3]})
-    )
-    assert read((kept.keep(hour(0), table, made),)) == [(1, 7, 5)]
 
 
 def test_a_window_that_is_kept_again_replaces_its_file(
     kept: KeptPairs, connection: duckdb.DuckDBPyConnection
 ) -> None:
-    kept.keep(hour(0), "user_items", connection)
+    kept.keep(hour(0), connection.table("user_items"))
     connection.execute("DELETE FROM user_items WHERE user_id = 'u1'")
-    path = kept.keep(hour(0), "user_items", connection)
+    path = kept.keep(hour(0), connection.table("user_items"))
     assert [row[0] for row in read((path,))] == ["u2"]
     assert list(path.parent.iterdir()) == [path]
 
@@ -77,7 +67,7 @@ def test_a_span_gives_its_kept_windows_oldest_first(
     kept: KeptPairs, connection: duckdb.DuckDBPyConnection
 ) -> None:
     for number in (1, 2, 4):
-        kept.keep(hour(number), "user_items", connection)
+        kept.keep(hour(number), connection.table("user_items"))
     span = kept.paths(hour(0).start, hour(4).end, LENGTH)
     assert list(span) == [hour(1), hour(2), hour(4)]
     assert len(read(tuple(span.values()))) == 6
@@ -91,7 +81,7 @@ def test_a_span_gives_its_kept_windows_oldest_first(
 def test_a_file_that_a_crash_cut_short_counts_as_missing(
     kept: KeptPairs, connection: duckdb.DuckDBPyConnection, left: int
 ) -> None:
-    path = kept.keep(hour(0), "user_items", connection)
+    path = kept.keep(hour(0), connection.table("user_items"))
     whole = path.read_bytes()
     path.write_bytes(whole[:left])
     assert kept.paths(hour(0).start, hour(0).end, LENGTH) == {}
@@ -102,9 +92,9 @@ def test_a_file_that_a_crash_cut_short_counts_as_missing(
 def test_old_windows_and_old_leftovers_are_dropped(
     kept: KeptPairs, connection: duckdb.DuckDBPyConnection
 ) -> None:
-    folder = kept.keep(hour(0), "user_items", connection).parent
+    folder = kept.keep(hour(0), connection.table("user_items")).parent
     for number in (1, 2):
-        kept.keep(hour(number), "user_items", connection)
+        kept.keep(hour(number), connection.table("user_items"))
     (folder / "of somebody else.parquet").touch()
     for name, time in (("old.part", hour(0).start), ("new.part", hour(9).start)):
         (folder / name).touch()
@@ -122,14 +112,10 @@ def test_a_window_that_cannot_be_written_leaves_the_old_file(
     tmp_path: Path, connection: duckdb.DuckDBPyConnection
 ) -> None:
     kept = KeptPairs(tmp_path, "shop")
-    path = kept.keep(hour(0), "user_items", connection)
+    path = kept.keep(hour(0), connection.table("user_items"))
     before = path.read_bytes()
     with pytest.raises(duckdb.Error):
-        kept.keep(
-            hour(0),
-            connection.sql("SELECT error('no') AS user_id, 'a' AS item_id, 1 AS exposures"),
-            connection,
-        )
+        kept.keep(hour(0), connection.sql("SELECT error('no') AS user_id, 'a' AS item_id, 1 AS exposures"))
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
 
@@ -139,7 +125,7 @@ def test_a_folder_that_cannot_be_made_is_a_store_error(
 ) -> None:
     (tmp_path / "kept").touch()
     with pytest.raises(StoreError, match="cannot be kept"):
-        KeptPairs(tmp_path, "shop").keep(hour(0), "user_items", connection)
+        KeptPairs(tmp_path, "shop").keep(hour(0), connection.table("user_items"))
 
 
 @pytest.mark.parametrize("name", ["../shop", "", "a/b", "Shop", "a" * 64, "shop\n"])

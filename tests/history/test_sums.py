@@ -37,7 +37,7 @@ def window(number: int) -> Window:
 def keep(kept: KeptPairs, connection: duckdb.DuckDBPyConnection, number: int, rows: list[tuple]) -> None:
     values = ", ".join(f"('{user}', '{item}', {count})" for user, item, count in rows)
     relation = connection.sql(f"SELECT * FROM (VALUES {values}) AS t(user_id, item_id, exposures)")
-    kept.keep(window(number), relation, connection)
+    kept.keep(window(number), relation)
 
 
 def held(paths: list[Path], connection: duckdb.DuckDBPyConnection) -> Counter:
@@ -96,7 +96,7 @@ def test_a_period_that_the_span_only_touches_is_not_added_up(kept, connection):
 def test_windows_of_a_day_have_nothing_to_add_up(kept, connection):
     day = Window(DAY, DAY + timedelta(days=1))
     relation = connection.sql("SELECT 'u' AS user_id, 'a' AS item_id, 1 AS exposures")
-    path = kept.keep(day, relation, connection)
+    path = kept.keep(day, relation)
     assert Sums(kept).files(day, day.length, connection) == [path]
 
 
