@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 from monitor.core.columns import ITEM_ID
 from monitor.core.digest import digest
+from monitor.core.text import NAME_LENGTH, visible
 
 FORMATS = (".csv", ".txt", ".parquet")
 _KEPT = 32  # contents kept in memory; a monitor has a handful of lists
@@ -172,7 +173,7 @@ def _csv(path: str, column: str, text: str) -> list[str]:
     rows = csv.reader(io.StringIO(text, newline=""), strict=True)
     header = next(rows, [])
     if column not in header:
-        found = ", ".join(name[:40] for name in header[:5]) or "nothing"
+        found = ", ".join(visible(name, NAME_LENGTH) for name in header[:5]) or "nothing"
         raise ListFileError(
             f"the list file {path} has no column {column!r} (its first line holds: {found}); name the column "
             "with list_column, or use a .txt with one id a line"

@@ -19,6 +19,8 @@ from great_expectations.expectations.expectation import Expectation
 from great_expectations.expectations.row_conditions import PassThroughCondition
 from sqlglot.errors import SqlglotError
 
+from monitor.core.text import EVIDENCE_LENGTH, SETTING_LENGTH, visible
+
 BATCH: Final = "batch"
 QUERY: Final = "unexpected_rows_query"
 """The one argument of any expectation that is SQL; a test looks for others."""
@@ -86,7 +88,9 @@ def check_query(query: str, dialect: str = "duckdb") -> None:
         statements = [one for one in sqlglot.parse(over(query, _TABLE), read=dialect) if one is not None]
     except (SqlglotError, RecursionError) as error:
         why = str(error).splitlines()[0].split(". Line ")[0] if str(error) else "it is nested too deeply"
-        raise UnsafeQuery(f"cannot be read as one SELECT of {_SAID[dialect]}: {why[:200]}") from None
+        raise UnsafeQuery(
+            f"cannot be read as one SELECT of {_SAID[dialect]}: {visible(why, EVIDENCE_LENGTH)}"
+        ) from None
     if len(statements) != 1:
         raise UnsafeQuery(f"holds {len(statements)} statements; a rule must be one SELECT")
     (tree,) = statements
@@ -132,7 +136,8 @@ def _check_placeholders(query: str) -> None:
         raise UnsafeQuery(f"has an unpaired brace ({error}); write {{{{ and }}}} for a brace") from None
     for name, form, conversion in fields:
         if name != BATCH or form or conversion:
-            shown = name[:40] + (f"!{conversion}" if conversion else "") + (f":{form[:40]}" if form else "")
+            field = name + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "")
+            shown = visible(field, SETTING_LENGTH)
             raise UnsafeQuery(f"holds {{{shown}}}; only {{batch}} is filled in, and {{{{ and }}}} are braces")
     if not fields:
         raise UnsafeQuery("does not name {batch}, the rows of its table; write FROM {batch}")
@@ -150,7 +155,7 @@ def _check_table(table: exp.Table) -> None:
     plain = isinstance(what, exp.Identifier) and not table.db and not table.catalog
     if plain and (name == _TABLE or (_PLAIN.fullmatch(name) and name.lower() in _named_before(table))):
         return
-    raise UnsafeQuery(f"reads {table.sql()[:100]}; a rule may read only {{batch}}")
+    raise UnsafeQuery(f"reads {visible(table.sql(), SETTING_LENGTH)}; a rule may read only {{batch}}")
 
 
 def _named_before(table: exp.Table) -> set[str]:
