@@ -55,11 +55,11 @@ class OneOff:
 
         Default: from the first to the last row of the log. A window that has not begun is left out.
         """
-        log, length = self.evaluator.source.main, self.evaluator.settings.window
+        log = self.evaluator.source.main
         last = None if end is None else min(end, now)
         if start is None:
-            return windows_of_log(log, last, length)
-        return windows_between(log, start, last, length), []
+            return windows_of_log(log, last)
+        return windows_between(log, start, last), []
 
     def judge(
         self,

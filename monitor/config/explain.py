@@ -1,6 +1,6 @@
-"""What pydantic says of a config, in words for who wrote it: clean places, one sentence each, a hint.
+"""Turns pydantic's errors into problems: a clean place, one sentence and a hint each.
 
-A value is shown back only where it cannot be a secret.
+A message repeats a value only if it cannot be a secret.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _NESTED = ("model_type", "model_attributes_type", "dict_type", "tuple_type", "li
 
 @dataclass(frozen=True, slots=True)
 class _Spot:
-    """A place in the config with the types on the way; `branch` names the part of a union."""
+    """A place in the config with its type; `branch` names the member of a union that complains."""
 
     place: KeyPath
     owner: type[BaseModel] | None  # the model that the last key belongs to
@@ -68,56 +68,53 @@ def explain(
     hide: Callable[[str, str], str],
     is_filled: Callable[[KeyPath], bool],
 ) -> list[Problem]:
-    """Every mistake of a config.
+    """Every mistake of form in a config.
 
     Args:
         error: what `root.model_validate` raised.
         root: the model of the whole config.
-        hide: takes out of a message what was filled in at a place.
-        is_filled: whether a place's value came from elsewhere, and is not to be shown.
+        hide: removes values from elsewhere from the message about a place.
+        is_filled: whether the value at a place came from elsewhere and must not be shown.
     """
-    found = error.errors(include_url=False)
     problems = []
-    for spot, one in _merged([(_walk(root, item["loc"]), item) for item in found]):
-        message = one if isinstance(one, str) else _message(root, spot, one, is_filled(spot.place))
+    for spot, complaint in _merged([(_walk(root, one["loc"]), one) for one in _errors(error)]):
+        filled = is_filled(spot.place)
+        message = complaint if isinstance(complaint, str) else _message(root, spot, complaint, filled)
         place = show_place(spot.place)
         problems.append(Problem(place, hide(message, place)))
     return list(dict.fromkeys(problems))
 
 
 def places_of(error: ValidationError, root: type[BaseModel]) -> list[tuple[KeyPath, bool]]:
-    """The place of every mistake, and whether it is a key that is not known."""
-    found = error.errors(include_url=False)
+    """The place of every mistake of form, and whether it is an unknown key."""
+    return [(_walk(root, one["loc"]).place, one["type"] == "extra_forbidden") for one in _errors(error)]
+
+
+def _errors(error: ValidationError) -> list[ErrorDetails]:
+    """pydantic's errors, without lists that it calls too short because it counts valid entries only."""
     return [
-        (_walk(root, one["loc"]).place, one["type"] == "extra_forbidden")
-        for one in found
-        if not _is_long_enough(one)
+        one
+        for one in error.errors(include_url=False)
+        if one["type"] != "too_short" or len(one["input"]) < one["ctx"]["min_length"]
     ]
-
-
-def _is_long_enough(one: ErrorDetails) -> bool:
-    """Whether pydantic only calls a list too short because it counts the sound entries alone."""
-    return one["type"] == "too_short" and len(one["input"]) >= one["ctx"]["min_length"]
 
 
 def _merged(
     found: Sequence[tuple[_Spot, ErrorDetails]],
 ) -> Iterable[tuple[_Spot, ErrorDetails | str]]:
-    """Of the complaints of a union's branches the one that goes deepest, else one sentence for all."""
-    told: set[KeyPath] = set()
+    """The errors, those of a union merged: the deepest ones, or one sentence for all of its members."""
+    merged: set[KeyPath] = set()
     for spot, one in found:
-        if _is_long_enough(one):
-            continue
         if not spot.branch:
             yield spot, one
             continue
-        mine = [(other, item) for other, item in found if other.branch and other.outer == spot.outer]
-        if any(len(other.place) > len(spot.outer) for other, _ in mine):
+        same = [(other, item) for other, item in found if other.branch and other.outer == spot.outer]
+        if any(len(other.place) > len(spot.outer) for other, _ in same):
             if len(spot.place) > len(spot.outer):
                 yield spot, one
-        elif spot.outer not in told:
-            told.add(spot.outer)
-            kinds = [_KINDS.get(item["type"], item["msg"]).removeprefix("must be ") for _, item in mine]
+        elif spot.outer not in merged:
+            merged.add(spot.outer)
+            kinds = [_KINDS.get(item["type"], item["msg"]).removeprefix("must be ") for _, item in same]
             yield spot, f"must be {' or '.join(dict.fromkeys(kinds))}" + _got(spot, one, hidden=True)
 
 
@@ -136,7 +133,8 @@ def _message(root: type[BaseModel], spot: _Spot, error: ErrorDetails, filled: bo
             text = f"must be like this: {_purpose(spot).removeprefix(': ') or context['pattern']}"
         case "literal_error":
             text = f"must be {context['expected']}"
-            hint = _suggest(str(error["input"]), re.findall(r"'([^']*)'", str(context["expected"])))
+            close = nearest(str(error["input"]), re.findall(r"'([^']*)'", str(context["expected"])))
+            hint = f"; did you mean {close}?" if close is not None else ""
         case kind if kind in _BOUNDS:
             words, key = _BOUNDS[kind]
             text = f"must be {words} {context[key]:g}"
@@ -175,13 +173,12 @@ def _got(spot: _Spot, error: ErrorDetails, hidden: bool) -> str:
     if isinstance(value, bool) and error["type"] == "string_type":
         return f", not {str(value).lower()} (YAML reads yes, no, on and off like this too); put it in quotes"
     shown = _without_user(repr(value), value) if isinstance(value, str) else str(value)
-    return f", not {cut(shown, VALUE_LENGTH)}" + (
-        "; put it in quotes" if error["type"] == "string_type" else ""
-    )
+    advice = "; put it in quotes" if error["type"] == "string_type" else ""
+    return f", not {cut(shown, VALUE_LENGTH)}{advice}"
 
 
 def _without_user(message: str, value: Any) -> str:
-    """The message with `user:password@` taken out of the value that it quotes."""
+    """The message without `user:password@` in the value that it quotes."""
     if not isinstance(value, str) or "@" not in value:
         return message
     return message.replace(value, _USER_INFO.sub("***@", value))
@@ -194,7 +191,7 @@ def _a_kind(value: Any) -> str:
 
 
 def _purpose(spot: _Spot) -> str:
-    """What the key is for, from the model."""
+    """The description of the key, from the model."""
     field = _fields(spot.owner).get(str(spot.place[-1])) if spot.owner and spot.place else None
     text = field.description if field is not None else None
     return f": {text}" if text else ""
@@ -212,13 +209,8 @@ def _meant(root: type[BaseModel], spot: _Spot) -> str:
     return f"; known are {', '.join(known)}" if known else ""
 
 
-def _suggest(word: str, known: Iterable[str]) -> str:
-    close = nearest(word, known)
-    return f"; did you mean {close}?" if close is not None else ""
-
-
 def _homes(model: type[BaseModel], word: str, place: str) -> Iterable[str]:
-    """The places of the whole config at which a key is known."""
+    """The places of the config that know this key."""
     if word in _fields(model):
         yield place
     for name, field in _fields(model).items():
@@ -228,12 +220,12 @@ def _homes(model: type[BaseModel], word: str, place: str) -> Iterable[str]:
 
 
 def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
-    """The fields of a model by the keys that a config gives them by."""
+    """The fields of a model by their keys in a config."""
     return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
 def _walk(root: type[BaseModel], location: Sequence[str | int]) -> _Spot:
-    """Follow pydantic's place through the types; parts that are no step in them name union branches."""
+    """Follow pydantic's location through the types; a part that is no step in them names a union's member."""
     place: list[str | int] = []
     annotation: Any = root
     owner: type[BaseModel] | None = None
@@ -258,7 +250,7 @@ def _walk(root: type[BaseModel], location: Sequence[str | int]) -> _Spot:
 
 
 def members(annotation: Any) -> list[Any]:
-    """The types that an annotation allows, None left out."""
+    """The types that an annotation allows, except None."""
     if get_origin(annotation) is Annotated:
         return members(get_args(annotation)[0])
     if get_origin(annotation) in (Union, UnionType):
@@ -267,7 +259,7 @@ def members(annotation: Any) -> list[Any]:
 
 
 def model_within(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
-    """The model that an annotation holds, and whether in a list of them."""
+    """The model in an annotation, and whether the annotation is a list of it."""
     for one in members(annotation):
         if isinstance(one, type) and issubclass(one, BaseModel):
             return one, False

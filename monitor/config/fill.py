@@ -1,7 +1,7 @@
 """Environment variables and secret files in values: `${NAME}`, `${NAME:-default}`, `${file:path}`.
 
-They are filled into values only, after the YAML was read, so that nothing from the environment can
-change the structure. `$${` stands for a literal `${`.
+They are filled into values, after the YAML was read, so nothing from the environment can change the
+structure. `$${` is a literal `${`.
 """
 
 from __future__ import annotations
@@ -23,26 +23,27 @@ _REFERENCE = re.compile(
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,15})?")
 _MAX_FILE_BYTES = 64 << 10
 _UNTYPED = "parameters"
-_LEAST = 4  # characters of a value that is looked for in messages about other places
-_SHORTEST_CUT = 20  # characters that a message leaves at least of a long value
+_LEAST = 4  # characters of a value that is hidden in messages about other places
+_SHORTEST_CUT = 20  # messages cut long values, but not below this length
 
 
 @dataclass(slots=True)
 class Filler:
-    """Fills the references of one config, and remembers what came from where.
+    """Fills the references of one config, and remembers them, so that no message shows a filled-in value.
 
-    `secrets` maps a place to (what the file says, what was filled in), so that no message ever shows
-    a value that came from the environment or from a file.
+    Attributes:
+        wrong: the places of the problems.
+        secrets: each place with pairs of the reference and the value that replaced it.
     """
 
     folder: Path
     environment: Mapping[str, str]
     problems: list[Problem] = field(default_factory=list)
-    wrong: set[KeyPath] = field(default_factory=set)  # where they are
+    wrong: set[KeyPath] = field(default_factory=set)
     secrets: dict[KeyPath, list[tuple[str, str]]] = field(default_factory=dict)
 
     def fill(self, value: Any, place: KeyPath = ()) -> Any:
-        """The value with every reference in its texts filled in; keys stay, if they are text."""
+        """The value with every reference in its texts filled in. Keys stay as they are and must be texts."""
         if isinstance(value, dict):
             return {
                 key: self.fill(one, (*place, key)) for key, one in value.items() if self._is_text(key, place)
@@ -59,11 +60,11 @@ class Filler:
         return filled
 
     def hide(self, message: str, shown: str) -> str:
-        """The message about a place, as people write it, with what was filled in put back to its reference.
+        """The message about a shown place, with references in place of the values that were filled in.
 
-        Every value of the place itself, and of what lies in it or around it, is put back; a short one only
-        where it stands as a word. Of any other place only a longer value that stands as a word is put back: a
-        short one may be any word of the sentence.
+        Values of the place, or of places inside or around it, are replaced; short ones only if they are
+        whole words. Values of other places are replaced if they are longer and whole words: a short one may
+        be any word of the sentence.
         """
         forms = [
             (form, reference, is_within(shown, place) or is_within(place, shown))
@@ -76,7 +77,7 @@ class Filler:
         return message
 
     def is_filled(self, place: KeyPath) -> bool:
-        """Whether something at, above or below the place came from the environment or from a file."""
+        """Whether a value at, above or below the place came from the environment or from a file."""
         return any(one[: len(place)] == place or place[: len(one)] == one for one in self.secrets)
 
     def _is_text(self, key: Any, place: KeyPath) -> bool:
@@ -93,10 +94,8 @@ class Filler:
         if match[0] == "$${":
             return "${"
         if match["broken"]:
-            self._wrong(
-                place,
-                "has a ${ that is not ${NAME}, ${NAME:-default} or ${file:path}; write $${ for a plain ${",
-            )
+            why = "has a ${ that is not ${NAME}, ${NAME:-default} or ${file:path}; write $${ for a plain ${"
+            self._wrong(place, why)
             return ""
         text = self._file(match["path"], place) if match["path"] else self._variable(match, place)
         self.secrets.setdefault(place, []).append((match[0], text))
@@ -148,7 +147,7 @@ def _put_back(message: str, filled: str, reference: str, related: bool) -> str:
 
 
 def _as_number(text: str) -> Any:
-    """A number or a truth value where the text is exactly how one is written, else the text."""
+    """A number or a truth value if the text is exactly one, else the text."""
     if text in ("true", "false"):
         return text == "true"
     if _NUMBER.fullmatch(text) is None:

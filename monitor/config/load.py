@@ -1,7 +1,7 @@
 """Read a config file: YAML, then environment and secret files, then the models, then its paths.
 
-Every mistake is reported at once, each with its place and a hint: those of form, and those of sense (see
-`check`) in whatever is well formed.
+All mistakes are reported at once, each with its place and a hint: mistakes of form, and what makes no sense
+in the well-formed parts (see `check`).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from monitor.core.yaml_text import YamlProblem, read_yaml
 from monitor.settings.config import Config
 from monitor.settings.history import parse_url
 from monitor.settings.logs import LogSettings
+from monitor.settings.recommender import RecommenderSettings
 
 if TYPE_CHECKING:
     from monitor.config.checks.check import Checked
@@ -41,12 +42,12 @@ def load_config(path: Path, environment: Mapping[str, str] = os.environ) -> Conf
 
 
 def load_checked(path: Path, environment: Mapping[str, str] = os.environ) -> tuple[Config, list[Checked]]:
-    """A well-formed config, and its recommenders with their rules or with what makes no sense in them.
+    """A well-formed config, and its recommenders with their rules or with their problems.
 
     Raises:
-        ConfigError: it is not well formed; with every problem found, of sense too.
+        ConfigError: it is not well formed; with all problems, those of sense too.
     """
-    from monitor.config.checks.check import Checked, check_config  # seconds, for whoever needs the rules
+    from monitor.config.checks.check import Checked, check_config  # takes seconds, as it loads the rules
 
     config, filler = _load(path, environment)
     return config, [
@@ -64,9 +65,9 @@ def _load(path: Path, environment: Mapping[str, str]) -> tuple[Config, Filler]:
     try:
         config = Config.model_validate(values)
     except ValidationError as exc:
-        told = {show_place(place) for place in filler.wrong}
+        known = {show_place(place) for place in filler.wrong}
         further = explain(exc, Config, hide=filler.hide, is_filled=filler.is_filled)
-        problems += [one for one in further if not any(is_within(one.place, place) for place in told)]
+        problems += [one for one in further if not any(is_within(one.place, place) for place in known)]
         mistakes += places_of(exc, Config)
     if mistakes:
         from monitor.config.checks.parts import Mistake, senseless_parts
@@ -78,7 +79,7 @@ def _load(path: Path, environment: Mapping[str, str]) -> tuple[Config, Filler]:
 
 
 def _hidden(problems: Iterable[Problem], filler: Filler) -> Iterator[Problem]:
-    """The problems without what came from the environment or from a file."""
+    """The problems without values from the environment or from files."""
     return (Problem(one.place, filler.hide(one.message, one.place)) for one in problems)
 
 
@@ -106,21 +107,13 @@ def _absolute(config: Config, folder: Path) -> Config:
             return one
         return str(Path(glob.escape(str(folder))) / one)  # the folder's own name is no pattern
 
-    def log(settings: LogSettings | None) -> LogSettings | None:
-        if settings is None:
-            return None
+    def log(settings: LogSettings) -> LogSettings:
         return settings.model_copy(update={"path": tuple(path(one) for one in settings.paths)})
 
-    recommenders = tuple(
-        one.model_copy(
-            update={
-                "logs": one.logs.model_copy(
-                    update={name: log(getattr(one.logs, name)) for name in type(one.logs).model_fields}
-                )
-            }
-        )
-        for one in config.recommenders
-    )
+    def recommender(one: RecommenderSettings) -> RecommenderSettings:
+        logs = {name: log(settings) for name, settings in one.logs.named().items()}
+        return one.model_copy(update={"logs": one.logs.model_copy(update=logs)})
+
     server = config.server
     if server.web_config is not None:
         server = server.model_copy(update={"web_config": folder / server.web_config})
@@ -131,7 +124,7 @@ def _absolute(config: Config, folder: Path) -> Config:
         update={
             "state": folder / config.state,
             "history": history,
-            "recommenders": recommenders,
+            "recommenders": tuple(map(recommender, config.recommenders)),
             "server": server,
         }
     )

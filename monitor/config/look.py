@@ -1,16 +1,16 @@
-"""A bounded look at one log: which files there are, what a few of them hold, what could not be read.
+"""A bounded look at one log: its files, the rows of a few of them, and what could not be read.
 
-The newest files are read, and the oldest, with the functions that the daemon reads them with. Nothing is
-judged here: `findings` says what is wrong with what was seen.
+It reads the newest files and the oldest one with the functions of the daemon. It judges nothing: `findings`
+says what is wrong.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 import duckdb
 import ibis
@@ -30,16 +30,16 @@ from monitor.settings.logs import LogSettings
 NEWEST_FILES: Final = 4
 SAMPLE_ROWS: Final = 200_000
 WHOLE_BYTES: Final = 32 << 20
-"""Files of up to this size are read as a whole, of larger ones the first SAMPLE_ROWS rows."""
+"""Files of up to this size are read as a whole, larger ones up to SAMPLE_ROWS rows."""
 _UNPACKING_SECONDS: Final = 5.0
 _EARLIEST: Final = datetime(1000, 1, 1)
 _VIEW: Final = "look_file"
-_NO_EXAMPLE: Final = (c.USER_ID,)  # a message must not hold a person
+_NO_EXAMPLE: Final = (c.USER_ID,)  # a message must not name a person
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnSeen:
-    """The values of one column of ours: `present` can be read, `bad` cannot, the other rows have none."""
+    """The values of one of our columns: `present` were read, `bad` could not be; other rows have none."""
 
     theirs: str
     dtype: str
@@ -48,13 +48,9 @@ class ColumnSeen:
     example: str | None = None
 
     def plus(self, other: ColumnSeen) -> ColumnSeen:
-        return ColumnSeen(
-            self.theirs,
-            self.dtype,
-            self.present + other.present,
-            self.bad + other.bad,
-            self.example if self.example is not None else other.example,
-        )
+        example = self.example if self.example is not None else other.example
+        present, bad = self.present + other.present, self.bad + other.bad
+        return replace(self, present=present, bad=bad, example=example)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +69,12 @@ class RowsSeen:
 
 @dataclass(frozen=True, slots=True)
 class FileSeen:
-    """One file that was looked at; `reason` says why it cannot be read, `problems` which columns it lacks
-    or has in a form that cannot be read."""
+    """One file that was looked at.
+
+    Attributes:
+        reason: why it cannot be read.
+        problems: the columns that it lacks or has in a form that cannot be read.
+    """
 
     file: LogFile
     shape: Shape | None = None
@@ -97,7 +97,7 @@ class FileSeen:
 
 @dataclass(slots=True)
 class LogSeen:
-    """One log: every file that matches, and what was seen of a few."""
+    """One log: every file that matches, and a look at a few of them."""
 
     name: str
     settings: LogSettings
@@ -125,18 +125,18 @@ class LogSeen:
 
     @property
     def mapped(self) -> dict[str, str]:
-        """Our names of the columns that the looked-at files have, each with the name in the files."""
+        """The columns of the looked-at files: our name -> the name in the files."""
         found: dict[str, str] = {}
         for shape in {one.shape for one in self.sound if one.shape is not None}:
             for ours, theirs in source_names(self.name, self.settings, _flat(self.settings, shape)).items():
-                # What the config maps counts wherever a file has it.
+                # A name from the config wins, if any file has it.
                 if found.get(ours) != self.settings.columns.get(ours, ours):
                     found[ours] = theirs
         return found
 
     @property
     def names(self) -> frozenset[str]:
-        """Our names of the columns that the looked-at files have; a list of items gives positions as well."""
+        """Our names of the columns of the looked-at files; lists of items have positions too."""
         mapped = self.mapped
         if self.name != c.EXPOSURES or c.ITEM_ID not in mapped:
             return frozenset(mapped)
@@ -169,7 +169,7 @@ class LogSeen:
 
 
 def find_files(engine: Engine, name: str, settings: LogSettings) -> LogSeen:
-    """The files of a log, and why they cannot be listed, if so."""
+    """The files of a log, or why they cannot be listed."""
     try:
         open_filesystems(engine, settings)
         listing = list_log(settings)
@@ -179,12 +179,6 @@ def find_files(engine: Engine, name: str, settings: LogSettings) -> LogSeen:
     return LogSeen(name, settings, tuple(listing.files.values()), unlisted=unlisted)
 
 
-def _timer() -> Callable[[], bool]:
-    """Says whether a compressed file has been read for too long."""
-    began = time.monotonic()
-    return lambda: time.monotonic() - began > _UNPACKING_SECONDS
-
-
 def chosen(files: Sequence[LogFile]) -> list[LogFile]:
     """The files to look at: the newest, the newest first, and the oldest."""
     by_age = sorted(files, key=lambda one: (one.modified, one.path), reverse=True)
@@ -192,18 +186,22 @@ def chosen(files: Sequence[LogFile]) -> list[LogFile]:
 
 
 def shape_of(engine: Engine, seen: LogSeen, file: LogFile, now: datetime) -> FileSeen:
-    """The columns of a file, and why it cannot be read, if so."""
-    settings = seen.settings
+    """The columns of a file, or why it cannot be read."""
+    settings, began = seen.settings, time.monotonic()
+
+    def is_over() -> bool:
+        return time.monotonic() - began > _UNPACKING_SECONDS
+
     try:
         text = format_of(file.path, settings) != "parquet"
-        if text and file.size <= WHOLE_BYTES and (why := unfinished(settings, file, now, stop=_timer())):
+        if text and file.size <= WHOLE_BYTES and (why := unfinished(settings, file, now, stop=is_over)):
             return FileSeen(file, reason=f"{why}; {WHEN_READ}" if why == STILL_WRITTEN else why)
         shape = sniff(engine, _VIEW, settings, file)
         problems = column_problems(seen.name, settings, shape.types) if shape.columns else []
         return FileSeen(file, shape, problems=tuple(problems))
     except duckdb.InterruptException:
         raise
-    except Exception as exc:  # whatever a file holds, the others are looked at
+    except Exception as exc:  # a broken file must not hide the others
         return FileSeen(file, reason=readable(exc))
     finally:
         engine.drop(_VIEW)
@@ -212,7 +210,7 @@ def shape_of(engine: Engine, seen: LogSeen, file: LogFile, now: datetime) -> Fil
 def rows_of(
     engine: Engine, seen: LogSeen, one: FileSeen, id_types: Mapping[str, IdType], tolerance: timedelta
 ) -> RowsSeen | str:
-    """What the rows of a file hold, or why they cannot be read."""
+    """A summary of the rows of a file, or why they cannot be read."""
     assert one.shape is not None  # a sound file has a shape
     settings, whole = seen.settings, one.file.size <= WHOLE_BYTES
     try:
@@ -231,7 +229,7 @@ def rows_of(
         (found,) = rows.aggregate(**sums).to_pyarrow().to_pylist()
     except duckdb.InterruptException:
         raise
-    except Exception as exc:  # whatever a file holds, the others are looked at
+    except Exception as exc:  # a broken file must not hide the others
         return readable(exc)
     finally:
         engine.drop(_VIEW)
@@ -246,7 +244,7 @@ def rows_of(
             str(kinds.get(own.get(name, name), "")),
             int(found[f"present_{name}"] or 0),
             int(found[f"bad_{name}"] or 0),
-            _example(found.get(f"example_{name}")),
+            None if (value := found.get(f"example_{name}")) is None else quoted(value, NAME_LENGTH),
         )
         for name in bad
     }
@@ -263,7 +261,7 @@ def rows_of(
 
 
 def _flat(settings: LogSettings, shape: Shape) -> dict[str, ibis.DataType]:
-    """The columns that rows of such a file have, those by a path included, with their types."""
+    """The columns and paths of such a file that hold values or lists of them, with their types."""
     return flat_types(shape.types, settings.columns.values())
 
 
@@ -283,10 +281,6 @@ def _sums(rows: ir.Table, log: str, limit: datetime) -> Iterator[tuple[str, ir.V
     yield "usable", usable.sum()
     if log == c.EXPOSURES:
         yield "requests", rows[c.REQUEST_ID].nunique()
-
-
-def _example(value: Any) -> str | None:
-    return None if value is None else quoted(value, NAME_LENGTH)
 
 
 def _moment(value: datetime | None) -> datetime | None:

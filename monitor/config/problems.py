@@ -1,4 +1,4 @@
-"""A mistake in a config: where it is, what it is, and how it is shown."""
+"""A mistake in a config: its place, its message, and how both are shown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KeyPath = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake: where it is, what it is."""
+    """One mistake in a config."""
 
     place: str
     message: str
@@ -57,7 +57,7 @@ def show_place(place: KeyPath) -> str:
 
 
 def is_within(place: str, part: str) -> bool:
-    """Whether a shown place is this part of the config, or lies in it.
+    """Whether a shown place is this part of the config, or inside it.
 
     >>> is_within("rules[1].pack", "rules[1]"), is_within("rules[10]", "rules[1]")
     (True, False)
@@ -66,7 +66,7 @@ def is_within(place: str, part: str) -> bool:
 
 
 def show_duration(length: timedelta) -> str:
-    """A duration as a config says it.
+    """A duration as it is written in a config.
 
     >>> show_duration(timedelta(hours=25)), show_duration(timedelta(seconds=90))
     ('1d1h', '1m30s')
@@ -80,7 +80,7 @@ def show_duration(length: timedelta) -> str:
 
 
 def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The known word that was probably meant; case, `-` and `_` do not count.
+    """The known word that was probably meant, whatever its case, `-` and `_`.
 
     >>> nearest("Max-Wait", ["max_wait", "lateness"])
     'max_wait'

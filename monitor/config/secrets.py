@@ -15,17 +15,17 @@ from monitor.settings.history import parse_url
 
 HIDDEN = "***"
 _SECRET_NAME = re.compile(r"(?i)secret|passw|token|credential|private|(?<![a-z])(key|pwd|sas|auth)(?![a-z])")
-"""A variable or setting of such a name holds a secret; `(key)` only as a word: PARTITIONKEY is none."""
+"""Names of variables and settings that hold a secret. `key` must be a word: PARTITIONKEY is no secret."""
 _PLAIN_NAME = re.compile(r"(?i)endpoint(_url)?|region(_name)?")
 
 
 def keep_secrets(config: Config, filler: Filler) -> None:
-    """Let no message of this process show a secret of the config.
+    """Hide the secrets of the config in all messages of this process.
 
-    Secrets are: every text in `storage_options` but endpoints and regions, which somebody on call must see;
-    the password and the options of `history.url`; the engine's options whose names say so; and, wherever it
-    stands, what came from a secret file or from a variable whose name says so. A message shows the reference
-    that a secret came from, or `***`.
+    Secrets are: all texts in `storage_options` but endpoints and regions, which people on call need; the
+    password and the options of `history.url`; options of the engine with a secret's name; and every value
+    from a secret file or from a variable with a secret's name. A message shows the reference of a secret,
+    or `***`.
     """
     references: dict[str, str] = {}
     for place, pairs in filler.secrets.items():
@@ -53,7 +53,7 @@ def _secrets(config: Config) -> Iterator[str]:
 
 
 def _holds_password(config: Config, place: KeyPath, filled: str) -> bool:
-    """Whether this part of `history.url`, or all of it, holds the password."""
+    """Whether the value that was filled in at this place holds the password of `history.url`."""
     if place != ("history", "url") or config.history.url is None:
         return False
     password = parse_url(config.history.url.get_secret_value()).password
@@ -65,7 +65,7 @@ def _is_plain(name: object) -> bool:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Every text in a value, however deep, but those of settings that are no secrets."""
+    """Every text in a nested value, except plain settings such as endpoints."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):

@@ -1,14 +1,17 @@
-"""What all settings models have in common: frozen, no unknown keys, durations as `90s`, `5m`, `1h`, `7d`."""
+"""The base of all settings models, and the types that several of them use."""
 
 from __future__ import annotations
 
+import difflib
+import math
 import re
 from datetime import timedelta
 from typing import Annotated, Any
+from zoneinfo import available_timezones
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from monitor.core.text import VALUE_LENGTH, cut
+from monitor.core.text import SETTING_LENGTH, VALUE_LENGTH, cut, quoted
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
@@ -49,4 +52,28 @@ def parse_duration(value: Any) -> timedelta:
     )
 
 
+def _positive(value: timedelta) -> timedelta:
+    if value <= timedelta(0):
+        raise ValueError("must be longer than 0")
+    return value
+
+
+def _runs_upwards(value: tuple[float, float]) -> tuple[float, float]:
+    if not (all(map(math.isfinite, value)) and value[0] < value[1]):
+        raise ValueError(f"must be two finite numbers, the lower one first, got {list(value)}")
+    return value
+
+
+def _known_zone(name: str) -> str:
+    known = available_timezones()
+    if name not in known:
+        close = difflib.get_close_matches(name[:SETTING_LENGTH], sorted(known))
+        hint = f"did you mean {' or '.join(close)}?" if close else "write it as Europe/Berlin or UTC"
+        raise ValueError(f"{quoted(name)} is not a known time zone; {hint}")
+    return name
+
+
 Duration = Annotated[timedelta, BeforeValidator(parse_duration)]
+PositiveDuration = Annotated[Duration, AfterValidator(_positive)]
+Range = Annotated[tuple[float, float], AfterValidator(_runs_upwards)]
+TimeZone = Annotated[str, AfterValidator(_known_zone)]

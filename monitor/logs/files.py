@@ -69,18 +69,18 @@ def filesystem(settings: LogSettings, path: str) -> tuple[fsspec.AbstractFileSys
     return fs, str(inner)
 
 
-def first_bytes(settings: LogSettings, file: LogFile, count: int = 16) -> bytes:
+def first_bytes(settings: LogSettings, file: LogFile) -> bytes:
     """How a file begins, before any decompression."""
     with _opened(settings, file) as raw:
-        return raw.read(count)
+        return raw.read(16)
 
 
-def first_line(settings: LogSettings, file: LogFile, limit: int = 1 << 20) -> str:
+def first_line(settings: LogSettings, file: LogFile) -> str:
     """The header of a text file; raises ValueError when it is not UTF-8."""
     with _opened(settings, file) as raw:
         kind = _COMPRESSIONS.get(Path(file.path).suffix.lower())
         stream = pa.CompressedInputStream(pa.PythonFile(raw), kind) if kind else raw
-        line: bytes = stream.read(limit).split(b"\n", 1)[0]
+        line: bytes = stream.read(_CHUNK).split(b"\n", 1)[0]
     try:
         return line.decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError as exc:
@@ -91,16 +91,18 @@ def unfinished(
     settings: LogSettings,
     file: LogFile,
     now: datetime,
-    settle_seconds: float = SETTLE_SECONDS,
     stop: Callable[[], bool] = lambda: False,
 ) -> str | None:
-    """Why a text file seems to be still in the making, or None.
+    """Why a text file seems to be incomplete, or None.
 
-    A compressed stream must reach its end (an engine reads a cut one without complaint). A plain
-    file that was touched just now must end with a line break.
+    A compressed stream must reach its end: an engine reads a truncated one without an error. A plain file
+    that changed within SETTLE_SECONDS must end with a line break.
 
     Args:
-        stop: asked again and again while a compressed file is read; where it says so, TimeoutError is raised.
+        settings: the limits, and how to open the file.
+        file: the file.
+        now: the time on the clock.
+        stop: called for each chunk of a compressed file; TimeoutError is raised once it returns True.
 
     Raises:
         BeyondLimit: the content is larger than the settings allow.
@@ -109,7 +111,7 @@ def unfinished(
         return _cut_gzip(settings, file, stop)
     if file.path.lower().endswith(".zst"):
         return _cut_zstd(settings, file, stop)
-    if (now - file.modified).total_seconds() > settle_seconds or file.size == 0:
+    if (now - file.modified).total_seconds() > SETTLE_SECONDS or file.size == 0:
         return None
     with _opened(settings, file) as stream:
         stream.seek(file.size - 1)
@@ -118,7 +120,7 @@ def unfinished(
 
 
 class _Content:
-    """Counts what a compressed file holds, chunk by chunk; raises where it is too much."""
+    """Counts the content of a compressed file, chunk by chunk; raises BeyondLimit if it is too large."""
 
     def __init__(self, settings: LogSettings, stop: Callable[[], bool]) -> None:
         self._settings, self._stop = settings, stop

@@ -1,4 +1,4 @@
-"""What each file of a log holds, learned in one scan: rows by window, the newest time, bad values."""
+"""The index of a log's files: rows by window, the newest time and bad values, from one scan of each file."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from monitor.logs.files import LogFile, format_of, unfinished
 from monitor.logs.limits import MOST_WINDOWS, BeyondLimit, check_rows, check_size, too_slow
 from monitor.logs.mapping import column_problems
 from monitor.logs.reading import Shape, id_types, read, sniff
-from monitor.settings.logs import LogSettings
+from monitor.settings.logs import LogSettings, TimeSettings
 
 _SCAN = "scan_file"
 _LIMIT = "latest_time"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_READING = 2  # raised when the same file and settings give other rows, so that files are read again
-_EARLIEST = datetime(1000, 1, 1)  # an older time is a fault, and the calendar of Python ends soon before
+_READING = 2  # raise this when the same file and settings give other rows: files are then read again
+_EARLIEST = datetime(1000, 1, 1)  # an older time is a fault; Python's calendar begins at year 1
 _LIMITS = {"file_deadline", "max_file_size", "max_rows", "max_columns"}
 _JSON = "__json_"
 DUPLICATE = "duplicate: holds the same rows as "
@@ -45,10 +45,10 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """One file of the index. `reason` says why it could not be read; then it has no buckets."""
+    """One file of the index; with a `reason` why it could not be read, it has no buckets."""
 
     file: LogFile
-    digest: str  # of the settings it was read with: others make the entry void
+    digest: str  # of the settings it was read with; other settings make the entry void
     shape: Shape | None = None
     reason: str | None = None
     buckets: Mapping[int, Bucket] = field(default_factory=dict)  # start of the window, seconds since 1970
@@ -74,12 +74,12 @@ class FileEntry:
         return (placed, self.unplaced, self.future)
 
     def holds(self, span: Window) -> bool:
-        """Whether a row lies in a window or in a longer span of whole windows."""
+        """Whether a row lies in a span of one or more whole windows."""
         start, end = seconds(span.start), seconds(span.end)
         return start in self.buckets or any(start <= one < end for one in self.buckets)
 
     def newest_window(self, length: timedelta) -> Window:
-        """The window that answers for what of the file lies in no window."""
+        """The window that counts the rows of the file that lie in no window."""
         return Window.of(self.newest or self.file.modified, length)
 
 
@@ -92,12 +92,10 @@ def seconds(moment: datetime) -> int:
     return int((moment - _EPOCH) // timedelta(seconds=1))
 
 
-def settings_digest(
-    settings: LogSettings, window: timedelta, future_tolerance: timedelta, *, limits: bool = False
-) -> str:
-    """Changes when the same file would be read otherwise; with `limits`, also when it might be skipped."""
+def settings_digest(settings: LogSettings, time: TimeSettings, *, limits: bool = False) -> str:
+    """Changes when a file has to be read again; with `limits`, also when a skipped file may be readable."""
     exclude = {"path", "storage_options", "stalled_after"} | (set() if limits else _LIMITS)
-    parts = _READING, settings.model_dump_json(exclude=exclude), window, future_tolerance
+    parts = _READING, settings.model_dump_json(exclude=exclude), time.window, time.future_tolerance
     return digest(repr(parts), 16)
 
 
@@ -106,13 +104,11 @@ def index_file(
     log: str,
     settings: LogSettings,
     file: LogFile,
-    *,
-    window: timedelta,
-    future_tolerance: timedelta,
+    time: TimeSettings,
     now: datetime,
 ) -> FileEntry:
-    """Scan one file. One that cannot be read, or not in time, gives an entry with the reason."""
-    digest = settings_digest(settings, window, future_tolerance)
+    """Scan one file. If it cannot be read, or not in time, the entry has the reason and no rows."""
+    digest = settings_digest(settings, time)
 
     def index(stop: Callable[[], bool]) -> FileEntry | str:
         check_size(settings, file.size)
@@ -124,8 +120,8 @@ def index_file(
         if not shape.columns:
             return FileEntry(file, digest, shape)
         if problems := column_problems(log, settings, shape.types):
-            return "; ".join(problems)[:REASON_LENGTH]
-        entry = _scan(engine, log, settings, file, shape, digest, window, future_tolerance)
+            return cut("; ".join(problems), REASON_LENGTH)
+        entry = _scan(engine, log, settings, file, shape, digest, time)
         check_rows(settings, entry.rows)
         return entry
 
@@ -136,17 +132,17 @@ def index_file(
         found = too_slow(settings)
     except duckdb.InterruptException:
         raise
-    except Exception as exc:  # whatever a file can hold, or its server can say, the other files are read
+    except Exception as exc:  # a broken file or server must not hide the other files
         found = readable(exc)
     finally:
         engine.drop(_SCAN)
     if isinstance(found, FileEntry):
         return found
-    return FileEntry(file, settings_digest(settings, window, future_tolerance, limits=True), reason=found)
+    return FileEntry(file, settings_digest(settings, time, limits=True), reason=found)
 
 
 def readable(exc: BaseException) -> str:
-    """The first lines of an engine's message without the query it was about, short enough for a page.
+    """An engine's message on one line, without the query and the advice that follow it.
 
     >>> readable(ValueError("cannot  read\\n\\nPossible fixes: many"))
     'cannot read'
@@ -162,8 +158,7 @@ def _scan(
     file: LogFile,
     shape: Shape,
     digest: str,
-    window: timedelta,
-    future_tolerance: timedelta,
+    time: TimeSettings,
 ) -> FileEntry:
     rows = read(
         engine, _SCAN, log, settings, shape, [file.path], id_types(log, settings, shape), keep_raw=True
@@ -176,12 +171,12 @@ def _scan(
         bad = int(found["bad"].fillna(0).iloc[0])
         placed = {0: Bucket(int(found["rows"].iloc[0]), seconds(file.modified), bad)}
         return FileEntry(file, digest, shape, buckets=placed)
-    if c.TS not in rows.columns:  # samples that lie in no time: what a model was trained or tested on
+    if c.TS not in rows.columns:  # training and test samples may have no time
         rows = rows.mutate(**{c.TS: ibis.null(TIMESTAMP)})
-    # By its name, so that the query is the same for every file: to compile it takes longer than to run it.
-    engine.remember(_LIMIT, (file.modified + future_tolerance).replace(tzinfo=None))
+    # A named value keeps the query the same for all files: compiling it takes longer than running it.
+    engine.remember(_LIMIT, (file.modified + time.future_tolerance).replace(tzinfo=None))
     key = [name for name in c.TYPES[log] if name in rows.columns]
-    length = int(window.total_seconds())
+    length = int(time.window.total_seconds())
     rows = rows.mutate(
         __future=(rows[c.TS] > engine.remembered(_LIMIT)).fill_null(False),
         __usable=ibis.and_(
@@ -227,12 +222,12 @@ def _scan(
 
 
 def _json_sums(rows: ir.Table, log: str) -> dict[str, ir.IntegerScalar]:
-    """By column of ids: how many of them are the beginning of JSON."""
+    """For each column of ids, how many of them begin like JSON."""
     return {f"{_JSON}{name}": flag.sum() for name, flag in json_ids(rows, log).items()}
 
 
 def _refuse_json(found: pd.DataFrame) -> None:
-    """Raise ValueError for a file whose ids are records or lists in a text."""
+    """Raise ValueError if the ids are records or lists written as JSON."""
     names = [str(name) for name in found.columns if str(name).startswith(_JSON)]
     counts = {name.removeprefix(_JSON): int(found[name].sum()) for name in names}
     if why := json_instead_of_ids(counts, int(found["rows"].sum())):
@@ -240,7 +235,7 @@ def _refuse_json(found: pd.DataFrame) -> None:
 
 
 def _needs_no_time(rows: ir.Table, log: str) -> ir.BooleanValue:
-    """Whether a row may be without a time: samples may, but for those of the service."""
+    """Whether a row needs no time: training and test samples do not."""
     if log != c.SAMPLES:
         return ibis.literal(False)
     return rows[c.SPLIT].isin((c.TRAIN, c.TEST)).fill_null(False)

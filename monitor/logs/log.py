@@ -1,4 +1,4 @@
-"""One log: the index of its files, and what they hold together."""
+"""One log: the index of its files, their rows by window, and the rows that were lost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from monitor.logs.reading import open_filesystems
 from monitor.settings.logs import LogSettings, TimeSettings
 
 Progress = Callable[[str], None]
-_APPENDED: Final = 3  # looks at which one file had grown, more than a file that is just being written
+_APPENDED: Final = 3  # a file that has grown at so many looks is appended to, not just being written
 _NOTHING: Final = Bucket(0, 0)
 _FIRST_WAIT: Final = timedelta(minutes=1)
 _LONGEST_WAIT: Final = timedelta(hours=1)
@@ -31,11 +31,15 @@ _LONGEST_WAIT: Final = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What one look at a log found.
+    """The result of one look at a log.
 
-    `changed` are the entries that are new or changed, `gone` the paths that are no longer listed, `lost` the
-    files that miss rows since this look. `differs` says whether anything is to be kept anew. `is_cut` says
-    that a file took too long, and that the others are left for the next look.
+    Attributes:
+        changed: the entries that are new or changed.
+        gone: the paths that are no longer listed.
+        lost: the files that miss rows since this look.
+        error: why the log cannot be listed.
+        differs: whether the index must be stored again.
+        is_cut: a file took too long, and the others are left for the next look.
     """
 
     changed: tuple[FileEntry, ...] = ()
@@ -48,18 +52,18 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What the files of a log hold together; windows are known by their start, seconds since 1970."""
+    """The rows of all files of a log. A window is known by its start, in seconds since 1970."""
 
     read: tuple[FileEntry, ...]
     skipped: tuple[FileEntry, ...]
     watermark: datetime | None
     buckets: Mapping[int, Bucket]
-    unplaced: Mapping[int, int]  # rows in no window, by the window that answers for them
-    windows: frozenset[Window]  # those whose rows are lost or still being written as well
-    missing: Mapping[int, Bucket]  # indexed rows that cannot be read now, for whatever reason
-    lost: Mapping[int, Sequence[tuple[Loss, int]]]  # those of them that did not go by rotation
-    rotated: Mapping[str, frozenset[int]]  # by file: the windows whose rows went by rotation
-    gone_with_age: frozenset[int]  # all of these
+    unplaced: Mapping[int, int]  # rows in no window, by the window that counts them
+    windows: frozenset[Window]  # also those whose rows are lost or still being written
+    missing: Mapping[int, Bucket]  # indexed rows that cannot be read now
+    lost: Mapping[int, Sequence[tuple[Loss, int]]]  # the missing rows that were not rotated away
+    rotated: Mapping[str, frozenset[int]]  # by file: the windows whose rows were rotated away
+    gone_with_age: frozenset[int]  # the windows of `rotated`, over all files
 
 
 class Log:
@@ -73,32 +77,32 @@ class Log:
         self.losses: dict[str, Loss] = {}  # by path; the file itself may be there, with fewer rows
         self.unlisted: tuple[Unlisted, ...] = ()
         self.error: str | None = None
-        self._digest = settings_digest(settings, time.window, time.future_tolerance)
-        self._digest_of_bad = settings_digest(settings, time.window, time.future_tolerance, limits=True)
+        self._digest = settings_digest(settings, time)
+        self._digest_of_bad = settings_digest(settings, time, limits=True)
         self._contents: Contents | None = None
         self._growths: Counter[str] = Counter()  # by path: the looks at which a file had grown
 
     @property
     def has_windows(self) -> bool:
-        """Whether its rows can lie in time; those of a catalog, or of the users, do not."""
+        """Whether its rows have times; those of a catalog or of users have none."""
         return c.TS in c.TYPES[self.name]
 
     @property
     def is_required(self) -> bool:
-        """Whether a window without a row of it cannot be judged."""
+        """Whether a window without rows of this log cannot be judged."""
         return self.name == c.EXPOSURES
 
     def restore(self, entries: Iterable[FileEntry], losses: Iterable[Loss] = ()) -> None:
-        """Take over an index that was kept, so that a restart does not read every file again."""
+        """Restore a stored index, so that a restart does not read every file again."""
         self.entries = {one.file.path: one for one in entries}
         self.losses = {one.path: one for one in losses}
         self._contents = None
 
     def refresh(self, engine: Engine, now: datetime, progress: Progress = lambda _: None) -> Scan:
-        """Look at the files again; read those that are new, changed, or could not be read before.
+        """List the files, and read those that are new, changed, or could not be read before.
 
-        A file that takes too long ends the look, so that other recommenders have their turn.
-        Rows that were read once and are missing now are kept as losses.
+        A file that takes too long ends the look, so that other recommenders get their turn. Rows that were
+        indexed and are missing now become losses.
         """
         try:
             open_filesystems(engine, self.settings)
@@ -121,14 +125,11 @@ class Log:
             if known is not None and self._is_current(known, file):
                 continue
             if known is not None and self._waits(known, file, now):
-                if known.file != file:  # windows up to its new time of change may have rows in it
+                if known.file != file:  # its windows reach up to the new time of change
                     self.entries[path], self._contents = replace(known, file=file), None
                 continue
             progress(path)
-            entry = index_file(
-                engine, self.name, self.settings, file,
-                window=self.time.window, future_tolerance=self.time.future_tolerance, now=now,
-            )  # fmt: skip
+            entry = index_file(engine, self.name, self.settings, file, self.time, now)
             if entry.reason is not None and entry.reason != STILL_WRITTEN:
                 entry = self._to_be_tried_again(entry, known, now)
                 tried = True
@@ -162,57 +163,57 @@ class Log:
         return entry.file == file and entry.reason is None and entry.digest == self._digest
 
     def _waits(self, entry: FileEntry, file: LogFile, now: datetime) -> bool:
-        """Whether it is too early to try a file again that could not be read as it is."""
+        """Whether it is too early to read a broken file again."""
         if entry.again is None or entry.digest != self._digest_of_bad or not self._is_as_bad(entry, file):
             return False
         return now < entry.again <= now + _LONGEST_WAIT  # else the clock was set back
 
     def _is_as_bad(self, entry: FileEntry, file: LogFile) -> bool:
-        """Whether a file that could not be read has not changed, or took too long and has only grown.
+        """Whether a broken file has not changed, or was too slow and has only grown.
 
-        Such a file would end every look, and the files behind it would never be read.
+        Reading it again would end every look, and the files after it would never be read.
         """
         has_grown = file.size >= entry.file.size and file.path == entry.file.path
         return entry.file == file or (has_grown and entry.reason == too_slow(self.settings))
 
     def _to_be_tried_again(self, entry: FileEntry, known: FileEntry | None, now: datetime) -> FileEntry:
-        """A file that cannot be read, with the time that it waits: twice as long after each try."""
+        """The entry of a broken file with the time of its next try; the wait doubles with each try."""
         same = known is not None and known.digest == entry.digest and self._is_as_bad(known, entry.file)
         tries = known.tries + 1 if known is not None and same else 1
         wait = min(_LONGEST_WAIT, _FIRST_WAIT * 2 ** min(tries - 1, 10))
         return replace(entry, tries=tries, again=now + wait)
 
     def retry(self) -> None:
-        """Try every file that cannot be read at the next look, however often it was tried."""
+        """Try every broken file again at the next look."""
         for path, entry in self.entries.items():
             self.entries[path] = replace(entry, tries=0, again=None)
 
     def _compare(self, path: str, known: FileEntry | None, entry: FileEntry) -> None:
-        """Note the rows that a file has lost since it was read last."""
+        """Note the rows that a file has lost since it was read before."""
         lost = self.losses.pop(path, None)
         if lost is not None and entry.buckets == lost.entry.buckets:
-            return  # it is back as it was, without what it held in between
+            return  # it is back as it was before the loss
         before = known if known is not None and known.reason is None else None
-        if lost is not None:  # windows that it has not given back count as it held them
+        if lost is not None:  # windows that are still missing count as they were before the loss
             of_old = {start: lost.entry.buckets[start] for start in lost.missing}
             before = replace(lost.entry, buckets={**(before.buckets if before else {}), **of_old})
         if before is None or not self.has_windows:
             return
         is_growing = entry.reason == STILL_WRITTEN and entry.file.size >= before.file.size
         if entry.reason is None and (before.digest != entry.digest or self.name == c.SAMPLES):
-            return  # read with other settings; or samples that were drawn anew
+            return  # read with other settings, or samples that were drawn again
         missing = fallen(before.buckets, entry.buckets)
         reason = entry.reason or f"it held {before.rows:,} rows when it was read last, and now {entry.rows:,}"
         if missing:
             self.losses[path] = Loss(before, reason, missing, is_growing=is_growing)
 
     def _missing(self, files: Mapping[str, LogFile], listing: Listing) -> tuple[str, ...]:
-        """Take the files out of the index that are not there, and note what they held; their paths."""
+        """Remove the files that are gone from the index, and note their rows as losses; their paths."""
         errors = {one.path: one for one in listing.errors}
         gone = tuple(
             path
             for path in self.entries
-            # A catalog that cannot be listed is still the catalog: reading it then says what is wrong.
+            # A catalog that cannot be listed stays in the index: reading it then says what is wrong.
             if path not in files and (self.has_windows or hiding(errors, path) is None)
         )
         for path in gone:
@@ -241,9 +242,9 @@ class Log:
         return gone
 
     def _settle(self, losses_before: Mapping[str, Loss], before: Mapping[int, Bucket]) -> None:
-        """Forget the losses whose rows other files hold."""
+        """Forget the losses whose rows are in other files."""
         new = {path: loss for path, loss in self.losses.items() if losses_before.get(path) != loss}
-        # What was missing already, for another reason, is no row that this look has found elsewhere.
+        # Rows that were missing before, for another reason, were not found elsewhere by this look.
         again = (losses_before[path].missing for path in new if path in losses_before)
         before = together([before, *again])
         judged = _without_copies(self.entries)
@@ -254,7 +255,7 @@ class Log:
         self._contents = None
 
     def _drop(self, path: str, starts: Iterable[int]) -> None:
-        """Forget what a file has lost of these windows."""
+        """Forget a file's losses in these windows."""
         left = self.losses[path].without(starts)
         if left.missing:
             self.losses[path] = left
@@ -264,8 +265,8 @@ class Log:
     def _drop_ahead(self, now: datetime) -> None:
         """Forget the losses of windows that have not begun yet.
 
-        A clock that ran ahead for a while gave their rows these times. Once it is right, nothing is missing:
-        such a loss would keep the watermark, and the windows to judge, in years to come.
+        Their times come from a clock that ran ahead. They are no real losses, and would keep the watermark
+        in the future.
         """
         latest = now + self.time.future_tolerance
         for path, loss in list(self.losses.items()):
@@ -282,7 +283,7 @@ class Log:
         return bool(old)
 
     def accept(self, window: Window) -> bool:
-        """Drop the losses of one window, since somebody had it judged without these rows."""
+        """Drop the losses of a window that was judged without these rows; whether there were any."""
         start = seconds(window.start)
         found = [path for path, loss in self.losses.items() if start in loss.missing and not loss.is_hidden]
         for path in found:
@@ -291,10 +292,10 @@ class Log:
         return bool(found)
 
     def _stamped(self, file: LogFile, now: datetime) -> LogFile:
-        """The file, as of now where it claims to have been changed later.
+        """The file, with the time of its change set to now if it lies in the future.
 
-        Rows are held against the time of their file: a clock that ran ahead for a while would otherwise
-        leave a watermark in years to come, and no window between would be looked at.
+        Rows may not be later than their file. So a clock that ran ahead would leave a watermark in the
+        future, and no window before it would be judged.
         """
         if file.modified <= now + self.time.future_tolerance:
             return file
@@ -305,7 +306,7 @@ class Log:
 
     @property
     def contents(self) -> Contents:
-        """What the files hold together; worked out once after each change, however many windows ask."""
+        """The rows of all files; computed once after each change."""
         if self._contents is None:
             judged = _without_copies(self.entries) if self.has_windows else self.entries.values()
             self._contents = _together(list(judged), list(self.losses.values()), self.time)
@@ -313,7 +314,7 @@ class Log:
 
     @property
     def read_entries(self) -> tuple[FileEntry, ...]:
-        """The files that count: readable, and not the same rows over again."""
+        """The files that count: readable, and no copies of others."""
         return self.contents.read
 
     @property
@@ -323,17 +324,17 @@ class Log:
 
     @property
     def watermark(self) -> datetime | None:
-        """The newest time that the log has reached; times ahead of their file do not count.
+        """The newest time that the log has reached, by present and missing rows.
 
-        Rows that are missing now count: the log had reached them.
+        Times later than their file do not count.
         """
         return self.contents.watermark
 
     def allowed_silence(self, now: datetime, every: timedelta) -> timedelta | None:
-        """The age of the newest row from which on the log counts as stalled; None where that is unknown.
+        """The age of the newest row at which the log counts as stalled; None if it is unknown.
 
-        Nothing is learned from files that keep growing, for they hide when their rows came, nor while a
-        folder cannot be listed.
+        It cannot be learned from files that keep growing, which hide when rows arrived, nor while a folder
+        cannot be listed.
         """
         if self.settings.stalled_after is not None:
             return self.settings.stalled_after
@@ -343,25 +344,25 @@ class Log:
         return allowed_silence(((e.file.modified, e.newest) for e in entries if e.newest), now, every)
 
     def windows(self) -> frozenset[Window]:
-        """Every window that holds at least one row, or did and has lost it."""
+        """Every window with at least one row, present or lost."""
         return self.contents.windows
 
     def lost(self, span: Window) -> str | None:
-        """How many indexed rows of a span were lost, and from which files; None where none was."""
+        """How many indexed rows of a span were lost, and from which files; None if none was."""
         found = [(loss, rows) for loss, rows in self._missing_in(span) if not loss.is_growing]
         return described(found) if found else None
 
     def awaits(self, span: Window) -> str | None:
-        """Which files with rows of a span are just being appended to; None where there is none."""
+        """The files with rows of a span that are just being appended to; None if there is none."""
         growing = sorted({loss.path for loss, _ in self._missing_in(span) if loss.is_growing})
         return f"{', '.join(growing[:3])}: {STILL_WRITTEN}" if growing else None
 
     def has_rotated(self, span: Window) -> bool:
-        """Whether rows of a span went by rotation."""
+        """Whether rows of a span were rotated away."""
         return any(start in self.contents.gone_with_age for start in self._starts(span))
 
     def has_changed(self, span: Window) -> bool:
-        """Whether a local file that holds rows of a span is not as it was indexed any more."""
+        """Whether a local file with rows of a span has changed since it was indexed."""
         held = (one.file for one in self.read_entries if one.file.is_local and one.holds(span))
         try:
             return any(local_file(file.path) != file for file in held)
@@ -369,15 +370,15 @@ class Log:
             return True
 
     def is_rotated(self, loss: Loss) -> bool:
-        """Whether all that is missing of a file went by rotation."""
+        """Whether all missing rows of a file were rotated away."""
         return loss.missing.keys() <= self.contents.rotated.get(loss.path, frozenset())
 
     def known_rows(self, window: Window) -> int:
-        """The rows of a window, those among them that are lost or still being written."""
+        """The rows of a window, including those that are lost or still being written."""
         return self.rows(window) + sum(rows for _, rows in self._missing_in(window))
 
     def _missing_in(self, span: Window) -> Iterator[tuple[Loss, int]]:
-        """The rows of a span that are missing for another reason than rotation, by file and window."""
+        """The missing rows of a span that were not rotated away, by file and window."""
         for start in self._starts(span):
             yield from self.contents.lost.get(start, ())
 
@@ -388,10 +389,9 @@ class Log:
     def unread(self, window: Window) -> list[FileEntry]:
         """Skipped files that may hold rows of this window: those written while its rows were due.
 
-        Where a window that needs rows has none, those written later as well: a copy or an archive is younger
-        than its rows. They count up to `catch_up` windows later, when no window is judged again; not what is
-        being written now, which is whole at one of the next looks and would change the verdict each time. A
-        file that was written before the window began holds none of it, however long it is skipped.
+        If the window needs rows and has none, files written up to `catch_up` windows later count too: a copy
+        or an archive is younger than its rows. Files that are still being written do not: they are complete
+        at one of the next looks. A file written before the window began holds none of its rows.
         """
         due = longest = self.time.lateness
         if self.is_required and self.rows(window) == 0:
@@ -406,9 +406,9 @@ class Log:
         ]
 
     def fingerprint(self, window: Window, *, present: bool = False) -> str:
-        """Changes when the rows of the window change: those that were read, also where some are missing now.
+        """Changes when the indexed rows of the window change; missing rows count as if they were there.
 
-        With `present` it is that of the rows that are left.
+        With `present`, only the rows that are there count.
         """
         bucket = self._bucket(window)
         missing = None if present else self.contents.missing.get(seconds(window.start))
@@ -428,11 +428,11 @@ class Log:
 
 
 def _without_copies(entries: Mapping[str, FileEntry]) -> Iterator[FileEntry]:
-    """Every entry by path, those that hold the same rows as an earlier one marked as its duplicate."""
+    """The entries by path; one with the same rows as an earlier one is marked as its duplicate."""
     first: dict[tuple[object, ...], str] = {}
     for path in sorted(entries):
         entry = entries[path]
-        if entry.reason is None and entry.buckets:  # what is in no window has no checksum to go by
+        if entry.reason is None and entry.buckets:  # rows in no window have no checksum
             original = first.setdefault(entry.content, path)
             if original != path:
                 entry = replace(entry, reason=DUPLICATE + original, buckets={})

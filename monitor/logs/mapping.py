@@ -11,7 +11,7 @@ import ibis.expr.types as ir
 
 from monitor.core import columns as c
 from monitor.core.record_path import LIST, Path, is_path, parse
-from monitor.core.text import NAME_LENGTH, quoted
+from monitor.core.text import NAME_LENGTH, cut, quoted
 from monitor.settings.logs import LogSettings
 
 Types = Mapping[str, dt.DataType]
@@ -269,7 +269,7 @@ def describe(kind: dt.DataType) -> str:
         if inner.is_struct():
             return f"a list of records {{{_names(inner.names)}}}"
         return "a list of lists" if inner.is_array() else "a list of maps" if inner.is_map() else "a list"
-    return f"a single value ({str(kind)[:40]})"
+    return f"a single value ({cut(str(kind), NAME_LENGTH)})"
 
 
 def _instead(ours: str, role: str | None, settings: LogSettings, types: Types) -> str:

@@ -15,7 +15,7 @@ from ibis.backends.sql.datatypes import DuckDBType
 
 from monitor.core import columns as c
 from monitor.core.record_path import Path
-from monitor.core.text import quoted
+from monitor.core.text import EVIDENCE_LENGTH, quoted
 from monitor.engines.duckdb import Engine
 from monitor.logs.canonical import IdType, canonical, only
 from monitor.logs.files import LogFile, filesystem, first_line, format_of
@@ -191,7 +191,7 @@ def _sniff_csv(engine: Engine, view: str, settings: LogSettings, file: LogFile) 
     # pandas writes its row numbers without a name, and reads them back under this one.
     header = [name or f"Unnamed: {place}" for place, name in enumerate(header)]
     if len(set(header)) < len(header):
-        raise ValueError(f"the header names a column twice: {line[:200]!r}")
+        raise ValueError(f"the header names a column twice: {quoted(line, EVIDENCE_LENGTH)}")
     try:
         guessed = engine.reader(view, "read_csv", [file.path], header=True, delim=delimiter).schema()
     except duckdb.InterruptException:

@@ -1,4 +1,4 @@
-"""Which windows are to be judged now: new ones, missed ones, and those that late data has changed."""
+"""Which windows are due: new ones, missed ones, and those that late data has changed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from monitor.logs.log import Log
 from monitor.logs.source import Source
 from monitor.settings.logs import TimeSettings
 
-LONGEST_GAP: Final = 1000  # windows without a row between two with rows that are judged one by one
+LONGEST_GAP: Final = 1000  # the most windows without a row, between two with rows, that are judged
 _LONGEST_FINGERPRINT = 64
 ALWAYS: Final = datetime.min.replace(tzinfo=UTC)
-"""For a daemon that has watched for as long as the log is there."""
+"""For a daemon that has watched since the log began."""
 Part = Literal["exposures", "feedback", "samples"]
 PARTS: Final[tuple[Part, ...]] = (EXPOSURES, FEEDBACK, SAMPLES)
 _SHOWN: Final = (EXPOSURES, FEEDBACK)
@@ -27,14 +27,16 @@ _LOST: Final = "-lost"
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A window to judge. `late` says why its data is not known to be complete, if so.
+    """A part of a window that must be judged.
 
-    A window is judged in parts: what rests on the exposures alone as soon as they are complete, what rests on
-    feedback once the actions that may belong to its lists have had time to come, and what rests on the
-    samples of the models, up to the window's end, once the online ones are there.
+    The part of the exposures is due as soon as they are complete; that of the feedback once actions on the
+    window's lists have had time to come; that of the samples once the online ones are there.
 
-    `lost` says that indexed rows of it cannot be read any more. `is_kept` then says that nothing else has
-    changed: its verdict stays, and is late.
+    Attributes:
+        late: why the data may be incomplete.
+        correction: the window was judged before, with other data.
+        lost: indexed rows of it cannot be read any more.
+        is_kept: apart from lost rows nothing has changed, so the verdict stays and becomes late.
     """
 
     window: Window
@@ -49,11 +51,12 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Which parts the windows of a recommender have, and how far each looks beyond the window.
+    """The parts of a recommender's windows, and how far each reads beyond its window.
 
-    `reach` is a whole number of windows: an action may belong to a list of the window before it, and a list
-    may be acted on in the window after it. So is `over`, the time whose online samples are looked at
-    together. With `joined` these are the exposures, labelled by feedback, and not rows of the samples' log.
+    Attributes:
+        reach: whole windows before and after, because an action may belong to a list of an earlier window.
+        over: whole windows whose online samples are judged together.
+        joined: the online samples are the exposures, labelled by feedback, not rows of the samples' log.
     """
 
     source: Source
@@ -80,7 +83,7 @@ class Parts:
         return self.source.logs[SAMPLES if part == SAMPLES and not self.joined else EXPOSURES]
 
     def samples_of(self, window: Window) -> Window:
-        """The time whose online samples are looked at, as of the window's end."""
+        """The time whose online samples are judged at the window's end."""
         return Window(window.end - self.over, window.end)
 
     def span(self, window: Window, part: Part) -> Window:
@@ -94,16 +97,13 @@ class Parts:
     def completeness(
         self, window: Window, part: Part, now: datetime, watched_since: datetime = ALWAYS
     ) -> tuple[bool, str | None]:
-        """Whether the part may be judged, and why its data is not known to be complete, if so.
-
-        See the function of this name. `watched_since` is when the daemon began to watch this recommender.
-        """
+        """Whether the part may be judged, and why its data may be incomplete, if so."""
         source = self.source
         awaited = Window(window.start, self.span(window, part).end)
         logs = [self.timeline(part)]
         if part == FEEDBACK or (part == SAMPLES and self.joined):
             logs.append(source.logs[FEEDBACK])
-        # Part of the samples is a smaller sample, as its interval says; a label without its action is wrong.
+        # A part of the samples has a wider interval, but a label without its action is wrong.
         any_will_do = part == SAMPLES and not self.joined
         states = [
             completeness(log, awaited, now, source.time, any_will_do=any_will_do, watched_since=watched_since)
@@ -117,16 +117,16 @@ class Parts:
         return tuple(name for name in wanted if name in self.source.logs)
 
     def lost(self, window: Window, part: Part) -> str | None:
-        """Which rows that the part reads were lost; None where none was."""
+        """Which rows that the part reads were lost; None if none was."""
         span = self.span(window, part)
         found = ((name, self.source.logs[name].lost(span)) for name in self.names_of(part))
         return "; ".join(f"{name}: {why}" for name, why in found if why) or None
 
     def is_settled(self, window: Window, part: Part) -> bool:
-        """Whether a verdict on the part stays whatever the files say now.
+        """Whether a verdict on the part stays as it is now.
 
-        Rows that it rests on went by rotation, and nobody can read them again; or their file is just being
-        appended to, and is whole at one of the next looks.
+        It does if some of its rows were rotated away and cannot be read again, or if their file is just
+        being appended to and will be complete at one of the next looks.
         """
         span = self.span(window, part)
         logs = [self.source.logs[name] for name in self.names_of(part)]
@@ -140,7 +140,7 @@ class Parts:
     def fingerprint(self, window: Window, part: Part, late: str | None, *, present: bool = False) -> str:
         """Changes when the rows that the part reads change, or when they become complete.
 
-        Rows that are missing now count as if they were there; with `present` they do not.
+        Missing rows count as if they were there; with `present` they do not.
         """
         span, length, names = self.span(window, part), self.source.time.window, self.names_of(part)
         windows = (Window.of(span.start + step * length, length) for step in range(span.length // length))
@@ -169,19 +169,19 @@ def completeness(
     any_will_do: bool = False,
     watched_since: datetime = ALWAYS,
 ) -> tuple[bool, str | None]:
-    """Whether a window may be judged, and why its data is not known to be complete, if so.
+    """Whether a window may be judged, and why its data may be incomplete.
 
-    Once `max_wait` is over, the rows that are there are judged as they are in two cases. With `any_will_do`,
-    and where the log is finished: it ends inside this window, and nobody watched when it ended. A log that
-    ends while the daemon watches has stopped, and its last window is late.
+    After `max_wait`, the present rows count as complete in two cases: with `any_will_do`, and if the log is
+    finished. A log is finished if it ends inside this window and ended before the daemon began to watch. A
+    log that ends while the daemon watches has stopped, and its last window is late.
 
     Args:
         log: the log whose rows are awaited.
-        window: from the window's start to the end of all that its part reads.
+        window: from the window's start to the end of the rows that its part reads.
         now: the time on the clock.
         time: the recommender's settings.
-        any_will_do: a part of the rows is a smaller sample, and nothing worse.
-        watched_since: when the daemon began to watch; the clock's time where it never did.
+        any_will_do: some of the rows are enough: they are a smaller sample.
+        watched_since: when the daemon began to watch; the clock's time if it never did.
     """
     watermark = log.watermark
     waited = now >= window.end + time.max_wait
@@ -201,17 +201,17 @@ def completeness(
 
 
 def candidate_windows(parts: Parts, part: Part, now: datetime, watching_since: datetime) -> list[Window]:
-    """The windows of which this part may have to be judged or judged again, newest first.
+    """The windows whose part may have to be judged, for the first time or again, newest first.
 
-    The newest `catch_up` windows of the log whose time has come, and as many that are overdue on the clock.
-    Windows without any row count only between rows or from `watching_since` on: else, nobody was there to
-    expect rows.
+    They are the newest `catch_up` windows of the log that no longer wait, and as many that are overdue on the
+    clock. A window without rows counts only between rows, or from `watching_since` on: before that time, no
+    rows were expected.
     """
     log, time = parts.timeline(part), parts.source.time
     probe = Window.of(now, time.window)
     waits = parts.span(probe, part).end - probe.end
     held = log.windows()
-    # Those that still wait are many where the attribution is long; the newest `catch_up` are behind them.
+    # With a long attribution many windows still wait; the newest `catch_up` come before them.
     waiting = waits // time.window + _filling(log, now, waits)
     steps = [back * time.window for back in range(waiting + time.catch_up)]
     starts: set[datetime] = set()
@@ -226,7 +226,7 @@ def candidate_windows(parts: Parts, part: Part, now: datetime, watching_since: d
 
 
 def _filling(log: Log, now: datetime, waits: timedelta) -> int:
-    """How many of the newest windows the log has not passed yet, while they are still waited for."""
+    """How many of the newest windows still wait for the log to pass them."""
     newest = max(log.windows(), default=None)
     if newest is None or log.watermark is None or now >= newest.end + log.time.max_wait + waits:
         return 0
@@ -241,9 +241,9 @@ def due_windows(
     judged: Mapping[Window, str],
     watched_since: datetime = ALWAYS,
 ) -> list[Due]:
-    """Which candidates have this part to be judged now, in their order.
+    """The candidates whose part must be judged now, in their order.
 
-    `judged` maps the windows whose part was judged so far to its fingerprints.
+    `judged` maps the windows whose part was judged before to its fingerprints.
     """
     due = []
     for window in candidates:
@@ -274,27 +274,28 @@ def _due(parts: Parts, part: Part, window: Window, late: str | None, known: str 
             return None
         return Due(window, fingerprint + _LOST, rows, lost, correction=True, part=part, lost=True)
     if known != before:
-        return None  # it says so already
+        return None  # the loss is recorded already
     return Due(window, before + _LOST, rows, lost, part=part, lost=True, is_kept=True)
 
 
 def was_accepted(parts: Parts, part: Part, window: Window, known: str) -> bool:
-    """Whether the window was judged on just the rows that are left, as `backfill` does on demand."""
+    """Whether the window was judged on the remaining rows, as `backfill` does on demand."""
     return known.removesuffix(_LATE) == parts.fingerprint(window, part, None, present=True)
 
 
-def windows_between(log: Log, start: datetime, end: datetime | None, length: timedelta) -> list[Window]:
-    """Every window of the span that is asked for, by default up to the last row of the log."""
+def windows_between(log: Log, start: datetime, end: datetime | None) -> list[Window]:
+    """Every window of a span, by default up to the last row of the log."""
     last = end or max((one.end for one in log.windows()), default=start)
-    return _windows(Window.of(start, length).start, last, length)
+    return _windows(Window.of(start, log.time.window).start, last, log.time.window)
 
 
-def windows_of_log(log: Log, end: datetime | None, length: timedelta) -> tuple[list[Window], list[Window]]:
+def windows_of_log(log: Log, end: datetime | None) -> tuple[list[Window], list[Window]]:
     """Every window from the first row of the log to the last, or to `end`; and the long gaps left out.
 
-    A gap of more than LONGEST_GAP windows without a row is given as one span, and none of its windows: one
-    stray row of 1970 would make half a million of them.
+    A gap of more than LONGEST_GAP windows without a row is one span, without its windows: one stray row of
+    1970 would make half a million of them.
     """
+    length = log.time.window
     windows: list[Window] = []
     gaps: list[Window] = []
     held = sorted(one for one in log.windows() if end is None or one.start < end)

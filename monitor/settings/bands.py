@@ -1,14 +1,13 @@
-"""What is asked of the bands: how much past, how many false alarms, which slices, which known changes."""
+"""The settings of the bands: how much past, how many false alarms, which slices, which known changes."""
 
 from __future__ import annotations
 
-import difflib
 from datetime import date, datetime, timedelta
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 from pydantic import AwareDatetime, Field, field_validator
 
-from monitor.core.settings import Duration, Settings
+from monitor.core.settings import Duration, Settings, TimeZone
 from monitor.core.text import NAME_LENGTH, quoted
 
 WITHOUT = ("average_popularity",)
@@ -57,7 +56,7 @@ class BandSettings(Settings):
         WITHOUT,
         description="metrics without a band; average_popularity follows the days before, not today",
     )
-    timezone: str = Field(
+    timezone: TimeZone = Field(
         "UTC", description="the users' time zone, for times of day, weekdays and holidays: Europe/Berlin"
     )
     holidays: tuple[str, ...] = Field(
@@ -67,27 +66,16 @@ class BandSettings(Settings):
 
     @property
     def zone(self) -> ZoneInfo:
-        """The time zone itself."""
         return ZoneInfo(self.timezone)
-
-    @field_validator("timezone")
-    @classmethod
-    def _zone_exists(cls, name: str) -> str:
-        known = available_timezones()
-        if name not in known:
-            close = difflib.get_close_matches(name[:80], sorted(known))
-            hint = f"did you mean {' or '.join(close)}?" if close else "write it as Europe/Berlin or UTC"
-            raise ValueError(f"{quoted(name)} is not a known time zone; {hint}")
-        return name
 
     @field_validator("holidays")
     @classmethod
     def _are_days(cls, days: tuple[str, ...]) -> tuple[str, ...]:
         for day in days:
             try:
-                found_again = date.fromisoformat(day).isoformat() == day
+                is_canonical = date.fromisoformat(day).isoformat() == day
             except ValueError:
-                found_again = False
-            if not found_again:  # days are compared as they are written: 2026-1-1 would never come
+                is_canonical = False
+            if not is_canonical:  # days are compared as texts, so 20261225 would never match
                 raise ValueError(f"{quoted(day, NAME_LENGTH)} is not a day; write it as 2026-12-25")
         return days

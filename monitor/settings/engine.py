@@ -1,4 +1,4 @@
-"""What a daemon may be told of the engine that its windows are computed on."""
+"""The settings of the engine that computes the windows."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ class EngineSettings(Settings):
     @field_validator("options")
     @classmethod
     def _are_options_of_spark(cls, value: dict[str, str]) -> dict[str, str]:
-        odd = [name for name in value if not name.startswith("spark.")]
-        if odd:
-            raise ValueError(f"{quoted(odd[0])} is not a Spark setting; their names begin with spark.")
+        for name in value:
+            if not name.startswith("spark."):
+                raise ValueError(f"{quoted(name)} is not a Spark setting; their names begin with spark.")
         return value
 
     @model_validator(mode="after")
-    def _spark_is_asked_for(self) -> EngineSettings:
+    def _settings_of_spark_need_spark(self) -> EngineSettings:
         given = [name for name in ("url", "options") if name in self.model_fields_set]
         if self.kind != "spark" and given:
             raise ValueError(f"{given[0]} is for Spark only; it needs kind: spark")

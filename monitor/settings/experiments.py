@@ -1,9 +1,9 @@
-"""What is asked of an experiment: its arms and their shares, when it began, and what to compare."""
+"""The settings of an experiment: its arms and their shares, when it began, and what to compare."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -12,7 +12,7 @@ from monitor.core.settings import Name, Settings
 from monitor.core.text import VALUE_LENGTH, quoted
 
 ArmMetric = Literal["action_rate", "conversion", "actions_per_user", "value_per_user"]
-ARM_METRICS: tuple[ArmMetric, ...] = ("action_rate", "conversion", "actions_per_user", "value_per_user")
+ARM_METRICS: tuple[ArmMetric, ...] = get_args(ArmMetric)
 
 _Arm = Annotated[str, Field(min_length=1, max_length=60)]
 _Column = Annotated[str, Field(min_length=1, max_length=100)]

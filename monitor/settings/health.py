@@ -1,4 +1,4 @@
-"""Which metrics make the health score of a recommender, and what each of their values is worth."""
+"""The settings of the health score: its parts, and which values of a metric are worth 0 and 1."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class HealthPart(Settings):
 
     @property
     def title(self) -> str:
-        """What tells the part from the others.
+        """The part's unique name.
 
         >>> HealthPart(metric="recall", labels={"k": "10", "by": "macro"}, zero=0, one=0.3).title
         'recall by=macro k=10'

@@ -1,4 +1,4 @@
-"""Where the logs lie and what their columns are called."""
+"""Where the logs are, how they are read, and when a window of them is judged."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
-from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import (
     AfterValidator,
@@ -20,7 +19,7 @@ from pydantic import (
 
 from monitor.core.columns import CATALOG, LOGS, SAMPLES, SPLITS, USERS
 from monitor.core.record_path import parse, problem
-from monitor.core.settings import Duration, Settings, parse_duration
+from monitor.core.settings import Duration, Settings, TimeZone, parse_duration
 
 _QUERY = re.compile(r"\?[\w.-]+=")  # `?` alone is a glob's
 _CREDENTIAL = re.compile(r"key|secret|token|password", re.IGNORECASE)
@@ -80,7 +79,7 @@ class LogSettings(Settings):
         description="the monitor's column: the value or values that mark this recommender's rows; * matches "
         "any value",
     )
-    timezone: str = Field("UTC", description="the time zone of times without an offset")
+    timezone: TimeZone = Field("UTC", description="the time zone of times without an offset")
     timestamp_unit: Literal["auto", "s", "ms", "us", "ns"] = "auto"
     list_separator: str | None = Field(
         None,
@@ -104,13 +103,6 @@ class LogSettings(Settings):
         Secret({}), description="passed to fsspec: key, secret, endpoint_url, ...; secrets are never shown"
     )
 
-    @field_validator("timezone")
-    @classmethod
-    def _zone_exists(cls, value: str) -> str:
-        if value not in available_timezones():
-            raise ValueError(f"{value!r} is not a known time zone; write it as Europe/Berlin or UTC")
-        return ZoneInfo(value).key
-
     @field_validator("path")
     @classmethod
     def _path_has_no_password(cls, value: str | tuple[str, ...]) -> str | tuple[str, ...]:
@@ -125,7 +117,6 @@ class LogSettings(Settings):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The globs, always as a tuple."""
         return (self.path,) if isinstance(self.path, str) else self.path
 
 

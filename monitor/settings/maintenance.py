@@ -1,4 +1,4 @@
-"""Spans in which nobody is to be alerted: which windows lie in them, and how long alerts are held back."""
+"""Spans without alerts: which windows overlap them, and how long alerts are held back."""
 
 from __future__ import annotations
 
@@ -43,20 +43,19 @@ class Maintenance(Settings):
 
     @property
     def span(self) -> Window:
-        """From its start up to its end, as it was given."""
         return Window(self.begins, self.until)
 
     def last_end(self, length: timedelta) -> datetime:
-        """The end of the last window of this length of which some lies in it."""
+        """End of the last window of this length that overlaps the maintenance."""
         return Window.of(self.until - timedelta.resolution, length).end
 
     def covers(self, window: Window) -> bool:
-        """Whether some of the window lies in it."""
+        """Whether the window overlaps the maintenance."""
         return self.begins < window.end and window.start < self.until
 
 
 def covers(spans: Sequence[Maintenance], window: Window) -> bool:
-    """Whether some of the window lies in maintenance.
+    """Whether the window overlaps any of the spans.
 
     >>> night = Maintenance.model_validate({"from": "2026-11-20T22:00:00Z", "until": "2026-11-20T23:30:00Z"})
     >>> starts = [datetime(2026, 11, 20, hour, tzinfo=UTC) for hour in (21, 22, 23)]
@@ -69,10 +68,10 @@ def covers(spans: Sequence[Maintenance], window: Window) -> bool:
 def now_quiet(
     spans: Sequence[Maintenance], now: datetime, *, window: timedelta, lateness: timedelta
 ) -> Maintenance | None:
-    """The maintenance for which alerts are held back at this time; of several the one that ends last.
+    """The maintenance that holds alerts back now; if there are several, the one that ends last.
 
-    It holds them from its start until its last window has been judged, `lateness` after that window's end,
-    and no alert looks back on it any more (AFTERMATH).
+    It holds them from its start until `lateness + AFTERMATH` after its last window's end: until then, that
+    window may still be judged, or an alert may look back on it.
 
     >>> night = Maintenance.model_validate({"from": "2026-11-20T22:00:00Z", "until": "2026-11-20T23:10:00Z"})
     >>> def quiet(hour, minute):
@@ -86,9 +85,14 @@ def now_quiet(
 
 
 def began_within(spans: Sequence[Maintenance], window: Window, since: datetime) -> bool:
-    """Whether what is so in this window, since one that started at `since`, was seen in maintenance alone.
+    """Whether a state that this window still has began in the same maintenance.
 
-    What was so before is not: an incident that a maintenance interrupts goes on after it.
+    A state that began before is not covered: an incident that a maintenance interrupts goes on after it.
+
+    Args:
+        spans: the recommender's maintenance.
+        window: a window with this state.
+        since: the start of the first window with this state.
 
     >>> night = Maintenance.model_validate({"from": "2026-11-20T22:00:00Z", "until": "2026-11-20T23:30:00Z"})
     >>> hour = Window.of(datetime(2026, 11, 20, 23, tzinfo=UTC), timedelta(hours=1))

@@ -1,14 +1,14 @@
-"""What a team can set about its models: where their samples come from, and which gap of the AUC matters."""
+"""The settings of the models: where their samples come from, and which gaps of the AUC are allowed."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from monitor.core.columns import ITEM_ID, REQUEST_ID
-from monitor.core.settings import Duration, Settings
+from monitor.core.settings import PositiveDuration, Settings
 
 
 class DiagnosisSettings(Settings):
@@ -93,7 +93,7 @@ class ModelSettings(Settings):
         description="where online rows come from: the samples of the split `online`, or the exposures, "
         "labelled by their feedback once `metrics.attribution` has passed",
     )
-    over: Duration = Field(
+    over: PositiveDuration = Field(
         timedelta(days=1), description="how far back from the window's end online rows are judged"
     )
     gaps: GapSettings = GapSettings()
@@ -126,13 +126,6 @@ class ModelSettings(Settings):
         description="the columns that pair an online and an offline row of the same request and model; a "
         "column that the log lacks is left out",
     )
-
-    @field_validator("over")
-    @classmethod
-    def _lasts_a_while(cls, value: timedelta) -> timedelta:
-        if value <= timedelta(0):
-            raise ValueError("must be longer than 0")
-        return value
 
 
 class DiagnosedModels(ModelSettings):

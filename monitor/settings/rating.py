@@ -1,13 +1,12 @@
-"""What a team says about the ratings that its scores predict."""
+"""The settings of the ratings that the scores predict."""
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from monitor.core.settings import Settings
+from monitor.core.settings import Range, Settings
 
 Distance = Annotated[float, Field(allow_inf_nan=False)]
 Distances = Annotated[dict[int, Distance], Field(min_length=1, max_length=20)]
@@ -20,7 +19,7 @@ class RatingSettings(Settings):
         description="the event whose value is the rating; one of `events`. Its grade is 0, unless every "
         "rating means that the user liked the item"
     )
-    range: tuple[float, float] = Field(
+    range: Range = Field(
         (1.0, 5.0), description="the lowest and the highest rating; ratings outside are left out and counted"
     )
     rounded: bool = Field(
@@ -43,10 +42,6 @@ class RatingSettings(Settings):
     @model_validator(mode="after")
     def _fits_together(self) -> RatingSettings:
         lowest, highest = self.range
-        if not (math.isfinite(lowest) and math.isfinite(highest) and lowest < highest):
-            raise ValueError(
-                f"range: must be two finite numbers, the lower one first, got {list(self.range)}"
-            )
         if (self.unrated == "liked_only") != (self.liked is not None):
             raise ValueError("liked: is needed with `unrated: liked_only`, and allowed only with it")
         if self.liked is not None and not lowest <= self.liked <= highest:

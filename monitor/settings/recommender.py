@@ -1,4 +1,4 @@
-"""What is asked for one recommender: its logs, when to look, which rules, metrics, slices and objectives."""
+"""The settings of one recommender: its logs, its schedule, rules, metrics, slices and objectives."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class SliceSettings(Settings):
     )
 
     def columns(self, log: str) -> tuple[str, ...]:
-        """The columns of a log that are needed.
+        """The columns of a log that the slices need.
 
         >>> SliceSettings(by=("scene", "catalog.category", "new_item")).columns("catalog")
         ('category', 'created_at')
@@ -63,7 +63,7 @@ class SliceSettings(Settings):
 
 
 def sliced_column(name: str) -> tuple[str, str] | None:
-    """The log and the column that a slice is by, None for what is derived.
+    """The log and the column of a slice; None for a derived slice.
 
     >>> sliced_column("scene"), sliced_column("users.plan"), sliced_column("hour")
     (('exposures', 'scene'), ('users', 'plan'), None)

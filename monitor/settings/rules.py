@@ -1,4 +1,4 @@
-"""What a recommender's `rules:` may say in the config."""
+"""The settings of one entry of `rules:` in the config."""
 
 from __future__ import annotations
 

@@ -123,9 +123,9 @@ def test_a_fork_reads_no_file_again_that_was_read_before(
 ) -> None:
     read: list[str] = []
 
-    def counted(engine: Engine, log: str, settings: LogSettings, file: LogFile, **rest: Any) -> FileEntry:
+    def counted(engine: Engine, log: str, settings: LogSettings, file: LogFile, *rest: Any) -> FileEntry:
         read.append(Path(file.path).name)
-        return index_file(engine, log, settings, file, **rest)
+        return index_file(engine, log, settings, file, *rest)
 
     monkeypatch.setattr("monitor.logs.log.index_file", counted)
     with until(Watched(folder, "shop", BEGIN), 2) as watched:

@@ -13,7 +13,7 @@ from monitor.config.load import ConfigError, load_config
 from monitor.config.reference import reference
 from monitor.logs.index import settings_digest
 from monitor.settings.history import HistorySettings
-from monitor.settings.logs import LogSettings
+from monitor.settings.logs import LogSettings, TimeSettings
 
 MINIMAL = "recommenders: [{name: shop, logs: {exposures: {path: log/*.csv}}}]\n"
 
@@ -151,9 +151,9 @@ def test_no_repr_dump_or_digest_of_the_settings_shows_a_secret():
     ):  # fmt: skip
         assert "hunter2" not in shown
         assert "AKIA" not in shown
-    hour = timedelta(hours=1)
+    schedule = TimeSettings()
     other = log.model_copy(update={"storage_options": LogSettings(path="x").storage_options})
-    assert settings_digest(log, hour, hour) == settings_digest(other, hour, hour)
+    assert settings_digest(log, schedule) == settings_digest(other, schedule)
     assert log != other
 
 

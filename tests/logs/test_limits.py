@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from monitor.logs.index import settings_digest
-from monitor.settings.logs import LogSettings
+from monitor.settings.logs import LogSettings, TimeSettings
 from tests.logs.conftest import NOW
 
 MINUTE = timedelta(minutes=1)
@@ -175,10 +175,9 @@ def test_another_limit_tries_what_was_skipped_again_and_nothing_else(written, so
 
 def test_the_limits_are_no_part_of_how_a_file_is_read():
     one, other = LogSettings(path="x"), LogSettings(path="x", max_rows=3, file_deadline="3s")
-    assert settings_digest(one, MINUTE, MINUTE) == settings_digest(other, MINUTE, MINUTE)
-    assert settings_digest(one, MINUTE, MINUTE, limits=True) != settings_digest(
-        other, MINUTE, MINUTE, limits=True
-    )
+    time = TimeSettings()
+    assert settings_digest(one, time) == settings_digest(other, time)
+    assert settings_digest(one, time, limits=True) != settings_digest(other, time, limits=True)
 
 
 def test_a_file_that_is_still_being_written_is_looked_at_every_time(written, source_of, engine):

@@ -120,32 +120,32 @@ def test_a_clock_that_jumps_back_makes_nothing_due(log_with):
 
 
 def test_the_windows_of_a_span_cover_it(log_with):
-    log, time = log_with([0.5, 2.5], at(3))
-    assert windows_between(log.exposures, at(1.5), at(2.5), time.window) == [window(1), window(2)]
-    assert windows_between(log.exposures, at(1), None, time.window) == [window(1), window(2)]
-    assert windows_between(log.exposures, at(5), None, time.window) == []
+    log, _ = log_with([0.5, 2.5], at(3))
+    assert windows_between(log.exposures, at(1.5), at(2.5)) == [window(1), window(2)]
+    assert windows_between(log.exposures, at(1), None) == [window(1), window(2)]
+    assert windows_between(log.exposures, at(5), None) == []
 
 
 def test_the_windows_of_a_log_reach_from_its_first_row_to_its_last_or_to_the_end_that_is_asked_for(log_with):
-    log, time = log_with([0.5, 2.5], at(3))
+    log, _ = log_with([0.5, 2.5], at(3))
     hours = [window(0), window(1), window(2), window(3)]
-    assert windows_of_log(log.exposures, None, time.window) == (hours[:3], [])
-    assert windows_of_log(log.exposures, at(3.5), time.window) == (hours, [])
-    assert windows_of_log(log.exposures, at(2), time.window) == (hours[:2], [])
-    assert windows_of_log(log.exposures, DAY, time.window) == ([], [])
+    assert windows_of_log(log.exposures, None) == (hours[:3], [])
+    assert windows_of_log(log.exposures, at(3.5)) == (hours, [])
+    assert windows_of_log(log.exposures, at(2)) == (hours[:2], [])
+    assert windows_of_log(log.exposures, DAY) == ([], [])
     empty, _ = log_with([], at(3))
-    assert windows_of_log(empty.exposures, at(3), time.window) == ([], [])
+    assert windows_of_log(empty.exposures, at(3)) == ([], [])
 
 
 def test_a_stray_row_of_long_ago_is_judged_and_the_years_since_are_one_gap(log_with):
     long_ago = -24 * 365 * 50
-    log, time = log_with([long_ago, 0.5, 2.5], at(3))
-    found, gaps = windows_of_log(log.exposures, None, time.window)
+    log, _ = log_with([long_ago, 0.5, 2.5], at(3))
+    found, gaps = windows_of_log(log.exposures, None)
     assert found == [window(long_ago), window(0), window(1), window(2)]
     assert gaps == [Window(window(long_ago).end, DAY)]
     # Up to the bound the empty windows are judged one by one, as those of an outage.
-    assert len(windows_of_log(log.exposures, at(3 + LONGEST_GAP), time.window)[0]) == 4 + LONGEST_GAP
-    found, gaps = windows_of_log(log.exposures, at(4 + LONGEST_GAP), time.window)
+    assert len(windows_of_log(log.exposures, at(3 + LONGEST_GAP))[0]) == 4 + LONGEST_GAP
+    found, gaps = windows_of_log(log.exposures, at(4 + LONGEST_GAP))
     assert (len(found), gaps[1:]) == (4, [Window(at(3), at(4 + LONGEST_GAP))])
 
 

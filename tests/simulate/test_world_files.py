@@ -13,7 +13,7 @@ import pytest
 from monitor.engines.duckdb import Engine
 from monitor.logs.files import LogFile
 from monitor.logs.index import index_file
-from monitor.settings.logs import LogSettings
+from monitor.settings.logs import LogSettings, TimeSettings
 from monitor.simulate.lists import micros, to_exposures
 from monitor.simulate.oddities import has_deploy, is_doubled, is_late, is_retried
 from monitor.simulate.simulation import Delivery, Simulation
@@ -146,12 +146,12 @@ def test_the_readers_know_a_doubled_file_by_its_rows(tmp_path: Path):
     assert not copy.table.equals(last.table)
     settings = LogSettings(path=str(tmp_path / "*.parquet"))
     engine = Engine(duckdb.connect())
-    span = {"window": HOUR, "future_tolerance": timedelta(minutes=5)}
+    time = TimeSettings(window=HOUR)
     entries = []
     for one in (last, copy):
         path = tmp_path / one.name
         pq.write_table(one.table, path)
         file = LogFile(str(path), path.stat().st_size, one.arrives)
-        entries.append(index_file(engine, "exposures", settings, file, now=one.arrives, **span))
+        entries.append(index_file(engine, "exposures", settings, file, time, one.arrives))
     assert entries[0].rows == last.table.num_rows
     assert entries[0].content == entries[1].content

@@ -1,4 +1,4 @@
-"""Can a band ever be drawn as it is asked for? Its metrics, its past, its slices."""
+"""Can the bands be computed? Their metrics, and how much of the past they need."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 
-from monitor.config.problems import Problem, nearest, show_duration
-from monitor.core.text import quoted
+from monitor.config.checks.objectives import unknown_metric
+from monitor.config.problems import Problem, show_duration
 from monitor.metrics.catalogue import SPECS
 from monitor.settings.recommender import RecommenderSettings
 
@@ -15,7 +15,7 @@ _DAY: Final = timedelta(days=1)
 
 
 def check_bands(where: str, settings: RecommenderSettings, retention: timedelta) -> Iterator[Problem]:
-    """Metrics that are none, and a past that is too short or is not kept."""
+    """Unknown metrics, and a history that is too short or not kept for long enough."""
     bands = settings.bands
     if bands is None:
         return
@@ -30,9 +30,7 @@ def check_bands(where: str, settings: RecommenderSettings, retention: timedelta)
     ]
     for place, name in named:
         if name not in SPECS:
-            close = nearest(name, SPECS)
-            hint = f"did you mean {close}?" if close else "docs/metrics/README.md lists them"
-            yield Problem(place, f"no metric is called {quoted(name)}; {hint}")
+            yield unknown_metric(place, name)
     if bands.history < bands.least * settings.window:
         yield Problem(
             f"{where}.history",
@@ -46,7 +44,4 @@ def check_bands(where: str, settings: RecommenderSettings, retention: timedelta)
             "drift; choose a `window` that divides a day",
         )
     if bands.history > retention:
-        yield Problem(
-            f"{where}.history",
-            f"is longer than history.retention ({show_duration(retention)})",
-        )
+        yield Problem(f"{where}.history", f"is longer than history.retention ({show_duration(retention)})")

@@ -1,4 +1,4 @@
-"""Does a well-formed config make sense? Everything that one layer alone cannot see."""
+"""Does a well-formed config make sense? The checks that need more than one setting."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from monitor.config.checks.engine import check_engine
 from monitor.config.checks.experiments import check_experiments
 from monitor.config.checks.health import check_health
 from monitor.config.checks.models import check_models, check_without_exposures
-from monitor.config.checks.objectives import check_objectives
+from monitor.config.checks.objectives import check_objectives, unknown_metric
 from monitor.config.checks.slices import check_slices
 from monitor.config.problems import Problem, nearest, show_duration
 from monitor.core.columns import CATALOG, FEEDBACK, REQUIRED
@@ -118,13 +118,10 @@ def _times(where: str, settings: RecommenderSettings, retention: timedelta) -> I
 
 
 def _reaches(where: str, settings: RecommenderSettings, retention: timedelta) -> Iterator[Problem]:
-    """What the window's length does not fit to; a default is never called the mistake, nobody wrote it."""
+    """Settings that the window is too long for. A problem names a key that was written, never a default."""
     too_long = settings.window > retention
     if too_long:
-        yield Problem(
-            f"{where}.window",
-            f"is longer than history.retention ({show_duration(retention)})",
-        )
+        yield Problem(f"{where}.window", f"is longer than history.retention ({show_duration(retention)})")
     if settings.catch_up > _MOST_CATCH_UP:
         yield Problem(
             f"{where}.catch_up", f"must be at most {_MOST_CATCH_UP}; `backfill` judges longer spans"
@@ -147,7 +144,7 @@ def _reaches(where: str, settings: RecommenderSettings, retention: timedelta) ->
 
 
 def _logs(where: str, settings: RecommenderSettings) -> Iterator[Problem]:
-    """A path of no known protocol, a column that is still to be filled in, or whose name was misspelt."""
+    """Paths of an unknown protocol, columns that are still TODO, and misspelt names of our columns."""
     for name, log in settings.logs.named().items():
         for path in log.paths:
             yield from _protocol(f"{where}.logs.{name}.path", path)
@@ -173,21 +170,20 @@ def _metrics(where: str, settings: RecommenderSettings) -> Iterator[Problem]:
     metrics, logs = settings.metrics, settings.logs.named()
     if metrics.similarity is not None and CATALOG not in logs:
         yield Problem(f"{where}.metrics.similarity", "needs logs.catalog, which is not given")
-    if metrics.popularity == "actions" and FEEDBACK not in logs:
-        yield Problem(f"{where}.metrics.popularity", "`actions` needs logs.feedback, which is not given")
-    if metrics.action_events is not None and FEEDBACK not in logs:
-        yield Problem(f"{where}.metrics.action_events", "needs logs.feedback, which is not given")
+    if FEEDBACK not in logs:
+        if metrics.popularity == "actions":
+            yield Problem(f"{where}.metrics.popularity", "`actions` needs logs.feedback, which is not given")
+        if metrics.action_events is not None:
+            yield Problem(f"{where}.metrics.action_events", "needs logs.feedback, which is not given")
     if metrics.action_events == ():
         yield Problem(f"{where}.metrics.action_events", "is empty; leave it out to count every event")
     for number, name in enumerate(metrics.disable):
         if name not in SPECS:
-            meant = nearest(name, SPECS)
-            hint = f"did you mean {meant!r}?" if meant else "docs/metrics/README.md lists them"
-            yield Problem(f"{where}.metrics.disable[{number}]", f"no metric is called {name!r}; {hint}")
+            yield unknown_metric(f"{where}.metrics.disable[{number}]", name)
 
 
 def _days(where: str, settings: RecommenderSettings, rules: Sequence[LoadedRule]) -> Iterator[Problem]:
-    """What counts by day adds up whole windows, so that none may lie in two days."""
+    """Counts by day add up whole windows, so no window may lie in two days."""
     if settings.divides_a_day:
         return
     by_day = [f"rule {one.name}" for one in rules if one.table == "user_items_day"]

@@ -1,4 +1,4 @@
-"""What Spark cannot do with a recommender's logs, said before a window is judged."""
+"""Which logs Spark cannot read, reported before a window is judged."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from monitor.settings.logs import LogsSettings
 
 
 def check_engine(where: str, engine: EngineSettings, logs: LogsSettings) -> Iterator[Problem]:
-    """Every reason why the engine of the config cannot judge these logs, or would read them otherwise."""
+    """A problem for each reason why Spark cannot read these logs, or would read other values than DuckDB."""
     if engine.kind != "spark":
         return
     if find_spec("pyspark") is None or find_spec("grpc") is None:
         yield Problem("engine.kind", "spark needs the extra: pip install 'recsys-monitor[spark]'")
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
-        yield Problem(
-            "engine.kind", "spark needs Java 17 or 21, but there is no java in PATH and no JAVA_HOME"
-        )
+        text = "spark needs Java 17 or 21, but there is no java in PATH and no JAVA_HOME"
+        yield Problem("engine.kind", text)
     for name, log in logs.named().items():
         place = f"{where}.logs.{name}"
         if any("://" in path for path in log.paths):

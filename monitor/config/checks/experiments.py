@@ -1,4 +1,4 @@
-"""Can an experiment ever be judged? Its name, its columns, and the logs that it needs."""
+"""Can an experiment be judged? Its name, its columns, and the logs that it needs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NO_ARM = (REQUEST_ID, USER_ID, ITEM_ID, TS, POSITION, SCORE, PROPENSITY)
 
 
 def check_experiments(where: str, settings: RecommenderSettings) -> Iterator[Problem]:
-    """Every experiment that could not be told from another, or never say anything."""
+    """A problem for each experiment that can never be judged, or that has the name of another one."""
     first: dict[str, int] = {}
     for number, one in enumerate(settings.experiments):
         place = f"{where}[{number}]"

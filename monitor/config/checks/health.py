@@ -1,4 +1,4 @@
-"""Can a health score ever be given? Its parts, and the series that they are made of."""
+"""Can a health score be computed? Its parts, and the series behind them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,12 @@ from monitor.settings.recommender import RecommenderSettings
 
 
 def check_health(where: str, settings: RecommenderSettings) -> Iterator[Problem]:
-    """Every part that could never have a value, or could not be told from another."""
+    """A problem for each part that can never have a value, or that has the name of another one."""
     first: dict[str, int] = {}
     for number, part in enumerate(settings.health.parts if settings.health else ()):
         place = f"{where}.parts[{number}]"
         yield from check_series(place, part.metric, part.labels, settings)
         if part.title in first:
-            yield Problem(
-                place,
-                f"{quoted(part.title)} is already the name of parts[{first[part.title]}]; give this "
-                "part a name",
-            )
+            taken = f"{quoted(part.title)} is already the name of parts[{first[part.title]}]"
+            yield Problem(place, f"{taken}; give this part a name")
         first.setdefault(part.title, number)

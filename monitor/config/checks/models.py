@@ -1,4 +1,4 @@
-"""Can the models ever be judged as asked, and is everything asked of the logs that are given?"""
+"""Can the models be judged? Their settings, and the logs that these need."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OF_EXPOSURES = ("rules", "objectives", "experiments", "health", "slices")
 
 
 def check_models(where: str, settings: RecommenderSettings) -> Iterator[Problem]:
-    """Every setting of the models that could never say anything, with the reason."""
+    """A problem for each setting of the models that can have no effect."""
     models, logs = settings.models, settings.logs.named()
     if models != DiagnosedModels() and SAMPLES not in logs:
         yield Problem(where, "needs logs.samples, which is not given")
@@ -36,7 +36,7 @@ def check_models(where: str, settings: RecommenderSettings) -> Iterator[Problem]
 
 
 def check_without_exposures(where: str, settings: RecommenderSettings) -> Iterator[Problem]:
-    """What is asked of the exposures of a recommender that has none."""
+    """A problem for each setting that needs the exposures of a recommender without them."""
     logs = settings.logs.named()
     if EXPOSURES in logs:
         return

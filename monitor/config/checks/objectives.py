@@ -1,4 +1,4 @@
-"""Can an objective ever be judged? Its metric, its labels, its bound, and the logs that it needs."""
+"""Can an objective be judged? Its metric, its labels, its bound, and the logs that it needs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BY, _DIMENSION, _VALUE = "by", "dimension", "value"
 
 
 def check_objectives(where: str, settings: RecommenderSettings) -> Iterator[Problem]:
-    """Every objective that could never say anything, with the reason."""
+    """A problem for each objective that can never be judged."""
     seen: dict[tuple[object, ...], int] = {}
     for number, one in enumerate(settings.objectives):
         place = f"{where}[{number}]"
@@ -34,21 +34,29 @@ def check_objectives(where: str, settings: RecommenderSettings) -> Iterator[Prob
 def check_series(
     place: str, metric: str, labels: Mapping[str, str], settings: RecommenderSettings
 ) -> Iterator[Problem]:
-    """Why a series that is named by metric and labels could never have a value, if so."""
+    """The reasons why a series, named by metric and labels, can never have a value."""
     spec = SPECS.get(metric)
     if spec is None:
-        close = nearest(metric, SPECS)
-        hint = f"did you mean {close}?" if close else "docs/metrics/README.md lists them"
-        yield Problem(f"{place}.metric", f"no metric is called {quoted(metric)}; {hint}")
+        yield unknown_metric(f"{place}.metric", metric)
         return
     if metric in settings.metrics.disable:
         yield Problem(f"{place}.metric", f"{metric} is not measured: metrics.disable names it")
     if labels.get(_DIMENSION) == POSITION and not spec.of_rows:
-        yield Problem(
-            f"{place}.labels", f"{metric} cannot be sliced by position: it needs whole lists or users"
-        )
+        yield needs_whole_lists(f"{place}.labels", metric)
     yield from _labels(f"{place}.labels", spec, labels, settings)
     yield from _needs(f"{place}.metric", spec, labels, settings)
+
+
+def unknown_metric(place: str, name: str) -> Problem:
+    """The problem of a name that no metric has."""
+    close = nearest(name, SPECS)
+    hint = f"did you mean {close}?" if close else "docs/metrics/README.md lists them"
+    return Problem(place, f"no metric is called {quoted(name)}; {hint}")
+
+
+def needs_whole_lists(place: str, metric: str) -> Problem:
+    """The problem of a slice by position of a metric that no single row has."""
+    return Problem(place, f"{metric} cannot be sliced by position: it needs whole lists or users")
 
 
 def _labels(
@@ -60,10 +68,8 @@ def _labels(
         yield Problem(place, f"slices.metrics does not name {spec.name}, so it is not measured by slice")
     for name in labels:
         if name not in (*own, _DIMENSION, _VALUE):
-            if own:
-                yield Problem(place, f"{spec.name} has no label {quoted(name)}; it has {', '.join(own)}")
-            else:
-                yield Problem(place, f"{spec.name} has no label {quoted(name)}")
+            hint = f"; it has {', '.join(own)}" if own else ""
+            yield Problem(place, f"{spec.name} has no label {quoted(name)}{hint}")
     for name in spec.labels:
         if name not in labels:
             yield Problem(place, f"{spec.name} is measured for each {name}: name one, as {{{name}: ...}}")
@@ -99,7 +105,7 @@ def _bound(place: str, spec: MetricSpec, one: Objective) -> Iterator[Problem]:
 
 
 def _clear(place: str, one: Objective) -> Iterator[Problem]:
-    """A bound that ends a violation must be the harder one to meet, or one would end where it begins."""
+    """The bound that ends a violation must be harder to meet than the one that begins it."""
     side, bound, words = ("min", one.min, "least") if one.min is not None else ("max", one.max, "most")
     if bound is None or one.clear is None:
         return
@@ -117,8 +123,8 @@ def _needs(
     present = settings.logs.named()
     for log in (CATALOG, FEEDBACK):
         for need in spec.requires:
-            name, _, only_by = need.partition(" (")  # "catalog (item)": for that value of by alone
-            for_this = not only_by or labels.get(_BY, "") in only_by.rstrip(")").split(", ")
-            if name.split(".")[0] == log and for_this and log not in present:
+            name, _, only_by = need.partition(" (")  # "catalog (item)": only if `by` is item
+            applies = not only_by or labels.get(_BY, "") in only_by.rstrip(")").split(", ")
+            if name.split(".")[0] == log and applies and log not in present:
                 yield Problem(place, f"{spec.name} needs logs.{log}, which is not given")
                 return

@@ -1,7 +1,7 @@
-"""What in a config with mistakes of form makes no sense either, so that both kinds come in one list.
+"""Checks the well-formed parts of a config with mistakes of form, so that all problems come in one list.
 
-The parts with mistakes are left out and the rest is checked as if it were the whole. Of what is found, only
-that is told which does not rest on a part that was left out: a guess at what was meant would be noise.
+The parts with mistakes are left out and the rest is checked as if it were the whole. A problem that depends
+on a part that was left out is not reported: it would rest on a guess.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from monitor.config.problems import KeyPath, Problem, is_within, show_place
 from monitor.core.columns import EXPOSURES, LOGS
 from monitor.settings.config import Config
 
-_ENTRIES = ("rules", "objectives")  # lists of which each entry is good or bad on its own
+_ENTRIES = ("rules", "objectives")  # lists whose entries are checked one by one
 _NUMBERED = re.compile(r"recommenders\[(\d+)\](?:\.(rules|objectives)\[(\d+)\])?")
 
-# Where a problem lies within its recommender -> what else it rests on; the first that fits. Of these the
-# retention alone lies outside.
-_RESTS_ON: tuple[tuple[str, tuple[str, ...]], ...] = (
+# The place of a problem within its recommender -> the settings that it depends on; the first match counts.
+# All but the retention lie in the recommender too.
+_DEPENDS_ON: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"window", ("history.retention",)),
     (r"max_wait", ("lateness",)),
     (r"catch_up", ("window",)),
@@ -38,7 +38,7 @@ _RESTS_ON: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """A mistake of form; nothing can rest on a key that is not known."""
+    """A mistake of form. No check depends on an unknown key."""
 
     place: KeyPath
     unknown_key: bool = False
@@ -67,11 +67,11 @@ def senseless_parts(values: dict[str, Any], mistakes: Iterable[Mistake], folder:
     out = {show_place(place) for place, unknown_key in whole if not unknown_key}
     found = (problem for one in checked for problem in one.problems)
     problems = (Problem(sound.numbered(one.place), sound.numbered(one.message)) for one in found)
-    return [one for one in problems if not _rests_on(one.place, out)]
+    return [one for one in problems if not _depends_on(one.place, out)]
 
 
 def _whole(place: KeyPath) -> KeyPath:
-    """The smallest part around a mistake that can be left out: lists go as a whole, but for some."""
+    """The smallest part around a mistake that can be left out: an entry of `_ENTRIES`, else a whole list."""
     for depth, part in enumerate(place):
         if isinstance(part, int) and depth > 1:
             return place[: depth + 1] if place[depth - 1] in _ENTRIES else place[:depth]
@@ -80,7 +80,7 @@ def _whole(place: KeyPath) -> KeyPath:
 
 @dataclass(slots=True)
 class _Sound:
-    """What is left of a config; `kept` has the old numbers of the entries that each list still has."""
+    """The rest of a config; `kept` holds, for each list, the old numbers of its remaining entries."""
 
     bad: set[KeyPath]
     kept: dict[KeyPath, list[int]] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class _Sound:
         return value
 
     def numbered(self, text: str) -> str:
-        """A text about what is left, with the numbers that the entries have in the file."""
+        """A text about the rest, with the numbers that the entries have in the file."""
 
         def old(match: re.Match[str]) -> str:
             number = self.kept[("recommenders",)][int(match[1])]
@@ -111,7 +111,7 @@ class _Sound:
 
 
 def _stand_in(recommender: dict[str, Any], number: int, was: dict[str, Any]) -> None:
-    """Give a recommender what none can be without; a log that was given is there, whatever is wrong in it."""
+    """Add the required keys that were left out. A log that was given stays, whatever is wrong in it."""
     recommender.setdefault("name", f"unnamed-{number}")
     given = was.get("logs")
     logs = recommender.setdefault("logs", {})
@@ -119,19 +119,18 @@ def _stand_in(recommender: dict[str, Any], number: int, was: dict[str, Any]) -> 
         logs.setdefault(name, {}).setdefault("path", "unknown")
 
 
-def _rests_on(place: str, out: set[str]) -> bool:
-    """Whether a problem lies in what was left out, or rests on it."""
+def _depends_on(place: str, out: set[str]) -> bool:
+    """Whether a problem lies in a part that was left out, or depends on one."""
     match = re.match(r"(recommenders\[\d+\])\.", place)
     if match is None:
         return place in out
     within = place[match.end() :]
-    needs = next((needs for pattern, needs in _RESTS_ON if re.fullmatch(pattern, within)), ())
-    rests = [within, *needs]
-    return any(is_within(one, left) for one in rests for left in _left_out(match[1], out))
+    needs = next((needs for pattern, needs in _DEPENDS_ON if re.fullmatch(pattern, within)), ())
+    return any(is_within(part, left) for part in (within, *needs) for left in _left_out(match[1], out))
 
 
 def _left_out(recommender: str, out: set[str]) -> Iterator[str]:
-    """What was left out, as seen from a recommender."""
+    """The places that were left out, relative to a recommender."""
     for place in out:
         if not place.startswith("recommenders"):
             yield place

@@ -1,10 +1,11 @@
-"""Can the metrics be sliced as asked? Each dimension once, of a log that is given, and of few values."""
+"""Can the metrics be sliced? Each dimension is named once, is in a given log, and has few values."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from monitor.config.problems import Problem, nearest
+from monitor.config.checks.objectives import needs_whole_lists, unknown_metric
+from monitor.config.problems import Problem
 from monitor.core.columns import (
     CATALOG,
     CREATED_AT,
@@ -19,7 +20,7 @@ from monitor.core.columns import (
     USERS,
     VECTOR,
 )
-from monitor.core.text import quoted
+from monitor.core.text import SETTING_LENGTH, visible
 from monitor.metrics.catalogue import SPECS
 from monitor.settings.recommender import NEW_ITEM, RecommenderSettings, sliced_column
 
@@ -31,17 +32,15 @@ _TOO_MANY = {
 
 
 def check_slices(where: str, settings: RecommenderSettings) -> Iterator[Problem]:
-    """Every slice that could never say anything, with the reason."""
+    """A problem for each slice that can never have a value."""
     for number, name in enumerate(settings.slices.metrics):
         place = f"{where}.metrics[{number}]"
         if name not in SPECS:
-            close = nearest(name, SPECS)
-            hint = f"did you mean {close}?" if close else "docs/metrics/README.md lists them"
-            yield Problem(place, f"no metric is called {quoted(name)}; {hint}")
+            yield unknown_metric(place, name)
         elif not SPECS[name].sliced:
             yield Problem(place, f"{name} is never sliced")
         elif not SPECS[name].of_rows and set(settings.slices.by) == {POSITION}:
-            yield Problem(place, f"{name} cannot be sliced by position: it needs whole lists or users")
+            yield needs_whole_lists(place, name)
     by = settings.slices.by
     logs = settings.logs.named()
     for number, name in enumerate(by):
@@ -50,23 +49,18 @@ def check_slices(where: str, settings: RecommenderSettings) -> Iterator[Problem]
         if name in by[:number]:
             yield Problem(place, f"{name!r} is named twice")
         elif log not in logs:
-            yield Problem(place, f"{name[:80]} needs logs.{log}, which is not given")
+            yield Problem(place, f"{visible(name, SETTING_LENGTH)} needs logs.{log}, which is not given")
         elif column is None:
             continue
         elif not column:
             yield Problem(place, "must name a column")
         elif column in _TOO_MANY[log]:
-            yield Problem(
-                place,
-                f"{name} has too many values to slice by; use a column with few values, such as {_hint(log)}",
-            )
+            instead = {EXPOSURES: "scene", CATALOG: "catalog.category or new_item", USERS: "users.plan"}[log]
+            text = f"{name} has too many values to slice by; use a column with few values, such as {instead}"
+            yield Problem(place, text)
         else:
             ours = {theirs: ours for ours, theirs in logs[log].columns.items()}
             if column in ours and column not in logs[log].columns:
                 yield Problem(
                     place, f"logs.{log}.columns gives this column the name {ours[column]!r}; use that"
                 )
-
-
-def _hint(log: str) -> str:
-    return {EXPOSURES: "scene", CATALOG: "catalog.category or new_item", USERS: "users.plan"}[log]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import ibis.expr.types as ir
 
 from monitor.config.init.guess import Guess, values_of
-from monitor.config.init.profile import Column, Profile
+from monitor.config.init.profile import Column, Only, Profile
 from monitor.config.init.synonyms import plain
 from monitor.config.init.template import comment, flow_map, key
 from monitor.core import columns as c
@@ -28,7 +28,7 @@ _COPIED = ("format", "timezone", "timestamp_unit")
 
 @dataclass(frozen=True, slots=True)
 class ActedColumn:
-    """A column that says what users did; `value` is what a flag has where they did it."""
+    """A column that says what users did; `value` is that of a flag for an action."""
 
     name: str
     value: str | None = None
@@ -59,17 +59,17 @@ def as_feedback(
     guesses: Mapping[str, Guess],
     path: str,
     settings: Sequence[tuple[str, str, str]],
-    only: tuple[str, tuple[str, ...]] | None,
+    only: Only | None,
 ) -> list[str]:
-    """The lines of a feedback log that reads a flag from the files of the exposures; none where none can.
+    """The lines of a feedback log that reads a flag from the files of the exposures; empty if none can.
 
     Args:
         acted: the columns that say what users did.
         found: the exposures.
         guesses: their columns.
-        path: their path as it stands in the config, as YAML.
-        settings: their further settings: key, value, comment.
-        only: the rows that are exposures, if the log holds others too.
+        path: their path, as YAML.
+        settings: their other settings: key, value, comment.
+        only: the rows that are exposures, if the log has other rows too.
     """
     flag = next((one for one in acted if one.value is not None), None)
     roles = (c.USER_ID, c.ITEM_ID, c.TS, c.REQUEST_ID)
@@ -91,7 +91,7 @@ def as_feedback(
 
 
 def events(acted: Sequence[ActedColumn]) -> str:
-    """The setting of the metrics that belongs to `as_feedback`, as a comment."""
+    """The setting of the metrics that goes with `as_feedback`, as a comment."""
     value = next(one.value for one in acted if one.value is not None)
     return f"# events: {{{key(value)}: {{grade: 1}}}} # with the feedback log above"
 

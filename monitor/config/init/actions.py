@@ -1,4 +1,4 @@
-"""What a feedback log says of itself: which events it holds, and how long after its list an action comes."""
+"""Measures a feedback log: its events, and how long after its list an action comes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TABLE: Final = "sample_actions"
 
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """How long after its list an action comes: `n` actions whose list was found, `typical` a quantile."""
+    """The delays of `n` actions after their lists; `typical` is the quantile WITHIN."""
 
     n: int
     typical: timedelta
@@ -42,7 +42,7 @@ class Delays:
 
 @dataclass(frozen=True, slots=True)
 class Actions:
-    """A sample of a feedback log: the events by their actions, the most frequent first."""
+    """A sample of a feedback log: each event with its actions, the most frequent first."""
 
     total: int
     events: tuple[tuple[str, int], ...]
@@ -51,7 +51,7 @@ class Actions:
 
 
 def grade(event: str) -> tuple[int | None, str]:
-    """A guess at how much an event says for its item, by its name, and why; None where it is no action.
+    """The guessed grade of an event, by its name, and why; None for an event that is no action.
 
     >>> grade("add_to_cart"), grade("removeFromCart")
     ((2, 'saved for later or liked'), (0, 'disliked, or undone'))
@@ -72,15 +72,15 @@ def look_at_actions(
 ) -> Actions:
     """Measure the sampled rows of a feedback log.
 
-    Where another time zone would make most actions join, the delays are those of the corrected times.
+    If another time zone would make most actions join, the delays are those of the corrected times.
 
     Args:
         engine: has the feedback's sample.
         sample: its table.
         settings: how to read it.
-        shown: the sampled exposures as they are read, None where they cannot be.
-        complete: whether both samples are their whole logs. Where they are not, an action without a request
-            id might be taken for one of an older list.
+        shown: the sampled exposures as they are read; None if they cannot be read.
+        complete: whether both samples are their whole logs. If not, an action without a request id might
+            join an older list than its own.
     """
     read = only(canonical(engine.backend.table(sample), c.FEEDBACK, settings, {}), settings)
     rows = engine.create(_TABLE, read)
@@ -102,7 +102,7 @@ def look_at_actions(
 
 
 def _delays(actions: ir.Table, shown: ir.Table, complete: bool) -> Delays | None:
-    """By the request that an action names; where few do, by its user's latest list with the item."""
+    """By the request that an action names; if few name one, by the user's latest list with the item."""
     if c.REQUEST_ID in actions.columns:
         found = _measure(actions, shown, [c.REQUEST_ID, c.ITEM_ID], latest=False)
         if found is not None:
@@ -126,11 +126,11 @@ def _measure(actions: ir.Table, shown: ir.Table, keys: list[str], *, latest: boo
     one = row.execute().iloc[0]
     if one["n"] < FEWEST_DELAYS:
         return None
-    return Delays(int(one["n"]), timedelta(seconds=float(one["typical"])), float(one["before"]),
-                  tuple(float(one[name]) for name in within))  # fmt: skip
+    typical = timedelta(seconds=float(one["typical"]))
+    return Delays(int(one["n"]), typical, float(one["before"]), tuple(float(one[name]) for name in within))
 
 
 def _keyed(rows: ir.Table, keys: list[str], moment: str) -> ir.Table:
-    """The keys as text, since one log may write as a number what the other writes as text, and the time."""
+    """The keys and the time. Keys are texts: one log may write numbers where the other writes texts."""
     rows = rows.filter(*(rows[name].notnull() for name in (*keys, c.TS)))
     return rows.select(**{key: rows[key].cast("string") for key in keys}, **{moment: rows[c.TS]})

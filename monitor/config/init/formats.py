@@ -1,4 +1,4 @@
-"""Which format a file has, by what it holds: for files whose names do not say it."""
+"""Detects the format of a file by its content, for files whose names do not show it."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _VALUE: Final = re.compile(r"\s*(-?\d+\.\d+|\d{6,}|\d{4}-\d{1,2}-\d{1,2}.*)\s*")
 
 
 def format_by_content(settings: LogSettings, file: LogFile) -> str:
-    """`parquet`, `csv` or `json`, by how the file begins.
+    """`parquet`, `csv` or `json`, by the first bytes of the file.
 
     Raises:
-        ValueError: it is something else; the message says what to do.
+        ValueError: it has another format; the message says what to do.
     """
     start = first_bytes(settings, file)
     if start.startswith(b"PAR1"):
@@ -53,7 +53,7 @@ def format_by_content(settings: LogSettings, file: LogFile) -> str:
 
 
 def named_format(settings: LogSettings, file: LogFile) -> str | None:
-    """The format that the settings or the file's name say; None where neither does."""
+    """The format by the settings or by the file's name; None if neither shows it."""
     try:
         return format_of(file.path, settings)
     except ValueError:
@@ -63,7 +63,7 @@ def named_format(settings: LogSettings, file: LogFile) -> str | None:
 def no_header(settings: LogSettings, file: LogFile) -> str | None:
     """Why line 1 of a CSV file cannot be its header, or None.
 
-    A name of a column is no number with a fraction, no long number and no date.
+    Names of columns are no fractions, no long numbers and no dates.
     """
     line = first_line(settings, file)
     names = next(csv.reader([line], delimiter=max(",\t;|", key=line.count)), [])

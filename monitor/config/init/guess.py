@@ -1,8 +1,8 @@
-"""Which column of a log is what: by its name, and by whether its values can be that."""
+"""Guesses which column of a log has which role: by its name, and by its values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import ibis.expr.types as ir
@@ -21,7 +21,7 @@ _FEW = 50  # values that a scene, a model or an arm may have
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """One column of ours, the file's column for it, how sure that is, and why."""
+    """The file's column for one of ours, how sure that is, and why."""
 
     role: str
     column: str
@@ -30,7 +30,7 @@ class Guess:
 
 
 def guess_columns(log: str, profile: Profile, table: ir.Table) -> dict[str, Guess]:
-    """The file's column for each of ours that one was found for, the surest first.
+    """The guessed columns by role, in the order of `c.TYPES`.
 
     Args:
         log: exposures, feedback, catalog or users.
@@ -58,14 +58,14 @@ def guess_columns(log: str, profile: Profile, table: ir.Table) -> dict[str, Gues
     for role, find in _BY_CONTENT.get(log, ()):
         if role not in guesses:
             rest = [one for one in usable if one.name not in taken]
-            if (found := find(rest, guesses, profile, table)) is not None:
-                take(found)
+            if (guess := find(_Finder(rest, guesses, profile, table))) is not None:
+                take(guess)
     _of_one_list(guesses, profile)
     return {role: guesses[role] for role in c.TYPES[log] if role in guesses}
 
 
 def _of_one_list(guesses: dict[str, Guess], profile: Profile) -> None:
-    """Leave out lists that are not those of the items: their values belong to no item."""
+    """Leave out lists other than the items' one: their values belong to no item."""
     listings = {role: profile.column(guess.column).listing for role, guess in guesses.items()}
     lead = listings[c.ITEM_ID] if c.ITEM_ID in listings else next(filter(None, listings.values()), None)
     for role, listing in listings.items():
@@ -107,34 +107,23 @@ def _can_be(log: str, role: str, column: Column, profile: Profile) -> bool:
         case c.TS | c.CREATED_AT:
             return column.is_time
         case c.POSITION:
-            return column.whole >= 0.99 and _between(column, 0, 100_000) and column.epoch_unit is None
+            return column.whole >= 0.99 and column.between(0, 100_000) and column.epoch_unit is None
         case c.PROPENSITY:
             return column.in_unit_interval
         case c.SCENE | c.MODEL | c.ARM | c.EVENT:
             return column.distinct <= _FEW and column.distinct < max(2, profile.rows)
         case c.VECTOR:
             return column.lists and column.numbers >= 0.99
-    if role == c.ITEM_ID and holds_labels(column):
-        return False
     if kind == "id":
-        if column.json > 0.5:
-            return False
         fraction = column.dtype.startswith(("float", "decimal")) and column.whole < 1
-        return not column.is_time and not fraction and column.dtype not in ("boolean", "date")
+        labelled = role == c.ITEM_ID and holds_labels(column)
+        odd = fraction or labelled or column.is_time or column.json > 0.5
+        return not odd and column.dtype not in ("boolean", "date")
     return column.numbers >= 0.95 if kind == "number" else True
 
 
-def _between(column: Column, low: float, high: float) -> bool:
-    return (
-        column.lowest is not None
-        and column.highest is not None
-        and low <= column.lowest
-        and column.highest <= high
-    )
-
-
 def _fits(role: str, column: Column, profile: Profile) -> str:
-    """What speaks for the column beside its name, and how many rows have no value in it."""
+    """What its values are, and how many rows have none."""
     empty = profile.empty(column)
     lacking = f"; empty in {empty:.1%} of the rows" if empty >= 0.0005 else ""
     return _values(role, column) + lacking
@@ -149,111 +138,120 @@ def _values(role: str, column: Column) -> str:
     return f"{column.distinct:,} different value{'' if column.distinct == 1 else 's'}"
 
 
-Finder = Callable[[list[Column], Mapping[str, Guess], Profile, ir.Table], Guess | None]
+@dataclass(frozen=True, slots=True)
+class _Finder:
+    """Finds the column of a role by its values, among the columns that have no role yet."""
 
+    rest: list[Column]
+    known: Mapping[str, Guess]
+    profile: Profile
+    table: ir.Table
 
-def _time(rest: list[Column], _: Mapping[str, Guess], __: Profile, ___: ir.Table) -> Guess | None:
-    times = [one for one in rest if one.times >= 0.99 and not one.lists]
-    times = times or [
-        one for one in rest if one.epoch_unit is not None and one.distinct > 1 and not one.lists
-    ]
-    if not times:
+    @property
+    def request(self) -> str:
+        return self.known[c.REQUEST_ID].column
+
+    def ids(self) -> list[Column]:
+        """The columns with one id a row, those with the most different ids first."""
+        found = [one for one in self.rest if looks_like_id(one) and not one.lists]
+        return sorted(found, key=lambda one: -one.distinct)
+
+    def time(self) -> Guess | None:
+        single = [one for one in self.rest if not one.lists]
+        times = [one for one in single if one.times >= 0.99]
+        times = times or [one for one in single if one.epoch_unit is not None and one.distinct > 1]
+        if not times:
+            return None
+        finest = max(times, key=lambda one: one.distinct)
+        if len(times) == 1:
+            return Guess(c.TS, finest.name, LIKELY, "the only time column")
+        return Guess(c.TS, finest.name, GUESS, "the finest of several time columns")
+
+    def request_id(self) -> Guess | None:
+        """A column whose values each have one time and several rows; of lists, one with a value a row."""
+        if c.TS not in self.known:
+            return None
+        listed = c.ITEM_ID in self.known and self.profile.column(self.known[c.ITEM_ID].column).lists
+        for one in self.ids():
+            rows = int(self.table[one.name].count().execute())
+            if listed and one.distinct == rows == self.profile.rows:
+                why = "differs in every row, and each row holds a list of items"
+                return Guess(c.REQUEST_ID, one.name, LIKELY, why)
+            if 1 < one.distinct < rows and not _varies(self.table, one.name, self.known[c.TS].column):
+                return Guess(c.REQUEST_ID, one.name, GUESS, "all rows with the same value have the same time")
         return None
-    best = max(times, key=lambda one: one.distinct)
-    alone = "the only time column" if len(times) == 1 else "the finest of several time columns"
-    return Guess(c.TS, best.name, LIKELY if len(times) == 1 else GUESS, alone)
 
-
-def _item(rest: list[Column], known: Mapping[str, Guess], _: Profile, table: ir.Table) -> Guess | None:
-    lists = [one for one in rest if one.lists and looks_like_id(one)]
-    if lists:
-        best = max(lists, key=lambda one: one.distinct)
-        return Guess(c.ITEM_ID, best.name, LIKELY if len(lists) == 1 else GUESS, "a list of ids in every row")
-    if c.REQUEST_ID not in known:
+    def item(self) -> Guess | None:
+        lists = [one for one in self.rest if one.lists and looks_like_id(one)]
+        if lists:
+            best = max(lists, key=lambda one: one.distinct)
+            sureness = LIKELY if len(lists) == 1 else GUESS
+            return Guess(c.ITEM_ID, best.name, sureness, "a list of ids in every row")
+        if c.REQUEST_ID not in self.known:
+            return None
+        for one in self.ids():
+            if _varies(self.table, self.request, one.name):
+                return Guess(c.ITEM_ID, one.name, GUESS, "ids that differ from row to row of a request")
         return None
-    request = known[c.REQUEST_ID].column
-    ids = [one for one in rest if looks_like_id(one) and not one.lists and _varies(table, request, one.name)]
-    if not ids:
-        return None
-    best = max(ids, key=lambda one: one.distinct)
-    return Guess(c.ITEM_ID, best.name, GUESS, "ids that differ from row to row of a request")
 
-
-def _request(
-    rest: list[Column], known: Mapping[str, Guess], profile: Profile, table: ir.Table
-) -> Guess | None:
-    """A column of which each value has one time, and several rows."""
-    if c.TS not in known:
+    def user(self) -> Guess | None:
+        if c.REQUEST_ID not in self.known:
+            return None
+        requests = int(self.table[self.request].nunique().execute())
+        for one in self.ids():
+            if _FEW < one.distinct <= requests and not _varies(self.table, self.request, one.name):
+                return Guess(c.USER_ID, one.name, GUESS, "ids that stay the same within a request")
         return None
-    for one in sorted(rest, key=lambda one: -one.distinct):
-        if one.lists or not looks_like_id(one):
-            continue
-        rows = int(table[one.name].count().execute())
-        listed = c.ITEM_ID in known and profile.column(known[c.ITEM_ID].column).lists
-        if listed and one.distinct == rows == profile.rows:
-            return Guess(
-                c.REQUEST_ID, one.name, LIKELY, "differs in every row, and each row holds a list of items"
+
+    def position(self) -> Guess | None:
+        if c.REQUEST_ID not in self.known:
+            return None
+        for one in self.rest:
+            if one.lists or one.whole < 1 or not one.between(0, 10_000):
+                continue
+            rows = self.table.mutate(place=self.table[one.name].try_cast("int64"))
+            lists = rows.group_by(self.request).aggregate(
+                n=rows.count(), low=rows.place.min(), high=rows.place.max(), different=rows.place.nunique()
             )
-        if one.distinct < rows and one.distinct > 1 and not _varies(table, one.name, known[c.TS].column):
-            return Guess(c.REQUEST_ID, one.name, GUESS, "all rows with the same value have the same time")
-    return None
-
-
-def _user(rest: list[Column], known: Mapping[str, Guess], _: Profile, table: ir.Table) -> Guess | None:
-    if c.REQUEST_ID not in known:
+            several = lists.filter(lists.n > 1)
+            good = (several.different == several.n) & (several.high - several.low + 1 == several.n)
+            found = several.aggregate(n=several.count(), good=good.sum()).execute().iloc[0]
+            if found["n"] and found["good"] >= 0.95 * found["n"]:
+                return Guess(c.POSITION, one.name, LIKELY, "counts the rows of a request without a gap")
         return None
-    request = known[c.REQUEST_ID].column
-    requests = int(table[request].nunique().execute())
-    for one in sorted(rest, key=lambda one: -one.distinct):
-        if one.lists or not looks_like_id(one) or not _FEW < one.distinct <= requests:
-            continue
-        if not _varies(table, request, one.name):
-            return Guess(c.USER_ID, one.name, GUESS, "ids that stay the same within a request")
-    return None
 
+    def score(self) -> Guess | None:
+        if c.REQUEST_ID not in self.known:
+            return None
+        fractions = [one for one in self.rest if one.numbers >= 0.95 and one.whole < 0.5 and not one.is_time]
+        fractions = [one for one in fractions if one.lists or _varies(self.table, self.request, one.name)]
+        if len(fractions) != 1:
+            return None
+        why = "the only numbers with fractions that differ within a request"
+        return Guess(c.SCORE, fractions[0].name, GUESS, why)
 
-def _position(rest: list[Column], known: Mapping[str, Guess], _: Profile, table: ir.Table) -> Guess | None:
-    if c.REQUEST_ID not in known:
+    def event(self) -> Guess | None:
+        """A column with few texts, one of which means an action."""
+        for one in self.rest:
+            if one.lists or one.numbers > 0.5 or one.is_time or not 1 <= one.distinct <= _FEW:
+                continue
+            words = set(plain(" ".join(values_of(self.table, one.name))).split("_"))
+            if words & ACTION_WORDS:
+                return Guess(c.EVENT, one.name, LIKELY, "its values name actions")
         return None
-    request = known[c.REQUEST_ID].column
-    for one in rest:
-        if one.lists or one.whole < 1 or not _between(one, 0, 10_000):
-            continue
-        place = table[one.name].try_cast("int64")
-        lists = table.mutate(place=place).group_by(request).aggregate(
-            n=lambda t: t.count(), low=lambda t: t.place.min(), high=lambda t: t.place.max(),
-            different=lambda t: t.place.nunique(),
-        )  # fmt: skip
-        several = lists.filter(lists.n > 1)
-        good = (several.different == several.n) & (several.high - several.low + 1 == several.n)
-        found = several.aggregate(n=several.count(), good=good.sum()).execute().iloc[0]
-        if found["n"] and found["good"] >= 0.95 * found["n"]:
-            return Guess(c.POSITION, one.name, LIKELY, "counts the rows of a request without a gap")
-    return None
 
 
-def _score(rest: list[Column], known: Mapping[str, Guess], _: Profile, table: ir.Table) -> Guess | None:
-    if c.REQUEST_ID not in known:
-        return None
-    request = known[c.REQUEST_ID].column
-    broken = [one for one in rest if one.numbers >= 0.95 and one.whole < 0.5 and not one.is_time]
-    broken = [one for one in broken if one.lists or _varies(table, request, one.name)]
-    if len(broken) != 1:
-        return None
-    return Guess(
-        c.SCORE, broken[0].name, GUESS, "the only numbers with fractions that differ within a request"
-    )
-
-
-def _event(rest: list[Column], _: Mapping[str, Guess], __: Profile, table: ir.Table) -> Guess | None:
-    """A column of few texts, one of which means an action."""
-    for one in rest:
-        if one.lists or one.numbers > 0.5 or one.is_time or not 1 <= one.distinct <= _FEW:
-            continue
-        words = set(plain(" ".join(values_of(table, one.name))).split("_"))
-        if words & ACTION_WORDS:
-            return Guess(c.EVENT, one.name, LIKELY, "its values name actions")
-    return None
+_BY_CONTENT: dict[str, tuple[tuple[str, Callable[[_Finder], Guess | None]], ...]] = {
+    c.EXPOSURES: (
+        (c.TS, _Finder.time),
+        (c.REQUEST_ID, _Finder.request_id),
+        (c.ITEM_ID, _Finder.item),
+        (c.USER_ID, _Finder.user),
+        (c.POSITION, _Finder.position),
+        (c.SCORE, _Finder.score),
+    ),
+    c.FEEDBACK: ((c.TS, _Finder.time), (c.EVENT, _Finder.event)),
+}
 
 
 def values_of(table: ir.Table, column: str) -> list[str]:
@@ -262,19 +260,6 @@ def values_of(table: ir.Table, column: str) -> list[str]:
     counts = table.filter(text.notnull()).group_by(value=text).aggregate(n=lambda t: t.count())
     found = counts.order_by(counts.n.desc(), counts.value).limit(_FEW).execute()
     return [str(value) for value in found["value"]]
-
-
-_BY_CONTENT: dict[str, tuple[tuple[str, Finder], ...]] = {
-    c.EXPOSURES: (
-        (c.TS, _time),
-        (c.REQUEST_ID, _request),
-        (c.ITEM_ID, _item),
-        (c.USER_ID, _user),
-        (c.POSITION, _position),
-        (c.SCORE, _score),
-    ),
-    c.FEEDBACK: ((c.TS, _time), (c.EVENT, _event)),
-}
 
 
 def holds_labels(column: Column) -> bool:
@@ -305,30 +290,29 @@ def _varies(table: ir.Table, key: str, column: str) -> bool:
 
 
 def slice_columns(profile: Profile, guesses: Mapping[str, Guess]) -> list[tuple[str, Column]]:
-    """Columns of few values that the metrics could be sliced by: ours first, by the name to use."""
-    ours = {one.column: role for role, one in guesses.items()}
+    """Columns of few values that the metrics could be sliced by, each with the name to use; ours first."""
+    order = (c.SCENE, c.MODEL, c.ARM)
+    reserved = {name for names in c.TYPES.values() for name in names}
+    roles = {one.column: role for role, one in guesses.items()}
     found = []
     for column in profile.columns:
-        role = ours.get(column.name, column.name)
-        if column.name in ours and role not in (c.SCENE, c.MODEL, c.ARM):
-            continue
-        if column.is_path and column.name not in ours:
-            continue
-        if not column.readable or column.lists or column.is_time or not 2 <= column.distinct <= 20:
-            continue
-        if column.distinct * 20 > profile.rows or (column.numbers > 0.5 and column.whole < 1):
-            continue
-        if role.lower() in _reserved() and column.name not in ours:
-            continue
-        if sliced_column(role) != (c.EXPOSURES, role):  # a name that says something else in slices.by
-            continue
-        found.append((role, column))
-    order = (c.SCENE, c.MODEL, c.ARM)
-    return sorted(found, key=lambda one: order.index(one[0]) if one[0] in order else len(order))
+        name = roles.get(column.name, column.name)
+        if column.name in roles:
+            suitable = name in order
+        else:
+            suitable = not column.is_path and name.lower() not in reserved
+        has_few = 2 <= column.distinct <= min(20, profile.rows / 20)
+        single = column.readable and not column.lists and not column.is_time
+        fractions = column.numbers > 0.5 and column.whole < 1
+        # In slices.by, some names mean something else, such as `hour` or `users.plan`.
+        is_plain = sliced_column(name) == (c.EXPOSURES, name)
+        if suitable and has_few and single and not fractions and is_plain:
+            found.append((name, column))
+    return sorted(found, key=lambda pair: order.index(pair[0]) if pair[0] in order else len(order))
 
 
 def list_settings(found: Profile, guesses: Mapping[str, Guess]) -> list[tuple[str, str, str]]:
-    """How lists that are written as texts are to be split: the key, its value, and why."""
+    """The setting that splits lists written as texts: key, value, and why."""
     for guess in guesses.values():
         separator = found.column(guess.column).separator
         if separator is not None:
@@ -337,33 +321,23 @@ def list_settings(found: Profile, guesses: Mapping[str, Guess]) -> list[tuple[st
 
 
 def format_settings(found: Profile) -> list[tuple[str, str, str]]:
-    """The format, where the names of the files do not say it: the key, its value, and why."""
+    """The format, if the names of the files do not show it: key, value, and why."""
     if found.settings.format == "auto":
         return []
-    return [
-        (
-            "format",
-            found.settings.format,
-            "detected from the content of the files, as their names do not show it",
-        )
-    ]
+    why = "detected from the content of the files, as their names do not show it"
+    return [("format", found.settings.format, why)]
 
 
 def time_settings(found: Profile, guesses: Mapping[str, Guess]) -> list[tuple[str, str, str]]:
-    """How the times are to be read: the key, its value, and why."""
+    """The setting that times are read with: key, value, and why."""
     role = c.TS if c.TS in guesses else c.CREATED_AT
     if role not in guesses or guesses[role].why == EMPTY:
         return []
     column = found.column(guesses[role].column)
     if column.epoch_unit is not None:
         size = f"{column.lowest:.0f} to {column.highest:.0f}"
-        return [
-            ("timestamp_unit", column.epoch_unit, f"certain: only in this unit {size} lies in this century")
-        ]
+        why = f"certain: only in this unit {size} lies in this century"
+        return [("timestamp_unit", column.epoch_unit, why)]
     if column.offsets >= 0.95:
         return [("timezone", "UTC", "the times carry their offset, so this does not matter")]
     return [("timezone", "UTC", f"{GUESS}: the times carry no offset; if they are local, as Europe/Berlin")]
-
-
-def _reserved() -> Iterable[str]:
-    return {name for names in c.TYPES.values() for name in names}

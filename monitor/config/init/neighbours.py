@@ -1,8 +1,8 @@
-"""Finds a catalog, a feedback log and a table of users that lie near the exposures.
+"""Finds a catalog, a feedback log and a table of users near the exposures.
 
-They are files or folders that are called what such logs are called, in the folder of the exposures or in the
-one around it. Folders of partitions (`date=2026-01-31`, `2026-01-31`) count as one with the folder around
-them. What was found only by its name is used only where its ids are those of the exposures.
+They are files or folders with the usual names of such logs, in the folder of the exposures or in its parent.
+Folders of partitions (`date=2026-01-31`, `2026-01-31`) belong to the folder around them. A log that was found
+by its name is used only if its ids join the exposures.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from monitor.config.init.empty_joins import EmptyJoin, empty_joins, joins_nothing
 from monitor.config.init.guess import Guess, guess_columns, values_of
-from monitor.config.init.profile import CannotProfile, Profile, in_folder, narrowed, patterns, profile
-from monitor.config.init.shared_ids import Joins, Side, match_columns
+from monitor.config.init.joins import EmptyJoin, Joins, Side, empty_joins, joins_nothing, match_columns
+from monitor.config.init.profile import CannotProfile, Only, Profile, in_folder, narrowed, patterns, profile
 from monitor.config.init.synonyms import NOT_ACTIONS, SHOWN, likeness, plain
 from monitor.core import columns as c
 from monitor.engines.duckdb import Engine
@@ -42,30 +41,27 @@ _MOST_EVENTS = 10
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """Another log of the same recommender; `only` are the rows of a shared log that belong to it.
+    """Another log of the same recommender.
 
-    `empty` are the joins with the exposures that find nothing, although others do. A column that is not
-    required has then no guess.
+    Attributes:
+        only: the rows of a shared log that belong to it.
+        empty: the columns whose join with the exposures finds nothing. Optional ones are not in `guesses`.
     """
 
     paths: tuple[str, ...]
     profile: Profile
     guesses: dict[str, Guess]
-    only: tuple[str, tuple[str, ...]] | None = None
+    only: Only | None = None
     empty: tuple[EmptyJoin, ...] = ()
 
-    def has(self, role: str) -> bool:
-        """Whether a column of ours was found."""
-        return role in self.guesses
-
     def missing(self, log: str) -> list[str]:
-        """The columns of ours that it needs and that were not found."""
+        """The required columns that were not found."""
         return [role for role in c.REQUIRED[log] if role not in self.guesses]
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A log near the exposures that is not used, and why; `named` says that the user asked for it."""
+    """A log near the exposures that is not used, and why; `named`: the user asked for it."""
 
     log: str
     path: str
@@ -78,13 +74,13 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """The exposures, with the columns that their neighbours show, the neighbours, and what is not used."""
+    """The exposures, the logs beside them, and the logs that are left out."""
 
     exposures: Profile
     guesses: dict[str, Guess]
     beside: dict[str, Neighbour]
     left_out: tuple[LeftOut, ...] = ()
-    only: tuple[str, tuple[str, ...]] | None = None
+    only: Only | None = None
 
 
 def look_around(
@@ -94,13 +90,13 @@ def look_around(
     arguments: Sequence[str],
     feedback: Sequence[str] = (),
 ) -> Neighbourhood:
-    """The logs near the exposures that have every column they need, by what they are.
+    """Find the logs near the exposures that have all required columns.
 
-    A feedback log that was named is there even if it lacks a column. Where the exposures hold other events
-    as well, their other rows are the feedback.
+    A feedback log that the user names may lack columns. If the exposures hold other events too, those rows
+    are the feedback.
 
     Raises:
-        CannotProfile: the feedback log that was named cannot be looked at.
+        CannotProfile: the named feedback log cannot be looked at.
     """
     found = _shared_log(engine, exposures, guesses) or Neighbourhood(exposures, guesses, {})
     joins = Joins(engine)
@@ -121,16 +117,15 @@ def look_around(
                 wider = _with(engine, joins, found, log, paths)
             except (CannotProfile, OSError):
                 continue
-            files = {Path(one.path).resolve() for one in wider.beside[log].profile.files} if (
-                log in wider.beside
-            ) else set()  # fmt: skip
+            new = wider.beside[log].profile.files if log in wider.beside else ()
+            files = {Path(one.path).resolve() for one in new}
             if not files & used:
                 found, used = wider, used | files
     return found
 
 
 def _near(folder: Path, log: str) -> Iterator[Path]:
-    """Files and folders in the folder of the exposures and around it that are called as this log may be."""
+    """Files and folders with a usual name of this log, in the folder of the exposures and in its parent."""
     while _PARTITION.fullmatch(folder.name):
         folder = folder.parent
     names = _NAMES[log]
@@ -158,26 +153,26 @@ def _with(
     *,
     named: bool = False,
 ) -> Neighbourhood:
-    """What was found, with one more log where that has what it needs."""
+    """The neighbourhood with one more log, or with the reason why that is left out."""
     seen = profile(engine, LogSettings(path=paths), f"sample_{log}_{zlib.crc32(repr(paths).encode()):x}")
     side = Side(seen, guess_columns(log, seen, engine.backend.table(seen.table)))
     mine, theirs = match_columns(joins, _KEYS[log], Side(found.exposures, found.guesses), side)
     empty = empty_joins(joins, _KEYS[log], mine, theirs)
     unused = {one.role for one in empty} - set(c.REQUIRED[log])
-    kept = {role: guess for role, guess in theirs.guesses.items() if role not in unused}
-    one = Neighbour(paths, seen, kept, empty=empty)
+    used = {role: guess for role, guess in theirs.guesses.items() if role not in unused}
+    neighbour = Neighbour(paths, seen, used, empty=empty)
     why = None
-    if not named and (missing := one.missing(log)):
+    if not named and (missing := neighbour.missing(log)):
         why = f"it looks like {log}, but has no column for {', '.join(missing)}"
     elif lost := joins_nothing(log, mine, theirs, empty):
         why = str(lost) if named else f"it looks like {log}, but {lost}"
     if why is not None:
         return replace(found, left_out=(*found.left_out, LeftOut(log, paths[0], why, named)))
-    return replace(found, guesses=dict(mine.guesses), beside={**found.beside, log: one})
+    return replace(found, guesses=dict(mine.guesses), beside={**found.beside, log: neighbour})
 
 
 def _shared_log(engine: Engine, exposures: Profile, guesses: dict[str, Guess]) -> Neighbourhood | None:
-    """The exposures, and the feedback, of one log of several events, told apart by the event's name."""
+    """The exposures and the feedback of one log of several events, split by the event's name."""
     taken = {one.column for one in guesses.values()}
     for column in exposures.usable:
         if column.name in taken or column.lists or column.distinct > 50 or not likeness(column.name, c.EVENT):

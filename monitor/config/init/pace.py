@@ -1,4 +1,4 @@
-"""How many requests an hour a log holds, over all of its files: what the length of a window follows from."""
+"""How many requests an hour a log holds, over all of its files; the length of a window follows from it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import duckdb
 
 from monitor.config.init.guess import Guess
-from monitor.config.init.profile import Profile
+from monitor.config.init.profile import Profile, spread
 from monitor.config.init.traits import Traits, moment
 from monitor.core import columns as c
 from monitor.engines.duckdb import DeadlineExceeded, Engine, deadline
@@ -18,7 +18,7 @@ from monitor.logs.files import LogFile
 from monitor.logs.reading import open_filesystems, open_shape
 from monitor.settings.logs import LogSettings
 
-SECONDS = 20.0  # that reading all files may take, and then a few of them
+SECONDS = 20.0  # the time for reading all files, and again for reading a few
 SOME_FILES = 8
 _WANTED_REQUESTS = 1000
 _WINDOWS = tuple(timedelta(minutes=one) for one in (5, 15, 60, 360, 720, 1440))
@@ -26,7 +26,7 @@ _WINDOWS = tuple(timedelta(minutes=one) for one in (5, 15, 60, 360, 720, 1440))
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Requests and the time that they span; `basis` says what was looked at, `exact` whether it was all."""
+    """Requests and the time that they span; `basis` says what was counted, `exact`: the whole log was."""
 
     requests: float
     span: timedelta
@@ -37,20 +37,20 @@ class Pace:
 
     @property
     def an_hour(self) -> float:
-        """Requests an hour; 0 where the log spans no time."""
+        """Requests an hour; 0 if the log spans no time."""
         return self.requests / (self.span / timedelta(hours=1)) if self.span else 0.0
 
     @property
     def window(self) -> timedelta:
-        """The shortest usual window that holds about a thousand requests, a day where none does.
+        """The shortest usual window that holds about a thousand requests; a day if none does.
 
         >>> Pace(24_000, timedelta(hours=6), "all 3 files").window == timedelta(minutes=15)
         True
         """
         if not self.an_hour:
             return timedelta(hours=1)
-        wanted = [one for one in _WINDOWS if self.an_hour * (one / timedelta(hours=1)) >= _WANTED_REQUESTS]
-        return wanted[0] if wanted else timedelta(days=1)
+        fitting = (one for one in _WINDOWS if self.an_hour * (one / timedelta(hours=1)) >= _WANTED_REQUESTS)
+        return next(fitting, timedelta(days=1))
 
 
 def measure_pace(
@@ -61,7 +61,7 @@ def measure_pace(
     sample: Traits,
     seconds: float = SECONDS,
 ) -> Pace:
-    """Read the times and the requests of every file; where that takes too long, of a few whole files.
+    """Read the times and the requests of every file; if that takes too long, of a few whole files.
 
     Args:
         connection: the database; the work is done on a cursor of its own.
@@ -72,7 +72,7 @@ def measure_pace(
         seconds: how long each of the two readings may take.
     """
     size = sum(file.size for file in found.files)
-    for files in (found.files, _some(found.files)):
+    for files in (found.files, spread(found.files, SOME_FILES)):
         try:
             with deadline(seconds, (engine := Engine(connection.cursor())).interrupt):
                 requests, first, last = _count(engine, found, settings, guesses, files)
@@ -91,13 +91,6 @@ def measure_pace(
         return Pace(requests / part, span, basis, exact, first, last)
     rows = f"counted in {sample.rows:,} rows of the log; this is wrong if they are not sorted by time"
     return Pace(sample.requests, sample.span, rows, False, sample.first, sample.last)
-
-
-def _some(files: Sequence[LogFile]) -> tuple[LogFile, ...]:
-    """A few files spread over the log, the first and the last among them."""
-    last = len(files) - 1
-    count = min(SOME_FILES, len(files))
-    return tuple(files[number * last // max(count - 1, 1)] for number in range(count))
 
 
 def _count(

@@ -1,4 +1,4 @@
-"""Looks at the files of a log and says of each column what its values are: the ground for guessing."""
+"""Samples the files of a log and measures the values of each column, so that roles can be guessed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import ibis
@@ -27,6 +28,7 @@ from monitor.logs.mapping import describe, is_flat, readable_paths
 from monitor.logs.reading import Shape, open_filesystems, open_shape, sniff
 from monitor.settings.logs import LogSettings
 
+Only = tuple[str, tuple[str, ...]]  # a column, and its values in the rows that belong to a log
 SAMPLE_ROWS = 100_000
 SAMPLE_FILES = 4
 TABLE = "sample"
@@ -59,9 +61,9 @@ class CannotProfile(ExpectedError):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """What the sampled values of one column are. Shares are of the values that are there.
+    """What the sampled values of one column are. Shares are of the values that are not empty.
 
-    `lists` says that the column holds a list a row; then everything else is about the lists' entries.
+    `lists`: the column holds a list a row, and all other fields describe the entries of the lists.
     """
 
     name: str
@@ -85,12 +87,12 @@ class Column:
 
     @property
     def listing(self) -> tuple[str | None, str | None] | None:
-        """The list that its path walks and how its text is separated; None where it is no list."""
+        """The list in its path and the separator of its text; None for a column without lists."""
         return (parse(self.name).list_name, self.separator) if self.lists else None
 
     @property
     def is_path(self) -> bool:
-        """Whether it lies inside of records, so that it is read only where `columns` names it."""
+        """Whether it lies inside records. Such a column is read only if `columns` names it."""
         return len(parse(self.name).fields) > 1
 
     @property
@@ -99,7 +101,7 @@ class Column:
 
     @property
     def epoch_unit(self) -> str | None:
-        """The unit, where the values are numbers that count from 1970 to a day of this century."""
+        """The unit of numbers that count from 1970 to a day of this century."""
         if self.whole < 0.95 and not self.dtype.startswith("float"):
             return None
         if self.lowest is None or self.highest is None or self.times >= 0.95:
@@ -111,18 +113,18 @@ class Column:
 
     @property
     def in_unit_interval(self) -> bool:
-        return (
-            self.numbers >= 0.95
-            and self.lowest is not None
-            and self.highest is not None
-            and self.lowest >= 0
-            and self.highest <= 1
-        )
+        return self.numbers >= 0.95 and self.between(0, 1)
+
+    def between(self, low: float, high: float) -> bool:
+        """Whether it has numbers, and all of them lie in this range."""
+        if self.lowest is None or self.highest is None:
+            return False
+        return low <= self.lowest and self.highest <= high
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A log as it was found. The sampled rows are the engine's table `table`."""
+    """A log's files and columns. The sampled rows are the engine's table `table`."""
 
     settings: LogSettings
     shape: Shape
@@ -157,23 +159,20 @@ class Profile:
 
 
 def patterns(arguments: Sequence[str]) -> tuple[str, ...]:
-    """What the user names as globs: a file by its own name, a folder by the files in it."""
-    found: list[str] = []
-    for argument in arguments:
-        if "://" in argument:
-            found.append(argument)
-            continue
-        path = Path(argument)
-        try:
-            if path.is_dir():
-                found.append(in_folder(path))
-            elif path.is_file():
-                found.append(glob.escape(argument))
-            else:
-                found.append(argument)
-        except (OSError, ValueError) as exc:
-            raise CannotProfile(f"{argument!r} is no path: {exc}") from None
-    return tuple(dict.fromkeys(found))
+    """The user's arguments as globs: a file by its own name, a folder by the files in it."""
+    return tuple(dict.fromkeys(map(_pattern, arguments)))
+
+
+def _pattern(argument: str) -> str:
+    if "://" in argument:
+        return argument
+    path = Path(argument)
+    try:
+        if path.is_dir():
+            return in_folder(path)
+        return glob.escape(argument) if path.is_file() else argument
+    except (OSError, ValueError) as exc:
+        raise CannotProfile(f"{argument!r} is no path: {exc}") from None
 
 
 _ENDINGS = (
@@ -183,7 +182,7 @@ _ENDINGS = (
 
 
 def in_folder(folder: Path, *, deep: bool = True) -> str:
-    """The glob of the logs in a folder; without `deep` two further levels are looked at.
+    """The glob of the logs in a folder: at any depth, or without `deep` down to two levels below it.
 
     Raises:
         CannotProfile: it holds no file of a format that is read.
@@ -246,7 +245,7 @@ def profile(engine: Engine, settings: LogSettings, table: str = TABLE) -> Profil
         raise CannotProfile(f"no file matches {shown}; put a pattern in quotes, as 'log/*.parquet'")
     settings = _with_format(settings, files)
     shape, sound, notes = _shape(engine, settings, files)
-    chosen = _spread(sound)
+    chosen = spread(sound, SAMPLE_FILES)
     limit = SAMPLE_ROWS // len(chosen)
     fields = list(readable_paths(shape.types))
     try:
@@ -269,7 +268,7 @@ def profile(engine: Engine, settings: LogSettings, table: str = TABLE) -> Profil
 
 
 def narrowed(engine: Engine, found: Profile, column: str, values: Sequence[str], table: str) -> Profile:
-    """The profile of those rows alone whose column has one of the values, kept as another table."""
+    """The profile of the rows whose column has one of the values, kept as another table."""
     rows = engine.backend.table(found.table)
     hidden = tuple(one for one in found.columns if one.name not in rows.columns)
     columns = _create(engine, table, rows.filter(rows[column].cast("string").isin(list(values))))
@@ -278,14 +277,14 @@ def narrowed(engine: Engine, found: Profile, column: str, values: Sequence[str],
 
 
 def _unreadable(shape: Shape, fields: Sequence[str]) -> Iterable[Column]:
-    """The columns of a file in which no path leads to values."""
+    """The columns of a file that no path can read values from."""
     for name, kind in shape.types.items():
         if not is_flat(kind) and not any(parse(one).fields[0] == name for one in fields):
             yield Column(name, describe(kind), readable=False)
 
 
 def _create(engine: Engine, name: str, rows: ir.Table) -> tuple[Column, ...]:
-    """Store sampled rows, with lists that are written as texts made lists, and measure their columns."""
+    """Store sampled rows, split lists that are written as texts, and measure the columns."""
     separators = {column: found for column in rows.columns if (found := _separator(rows, column))}
     lists = {column: split_list(rows[column], found) for column, found in separators.items()}
     table = engine.create(name, rows.mutate(**lists) if lists else rows)
@@ -293,7 +292,7 @@ def _create(engine: Engine, name: str, rows: ir.Table) -> tuple[Column, ...]:
 
 
 def _separator(rows: ir.Table, name: str) -> str | None:
-    """What separates the values of a text column that holds several in one text, or None."""
+    """The separator of a text column that holds several values in one text, or None."""
     column = rows[name]
     if not column.type().is_string() or not _may_hold_lists(name):
         return None
@@ -319,25 +318,26 @@ def _separator(rows: ir.Table, name: str) -> str | None:
 
 
 def _may_hold_lists(name: str) -> bool:
-    """Whether a name does not rather say that the column holds one value a request."""
+    """Whether a column may hold lists, by its name: most names of one value a request exclude them."""
     of_lists = max(likeness(name, role) for role in _LISTED_ROLES)
     of_requests = max(likeness(name, role) for role in SYNONYMS if role not in _LISTED_ROLES)
     return of_lists >= of_requests or of_requests < _CLEAR_NAME
 
 
 def _with_format(settings: LogSettings, files: Sequence[LogFile]) -> LogSettings:
-    """The settings, with the format where the files' names do not say it."""
+    """The settings, with the detected format if the files' names do not show it."""
     kinds: list[str] = []
     faults = []
-    for file in _spread(files):
+    looked_at = spread(files, SAMPLE_FILES)
+    for file in looked_at:
         if named_format(settings, file) is None:
             try:
                 kinds.append(format_by_content(settings, file))
             except (ValueError, OSError) as exc:
                 faults.append(f"{file.path} {exc}")
+    if len(faults) == len(looked_at):
+        raise CannotProfile(f"no file could be read; {faults[0]}")
     if not kinds:
-        if len(faults) == len(_spread(files)):
-            raise CannotProfile(f"no file could be read; {faults[0]}")
         return settings
     return settings.model_copy(update={"format": max(kinds, key=kinds.count)})
 
@@ -345,10 +345,11 @@ def _with_format(settings: LogSettings, files: Sequence[LogFile]) -> LogSettings
 def _shape(
     engine: Engine, settings: LogSettings, files: Sequence[LogFile]
 ) -> tuple[Shape, list[LogFile], list[str]]:
-    """The shape that most of the looked-at files have, those files, and what is wrong with the others."""
+    """The shape of most of the sampled files, all files that may have it, and why others are left out."""
     found: dict[Shape, list[LogFile]] = {}
     notes = []
-    for file in _spread(files):
+    looked_at = spread(files, SAMPLE_FILES)
+    for file in looked_at:
         try:
             why = _why_not(settings, file)
             shape = sniff(engine, f"{TABLE}_file", settings, file) if why is None else Shape("")
@@ -365,8 +366,7 @@ def _shape(
     shape = max(found, key=lambda one: len(found[one]))
     others = [file.path for one, several in found.items() if one != shape for file in several]
     notes += [f"{path}: has other columns than {found[shape][0].path}" for path in others]
-    looked_at = {file.path for file in _spread(files)}
-    sound = [file for file in files if file in found[shape] or file.path not in looked_at]
+    sound = [file for file in files if file in found[shape] or file not in looked_at]
     return shape, sound, notes
 
 
@@ -383,12 +383,12 @@ def _why_not(settings: LogSettings, file: LogFile) -> str | None:
     return f"{why}; {WHEN_READ}" if why == STILL_WRITTEN else why
 
 
-def _spread(files: Sequence[LogFile]) -> list[LogFile]:
-    """A few files, the first and the last among them."""
-    if len(files) <= SAMPLE_FILES:
+def spread(files: Sequence[LogFile], count: int) -> list[LogFile]:
+    """At most this many files (2 or more), spread evenly, the first and the last among them."""
+    if len(files) <= count:
         return list(files)
     last = len(files) - 1
-    return [files[number * last // (SAMPLE_FILES - 1)] for number in range(SAMPLE_FILES)]
+    return [files[number * last // (count - 1)] for number in range(count)]
 
 
 def _columns(table: ir.Table) -> Iterable[Column]:
@@ -430,28 +430,11 @@ def _measure(values: ir.Table, name: str, dtype: str, lists: bool) -> Column:
         lowest=number.min(),
         highest=number.max(),
     ).execute()
-    one = row.fillna(0).iloc[0].to_dict()
-    present = int(one["present"])
-    has_offset = kind.is_timestamp() and kind.timezone is not None
-    return Column(
-        name=name,
-        dtype=dtype,
-        lists=lists,
-        present=present,
-        distinct=int(one["distinct"]),
-        numbers=_share(one["numbers"], present),
-        whole=_share(one["whole"], present),
-        times=_share(one["times"], present),
-        days=_share(one["days"], present),
-        decimal_commas=_share(one["decimal_commas"], present),
-        other_dates=_share(one["other_dates"], present),
-        json=_share(one["json"], present),
-        labelled=_share(one["labelled"], present),
-        offsets=1.0 if has_offset else _share(one["offsets"], present),
-        lowest=float(one["lowest"]) if one["numbers"] else None,
-        highest=float(one["highest"]) if one["numbers"] else None,
-    )
-
-
-def _share(part: float, whole: int) -> float:
-    return float(part) / whole if whole else 0.0
+    found = {key: float(value) for key, value in row.fillna(0).iloc[0].to_dict().items()}
+    present, distinct = int(found.pop("present")), int(found.pop("distinct"))
+    lowest, highest = found.pop("lowest"), found.pop("highest")
+    shares: dict[str, Any] = {key: count / present if present else 0.0 for key, count in found.items()}
+    if kind.is_timestamp() and kind.timezone is not None:
+        shares["offsets"] = 1.0
+    column = Column(name, dtype, lists, present, distinct, **shares)
+    return replace(column, lowest=lowest, highest=highest) if found["numbers"] else column

@@ -1,4 +1,4 @@
-"""Which rules, metrics and objectives a log can bear."""
+"""Suggests the rules, metrics and objectives that fit a log."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOSTLY = 0.99
 def suggest_rules(
     found: Profile, guesses: Mapping[str, Guess], read: Traits | None, beside: Mapping[str, Neighbour]
 ) -> list[str]:
-    """A line for each pack, those that the log cannot bear as a comment that says why."""
+    """A line for each pack; a pack that does not fit the log is a comment that says why."""
     known = pack_names()
     lines = [
         "# - {pack: blacklist, parameters: {blacklist: blacklist.csv}} # a .csv with a column item_id",
@@ -38,15 +38,11 @@ def suggest_rules(
 def _lists(read: Traits | None) -> list[str]:
     if read is None:
         return ["- pack: lists"]
-    disable = ""
+    has_gaps = read.gaps is None or read.gaps > 1 - _MOSTLY
+    disable = ", disable: [position_gaps]" if has_gaps else ""
     why = f"the longest list has {read.longest:,}"
-    if read.gaps is None:
-        disable, why = ", disable: [position_gaps]", f"{why}; no position is logged"
-    elif read.gaps > 1 - _MOSTLY:
-        disable, why = (
-            ", disable: [position_gaps]",
-            f"{why}; {read.gaps:.0%} of the lists have gaps",
-        )
+    if has_gaps:
+        why += "; no position is logged" if read.gaps is None else f"; {read.gaps:.0%} of the lists have gaps"
     most = max(100, 10 ** math.ceil(math.log10(max(read.longest, 1))))
     if read.duplicates:
         why += f"; {read.duplicates:.1%} of the lists show an item twice"
@@ -87,13 +83,13 @@ def _catalog(beside: Mapping[str, Neighbour]) -> list[str]:
     if catalog is None:
         return ["# - pack: catalog # items that the catalog does not know; needs logs.catalog"]
     lines = ["- pack: catalog # items that the catalog does not know"]
-    if catalog.has(c.CATEGORY):
+    if c.CATEGORY in catalog.guesses:
         lines.append("# - {pack: category, parameters: {max_per_category: 5}} # of one category in a list")
     return lines
 
 
 def suggest_metrics(guesses: Mapping[str, Guess], read: Traits | None) -> list[str]:
-    """Lines of the metrics' settings that the log itself tells."""
+    """Lines of the metrics' settings that follow from the scores."""
     if c.SCORE in guesses and read is not None and read.lowest is not None and read.highest is not None:
         if read.lowest >= 0 and read.highest <= 1:
             return ["score_range: [0, 1] # a guess: every score seen lies in it"]
@@ -102,7 +98,7 @@ def suggest_metrics(guesses: Mapping[str, Guess], read: Traits | None) -> list[s
 
 
 def suggest_objectives(guesses: Mapping[str, Guess], beside: Mapping[str, Neighbour]) -> list[str]:
-    """Examples that this log can be judged by."""
+    """Examples of objectives that fit the log."""
     lines = [
         "- {metric: coverage, labels: {by: pv}, min: 0.99} # requests that got a list",
         "- {metric: personalization, min: 0.1}",

@@ -1,4 +1,4 @@
-"""Which settings of the metrics a feedback log suggests: events with their grades, attribution, k."""
+"""Suggests the settings of the metrics of feedback: events with their grades, attribution, k."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from monitor.config.problems import show_duration
 from monitor.core.settings import parse_duration
 from monitor.settings.metrics import MetricSettings
 
-_MOST_WINDOWS = 100  # each of which is read again for every one of them
+_MOST_WINDOWS = 100  # longest attribution, in windows: each window reads all of them again
 
 
 def suggest_actions(actions: Actions | None, read: Traits | None, window: str) -> list[str]:
-    """Lines of the metrics' settings that the feedback tells."""
+    """Lines of the metrics' settings that follow from the feedback."""
     if actions is None:
         return []
     lines = [*_events(actions), _attribution(actions.delays, parse_duration(window))]
@@ -73,7 +73,7 @@ def _attribution(delays: Delays | None, window: timedelta) -> str:
 
 
 def about(length: timedelta) -> str:
-    """A length of time as a person says it, rounded up to two units at most.
+    """A length of time for people, rounded up to at most two units.
 
     >>> about(timedelta(days=6, hours=23, minutes=58)), about(timedelta(seconds=119))
     ('7d', '2m')

@@ -1,4 +1,4 @@
-"""Which columns look like the arms of an experiment, and the settings that watch its split."""
+"""Suggests experiments for the columns that look like their arms."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _WORDS = frozenset(
 )
 _MOST_ARMS = 10
 _FEWEST_USERS = 50
-_STICKY = 0.01  # of the users who were seen more than once, the share that may have two arms
+_STICKY = 0.01  # the allowed share of users with two arms, among users with several rows
 _CHANCE = 0.001
 
 
 def suggest_experiments(
     engine: Engine, found: Profile, guesses: Mapping[str, Guess], names: Mapping[str, str]
 ) -> list[str]:
-    """A line for each experiment: switched on where users are split evenly, else as a comment.
+    """A line for each experiment; a comment unless its users are split evenly.
 
     Args:
         engine: has the sampled rows.
-        found: what the columns hold.
+        found: the profile of the exposures.
         guesses: the columns that have a role.
-        names: the name by which the monitor knows a column of the file.
+        names: the monitor's names of the file's columns.
     """
     user = guesses.get(c.USER_ID)
     if user is None or not found.column(user.column).present:
@@ -46,25 +46,20 @@ def suggest_experiments(
 
 
 def _may_be_arm(column: Column, guesses: Mapping[str, Guess]) -> bool:
-    roles = [role for role, one in guesses.items() if one.column == column.name]
-    if (
-        column.lists
-        or (column.is_path and not roles)
-        or not 2 <= column.distinct <= _MOST_ARMS
-        or column.is_time
-    ):
+    if column.lists or column.is_time or not 2 <= column.distinct <= _MOST_ARMS:
         return False
-    return roles == [c.ARM] or (not roles and bool(_WORDS & set(plain(column.name).split("_"))))
+    roles = [role for role, guess in guesses.items() if guess.column == column.name]
+    if roles:
+        return roles == [c.ARM]
+    return not column.is_path and bool(_WORDS & set(plain(column.name).split("_")))
 
 
 def _users(engine: Engine, found: Profile, user: str, column: str) -> dict[str, int]:
-    """The users of each arm; nothing where users change their arms, or are too few to tell."""
+    """The users of each arm; empty if users change their arms, or are too few."""
     rows = engine.backend.table(found.table)
     rows = rows.select(who=rows[user].cast("string"), arm=rows[column].cast("string").nullif(""))
     rows = rows.filter(rows.who.notnull(), rows.arm.notnull())
-    people = rows.group_by("who").aggregate(
-        arms=rows.arm.nunique(), arm=rows.arm.min(), n=rows.count()
-    )  # fmt: skip
+    people = rows.group_by("who").aggregate(arms=rows.arm.nunique(), arm=rows.arm.min(), n=rows.count())
     several = people.filter(people.n > 1)
     mixed = several.aggregate(n=several.count(), mixed=(several.arms > 1).sum()).execute().iloc[0]
     if mixed["n"] and mixed["mixed"] > _STICKY * mixed["n"]:

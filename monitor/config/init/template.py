@@ -1,4 +1,4 @@
-"""Writes a config for people: every line that was guessed says how sure it is and why."""
+"""Renders a config for people: each guessed line says how sure the guess is, and why."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OTHER_LOGS = {
 
 @dataclass(slots=True)
 class Draft:
-    """What goes into a config. Comments are given raw and made harmless here."""
+    """The content of a config. Comments are raw; rendering makes them harmless."""
 
     name: str
     logs: dict[str, LogDraft] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Draft:
     objectives: list[str] = field(default_factory=list)
     experiments: list[str] = field(default_factory=list)
     feedback_hint: list[str] = field(default_factory=list)  # lines of a feedback log, written as comments
-    left_out: dict[str, tuple[str, str, bool]] = field(default_factory=dict)  # log: path, why, whether to do
+    left_out: dict[str, tuple[str, str, bool]] = field(default_factory=dict)  # log: path, why, is it a TODO
 
 
 @dataclass(slots=True)
@@ -82,6 +82,11 @@ def flow(values: Sequence[str]) -> str:
     '[scene, "a b"]'
     """
     return f"[{', '.join(map(scalar, values))}]"
+
+
+def flow_paths(paths: Sequence[str]) -> str:
+    """The path of a log, or a list of its paths."""
+    return scalar(paths[0]) if len(paths) == 1 else flow(paths)
 
 
 def flow_map(pairs: Mapping[str, str]) -> str:
@@ -132,33 +137,32 @@ def _lines(draft: Draft) -> Iterable[str]:
     yield "    max_wait: 1h # a window without such rows is late once this time has passed"
     yield "    rules: # more in rules/business, and your own with `suite: file.yaml`"
     yield from (f"      {line}" for line in draft.rules)
-    if draft.metrics:
-        given = any(not line.startswith("#") for line in draft.metrics)
-        yield f"    {'' if given else '# '}metrics: # every one: docs/metrics/README.md"
-        yield from (
-            f"      {line}" if given else f"    #   {line.removeprefix('# ')}" for line in draft.metrics
-        )
+    yield from _section("metrics: # every one: docs/metrics/README.md", draft.metrics)
     if draft.slices:
         by = flow(draft.slices)
         yield f"    slices: {{by: {by}, budget: 10}}{comment(draft.slices_comment)}"
     else:
         yield "    # slices: {by: [scene], budget: 10} # no column with few values was found"
-    if draft.experiments:
-        given = any(not line.startswith("#") for line in draft.experiments)
-        yield f"    {'' if given else '# '}experiments: # does each arm get its share? docs/experiments.md"
-        yield from (
-            f"      {line}" if given else f"    #   {line.removeprefix('# ')}" for line in draft.experiments
-        )
+    yield from _section("experiments: # does each arm get its share? docs/experiments.md", draft.experiments)
     hint = "" if parse_duration(draft.window) <= timedelta(days=1) else "# "  # too few windows in four weeks
     yield f"    {hint}bands: {{}} # the range expected of every metric from its own past, docs/bands.md"
     yield "    # objectives: # bounds on metrics; violated where the whole interval is beyond the bound"
     yield from (f"    #   {line}" for line in draft.objectives)
 
 
+def _section(head: str, lines: Sequence[str]) -> Iterable[str]:
+    """A key with its lines; a comment as a whole if all of its lines are comments."""
+    if any(not line.startswith("#") for line in lines):
+        yield f"    {head}"
+        yield from (f"      {line}" for line in lines)
+    elif lines:
+        yield f"    # {head}"
+        yield from (f"    #   {line.removeprefix('# ')}" for line in lines)
+
+
 def _log(name: str, log: LogDraft) -> Iterable[str]:
     yield f"      {name}:"
-    paths = scalar(log.paths[0]) if len(log.paths) == 1 else flow(log.paths)
-    yield f"        path: {paths}{comment(log.path_comment)}"
+    yield f"        path: {flow_paths(log.paths)}{comment(log.path_comment)}"
     yield from (f"        {key}: {value}{comment(why)}" for key, value, why in log.settings)
     yield "        columns: # the monitor's name: the log's name"
     for line in log.todo:

@@ -1,4 +1,4 @@
-"""What a log's rows say together, once its columns are known: rate, lists, order, scores."""
+"""Measures the sampled rows once the columns are known: rate, lists, order, scores."""
 
 from __future__ import annotations
 
@@ -21,15 +21,13 @@ READ = f"{TABLE}_read"  # the engine's table of the sample as the monitor will r
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """Measured on the sample; a share is None where nothing could be measured."""
+    """Measured on the sample; a share is None if nothing could be measured."""
 
     rows: int
-    bad_times: int
     first: datetime | None
     last: datetime | None
     requests: int
     longest: int
-    empty: float
     duplicates: float
     gaps: float | None
     falling: float | None
@@ -42,13 +40,12 @@ class Traits:
 
 
 def traits(engine: Engine, sample: str, settings: LogSettings, guesses: Mapping[str, Guess]) -> Traits:
-    """Read the sample, a table, as the monitor will read the log, and look at its lists."""
+    """Read the sample as the monitor will read the log, and measure its lists."""
     table = canonical(engine.backend.table(sample), c.EXPOSURES, settings, {})
     rows = engine.create(READ, table)
     request, item = rows[c.REQUEST_ID], rows[c.ITEM_ID]
     sums = {
         "rows": rows.count(),
-        "bad_times": rows[c.TS].isnull().sum(),
         "first": rows[c.TS].min(),
         "last": rows[c.TS].max(),
     }
@@ -66,19 +63,16 @@ def traits(engine: Engine, sample: str, settings: LogSettings, guesses: Mapping[
     found = lists.aggregate(
         requests=lists.count(),
         longest=lists.n.max(),
-        empty=(lists.n == 0).sum(),
         doubled=(lists.different < lists.n).sum(),
         gaps=_with_gaps(lists) if has_position else ibis.literal(0),
     ).execute().iloc[0].to_dict()  # fmt: skip
     requests = int(found["requests"])
     return Traits(
         rows=int(whole["rows"]),
-        bad_times=int(whole["bad_times"]),
         first=moment(whole["first"]),
         last=moment(whole["last"]),
         requests=requests,
         longest=int(found["longest"] or 0) if requests else 0,
-        empty=_share(found["empty"], requests),
         duplicates=_share(found["doubled"], requests),
         gaps=_share(found["gaps"], requests) if has_position else None,
         falling=_falling(rows) if has_position and score is not None else None,
@@ -93,7 +87,7 @@ def _with_gaps(lists: ir.Table) -> ir.Value:
 
 
 def _falling(rows: ir.Table) -> float | None:
-    """The share of neighbours in lists of which the later one does not score higher."""
+    """The share of neighbours in a list whose later item does not score higher."""
     window = ibis.window(group_by=c.REQUEST_ID, order_by=c.POSITION)
     pairs = rows.filter(rows[c.SCORE].notnull()).mutate(before=rows[c.SCORE].lag().over(window))
     pairs = pairs.filter(pairs.before.notnull())
@@ -102,7 +96,7 @@ def _falling(rows: ir.Table) -> float | None:
 
 
 def moment(value: object) -> datetime | None:
-    """A time that the engine gave, in UTC; None where it gave none."""
+    """A time of the engine in UTC; None for a missing one."""
     if value is None or value != value:  # noqa: PLR0124 (NaT)
         return None
     found: datetime = value.to_pydatetime() if hasattr(value, "to_pydatetime") else value  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""From a log to a config that works: `recsys-monitor init`."""
+"""`recsys-monitor init`: looks at a log and writes a config for it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from pathlib import Path
 
 import duckdb
 
-from monitor.config.init.acted_columns import acted_columns, as_feedback, events, sentence
+from monitor.config.init.acted_columns import ActedColumn, acted_columns, as_feedback, events, sentence
 from monitor.config.init.actions import Actions, look_at_actions
-from monitor.config.init.empty_joins import EmptyJoin
 from monitor.config.init.guess import (
     EMPTY,
     GUESS,
@@ -27,14 +26,15 @@ from monitor.config.init.guess import (
     time_settings,
     values_of,
 )
+from monitor.config.init.joins import EmptyJoin
 from monitor.config.init.neighbours import Neighbour, look_around
 from monitor.config.init.pace import Pace, measure_pace
-from monitor.config.init.profile import Profile, patterns, profile
+from monitor.config.init.profile import Only, Profile, patterns, profile
 from monitor.config.init.suggest import suggest_metrics, suggest_objectives, suggest_rules
 from monitor.config.init.suggest_actions import about, suggest_actions
 from monitor.config.init.suggest_experiments import suggest_experiments
 from monitor.config.init.synonyms import ACTION_WORDS, likeness, plain
-from monitor.config.init.template import Draft, LogDraft, comment, flow, key, render, scalar
+from monitor.config.init.template import Draft, LogDraft, comment, flow, flow_paths, key, render, scalar
 from monitor.config.init.traits import READ, Traits, traits
 from monitor.config.init.zones import Clock, zones
 from monitor.config.problems import show_duration
@@ -63,12 +63,9 @@ _WITHOUT_OF_ACTION = {
 _DULL_NAMES = ("exposures", "exposure", "impressions", "logs", "log", "data", "part", "tmp", "")
 
 
-Only = tuple[str, tuple[str, ...]] | None  # a column and the values of the rows that belong to a log
-
-
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A config's text; `missing` are sentences on what keeps it from working, `notes` what else was seen."""
+    """A config's text; `missing` says what keeps it from working, `notes` what else is worth knowing."""
 
     text: str
     missing: tuple[str, ...]
@@ -84,7 +81,7 @@ def write_config(
         arguments: files, folders or globs, as given.
         folder: where the config will lie; paths are written relative to it where they are below it.
         feedback: the log of what users did, if it is named; else one is looked for near the exposures.
-        kind: the format of the exposures: parquet, csv or json; auto tells it by their names or contents.
+        kind: the format of the exposures: parquet, csv or json; auto detects it by name or content.
 
     Raises:
         CannotProfile: the log cannot be looked at.
@@ -96,60 +93,72 @@ def write_config(
         seen = profile(engine, given)
         guesses = guess_columns(c.EXPOSURES, seen, engine.backend.table(seen.table))
         around = look_around(engine, seen, guesses, arguments, feedback)
-        found, guesses, beside = around.exposures, around.guesses, around.beside
+        exposures, guesses, beside = around.exposures, around.guesses, around.beside
         missing = [role for role in c.REQUIRED[c.EXPOSURES] if role not in guesses]
-        settings = _settings(found, guesses, around.only)
-        read = None if missing else traits(engine, found.table, settings, guesses)
-        pace = None if read is None else measure_pace(connection, found, settings, guesses, read)
+        settings = _settings(exposures, guesses, around.only)
+        read = None if missing else traits(engine, exposures.table, settings, guesses)
+        pace = None if read is None else measure_pace(connection, exposures, settings, guesses, read)
         acted = beside.get(c.FEEDBACK)
-        actions = _actions(engine, found, acted, read) if acted else None
+        actions = _actions(engine, exposures, acted, read) if acted else None
 
         draft = Draft(name=_name(given.paths))
-        draft.logs[c.EXPOSURES] = _log_draft(c.EXPOSURES, found, guesses, around.only, folder)
-        for name, other in beside.items():
-            draft.logs[name] = _log_draft(name, other.profile, other.guesses, other.only, folder)
-            _mark_empty(draft.logs[name], name, other.empty)
+        draft.logs[c.EXPOSURES] = _log_draft(c.EXPOSURES, exposures, guesses, around.only, folder)
+        for name, log in beside.items():
+            draft.logs[name] = _log_draft(name, log.profile, log.guesses, log.only, folder)
+            _mark_empty(draft.logs[name], name, log.empty)
         for left in around.left_out:
             draft.left_out.setdefault(left.log, (_from(left.path, folder), left.why, left.named))
-        zone_note = _set_zones(draft.logs, found, pace, acted, actions)
+        warnings = _warnings(exposures, guesses)
+        if not around.only:
+            warnings += _mixed_events(engine, exposures, guesses)
+        warnings += _set_zones(draft.logs, exposures, pace, acted, actions)
         if pace is not None:
             draft.window, draft.window_comment = show_duration(pace.window), _rate(pace)
-        done = acted_columns(found, guesses, engine.backend.table(found.table))
-        _slices(draft, found, guesses, {one.name for one in done})
-        draft.rules = suggest_rules(found, guesses, read, beside)
+        flags = acted_columns(exposures, guesses, engine.backend.table(exposures.table))
+        _slices(draft, exposures, guesses, {flag.name for flag in flags})
+        draft.rules = suggest_rules(exposures, guesses, read, beside)
         draft.metrics = suggest_metrics(guesses, read)
         draft.metrics += suggest_actions(actions, read, draft.window)
-        unused = []
-        if done and acted is None:
-            log = draft.logs[c.EXPOSURES]
-            path = scalar(log.paths[0]) if len(log.paths) == 1 else flow(log.paths)
-            draft.feedback_hint = as_feedback(done, found, guesses, path, log.settings, around.only)
-            draft.metrics += [events(done)] if draft.feedback_hint else []
-            unused.append(sentence(done, can_be_read=bool(draft.feedback_hint)))
-            draft.feedback_hint = draft.feedback_hint or [f"feedback: {{path: ...}}{comment(unused[0])}"]
+        if flags and acted is None:
+            warnings.append(_hint_at_feedback(draft, flags, exposures, guesses, around.only))
         draft.objectives = suggest_objectives(guesses, beside)
         if read is not None:
-            names = {one.column: role for role, one in guesses.items()}
-            draft.experiments = suggest_experiments(engine, found, guesses, names)
-        mixed = [] if around.only else _mixed_events(engine, found, guesses)
-    notes = [f"skipped {one}" for one in seen.notes]
-    notes += [f"not used: {one}" for one in around.left_out if not one.named]
-    notes += [f"warning: {one}" for one in (*_warnings(found, guesses), *mixed, *zone_note, *unused)]
-    unmet = _missing(found, missing, acted)
-    unmet += [f"{one}; write the ids alike in both logs" for one in around.left_out if one.named]
+            names = {guess.column: role for role, guess in guesses.items()}
+            draft.experiments = suggest_experiments(engine, exposures, guesses, names)
+    notes = [f"skipped {note}" for note in seen.notes]
+    notes += [f"not used: {left}" for left in around.left_out if not left.named]
+    notes += [f"warning: {warning}" for warning in warnings]
+    unmet = _missing(exposures, missing, acted)
+    unmet += [f"{left}; write the ids alike in both logs" for left in around.left_out if left.named]
     return Written(render(draft), tuple(unmet), tuple(notes))
 
 
-def _settings(found: Profile, guesses: Mapping[str, Guess], only: Only) -> LogSettings:
+def _hint_at_feedback(
+    draft: Draft,
+    flags: Sequence[ActedColumn],
+    found: Profile,
+    guesses: Mapping[str, Guess],
+    only: Only | None,
+) -> str:
+    """Add a feedback log that reads flags of the exposures, as a comment; a sentence about it."""
+    log = draft.logs[c.EXPOSURES]
+    lines = as_feedback(flags, found, guesses, flow_paths(log.paths), log.settings, only)
+    if lines:
+        draft.metrics.append(events(flags))
+    warning = sentence(flags, can_be_read=bool(lines))
+    draft.feedback_hint = lines or [f"feedback: {{path: ...}}{comment(warning)}"]
+    return warning
+
+
+def _settings(found: Profile, guesses: Mapping[str, Guess], only: Only | None) -> LogSettings:
     """How the monitor will read a log."""
-    columns = {role: one.column for role, one in guesses.items()}
-    listed = (*list_settings(found, guesses), *time_settings(found, guesses))
-    further: dict[str, object] = {key: value for key, value, _ in listed}
+    settings: dict[str, object] = {"path": found.settings.path, "format": found.settings.format}
+    settings["columns"] = {role: guess.column for role, guess in guesses.items()}
+    for name, value, _ in (*list_settings(found, guesses), *time_settings(found, guesses)):
+        settings[name] = value
     if only is not None:
-        further["only"] = {only[0]: only[1]}
-    return LogSettings.model_validate(
-        {"path": found.settings.path, "format": found.settings.format, "columns": columns, **further}
-    )
+        settings["only"] = {only[0]: only[1]}
+    return LogSettings.model_validate(settings)
 
 
 def _actions(engine: Engine, found: Profile, acted: Neighbour, read: Traits | None) -> Actions | None:
@@ -162,7 +171,7 @@ def _actions(engine: Engine, found: Profile, acted: Neighbour, read: Traits | No
 
 
 def _slices(draft: Draft, found: Profile, guesses: Mapping[str, Guess], outcomes: set[str]) -> None:
-    """Name the columns to slice by; not by what users did, which is no property of what was shown."""
+    """Name the columns to slice by. What users did is no property of what was shown, so it is no slice."""
     slices = [one for one in slice_columns(found, guesses) if one[0] not in outcomes]
     draft.slices = [name for name, _ in slices[:3]]
     few = ", ".join(f"{name}: {column.distinct}" for name, column in slices[:6])
@@ -173,13 +182,15 @@ def _slices(draft: Draft, found: Profile, guesses: Mapping[str, Guess], outcomes
 def _rate(pace: Pace) -> str:
     if not pace.an_hour:
         return "a guess: the log covers no time span yet; choose a window that holds about 1,000 requests"
-    held = min(pace.an_hour * (pace.window / timedelta(hours=1)), pace.requests)
+    expected = min(pace.an_hour * (pace.window / timedelta(hours=1)), pace.requests)
     seen = f"{'' if pace.exact else 'about '}{pace.requests:,.0f} requests in {about(pace.span)}"
-    few = ": few, so rates will vary a lot" if held < FEW_REQUESTS else ""
-    return f"{seen} ({pace.basis}); a window holds about {held:,.0f}{few}"
+    few = ": few, so rates will vary a lot" if expected < FEW_REQUESTS else ""
+    return f"{seen} ({pace.basis}); a window holds about {expected:,.0f}{few}"
 
 
-def _log_draft(log: str, found: Profile, guesses: Mapping[str, Guess], only: Only, folder: Path) -> LogDraft:
+def _log_draft(
+    log: str, found: Profile, guesses: Mapping[str, Guess], only: Only | None, folder: Path
+) -> LogDraft:
     without = _WITHOUT_OF_ACTION if log == c.FEEDBACK else _WITHOUT
     missing = [role for role in c.REQUIRED[log] if role not in guesses]
     paths = found.settings.paths
@@ -197,19 +208,20 @@ def _log_draft(log: str, found: Profile, guesses: Mapping[str, Guess], only: Onl
     ]
     draft.columns += [(role, TODO, f"TODO: no column says {without[role].split('.')[0]}") for role in missing]
     if missing:
-        draft.todo.append("name the missing columns below; the log has: " + ", ".join(
-            one.name for one in found.columns
-        ))  # fmt: skip
-    draft.todo += [
-        f"{one.name!r} is {one.dtype}, and no path can read values from it; write them as separate columns"
-        for one in found.columns
-        if not one.readable and log == c.EXPOSURES and missing
-    ]
+        names = ", ".join(column.name for column in found.columns)
+        draft.todo.append(f"name the missing columns below; the log has: {names}")
+    if missing and log == c.EXPOSURES:
+        draft.todo += [
+            f"{one.name!r} is {one.dtype}, and no path can read values from it; write them as separate "
+            "columns"
+            for one in found.columns
+            if not one.readable
+        ]
     return draft
 
 
 def _mark_empty(draft: LogDraft, log: str, empty: Sequence[EmptyJoin]) -> None:
-    """Say beside a column that it joins nothing; one that is not required becomes a comment."""
+    """Note beside a column that it joins nothing; an optional column becomes a comment."""
     for one in empty:
         why = f"joins nothing: {one}"
         if one.role in c.REQUIRED[log]:
@@ -226,22 +238,22 @@ def _set_zones(
     pace: Pace | None,
     acted: Neighbour | None,
     actions: Actions | None,
-) -> tuple[str, ...]:
-    """Write the zones that the times tell; what a zone cannot repair is returned as a sentence."""
+) -> list[str]:
+    """Write the time zones that fit the times; a sentence on times that no zone can correct."""
     if pace is None:
-        return ()
+        return []
     mine = Clock(_is_naive(logs[c.EXPOSURES]), pace.last, found.written)
     theirs = None
     if acted is not None:
         theirs = Clock(_is_naive(logs[c.FEEDBACK]), None, acted.profile.written)
-    told = zones(mine, theirs, actions.shift if actions else None)
-    for name, zone in ((c.EXPOSURES, told.exposures), (c.FEEDBACK, told.feedback)):
+    fitting = zones(mine, theirs, actions.shift if actions else None)
+    for name, zone in ((c.EXPOSURES, fitting.exposures), (c.FEEDBACK, fitting.feedback)):
         if zone is not None:
             logs[name].settings = [
                 (key, *zone) if key == "timezone" else (key, value, why)
                 for key, value, why in logs[name].settings
             ]
-    return (told.note,) if told.note else ()
+    return [fitting.note] if fitting.note else []
 
 
 def _is_naive(log: LogDraft) -> bool:
@@ -249,7 +261,7 @@ def _is_naive(log: LogDraft) -> bool:
 
 
 def _warnings(found: Profile, guesses: Mapping[str, Guess]) -> list[str]:
-    """What the config cannot make good: the log has to be written otherwise."""
+    """Faults of the log that no config can correct."""
     taken = {one.column for one in guesses.values()}
     empty = [
         f"{role} is empty in every sampled row (column {one.column!r}); name another column, or write it to "
@@ -271,7 +283,7 @@ def _warnings(found: Profile, guesses: Mapping[str, Guess]) -> list[str]:
 
 
 def _mixed_events(engine: Engine, found: Profile, guesses: Mapping[str, Guess]) -> list[str]:
-    """The columns that seem to tell exposures from actions, though no value says which rows were shown."""
+    """Columns that seem to mix exposures with actions, without a value that marks the exposures."""
     taken = {one.column for one in guesses.values()}
     sentences = []
     for one in found.usable:
@@ -288,7 +300,7 @@ def _mixed_events(engine: Engine, found: Profile, guesses: Mapping[str, Guess]) 
 
 
 def _missing(found: Profile, missing: Sequence[str], acted: Neighbour | None) -> list[str]:
-    """A sentence for each needed column that was not found, and what the log is instead."""
+    """A sentence for each required column that was not found, and for what may be the reason."""
     sentences = []
     if c.ITEM_ID in missing:
         sentences += [
@@ -331,7 +343,7 @@ def _missing(found: Profile, missing: Sequence[str], acted: Neighbour | None) ->
 
 
 def numbered_columns(found: Profile) -> list[str]:
-    """The columns of items that differ only in a number at their end, as item_1 and item_2."""
+    """The columns of items whose names differ only in a number at the end, such as item_1 and item_2."""
     groups: dict[str, list[tuple[int, str]]] = {}
     for one in found.usable:
         stem = re.fullmatch(r"(.*?)_?(\d{1,4})", one.name, re.DOTALL)
@@ -342,7 +354,7 @@ def numbered_columns(found: Profile) -> list[str]:
 
 
 def _something_else(found: Profile, missing: Sequence[str]) -> str | None:
-    """What kind of log this seems to be, if it is not one of exposures."""
+    """Which other kind of log this seems to be, if it is no log of exposures."""
     names = {plain(one.name) for one in found.columns}
     if len(missing) > 1 and "label" in names and ("split" in names or c.SCORE in names):
         return (
@@ -375,7 +387,7 @@ def _from(path: str, folder: Path) -> str:
 
 
 def _name(paths: Sequence[str]) -> str:
-    """A name for the recommender from where its log lies."""
+    """A name for the recommender, from the path of its log."""
     path = paths[0].split("://")[-1]
     if "://" not in paths[0]:
         path = os.path.abspath(path)

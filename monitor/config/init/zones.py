@@ -1,4 +1,4 @@
-"""Which log's times are written in another zone than they are read in."""
+"""Finds the time zones of logs whose times carry no offset."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from monitor.config.init.guess import GUESS
 from monitor.metrics.feedback.time_shift import JoiningShift, shift_text
 
 _HOUR = timedelta(hours=1)
-_KNOWN = ("Asia/Kolkata", "Asia/Kathmandu", "Australia/Adelaide")  # of several zones the best known one
+_KNOWN = ("Asia/Kolkata", "Asia/Kathmandu", "Australia/Adelaide")  # preferred over others with their offset
 
 
 def is_zone(shift: timedelta) -> bool:
-    """Whether times that are off by this much can be those of another zone.
+    """Whether a time zone explains a shift of the times by this much.
 
-    Delays of 45 or 90 minutes are common, and no zone is so far from UTC.
+    Delays of 45 or 90 minutes are common, but no zone has such an offset.
 
     >>> [is_zone(timedelta(minutes=minutes)) for minutes in (-300, 330, 45, 90)]
     [True, True, False, False]
@@ -26,7 +26,7 @@ def is_zone(shift: timedelta) -> bool:
 
 
 def zone_of(offset: timedelta, moment: datetime | None = None) -> str | None:
-    """A zone that is so far east of UTC at a time: a fixed one for whole hours; None where there is none.
+    """A zone with this offset from UTC at a time: a fixed one for whole hours; None if there is none.
 
     >>> zone_of(timedelta(hours=5)), zone_of(timedelta(hours=-8)), zone_of(timedelta(0))
     ('Etc/GMT-5', 'Etc/GMT+8', 'UTC')
@@ -53,9 +53,12 @@ _EASTERNMOST = 14
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """A log's times: whether a zone in the config changes how they are read, and how late they are.
+    """The times of a log.
 
-    `newest` is the log's newest time as it is read in UTC, `written` is when its files were last changed.
+    Attributes:
+        naive: they carry no offset, so a zone in the config changes them.
+        newest: the newest time, read as UTC.
+        written: when the files were last changed.
     """
 
     naive: bool
@@ -64,7 +67,7 @@ class Clock:
 
     @property
     def ahead(self) -> int:
-        """The whole hours by which the newest time is later than its file was written; 0 where it is not."""
+        """The whole hours by which the newest time is later than its file was written; else 0."""
         if self.newest is None or self.newest <= self.written + timedelta(minutes=5):
             return 0
         hours = math.ceil((self.newest - self.written) / _HOUR)
@@ -73,7 +76,7 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Zones:
-    """The zone to write for a log, as (zone, why); None where the guess of UTC stays."""
+    """The zone to write for each log, as (zone, why); None if the guess of UTC stays."""
 
     exposures: tuple[str, str] | None = None
     feedback: tuple[str, str] | None = None
@@ -81,7 +84,7 @@ class Zones:
 
 
 def zones(exposures: Clock, feedback: Clock | None, shift: JoiningShift | None) -> Zones:
-    """The zones that the times of two logs tell, by the files' own times and by what joins.
+    """The zones of two logs, by when their files were written and by which shift makes actions join.
 
     >>> from datetime import UTC
     >>> now = datetime(2026, 1, 5, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""What `validate` says: one finding for each thing that was looked at, good or not."""
+"""The findings of `validate` on one log: one for each thing it looked at, good or bad."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from monitor.config.look import ColumnSeen, FileSeen, LogSeen
+from monitor.config.look import ColumnSeen, LogSeen
 from monitor.config.problems import Problem, nearest, show_duration
 from monitor.core import columns as c
 from monitor.logs.listing import no_file
@@ -31,7 +31,7 @@ _MAY_BE_EMPTY = {c.EXPOSURES: (c.ITEM_ID,)}  # a request that returned nothing
 
 
 class Level(StrEnum):
-    """A `problem` makes the config wrong; a `warning` is printed and does not."""
+    """A `problem` makes the config invalid; a `warning` does not."""
 
     OK = "ok"
     WARNING = "warning"
@@ -40,7 +40,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConfigFinding:
-    """One line of the report. `place` is the place in the config that a problem or a warning is about."""
+    """One line of the report; `place` is where in the config a problem or a warning is."""
 
     level: Level
     recommender: str
@@ -55,7 +55,7 @@ class ConfigFinding:
 
 @dataclass(frozen=True, slots=True)
 class Reporter:
-    """Makes the findings on one log of one recommender."""
+    """Creates findings on one log of one recommender."""
 
     recommender: str
     log: str
@@ -75,7 +75,7 @@ class Reporter:
 
 
 def of_log(say: Reporter, seen: LogSeen, time: TimeSettings, now: datetime) -> Iterator[ConfigFinding]:
-    """Everything that can be said of one log alone."""
+    """Every finding that needs only this log."""
     if seen.error is not None:
         yield say.problem("files", f"cannot be listed: {seen.error}", "path")
         return
@@ -100,7 +100,7 @@ def of_log(say: Reporter, seen: LogSeen, time: TimeSettings, now: datetime) -> I
 
 
 def size(count: float) -> str:
-    """A number of bytes for people.
+    """A number of bytes in words.
 
     >>> size(512), size(1_500_000), size(3 * 2**30)
     ('512 bytes', '1.4 MiB', '3.0 GiB')
@@ -113,7 +113,7 @@ def size(count: float) -> str:
 
 
 def percent(part: float, whole: float) -> str:
-    """A share; one that is neither 0 nor 1 is never written as 0 % or 100 %.
+    """A share in percent. Only exactly 0 and 1 are written as 0 % and 100 %.
 
     >>> percent(1, 3), percent(1, 10**6), percent(10**6 - 1, 10**6)
     ('33.3 %', 'under 0.1 %', 'over 99.9 %')
@@ -135,9 +135,10 @@ def _files(say: Reporter, seen: LogSeen) -> Iterator[ConfigFinding]:
     lacking = [one for one in seen.looked if one.problems]
     broken = [one for one in seen.looked if one.reason is not None]
     empty = [one for one in seen.looked if one.is_empty]
+    example = f"{broken[0].file.path}: {broken[0].reason}" if broken else ""
     yield say.ok("files", f"looked at {looked:,} of {total:,} file(s) ({size(whole)} in all){rows}{cut}")
     if broken:
-        text = f"{len(broken)} of {looked} file(s) looked at cannot be read: {_such_as(broken[0])}"
+        text = f"{len(broken)} of {looked} file(s) looked at cannot be read: {example}"
         yield (say.warning if len(broken) < looked else say.problem)("files", text, "path")
     if empty:
         text = f"{len(empty)} of {looked} file(s) looked at are empty, such as {empty[0].file.path}"
@@ -151,10 +152,6 @@ def _files(say: Reporter, seen: LogSeen) -> Iterator[ConfigFinding]:
             make = say.problem if every else say.warning
             place = "columns" if ours in seen.settings.columns or ours in c.TYPES[seen.name] else "only"
             yield make("columns", f"{where}{sentence}{_meant(seen, ours)}", f"{place}.{ours}")
-
-
-def _such_as(one: FileSeen) -> str:
-    return f"{one.file.path}: {one.reason}"
 
 
 def _meant(seen: LogSeen, ours: str) -> str:
@@ -191,7 +188,7 @@ def _columns(say: Reporter, seen: LogSeen) -> Iterator[ConfigFinding]:
 
 
 def _wide(say: Reporter, seen: LogSeen) -> Iterator[ConfigFinding]:
-    """An item's column that has numbered siblings: a list in several columns, of which only one is read."""
+    """A warning if the item's column has numbered siblings: it may be a list in several columns."""
     theirs = seen.mapped.get(c.ITEM_ID)
     numbered = re.compile(r"(.*\D)\d{1,4}", re.DOTALL)
     stem = numbered.fullmatch(theirs) if theirs is not None and seen.name == c.EXPOSURES else None
@@ -213,7 +210,7 @@ def _column(name: str, one: ColumnSeen) -> str:
 
 
 def _values(say: Reporter, seen: LogSeen, name: str, one: ColumnSeen) -> Iterator[ConfigFinding]:
-    """The values of one column of ours: unreadable ones, and empty ones where none should be."""
+    """Findings on unreadable values of one of our columns, and on empty values of a required one."""
     kind, place = c.TYPES[seen.name][name], f"columns.{name}"
     asked = name in c.REQUIRED[seen.name] or name in seen.settings.columns
     example = f", such as {one.example}" if one.example is not None else ""
@@ -231,7 +228,7 @@ def _values(say: Reporter, seen: LogSeen, name: str, one: ColumnSeen) -> Iterato
     empty = seen.rows - there
     if name not in c.REQUIRED[seen.name] or not empty:
         return
-    if not there:  # without a user or an item a row is still counted; without a request or a time it is not
+    if not there:  # a row counts without a user or an item, but not without a request or a time
         text = f"every value of {one.theirs!r} is empty"
         if name in c.INDISPENSABLE[seen.name]:
             yield say.problem("values", f"{text}, and {name} is required", place)
@@ -252,10 +249,10 @@ def _times(say: Reporter, seen: LogSeen, time: TimeSettings, now: datetime) -> I
             yield say.problem("times", "no row has a time after the year 1000", "columns.ts")
         return
     zone = seen.settings.timezone
-    told = f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC (times without an offset are {zone})"
+    span = f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC (times without an offset are {zone})"
     age = f"{_age(now - last)} old" if last <= now else f"{_age(last - now)} in the future"
-    whole = all(one.whole for one in seen.measured)  # else there may be newer rows
-    yield say.ok("times", f"{told}; the newest row{'' if whole else ' of those looked at'} is {age}")
+    whole = all(one.whole for one in seen.measured)  # if not, there may be newer rows
+    yield say.ok("times", f"{span}; the newest row{'' if whole else ' of those looked at'} is {age}")
     if seen.name in (c.EXPOSURES, c.FEEDBACK):
         yield from _pace(say, seen, time)
     future, rows = sum(one.future for one in seen.measured), seen.rows
@@ -274,16 +271,15 @@ def _times(say: Reporter, seen: LogSeen, time: TimeSettings, now: datetime) -> I
         )
         yield say.warning("times", text, "path")
     unusable = rows - sum(one.usable for one in seen.measured)
+    names = " and ".join(c.INDISPENSABLE[seen.name])
     if unusable == rows:
-        names = " and ".join(c.INDISPENSABLE[seen.name])
         yield say.problem("rows", f"no row can be used: each needs {names}")
     elif unusable > _MANY_BAD * rows:
-        names = " and ".join(c.INDISPENSABLE[seen.name])
         yield say.warning("rows", f"{percent(unusable, rows)} of the rows cannot be used: each needs {names}")
 
 
 def _pace(say: Reporter, seen: LogSeen, time: TimeSettings) -> Iterator[ConfigFinding]:
-    """About how many rows a window has, by the pace of the file with the median pace."""
+    """The usual number of rows in a window, by the file with the median pace."""
     paces = sorted(
         (one.rows / span, (one.requests or 0) / span)
         for one in seen.measured
@@ -297,7 +293,7 @@ def _pace(say: Reporter, seen: LogSeen, time: TimeSettings) -> Iterator[ConfigFi
 
 
 def _age(age: timedelta) -> str:
-    """The largest unit alone, that two runs of one minute say the same."""
+    """An age in its largest unit, so that two runs within a minute agree."""
     minutes = int(age.total_seconds() // 60)
     if minutes < 120:
         return f"{minutes} min"

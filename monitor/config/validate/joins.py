@@ -1,8 +1,8 @@
-"""Whether the logs of one recommender fit together: feedback with exposures, both with catalog and users."""
+"""The findings of `validate` on joins: feedback with exposures, and exposures with catalog and users."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import ibis
@@ -12,14 +12,14 @@ from monitor.config.look import LogSeen
 from monitor.config.problems import show_duration
 from monitor.config.validate.findings import ConfigFinding, Reporter, percent
 from monitor.core import columns as c
+from monitor.core.text import NAME_LENGTH, visible
 from monitor.engines.duckdb import Engine
-from monitor.logs.index import FileEntry
 from monitor.logs.source import Source
 from monitor.metrics.feedback.time_shift import joining_shift, shift_text
 from monitor.settings.recommender import RecommenderSettings
 
-KEY_ROWS: Final = 2_000_000  # of one log that are compared with another
-_FEW: Final = 20  # so few actions or items say nothing
+KEY_ROWS: Final = 2_000_000  # the most rows of one log that are compared
+_FEW: Final = 20  # fewer actions or items are no evidence
 _SHOWN_EVENTS: Final = 8
 _LEAST_JOINED: Final = 0.5
 _LEAST_KNOWN: Final = 0.9
@@ -32,7 +32,7 @@ _KEYS: Final = {
 
 
 class Keys:
-    """The key columns of the looked-at files of each log, as tables; `cut` names the logs that have more."""
+    """The keys of the looked-at files of each log, as tables; `cut` names the logs with further rows."""
 
     def __init__(self, engine: Engine, source: Source, logs: Mapping[str, LogSeen]) -> None:
         self.tables: dict[str, ir.Table] = {}
@@ -40,22 +40,18 @@ class Keys:
         for name, seen in logs.items():
             sound = [one.entry() for one in seen.sound]
             if name in _KEYS and sound:
-                self.tables[name] = self._load(engine, source, name, sound)
-                rows = int(self.tables[name].count().execute())
-                if rows >= KEY_ROWS or len(sound) < len(seen.files):
+                rows = source.rows_of_files(engine, name, sound)
+                keys = rows.select(*(column for column in _KEYS[name] if column in rows.columns))
+                self.tables[name] = engine.create(f"keys_{name}", keys.limit(KEY_ROWS))
+                count = int(self.tables[name].count().execute())
+                if count >= KEY_ROWS or len(sound) < len(seen.files):
                     self.cut.add(name)
-
-    @staticmethod
-    def _load(engine: Engine, source: Source, name: str, entries: Sequence[FileEntry]) -> ir.Table:
-        rows = source.rows_of_files(engine, name, entries)
-        wanted = [column for column in _KEYS[name] if column in rows.columns]
-        return engine.create(f"keys_{name}", rows.select(*wanted).limit(KEY_ROWS))
 
 
 def of_joins(
     recommender: str, where: str, settings: RecommenderSettings, keys: Keys
 ) -> Iterator[ConfigFinding]:
-    """What can be said of two logs together."""
+    """Every finding that needs two logs, and those on the events of the feedback."""
     if c.FEEDBACK in keys.tables:
         say = Reporter(recommender, c.FEEDBACK, where)
         yield from _events(say, settings, keys.tables[c.FEEDBACK])
@@ -67,13 +63,15 @@ def of_joins(
 
 
 def _events(say: Reporter, settings: RecommenderSettings, feedback: ir.Table) -> Iterator[ConfigFinding]:
-    """Which events the log has, and those that the config asks for in vain."""
+    """The events of the log, and the configured events that it lacks."""
     counted = feedback.filter(feedback[c.EVENT].notnull()).group_by(c.EVENT).aggregate(n=lambda t: t.count())
     top = counted.order_by(counted.n.desc(), counted[c.EVENT]).limit(200).to_pyarrow().to_pylist()
     if not top:
         return
     found = {str(row[c.EVENT]): int(row["n"]) for row in top}
-    shown = ", ".join(f"{name[:40]} ({n:,})" for name, n in list(found.items())[:_SHOWN_EVENTS])
+    shown = ", ".join(
+        f"{visible(name, NAME_LENGTH)} ({n:,})" for name, n in list(found.items())[:_SHOWN_EVENTS]
+    )
     asked = settings.metrics.events
     if lacking := [name for name in asked if name not in found]:
         make = say.problem if len(lacking) == len(asked) else say.warning
@@ -89,16 +87,16 @@ def _feedback(say: Reporter, settings: RecommenderSettings, keys: Keys) -> Itera
     place, reach = "logs.feedback", settings.metrics.attribution
     acted = acted.filter(acted[c.EVENT].isin(list(settings.metrics.events)), acted[c.ITEM_ID].notnull())
     edges = shown.aggregate(first=shown[c.TS].min(), last=shown[c.TS].max()).to_pyarrow().to_pylist()[0]
-    if edges["first"] is None:  # no exposure can be used, which has a problem of its own
+    if edges["first"] is None:  # no exposure can be used, which another problem reports
         return
     cut = c.EXPOSURES in keys.cut
     inside = acted
-    if cut:  # an action on what was shown in another file says nothing
+    if cut:  # the exposures of other actions may be in another file
         first, last = (ibis.literal(edges[name]).cast("timestamp(6)") for name in ("first", "last"))
         inside = acted.filter(acted[c.TS] >= first, acted[c.TS] <= last)
     every = int(acted.count().execute())
     found = joining_shift(shown, inside, reach)
-    if cut and (found is None or found.actions < _FEW):  # so it looks where the times are hours off
+    if cut and (found is None or found.actions < _FEW):  # it may also be that the times are hours off
         moved = joining_shift(shown, acted, reach)
         found = moved if moved is not None and moved.helps else found
     if found is None or found.actions < _FEW:
@@ -125,23 +123,20 @@ def _feedback(say: Reporter, settings: RecommenderSettings, keys: Keys) -> Itera
         why = f"; {shifted} would join with the feedback's times moved by {shift}: set `timezone`"
         place = f"{place}.timezone"
     else:
-        why = "".join(
-            _unknown(shown, inside, column, name)
-            for column, name in ((c.USER_ID, "users"), (c.ITEM_ID, "items"))
-        )
+        why = ""
+        for column, things in ((c.USER_ID, "users"), (c.ITEM_ID, "items")):
+            n, known = _met(inside, shown, column)
+            why += f"; {percent(known, n)} of the feedback's {things} are in the exposures"
     none = joined == 0 and not keys.cut
     yield (say.problem if none else say.warning)("join", text + why, place)
 
 
-def _unknown(shown: ir.Table, acted: ir.Table, column: str, things: str) -> str:
-    n, known = _met(acted, shown, column)
-    return f"; {percent(known, n)} of the feedback's {things} are in the exposures"
-
-
 def _met(some: ir.Table, others: ir.Table, column: str) -> tuple[int, int]:
-    """How many values of a column there are, and how many of them the other table has."""
-    values = some.filter(some[column].notnull()).select(v=some[column].cast("string")).distinct()
-    there = others.filter(others[column].notnull()).select(v=others[column].cast("string")).distinct()
+    """The number of distinct values of a column, and how many of them the other table has."""
+    values, there = (
+        rows.filter(rows[column].notnull()).select(v=rows[column].cast("string")).distinct()
+        for rows in (some, others)
+    )
     known = values.semi_join(there, "v")
     return int(values.count().execute()), int(known.count().execute())
 

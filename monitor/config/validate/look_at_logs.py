@@ -1,4 +1,4 @@
-"""The look of `validate` at the logs of one recommender: bounded in files, rows and time, writing nothing."""
+"""How `validate` looks at the logs of one recommender: bounded in files, rows and time, without writing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from monitor.settings.engine import EngineSettings
 from monitor.settings.recommender import RecommenderSettings
 
 SECONDS: Final = 20.0
-"""How long the look at one log, or at the keys of all logs, may take."""
+"""The deadline for the look at one log, and for comparing the keys of all logs."""
 Progress = Callable[[str], None]
 
 
@@ -34,12 +34,11 @@ def look_at_logs(
     """Every finding on the logs of a recommender.
 
     Args:
-        engine: its limits of memory and threads hold here too. Files are always looked at by the embedded
-            engine, as those of the index are.
+        engine: gives the limits of memory and threads. DuckDB reads the files, as it does for the index.
         checked: the recommender and its rules.
         where: the recommender's place in the config.
-        now: the time by which rows are old.
-        progress: is called with each file.
+        now: the time from which the age of rows is measured.
+        progress: called with the path of each file.
     """
     with tempfile.TemporaryDirectory(prefix="recsys-monitor-") as spill:
         look = _Look(engine, checked, where, now, progress, spill)
@@ -75,12 +74,12 @@ class _Look:
             yield from of_log(say, seen, settings, self._now)
         yield from missing_columns_named(name, self._where, settings, logs)
         yield from rules_without_ground(name, self._where, settings, self._checked.rules, logs)
-        found: list[ConfigFinding] = []
-        yield from self._within("", lambda engine: found.extend(self._joins(engine, logs)))
-        yield from found
+        joins: list[ConfigFinding] = []
+        yield from self._within("", lambda engine: joins.extend(self._joins(engine, logs)))
+        yield from joins
 
     def _within(self, log: str, work: Callable[[Engine], None]) -> Iterator[ConfigFinding]:
-        """Do some work on an engine of its own; a warning where it takes too long."""
+        """Do some work on an engine of its own; a warning if it takes too long."""
         with self._engine() as engine:
             try:
                 with deadline(SECONDS, engine.interrupt):
@@ -98,13 +97,15 @@ class _Look:
                 "memory_limit": self._limits.memory,
                 "temp_directory": self._spill,
                 "enable_progress_bar": False,
+                "threads": self._limits.threads,
             }
-            if self._limits.threads is not None:
-                limits["threads"] = self._limits.threads
             for key, value in limits.items():
-                connection.execute(f"SET {key} = ?", [value])
+                if value is not None:
+                    connection.execute(f"SET {key} = ?", [value])
             engine = Engine(connection)
-            engine.cursor.execute("SET preserve_insertion_order = true")  # the first rows are to be the first
+            engine.cursor.execute(
+                "SET preserve_insertion_order = true"
+            )  # so that a limit takes the first rows
             yield engine
 
     def _shapes(self, logs: dict[str, LogSeen], log: str, engine: Engine) -> None:
@@ -134,6 +135,6 @@ class _Look:
             yield from of_joins(self._settings.name, self._where, self._settings, keys)
         except duckdb.InterruptException:
             raise
-        except Exception as exc:  # whatever the logs hold, the rest was said
+        except Exception as exc:  # odd contents of the logs must not hide the other findings
             text = f"its logs could not be compared: {readable(exc)}"
             yield Reporter(self._settings.name, "", self._where).warning("join", text)

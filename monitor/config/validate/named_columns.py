@@ -1,7 +1,8 @@
-"""Every column that a config names outside of `columns`, held against what the logs have."""
+"""The findings of `validate` on columns that the config names outside of `columns`, and on rules."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -21,7 +22,7 @@ _SHOWN = 15
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A column that the config names: where, and of which log; `metric` is the one that needs it."""
+    """A column that the config needs, its log, and the place that needs it; `metric` if a metric does."""
 
     place: str
     log: str
@@ -30,7 +31,7 @@ class Named:
 
 
 def named_columns(where: str, settings: RecommenderSettings) -> Iterator[Named]:
-    """What the config asks of the logs' columns, rules apart.
+    """The columns that the config needs, without those of rules.
 
     >>> from monitor.settings.recommender import RecommenderSettings
     >>> shop = {"name": "shop", "logs": {"exposures": {"path": "x"}}, "slices": {"by": ["scene", "hour"]}}
@@ -61,9 +62,7 @@ def named_columns(where: str, settings: RecommenderSettings) -> Iterator[Named]:
     for place, metric in asked:
         for need in SPECS[metric].requires if metric in SPECS else ():
             of, _, wanted = need.partition(".")
-            if (
-                of in c.LOGS and wanted.isidentifier()
-            ):  # and no sentence, as of what one of two columns does for
+            if of in c.LOGS and wanted.isidentifier():  # some needs are sentences, for one of two columns
                 yield Named(place, of, wanted, metric)
 
 
@@ -98,7 +97,7 @@ def _of_models(where: str, settings: RecommenderSettings) -> Iterator[Named]:
 def missing_columns_named(
     recommender: str, where: str, settings: RecommenderSettings, logs: Mapping[str, LogSeen]
 ) -> Iterator[ConfigFinding]:
-    """A problem for each column that the config names and no looked-at file has."""
+    """A problem for each named column that no looked-at file has."""
     say = Reporter(recommender, "", "")
     every = list(dict.fromkeys(named_columns(where, settings)))
     lacking = [one for one in every if one.log not in logs or _lacks(logs[one.log], one.column)]
@@ -107,7 +106,7 @@ def missing_columns_named(
             if one.log not in settings.logs.named():
                 text = f"{one.column!r} needs logs.{one.log}, which is not given"
                 yield say.problem("columns", text, one.place)
-            continue  # a log that cannot be read has a problem of its own
+            continue  # another problem reports a log that cannot be read
         needed = f"{one.metric} needs {one.column}: " if one.metric else ""
         yield say.problem("columns", needed + _no_column(one.column, logs[one.log]), one.place)
     if every and not lacking:
@@ -135,15 +134,15 @@ def rules_without_ground(
     rules: tuple[LoadedRule, ...],
     logs: Mapping[str, LogSeen] | None,
 ) -> Iterator[ConfigFinding]:
-    """What the rules need and do not find: their logs, their columns, their list files.
+    """A problem for each rule that lacks a log, a column or a list file.
 
-    Without looked-at logs, only the logs that the config lacks. A pack's rule on a column that the log never
-    had does not apply, which is no fault, unless nothing of the pack is left (docs/decisions/0009).
+    If `logs` is None, only lacking logs are reported. A pack's rule on a column that the exposures lack does
+    not apply. This is a problem only if no rule of the pack applies (docs/decisions/0009).
     """
     say = Reporter(recommender, "", "")
     given = settings.logs.named()
-    gone: dict[str, list[tuple[LoadedRule, str]]] = {}
-    sound: dict[str, int] = {}
+    inapplicable: dict[str, list[tuple[LoadedRule, str]]] = {}
+    sound: Counter[str] = Counter()
     problems = 0
     for rule in rules:
         place = _place(where, settings, rule)
@@ -159,18 +158,18 @@ def rules_without_ground(
         if missing is not None:
             asked, log, column = missing
             if asked in rule.assumed and log == c.EXPOSURES and column not in given[log].columns:
-                gone.setdefault(rule.pack, []).append((rule, column))
+                inapplicable.setdefault(rule.pack, []).append((rule, column))
                 continue
             problems += 1
             yield say.problem("rules", f"rule {rule.name}: {_no_column(column, logs[log])}", place)
             continue
-        sound[rule.pack] = sound.get(rule.pack, 0) + 1
+        sound[rule.pack] += 1
         if (why := _list_file(rule)) is not None:
             problems += 1
             yield say.problem("rules", f"rule {rule.name}: {why}", place)
-    for pack, some in gone.items():
+    for pack, some in inapplicable.items():
         names = ", ".join(f"{rule.name} ({column})" for rule, column in some)
-        if sound.get(pack):
+        if sound[pack]:
             text = f"pack {pack}: these rules do not apply, since the exposures lack a column: {names}"
             yield say.ok("rules", text)
         else:
@@ -178,8 +177,7 @@ def rules_without_ground(
             text = f"pack {pack}: none of its rules can be judged: the exposures lack these columns: {names}"
             yield say.problem("rules", text, _place(where, settings, some[0][0]))
     if rules and not problems and logs is not None:
-        count = sum(sound.values())
-        yield say.ok("rules", f"{count} rule(s) have the columns and list files that they need")
+        yield say.ok("rules", f"{sound.total()} rule(s) have the columns and list files that they need")
 
 
 def _place(where: str, settings: RecommenderSettings, rule: LoadedRule) -> str:
@@ -197,7 +195,7 @@ def _logs_of(rule: LoadedRule) -> Iterator[str]:
 
 
 def _missing(rule: LoadedRule, logs: Mapping[str, LogSeen]) -> tuple[str, str, str] | None:
-    """The rule's column that cannot be had, and the log and the column that it needs and no file has."""
+    """The rule's first column that lacks its source, with the log and the column that no file has."""
     for column in rule.columns:
         if rule.table == "requests":
             needs = [tuple(need.split(".", 1)) for need in LIST_COLUMNS.get(column, ())]
