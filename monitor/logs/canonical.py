@@ -1,7 +1,7 @@
-"""From a file's own columns to ours: names, types, times in UTC, one row an item.
+"""From a file's columns to ours: names, types, times in UTC, one row an item.
 
-Nothing fails on a bad value here: what cannot be read as its type becomes null, and
-`count_bad_values` counts it, so that it is shown and not lost in silence.
+A bad value is no error here: a value that cannot be read as its type becomes null, and `bad_values` counts
+it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NUMBER = r"^\s*-?\d+(\.\d+)?\s*$"
 _BRACKETED = r"(?s)^\s*\[.*\]\s*$"
 _LIST_ENDS = r"""^\s*\[\s*["']?|["']?\s*\]\s*$"""
 _JSON_BEGINS = ('{"', "{'", "[{", '["', "['", "[[", *(f"[{digit}" for digit in range(10)))
-_MOST_JSON = 0.05  # of the rows: of a record that is split at its commas, only one part begins so
+_MOST_JSON = 0.05  # of the rows; if records are split at their commas, only one part of each begins like this
 _MICROSECONDS = {"s": 1e6, "ms": 1e3, "us": 1.0, "ns": 1e-3}
 _LARGEST = 2**53
 _INDEX, _LENGTH = "__index", "__length"
@@ -61,7 +61,7 @@ def canonical(
         settings: what the columns are called, and how they are read.
         id_types: our id columns that are whole numbers; the others become text.
         keep_raw: keep the unread values beside the read ones, for counting bad values.
-        further: the types that texts of columns that are not ours look like; what does not fit is null.
+        further: types for the texts of columns that are not ours; a value that does not fit is null.
     """
     names = source_names(log, settings, table.columns)
     table = table.select(**{ours: table[theirs] for ours, theirs in names.items()})
@@ -82,7 +82,7 @@ def canonical(
 
 
 def only(table: ir.Table, settings: LogSettings) -> ir.Table:
-    """The rows that belong to the recommender, where several share a log.
+    """The rows that belong to the recommender, if several share a log.
 
     >>> log = LogSettings(path="x", only={"scene": ["home", "men-*"]})
     >>> rows = ibis.memtable({"scene": ["home", "men-1", "women-1", "a.men-2"]})
@@ -100,12 +100,12 @@ def only(table: ir.Table, settings: LogSettings) -> ir.Table:
 
 
 def usable(table: ir.Table, log: str) -> ir.Table:
-    """The rows that can be placed: those with a request and a time (exposures), a time, or an item."""
+    """The rows with all indispensable columns, such as a request and a time for exposures."""
     return table.filter([table[name].notnull() for name in c.INDISPENSABLE[log]])
 
 
 def bad_values(table: ir.Table, log: str) -> ir.IntegerValue:
-    """How many values of a row (read with `keep_raw`) were there and could not be read as their type."""
+    """How many values of a row (read with `keep_raw`) could not be read as their type."""
     total: ir.IntegerValue = ibis.literal(0, "int64")
     for flag in bad_by_column(table, log).values():
         total = total + flag
@@ -113,7 +113,7 @@ def bad_values(table: ir.Table, log: str) -> ir.IntegerValue:
 
 
 def bad_by_column(table: ir.Table, log: str) -> dict[str, ir.IntegerValue]:
-    """By column of ours: 1 where the value of a row (read with `keep_raw`) could not be read, else 0."""
+    """For each of our columns: 1 if the value of a row (read with `keep_raw`) could not be read, else 0."""
     return {
         name: (table[RAW + name].notnull() & table[name].isnull()).ifelse(1, 0)
         for name in c.TYPES[log]
@@ -122,9 +122,9 @@ def bad_by_column(table: ir.Table, log: str) -> dict[str, ir.IntegerValue]:
 
 
 def json_ids(table: ir.Table, log: str) -> dict[str, ir.BooleanValue]:
-    """By column of ids: whether the id of a row is the beginning of a record or list written as JSON.
+    """For each column of ids: whether the id of a row begins like a record or list written as JSON.
 
-    An id in braces, such as `{3F2504E0-4F89}`, is none.
+    An id in braces, such as `{3F2504E0-4F89}`, does not.
     """
     return {
         name: table[name].strip().left(2).isin(_JSON_BEGINS).fill_null(False)
@@ -134,10 +134,10 @@ def json_ids(table: ir.Table, log: str) -> dict[str, ir.BooleanValue]:
 
 
 def json_instead_of_ids(counts: Mapping[str, int], rows: int) -> str | None:
-    """Why a file cannot be read whose ids are JSON: no rule would ever find an item in them.
+    """Why a file is refused if its ids are JSON: no rule could find an item in them.
 
     Args:
-        counts: by column of ids, how many of them `json_ids` says are JSON.
+        counts: for each column of ids, how many are JSON by `json_ids`.
         rows: how many rows the file has.
     """
     for name, count in counts.items():
@@ -150,7 +150,7 @@ def json_instead_of_ids(counts: Mapping[str, int], rows: int) -> str | None:
 
 
 def _split(table: ir.Table, separator: str) -> dict[str, ir.Value]:
-    """The columns that hold a list in one field, as lists: what belongs to an item, not to the request."""
+    """The columns of items that hold a list in one field, as lists."""
     of_an_item = (c.ITEM_ID, c.POSITION, c.SCORE, c.PROPENSITY)
     return {
         name: split_list(table[name], separator)
@@ -160,11 +160,11 @@ def _split(table: ir.Table, separator: str) -> dict[str, ir.Value]:
 
 
 def split_list(text: ir.StringValue, separator: str) -> ir.ArrayValue:
-    """A list that was written as one text: plain, or in brackets, with or without quotes around its entries.
+    """The entries of a list that is one text: plain or in brackets, with or without quotes.
 
     Args:
         text: such as `a|b`, `["a", "b"]` (JSON) or `['a' 'b']` (NumPy).
-        separator: what stands between two entries; a space stands for any number of them.
+        separator: the text between two entries; a space matches any number of spaces.
 
     >>> lists = ibis.memtable({"v": ["1 2", "['a'  'b']", "[]"]})
     >>> lists.select(v=split_list(lists.v, " ")).to_pandas().v.map(list).tolist()
@@ -179,9 +179,8 @@ def split_list(text: ir.StringValue, separator: str) -> ir.ArrayValue:
 def _flatten(table: ir.Table, *, keep_raw: bool) -> ir.Table:
     """One row an item; an empty or missing list stays as one row without an item.
 
-    Values go to the items by their place in the list. A list of another length than the items' says
-    nothing of which item a value belongs to: its values are null. With `keep_raw`, a column counts
-    such values, and places of the items' list that hold no item.
+    Values belong to the items at the same place. The values of a list of another length than the items' are
+    null. With `keep_raw`, a column counts such lists, and places without an item.
     """
     items = table[c.ITEM_ID]
     length = items.length().fill_null(0)
@@ -206,7 +205,7 @@ def _flatten(table: ir.Table, *, keep_raw: bool) -> ir.Table:
 
 
 def _lost(table: ir.Table, lists: Sequence[str], length: ir.IntegerValue) -> ir.IntegerValue:
-    """How many lists of a request have another length than the items', so that their values are lost."""
+    """How many lists of a request have another length than its items."""
     total: ir.IntegerValue = ibis.literal(0, "int64")
     for name in lists:
         if name in c.TYPES[c.EXPOSURES]:
@@ -229,7 +228,7 @@ def _read(
         case "time":
             return _time(column, settings)
         case "integer":
-            whole = _integer(column)  # and small enough for differences and sums of it
+            whole = _integer(column)  # small enough for exact differences and sums
             return whole.between(-_LARGEST, _LARGEST).ifelse(whole, ibis.null("int64"))
         case "number":
             return _number(column)
@@ -247,7 +246,7 @@ def _read(
 
 def identifier(column: ir.Value, target: IdType) -> ir.Value:
     kind = column.type()
-    if kind.is_floating():  # whole numbers with gaps, as pandas writes them; NaN is a gap
+    if kind.is_floating():  # pandas writes whole numbers with gaps like this; NaN is a gap
         column = _integer(column)
     elif kind.is_string():
         column = column.nullif("").nullif("NaN").nullif("nan")
@@ -257,7 +256,7 @@ def identifier(column: ir.Value, target: IdType) -> ir.Value:
 
 
 def _split_of(column: ir.Value, settings: LogSettings) -> ir.Value:
-    """Our name of a split; what stands for none of ours is null."""
+    """Our name of a split; null for any other value."""
     assert isinstance(settings, SampleLogSettings)  # no other log has splits
     text = column.cast("string")
     cases = [(text.isin(values), ours) for ours, values in settings.split_values().items()]
@@ -265,7 +264,7 @@ def _split_of(column: ir.Value, settings: LogSettings) -> ir.Value:
 
 
 def _integer(column: ir.Value) -> ir.Value:
-    """A whole number; 1.5, NaN and what is beyond 64 bits are none, where a plain cast rounds or fails."""
+    """A whole number; null for 1.5, NaN and numbers beyond 64 bits. A plain cast would round or fail."""
     if column.type().is_integer():
         return column.try_cast("int64")
     number = _number(column)
@@ -300,14 +299,14 @@ def _zoned(column: ir.Value, settings: LogSettings) -> ir.Value:
 
 
 def _epoch(column: ir.Value, settings: LogSettings) -> ir.Value:
-    """A count since 1970; without a stated unit its size tells (10^11 s is the year 5138)."""
+    """A count since 1970; by default its size shows the unit (10^11 s is the year 5138)."""
     if settings.timestamp_unit == "auto":
         size = column.abs()
         scale = ibis.cases((size < 1e11, 1e6), (size < 1e14, 1e3), (size < 1e17, 1.0), else_=1e-3)
     else:
         scale = ibis.literal(_MICROSECONDS[settings.timestamp_unit])
     microseconds = column * scale
-    # Beyond year 9999 no calendar goes; such a count is a bad value and not an error.
+    # Calendars end at year 9999; a larger count is a bad value, not an error.
     sound = microseconds.abs() < 2.5e17
     return _from_microseconds(sound.ifelse(microseconds, ibis.null("float64")).cast("int64"))
 
@@ -322,7 +321,7 @@ def _list(column: ir.Value, settings: LogSettings, element: str) -> ir.Value:
 
 
 def _typed(column: ir.Value, kind: dt.DataType | None) -> ir.Value:
-    """A text as the type that the column's texts look like, or as it is."""
+    """A text read as the column's guessed type; other values as they are."""
     if kind is None or not column.type().is_string():
         return column
     kind = kind.value_type if kind.is_array() else kind
@@ -333,7 +332,7 @@ def _typed(column: ir.Value, kind: dt.DataType | None) -> ir.Value:
 def _further(column: ir.Value, settings: LogSettings) -> ir.Value:
     kind = column.type()
     if kind.is_integer():
-        return column if kind.is_uint64() else column.cast("int64")  # which cannot hold all of those
+        return column if kind.is_uint64() else column.cast("int64")  # int64 cannot hold every uint64
     if kind.is_numeric():
         return column.cast("float64")
     if kind.is_timestamp() or kind.is_date():

@@ -1,8 +1,7 @@
-"""How much of one file is read before it is skipped: a bad file must not stop all recommenders."""
+"""Limits of one file. A file beyond them is skipped, so that it cannot stop all recommenders."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 import duckdb
@@ -11,10 +10,10 @@ from monitor.engines.duckdb import DeadlineExceeded, Engine, deadline
 from monitor.settings.logs import LogSettings
 
 MAX_LINE_BYTES: Final = 16 << 20
-MOST_WINDOWS: Final = 1_000_000  # that the rows of one file may lie in
+MOST_WINDOWS: Final = 1_000_000  # that the rows of one file may be in
 _LONG_LINE: Final = 1 << 16
 _LONGEST_TYPE: Final = 60  # letters, for one column of a record
-_KEYS_SHARE: Final = 5  # what comes after looking for keys takes up to four times as long, without interrupt
+_KEYS_SHARE: Final = 5  # the steps after the search for keys take up to 4 times as long, without interrupt
 
 
 class BeyondLimit(ValueError):
@@ -22,31 +21,31 @@ class BeyondLimit(ValueError):
 
 
 def too_slow(settings: LogSettings) -> str:
-    """The reason of a file that takes too long."""
+    """The reason why a slow file is skipped."""
     return f"reading it takes longer than {settings.file_deadline}; {_advice('file_deadline')}"
 
 
 def check_size(settings: LogSettings, size: int) -> None:
-    """Raise BeyondLimit where a file holds too many bytes."""
+    """Raise BeyondLimit if a file has too many bytes."""
     if size > settings.max_file_size:
         limit = settings.max_file_size.human_readable(decimal=True)
         raise BeyondLimit(f"it holds more than {limit}; {_advice('max_file_size')}")
 
 
 def check_line(length: int) -> None:
-    """Raise BeyondLimit where a line is longer than the engine reads."""
+    """Raise BeyondLimit if a line is longer than the engine reads."""
     if length > MAX_LINE_BYTES:
         raise BeyondLimit(f"a line is longer than {MAX_LINE_BYTES >> 20} MiB")
 
 
 def check_rows(settings: LogSettings, rows: int) -> None:
-    """Raise BeyondLimit where a file holds too many rows."""
+    """Raise BeyondLimit if a file has too many rows."""
     if rows > settings.max_rows:
         raise BeyondLimit(f"it holds more than {settings.max_rows:,} rows; {_advice('max_rows')}")
 
 
 def check_columns(settings: LogSettings, count: int) -> None:
-    """Raise BeyondLimit where a file has too many columns."""
+    """Raise BeyondLimit if a file has too many columns."""
     if count > settings.max_columns:
         raise BeyondLimit(
             f"it has more than {settings.max_columns:,} columns or keys; {_advice('max_columns')}"
@@ -54,7 +53,7 @@ def check_columns(settings: LogSettings, count: int) -> None:
 
 
 def check_parquet(engine: Engine, settings: LogSettings, path: str) -> None:
-    """Raise BeyondLimit by what the footer says of rows and columns."""
+    """Raise BeyondLimit if the footer of a Parquet file names too many rows or columns."""
     rows = f"SELECT sum(num_rows) FROM {engine.call('parquet_file_metadata', [path])}"  # noqa: S608 - quoted
     check_rows(settings, int(engine.cursor.execute(rows).fetchall()[0][0] or 0))
     nodes = f"SELECT count(*) FROM {engine.call('parquet_schema', [path])}"  # noqa: S608 - quoted
@@ -62,9 +61,9 @@ def check_parquet(engine: Engine, settings: LogSettings, path: str) -> None:
 
 
 def check_json(engine: Engine, settings: LogSettings, path: str) -> None:
-    """Raise BeyondLimit where lines of JSON have too many keys.
+    """Raise BeyondLimit if lines of JSON have too many keys.
 
-    The engine's own look at the types of JSON cannot be interrupted, so this goes before it.
+    This runs before the engine detects the types of JSON, because that cannot be interrupted.
     """
     lines = engine.call("read_ndjson_objects", [path], maximum_object_size=MAX_LINE_BYTES, ignore_errors=True)
     keys = f"SELECT DISTINCT unnest(json_keys(json)) FROM {lines} LIMIT {settings.max_columns + 1}"  # noqa: S608 - quoted
@@ -76,13 +75,9 @@ def check_json(engine: Engine, settings: LogSettings, path: str) -> None:
     except DeadlineExceeded as exc:
         raise BeyondLimit(too_slow(settings)) from exc
     if has_long_lines:  # a record in one column may have many keys of its own
-        check_types(settings, _types(engine, path))
-
-
-def check_types(settings: LogSettings, types: Iterable[str]) -> None:
-    """Raise BeyondLimit where the types of columns are so long that records must have too many keys."""
-    if sum(map(len, types)) > _LONGEST_TYPE * settings.max_columns:
-        check_columns(settings, settings.max_columns + 1)
+        length = sum(map(len, _types(engine, path)))
+        if length > _LONGEST_TYPE * settings.max_columns:
+            check_columns(settings, settings.max_columns + 1)
 
 
 def _types(engine: Engine, path: str) -> list[str]:
@@ -94,7 +89,7 @@ def _types(engine: Engine, path: str) -> list[str]:
         return [row[1] for row in engine.cursor.execute(f"DESCRIBE FROM {call}").fetchall()]
     except duckdb.InterruptException:
         raise
-    except duckdb.Error:  # the reading itself will say what is wrong
+    except duckdb.Error:  # reading the file reports what is wrong
         return []
 
 

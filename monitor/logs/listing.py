@@ -1,7 +1,6 @@
 """Which files match the globs of a log, and which folders could not be listed.
 
-Local folders are walked here and not by fsspec, whose walk drops every error in silence: an unreadable folder
-would look like an empty one.
+fsspec does not walk local folders here, because it ignores errors: an unreadable folder would look empty.
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ _ANY_DEPTH: Final = "**"
 
 
 class LogListingError(Exception):
-    """The place where a log should lie cannot be listed."""
+    """The place of a log cannot be listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unlisted:
     """A folder, file or glob that could not be listed. It may hide everything below it.
 
-    `is_missing` marks the fixed folder of a glob that does not exist: it hides something only where files
-    have been read from there before.
+    `is_missing`: the fixed folder of a glob does not exist. It hides something only if files were read from
+    there before.
     """
 
     path: str
@@ -45,7 +44,7 @@ class Unlisted:
     is_missing: bool = False
 
     def hides(self, path: str) -> bool:
-        """Whether a file may still be there although it was not listed.
+        """Whether a file that was not listed may still exist.
 
         >>> folder = Unlisted("/logs/a", "denied")
         >>> folder.hides("/logs/a/1.csv"), folder.hides("/logs/ab")
@@ -59,7 +58,7 @@ class Unlisted:
 
 @dataclass(slots=True)
 class Listing:
-    """What matches the globs now, by path, and what could not be listed."""
+    """The files that match the globs, by path, and what could not be listed."""
 
     files: dict[str, LogFile] = field(default_factory=dict)
     errors: list[Unlisted] = field(default_factory=list)
@@ -77,12 +76,12 @@ def hiding(errors: Mapping[str, Unlisted], path: str) -> Unlisted | None:
 
 
 def list_log(settings: LogSettings) -> Listing:
-    """Look for the files of a log.
+    """List the files of a log.
 
-    Names that start with a dot or an underscore, or end in `.tmp` or `.part`, are taken to be in the making,
-    as writers that rename a finished file into place call them so.
+    Names that start with a dot or an underscore, or end in `.tmp` or `.part`, are left out: writers that
+    rename finished files into place use such names.
 
-    An error in a local folder hides only what lies below it. A remote listing fails as a whole.
+    An error in a local folder hides only the files below it. A remote listing fails as a whole.
 
     Raises:
         LogListingError: a remote glob cannot be listed.
@@ -112,7 +111,7 @@ def list_files(settings: LogSettings) -> list[LogFile]:
 
 
 def no_file(settings: LogSettings) -> str:
-    """Why nothing matches the globs: none does, or the path is a folder where a file is expected."""
+    """Why the globs match nothing, with advice if the path is a folder."""
     folders = [one for one in settings.paths if "://" not in one and os.path.isdir(one)]
     if folders:
         pattern = f"{folders[0].rstrip('/')}/*.parquet"
@@ -121,7 +120,7 @@ def no_file(settings: LogSettings) -> str:
 
 
 def belongs(settings: LogSettings, path: str) -> bool:
-    """Whether the path of a file that was listed once matches the globs of these settings.
+    """Whether the path of a file matches the globs of these settings.
 
     >>> settings = LogSettings(path="/logs/*/a.csv")
     >>> belongs(settings, "/logs/x/a.csv"), belongs(settings, "/logs/a.csv")
@@ -146,7 +145,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def local_file(path: str) -> LogFile | None:
-    """The file at a path, or what a link leads to; None where there is none. Raises OSError."""
+    """The file at a path or behind a link; None if there is none. Raises OSError."""
     try:
         status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -160,16 +159,16 @@ def _absolute(pattern: str) -> str:
     return str(Path(pattern).absolute())
 
 
-def _in_the_making(path: str) -> bool:
+def _is_unfinished(path: str) -> bool:
     name = path.rsplit("/", 1)[-1]
     return name[:1] in "._" or name.endswith((".tmp", ".part"))
 
 
 class _Walk:
-    """One local glob. Only folders that can hold a match are opened, as deep as the glob reaches.
+    """One local glob. Only folders that can hold a match are opened.
 
-    A glob means what fsspec's does, and what it means for URLs: `*` and `?` match names that begin with a dot
-    too, `**` matches any number of folders, and links to folders are not followed.
+    A glob means the same as in fsspec, and so for URLs: `*` and `?` also match names that begin with a dot,
+    `**` matches any number of folders, and links to folders are not followed.
     """
 
     def __init__(self, pattern: str, found: Listing) -> None:
@@ -201,11 +200,11 @@ class _Walk:
                     continue
                 if is_folder and deeper:
                     folders.append((path, deeper))
-                elif matched and not is_folder and not _in_the_making(path):
+                elif matched and not is_folder and not _is_unfinished(path):
                     self._take(path)
 
     def _reached(self, places: set[int]) -> set[int]:
-        """Places in the glob, with those behind a `**`, which may stand for no folder at all."""
+        """The places in the glob, and those after a `**`, which can match no folder."""
         reached = set(places)
         for place in range(len(self._parts) - 1):
             if place in reached and self._names[place] is None:
@@ -231,14 +230,14 @@ class _Walk:
         try:
             with os.scandir(folder) as entries:
                 yield from entries
-        except FileNotFoundError as exc:  # below the fixed folder it has gone since it was listed
+        except FileNotFoundError as exc:  # a folder below the fixed one has just been deleted
             if folder == self._root:
                 self._failed(folder, exc, is_missing=True)
         except OSError as exc:
             self._failed(folder, exc)
 
     def _take(self, path: str) -> None:
-        """Note a file, or what a link leads to."""
+        """Add the file at a path or behind a link."""
         try:
             file = local_file(path)
             folder = os.path.dirname(path)
@@ -261,7 +260,7 @@ def _list_remote(settings: LogSettings, pattern: str, found: Listing) -> None:
         fs, inner = filesystem(settings, pattern)
         matches: Mapping[str, Mapping[str, Any]] = fs.glob(inner, detail=True)
         for name, info in matches.items():
-            if info.get("type") == "file" and not _in_the_making(name):
+            if info.get("type") == "file" and not _is_unfinished(name):
                 size = int(info.get("size") or 0)
                 file = LogFile(fs.unstrip_protocol(name), size, _modified(fs, name, info))
                 found.files[file.path] = file

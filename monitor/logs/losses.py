@@ -1,6 +1,6 @@
-"""Rows that were read once and cannot be read any more: rotated away, or lost.
+"""Rows that were indexed and cannot be read any more: rotated away, or lost.
 
-docs/decisions/0023-lost-rows.md says what is a rotation, and what becomes of a window that lost rows.
+docs/decisions/0023-lost-rows.md defines rotation, and what happens to a window that lost rows.
 """
 
 from __future__ import annotations
@@ -20,15 +20,19 @@ _NOTHING: Final = Bucket(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What one file held when it was read last, and which rows of it are missing now.
+    """The rows of one file that are missing now.
 
-    `is_hidden`: the file was not listed because of an error, so it may still be there. `is_growing`: it is
-    just being appended to; its rows will be back at one of the next looks.
+    Attributes:
+        entry: the file as it was last read.
+        reason: why its rows are missing.
+        missing: the missing rows by start of the window, as in the index.
+        is_hidden: the file was not listed because of an error, so it may still exist.
+        is_growing: it is just being appended to; its rows will be back at one of the next looks.
     """
 
     entry: FileEntry
     reason: str
-    missing: Mapping[int, Bucket]  # by start of the window, as in the index
+    missing: Mapping[int, Bucket]
     is_hidden: bool = False
     is_growing: bool = False
 
@@ -42,7 +46,7 @@ class Loss:
 
     @property
     def is_settleable(self) -> bool:
-        """Whether other files may have taken over its rows."""
+        """Whether its rows may be in other files now."""
         return not self.is_hidden and not self.is_growing
 
     def newest(self, window: timedelta) -> datetime | None:
@@ -52,7 +56,7 @@ class Loss:
         return min(self.entry.newest, datetime.fromtimestamp(max(self.missing), UTC) + window)
 
     def without(self, starts: Iterable[int]) -> Loss:
-        """The same loss, but for these windows."""
+        """The same loss without these windows."""
         left = set(starts)
         return replace(self, missing={one: b for one, b in self.missing.items() if one not in left})
 
@@ -61,7 +65,7 @@ class Loss:
 
 
 def fallen(before: Mapping[int, Bucket], after: Mapping[int, Bucket]) -> dict[int, Bucket]:
-    """The rows that are missing of each window that has fewer than before.
+    """The missing rows of each window that has fewer rows than before.
 
     >>> fallen({0: Bucket(5, 50), 60: Bucket(1, 7)}, {0: Bucket(3, 20), 60: Bucket(4, 9)})
     {0: Bucket(rows=2, checksum=30, bad_values=0)}
@@ -94,15 +98,17 @@ def replaced(
     after: Mapping[int, Bucket],
     entries: Iterable[FileEntry],
 ) -> dict[str, set[int]]:
-    """The windows of each loss whose rows other files hold: a renamed, compressed or merged file, a rewrite.
+    """The windows of each loss whose rows are in other files: renamed, compressed, merged or rewritten.
+
+    At the look that first misses the rows, the same number of rows in other files is enough. Later it must be
+    the same rows, by their checksum: other rows may have come.
 
     Args:
-        new: the losses that this look found, by path; `losses` are all.
-        before: the log's rows by window at the last look; `after` are those of this one.
-        entries: the files that are there.
-
-    At the look that misses the rows, as many rows in other files are enough. Later, only the very same rows:
-    more rows might be others.
+        new: the losses that this look found, by path.
+        losses: all losses, by path.
+        before: the log's rows by window at the last look.
+        after: the log's rows by window at this look.
+        entries: the files that exist.
     """
     open_losses = {path: loss for path, loss in losses.items() if loss.is_settleable}
     wanted = together(loss.missing for loss in open_losses.values())
@@ -130,7 +136,7 @@ def _difference(one: Bucket, other: Bucket) -> tuple[int, int]:
 
 
 def unread_archive(path: str, entries: Mapping[str, FileEntry]) -> FileEntry | None:
-    """The compressed copy of a file that is gone, where it is there and cannot be read."""
+    """The compressed copy of a file that is gone, if that copy cannot be read."""
     found = (entries.get(path + ending) for ending in _ARCHIVES)
     return next((one for one in found if one is not None and one.reason and not one.is_duplicate), None)
 
@@ -138,11 +144,11 @@ def unread_archive(path: str, entries: Mapping[str, FileEntry]) -> FileEntry | N
 def rotated(
     losses: Iterable[Loss], entries: Mapping[str, FileEntry], window: timedelta
 ) -> dict[str, frozenset[int]]:
-    """The windows of each lost file that went by rotation: from the old end of the log.
+    """The windows of each lost file that were rotated away, from the old end of the log.
 
-    The file is gone from a folder that could be listed, or was begun anew under its name with later rows; and
-    no file is left whose newest row lies in a window before. One that is hidden counts as left. A file whose
-    compressed copy cannot be read was not rotated away.
+    The file is gone from a folder that could be listed, or its name was reused for later rows; and no
+    remaining file ends in an earlier window. A hidden file counts as remaining. A file whose compressed copy
+    cannot be read was not rotated away.
     """
     losses = list(losses)
     left = [one for one in entries.values() if one.reason is None and one.newest is not None]
@@ -154,11 +160,11 @@ def rotated(
         is_unread = now is not None and (now.reason is not None or not now.buckets)
         if not loss.is_settleable or is_unread or unread_archive(loss.path, entries) is not None:
             continue
-        begun = None if now is None else min(now.buckets)
+        reused = None if now is None else min(now.buckets)
         found[loss.path] = frozenset(
             start
             for start in loss.missing
-            if (oldest is None or start <= oldest) and (begun is None or start < begun)
+            if (oldest is None or start <= oldest) and (reused is None or start < reused)
         )
     return found
 

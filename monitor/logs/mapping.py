@@ -1,4 +1,4 @@
-"""Which value of a file each of our columns is: by name or by path, and whether its type fits."""
+"""Maps our columns to columns and record paths of a file, and checks that their types fit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from monitor.settings.logs import LogSettings
 Types = Mapping[str, dt.DataType]
 
 _SHOWN = 8
-# In exposures whose items are a list, these belong to an item and may be lists as well.
+# These belong to an item. They may be lists if the items are a list.
 _OF_AN_ITEM = (c.ITEM_ID, c.POSITION, c.SCORE, c.PROPENSITY, c.SCENE, c.MODEL, c.ARM)
 _WANTED: Mapping[str, str] = {
     "id": "an id",
@@ -29,6 +29,13 @@ _WANTED: Mapping[str, str] = {
     "texts": "a text or a list of texts",
     "numbers": "a list of numbers",
 }
+_ROW_OF = {
+    c.EXPOSURES: "request",
+    c.FEEDBACK: "action",
+    c.CATALOG: "item",
+    c.USERS: "user",
+    c.SAMPLES: "sample",
+}
 
 
 class PathNotFoundError(LookupError):
@@ -36,7 +43,7 @@ class PathNotFoundError(LookupError):
 
 
 class PathMismatchError(ValueError):
-    """The file has what the path names, in another form; the message says what to write."""
+    """The file has this column or field in another form; the message says what to write."""
 
 
 def is_flat(kind: dt.DataType) -> bool:
@@ -50,13 +57,13 @@ def is_flat(kind: dt.DataType) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ColumnSource:
-    """Where a file has what the config names.
+    """The place of a column in a file.
 
     Attributes:
-        path: the way to it.
-        kind: its type, that of a list where a list is walked.
-        untyped: the part of the way whose form the file's lines leave open, with what it must be there:
-            `a list`, `a record` or `a single value`. Only its values can tell.
+        path: the path to it.
+        kind: its type; a list if the path walks a list.
+        untyped: the part of the path whose form the schema leaves open, with the form that it must have:
+            `a list`, `a record` or `a single value`.
     """
 
     path: Path
@@ -65,7 +72,7 @@ class ColumnSource:
 
 
 def locate(text: str, types: Types) -> ColumnSource:
-    """Find what the config names in a file; a column whose own name is that text wins over the path.
+    """Find a column or path in a file; a column with exactly this name wins over the path.
 
     Args:
         text: a column's name or a path, as in `recs[].iid`.
@@ -88,7 +95,7 @@ def locate(text: str, types: Types) -> ColumnSource:
             if kind.is_json():
                 return ColumnSource(path, dt.Array(dt.string), (way, "a list"))
             if not kind.is_array():
-                raise PathMismatchError(f"{_shown(way)} is {describe(kind)}, not a list: write it without []")
+                raise PathMismatchError(f"{quoted(way)} is {describe(kind)}, not a list: write it without []")
             kind, way = kind.value_type, Path(way.fields, number)
         if kind.is_json():
             unknown = dt.string if path.list_at is None else dt.Array(dt.string)
@@ -96,9 +103,9 @@ def locate(text: str, types: Types) -> ColumnSource:
         if kind.is_array():
             raise PathMismatchError(_list_on_the_way(path, way, number, kind))
         if not kind.is_struct():
-            raise PathMismatchError(f"{_shown(way)} is {describe(kind)} and has no fields")
+            raise PathMismatchError(f"{quoted(way)} is {describe(kind)} and has no fields")
         if field not in kind.names:
-            raise PathNotFoundError(f"the fields of {_shown(way)} are {_names(kind.names)}")
+            raise PathNotFoundError(f"the fields of {quoted(way)} are {_names(kind.names)}")
         kind, way = kind[field], Path((*way.fields, field), way.list_at)
     single = kind.value_type if kind.is_array() else kind
     return ColumnSource(
@@ -109,14 +116,14 @@ def locate(text: str, types: Types) -> ColumnSource:
 
 
 def _list_on_the_way(path: Path, way: Path, number: int, kind: dt.DataType) -> str:
-    found = f"{_shown(way)} is {describe(kind)}"
+    found = f"{quoted(way)} is {describe(kind)}"
     if path.list_at is not None:
         return f"{found}; a path may go through one list: write one row for each record of {path.list_name!r}"
     return f"{found}: write {way}{LIST}.{'.'.join(path.fields[number:])}"
 
 
 def value_at(table: ir.Table, path: Path) -> ir.Value:
-    """The values of a path: a list in each row where a list is walked.
+    """The values of a path: a list in each row if the path walks a list.
 
     >>> import ibis
     >>> schema = {"recs": "array<struct<iid: int64>>"}
@@ -136,9 +143,9 @@ def _field(value: ir.Value, name: str) -> ir.Value:
 
 
 def readable_paths(types: Types) -> dict[str, dt.DataType]:
-    """Every name and path that `columns` can point to in a file of these types, with the type it gives.
+    """Every name and path in a file of these types that `columns` can name, with its type.
 
-    Maps, lists of lists, and fields whose own name holds a dot or `[]` cannot be pointed to.
+    Maps, lists of lists, and fields with a dot or `[]` in their names cannot be named.
 
     >>> recs = dt.dtype("array<struct<iid: int64, tags: array<string>>>")
     >>> list(readable_paths({"uid": dt.int64, "recs": recs, "ab": dt.dtype("struct<exp: string>")}))
@@ -171,7 +178,7 @@ def _inside(path: Path, kind: dt.DataType) -> Iterator[tuple[Path, dt.DataType]]
 
 
 def flat_types(types: Types, paths: Iterable[str] = ()) -> dict[str, dt.DataType]:
-    """The columns of a table over such files: its own flat ones, and these paths where they lead to some."""
+    """The columns of a table over such files: the flat ones, and the paths that lead to values."""
     found = {name: kind for name, kind in types.items() if is_flat(kind)}
     for text in paths:
         try:
@@ -184,7 +191,7 @@ def flat_types(types: Types, paths: Iterable[str] = ()) -> dict[str, dt.DataType
 
 
 def source_names(log: str, settings: LogSettings, present: Iterable[str]) -> dict[str, str]:
-    """Our column -> the file's column, for those that the file has, further columns by their own name.
+    """Our column -> the file's column, for all columns of the file; further ones keep their names.
 
     >>> source_names("catalog", LogSettings(path="x", columns={"item_id": "sku"}), ["sku", "price"])
     {'item_id': 'sku', 'price': 'price'}
@@ -226,7 +233,7 @@ def column_problems(log: str, settings: LogSettings, types: Types) -> list[str]:
 def _misfit(
     log: str, settings: LogSettings, ours: str, kind: dt.DataType, types: Types, *, nested: bool
 ) -> str | None:
-    """What is wrong with the type of a column, None where it can be read."""
+    """What is wrong with the type of a column; None if it can be read."""
     role = c.TYPES[log].get(ours)
     wanted = "a single value" if role is None else _WANTED[role]
     if not is_flat(kind):
@@ -243,15 +250,7 @@ def _misfit(
         return (
             f"{describe(kind)}, not {wanted}: it may be a list only if item_id is a list of the same length"
         )
-    row = {
-        c.EXPOSURES: "request",
-        c.FEEDBACK: "action",
-        c.CATALOG: "item",
-        c.USERS: "user",
-        c.SAMPLES: "sample",
-    }
-    whole = "the exposures" if log == c.EXPOSURES else f"the {log}"
-    return f"{describe(kind)}, not {wanted}; each row of {whole} must be one {row[log]}"
+    return f"{describe(kind)}, not {wanted}; each row of the {log} must be one {_ROW_OF[log]}"
 
 
 def describe(kind: dt.DataType) -> str:
@@ -273,7 +272,7 @@ def describe(kind: dt.DataType) -> str:
 
 
 def _instead(ours: str, role: str | None, settings: LogSettings, types: Types) -> str:
-    """Which paths into a record could be written for a column, the likeliest first."""
+    """Advice on which paths into a record to write for a column, the best match first."""
     theirs = settings.columns.get(ours, ours)
     below = [
         one
@@ -303,7 +302,3 @@ def _names(names: Iterable[str]) -> str:
     every = list(names)
     more = f", ... ({len(every)} in all)" if len(every) > 2 * _SHOWN else ""
     return ", ".join(quoted(one, NAME_LENGTH) for one in every[: 2 * _SHOWN if more else None]) + more
-
-
-def _shown(path: Path) -> str:
-    return quoted(path)

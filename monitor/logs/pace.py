@@ -1,4 +1,4 @@
-"""How long a log may be silent: learned from the times at which its files arrived."""
+"""How long a log may be silent, learned from the arrival times of its files."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Final
 import numpy as np
 
 HISTORY: Final = timedelta(days=14)
-NEAR: Final = timedelta(hours=1)  # a time of day that lies this near counts as the same
+NEAR: Final = timedelta(hours=1)  # times of day this close count as the same
 WEEK: Final = 7  # days, from which on one of them may be an outage
 FEWEST: Final = 10  # arrivals, below which the pace is unknown
 SHORTEST: Final = timedelta(minutes=30)  # of history, below which the pace is unknown
-SLOW: Final = timedelta(minutes=90)  # a log with this pace or a slower one is left to the windows' own wait
+SLOW: Final = timedelta(minutes=90)  # for a slower log, only `max_wait` of the windows counts
 QUICK: Final = timedelta(minutes=10)  # a log with shorter gaps pages after two further ones
-PATIENCE: Final = timedelta(minutes=45)  # for a slower one: a batch that is 40 minutes late pages nobody
+PATIENCE: Final = timedelta(minutes=45)  # for a slower one: a batch 40 minutes late does not page
 
 _DAY: Final = timedelta(days=1).total_seconds()
 _MINUTE: Final = 60.0
@@ -25,17 +25,18 @@ Arrival = tuple[datetime, datetime]  # when a file was written, and the newest r
 
 
 def allowed_silence(arrivals: Iterable[Arrival], now: datetime, every: timedelta) -> timedelta | None:
-    """The age that the newest row may reach before the log counts as stalled; None where the pace is unknown.
+    """The age of the newest row at which the log counts as stalled; None if the pace is unknown.
 
-    That is the usual gap, the usual age of a row on arrival, two further gaps and the time between two looks.
-    From gaps of `QUICK` on, `PATIENCE` takes the place of the two gaps, unless they are longer and not
-    steady. Only files that bring newer rows count as arrivals, one a minute. The usual gap is the second
-    longest of the days' longest gaps around the same time of day. So quiet nights count, and one outage in
-    two weeks does not. Within the first week it is the longest of them, and within the first day the second
-    longest gap of all.
+    It is the sum of the usual gap, the usual age of a row on arrival, two further gaps and the time between
+    two looks. From gaps of `QUICK` on, `PATIENCE` replaces the two gaps, unless they are longer and not
+    steady. Only files that bring newer rows count as arrivals, one a minute.
 
-    The pace is unknown where there are few arrivals, where most of the time lies in gaps longer than
-    `SLOW`, and where the rows are older than that on arrival.
+    The usual gap is the second longest of the days' longest gaps around the same time of day. So quiet nights
+    count, and one outage in two weeks does not. Within the first week it is the longest of them, and within
+    the first day the second longest gap of all.
+
+    The pace is unknown if there are few arrivals, if most of the time lies in gaps longer than `SLOW`, or if
+    rows are older than that on arrival.
 
     >>> from datetime import UTC
     >>> start = datetime(2026, 1, 1, tzinfo=UTC)
@@ -61,7 +62,7 @@ def allowed_silence(arrivals: Iterable[Arrival], now: datetime, every: timedelta
 
 
 def _by_minute(arrivals: Iterable[Arrival], now: datetime) -> tuple[np.ndarray, np.ndarray]:
-    """When the log moved on, in seconds, and how old its newest row was then; the last of each minute."""
+    """When newer rows arrived, in seconds, and the age of the newest row then; the last of each minute."""
     since = (now - HISTORY - timedelta(days=1)).timestamp()
     times = np.array([(at.timestamp(), row.timestamp()) for at, row in arrivals]).reshape(-1, 2)
     times = times[times[:, 0] >= since]
@@ -75,7 +76,7 @@ def _by_minute(arrivals: Iterable[Arrival], now: datetime) -> tuple[np.ndarray, 
 
 
 def _half_of_the_time(gaps: np.ndarray) -> float:
-    """The gap at which half of the time lies in longer ones, so that no burst hides the wait after it."""
+    """The gap for which half of the time lies in longer gaps, so that no burst hides the wait after it."""
     ordered = np.sort(gaps)
     return float(ordered[np.searchsorted(np.cumsum(ordered), ordered.sum() / 2)])
 
@@ -93,5 +94,5 @@ def _by_day(written: np.ndarray, gaps: np.ndarray, now: float) -> list[float]:
 
 
 def _usual(days: list[float]) -> float:
-    """The longest gap, without that of one day where there is a week of them."""
+    """The longest gap; from a week of days on, the second longest."""
     return sorted(days)[-2 if len(days) >= WEEK else -1]

@@ -1,4 +1,4 @@
-"""From files to one canonical table: learn a file's shape, open files of one shape together."""
+"""Reads files into one canonical table: detects a file's shape, and opens files of one shape together."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ _json_type = ibis.udf.scalar.builtin(_json_type_of, name="json_type", signature=
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a file looks like: files of one shape are opened in one scan.
+    """The format and columns of a file. Files of one shape are opened in one scan.
 
-    `columns` are (name, type) in the file's order, a type as `type_name` writes it. For text formats
-    it is the type to try, since their values are read as text first.
+    `columns` are (name, type) in the file's order, with types as `type_name` writes them. Text formats are
+    read as text first; then the type is the one to try.
     """
 
     kind: str
@@ -59,17 +59,17 @@ class Shape:
 
     @property
     def types(self) -> dict[str, ibis.DataType]:
-        """The types of the columns, records included: what paths are looked up in."""
+        """The types of the columns, including records."""
         return {name: type_of(dtype) for name, dtype in self.columns}
 
     @property
     def scans_fast(self) -> bool:
-        """Whether reading the files again costs less than a copy: flat Parquet."""
+        """Whether reading the files again is cheaper than copying them: flat Parquet."""
         return self.kind == "parquet" and not any(dtype.is_nested() for dtype in self.types.values())
 
 
 def id_types(log: str, settings: LogSettings, shape: Shape) -> dict[str, IdType]:
-    """Our id columns that a file has: whole numbers where it is Parquet and has them so, else text.
+    """Our id columns that a file has: whole numbers if they are whole numbers in Parquet, else text.
 
     >>> shape = Shape("parquet", (("sku", "int32"), ("price", "float64")))
     >>> id_types("catalog", LogSettings(path="x", columns={"item_id": "sku"}), shape)
@@ -85,7 +85,7 @@ def id_types(log: str, settings: LogSettings, shape: Shape) -> dict[str, IdType]
 
 
 def type_name(kind: ibis.DataType) -> str:
-    """The text of a type in a shape; records by SQL, which quotes the names of their fields.
+    """A type as text in a shape; records in SQL, which quotes the names of their fields.
 
     >>> type_name(dt.int64), type_name(dt.Struct({"a b": dt.int64}))
     ('int64', 'STRUCT("a b" BIGINT)')
@@ -95,7 +95,7 @@ def type_name(kind: ibis.DataType) -> str:
 
 @lru_cache(maxsize=4096)
 def type_of(name: str) -> ibis.DataType:
-    """The type of a text of `type_name`; one that cannot be read back is a text's.
+    """The type that `type_name` wrote; a text that cannot be parsed counts as string.
 
     >>> type_of("array<int64>").is_array(), type_of('STRUCT("a b" BIGINT)').names
     (True, ('a b',))
@@ -124,7 +124,9 @@ def open_filesystems(engine: Engine, settings: LogSettings) -> None:
 def sniff(engine: Engine, view: str, settings: LogSettings, file: LogFile) -> Shape:
     """The shape of a file.
 
-    Raises what the engine raises where it cannot be read, and BeyondLimit where it is too large.
+    Raises:
+        BeyondLimit: the file is too large.
+        Exception: the engine cannot read it.
     """
     kind = format_of(file.path, settings)
     if file.size == 0 and kind != "parquet":
@@ -132,7 +134,7 @@ def sniff(engine: Engine, view: str, settings: LogSettings, file: LogFile) -> Sh
     if kind == "csv":
         return _sniff_csv(engine, view, settings, file)
     if kind == "json":
-        # All of the file: a key that only its last lines have would be missing from the table.
+        # Scan the whole file: a key that only its last lines have would be missing from the table.
         options = {"format": "newline_delimited", "sample_size": -1, "map_inference_threshold": -1}
         options["maximum_object_size"] = MAX_LINE_BYTES
         check_json(engine, settings, file.path)
@@ -150,12 +152,12 @@ def sniff(engine: Engine, view: str, settings: LogSettings, file: LogFile) -> Sh
 
 
 def _is_parquet_json(kind: str, dtype: ibis.DataType) -> bool:
-    """Whether it is text that happens to be marked as JSON; no record is read from it."""
+    """Whether it is Parquet text marked as JSON; no record is read from it."""
     return kind == "parquet" and dtype.is_json()
 
 
 def _check_json(table: ir.Table, settings: LogSettings) -> None:
-    """Raise where the lines cannot be made rows; the engine would give odd columns or texts instead."""
+    """Raise ValueError if the lines are no rows; the engine would give odd columns or texts."""
     types = dict(table.schema().items())
     if tuple(types) == ("json",):
         raise ValueError("its lines are not JSON objects with keys")
@@ -170,7 +172,7 @@ def _check_json(table: ir.Table, settings: LogSettings) -> None:
 
 
 def _check_untyped(table: ir.Table, path: Path, wanted: str) -> None:
-    """Raise where values that the engine gives no type, such as a mix, are not what they must be."""
+    """Raise ValueError if values without a type, such as a mix of forms, are not of the wanted form."""
     values = value_at(table, path)
     values = values.unnest() if values.type().is_array() else values
     kinds = table.select(kind=_json_type(values)).distinct().limit(20).to_pyarrow()["kind"].to_pylist()
@@ -181,7 +183,7 @@ def _check_untyped(table: ir.Table, path: Path, wanted: str) -> None:
 
 
 def _sniff_csv(engine: Engine, view: str, settings: LogSettings, file: LogFile) -> Shape:
-    """The header is read here: the engine's own guess would skip lines that it does not understand."""
+    """The header is read here, because the engine would skip lines that it does not understand."""
     line = first_line(settings, file)
     delimiter = max(_DELIMITERS, key=line.count)
     check_columns(settings, line.count(delimiter) + 1)
@@ -196,7 +198,7 @@ def _sniff_csv(engine: Engine, view: str, settings: LogSettings, file: LogFile) 
         guessed = engine.reader(view, "read_csv", [file.path], header=True, delim=delimiter).schema()
     except duckdb.InterruptException:
         raise
-    except Exception:  # the reading itself will say what is wrong; here only types are guessed
+    except Exception:  # only types are guessed here; reading the file reports what is wrong
         guessed = ibis.schema({})
     return Shape("csv", tuple((name, str(guessed.get(name, "string"))) for name in header), delimiter)
 
@@ -210,14 +212,14 @@ def open_shape(
     fields: Iterable[str] = (),
     path_column: str | None = None,
 ) -> ir.Table:
-    """One table over all files of one shape, with the files' own columns that hold values or lists of them.
+    """One table over all files of one shape, with the columns that hold values or lists of values.
 
     Args:
         engine: where the table lives.
         view: the name of the view over the files.
         shape: what the files look like.
         paths: the files.
-        fields: paths into records, such as `recs[].iid`; each that leads to values is a column of that name.
+        fields: paths into records, such as `recs[].iid`; each that leads to values becomes a column.
         path_column: the name of a column for each row's file.
     """
     more: dict[str, str] = {} if path_column is None else {"filename": path_column}
@@ -242,7 +244,7 @@ def open_shape(
 
 
 def _as_text(places: Iterable[ColumnSource]) -> dict[str, ibis.DataType]:
-    """The columns of a JSON file that hold these places, every value as text, without any other field."""
+    """The JSON columns that these places need, every value as text, without other fields."""
     columns: dict[str, ibis.DataType] = {}
     for place in places:
         path = place.path
@@ -290,13 +292,13 @@ def read(
 def schema_of(
     log: str, settings: LogSettings, shape: Shape, id_types: Mapping[str, IdType]
 ) -> dict[str, ibis.DataType]:
-    """The columns that files of this shape give, without opening one."""
+    """The canonical columns of files of this shape, without opening one."""
     table = ibis.table(flat_types(shape.types, settings.columns.values()), name="shape")
     return dict(canonical(table, log, settings, id_types).schema().items())
 
 
 def union(tables: Sequence[ir.Table]) -> ir.Table:
-    """All rows of tables whose columns may differ: a missing one is null, clashing types become text."""
+    """All rows of tables whose columns may differ: missing ones are null, clashing types become text."""
     if len(tables) == 1:
         return tables[0]
     kinds: dict[str, list[ibis.DataType]] = {}

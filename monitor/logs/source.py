@@ -1,4 +1,4 @@
-"""The logs of one recommender: which files there are, what they hold by window, and their tables."""
+"""The logs of one recommender, and the tables of their rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from monitor.logs.mapping import flat_types, source_names
 from monitor.logs.reading import id_types, open_filesystems, read, schema_of, union
 from monitor.settings.logs import LogsSettings, TimeSettings
 
-_PATH, _RANK = "__path", "__rank"  # of the files of a catalog or of users, while rows are picked
+_PATH, _RANK = "__path", "__rank"  # columns that pick the newest row of an item or user
 
 
 class Source:
@@ -35,7 +35,7 @@ class Source:
 
     @property
     def main(self) -> Log:
-        """The log that is watched first of all: the exposures, else the samples."""
+        """The main log: the exposures, else the samples."""
         return self.logs.get(c.EXPOSURES) or self.logs[c.SAMPLES]
 
     def fingerprint(self, window: Window, names: Iterable[str], *, present: bool = False) -> str:
@@ -44,9 +44,9 @@ class Source:
         return "".join(log.fingerprint(window, present=present) for log in logs)
 
     def id_types(self) -> dict[str, IdType]:
-        """Whole numbers where every log has them as such in Parquet; text everywhere else.
+        """The type of each id column: whole numbers if all logs have them so in Parquet, else text.
 
-        Ids of different logs are compared, so that one type must hold for all of them.
+        One type must fit all logs, because their ids are compared.
         """
         types: dict[str, IdType] = {}
         for log in self.logs.values():
@@ -56,10 +56,10 @@ class Source:
         return types
 
     def load(self, engine: Engine, log: str, span: Window, *, table: str) -> ir.Table | None:
-        """Make the rows of a log in a span of whole windows a table; None where no file holds any.
+        """Create a table of the rows of a log in a span of whole windows; None if no file has any.
 
-        A view over local Parquet files is enough, since scanning them again is cheaper than a copy;
-        anything else is copied once.
+        Over local Parquet files it is a view, since scanning them again is cheaper than a copy. Rows of other
+        files are copied once.
         """
         entries = [one for one in self.logs[log].read_entries if one.holds(span)]
         if not entries:
@@ -71,18 +71,18 @@ class Source:
         return engine.create(table, whole.filter(time >= _moment(span.start), time < _moment(span.end)))
 
     def load_files(self, engine: Engine, log: str, entries: Sequence[FileEntry], *, table: str) -> ir.Table:
-        """Make all rows of these files a table, whatever their time; a view where `load` gives one."""
+        """Create a table of all rows of these files, whatever their time; a view if `load` makes one."""
         rows = self.rows_of_files(engine, log, entries)
         return (engine.view if self._is_cheap(entries) else engine.create)(table, rows)
 
     def rows_of_files(self, engine: Engine, log: str, entries: Sequence[FileEntry]) -> ir.Table:
-        """All rows of these files, whatever their time, as an expression: nothing is read yet."""
+        """An expression for all rows of these files, whatever their time; nothing is read yet."""
         return union([usable(self._read(engine, log, group), log) for group in self._groups(entries)])
 
     def values_by_file(
         self, engine: Engine, log: str, column: str, paths: Iterable[str]
     ) -> dict[str, set[str]]:
-        """The values of a text column that each of these files of a log holds."""
+        """The distinct values of a text column, for each of these files."""
         wanted = set(paths)
         entries = [one for one in self.logs[log].read_entries if one.file.path in wanted]
         found: dict[str, set[str]] = {}
@@ -96,7 +96,7 @@ class Source:
         return all(one.file.is_local and one.shape is not None and one.shape.scans_fast for one in entries)
 
     def schema(self, log: str) -> dict[str, ibis.DataType]:
-        """The columns of a log, with the types of its newest files where they differ."""
+        """The columns of a log; if types differ, those of its newest files."""
         found: dict[str, ibis.DataType] = {}
         types = self.id_types()
         entries = sorted(self.logs[log].read_entries, key=lambda one: one.file.modified)
@@ -105,7 +105,7 @@ class Source:
         return found
 
     def known(self, log: str) -> frozenset[str]:
-        """Every column that some file of a log has, or that its settings say it has."""
+        """Every column that a file of a log has or that its settings map."""
         settings = self.logs[log].settings
         shapes = {one.shape for one in self.logs[log].read_entries if one.shape is not None}
         paths = settings.columns.values()
@@ -115,14 +115,14 @@ class Source:
         return frozenset(found | settings.columns.keys())
 
     def load_catalog(self, engine: Engine, *, table: str) -> ir.Table | None:
-        """The catalog, one row an item: of several, the one of the newest file.
+        """The catalog, one row an item: the row of the newest file.
 
-        Where that file has several rows of an item, it is always the same one of them that is taken.
+        If that file has several rows of an item, always the same one is taken.
         """
         return self._one_row_each(engine, c.CATALOG, c.ITEM_ID, table)
 
     def load_users(self, engine: Engine, *, table: str, columns: Sequence[str]) -> ir.Table | None:
-        """The users, one row each as in `load_catalog`, with those of the columns that the log has."""
+        """The users, one row each as in `load_catalog`, with the given columns that the log has."""
         return self._one_row_each(engine, c.USERS, c.USER_ID, table, columns)
 
     def _one_row_each(
@@ -132,21 +132,16 @@ class Source:
         entries = [one for one in log.read_entries if one.shape and one.shape.columns] if log else []
         if not entries:
             return None
-        parts = [
-            usable(self._read(engine, name, group, path_column=_PATH), name)
-            for group in self._groups(entries)
-        ]
-        whole = union(parts)
+        groups = self._groups(entries)
+        whole = union([usable(self._read(engine, name, group, path_column=_PATH), name) for group in groups])
         columns = [
             one for one in whole.columns if one != _PATH and (only is None or one in only or one == key)
         ]
         ages = sorted(entries, key=lambda one: (one.file.modified, one.file.path))
-        ranks = engine.create(
-            f"{table}_files",
-            ibis.memtable({_PATH: [one.file.path for one in ages], _RANK: list(range(len(ages)))}),
-        )
+        by_age = ibis.memtable({_PATH: [one.file.path for one in ages], _RANK: list(range(len(ages)))})
+        ranks = engine.create(f"{table}_files", by_age)
         rows = whole.left_join(ranks, _PATH)
-        # By what the rows hold and not by a hash of it, which no two engines have alike.
+        # Order by the values and not by a hash of them: engines have different hashes.
         content = [_comparable(rows[one]) for one in columns]
         newest_first = [rows[_RANK].desc(), *content]
         place = ibis.row_number().over(ibis.window(group_by=rows[key], order_by=newest_first))
@@ -156,7 +151,7 @@ class Source:
         return created
 
     def load_future(self, engine: Engine, window: Window, *, table: str) -> ir.Table | None:
-        """Rows whose time is later than their file was written, for the window that answers for them."""
+        """Rows whose time is later than their file was written, for the window that counts them."""
         length = self.time.window
         ahead = [one for one in self.exposures.read_entries if one.future]
         entries = [one for one in ahead if one.newest_window(length) == window]
@@ -185,7 +180,7 @@ class Source:
     ) -> ir.Table:
         shape = group[0].shape
         assert shape is not None  # an entry without a reason has a shape
-        open_filesystems(engine, self.logs[log].settings)  # the engine may be a new one since the last look
+        open_filesystems(engine, self.logs[log].settings)  # the engine may be new since the last look
         view = f"files_{log}_{len(self._views)}"
         self._views.append(view)
         paths = [one.file.path for one in group]

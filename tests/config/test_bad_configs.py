@@ -26,13 +26,13 @@ def problems_of(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_every_problem_is_told_with_its_place(fault):
+def test_every_problem_is_reported_with_its_place(fault):
     found = "\n".join(problems_of(BAD / f"{fault}.yaml")) + "\n"
     assert found == (BAD / f"{fault}.txt").read_text("utf-8"), found
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_no_message_shows_a_secret_or_the_machinery_behind(fault):
+def test_no_message_shows_a_secret_or_an_internal_name(fault):
     found = "\n".join(problems_of(BAD / f"{fault}.yaml"))
     for word in (
         "hunter2",
@@ -48,5 +48,5 @@ def test_no_message_shows_a_secret_or_the_machinery_behind(fault):
         assert word not in found
 
 
-def test_nothing_that_a_config_names_was_run():
+def test_no_command_of_a_bad_config_was_run():
     assert not Path("owned").exists()

@@ -34,7 +34,7 @@ def test_plain_files_are_no_problem():
     assert places(SPARK) == set()
 
 
-def test_without_java_or_pyspark_it_says_what_to_install(monkeypatch):
+def test_missing_java_or_pyspark_gives_an_install_hint(monkeypatch):
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setattr("monitor.config.checks.engine.find_spec", lambda _: None)
@@ -60,6 +60,6 @@ def test_settings_that_make_no_sense_are_refused(values, message):
         EngineSettings(**values)
 
 
-def test_a_cluster_is_named_by_its_url():
+def test_urls_of_spark_masters_are_accepted():
     for url in ("local", "local[*]", "spark://a:7077,b:7077", "yarn", "k8s://https://host:6443"):
         assert EngineSettings(kind="spark", url=url).url == url

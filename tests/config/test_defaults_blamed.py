@@ -58,5 +58,5 @@ def problems(tmp_path, settings, retention="90d"):
         ),
     ],
 )
-def test_the_key_that_was_written_is_named(tmp_path, settings, retention, expected):
+def test_a_problem_names_the_key_that_was_written(tmp_path, settings, retention, expected):
     assert problems(tmp_path, settings, retention) == [f"recommenders[0].{one}" for one in expected]

@@ -91,13 +91,13 @@ _relaxed = settings(
 
 @given(_JUNK)
 @_relaxed
-def test_any_value_is_judged_without_a_crash(tmp_path, junk):
+def test_any_yaml_value_gives_problems_and_no_crash(tmp_path, junk):
     judged(tmp_path, yaml.dump(junk, allow_unicode=True).encode("utf-8", "surrogatepass"))
 
 
 @given(st.sampled_from(_PLACES), _JUNK)
 @settings(_relaxed, max_examples=300)
-def test_junk_at_any_place_of_a_sound_config_is_judged_without_a_crash(tmp_path, place, junk):
+def test_junk_at_any_place_gives_problems_and_no_crash(tmp_path, place, junk):
     broken = copy.deepcopy(_SOUND)
     inner = broken
     for part in place[:-1]:
@@ -110,12 +110,12 @@ def test_junk_at_any_place_of_a_sound_config_is_judged_without_a_crash(tmp_path,
     st.binary(max_size=60) | st.text(alphabet="[]{}:-,&*!|>'\"%@`# \t\nab1<?", max_size=60).map(str.encode)
 )
 @_relaxed
-def test_any_bytes_are_judged_without_a_crash(tmp_path, content):
+def test_any_bytes_give_problems_and_no_crash(tmp_path, content):
     judged(tmp_path, content)
 
 
 @pytest.mark.parametrize("place", [place for place in _PLACES if isinstance(place[-1], str)])
-def test_a_misspelt_key_at_any_place_is_named(tmp_path, place):
+def test_a_misspelt_key_at_any_place_is_reported(tmp_path, place):
     if place[-2:-1] in (("columns",), ("storage_options",), ("labels",)):
         pytest.skip("free names stand here")
     broken = copy.deepcopy(_SOUND)
@@ -132,7 +132,7 @@ def test_a_misspelt_key_at_any_place_is_named(tmp_path, place):
     assert [one.place for one in problems if one.place.endswith(f"{place[-1]}_x")]
 
 
-def test_the_sound_config_is_sound(tmp_path):
+def test_the_config_without_junk_is_valid(tmp_path):
     path = tmp_path / "config.yaml"
     sound = copy.deepcopy(_SOUND)
     sound["recommenders"][0]["metrics"]["disable"] = ["personalization"]

@@ -51,7 +51,7 @@ def test_paths_do_not_depend_on_where_the_process_was_started(load, tmp_path):
     )
 
 
-def test_the_folder_of_a_config_is_no_pattern(tmp_path):
+def test_the_folder_of_a_config_is_not_a_glob(tmp_path):
     folder = tmp_path / "logs [new]*"
     folder.mkdir()
     (folder / "config.yaml").write_text(MINIMAL)
@@ -63,11 +63,11 @@ def test_the_folder_of_a_config_is_no_pattern(tmp_path):
     assert [Path(one.path).name for one in found] == ["one.csv"]
 
 
-def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(load):
+def test_a_byte_order_mark_and_windows_line_ends_are_accepted(load):
     assert load("\ufeff" + MINIMAL.replace("\n", "\r\n")).recommenders[0].name == "shop"
 
 
-def test_anchors_and_merge_keys_save_repetition(load):
+def test_anchors_and_merge_keys_work(load):
     config = load(
         "recommenders:\n"
         "  - &base {name: one, window: 1d, logs: {exposures: &log {path: a.csv, format: csv}}}\n"
@@ -100,7 +100,7 @@ def test_references_are_filled_into_values(load, tmp_path):
     assert shop.rules[0].parameters == {"max_length": 50, "min_length": "050"}
 
 
-def test_what_is_filled_in_is_a_value_and_never_structure(load):
+def test_a_filled_in_text_is_never_parsed_as_yaml(load):
     hostile = "x.csv, format: csv}\nrecommenders: []"
     config = load(MINIMAL.replace("log/*.csv", "'${P}'"), P=hostile)
     assert config.recommenders[0].logs.exposures.paths[0].endswith(hostile)
@@ -108,12 +108,12 @@ def test_what_is_filled_in_is_a_value_and_never_structure(load):
     assert nested.recommenders[0].logs.exposures.paths[0].endswith("${Q}")
 
 
-def test_a_reference_in_a_key_stays_what_it_is(load):
+def test_a_reference_in_a_key_is_not_filled_in(load):
     text = MINIMAL.replace("path: log/*.csv", "path: x, columns: {'${A}': sku}")
     assert load(text, A="item_id").recommenders[0].logs.exposures.columns == {"${A}": "sku"}
 
 
-def test_a_secret_file_that_is_huge_or_no_file_is_a_problem_with_its_place(load, tmp_path):
+def test_a_huge_or_special_secret_file_is_a_problem(load, tmp_path):
     (tmp_path / "huge").write_bytes(b"x" * 100_000)
     with pytest.raises(ConfigError) as caught:
         load("state: '${file:huge}'\nlog: {level: '${file:/dev/zero}'}\n" + MINIMAL)
@@ -121,7 +121,7 @@ def test_a_secret_file_that_is_huge_or_no_file_is_a_problem_with_its_place(load,
     assert "larger than 64 KiB" in str(caught.value)
 
 
-def test_a_folder_or_a_missing_file_is_no_config(tmp_path):
+def test_a_folder_or_a_missing_file_is_an_error(tmp_path):
     with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
         load_config(tmp_path)
     with pytest.raises(ConfigError, match="cannot be read: No such file"):
@@ -157,12 +157,12 @@ def test_no_repr_dump_or_digest_of_the_settings_shows_a_secret():
     assert log != other
 
 
-def test_the_page_of_the_config_is_the_generated_one():
+def test_docs_config_md_is_up_to_date():
     page = (Path(__file__).resolve().parents[2] / "docs" / "config.md").read_text("utf-8")
     assert page == reference(), "run: make docs"
 
 
-def test_durations_far_beyond_a_calendar_are_refused(load):
+def test_very_long_or_malformed_durations_are_refused(load):
     for wrong in ("9" * 30 + "w", "36501d", "1h" * 20, "", "h", "1 h"):
         with pytest.raises(ConfigError, match=r"recommenders\[0\].window: "):
             load(MINIMAL.replace("name: shop", f"name: shop, window: '{wrong}'"))

@@ -18,7 +18,7 @@ expectations:
 """
 
 
-def test_the_config_of_the_readme_is_good(tmp_path):
+def test_the_config_in_the_readme_is_valid(tmp_path):
     (text,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
     (tmp_path / "config.yaml").write_text(text)
     (tmp_path / "our_rules.yaml").write_text(SUITE)
@@ -28,7 +28,7 @@ def test_the_config_of_the_readme_is_good(tmp_path):
     assert set(checked.settings.metrics.events) == {"click", "buy"}
 
 
-def test_the_paths_of_the_readme_are_paths():
+def test_the_record_paths_in_the_readme_are_valid():
     text = (ROOT / "README.md").read_text("utf-8")
     types = {"recs": dt.dtype("array<struct<iid: string>>"), "ab": dt.dtype("struct<exp: string>")}
     shown = dict(re.findall(r"`(item_id|exp): (\S+)`", text))

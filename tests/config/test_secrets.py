@@ -83,7 +83,7 @@ def loaded(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("loaded")
-def test_a_secret_is_shown_as_its_reference_or_not_at_all():
+def test_a_secret_is_shown_as_its_reference_or_as_stars():
     assert {value: redact(f"x{value}x") for value in HIDDEN} == {
         value: f"x{shown}x" for value, shown in HIDDEN.items()
     }
@@ -94,7 +94,7 @@ def test_paths_names_addresses_and_short_values_stay_readable():
     assert [redact(f"of {value}") for value in VISIBLE] == [f"of {value}" for value in VISIBLE]
 
 
-def test_a_longer_secret_goes_before_one_that_it_holds():
+def test_a_secret_inside_a_longer_one_does_not_expose_the_rest():
     keep_secret("long-secret", "${A}")
     keep_secret("very-long-secret-indeed", "${B}")
     assert redact("very-long-secret-indeed long-secret") == "${B} ${A}"

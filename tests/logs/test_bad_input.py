@@ -66,7 +66,7 @@ def test_a_text_file_whose_last_line_is_just_being_written_waits(written, source
     assert source.exposures.rows(HOUR) == 2
 
 
-def test_files_in_the_making_are_not_looked_at(written, source_of, engine):
+def test_unfinished_files_are_ignored(written, source_of, engine):
     for name in (".a.csv", "_a.csv", "a.csv.tmp", "a.csv.part"):
         written(name, "half")
     source = source_of("*")
@@ -97,7 +97,7 @@ def test_rows_without_a_time_or_a_request_are_counted_and_left_out(written, sour
 
 
 @pytest.mark.parametrize("name", ["empty.csv", "empty.jsonl"])
-def test_an_empty_file_holds_nothing_and_is_no_fault(name, written, source_of, engine):
+def test_an_empty_file_has_no_rows_and_is_no_fault(name, written, source_of, engine):
     written(name, "")
     source = source_of()
     source.exposures.refresh(engine, NOW)
@@ -106,7 +106,7 @@ def test_an_empty_file_holds_nothing_and_is_no_fault(name, written, source_of, e
     assert source.load(engine, "exposures", HOUR, table="exposures") is None
 
 
-def test_a_parquet_file_without_rows_holds_nothing(written, source_of, engine):
+def test_a_parquet_file_without_rows_is_read(written, source_of, engine):
     frame = pd.DataFrame({"request_id": ["r"], "user_id": ["u"], "ts": [pd.Timestamp(0)], "item_id": ["a"]})
     written("a.parquet", frame.iloc[:0])
     source = source_of()

@@ -24,7 +24,7 @@ def catalog(tmp_path, engine):
     return read
 
 
-def test_of_several_snapshots_the_newest_says_what_an_item_is(written, catalog):
+def test_the_newest_snapshot_of_an_item_wins(written, catalog):
     written("catalog-1.parquet", pd.DataFrame({"item_id": [1, 2, 3], "category": ["old"] * 3}), NOW)
     written(
         "catalog-0.parquet",
@@ -36,7 +36,7 @@ def test_of_several_snapshots_the_newest_says_what_an_item_is(written, catalog):
     assert pd.isna(second["category"])  # it has none any more
 
 
-def test_snapshots_of_different_columns_are_one_catalog(written, catalog):
+def test_snapshots_with_different_columns_are_one_catalog(written, catalog):
     written("catalog-0.csv", "item_id,category,price\n1,old,3\n2,old,4\n", NOW)
     written(
         "catalog-1.jsonl", '{"item_id": 1, "category": "new", "brand": "x"}\n', NOW + timedelta(minutes=1)
@@ -47,7 +47,7 @@ def test_snapshots_of_different_columns_are_one_catalog(written, catalog):
     assert (second["category"], second["price"]) == ("old", 4)
 
 
-def test_of_several_rows_of_an_item_in_one_file_it_is_always_the_same(written, catalog):
+def test_duplicate_items_in_one_file_are_resolved_the_same_way_each_time(written, catalog):
     rows = pd.DataFrame({"item_id": [n % 1000 for n in range(20_000)], "price": range(20_000)})
     rows["category"] = [f"c{price}" for price in rows["price"]]
     written("catalog.parquet", rows)
@@ -58,6 +58,6 @@ def test_of_several_rows_of_an_item_in_one_file_it_is_always_the_same(written, c
     assert catalog() == first
 
 
-def test_an_empty_catalog_is_none(written, catalog):
+def test_an_empty_catalog_gives_no_table(written, catalog):
     written("catalog.csv", "")
     assert catalog() == []

@@ -161,7 +161,7 @@ def test_a_reload_tries_again_at_once_and_so_does_a_clock_that_was_set_back(writ
     assert len(tried) == 3
 
 
-def test_another_limit_tries_what_was_skipped_again_and_nothing_else(written, source_of, engine):
+def test_a_new_limit_retries_only_skipped_files(written, source_of, engine):
     written("good.csv", GOOD)
     written("more.csv", GOOD + "r2,u2,2026-03-01 10:00:01,b\n")
     log = source_of(max_rows=1).exposures
@@ -173,14 +173,14 @@ def test_another_limit_tries_what_was_skipped_again_and_nothing_else(written, so
     assert len(raised.read_entries) == 2
 
 
-def test_the_limits_are_no_part_of_how_a_file_is_read():
+def test_limits_do_not_change_the_digest_of_a_readable_file():
     one, other = LogSettings(path="x"), LogSettings(path="x", max_rows=3, file_deadline="3s")
     time = TimeSettings()
     assert settings_digest(one, time) == settings_digest(other, time)
     assert settings_digest(one, time, limits=True) != settings_digest(other, time, limits=True)
 
 
-def test_a_file_that_is_still_being_written_is_looked_at_every_time(written, source_of, engine):
+def test_a_file_that_is_still_being_written_is_tried_at_every_look(written, source_of, engine):
     written("now.csv", GOOD[:-1], LATER)
     log, tried = source_of().exposures, []
     for second in range(3):
@@ -196,9 +196,7 @@ def test_a_good_compressed_file_of_long_and_many_lines_is_read(written, source_o
     assert [(one.reason, one.rows) for one in log.entries.values()] == [(None, 11)]
 
 
-def test_a_file_that_takes_too_long_and_grows_does_not_keep_the_others_from_being_read(
-    written, source_of, engine, tmp_path
-):
+def test_a_growing_slow_file_does_not_block_the_others(written, source_of, engine, tmp_path):
     bomb(tmp_path / "a.jsonl.gz", b"\n" * (1 << 20), 2048)
     written("b.csv", GOOD)
     log = source_of(file_deadline="1s").exposures

@@ -224,7 +224,7 @@ def test_lists_of_different_lengths_are_never_matched(kind, log, engine):
         ("item_id", "recs[].id", "is missing; the fields of 'recs[]' are 'iid', 'pctr', 'rank'"),
     ],
 )  # fmt: skip
-def test_what_is_no_value_is_refused_with_the_path_to_write(kind, column, path, says, log):
+def test_a_record_in_place_of_a_value_is_refused_with_the_path_to_write(kind, column, path, says, log):
     recs = [{"iid": "a", "pctr": 0.5, "rank": 1}]
     line = {**LOG[0], "recs": recs, "grid": [[1], [2]], "pages": [{"n": 1, "recs": recs}]}
     plain = {"request_id": "reqId", "user_id": "uid", "item_id": "grid" if "[]" in path else "recs[].iid"}
@@ -249,7 +249,7 @@ def test_what_is_no_value_is_refused_with_the_path_to_write(kind, column, path, 
         ("samples", {"score": {"p": 0.5}}, "is a record {'p'}, not a number; write score: score.p"),
     ],
 )  # fmt: skip
-def test_no_log_takes_a_record_for_a_value(kind, name, row, says, log):
+def test_every_log_refuses_a_record_in_place_of_a_value(kind, name, row, says, log):
     whole = {
         "feedback": {"user_id": "u", "item_id": "a", "ts": TS, "event": "click"},
         "catalog": {"item_id": "a"},
@@ -263,14 +263,14 @@ def test_no_log_takes_a_record_for_a_value(kind, name, row, says, log):
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_a_list_of_records_may_be_the_categories_of_an_item(kind, log, engine):
+def test_categories_can_come_from_a_list_of_records(kind, log, engine):
     line = {"item_id": "a", "cats": [{"n": "x"}, {"n": "y"}]}
     source = log([line], kind, log="catalog", columns={"category": "cats[].n"})
     table = source.load_catalog(engine, table="catalog").execute()
     assert [list(one) for one in table["category"]] == [["x", "y"]]
 
 
-def test_a_map_is_no_value(log):
+def test_a_map_is_refused_as_a_value(log):
     table = pa.Table.from_pylist([{**LOG[0], "ab": None}])
     maps = pa.array([[("exp", "A")]], pa.map_(pa.string(), pa.string()))
     table = table.set_column(table.column_names.index("ab"), "ab", maps)
@@ -336,7 +336,7 @@ def test_a_malformed_path_is_an_error_of_the_config_with_its_place(path, says):
 
 
 @pytest.mark.parametrize("name", ["No.", "price [EUR]", "a.b", "x y", "$.x"])
-def test_names_that_are_no_paths_stay_names(name):
+def test_names_that_look_like_paths_stay_names(name):
     LogsSettings.model_validate({"exposures": {"path": "x", "columns": {"item_id": name}}})
 
 
@@ -352,7 +352,7 @@ RECS = json.dumps([{"iid": "a", "rank": 1, "pctr": 0.5}, {"iid": "b", "rank": 2,
 
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize("separator", [None, ","])
-def test_records_written_as_text_are_no_ids(kind, separator, log):
+def test_records_written_as_text_are_refused_as_ids(kind, separator, log):
     lines = [{"request_id": f"r{n}", "user_id": "u", "ts": TS, "item_id": RECS} for n in range(20)]
     found = reason(log(lines, kind, columns={}, list_separator=separator))
     assert "column item_id: its texts are JSON records or lists, not ids" in found
@@ -365,7 +365,7 @@ def test_a_list_of_ids_written_as_text_needs_its_separator(log, engine):
     assert rows(log(lines, columns={}, list_separator=","), engine, ["item_id"]) == [("a",), ("b",)]
 
 
-def test_ids_in_braces_are_ids(log, engine):
+def test_ids_in_braces_are_accepted(log, engine):
     lines = [{"request_id": "{r-1}", "user_id": "[u]", "ts": TS, "item_id": "{3F2504E0-4F89}"}]
     assert rows(log(lines, columns={}), engine, ["item_id"]) == [("{3F2504E0-4F89}",)]
 

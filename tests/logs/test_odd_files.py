@@ -40,7 +40,7 @@ def items(source_of, engine):
 
 
 @pytest.mark.parametrize("name", ["a[1].csv", "a*.csv", "a?.csv", "**.csv", "a::b.csv", "it's\n1.csv"])
-def test_a_file_name_is_never_a_pattern(name, written, items):
+def test_a_file_name_is_never_a_glob(name, written, items):
     written(name, csv("odd"))
     written("a1.csv", csv("one"))
     written("axx.csv", csv("two"))
@@ -59,7 +59,7 @@ def test_a_link_to_a_file_is_read_and_a_dangling_one_is_none(written, tmp_path, 
     assert (entry.rows, entry.file.modified) == (1, NOW)
 
 
-def test_a_csv_without_a_first_line_is_no_empty_file(written, items):
+def test_a_csv_with_a_blank_first_line_is_refused(written, items):
     written("a.csv", "\n" + csv("a"))
     found, log = items()
     assert found == []
@@ -68,7 +68,7 @@ def test_a_csv_without_a_first_line_is_no_empty_file(written, items):
 
 @pytest.mark.parametrize("cut", [False, True])
 @pytest.mark.parametrize("name", ["a.csv.zst", "a.jsonl.zst"])
-def test_a_cut_zstd_file_is_not_taken_for_a_short_one(name, cut, written, items):
+def test_a_truncated_zstd_file_is_skipped(name, cut, written, items):
     rows = [{**ROW, "item_id": f"{n * 7919 % 5000}"} for n in range(5000)]
     text = lines(*rows) if "json" in name else HEADER + "".join(",".join(row.values()) + "\n" for row in rows)
     packed = pa.compress(text.encode(), "zstd", asbytes=True)
@@ -78,7 +78,7 @@ def test_a_cut_zstd_file_is_not_taken_for_a_short_one(name, cut, written, items)
     assert ("zstd" in log.skipped[0].reason) if cut else (log.skipped == ())
 
 
-def test_a_key_that_only_the_last_lines_have_is_a_column(written, items, engine):
+def test_a_key_of_only_the_last_lines_is_a_column(written, items, engine):
     written("a.jsonl", lines(*[{**ROW, "request_id": f"r{n}"} for n in range(25_000)], {**ROW, "score": 0.5}))
     items()
     assert engine.backend.table("exposures")["score"].sum().execute() == 0.5
@@ -90,7 +90,7 @@ def test_lines_with_hundreds_of_different_keys_are_rows(written, items):
 
 
 @pytest.mark.parametrize("value", [{"a>b, c:": 1}, [{"a>b, c:": 1}], {"x": {"y ": [1]}}])
-def test_a_record_that_nobody_names_is_no_column(value, written, items, engine):
+def test_an_unmapped_record_is_no_column(value, written, items, engine):
     written("a.jsonl", lines({**ROW, "more": value}))
     assert items()[0] == ["a"]
     assert "more" not in engine.backend.table("exposures").columns
@@ -173,7 +173,7 @@ def test_a_file_from_the_future_does_not_hide_the_present(written, source_of, en
     assert source.exposures.refresh(engine, NOW + timedelta(hours=1)).changed == ()
 
 
-def test_files_whose_rows_are_all_in_no_window_are_not_one_anothers_copies(written, source_of, engine):
+def test_files_without_placed_rows_are_not_duplicates(written, source_of, engine):
     written("a.csv", csv("a").replace("2026-03-01", "someday"))
     written("b.csv", csv("b").replace("2026-03-01", "sometime"))
     written("c.csv", csv("c").replace("2026-03-01", "2030-01-01"))

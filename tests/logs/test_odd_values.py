@@ -84,7 +84,7 @@ def test_a_file_with_a_record_or_list_for_a_value_is_refused(column, kind, parqu
 @pytest.mark.parametrize(
     ("column", "kind"), [(one, kind) for one in COLUMNS for kind in ODD if not is_refused(one, kind)]
 )
-def test_no_type_of_single_values_keeps_a_file_from_being_read(column, kind, parquet, source_of, engine):
+def test_a_file_with_any_scalar_type_is_read(column, kind, parquet, source_of, engine):
     parquet(**{column: ODD[kind]})
     source = source_of()
     source.exposures.refresh(engine, NOW)
@@ -96,7 +96,7 @@ def test_no_type_of_single_values_keeps_a_file_from_being_read(column, kind, par
 
 
 @pytest.mark.parametrize("column", ["item_id", "user_id", "position"])
-def test_what_is_no_whole_number_is_a_bad_value_and_not_rounded(column, parquet, source_of, engine):
+def test_a_fraction_is_a_bad_whole_number_and_not_rounded(column, parquet, source_of, engine):
     parquet(**{column: pa.array([1.5, 7.0])})
     source = source_of()
     source.exposures.refresh(engine, NOW)
@@ -106,7 +106,7 @@ def test_what_is_no_whole_number_is_a_bad_value_and_not_rounded(column, parquet,
     assert source.exposures.bad_values(HOUR) == 1
 
 
-def test_positions_are_small_enough_to_take_one_from_another(parquet, source_of, engine):
+def test_differences_of_positions_do_not_overflow(parquet, source_of, engine):
     parquet(position=pa.array([-9 * 10**18, 3]))
     source = source_of()
     source.exposures.refresh(engine, NOW)
@@ -118,7 +118,7 @@ def test_positions_are_small_enough_to_take_one_from_another(parquet, source_of,
 @pytest.mark.parametrize(
     "moment", ["0044-03-15 (BC) 10:00:00", "0001-01-01 00:00:00", "infinity", "-infinity"]
 )
-def test_a_time_beyond_any_calendar_is_in_no_window(moment, written, source_of, engine):
+def test_a_time_beyond_the_calendar_is_in_no_window(moment, written, source_of, engine):
     written("a.csv", f"{HEADER}r,u,2026-03-01 10:00:00,a\nr,u,{moment},b\n")
     source = source_of()
     source.exposures.refresh(engine, NOW)

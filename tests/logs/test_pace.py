@@ -42,17 +42,19 @@ def pages(arrivals: list[Arrival], since: datetime) -> list[datetime]:
     [(1, 4), (5, 16), (10, 56), (15, 61), (30, 76), (60, 106)],
     ids="by {} minutes".format,
 )
-def test_a_quick_log_may_miss_two_files_and_a_slower_one_be_45_minutes_late(every: int, allowed: int) -> None:
+def test_a_quick_log_may_miss_two_files_and_a_slow_one_may_be_45_minutes_late(
+    every: int, allowed: int
+) -> None:
     log = files(range(0, 2 * 24 * 60, every))
     assert allowed_silence(log, log[-1][0], MINUTE) == allowed * MINUTE
     assert allowed_silence(log, log[-1][0] + 2 * HOUR, MINUTE) == allowed * MINUTE
 
 
-def test_rows_that_are_old_on_arrival_may_be_so_much_older() -> None:
+def test_the_age_of_rows_on_arrival_is_added() -> None:
     assert allowed_silence(files(range(600), 7 * MINUTE), START + 10 * HOUR, MINUTE) == 11 * MINUTE
 
 
-def test_a_monitor_that_looks_rarely_waits_for_one_more_look() -> None:
+def test_the_time_between_two_looks_is_added() -> None:
     assert allowed_silence(files(range(600)), START + 10 * HOUR, 10 * MINUTE) == 13 * MINUTE
 
 
@@ -61,12 +63,12 @@ def test_the_pace_of_few_files_is_unknown(minutes: list[int] | range) -> None:
     assert allowed_silence(files(minutes), START + HOUR, MINUTE) is None
 
 
-def test_files_that_were_copied_at_once_are_no_pace() -> None:
+def test_files_copied_at_once_give_no_pace() -> None:
     copied = [(START + number * timedelta(milliseconds=5), START - number * HOUR) for number in range(5000)]
     assert allowed_silence(copied, START + HOUR, MINUTE) is None
 
 
-def test_an_old_log_that_is_copied_file_by_file_is_no_log_that_has_stalled() -> None:
+def test_an_old_log_copied_file_by_file_gives_no_pace() -> None:
     copied = [(START + number * MINUTE, START - DAY + number * MINUTE) for number in range(100)]
     assert allowed_silence(copied, START + 2 * HOUR, MINUTE) is None
 
@@ -80,7 +82,7 @@ def test_an_old_log_that_is_copied_file_by_file_is_no_log_that_has_stalled() -> 
     ],
     ids=["one a day", "fifteen in a row once a day", "hourly in office hours"],
 )
-def test_a_log_that_is_mostly_silent_is_left_to_its_windows(minutes: list[int] | range) -> None:
+def test_a_mostly_silent_log_gives_no_pace(minutes: list[int] | range) -> None:
     log = files(minutes)
     assert allowed_silence(log, log[-1][0] + 3 * DAY, MINUTE) is None
 
@@ -96,7 +98,7 @@ def test_no_quiet_night_pages_after_the_first_and_the_day_is_still_sharp() -> No
     assert allowed_silence(stopped, at_seven - MINUTE, MINUTE) > 6 * HOUR, "it may come back a little later"
 
 
-def test_one_outage_in_a_fortnight_does_not_make_the_log_less_watched() -> None:
+def test_one_outage_in_two_weeks_does_not_lengthen_the_silence() -> None:
     outage = range(9 * 24 * 60 + 600, 9 * 24 * 60 + 900)
     log = files([minute for minute in range(12 * 24 * 60) if minute not in outage])
     for now in (START + 11 * DAY + 11 * HOUR, START + 9 * DAY + 16 * HOUR):
@@ -109,20 +111,20 @@ def test_a_slower_pace_is_learned_from_its_second_gap() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_bursts_page_nobody(seed: int) -> None:
+def test_bursts_do_not_page(seed: int) -> None:
     rng = np.random.default_rng(seed)
     bursts = [hour * 60 + part for hour in range(10 * 24) for part in range(int(rng.integers(3, 20)))]
     assert allowed_silence(files(bursts), START + 10 * DAY, MINUTE), "its pace is known"
     assert pages(files(bursts), START + DAY) == []
 
 
-def test_rows_that_were_written_late_and_files_without_newer_rows_are_no_arrivals() -> None:
+def test_late_rows_and_files_without_newer_rows_are_no_arrivals() -> None:
     log = files(range(0, 2 * 24 * 60, 15))
     backfilled = [(at + 5 * MINUTE, newest - DAY) for at, newest in log]
     assert allowed_silence([*backfilled, *log], log[-1][0], MINUTE) == 61 * MINUTE
 
 
-def test_the_real_exposures_of_a_news_site_page_only_for_four_hours_of_a_first_sunday_night(
+def test_a_real_news_log_pages_only_in_its_first_sunday_night(
     shared: Path,
 ) -> None:
     rows = pd.read_csv(shared / "data" / "ebnerd" / "exposures.csv.gz", usecols=["ts"], parse_dates=["ts"])

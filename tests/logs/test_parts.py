@@ -62,7 +62,7 @@ def test_the_reach_is_the_attribution_in_whole_windows(logs_with, attribution, r
     assert parts.span(window(0), "exposures") == window(0)
 
 
-def test_it_waits_until_both_logs_have_passed_the_attribution(logs_with):
+def test_feedback_waits_until_both_logs_have_passed_the_attribution(logs_with):
     complete, early = [0.5, 2 + 5 / 60], [0.5, 2]
     for shown, done, ready in (
         (complete, complete, True),
@@ -74,14 +74,14 @@ def test_it_waits_until_both_logs_have_passed_the_attribution(logs_with):
         assert [one.window for one in due(source, at(2.2), part="exposures")][-1] == window(0)
 
 
-def test_feedback_that_stops_makes_it_late_with_the_reason(logs_with):
+def test_a_stopped_feedback_log_makes_the_part_late_with_the_reason(logs_with):
     source = logs_with([0.5, 1.5, 2.5, 3.5, 4.5], [0.5], at(5))
     found = {one.window: one.late for one in due(source, at(5))}
     assert found.keys() == {window(0), window(1)}
     assert all("has reached 2026-03-01 00:30:00Z" in why for why in found.values())
 
 
-def test_a_late_action_makes_every_window_due_again_that_it_can_belong_to(logs_with):
+def test_a_late_action_makes_all_windows_in_reach_due_again(logs_with):
     shown = [hour + 0.5 for hour in range(6)]
     done = [hour + 0.6 for hour in range(6)]
     judged = {one.window: one.fingerprint for one in due(logs_with(shown, done, at(6)), at(6))}
@@ -91,7 +91,7 @@ def test_a_late_action_makes_every_window_due_again_that_it_can_belong_to(logs_w
     assert all(one.correction for one in again)
 
 
-def test_windows_of_a_long_attribution_are_judged_though_many_have_passed(logs_with):
+def test_windows_with_a_long_attribution_are_not_lost_to_catch_up(logs_with):
     shown = [hour + 0.5 for hour in range(40)]
     source = logs_with(shown, shown, at(40), catch_up=4)
     found = due(source, at(40), attribution=timedelta(hours=24))
@@ -99,7 +99,7 @@ def test_windows_of_a_long_attribution_are_judged_though_many_have_passed(logs_w
     assert all(len(one.fingerprint) <= 64 for one in found)
 
 
-def test_the_end_of_a_log_that_goes_no_further_is_judged_late(logs_with):
+def test_the_last_window_of_a_stopped_log_is_judged_late(logs_with):
     shown = [0.5, 1.5, 2.5]
     source = logs_with(shown, shown, at(3))
     years_later = at(24 * 2000)

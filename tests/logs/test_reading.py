@@ -63,7 +63,7 @@ def content(name):
     ["flat.parquet", "flat.csv", "flat.csv.gz", "tab.csv", "flat.jsonl", "flat.jsonl.gz", "nested.jsonl",
      "nested.jsonl.gz", "nested.parquet"],
 )  # fmt: skip
-def test_every_form_of_a_log_gives_the_same_rows(name, written, source_of, engine):
+def test_every_format_gives_the_same_rows(name, written, source_of, engine):
     written(name, content(name))
     rows = rows_of(source_of(), engine)
     seen = [
@@ -89,7 +89,7 @@ def test_a_csv_file_in_which_pandas_wrote_its_row_numbers_is_read(written, sourc
     assert "Unnamed: 0" in source.schema("exposures")
 
 
-def test_columns_are_found_under_the_users_names(written, source_of, engine):
+def test_columns_are_read_by_their_mapped_names(written, source_of, engine):
     renamed = FLAT.rename(columns={"request_id": "req", "item_id": 'sku\'s "id"', "ts": "when"})
     written("log.csv", renamed)
     source = source_of(columns={"request_id": "req", "item_id": 'sku\'s "id"', "ts": "when"})
@@ -158,7 +158,7 @@ def test_a_list_of_a_hundred_thousand_items_is_read(written, source_of, engine):
     assert {r["position"] for r in rows} == set(range(1, 100_001))
 
 
-def test_hostile_names_and_ids_are_only_text(written, source_of, engine):
+def test_hostile_names_and_ids_are_treated_as_text(written, source_of, engine):
     hostile = "'; DROP TABLE exposures; --\n<script>\"$(rm)"
     frame = FLAT.assign(item_id=[hostile] * 3, user_id=[hostile] * 3)
     written("it's; DROP TABLE x; --.parquet", frame)
@@ -178,7 +178,7 @@ def test_new_files_are_found_and_gone_files_are_forgotten(written, source_of, en
     assert source.exposures.rows(HOUR) == 3
 
 
-def test_an_index_that_was_kept_spares_the_reading(written, source_of, engine):
+def test_a_restored_index_reads_no_file_again(written, source_of, engine):
     written("a.parquet", FLAT)
     before = source_of()
     before.exposures.refresh(engine, NOW)

@@ -48,7 +48,7 @@ def numbers(engine: Engine, values: list[Any]) -> Any:
     return engine.backend.create_table("numbers", pa.table({"n": values}))
 
 
-def test_an_expression_that_says_the_same_is_compiled_once(engine: Engine, compiled: list[Any]) -> None:
+def test_equal_expressions_are_compiled_once(engine: Engine, compiled: list[Any]) -> None:
     sums = []
     for values in ([1, 2], [3, 4]):
         table = numbers(engine, values)
@@ -57,7 +57,7 @@ def test_an_expression_that_says_the_same_is_compiled_once(engine: Engine, compi
     assert len(compiled) == 1
 
 
-def test_what_one_engine_compiled_another_asks_of_its_own_tables(compiled: list[Any]) -> None:
+def test_an_expression_compiled_by_one_engine_runs_on_the_tables_of_another(compiled: list[Any]) -> None:
     sums = []
     for values in ([1, 2], [3, 4]):
         engine = Engine(duckdb.connect())
@@ -72,7 +72,7 @@ def test_what_one_engine_compiled_another_asks_of_its_own_tables(compiled: list[
     assert len(compiled) == 1
 
 
-def test_what_is_remembered_keeps_no_engine_alive(compiled: list[Any]) -> None:
+def test_the_cache_keeps_no_engine_alive(compiled: list[Any]) -> None:
     engine = Engine(duckdb.connect())
     engine.select(numbers(engine, [1]))
     backend = weakref.ref(engine.backend)
@@ -96,7 +96,7 @@ def test_other_columns_other_values_and_other_options_are_other_sql(
     assert len(compiled) == 6
 
 
-def test_only_the_newest_expressions_are_remembered(
+def test_only_the_newest_expressions_are_cached(
     engine: Engine, compiled: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(duckdb_backend, "_MOST", 2)
@@ -107,13 +107,13 @@ def test_only_the_newest_expressions_are_remembered(
     assert len(compiled) == 4  # two was the oldest when three came
 
 
-def test_rows_that_come_along_with_an_expression_are_stored(engine: Engine) -> None:
+def test_in_memory_rows_of_an_expression_are_stored(engine: Engine) -> None:
     for value in (1, 2):
         stored = engine.create("given", ibis.memtable({"n": [value]}))
         assert stored.to_pyarrow().to_pylist() == [{"n": value}]
 
 
-def test_a_table_takes_the_place_of_a_view_and_the_other_way_round(engine: Engine) -> None:
+def test_a_table_replaces_a_view_and_a_view_replaces_a_table(engine: Engine) -> None:
     table = numbers(engine, [1, 2])
     for make in (engine.create, engine.view, engine.create, engine.create, engine.view, engine.view):
         assert make("other", table.filter(table.n > 1)).to_pyarrow().to_pylist() == [{"n": 2}]
@@ -121,7 +121,7 @@ def test_a_table_takes_the_place_of_a_view_and_the_other_way_round(engine: Engin
     assert engine.backend.list_tables() == ["numbers"]
 
 
-def test_a_span_holds_its_start_and_not_its_end(engine: Engine) -> None:
+def test_a_span_includes_its_start_but_not_its_end(engine: Engine) -> None:
     second = timedelta(microseconds=1)
     times = [START - second, START, START + timedelta(hours=1) - second, START + timedelta(hours=1), None]
     rows = pa.table({HOSTILE: pa.array(times, pa.timestamp("us")), "n": range(5)})

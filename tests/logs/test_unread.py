@@ -47,18 +47,18 @@ def broken(modified, name="broken.csv"):
     return (name, "request_id\n", modified)
 
 
-def test_a_window_that_lost_all_its_rows_to_a_file_copied_later_is_not_complete(seen):
+def test_an_empty_window_is_late_if_a_younger_file_is_unread(seen):
     log, why = seen(AROUND, broken(TEN.end + 20 * timedelta(minutes=1)))
     assert "1 file(s) that may hold its rows could not be read" in why
     assert "broken.csv" in why
     assert log.rows(TEN) == 0
 
 
-def test_a_window_that_has_rows_does_not_wait_for_what_is_copied_later(seen):
+def test_a_window_with_rows_does_not_wait_for_younger_unread_files(seen):
     assert seen(AROUND, ("ten.csv", rows(TEN.start), TEN.end), broken(NOON))[1] is None
 
 
-def test_a_quiet_hour_beside_files_that_can_be_read_is_complete(seen):
+def test_a_quiet_hour_is_complete_if_all_files_are_readable(seen):
     assert seen(AROUND)[1] is None
 
 
@@ -72,16 +72,12 @@ def test_a_quiet_hour_beside_files_that_can_be_read_is_complete(seen):
         (LAST + SECOND, False),  # no window is judged again by then
     ],
 )
-def test_a_file_concerns_windows_without_rows_from_when_they_began_until_none_is_judged_again(
-    seen, modified, is_late
-):
+def test_an_unread_file_counts_for_empty_windows_within_catch_up(seen, modified, is_late):
     found = seen(AROUND, broken(modified), now=LAST + HOUR)[1]
     assert (found is not None) == is_late
 
 
-def test_an_archive_that_took_the_place_of_its_rows_and_cannot_be_read_corrects_nothing_to_zero(
-    seen, written, source_of, engine, tmp_path
-):
+def test_an_unreadable_archive_does_not_correct_a_window_to_zero(seen, written, source_of, engine, tmp_path):
     """At night the hour's file is compressed; the copy is cut short, and later it is made again."""
     content, night = rows(TEN.start, TEN.start + SECOND), DAY + 27 * HOUR
     recent = ("recent.csv", rows(night), night)
@@ -108,7 +104,7 @@ def test_an_archive_that_took_the_place_of_its_rows_and_cannot_be_read_corrects_
     assert (after.rows, after.late, after.fingerprint) == (2, None, before.fingerprint)
 
 
-def test_the_same_rows_over_again_and_a_file_that_is_being_written_make_no_quiet_hour_late(seen):
+def test_duplicates_and_growing_files_do_not_make_a_quiet_hour_late(seen):
     name, content, written_at = AROUND
     log, why = seen(AROUND, (f"copy_of_{name}", content, written_at), ("now.csv", HEADER + "r,u", NOON))
     assert [one.is_duplicate for one in log.skipped] == [True, False]
@@ -116,7 +112,7 @@ def test_the_same_rows_over_again_and_a_file_that_is_being_written_make_no_quiet
     assert why is None
 
 
-def test_a_log_that_may_be_empty_waits_for_what_was_written_while_its_rows_were_due(seen):
+def test_an_optional_log_waits_only_for_files_written_while_its_rows_were_due(seen):
     header = "request_id,user_id,ts,item_id,event\n"
     actions = ("actions.csv", header + f"r,u,{TEN.end + HOUR / 2:%Y-%m-%d %H:%M:%S},a,click\n", NOON)
     assert seen(actions, broken(TEN.end + HOUR / 4), name=FEEDBACK)[1] is None

@@ -24,18 +24,18 @@ def users(tmp_path, engine):
     return read
 
 
-def test_of_several_snapshots_the_newest_says_what_a_user_is(written, users):
+def test_the_newest_snapshot_of_a_user_wins(written, users):
     written("users-1.parquet", pd.DataFrame({"user_id": ["u", "v"], "plan": ["free", "free"]}), NOW)
     written("users-0.parquet", pd.DataFrame({"user_id": ["u"], "plan": ["paid"]}), NOW + timedelta(hours=1))
     assert users("plan") == [{"user_id": "u", "plan": "paid"}, {"user_id": "v", "plan": "free"}]
 
 
-def test_only_the_columns_that_are_asked_for_are_read(written, users):
+def test_only_the_requested_columns_are_read(written, users):
     written("users.csv", "user_id,plan,country\nu,free,NL\n,free,NL\n")
     assert users("country", "no_such") == [{"user_id": "u", "country": "NL"}]
 
 
-def test_users_are_in_no_window_and_two_files_of_the_same_are_no_copies(written, tmp_path, engine):
+def test_users_have_no_windows_and_equal_files_are_not_duplicates(written, tmp_path, engine):
     for name in ("users-0.csv", "users-1.csv"):
         written(name, "user_id,ts\nu,2026-01-01T00:00:00Z\n")
     paths = {"exposures": {"path": "none"}, "users": {"path": str(tmp_path / "users*")}}

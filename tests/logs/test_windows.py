@@ -63,13 +63,13 @@ def test_a_stalled_log_is_judged_late_once_the_clock_has_waited_long_enough(log_
     assert "has reached 2026-03-01 00:30:00Z" in one.late
 
 
-def test_windows_without_rows_are_late_only_from_when_somebody_watched(log_with):
+def test_windows_without_rows_are_late_only_since_the_daemon_watches(log_with):
     log, time = log_with([0.5], at(0.6))
     assert [one.window for one in due(log, time, at(6), since=at(2))] == [window(3), window(2), window(0)]
     assert all(one.late for one in due(log, time, at(6), since=at(2)))
 
 
-def test_an_old_log_is_judged_at_the_first_start_and_not_called_late_for_the_years_since(log_with):
+def test_an_old_log_is_judged_at_the_first_start_and_is_not_late(log_with):
     log, time = log_with([0.5, 1.5, 2.5], at(3))
     years_later = DAY + timedelta(days=2000)
     judged = [(one.window, bool(one.late)) for one in due(log, time, years_later, since=years_later)]
@@ -82,12 +82,12 @@ def test_an_empty_window_between_rows_is_judged(log_with):
     assert (empty.window, empty.rows, empty.late) == (window(1), 0, None)
 
 
-def test_missed_windows_are_made_up_for_newest_first_and_bounded(log_with):
+def test_missed_windows_are_judged_newest_first_up_to_catch_up(log_with):
     log, time = log_with([hour + 0.5 for hour in range(20)], at(20), catch_up=4)
     assert [one.window for one in due(log, time, at(20))] == [window(hour) for hour in (18, 17, 16, 15)]
 
 
-def test_the_window_that_is_still_filling_takes_no_place_of_those_that_are_made_up_for(log_with):
+def test_a_window_that_is_still_filling_does_not_count_for_catch_up(log_with):
     log, time = log_with([0.5, 1.5, 2.5], at(2.6), catch_up=1)
     assert [one.window for one in due(log, time, at(2.6))] == [window(1)]
     log, time = log_with([0.5, 1.5, 2.05], at(2.1), catch_up=1, lateness="30m")
@@ -105,7 +105,7 @@ def test_a_judged_window_is_due_again_only_when_its_rows_change(log_with):
     assert again.rows == 2
 
 
-def test_a_window_that_was_judged_late_is_judged_again_once_it_is_complete(log_with):
+def test_a_late_window_is_judged_again_once_it_is_complete(log_with):
     log, time = log_with([0.5], at(0.6))
     (late,) = due(log, time, at(3))
     log, time = log_with([0.5, 1.5], at(3.1))
@@ -126,7 +126,7 @@ def test_the_windows_of_a_span_cover_it(log_with):
     assert windows_between(log.exposures, at(5), None) == []
 
 
-def test_the_windows_of_a_log_reach_from_its_first_row_to_its_last_or_to_the_end_that_is_asked_for(log_with):
+def test_the_windows_of_a_log_reach_from_its_first_row_to_its_last_or_to_the_given_end(log_with):
     log, _ = log_with([0.5, 2.5], at(3))
     hours = [window(0), window(1), window(2), window(3)]
     assert windows_of_log(log.exposures, None) == (hours[:3], [])
@@ -137,7 +137,7 @@ def test_the_windows_of_a_log_reach_from_its_first_row_to_its_last_or_to_the_end
     assert windows_of_log(empty.exposures, at(3)) == ([], [])
 
 
-def test_a_stray_row_of_long_ago_is_judged_and_the_years_since_are_one_gap(log_with):
+def test_a_very_old_row_is_judged_and_the_years_after_it_are_one_gap(log_with):
     long_ago = -24 * 365 * 50
     log, _ = log_with([long_ago, 0.5, 2.5], at(3))
     found, gaps = windows_of_log(log.exposures, None)
@@ -150,7 +150,7 @@ def test_a_stray_row_of_long_ago_is_judged_and_the_years_since_are_one_gap(log_w
 
 
 @pytest.mark.parametrize("removed", [False, True])
-def test_a_clock_that_ran_ahead_leaves_no_watermark_and_no_loss_in_years_to_come(
+def test_a_clock_that_ran_ahead_leaves_no_watermark_or_loss_in_the_future(
     written, source_of, engine, removed
 ):
     ahead = at(12) + timedelta(days=1500)

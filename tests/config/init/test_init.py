@@ -34,7 +34,7 @@ ENDINGS = ("csv", "csv.gz", "jsonl", "jsonl.gz", "parquet", "nested.parquet", "n
 
 @pytest.mark.parametrize("names", NAMES)
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_a_log_of_any_form_and_naming_is_understood(init, tmp_path, names, ending):
+def test_init_understands_every_format_and_naming(init, tmp_path, names, ending):
     flat = frame()
     rows = (nested(flat) if "nested" in ending else flat).rename(columns=NAMES[names])
     path = tmp_path / f"log.{ending}"
@@ -55,7 +55,7 @@ def test_a_log_of_any_form_and_naming_is_understood(init, tmp_path, names, endin
 
 
 @pytest.mark.parametrize(("unit", "scale"), [("s", 1), ("ms", 10**3), ("us", 10**6), ("ns", 10**9)])
-def test_times_that_count_are_read_in_their_unit(init, tmp_path, unit, scale):
+def test_epoch_times_are_read_in_their_unit(init, tmp_path, unit, scale):
     rows = frame()
     rows["ts"] = (rows["ts"].astype("datetime64[s, UTC]").astype("int64") * scale).astype("int64")
     rows.to_csv(tmp_path / "log.csv", index=False)
@@ -64,7 +64,7 @@ def test_times_that_count_are_read_in_their_unit(init, tmp_path, unit, scale):
     assert judged == len(rows)
 
 
-def test_names_that_say_nothing_are_told_by_what_they_hold(init, tmp_path):
+def test_columns_with_meaningless_names_are_guessed_by_content(init, tmp_path):
     rows = frame()
     rows.columns = ["a", "b", "c", "d", "e", "f", "g"]
     rows.to_parquet(tmp_path / "log.parquet")
@@ -100,7 +100,7 @@ def test_a_hostile_column_name_is_quoted(init, tmp_path, name):
     assert all(line.isprintable() for line in written.text.split("\n"))
 
 
-def test_a_hostile_file_name_is_no_pattern_and_no_reference(init, tmp_path):
+def test_a_hostile_file_name_is_not_a_glob_or_a_reference(init, tmp_path):
     path = tmp_path / "log [1]* ${HOME}.csv"
     frame(60).to_csv(path, index=False)
     settings, judged, _ = init(path)
@@ -120,7 +120,7 @@ def test_a_glob_a_folder_and_several_files_name_the_same_log(init, tmp_path):
         assert settings.name == "shop"
 
 
-def test_a_log_without_positions_scores_or_scenes_gets_only_rules_that_it_bears(init, tmp_path):
+def test_a_log_with_few_columns_gets_only_rules_that_fit(init, tmp_path):
     frame()[["request_id", "user_id", "ts", "item_id"]].to_csv(tmp_path / "log.csv", index=False)
     settings, _, _ = init(tmp_path / "log.csv")
     assert {rule.pack for rule in settings.rules}.isdisjoint({"scores", "order", "arithmetic", "importance"})
@@ -137,7 +137,7 @@ def test_a_propensity_gets_the_importance_rules(init, tmp_path):
     assert "importance" in {rule.pack for rule in settings.rules}
 
 
-def test_scores_beyond_0_and_1_switch_their_range_off(init, tmp_path):
+def test_scores_beyond_0_and_1_disable_the_score_range(init, tmp_path):
     rows = frame()
     rows["score"] = rows["score"] * 40 - 20
     rows.to_csv(tmp_path / "log.csv", index=False)
@@ -153,7 +153,7 @@ def test_the_window_holds_about_a_thousand_requests(init, tmp_path):
     assert init(tmp_path / "log.parquet")[0].window == timedelta(hours=1)
 
 
-def test_local_times_ahead_of_their_file_are_taken_to_be_of_a_zone_in_the_east(init, tmp_path):
+def test_local_times_ahead_of_their_file_get_an_eastern_time_zone(init, tmp_path):
     rows = frame()
     shift = datetime.now(UTC) + timedelta(hours=7, minutes=30) - rows["ts"].max().to_pydatetime()
     rows["ts"] = (rows["ts"] + shift).dt.strftime("%Y-%m-%d %H:%M:%S")
@@ -163,7 +163,7 @@ def test_local_times_ahead_of_their_file_are_taken_to_be_of_a_zone_in_the_east(i
     assert judged == len(rows)
 
 
-def test_a_column_whose_name_says_something_else_in_slices_is_not_suggested(init, tmp_path):
+def test_a_column_whose_name_has_another_meaning_in_slices_is_not_suggested(init, tmp_path):
     rows = frame()
     place = rows["position"] % 3
     rows.assign(hour=place, country=place, **{"users.plan": place}).to_parquet(tmp_path / "log.parquet")
@@ -191,7 +191,7 @@ def test_a_catalog_feedback_and_users_beside_the_log_are_found(init, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["obd", "ebnerd"])
-def test_the_real_logs_are_understood(init, shared, name):
+def test_init_understands_the_real_logs(init, shared, name):
     settings, judged, written = init(shared / "data" / name / "exposures.csv.gz")
     columns = settings.logs.exposures.columns
     assert {ours: columns[ours] for ours in ("request_id", "user_id", "ts", "item_id")} == {

@@ -28,7 +28,7 @@ def _uncommented(text: str) -> str:
 
 
 @pytest.mark.parametrize(("yes", "no"), [(1, 0), (True, False)], ids=["numbers", "truth values"])
-def test_a_flag_beside_the_exposures_can_be_read_as_feedback(yes, no, command, tmp_path):
+def test_a_click_flag_in_the_exposures_can_be_read_as_feedback(yes, no, command, tmp_path):
     _flagged(yes, no).to_csv(tmp_path / "exposures.csv", index=False)
     code, _, notes = command("init", "exposures.csv", "--output", "shop.yaml")
     assert code == 0
@@ -50,7 +50,7 @@ def test_a_flag_beside_the_exposures_can_be_read_as_feedback(yes, no, command, t
     assert found["attribution", "request"] == 1
 
 
-def test_a_time_of_clicks_beside_the_exposures_is_named_with_what_to_do(tmp_path):
+def test_a_click_time_in_the_exposures_gets_a_warning(tmp_path):
     shown = exposures()
     done = clicks(shown)[["request_id", "item_id", "ts"]].rename(columns={"ts": "click_time"})
     shown.merge(done, how="left", on=["request_id", "item_id"]).to_csv(tmp_path / "log.csv", index=False)
@@ -63,7 +63,7 @@ def test_a_time_of_clicks_beside_the_exposures_is_named_with_what_to_do(tmp_path
     assert f"      # feedback: {{path: ...}} # {told}\n" in written.text
 
 
-def test_a_feedback_log_leaves_nothing_to_say_of_a_flag(tmp_path):
+def test_a_click_flag_is_ignored_if_there_is_a_feedback_log(tmp_path):
     _flagged(1, 0).to_csv(tmp_path / "exposures.csv", index=False)
     clicks(exposures()).to_csv(tmp_path / "feedback.csv", index=False)
     written = write_config([str(tmp_path / "exposures.csv")], tmp_path)
@@ -77,7 +77,7 @@ def _wide() -> pd.DataFrame:
     return rows.rename(columns=lambda number: f"item_{number}").reset_index()
 
 
-def test_a_list_in_several_columns_is_named_and_warned_of_once_one_of_them_is_mapped(command, tmp_path):
+def test_a_list_in_several_columns_is_a_todo_and_then_a_warning(command, tmp_path):
     _wide().to_csv(tmp_path / "exposures.csv", index=False)
     code, _, notes = command("init", "exposures.csv", "--output", "shop.yaml")
     assert code == 2
@@ -94,7 +94,7 @@ def test_a_list_in_several_columns_is_named_and_warned_of_once_one_of_them_is_ma
     ) in said
 
 
-def test_a_path_that_is_a_folder_and_a_file_without_a_last_line_break_say_what_to_do(command, tmp_path):
+def test_a_folder_as_path_and_an_unfinished_file_give_advice(command, tmp_path):
     (tmp_path / "logs").mkdir()
     exposures().to_csv(tmp_path / "logs" / "a.csv", index=False)
     text = (tmp_path / "logs" / "a.csv").read_text("utf-8")

@@ -46,7 +46,7 @@ def test_events_are_graded_by_their_names(init, shop):
     assert "x7: {grade: 1} # a guess: its name has no known meaning" in written.text
 
 
-def test_what_was_shown_is_no_action_and_ten_events_are_enough(init, shop):
+def test_impressions_are_no_events_and_at_most_ten_events_are_used(init, shop):
     seen = {"impression": 300, **{f"click_{number}": 40 - number for number in range(12)}}
     settings, _, written = init(shop(actions(frame(), seen)))
     assert list(settings.metrics.events) == [f"click_{number}" for number in range(10)]
@@ -54,7 +54,7 @@ def test_what_was_shown_is_no_action_and_ten_events_are_enough(init, shop):
     assert "# not judged: click_10 (30): left out" in written.text
 
 
-def test_hostile_names_of_events_are_quoted_and_judged(init, shop):
+def test_hostile_event_names_are_quoted(init, shop):
     found = actions(frame(), {name: 30 - number for number, name in enumerate(HOSTILE)})
     settings, _, written = init(shop(found))
     assert list(settings.metrics.events) == HOSTILE[:-1]
@@ -65,7 +65,7 @@ def test_hostile_names_of_events_are_quoted_and_judged(init, shop):
 @pytest.mark.parametrize(
     ("delay", "attribution"), [("1m", "30m"), ("29m", "30m"), ("45m", "1h"), ("100m", "2h")]
 )
-def test_the_attribution_covers_the_delays_that_are_seen(init, shop, named, delay, attribution):
+def test_the_attribution_covers_the_observed_delays(init, shop, named, delay, attribution):
     rows = frame(requests=60)
     found = actions(rows, {"click": 100}, delay).drop(columns=[] if named else ["request_id"])
     if not named:  # then a later list with the same item would be taken for the action's own
@@ -83,7 +83,7 @@ def test_few_actions_suggest_no_attribution(init, shop):
     assert "# attribution: 30m # an action counts for" in written.text
 
 
-def test_an_attribution_stays_within_what_the_window_bears(init, shop):
+def test_the_attribution_is_bounded_by_the_window(init, shop):
     rows = frame(requests=12_000, length=1)
     rows["ts"] = rows["ts"].min() + (rows["ts"] - rows["ts"].min()) / 20  # windows of five minutes
     settings, _, written = init(shop(actions(rows, {"click": 100}, "3D"), rows))
@@ -95,19 +95,19 @@ def test_an_attribution_stays_within_what_the_window_bears(init, shop):
     )
 
 
-def test_an_attribution_as_long_as_the_delays_is_proposed_in_plain_units(init, shop):
+def test_a_long_attribution_is_rounded_to_days(init, shop):
     rows = frame(requests=60)
     settings, _, written = init(shop(actions(rows, {"buy": 100}, "6D 23h 58m"), rows))
     assert settings.metrics.attribution == timedelta(days=7)
     assert "attribution: 7d # a guess: 95% of 100 actions came within 7d of their list" in written.text
 
 
-def test_actions_before_their_lists_by_no_hours_of_a_zone_ask_for_the_timezone(init, shop):
+def test_actions_before_their_lists_give_a_time_zone_hint(init, shop):
     _, _, written = init(shop(actions(frame(), {"click": 100}, "-100m")))
     assert "100% of 100 actions come before their list: check the time zones" in written.text
 
 
-def test_times_with_offsets_that_are_off_by_hours_are_warned_of(init, shop):
+def test_shifted_times_with_offsets_give_a_warning(init, shop):
     _, _, written = init(shop(actions(frame(), {"click": 100}, "-2h")))
     assert any(
         "if shifted by +2 h; the times carry offsets, so `timezone` cannot correct them" in one
@@ -115,7 +115,7 @@ def test_times_with_offsets_that_are_off_by_hours_are_warned_of(init, shop):
     )
 
 
-def test_local_times_of_both_logs_are_of_one_zone(init, tmp_path):
+def test_local_times_of_both_logs_get_the_same_zone(init, tmp_path):
     rows = frame()
     shift = datetime.now(UTC) + timedelta(hours=7, minutes=30) - rows["ts"].max().to_pydatetime()
     rows["ts"] = rows["ts"] + shift
@@ -128,7 +128,7 @@ def test_local_times_of_both_logs_are_of_one_zone(init, tmp_path):
     assert settings.logs.feedback.timezone == settings.logs.exposures.timezone == "Etc/GMT-8"
 
 
-def test_a_feedback_log_may_be_named(init, shop, tmp_path):
+def test_the_feedback_log_can_be_given_by_name(init, shop, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     log = shop(actions(frame(), {"buy": 50}), name="elsewhere/a.parquet")
     assert init(log)[0].logs.feedback is None
@@ -136,7 +136,7 @@ def test_a_feedback_log_may_be_named(init, shop, tmp_path):
     assert settings.metrics.events["buy"].grade == 3
 
 
-def test_a_feedback_log_that_is_named_and_lacks_a_column_is_a_todo(shop, tmp_path):
+def test_a_named_feedback_log_without_a_column_is_a_todo(shop, tmp_path):
     log = shop(actions(frame(), {"buy": 50}).drop(columns="event"), name="done.parquet")
     written = write_config([str(log)], tmp_path, [str(tmp_path / "done.parquet")])
     assert [one for one in written.missing if "what was done" in one and "(event)" in one]

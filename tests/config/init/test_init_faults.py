@@ -17,7 +17,7 @@ from monitor.config.load import load_config
 from tests.config.exposure_logs import frame, nested
 
 
-def test_a_column_whose_values_cannot_be_what_its_name_says_is_not_taken(init, tmp_path):
+def test_a_column_whose_values_contradict_its_name_is_not_used(init, tmp_path):
     rows = frame().rename(columns={"score": "confidence"})
     rows["timestamp"] = "yesterday"
     rows["rank"] = "first"
@@ -28,7 +28,7 @@ def test_a_column_whose_values_cannot_be_what_its_name_says_is_not_taken(init, t
 
 
 @pytest.mark.parametrize("column", ["request_id", "user_id", "ts", "item_id"])
-def test_what_was_not_found_is_a_todo_and_a_sentence_that_says_what_to_do(tmp_path, column):
+def test_a_missing_column_is_a_todo_with_advice(tmp_path, column):
     keep = [one for one in ("request_id", "user_id", "ts", "item_id") if one != column]
     rows = frame(40)[keep]
     rows = rows.assign(request_id=1) if column == "ts" else rows
@@ -72,7 +72,7 @@ WHAT_TO_DO = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_log_that_cannot_be_read_is_refused_in_a_sentence(tmp_path, name):
+def test_an_unreadable_log_is_refused_with_advice(tmp_path, name):
     (tmp_path / name).write_bytes(FAULTS[name])
     with pytest.raises(CannotProfile) as caught:
         write_config([str(tmp_path / name)], tmp_path)
@@ -81,14 +81,14 @@ def test_a_log_that_cannot_be_read_is_refused_in_a_sentence(tmp_path, name):
     assert "\n" not in str(caught.value)
 
 
-def test_a_log_that_is_not_there_is_refused(tmp_path):
+def test_a_missing_log_is_refused(tmp_path):
     with pytest.raises(CannotProfile, match="no file matches"):
         write_config([str(tmp_path / "*.csv")], tmp_path)
     with pytest.raises(CannotProfile, match="holds no Parquet"):
         write_config([str(tmp_path)], tmp_path)
 
 
-def test_a_broken_file_among_others_is_only_noted(tmp_path):
+def test_a_broken_file_among_others_is_only_a_note(tmp_path):
     for number in range(3):
         frame(50).to_parquet(tmp_path / f"{number}.parquet")
     (tmp_path / "3.parquet").write_bytes(b"half")
@@ -97,7 +97,7 @@ def test_a_broken_file_among_others_is_only_noted(tmp_path):
     assert "3.parquet" in written.notes[0]
 
 
-def test_columns_that_hold_structures_are_left_alone(init, tmp_path):
+def test_record_columns_without_a_role_are_ignored(init, tmp_path):
     with (tmp_path / "log.jsonl").open("w") as stream:
         for row in frame(50).to_dict("records"):
             row["ts"] = row["ts"].isoformat()
@@ -113,7 +113,7 @@ def test_several_items_in_one_text_are_read_as_a_list(init, tmp_path, items):
     assert judged == 40 * len(re.findall(r"\w+", items))
 
 
-def test_a_composite_id_is_no_list(init, tmp_path):
+def test_a_composite_id_is_not_split(init, tmp_path):
     rows = frame(60)
     rows["request_id"] = rows["request_id"] + "|" + rows["user_id"]
     rows.to_csv(tmp_path / "log.csv", index=False)
@@ -123,7 +123,7 @@ def test_a_composite_id_is_no_list(init, tmp_path):
     assert judged == len(rows)
 
 
-def test_a_file_beside_the_log_without_a_common_id_is_not_taken_and_said(init, tmp_path):
+def test_a_catalog_without_a_common_id_is_left_out_with_the_reason(init, tmp_path):
     frame(60).to_csv(tmp_path / "exposures.csv", index=False)
     pd.DataFrame({"item_id": [f"z{n}" for n in range(90)]}).to_csv(tmp_path / "items.csv", index=False)
     settings, _, written = init(tmp_path / "exposures.csv")
@@ -135,7 +135,7 @@ def test_a_file_beside_the_log_without_a_common_id_is_not_taken_and_said(init, t
     assert list(written.notes) == [f"not used: {tmp_path / 'items.csv'}: {told}"]
 
 
-def test_a_user_column_that_is_empty_in_some_rows_says_in_how_many(init, tmp_path):
+def test_the_share_of_empty_users_is_shown(init, tmp_path):
     rows = frame(60)
     rows.loc[rows.index < 75, "user_id"] = None
     rows.to_csv(tmp_path / "log.csv", index=False)
@@ -153,7 +153,7 @@ def test_an_empty_user_column_is_not_replaced_by_a_column_of_times(init, tmp_pat
     assert any("user_id is empty in every sampled row" in one for one in written.notes)
 
 
-def test_the_format_may_be_given(init, tmp_path):
+def test_the_format_can_be_given(init, tmp_path):
     path = tmp_path / "log.json"  # its ending lies
     frame(60).to_csv(path, index=False, sep="\t")
     with pytest.raises(CannotProfile):
@@ -177,7 +177,7 @@ def test_users_of_two_arms_make_no_experiment_and_an_uneven_split_is_a_comment(i
     assert "test_page" not in line
 
 
-def test_the_zone_is_of_the_log_whose_times_carry_no_offset(init, tmp_path):
+def test_the_zone_is_set_for_the_log_without_offsets(init, tmp_path):
     rows = frame(200)
     done = rows.iloc[::5][["request_id", "user_id", "item_id", "ts"]].assign(event="click")
     done["ts"] += pd.Timedelta("90s")
@@ -189,7 +189,7 @@ def test_the_zone_is_of_the_log_whose_times_carry_no_offset(init, tmp_path):
     assert "0% of the actions join with these times, 100% if shifted by +5:30 h" in written.text
 
 
-def test_files_that_end_in_their_day_get_a_glob_that_meets_no_other_file(init, tmp_path):
+def test_files_whose_names_end_in_a_day_get_a_narrow_glob(init, tmp_path):
     (tmp_path / "logs").mkdir()
     for day in ("2026-01-05", "2026-01-06"):
         frame(60).assign(request_id=lambda rows, day=day: day + rows["request_id"]).to_csv(
@@ -201,7 +201,7 @@ def test_files_that_end_in_their_day_get_a_glob_that_meets_no_other_file(init, t
     assert judged == 600
 
 
-def test_a_time_in_another_form_is_named(tmp_path):
+def test_a_time_in_an_unknown_form_is_reported(tmp_path):
     rows = frame(40)
     rows["ts"] = rows["ts"].dt.strftime("%m/%d/%Y %I:%M:%S %p")
     rows.to_csv(tmp_path / "log.csv", index=False)
@@ -209,7 +209,7 @@ def test_a_time_in_another_form_is_named(tmp_path):
     assert "the name 'ts' suggests a time, but its values cannot be read as times" in written.missing[0]
 
 
-def test_an_id_that_differs_in_every_row_of_lists_is_the_request(init, tmp_path):
+def test_an_id_unique_to_each_list_is_the_request(init, tmp_path):
     rows = nested(frame(80)).rename(columns={"request_id": "key"})
     rows.to_parquet(tmp_path / "log.parquet")
     settings, judged, _ = init(tmp_path / "log.parquet")
@@ -224,7 +224,7 @@ def test_a_csv_file_with_the_unnamed_row_numbers_of_pandas_is_read(init, tmp_pat
     assert judged == 300
 
 
-def test_events_beside_impressions_are_left_out_of_the_exposures(init, tmp_path):
+def test_other_events_in_the_log_are_left_out_of_the_exposures(init, tmp_path):
     shown = frame(60).assign(event="impression")
     scrolled = shown.iloc[:20].assign(event="scroll")
     pd.concat([shown, scrolled]).to_csv(tmp_path / "log.csv", index=False)
@@ -239,7 +239,7 @@ def test_events_beside_impressions_are_left_out_of_the_exposures(init, tmp_path)
 @pytest.mark.parametrize(
     "form", ["%d/%m/%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%m/%d/%Y, %H:%M:%S", "%d-%m-%y %Hh%M", "%Y%m%d %H%M%S"]
 )
-def test_a_time_in_another_form_under_any_name_is_named_and_no_list_of_items(tmp_path, form):
+def test_an_unknown_time_format_is_not_taken_for_a_list_of_items(tmp_path, form):
     rows = frame(40).rename(columns={"ts": "horodatage", "item_id": "id_produit"})
     rows["horodatage"] = rows["horodatage"].dt.strftime(form)
     rows.to_csv(tmp_path / "log.csv", index=False)
@@ -252,7 +252,7 @@ def test_a_time_in_another_form_under_any_name_is_named_and_no_list_of_items(tmp
 @pytest.mark.parametrize(
     ("role", "column"), [("item_id", "items"), ("user_id", "user"), ("request_id", "request")]
 )
-def test_a_column_of_json_texts_is_no_id_and_named(tmp_path, role, column):
+def test_a_column_of_json_texts_is_no_id_and_is_reported(tmp_path, role, column):
     rows = frame(40).rename(columns={role: column})
     one = rows[column].map(lambda value: json.dumps({"id": value, "page": 1}))
     rows[column] = one.map(lambda text: f"[{text}]") if role == "item_id" else one
@@ -266,7 +266,7 @@ def test_a_column_of_json_texts_is_no_id_and_named(tmp_path, role, column):
 
 
 @pytest.mark.parametrize(("shown", "done"), [("View", "Click"), ("view_item_list", "select_item")])
-def test_events_of_which_none_is_known_as_shown_are_warned_of(tmp_path, shown, done):
+def test_a_log_of_events_without_impressions_gives_a_warning(tmp_path, shown, done):
     rows = frame(60).assign(action=shown)
     pd.concat([rows, rows.iloc[::5].assign(action=done)]).to_csv(tmp_path / "log.csv", index=False)
     told = (
@@ -278,7 +278,7 @@ def test_events_of_which_none_is_known_as_shown_are_warned_of(tmp_path, shown, d
     assert write_config([str(tmp_path / "log.csv")], tmp_path).notes == ()
 
 
-def test_a_day_and_a_time_of_day_in_two_columns_are_warned_of(tmp_path):
+def test_a_date_and_a_time_in_two_columns_give_a_warning(tmp_path):
     rows = frame(60)
     day, time = rows["ts"].dt.strftime("%Y-%m-%d"), rows["ts"].dt.strftime("%H:%M:%S")
     rows.drop(columns="ts").assign(date=day, time=time).to_csv(tmp_path / "log.csv", index=False)

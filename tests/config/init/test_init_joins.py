@@ -14,7 +14,7 @@ def _actions(rows: pd.DataFrame) -> pd.DataFrame:
     return done.assign(ts=done["ts"] + pd.Timedelta("90s"))
 
 
-def test_requests_do_not_become_sessions_because_the_actions_name_only_their_session(init, tmp_path):
+def test_the_request_is_not_replaced_by_the_session_of_the_actions(init, tmp_path):
     rows = frame(200)
     rows["session_id"] = "s" + rows["user_id"]
     done = _actions(rows).assign(session_id=lambda one: "s" + one["user_id"]).drop(columns="request_id")
@@ -30,7 +30,7 @@ def test_requests_do_not_become_sessions_because_the_actions_name_only_their_ses
     )
 
 
-def test_a_second_id_of_the_same_requests_may_stand_for_them(init, tmp_path):
+def test_a_second_id_of_the_same_requests_can_replace_the_first(init, tmp_path):
     rows = frame(200)
     rows["delivery"] = "d" + rows["request_id"]
     done = _actions(rows).assign(request_id=lambda one: "d" + one["request_id"])
@@ -62,7 +62,7 @@ def padded(tmp_path):
 WHY = "no id of its 'user_id' is in 'user_id' of the exposures: they differ in leading zeros ("
 
 
-def test_a_log_beside_the_exposures_whose_users_differ_in_zeros_is_left_out_with_the_reason(init, padded):
+def test_feedback_whose_users_differ_in_zeros_is_left_out_with_the_reason(init, padded):
     settings, _, written = init(padded("request_id", "user_id"))
     assert settings.logs.feedback is None
     line = next(one for one in written.text.splitlines() if "feedback: {path:" in one)
@@ -72,7 +72,7 @@ def test_a_log_beside_the_exposures_whose_users_differ_in_zeros_is_left_out_with
     assert len([one for one in written.notes if one.startswith("not used: ") and WHY in one]) == 1
 
 
-def test_a_feedback_log_that_was_named_and_joins_nothing_is_a_todo(padded, tmp_path):
+def test_a_named_feedback_log_that_joins_nothing_is_a_todo(padded, tmp_path):
     log = padded("request_id", "user_id")
     written = write_config([str(log)], tmp_path, [str(tmp_path / "feedback.parquet")])
     assert [one for one in written.missing if WHY in one and one.endswith("write the ids alike in both logs")]
@@ -80,7 +80,7 @@ def test_a_feedback_log_that_was_named_and_joins_nothing_is_a_todo(padded, tmp_p
     assert "\n      feedback:" not in written.text
 
 
-def test_users_that_differ_in_zeros_are_said_where_the_requests_join(init, padded):
+def test_users_that_differ_in_zeros_are_reported_if_the_requests_join(init, padded):
     settings, _, written = init(padded("user_id"))
     assert settings.logs.feedback.columns["request_id"] == "request_id"
     assert f"          user_id: user_id # joins nothing: {WHY}" in written.text

@@ -17,7 +17,7 @@ def _value(results: list[dict], metric: str, **labels: str) -> float | None:
 
 
 @pytest.mark.parametrize("make", WATCHED, ids=lambda make: make.__name__)
-def test_a_log_of_this_shape_is_watched_and_its_planted_faults_are_seen(make, command, tmp_path):
+def test_a_log_of_this_shape_is_watched_and_its_planted_faults_are_found(make, command, tmp_path):
     shape = make(tmp_path)
     named = ["--feedback", shape.feedback] if shape.feedback else []
     code, said, notes = command("init", shape.log, *named, "--output", "shop.yaml")
@@ -42,7 +42,7 @@ def test_a_log_of_this_shape_is_watched_and_its_planted_faults_are_seen(make, co
 
 
 @pytest.mark.parametrize("make", REFUSED, ids=lambda make: make.__name__)
-def test_a_log_of_this_shape_is_refused_with_what_to_do(make, command, tmp_path):
+def test_a_log_of_this_shape_is_refused_with_advice(make, command, tmp_path):
     shape = make(tmp_path)
     code, said, notes = command("init", shape.log, "--output", "shop.yaml")
     assert code == 2, said + notes

@@ -43,7 +43,7 @@ def _window(text: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("files", [1, 16])
-def test_every_row_of_a_log_counts_and_not_its_first_rows(tmp_path, files):
+def test_the_pace_counts_every_row_of_the_log(tmp_path, files):
     rows = _requests()
     for number, part in enumerate(np.array_split(rows.index, files)):
         rows.loc[part].to_parquet(tmp_path / f"part-{number:02d}.parquet")
@@ -64,7 +64,7 @@ def _measured(tmp_path, seconds):
         return measure_pace(connection, found, settings, guesses, sample, seconds)
 
 
-def test_a_log_that_takes_too_long_is_estimated_from_some_of_its_files_by_size(tmp_path, monkeypatch):
+def test_the_pace_of_a_slow_log_is_estimated_from_some_files(tmp_path, monkeypatch):
     rows = _requests(80_000)
     for number, part in enumerate(np.array_split(rows.sort_values("ts").index, 40)):
         rows.loc[part].to_parquet(tmp_path / f"part-{number:02d}.parquet")
@@ -85,7 +85,7 @@ def test_a_log_that_takes_too_long_is_estimated_from_some_of_its_files_by_size(t
     assert pace.span == pytest.approx(timedelta(days=1), abs=timedelta(minutes=5))
 
 
-def test_where_even_some_files_take_too_long_the_comment_says_that_rows_were_counted(tmp_path):
+def test_the_pace_of_a_very_slow_log_comes_from_the_sample(tmp_path):
     _requests(2_000).to_parquet(tmp_path / "part.parquet")
     pace = _measured(tmp_path, 0)
     assert pace.requests == 2_000

@@ -23,7 +23,7 @@ def shop(tmp_path) -> Shop:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_this_fault_is_named_and_nothing_else(fault, shop, command):
+def test_only_this_fault_is_reported(fault, shop, command):
     getattr(faulty, fault)(shop)
     shop.write()
     code, output, errors = command("validate", "--config", "shop.yaml", "--format", "json")
@@ -44,7 +44,7 @@ def test_every_fault_of_the_shop_has_its_sentences():
     assert {name for name in own if name != "Shop" and not name.startswith("_")} == set(FAULTS)
 
 
-def test_a_good_config_has_a_line_for_all_that_was_looked_at(shop, command):
+def test_a_valid_config_has_a_line_for_each_thing_checked(shop, command):
     shop.write()
     code, output, errors = command("validate", "--config", "shop.yaml")
     assert (code, errors) == (0, "")
@@ -70,7 +70,7 @@ def test_a_look_at_the_logs_writes_nothing(shop, command):
     assert {path: path.stat().st_mtime_ns for path in shop.folder.rglob("*")} == before
 
 
-def test_without_a_look_at_the_logs_a_config_is_good_where_they_are_not(shop, command):
+def test_no_logs_accepts_a_config_whose_logs_are_elsewhere(shop, command):
     shop.write()
     for path in shop.folder.glob("*.parquet"):
         path.unlink()
@@ -80,7 +80,7 @@ def test_without_a_look_at_the_logs_a_config_is_good_where_they_are_not(shop, co
     assert output.splitlines()[-1] == "shop.yaml: good"
 
 
-def test_of_many_files_the_newest_and_the_oldest_are_looked_at(shop, command):
+def test_the_newest_files_and_the_oldest_are_checked(shop, command):
     shop.log()["path"] = "logs/*.parquet"
     (shop.folder / "logs").mkdir()
     shop.write()
@@ -92,7 +92,7 @@ def test_of_many_files_the_newest_and_the_oldest_are_looked_at(shop, command):
     assert "looked at 5 of 300 file(s)" in output
 
 
-def test_the_first_rows_of_a_large_file_do_not_make_it_an_old_log(shop, command, monkeypatch):
+def test_a_large_file_read_in_part_is_not_called_old(shop, command, monkeypatch):
     monkeypatch.setattr("monitor.config.look.WHOLE_BYTES", 0)
     monkeypatch.setattr("monitor.config.look.SAMPLE_ROWS", 100)
     shop.write()
@@ -102,7 +102,7 @@ def test_the_first_rows_of_a_large_file_do_not_make_it_an_old_log(shop, command,
     assert "the newest row of those looked at is 5 h old" in output
 
 
-def test_a_shift_is_seen_where_only_a_few_files_of_each_log_are_looked_at(shop, command):
+def test_a_time_shift_is_found_from_a_few_files(shop, command):
     """Files of one hour each: the newest exposures and the newest actions have no hour in common."""
     shop.feedback["ts"] = shop.feedback["ts"] - faulty.pd.Timedelta("8h")
     shop.write()
