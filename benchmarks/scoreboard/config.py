@@ -27,7 +27,7 @@ MAX_WAIT: Final = 40  # minutes; longer than it takes from a window's end to the
 JUDGED: Final = timedelta(minutes=LATENESS + MAX_WAIT)
 """How long after its end a window may be judged."""
 REASONS: Final = {
-    "max_wait": "the last file of an hour comes half an hour after it; who waits for longer is told later",
+    "max_wait": "the last file of an hour comes half an hour after it; a longer wait reports later",
     "catch_up": "a new model comes with rows of its training days, and each of those hours would be judged",
     "metrics.history": "novelty alone looks further back, at a cost in each of thousands of windows",
     "models.over": "in the rows of a whole day an incident would be a small part for hours, and told late",

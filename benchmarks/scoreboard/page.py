@@ -163,7 +163,7 @@ def _worlds(plans: Sequence[Plan]) -> str:
         f"Worlds of {plans[0].lasts / timedelta(days=1):g} days, by seed: {seeds}. Each begins with "
         f"{world.users:,} users and {world.items:,} items, and shows lists of {world.length}: about "
         f"{exposures:,.0f} exposures a day. Requests an hour in the mean: {scenes}. A file is written every "
-        f"{world.file_minutes} minutes. Holidays, of which the config is told: "
+        f"{world.file_minutes} minutes. Holidays that the config names: "
         f"{', '.join(str(one) for one in world.holidays) or 'none'}."
     )
 

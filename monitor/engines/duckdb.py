@@ -1,4 +1,4 @@
-"""The embedded engine: one DuckDB cursor, seen through Ibis, that a run can be interrupted on."""
+"""The embedded engine: one DuckDB cursor behind Ibis, with deadlines and interrupts."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class DeadlineExceeded(Exception):
 
 
 class Engine:
-    """Owned by one thread. Tables made here are seen by every connection of the same database.
+    """Owned by one thread. Every connection of the same database sees the tables that it makes.
 
-    `keeps_statements` says whether what is asked can be kept as text and asked again by it.
+    `keeps_statements`: whether a query can be kept as text and run again.
 
     >>> engine = Engine(duckdb.connect())
     >>> int(engine.create("numbers", ibis.memtable({"n": [1, 2]})).count().execute())
@@ -62,8 +62,8 @@ class Engine:
         self.backend = DuckDBBackend.from_connection(self.cursor)
 
     def create(self, name: str, expression: ir.Table) -> ir.Table:
-        """Store what an expression gives as a table, in place of the older table or view of that name."""
-        if expression.op().find(ops.InMemoryTable):  # its rows have to be brought along
+        """Store an expression as a table. It replaces a table or view of that name."""
+        if expression.op().find(ops.InMemoryTable):  # its rows must be registered first
             self.drop(name)
             self.backend.create_table(name, expression)
             return self.backend.table(name)
@@ -74,36 +74,34 @@ class Engine:
         return self._view(name, self.select(expression))
 
     def view_of_span(self, name: str, expression: ir.Table, column: str, span: Window) -> ir.Table:
-        """A view of the rows whose time without a zone lies in a span: of other spans only that differs."""
-        time = sge.to_identifier(column, quoted=True).sql("duckdb")
+        """A view of the rows whose time (without a zone) is in a span; only the edges vary by span."""
         start, end = (
             f"TIMESTAMP '{edge.replace(tzinfo=None).isoformat(' ')}'" for edge in (span.start, span.end)
         )
-        rows = f"FROM ({self.select(expression)}) AS held"
-        return self._view(name, f"{rows} WHERE held.{time} >= {start} AND held.{time} < {end}")
+        rows, time = f"FROM ({self.select(expression)}) AS log", f"log.{_quoted(column)}"
+        return self._view(name, f"{rows} WHERE {time} >= {start} AND {time} < {end}")
 
     def _view(self, name: str, query: str) -> ir.Table:
         self.drop(name)
-        quoted = sge.to_identifier(name, quoted=True).sql("duckdb")
-        self.cursor.execute(f"CREATE VIEW {quoted} AS {query}")
+        self.cursor.execute(f"CREATE VIEW {_quoted(name)} AS {query}")
         return self.backend.table(name)
 
     def select(self, expression: ir.Table) -> str:
-        """The query that an expression is."""
+        """The SQL of an expression."""
         return str(self.backend.compile(expression))
 
     def filling(self, name: str, expression: ir.Table) -> str:
-        """The statements that store what an expression gives as a table, where there is none of that name."""
+        """The statements that store an expression as a table. There must be no table of that name."""
         schema = expression.schema()
         place = sge.to_identifier(name, quoted=True)
         columns = schema.to_sqlglot_column_defs("duckdb")
         make = sge.Create(kind="TABLE", this=sge.Schema(this=sge.Table(this=place), expressions=columns))
-        names = ", ".join(sge.to_identifier(one, quoted=True).sql("duckdb") for one in schema.names)
+        names = ", ".join(map(_quoted, schema.names))
         insert = f"INSERT INTO {place.sql('duckdb')} ({names}) {self.select(expression)}"
         return f"{make.sql('duckdb')}; {insert}"
 
     def fill(self, name: str, statement: str, schema: ibis.Schema | None = None) -> ir.Table:
-        """The table that `filling` told how to make; its columns are looked up unless `schema` tells them."""
+        """Run the statements of `filling`. The columns are looked up unless `schema` is given."""
         self.drop(name)
         self.cursor.execute(statement)
         self._filled.add(name)
@@ -112,31 +110,29 @@ class Engine:
         return ops.DatabaseTable(name, schema=schema, source=self.backend).to_expr()
 
     def rows(self, statement: str, schema: ibis.Schema) -> list[dict[str, Any]]:
-        """The rows of a query that `select` gave, as values of the types that the expression has."""
-        found = self.cursor.execute(statement).to_arrow_table()
-        rows: list[dict[str, Any]] = DuckDBPyArrowData.convert_table(found, schema).to_pylist()
+        """The rows of a query from `select`, with values of the expression's types."""
+        table = self.cursor.execute(statement).to_arrow_table()
+        rows: list[dict[str, Any]] = DuckDBPyArrowData.convert_table(table, schema).to_pylist()
         return rows
 
     def remember(self, name: str, moment: datetime) -> None:
-        """Let the statements of this cursor, and of no other, read a time without a zone by `remembered`."""
-        quoted = sge.to_identifier(name, quoted=True).sql("duckdb")
-        self.cursor.execute(f"CREATE OR REPLACE TEMP MACRO {quoted}() AS TIMESTAMP '{moment.isoformat(' ')}'")
+        """Set a time (without a zone) that statements of this cursor alone read by `remembered`."""
+        text = moment.isoformat(" ")
+        self.cursor.execute(f"CREATE OR REPLACE TEMP MACRO {_quoted(name)}() AS TIMESTAMP '{text}'")
 
     def remembered(self, name: str) -> ir.Value:
-        """The time that was told last under a name, as an expression; it is looked up when that is run."""
+        """The last time set under a name, as an expression; it is read when the statement runs."""
         return _remembered(name)
 
     def reader(self, name: str, function: str, paths: list[str], **options: Any) -> ir.Table:
-        """A view over files: `read_parquet`, `read_csv` or `read_json`, all values quoted by sqlglot.
+        """A view over files: `read_parquet`, `read_csv` or `read_json`. sqlglot quotes all values.
 
-        Types among the options are those of Ibis.
-
-        A path names one file, whatever is in it: `a[1].csv` is not a pattern that `a1.csv` meets.
+        Types among the options are those of Ibis. A path names one file: `a[1].csv` is not a pattern.
         """
         return self._view(name, f"FROM {self.call(function, paths, **options)}")
 
     def call(self, function: str, paths: list[str], **options: Any) -> str:
-        """The text of a table function on files, for a query; see `reader`."""
+        """The SQL of a table function on files; see `reader`."""
         call = sge.Anonymous(
             this=function,
             expressions=[_literal([_PATTERN.sub(r"[\1]", path) for path in paths])]
@@ -145,18 +141,18 @@ class Engine:
         return str(call.sql("duckdb"))
 
     def empty(self, name: str, schema: ibis.Schema) -> ir.Table:
-        """A table without rows, in place of the older table or view of that name."""
+        """A table without rows. It replaces a table or view of that name."""
         self.drop(name)
         return self.backend.create_table(name, schema=schema)
 
     def relation(self, table: ir.Table) -> duckdb.DuckDBPyRelation:
-        """A table or view that was made here, for what writes rows to this machine's files."""
+        """A table or view of this engine, for code that writes rows to local files."""
         return self.cursor.table(table.get_name())
 
     def drop(self, *names: str) -> None:
-        """Remove tables or views, whichever they are, if they are there."""
+        """Remove tables or views if they exist."""
         for name in names:
-            quoted = sge.to_identifier(name, quoted=True).sql("duckdb")
+            quoted = _quoted(name)
             if name in self._filled:
                 self.cursor.execute(f"DROP TABLE IF EXISTS {quoted}")
                 self._filled.discard(name)
@@ -182,11 +178,11 @@ class Engine:
 
 @contextmanager
 def deadline(seconds: float, *interrupts: Callable[[], None]) -> Iterator[threading.Event]:
-    """Call the interrupts again and again once the time is over, until the block is left.
+    """Once the time is over, call the interrupts repeatedly until the block ends.
 
-    Once is not enough: an interrupt between two statements is lost, and the next would run on.
-    Whatever the block then raises becomes DeadlineExceeded; so does a block that comes to its end too late:
-    the interrupts may have hit anything, so its engine is not to be used again.
+    Once is not enough: an interrupt between two statements is lost. Any exception of the block then becomes
+    DeadlineExceeded. A block that ends too late raises it as well: the interrupts may have hit any statement,
+    so its engine must not be used again.
     """
     done, over = threading.Event(), threading.Event()
     why = f"took longer than its deadline of {seconds:g} s"
@@ -216,18 +212,22 @@ def deadline(seconds: float, *interrupts: Callable[[], None]) -> Iterator[thread
         raise DeadlineExceeded(why)
 
 
+def _quoted(name: str) -> str:
+    return str(sge.to_identifier(name, quoted=True).sql("duckdb"))
+
+
 def _literal(value: Any) -> sge.Expression:
     if isinstance(value, dt.DataType):
         return sge.Literal.string(DuckDBType.to_string(value))
     if isinstance(value, dict):
         return sge.Struct(
             expressions=[
-                sge.PropertyEQ(this=sge.Literal.string(key), expression=_literal(one))
-                for key, one in value.items()
+                sge.PropertyEQ(this=sge.Literal.string(key), expression=_literal(element))
+                for key, element in value.items()
             ]
         )
     if isinstance(value, list | tuple):
-        return sge.Array(expressions=[_literal(one) for one in value])
+        return sge.Array(expressions=[_literal(element) for element in value])
     if isinstance(value, bool):
         return sge.Boolean(this=value)
     if isinstance(value, int | float):

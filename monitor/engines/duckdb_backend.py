@@ -1,4 +1,4 @@
-"""Ibis' own DuckDB backend, which writes an expression as SQL once."""
+"""Ibis' DuckDB backend with a cache of compiled SQL."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import ibis.expr.types as ir
 from ibis.backends import BaseBackend
 from ibis.backends.duckdb import Backend
 
-_MOST: Final = 512  # expressions: a window asks about a hundred that another asked before it
+_MOST: Final = 512  # expressions: a window repeats about a hundred of another window
 
 _known: OrderedDict[Hashable, str] = OrderedDict()
 _lock = threading.Lock()
 
 
 class DuckDBBackend(Backend):  # type: ignore[misc]
-    """Remembers the SQL of the expressions that were compiled last, for all backends of the process.
+    """Caches the SQL of recent expressions, for all backends of the process.
 
-    To write an expression as SQL takes longer than to run it on an hour of a log, and the next window asks
-    the same: its tables have the same names, and the SQL names no database.
+    To compile an expression takes longer than to run it on an hour of a log, and the next window asks the
+    same: its tables have the same names, and the SQL names no database.
     """
 
     def compile(self, expr: ir.Expr, /, **options: Any) -> str:
@@ -43,10 +43,10 @@ class DuckDBBackend(Backend):  # type: ignore[misc]
 
 
 def _key(op: ops.Node) -> Hashable | None:
-    """All that the SQL of an expression depends on; None where its rows are part of it.
+    """Everything that the SQL of an expression depends on; None if its rows are part of it.
 
-    That is its operations, each with what it is given, in the order in which one needs the other. A backend
-    is left out: it would be kept alive, with its database.
+    These are its operations with their arguments, each after those that it needs. Backends are left out: the
+    cache would keep them and their databases alive.
     """
     numbers: dict[ops.Node, tuple[str, int]] = {}
     parts: list[Hashable] = []
@@ -57,7 +57,7 @@ def _key(op: ops.Node) -> Hashable | None:
         if isinstance(value, tuple):
             return tuple(map(part, value))
         if isinstance(value, Mapping):
-            return tuple((name, part(one)) for name, one in value.items())
+            return tuple((name, part(item)) for name, item in value.items())
         if isinstance(value, BaseBackend):
             return None
         return value  # type: ignore[no-any-return]
@@ -67,7 +67,7 @@ def _key(op: ops.Node) -> Hashable | None:
         node = waiting[-1]
         if isinstance(node, ops.InMemoryTable):
             return None
-        if node not in numbers and (needed := [one for one in node.__children__ if one not in numbers]):
+        if node not in numbers and (needed := [child for child in node.__children__ if child not in numbers]):
             waiting += needed
             continue
         waiting.pop()

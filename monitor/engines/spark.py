@@ -1,6 +1,6 @@
-"""Spark as the engine: the same small interface as the embedded one, on a cluster or on this machine.
+"""Spark as the engine: the interface of the embedded engine, on a cluster or on this machine.
 
-Imported only where the config asks for Spark, since pyspark is an optional extra.
+Imported only if the config asks for Spark: pyspark is an optional extra.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from pyspark.storagelevel import StorageLevel
 from monitor.core.digest import digest
 from monitor.core.results import Window
 from monitor.engines.duckdb import Engine
-from monitor.engines.spark_files import read_files
+from monitor.engines.spark_files import quoted, read_files
 from monitor.engines.spark_sql import SparkBackend
 
 if TYPE_CHECKING:
     import fsspec
     import ibis.expr.types as ir
 
-# It writes each failed query to standard error before it hands the failure back, which is reported by us.
+# PySpark writes each failed query to standard error and raises too; the monitor reports the exception.
 logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
 
 _numbers = itertools.count(1)
@@ -52,23 +52,23 @@ _STATIC: Mapping[str, str] = {
 _OWN: Mapping[str, str] = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
-    "spark.sql.ansi.enabled": "true",  # what overflows or cannot be read is an error and not a NULL
+    "spark.sql.ansi.enabled": "true",  # an overflow or a failed cast is an error and not NULL
     "spark.sql.caseSensitive": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
 
 
 def start_session(url: str, options: Mapping[str, str] | None = None) -> SparkSession:
-    """The process's Spark application at a master's URL: `local[2]`, `spark://host:7077`, `yarn`.
+    """The Spark application of this process at a master's URL: `local[2]`, `spark://host:7077`, `yarn`.
 
-    There is one application a process: a later call with another URL gets the first one.
+    A process has one application: a later call with another URL returns the first one.
 
     Args:
         url: the master.
-        options: further settings of Spark, by their own names; they win over the monitor's.
+        options: further settings of Spark, by Spark's names; they override the monitor's.
     """
     local = _LOCAL if url.startswith("local") else {}
-    # No table is ever written there, but Spark makes the folder, by default where the process was started.
+    # No table is written there, but Spark creates the folder, by default in the working folder.
     warehouse = Path(tempfile.gettempdir()) / f"recsys-monitor-spark-{os.getpid()}"
     own = {**_STATIC, **local, "spark.sql.warehouse.dir": str(warehouse)}
     builder = SparkSession.builder.master(url).appName("recsys-monitor")
@@ -81,7 +81,7 @@ def start_session(url: str, options: Mapping[str, str] | None = None) -> SparkSe
 
 
 def _leave(session: SparkSession, warehouse: Path) -> None:
-    """Give the master its executors back; a process that only ends leaves them to a time-out."""
+    """Release the executors; if a process just ends, the master waits for a time-out."""
     with suppress(Exception):  # the master may be gone
         session.stop()
     shutil.rmtree(warehouse, ignore_errors=True)
@@ -90,12 +90,11 @@ def _leave(session: SparkSession, warehouse: Path) -> None:
 class SparkEngine(Engine):
     """The tables of one thread, in a Spark session of its own on the process's application.
 
-    The embedded cursor stays, for what is done on this machine: the sums of what is kept.
-    An interrupt is for good: whatever is asked of the engine afterwards raises
-    duckdb.InterruptException, the one sign of an interrupt that all the monitor knows.
+    The embedded cursor remains for work on this machine: the sums of stored pairs. After an interrupt every
+    further query raises duckdb.InterruptException, which the whole monitor treats as an interrupt.
     """
 
-    keeps_statements = False  # what is stored is computed when it is first read, by Spark's own plan
+    keeps_statements = False  # a stored table is computed by Spark's plan when it is first read
 
     def __init__(self, session: SparkSession, cursor: duckdb.DuckDBPyConnection) -> None:
         super().__init__(cursor)
@@ -109,10 +108,7 @@ class SparkEngine(Engine):
         self._stored: dict[str, DataFrame] = {}
 
     def create(self, name: str, expression: ir.Table) -> ir.Table:
-        """Keep what an expression gives in the executors' memory and disks, as a table of that name.
-
-        It is computed when it is first read.
-        """
+        """Cache an expression on the executors as a table of that name. It is computed at the first read."""
         frame = self.frame(expression).persist(StorageLevel.MEMORY_AND_DISK)
         table = self._named(name, frame)
         self._stored[name] = frame
@@ -132,39 +128,39 @@ class SparkEngine(Engine):
         return self.add(name, schema.to_pyarrow().empty_table())
 
     def add(self, name: str, data: pa.Table) -> ir.Table:
-        """Make an Arrow table of this process a table of the engine."""
+        """Make a table of the engine from an Arrow table."""
         with self.running():
             frame = self.session.createDataFrame(data)
         return self._named(name, frame)
 
     def reader(self, name: str, function: str, paths: list[str], **options: Any) -> ir.Table:
-        """A view over files; takes the embedded engine's options, see `monitor.engines.spark_files`."""
+        """A view over files, with the options of the embedded engine; see `monitor.engines.spark_files`."""
         with self.running():
             frame = read_files(self.session, function, paths, options)
         return self._named(name, frame)
 
     def relation(self, table: ir.Table) -> duckdb.DuckDBPyRelation:
-        """The rows of a table on this machine, where what is kept is written."""
+        """The rows of a table, fetched to this machine to be written to local files."""
         return self.cursor.from_arrow(table.to_pyarrow())
 
     def frame(self, expression: ir.Table) -> DataFrame:
         """The expression as a Spark data frame, not yet computed.
 
-        Numbers have the types that Ibis says they have; Spark gives a row number 32 bits, for one.
+        Numbers get the types that Ibis states: Spark gives a row number 32 bits, for example.
         """
         with self.running():
             self.backend._run_pre_execute_hooks(expression)
             frame = self.session.sql(self.backend.compile(expression))
         wanted = expression.schema().items()
         casts = {
-            name: frame[_quoted(name)].cast(PySparkType.from_ibis(kind))
+            name: frame[quoted(name)].cast(PySparkType.from_ibis(kind))
             for name, kind in wanted
             if kind.is_numeric() and frame.schema[name].dataType != PySparkType.from_ibis(kind)
         }
         return frame.withColumns(casts) if casts else frame
 
     def stored(self, name: str) -> DataFrame:
-        """The data frame of a table or view that was made here."""
+        """The data frame of a table or view of this engine."""
         return self.session.table(view_name(name))
 
     def drop(self, *names: str) -> None:
@@ -174,7 +170,7 @@ class SparkEngine(Engine):
                 frame.unpersist()
 
     def register(self, filesystem: fsspec.AbstractFileSystem) -> None:
-        """Nothing: Spark opens files by its own connectors; the config refuses what it cannot open."""
+        """Do nothing: Spark has its own connectors, and the config refuses paths that it cannot open."""
 
     def interrupt(self) -> None:
         self._stop.set()
@@ -182,7 +178,7 @@ class SparkEngine(Engine):
             self.session.sparkContext.cancelJobGroup(self.group)
 
     def close(self) -> None:
-        """Give back what is stored; the Spark application goes on."""
+        """Drop the stored tables; the Spark application goes on."""
         with suppress(Exception):
             self.drop(*self._stored)
 
@@ -193,11 +189,12 @@ class SparkEngine(Engine):
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Around whatever starts jobs: they belong to this engine's group, and its errors are named.
+        """Enter this around code that starts jobs: it puts them into this engine's group and translates
+        errors.
 
         Raises:
             duckdb.InterruptException: the engine was interrupted.
-            duckdb.IOException: a file is no longer there.
+            duckdb.IOException: a file no longer exists.
         """
         if self._stop.is_set():
             raise duckdb.InterruptException("the engine was interrupted")
@@ -212,12 +209,8 @@ class SparkEngine(Engine):
             raise
 
 
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
 def view_name(name: str) -> str:
-    """The name as Spark takes one: what is not plain is made so, and told apart by a hash.
+    """A name that Spark accepts. Other characters are replaced, and a hash keeps the name unique.
 
     >>> view_name("rule_requests"), view_name("user items")
     ('rule_requests', 't_9df6577c_user_items')

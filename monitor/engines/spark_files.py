@@ -1,4 +1,4 @@
-"""Files as Spark data frames, by the options that the embedded engine's readers take."""
+"""Files as Spark data frames, with the options of the embedded engine's readers."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 def read_files(
     session: SparkSession, function: str, paths: Sequence[str], options: Mapping[str, Any]
 ) -> DataFrame:
-    """One data frame over the files of one shape.
+    """One data frame over files of one shape.
 
-    Folders named `key=value` give a column each, as the embedded engine has it.
+    Each folder named `key=value` gives a column, as on the embedded engine.
 
     Args:
         function: `read_parquet`, `read_csv` or `read_json`.
-        options: the embedded engine's; `filename` names a column for the path of each row's file.
+        options: as of the embedded engine; `filename` names a column for the path of each row's file.
     """
     readers: dict[str, Callable[[list[str]], DataFrame]] = {
         "read_parquet": lambda some: _parquet(session, some),
@@ -55,11 +55,11 @@ def read_files(
             if name not in frame.columns:
                 frame = frame.withColumn(name, _folder_value(folders[group[0]][name]).cast(kind))
         frames.append(frame if path_column is None else frame.withColumn(path_column, f.lit(group[0])))
-    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
+    return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), frames)
 
 
 def _kinds(folders: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """The type of each folder column: that of all its values, as the embedded engine guesses it.
+    """The type of each folder column, guessed from all its values as the embedded engine does.
 
     >>> _kinds([{"date": "2026-01-01", "shard": "1"}, {"date": "2026-01-02", "shard": "x"}])
     {'date': 'date', 'shard': 'string'}
@@ -79,23 +79,23 @@ def _folder_value(text: str) -> Any:
 
 
 def _parquet(session: SparkSession, paths: list[str]) -> DataFrame:
-    # Spark reads no times in nanoseconds, which pandas writes: as whole numbers it does.
+    # pandas writes times in nanoseconds. Spark reads them only as whole numbers.
     names = [
         field.name
         for field in pq.read_schema(paths[0])
         if str(field.type).startswith("timestamp[ns")
     ]  # fmt: skip
     session.conf.set("spark.sql.legacy.parquet.nanosAsLong", str(bool(names)).lower())
-    merged = str(len(paths) > 1).lower()  # looking for it costs a job
+    merged = str(len(paths) > 1).lower()  # merging costs a job
     frame = session.read.option("mergeSchema", merged).parquet(*map(_one_file, paths))
     for name in names:
-        micros = f.expr(f"timestamp_micros({_quoted(name)} div 1000)")
+        micros = f.expr(f"timestamp_micros({quoted(name)} div 1000)")
         frame = frame.withColumn(name, micros)
     return frame
 
 
 def _csv(session: SparkSession, paths: list[str], options: Mapping[str, Any]) -> DataFrame:
-    # Spark compares the header with the names, and a column that has none in the file was given one.
+    # Spark compares the header with the names, but columns without a name in the file have names from us.
     named_by_us = any(ROW_NUMBERS.fullmatch(name) for name in options["columns"])
     reader = session.read.schema(_schema(options["columns"])).options(
         header=True, sep=options["delim"], quote=options["quote"], escape=options["escape"],
@@ -115,9 +115,10 @@ def _schema(columns: Mapping[str, dt.DataType]) -> StructType:
 
 
 def _one_file(path: str) -> str:
-    """The path of one file, whatever is in it, where Spark expects a pattern."""
+    """The path of one file, escaped: Spark expects a pattern."""
     return _PATTERN.sub(r"\\\1", path)
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """The name as an identifier of Spark SQL."""
     return "`" + name.replace("`", "``") + "`"

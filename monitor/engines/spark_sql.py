@@ -1,4 +1,4 @@
-"""Ibis' own Spark backend, made to mean what the embedded engine means by the same expression."""
+"""Ibis' Spark backend, changed so that an expression means the same as on the embedded engine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ibis.formats.pyarrow import PyArrowData
 
 ibis.pyspark.name  # noqa: B018 - registers the backend's options, without which nothing compiles
 
-# What the embedded engine reads as a number or a time; Spark would take `7d` and `2026-01` as well.
+# Text that the embedded engine reads as a number or a time. Spark also reads `7d` and `2026-01`.
 _NUMBER = r"(?i)^\s*[+-]?((\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)\s*$"
 _ZONE = r"(Z|z|[+-]\d{2}(:?\d{2})?)?"
 _TIME = rf"^\s*\d{{1,6}}-\d{{1,2}}-\d{{1,2}}(([T ]\d{{1,2}}:\d{{1,2}}(:\d{{1,2}}(\.\d+)?)?)?\s*{_ZONE})?\s*$"
@@ -32,10 +32,10 @@ _FUNCTIONS: dict[str, Callable[..., sge.Expression]] = {
 
 
 class SparkCompiler(PySparkCompiler):  # type: ignore[misc]
-    """Ibis' own compiler, where it says something else to Spark than to the embedded engine."""
+    """Ibis' compiler for Spark, changed where the meaning differs from the embedded engine."""
 
     def visit_IsNull(self, op: ops.IsNull, *, arg: sge.Expression) -> Any:  # noqa: ARG002, N802
-        """NaN is not null; Ibis' own says it is, whatever the option `treat_nan_as_null` says."""
+        """NaN is not null. In Ibis' compiler it is, whatever the option `treat_nan_as_null` says."""
         return arg.is_(sge.null())
 
     def visit_NotNull(self, op: ops.NotNull, *, arg: sge.Expression) -> Any:  # noqa: ARG002, N802
@@ -43,11 +43,11 @@ class SparkCompiler(PySparkCompiler):  # type: ignore[misc]
         return arg.is_(sge.not_(sge.null()))
 
     def visit_IsInf(self, op: ops.IsInf, *, arg: sge.Expression) -> Any:  # noqa: N802
-        """Ibis' own compares two Python objects, and is false for every number."""
+        """Ibis' compiler compares two Python objects, which is false for every number."""
         return self.f.abs(arg).eq(self.POS_INF) if op.arg.dtype.is_floating() else sge.false()
 
     def visit_TryCast(self, op: ops.TryCast, *, arg: sge.Expression, to: Any) -> Any:  # noqa: N802
-        """Text is only read as a number or a time where the embedded engine would read it so."""
+        """Text becomes a number or a time only if the embedded engine would read it so."""
         read = super().visit_TryCast(op, arg=arg, to=to)
         if not op.arg.dtype.is_string():
             return read
@@ -57,7 +57,7 @@ class SparkCompiler(PySparkCompiler):  # type: ignore[misc]
         return self.if_(self.f.anon.rlike(arg, sge.Literal.string(form)), read, sge.null())
 
     def visit_ArrayIndex(self, op: ops.ArrayIndex, *, arg: sge.Expression, index: Any) -> Any:  # noqa: ARG002, N802
-        """What lies beyond the end of a list is null."""
+        """An element beyond the end of a list is null."""
         return self.f.anon.try_element_at(arg, index + sge.convert(1))
 
     def visit_ExtractEpochSeconds(self, op: ops.ExtractEpochSeconds, *, arg: sge.Expression) -> Any:  # noqa: ARG002, N802
@@ -66,7 +66,7 @@ class SparkCompiler(PySparkCompiler):  # type: ignore[misc]
         return sge.paren(micros / sge.convert(1e6))
 
     def visit_ScalarUDF(self, op: Any, **kw: Any) -> Any:  # noqa: N802
-        """The embedded engine's own functions, as Spark calls them."""
+        """Functions of the embedded engine, by their names in Spark."""
         if (named := _FUNCTIONS.get(op.__func_name__)) is not None:
             return named(self.f.anon, *kw.values())
         return super().visit_ScalarUDF(op, **kw)
@@ -77,12 +77,12 @@ def _precise(kind: ibis.DataType) -> ibis.DataType:
 
 
 class SparkBackend(Backend):  # type: ignore[misc]
-    """Runs everything within a context, and gives results by Arrow.
+    """Runs every query within a context, and returns results by Arrow.
 
-    By way of pandas, as Ibis' own does it, whole numbers beside nulls lose digits.
+    Ibis' backend goes through pandas, in which whole numbers beside nulls lose digits.
 
     Args:
-        running: entered around whatever starts jobs.
+        running: entered around code that starts jobs.
     """
 
     compiler = SparkCompiler()
@@ -92,7 +92,7 @@ class SparkBackend(Backend):  # type: ignore[misc]
         self._running = running
 
     def get_schema(self, table_name: str, **kwargs: Any) -> ibis.Schema:
-        """As Ibis' own, with the precision of times, which is that of every time of ours."""
+        """As in Ibis, but times have microseconds, as all times of the monitor."""
         found = super().get_schema(table_name, **kwargs)
         precise = {name: _precise(kind) for name, kind in found.items()}
         return ibis.schema(precise)

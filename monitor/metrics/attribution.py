@@ -1,10 +1,13 @@
-"""The join of feedback and exposures: which list each action belongs to, and what it says about it.
+"""The join of feedback and exposures: the list that each action belongs to.
 
-An action belongs to one list at most. The list that its request id names; else, of the lists shown to its
-user at most `attribution` before it, the latest that held the item; else, since the item was never shown,
-the user's latest list: one that could have shown it and did not. What finds no list at all is counted.
+An action belongs to at most one list:
 
-The large table, the exposures, is only ever probed by the few rows of feedback.
+1. the list that its request id names;
+2. else the latest list with the item that was shown to its user within `attribution` before the action;
+3. else the user's latest list in that time: it could have shown the item and did not.
+
+Actions without a list are counted. The large table, the exposures, is only probed by the few rows of
+feedback.
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ _HELD: Final = "held"
 
 
 def of_event(column: str, number: int) -> str:
-    """The name that a column of sums has for the event of this number in the settings.
+    """The name of a column of sums for the event of this number in the settings.
 
     >>> of_event(COUNT, 0)
     'n_0'
@@ -48,28 +51,27 @@ def attributed(shared: Shared, settings: MetricSettings) -> ir.Table:
     """The window's actions, each with the list that it belongs to, if any.
 
     Columns: `action`, `found` (request, user, not_shown, unattributed), user_id, item_id, ts, event,
-    request_id of the list (null where `unattributed`), `n` how often the same action was logged, `value` the
-    sum of its values, `values` how many there are, `completable`, `completed`, `grade`.
+    request_id of the list (null if `unattributed`), `n` (how often the same action was logged), `value` (the
+    sum of its values), `values` (their number), `completable`, `completed`, `grade`.
 
-    Of the actions without a list those of the window's own time are here; so are, of the others, those whose
-    list is one of the window's: every action is in one window.
+    Every action is in exactly one window: that of its list, or without a list that of its own time.
     """
     return shared.once("attributed", None, lambda: _attributed(shared, settings))
 
 
 def relevant(shared: Shared, settings: MetricSettings) -> ir.Table:
-    """One row a list of the window and item acted on: `relevance`, the highest grade, and the sums by event.
+    """One row a list of the window and item acted on: `relevance` (the highest grade) and sums by event.
 
-    `shown` is 1 where the list held the item. For the event of number i in the settings there are `n_i`,
+    `shown` is 1 if the list held the item. For the event of number i in the settings there are `n_i`,
     `value_i`, `values_i`, `completable_i` and `completed_i`.
     """
     return shared.once("relevant", None, lambda: _relevant(shared, settings))
 
 
 def acted(shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
-    """One row a list (and group) and item that it held and that was acted on.
+    """One row a list (and group) and item that it showed and that was acted on.
 
-    The columns of `relevant`, the list's user_id, and of the exposure `score` where the log has one.
+    Columns: those of `relevant`, the list's user_id, and `score` if the log has it.
     """
     return shared.once("acted", key, lambda: _acted(shared, settings, key))
 
@@ -147,8 +149,11 @@ def _actions(shared: Shared, settings: MetricSettings) -> ir.Table:
 
 
 def _named_lists(actions: ir.Table, around: ir.Table) -> ir.Table:
-    """`listed_at` of the lists that an action names, in one pass: one row for each item acted on that a list
-    held (`held`), and one, with null, for all others that it held."""
+    """`listed_at` of the lists that an action names, in one pass.
+
+    A list has one row for each item acted on that it held (`held`), and one row with null for its other
+    items.
+    """
     named = actions.filter(actions[REQUEST_ID].notnull())
     pairs = named.select(acted_request=named[REQUEST_ID], **{_HELD: named[ITEM_ID]}).distinct()
     rows = around.semi_join(named, REQUEST_ID)
@@ -188,10 +193,10 @@ def _found(actions: ir.Table, around: ir.Table, lists: ir.Table, settings: Metri
 
 
 def _latest(lists: ir.Table, actions: ir.Table, same: list[str], seconds: int) -> ir.Table:
-    """The latest list before each action and `same` as it; of two of one time that with the larger id.
+    """The latest list before each action with equal values of `same`; of two at one time, the larger id.
 
-    Both are put in order of time and walked through once: a user who sees an item a thousand times and acts
-    on it a thousand times would make a million pairs.
+    Lists and actions are sorted by time and read once. A join would make a million pairs for a user who sees
+    an item a thousand times and acts on it a thousand times.
     """
     shown = lists.select(*same, at=lists[TS], acts=ibis.literal(0), number=ibis.null("int64"))
     acted = actions.select(
@@ -210,9 +215,10 @@ def _latest(lists: ir.Table, actions: ir.Table, same: list[str], seconds: int) -
 
 
 def _within(at: Any, acted_at: Any, seconds: int, *, before: bool = False) -> Any:
-    """Whether an action lies in the attribution window of what was shown `at` a time.
+    """Whether an action is within `seconds` after `at`.
 
-    A request id is stronger than two clocks that differ: with `before` the action may also come first.
+    With `before` the action may also come first: a request id is stronger evidence than two clocks that
+    differ.
     """
     soon = acted_at <= at + ibis.interval(seconds=seconds)
     return soon if before else soon & (acted_at >= at)

@@ -1,4 +1,4 @@
-"""What a metric is, and what a family of metrics that share their scans must offer."""
+"""The spec of a metric, the interface of a family of metrics, and the builder of their results."""
 
 from __future__ import annotations
 
@@ -47,17 +47,22 @@ class Theme(StrEnum):
 class MetricSpec:
     """One metric of the catalogue: its name, its meaning, and how to read it.
 
-    `unit` is the suffix of the exported gauge (`ratio`, `bits`, or nothing for an index). `by`
-    are the values of its label `by`, empty where it has none; a metric whose `by` come from
-    the settings says so in `by_help`. `labels` are its further own labels, such as `k` and `event`,
-    whose values come from the settings; `of_samples` those that it has only where it is measured on the
-    samples of a model. `parameters` are the settings that change what is measured.
-    `range` is what a value can be at all, and its interval keeps within it; unless given, 0 to 1 for a ratio
-    and any number for the rest. `sliced` is False where the metric is never given by slice, `counted` where
-    its samples are no family of their own. `of_rows` is True where it rests on single exposures or
-    actions, and not on lists or users: only then has it a meaning by position. `kind` is that of its results.
-    `is_count` is True where the values are counts: their band has the scale of counts. `theme` is its row
-    on the dashboard of what users did, which shows the metrics that no other dashboard shows.
+    Attributes:
+        unit: suffix of the exported gauge: `ratio`, `bits`, or nothing for an index.
+        by: values of its label `by`, if it has one. `by_help` says if they come from the settings.
+        labels: its further labels, such as `k` and `event`; their values come from the settings.
+        of_samples: labels that it has only if it is measured on the samples of a model.
+        parameters: the settings that change what is measured.
+        range: possible values, which its interval never leaves; by default 0 to 1 for a ratio, else any
+            number.
+        sliced: False if the metric is never given by slice.
+        of_rows: True if it is measured on single exposures or actions, not on lists or users. Only then does
+            it
+            have a meaning by position.
+        counted: False if its number of samples is not exported.
+        kind: the kind of its results.
+        is_count: True if its values are counts; their band has the scale of counts.
+        theme: its row on the dashboard of metrics that no other dashboard shows.
     """
 
     name: str
@@ -98,7 +103,7 @@ class MetricSpec:
 
     @property
     def scale(self) -> Scale:
-        """How the noise of its values is understood: as that of a share of so many, a count, or a level."""
+        """How its values vary by chance: as a share of the samples, a count, or a level."""
         if self.is_count:
             return Scale.COUNT
         of_so_many = self.unit == "ratio" and self.interval in ("", "Wilson")
@@ -106,13 +111,13 @@ class MetricSpec:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The smallest and the largest value that there can be."""
+        """The smallest and the largest possible value."""
         if self.range is not None:
             return self.range
         return (0.0, 1.0) if self.unit == "ratio" else (-math.inf, math.inf)
 
     def definition(self, settings: MetricSettings) -> str:
-        """The version, and whatever the settings change about the definition.
+        """The version, and the settings that change the definition.
 
         Results of different definitions are never put into one series.
         """
@@ -137,18 +142,18 @@ def _written(value: object) -> str:
 class Family(ABC):
     """Metrics that come out of one query.
 
-    `measure` is pure: Ibis tables in, one Ibis table out, with one row a group (one row in all
-    where there is no key) that holds the sums and counts. `outcomes` turns such a row into
-    results. `sliced` is False where a slice makes no sense or the data to slice is missing.
+    `measure` is pure: Ibis tables in, one Ibis table out. It has one row a group (without a key, one row in
+    all) with sums and counts. `outcomes` turns such a row into results. `sliced` is False if a slice makes no
+    sense or there is no column to slice by.
     """
 
     name: str
     outputs: tuple[tuple[MetricSpec, tuple[str, ...]], ...]  # each spec with the `by` values given here
-    needs: tuple[str, ...] = ()  # logs, or columns as `catalog.category`, without which nothing can be said
+    needs: tuple[str, ...] = ()  # logs and columns (`catalog.category`) without which it cannot be measured
     sliced: bool = True
 
     def reason_not(self, shared: Shared, settings: MetricSettings) -> str | None:
-        """Why the logs at hand cannot give this family at all, or None where they can."""
+        """Why the logs cannot give this family, or None if they can."""
         return next(filter(None, map(shared.lack, self.needs)), None)
 
     def events(self, settings: MetricSettings) -> dict[str, int]:
@@ -206,7 +211,7 @@ class Family(ABC):
 
 
 def round12(value: float) -> float:
-    """The number to 12 digits: threads add up in any order, and a window run twice must not differ.
+    """The number to 12 digits: threads add in any order, and the same window must give the same number.
 
     >>> round12(0.1 + 0.2)
     0.3
@@ -216,11 +221,9 @@ def round12(value: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ResultBuilder:
-    """Makes the results of one metric, so that no family forgets a state or an interval.
+    """Builds the results of one metric, so that no family forgets a state or an interval.
 
-    `nothing` and `undefined` are the sentences for a sample of 0 and for a formula without a value. `bounds`
-    is the range of the values where the settings make it another than the metric's own, and `kind` that of
-    the results where it is another than the metric's.
+    `bounds` and `kind` override those of the spec. `nothing` is the reason if there are no samples.
     """
 
     spec: MetricSpec
@@ -257,26 +260,26 @@ class ResultBuilder:
         )
 
     def up_to(self, most: float | None) -> ResultBuilder:
-        """The same builder for values of which this is the largest: within 0 to 1 where none passes 1."""
+        """The same builder for values up to `most`: if that is at most 1, their range is 0 to 1."""
         return replace(self, bounds=(0.0, 1.0)) if (most or 0.0) <= 1 + _ROUNDING else self
 
     def _within(self, value: float, interval: Interval) -> Interval:
-        """The interval without what lies beyond the metric's range, where no true value can be."""
+        """The interval, cut to the metric's range."""
         low, high = self.bounds or self.spec.bounds
         return Interval(max(interval.lower, min(low, value)), min(interval.upper, max(high, value)))
 
     def count(self, n: int, samples: int, nothing: str) -> Result:
-        """How many there are, a whole number.
+        """A whole number.
 
-        With `nothing`, why there was nothing to count, it is `no_data`: what is empty is never ok. Its value
-        is 0 all the same, for that much is known, and a series that drops to 0 is to be seen.
+        With `nothing`, the reason why there was nothing to count, it is `no_data`: an empty window is never
+        ok. Its value is 0 all the same, so that the series shows the drop.
         """
         if nothing:
             return self._result(Status.NO_DATA, value=0.0, samples=0, detail=nothing)
         return self.value(float(n), samples)
 
     def share(self, hits: int | None, n: int | None, nothing: str, *, detail: str = "") -> Result:
-        """hits / n with Wilson's interval, if the metric has one; `no_data` where n is 0."""
+        """hits / n with Wilson's interval, if the metric has one; `no_data` if n is 0."""
         hits, n = int(hits or 0), int(n or 0)
         if n == 0:
             return self.no_data(nothing)
@@ -293,9 +296,9 @@ class ResultBuilder:
         *,
         detail: str = "",
     ) -> Result:
-        """The mean of n values with its interval; `no_data` where n is 0.
+        """The mean of n values with its interval; `no_data` if n is 0.
 
-        Of values within two bounds the interval is Wilson's of means, of all others the normal one.
+        Values with two bounds get Wilson's interval of means, all others the normal one.
         """
         n, total = int(n or 0), float(total or 0.0)
         if n == 0:

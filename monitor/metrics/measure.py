@@ -36,19 +36,18 @@ def measure_all(
     families: Iterable[Family] = FAMILIES,
     sliced: Collection[str] = (),
 ) -> Iterator[Measured]:
-    """Every metric of the families that the logs at hand can give, a family at a time, overall and by slice.
+    """Measure every family that the logs allow, one at a time, overall and by slice.
 
-    A family is computed when the iterator is asked for it, so the caller can stop in between. One
-    that fails gives results of status `error` for its metrics, and the rest goes on; an interrupt
-    of the engine is not a failure of the family and is raised.
+    A family is computed when the iterator reaches it, so the caller can stop in between. If a family fails,
+    its metrics get the status `error` and the rest goes on. An interrupt of the engine is raised.
 
     Args:
         shared: the window's logs.
         settings: the recommender's metric settings.
-        dimensions: name of a slice -> the column of exposures that holds its (few) values. Results
-            of a slice carry the labels `dimension` (that name) and `value`.
+        dimensions: name of a slice -> the column of exposures with its (few) values. Results of a slice have
+            the labels `dimension` (that name) and `value`.
         families: the metrics to measure, as the catalogue lists them.
-        sliced: the metrics that are repeated by slice; none named: all that can be.
+        sliced: the metrics that are repeated by slice; all possible ones if empty.
     """
     settings = resolved(settings, shared)
     for family in families:
@@ -70,7 +69,7 @@ def measure_all(
 
 
 def resolved(settings: MetricSettings, shared: Shared) -> MetricSettings:
-    """The settings with what they leave to the logs made explicit, as results and errors name it."""
+    """The settings, completed by what depends on the columns of the logs."""
     known = () if shared.catalog is None else shared.catalog.columns
     novelty = tuple(dict.fromkeys(one for one in settings.novelty if one in known))
     return settings.model_copy(update={"similarity": similarity_of(shared, settings), "novelty": novelty})
@@ -87,7 +86,7 @@ def not_measured(shared: Shared, settings: MetricSettings) -> dict[str, str]:
 
 
 def _by_slice(spec: MetricSpec, dimension: str, sliced: Collection[str]) -> bool:
-    """Whether a metric is repeated by a dimension: by position a list has one item, and is no list."""
+    """Whether a metric is repeated by a dimension; by position only metrics of single rows are."""
     wanted = not sliced or spec.name in sliced
     return wanted and (spec.of_rows or dimension != POSITION)
 
@@ -122,7 +121,7 @@ def _rows(family: Family, shared: Shared, settings: MetricSettings, key: str | N
 
 
 def explain(error: Exception) -> str:
-    """One line that names the error; what comes after the first line, and control characters, are cut.
+    """The first line of an error, without control characters.
 
     >>> explain(ValueError("no column x\\nLINE 1: ..."))
     'ValueError: no column x'

@@ -1,9 +1,9 @@
-"""What one window asked of the engine, kept as statements for the windows after it.
+"""The statements of one window, kept for the windows after it.
 
-To build an expression and to write it as SQL takes longer than to run it on an hour of a log, and hour after
-hour it comes out as the same text. So the statement is kept, with all that it was made from: the window's own
-tables, the tables that were made of them before, the rows by slice. Where one of these looks different, or
-where a value of the window itself stands in the text, it is made anew.
+To build an expression and compile it takes longer than to run it on an hour of a log, and each hour gives the
+same text. So the statement is kept with everything it was built from: the window's tables, tables derived
+from them, the rows by slice. It is built again if one of these has other columns, or if the text holds a
+value of the window itself.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ WINDOW_EDGES: Final = ("window_start", "window_end")
 
 
 def keep_lazy(_name: str, expression: ir.Table) -> ir.Table:
-    """The `materialise` that stores nothing: right for tests and for a single metric."""
+    """The `materialise` that stores nothing, for tests and single metrics."""
     return expression
 
 
 class Statements(Protocol):
-    """What an engine must offer for its statements to be kept: `monitor.engines.duckdb.Engine` does."""
+    """The interface of an engine whose statements can be kept, such as `monitor.engines.duckdb.Engine`."""
 
     def select(self, expression: ir.Table) -> str: ...
 
@@ -47,7 +47,7 @@ class Statements(Protocol):
 
 @dataclass(slots=True)
 class _Sources:
-    """What an expression was made from: stored tables with their columns, and parts of the logs."""
+    """What an expression was built from: stored tables with their columns, and parts of the logs."""
 
     tables: dict[str, ibis.Schema] = field(default_factory=dict)
     parts: dict[str, ops.Node] = field(default_factory=dict)
@@ -62,9 +62,9 @@ class _Plan:
 
 
 class Plans:
-    """The statements of one recommender's windows, by what they answer.
+    """The statements of one recommender's windows, by name.
 
-    For windows whose tables have the same names, as all windows of one recommender's part have.
+    The tables of these windows must have the same names, as in all windows of one part of a recommender.
     """
 
     def __init__(self) -> None:
@@ -72,14 +72,14 @@ class Plans:
         self._logs: tuple[object, ...] | None = None
 
     def begin(self, *logs: object) -> None:
-        """A new window: where its logs look different from those of the window before, all is forgotten."""
+        """Start a new window. If its logs have other columns than before, all statements are dropped."""
         if logs != self._logs:
             self.kept.clear()
             self._logs = logs
 
 
 class Executor:
-    """How one window's questions are answered: each is built, and stored or run, as it comes.
+    """Runs the queries of one window: each is built, and then stored or run.
 
     Args:
         materialise: stores an expression under a name and gives the stored table.
@@ -98,28 +98,28 @@ class Executor:
         return found
 
     def used(self, name: str) -> None:
-        """What was stored under this name becomes a part of what is being built."""
+        """The expression being built uses the table stored under this name."""
 
     def read(self, name: str, table: ir.Table) -> None:
-        """A part of the logs that may look different in the next window goes into what is being built."""
+        """The expression being built uses a part of the logs whose columns may change by window."""
 
     def moment(self, name: str, moment: datetime) -> ir.Value:
-        """A time of this window, without a zone, in an expression; `name` is of WINDOW_EDGES."""
+        """An edge of this window, without a zone, as an expression; `name` is one of WINDOW_EDGES."""
         return ibis.literal(moment)
 
     def varies(self) -> None:
-        """What is being built holds a value of this window, and is not to be kept."""
+        """The expression being built holds a value of this window, so it must not be kept."""
 
 
 class CachedExecutor(Executor):
-    """Answers by the statements of earlier windows, where these still hold.
+    """Runs the statements of earlier windows if these still hold.
 
     Args:
         plans: those of this recommender and part.
         engine: runs them.
-        made: is told of each table that is stored.
-        parts: gives the parts of the logs by the names that `read` was told.
-        window: the edges of the window, which the statements read by their names.
+        made: called with the name of each stored table.
+        parts: gives the parts of the logs by the names passed to `read`.
+        window: the edges of the window; statements read them by name.
     """
 
     def __init__(
@@ -197,7 +197,7 @@ class CachedExecutor(Executor):
         return plan
 
     def _filled(self, name: str) -> bool:
-        """Whether the table could be stored, with those that it rests on, by what is kept."""
+        """Store the table, and those that it needs, by kept statements; False if there is none that holds."""
         plan = self._plans.kept.get(name)
         if plan is None or not self._holds(plan):
             return False

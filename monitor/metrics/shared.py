@@ -1,7 +1,6 @@
 """The tables that several metrics of a window need, each computed once.
 
-Who calls `Shared` gives it the window's logs and a way to store an intermediate; the metrics ask
-for what they need by name, with or without the key of a slice.
+Metrics ask for them by name, with or without the key of a slice.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _TODAY = "the pairs of today"
 
 
 class Shared:
-    """A window's logs and the intermediates that were asked for so far.
+    """A window's logs and the tables derived from them so far.
 
     Args:
         exposures: one row an item shown (item_id null: the request returned nothing).
@@ -49,8 +48,8 @@ class Shared:
             belongs to one list only, and that may be one of another window; unless given, `exposures`.
         window: the window's [start, end) as times without a zone; unless given, everything is in it.
         materialise: stores an expression under a name and gives the stored table.
-        asked: how what is asked is answered; unless given, everything is built, and stored by `materialise`.
-        store_history: whether `history_user_items` is small enough to be stored once it is asked for.
+        asked: runs the queries; by default everything is built, and stored by `materialise`.
+        store_history: whether `history_user_items` is small enough to be stored at its first use.
 
     A user id that is null (or NaN) belongs to no user: such rows count in everything by request
     and by item, and in nothing by user. A row without a request id belongs to no list.
@@ -91,7 +90,7 @@ class Shared:
         self._scalars: dict[str, Any] = {}
 
     def lack(self, need: str) -> str | None:
-        """What is missing of `log` or `log.column`, as half a sentence; None where it is there.
+        """Why the need `log` or `log.column` is not met, as half a sentence; None if it is met.
 
         >>> shared = Shared(ibis.table({"item_id": "string"}, name="exposures"))
         >>> shared.lack("exposures.score"), shared.lack("catalog"), shared.lack("exposures.item_id")
@@ -106,7 +105,7 @@ class Shared:
         return None
 
     def once(self, name: str, key: str | None, build: Callable[[], ir.Table]) -> ir.Table:
-        """What `build` gives, built and stored at the first call only."""
+        """The table of `build`, built and stored at the first call."""
         full = name if key is None else f"{name}_by_{key}"
         if full not in self._made:
             self._made[full] = self._asked.stored(full, build)
@@ -114,14 +113,14 @@ class Shared:
         return self._made[full]
 
     def answer(self, name: str, key: str | None, build: Callable[[], ir.Table]) -> Records:
-        """The rows of what `build` gives; the name tells what is asked apart from all else."""
+        """The rows of `build`; the name must be unique."""
         return self._asked.answer(name if key is None else f"{name}_by_{key}", build)
 
     def scalar(self, name: str, expression: ir.Scalar) -> Any:
-        """The value of an expression that has one, computed at the first call only.
+        """The value of a scalar, computed at the first call.
 
-        Ask for it where it is needed to build an expression, and not before: the statements that are kept for
-        later windows must not depend on a value of this one.
+        Call it only while building the expression that needs it: kept statements must not depend on a value
+        of this window.
         """
         self._asked.varies()
         if name not in self._scalars:
@@ -149,7 +148,7 @@ class Shared:
 
     @property
     def history_pairs(self) -> ir.Table | None:
-        """`history_user_items`, added up once where it is to be stored."""
+        """`history_user_items`, stored at the first use if it is small enough."""
         pairs = self.history_user_items
         if pairs is None or not self._store_history:
             return pairs
@@ -198,7 +197,7 @@ class Shared:
         return joined
 
     def add_key(self, key: str, added: Callable[[ir.Table], ir.Table]) -> None:
-        """Let `rows` give a slice's key that is no column: `added` gives the rows with it, as text."""
+        """Register a key that is not a column: `added` gives the rows with it, as text."""
         self._keys[key] = added
 
     def rows(self, key: str | None = None) -> ir.Table:
@@ -226,7 +225,7 @@ class Shared:
         kept = [c for c in (SCENE, MODEL, ARM) if c in rows.columns and c != key]
         item = rows[ITEM_ID]
         sums: dict[str, Any] = {
-            # The smallest, not any: a broken log with two users in a request gives the same twice.
+            # The smallest, not any: a broken log with two users in a request gives the same result each time.
             USER_ID: rows[USER_ID].min(),
             TS: rows[TS].min(),
             **{column: rows[column].min() for column in kept},
@@ -282,7 +281,7 @@ def _with_text(rows: ir.Table, key: str) -> ir.Table:
 
 
 def _without_nan_ids(table: ir.Table) -> ir.Table:
-    """Ids read as floating numbers (a pandas export with gaps) hold NaN where others hold null."""
+    """Ids read as floats (a pandas export with gaps) hold NaN in place of null."""
     floating = [
         c for c in (USER_ID, ITEM_ID, REQUEST_ID) if c in table.columns and table[c].type().is_floating()
     ]

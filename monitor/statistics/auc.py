@@ -1,4 +1,4 @@
-"""The area under the ROC curve with DeLong's interval, from arrays or from sums that a database gives.
+"""The area under the ROC curve with DeLong's interval, from arrays or from a database's sums.
 
 AUC is the share of (positive, negative) pairs that the scores put in the right order, a tie counting half.
 """
@@ -22,13 +22,13 @@ FEWEST_CLUSTERS = 10
 
 
 class ClusterSums(NamedTuple):
-    """What the variance of AUC needs where the rows of one user err together.
+    """The sums for the variance of AUC if rows of one user are correlated.
 
     With V10 and V01 a user's sums of placements, m and n its positives and negatives:
     """
 
     clusters: int
-    """Users; a row without a user is one of its own."""
+    """Users; a row without a user counts as a user of its own."""
     with_positives: int
     with_negatives: int
     c10: float
@@ -40,7 +40,7 @@ class ClusterSums(NamedTuple):
 
 
 class AucSums(NamedTuple):
-    """What DeLong's variance needs.
+    """The sums for DeLong's variance.
 
     A positive's placement v10 is the share of negatives that it beats, a negative's v01 the share of
     positives that beat it, ties half. Both have the mean AUC.
@@ -54,7 +54,7 @@ class AucSums(NamedTuple):
     v01_squared: float
     """The sum of the squares of v01 over the negatives."""
     clusters: ClusterSums | None = None
-    """Given where some user has several rows."""
+    """Given if a user has several rows."""
 
 
 def auc_sums(scores: ArrayLike, labels: ArrayLike, owners: ArrayLike | None = None) -> AucSums | None:
@@ -65,12 +65,12 @@ def auc_sums(scores: ArrayLike, labels: ArrayLike, owners: ArrayLike | None = No
         v10 = (rank - own) / N,  v01 = 1 - (rank - own) / M,
         AUC = (sum of the positives' ranks - M (M + 1) / 2) / (M N)
 
-    None where there is one class only, or no row. Infinite scores are ranked like any other.
+    None if there is only one class, or no row. Infinite scores are ranked like any other.
 
     Args:
         scores: one a row; the larger, the more likely positive.
         labels: 0 and 1, or False and True.
-        owners: one whole number a row, equal for the rows of one user; None where each row stands for itself.
+        owners: one whole number a row, equal for the rows of one user; None if rows are independent.
 
     Source: Sun and Xu, Fast implementation of DeLong's algorithm, IEEE Signal Processing Letters 21 (2014).
 
@@ -79,8 +79,8 @@ def auc_sums(scores: ArrayLike, labels: ArrayLike, owners: ArrayLike | None = No
     >>> auc_sums([0.1, 0.4], [1, 1]) is None
     True
 
-    Raises ValueError where a score is NaN, where a label is neither 0 nor 1, or where there are not as many
-    labels as scores.
+    Raises ValueError if a score is NaN, a label is neither 0 nor 1, or the numbers of scores and labels
+    differ.
     """
     values, classes = as_numbers(scores, "scores"), np.asarray(labels)
     if classes.shape != values.shape:
@@ -129,16 +129,17 @@ def delong_variance(sums: AucSums) -> float | None:
 
         s10 = (sum v10^2 - M AUC^2) / (M - 1),  s01 = (sum v01^2 - N AUC^2) / (N - 1)
 
-    With clusters it is Obuchowski's, in which what a user adds is added up first. Of I users, I10 have
-    positives and I01 negatives:
+    With clusters it is Obuchowski's: placements are summed by user first. Of I users, I10 have positives and
+    I01 negatives:
 
         s10 = I10 / ((I10 - 1) M) c10,  s01 = I01 / ((I01 - 1) N) c01,  s11 = I / (I - 1) c11
         variance = s10 / M + s01 / N + 2 s11 / (M N)
 
-    Where every row is a user of its own the two are equal.
+    The two are equal if every row is a user of its own.
 
-    None where a class has fewer than two rows: one placement says nothing of its spread. It is 0 where all
-    placements of each class are equal: at AUC 0 and 1, and where all scores are tied.
+    None if a class has fewer than two rows: one placement has no spread. It is 0 if all placements of each
+    class
+    are equal: at AUC 0 and 1, and if all scores are tied.
 
     Source: DeLong, DeLong, Clarke-Pearson, Comparing the areas under two or more correlated ROC curves,
     Biometrics 44 (1988); N. A. Obuchowski, Nonparametric analysis of clustered ROC curve data, Biometrics 53
@@ -147,8 +148,8 @@ def delong_variance(sums: AucSums) -> float | None:
     >>> delong_variance(AucSums(2, 2, 0.75, 1.25, 1.25))
     0.125
 
-    Raises ValueError where a number is negative or NaN, where AUC lies outside [0, 1], or where the sums of
-    squares do not fit it.
+    Raises ValueError if a number is negative or NaN, AUC is outside [0, 1], or the sums of squares do not fit
+    it.
     """
     _check(sums)
     if min(sums.positives, sums.negatives) < 2:
@@ -190,16 +191,16 @@ def delong_interval(sums: AucSums, confidence: float = CONFIDENCE) -> Interval |
 
         logit(AUC) -+ z error / (AUC (1 - AUC)), carried back; error^2 is DeLong's variance
 
-    Near 1 the plain AUC -+ z error passes 1 and is too short below; this one holds its coverage there. At
-    AUC 0 and 1 the variance is 0 and says nothing. There the far end comes from min(M, N) pairs without a
-    common row, which are all in order with probability AUC^min(M, N): (alpha / 2)^(1 / min(M, N)), exact
-    and wide. None where a class has fewer than two rows. Where all scores are tied, both ends are 1/2.
+    Near 1 the plain AUC -+ z error passes 1 and is too short below; this interval keeps its coverage there.
+    At AUC 0 and 1 the variance is 0. There the far end comes from min(M, N) pairs without a common row, which
+    are all in order with probability AUC^min(M, N): (alpha / 2)^(1 / min(M, N)), exact and wide. None if a
+    class has fewer than two rows. If all scores are tied, both ends are 1/2.
 
-    It holds what it says where min(M, N) min(AUC, 1 - AUC) is 3 or more, which is to say where some rows of
-    the smaller class are in the wrong place. Below, as with 20 positives at 0.97, it is too narrow.
+    The coverage holds if min(M, N) min(AUC, 1 - AUC) is 3 or more: some rows of the smaller class are in the
+    wrong place. Below that, as with 20 positives at 0.97, the interval is too narrow.
 
     With clusters z is Student's quantile with one degree of freedom less than there are users. With fewer
-    than 10 users there is no interval: their spread says too little.
+    than 10 users there is no interval.
 
     Source: M. S. Pepe, The statistical evaluation of medical tests (2003), 5.2.5, for the logit.
 
@@ -226,7 +227,7 @@ def delong_interval(sums: AucSums, confidence: float = CONFIDENCE) -> Interval |
 
 
 def _student(confidence: float, freedom: int) -> float:
-    from scipy import special  # 10 MiB that a daemon without users' rows can spare
+    from scipy import special  # 10 MiB of memory, only needed with clusters
 
     return float(special.stdtrit(freedom, 0.5 + confidence / 2))
 
@@ -236,7 +237,7 @@ def _expit(x: float) -> float:
 
 
 class AucGap(NamedTuple):
-    """One AUC less another, and the interval of that."""
+    """One AUC minus another, with its interval."""
 
     difference: float
     interval: Interval
@@ -249,9 +250,9 @@ def auc_gap(one: AucSums, other: AucSums, confidence: float = CONFIDENCE) -> Auc
 
         d - sqrt((a - l_a)^2 + (u_b - b)^2)  to  d + sqrt((u_a - a)^2 + (b - l_b)^2)
 
-    Where both samples are large it is d -+ z sqrt(variance_a + variance_b). It never leaves [-1, 1], and
-    holds near 1 as well, where a train AUC likes to be. Not for two scores of the same rows, which are not
-    independent. None where one of them has no interval.
+    For large samples it is d -+ z sqrt(variance_a + variance_b). It never leaves [-1, 1], and holds near 1,
+    where AUCs of training data often are. Not for two scores of the same rows, which are not independent.
+    None if one of the AUCs has no interval.
 
     Source: R. G. Newcombe, Interval estimation for the difference between independent proportions,
     Statistics in Medicine 17 (1998); Zou and Donner (2008) for the rule with any interval.

@@ -1,8 +1,8 @@
-"""Pearson's chi-square of counts against what was expected, with a p that holds for few counts too.
+"""Pearson's chi-square of counts against expected counts, with a p that is valid for few counts too.
 
-The chi-square distribution is a limit. Where an expected count is below 5, it is not used: the p is then
-exact if all outcomes can be listed, in time and in memory, and else simulated with a fixed seed, so that
-the same counts always give the same p.
+The chi-square distribution is a limit. It is not used if an expected count is below 5. The p is then exact if
+all outcomes can be listed in time and memory, else simulated with a fixed seed, so that the same counts
+always give the same p.
 
 scipy.special is imported when it is first needed, and scipy.stats never: it costs three times the memory.
 """
@@ -22,9 +22,9 @@ from monitor.statistics.counts import Floats, as_counts
 FEW = 5.0
 """The smallest expected count for which the chi-square distribution is used."""
 
-_LISTED = 200_000  # outcomes that are listed for an exact p: a tenth of a second
-_LISTED_CELLS = 2_000_000  # cells of them all: a hundred megabytes
-_CELLS = 5_000_000  # cells that are drawn for a simulated p: half a second
+_LISTED = 200_000  # outcomes listed for an exact p: a tenth of a second
+_LISTED_CELLS = 2_000_000  # cells of all outcomes: a hundred megabytes
+_CELLS = 5_000_000  # cells drawn for a simulated p: half a second
 _DRAWS = (5_000, 100_000)
 _LARGEST_DRAWN = 10**9  # the most that numpy's hypergeometric takes
 _SEED = 20_260_105
@@ -39,7 +39,7 @@ class Method(StrEnum):
 
 
 class ChiSquare(NamedTuple):
-    """Pearson's statistic, its degrees of freedom, and the p: how often chance alone gives as much."""
+    """Pearson's statistic, its degrees of freedom, and its p."""
 
     statistic: float
     df: int
@@ -50,7 +50,7 @@ class ChiSquare(NamedTuple):
 def goodness_of_fit(counts: ArrayLike, weights: ArrayLike) -> ChiSquare | None:
     """Do the counts follow the weights? X^2 = sum((n_i - N w_i)^2 / (N w_i)), df = number of counts - 1.
 
-    None where all counts are 0 or where there are fewer than two of them: there is nothing to compare.
+    None if all counts are 0 or there are fewer than two.
 
     Args:
         counts: how many were seen of each.
@@ -77,7 +77,7 @@ def goodness_of_fit(counts: ArrayLike, weights: ArrayLike) -> ChiSquare | None:
     df = len(seen) - 1
     if expected.min() >= FEW:
         return ChiSquare(statistic, df, _survival(df, statistic), Method.CHI_SQUARE)
-    # As large within rounding: the same outcome in another order of addition counts as well.
+    # A tolerance for rounding: the same outcome added in another order counts as well.
     bound = statistic * (1 - 1e-9)
     outcomes = math.comb(min(int(total), _LISTED) + df, df)
     if outcomes <= min(_LISTED, _LISTED_CELLS // len(seen)):
@@ -104,9 +104,9 @@ def independence(table: ArrayLike) -> ChiSquare | None:
     """Are the rows and the columns of a table of counts independent?
 
     X^2 = sum((n_ij - e_ij)^2 / e_ij), e_ij = row total * column total / N, df = (rows - 1)(columns - 1).
-    Rows and columns without any count are left out. None where fewer than two rows or columns are left.
-    Where an expected count is below 5, the p is simulated with both margins held, up to 10^9 counts;
-    above, the chi-square distribution is used all the same.
+    Rows and columns without any count are left out. None if fewer than two rows or columns are left. If an
+    expected count is below 5, the p is simulated with fixed margins, up to 10^9 counts. With more counts the
+    chi-square distribution is used all the same.
 
     >>> test = independence([[10, 20], [30, 40]])
     >>> round(test.statistic, 6), test.df, round(test.p, 6)
@@ -139,7 +139,7 @@ def _exact(total: int, share: Floats, bound: float) -> float:
     from scipy import special
 
     arms = len(share)
-    # An outcome is where arms - 1 bars stand among total + arms - 1 places; the stars between are counts.
+    # Stars and bars: arms - 1 bars among total + arms - 1 places; the stars between them are the counts.
     bars = chain.from_iterable(combinations(range(total + arms - 1), arms - 1))
     places = np.fromiter(bars, np.int64).reshape(-1, arms - 1)
     edges = np.pad(places, ((0, 0), (1, 1)), constant_values=((0, 0), (-1, total + arms - 1)))

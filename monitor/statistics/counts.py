@@ -1,4 +1,4 @@
-"""What comes in: counts and values, looked at once before anything is computed from them."""
+"""Input checks of counts and values."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def as_counts(values: ArrayLike, what: str = "counts", *, dimensions: int = 1, w
     >>> as_counts([1, 2]).tolist()
     [1.0, 2.0]
 
-    Raises ValueError where one is negative, NaN or infinite, where one is not whole (unless that is allowed),
-    or where the shape has other dimensions.
+    Raises ValueError if a count is negative, NaN, infinite or (with `whole`) not whole, or if the number of
+    dimensions differs.
     """
     counts = np.asarray(values, np.float64)
     if counts.ndim != dimensions:
@@ -35,7 +35,7 @@ def as_numbers(values: ArrayLike, what: str = "values") -> Floats:
     >>> as_numbers([1, float("inf")]).tolist()
     [1.0, inf]
 
-    Raises ValueError where one is NaN, which has no order, or where it is not a vector.
+    Raises ValueError if a value is NaN, which has no order, or if `values` is not a vector.
     """
     numbers = np.asarray(values, np.float64)
     if numbers.ndim != 1:

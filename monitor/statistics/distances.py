@@ -1,15 +1,16 @@
 """How far one distribution is from another: from counts over the same bins, or from two samples.
 
-Bins are fixed and come from the reference, so that a distance of today compares with one of yesterday. All
-take counts (weights too) and divide by their sums, so that the sizes of the samples do not matter. None where
-one side is empty: there is nothing to compare. ValueError where a count is negative, NaN or infinite, or
-where the sides do not have the same bins.
+Bins are fixed by the reference, so that distances of two days can be compared. Counts (or weights) are
+divided by their sums, so the sizes of the samples do not matter. The distance is None if one side is empty.
+Each raises ValueError if a count is negative, NaN or infinite, or if the sides have different numbers of
+bins.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -18,13 +19,13 @@ from numpy.typing import ArrayLike, NDArray
 from monitor.statistics.counts import Floats, as_counts, as_numbers
 
 PSI_FLOOR = 1e-4
-"""The least share of a bin in the PSI, where an empty one would make it infinite."""
+"""The smallest share of a bin in the PSI: an empty bin would make it infinite."""
 
 
 def quantile_edges(reference: ArrayLike, bins: int = 10) -> Floats:
-    """Inner edges that part the reference into bins of equal numbers; fewer where values repeat.
+    """Inner edges of bins with equal numbers of reference values; fewer if values repeat.
 
-    The outer bins reach to infinity, so that nothing falls outside.
+    The outer bins reach to infinity.
 
     >>> quantile_edges(range(9), 4).tolist()
     [2.0, 4.0, 6.0]
@@ -53,14 +54,17 @@ def bin_counts(values: ArrayLike, edges: ArrayLike) -> NDArray[np.int64]:
     return np.bincount(at, minlength=len(inner) + 1).astype(np.int64)
 
 
-def _shares(reference: ArrayLike, current: ArrayLike) -> tuple[Floats, Floats] | None:
+def _distance(
+    reference: ArrayLike, current: ArrayLike, formula: Callable[[Floats, Floats], float]
+) -> float | None:
+    """The formula of both sides' shares; None if a side is empty."""
     p = as_counts(reference, "reference counts", whole=False)
     q = as_counts(current, "current counts", whole=False)
     if p.shape != q.shape:
         raise ValueError(f"{len(p)} bins of the reference, but {len(q)} of the current")
     if not (p.any() and q.any()):
         return None
-    return _share(p), _share(q)
+    return float(formula(_share(p), _share(q)))
 
 
 def _share(counts: Floats) -> Floats:
@@ -71,22 +75,23 @@ def _share(counts: Floats) -> Floats:
 def psi(reference: ArrayLike, current: ArrayLike, floor: float = PSI_FLOOR) -> float | None:
     """Population stability index: sum((q - p) ln(q / p)) over the bins, p of the reference, q the current.
 
-    A share below the floor counts as the floor, and nothing is scaled afterwards: without that an empty bin
-    would be infinitely far. So the PSI of an emptied bin depends on the floor. Rules of thumb: below 0.1
-    little, above 0.25 much; small samples give some PSI by chance, about (bins - 1)(1 / n + 1 / m).
+    A share below the floor counts as the floor, without rescaling: an empty bin would be infinitely far. So
+    the PSI of an emptied bin depends on the floor. Rules of thumb: below 0.1 little, above 0.25 much. By
+    chance alone it is about (bins - 1)(1 / n + 1 / m).
 
     >>> round(psi([50, 50], [25, 75]), 6)
     0.274653
 
-    Raises ValueError as all here do, and unless 0 < floor < 1.
+    Also raises ValueError unless 0 < floor < 1.
     """
     if not 0 < floor < 1:
         raise ValueError(f"the floor lies between 0 and 1, got {floor!r}")
-    both = _shares(reference, current)
-    if both is None:
-        return None
-    p, q = (np.maximum(one, floor) for one in both)
-    return float(np.sum((q - p) * np.log(q / p)))
+
+    def formula(p: Floats, q: Floats) -> float:
+        p, q = np.maximum(p, floor), np.maximum(q, floor)
+        return float(np.sum((q - p) * np.log(q / p)))
+
+    return _distance(reference, current, formula)
 
 
 def jensen_shannon(reference: ArrayLike, current: ArrayLike) -> float | None:
@@ -97,15 +102,15 @@ def jensen_shannon(reference: ArrayLike, current: ArrayLike) -> float | None:
     >>> round(jensen_shannon([50, 50], [100, 0]), 6)
     0.557923
     """
-    both = _shares(reference, current)
-    if both is None:
-        return None
-    from scipy import special
 
-    p, q = both
-    m = (p + q) / 2
-    divergence = float(np.sum(special.rel_entr(p, m) + special.rel_entr(q, m))) / (2 * math.log(2))
-    return math.sqrt(min(1.0, max(0.0, divergence)))
+    def formula(p: Floats, q: Floats) -> float:
+        from scipy import special
+
+        m = (p + q) / 2
+        divergence = float(np.sum(special.rel_entr(p, m) + special.rel_entr(q, m))) / (2 * math.log(2))
+        return math.sqrt(min(1.0, max(0.0, divergence)))
+
+    return _distance(reference, current, formula)
 
 
 def hellinger(reference: ArrayLike, current: ArrayLike) -> float | None:
@@ -114,11 +119,9 @@ def hellinger(reference: ArrayLike, current: ArrayLike) -> float | None:
     >>> round(hellinger([50, 50], [100, 0]), 6)
     0.541196
     """
-    both = _shares(reference, current)
-    if both is None:
-        return None
-    p, q = both
-    return math.sqrt(min(1.0, float(np.sum((np.sqrt(p) - np.sqrt(q)) ** 2)) / 2))
+    return _distance(
+        reference, current, lambda p, q: math.sqrt(min(1.0, np.sum((np.sqrt(p) - np.sqrt(q)) ** 2) / 2))
+    )
 
 
 def l_infinity(reference: ArrayLike, current: ArrayLike) -> float | None:
@@ -127,8 +130,7 @@ def l_infinity(reference: ArrayLike, current: ArrayLike) -> float | None:
     >>> l_infinity([50, 50, 0], [25, 25, 50])
     0.5
     """
-    both = _shares(reference, current)
-    return None if both is None else float(np.max(np.abs(both[0] - both[1])))
+    return _distance(reference, current, lambda p, q: np.max(np.abs(p - q)))
 
 
 def total_variation(reference: ArrayLike, current: ArrayLike) -> float | None:
@@ -137,20 +139,18 @@ def total_variation(reference: ArrayLike, current: ArrayLike) -> float | None:
     >>> total_variation([50, 50, 0], [25, 25, 50])
     0.5
     """
-    both = _shares(reference, current)
-    return None if both is None else min(1.0, float(np.abs(both[0] - both[1]).sum()) / 2)
+    return _distance(reference, current, lambda p, q: min(1.0, np.abs(p - q).sum() / 2))
 
 
 def ks_of_counts(reference: ArrayLike, current: ArrayLike) -> float | None:
     """The Kolmogorov-Smirnov statistic of binned data: the largest gap of the two cumulated shares.
 
-    Bins are in ascending order. Within a bin nothing is seen, so it is at most that of the values themselves.
+    Bins are in ascending order. It is at most the statistic of the values themselves.
 
     >>> ks_of_counts([50, 50, 0], [25, 25, 50])
     0.5
     """
-    both = _shares(reference, current)
-    return None if both is None else min(1.0, float(np.max(np.abs(np.cumsum(both[0] - both[1])))))
+    return _distance(reference, current, lambda p, q: min(1.0, np.max(np.abs(np.cumsum(p - q)))))
 
 
 def wasserstein_of_counts(reference: ArrayLike, current: ArrayLike, positions: ArrayLike) -> float | None:
@@ -161,15 +161,12 @@ def wasserstein_of_counts(reference: ArrayLike, current: ArrayLike, positions: A
     >>> wasserstein_of_counts([50, 50, 0], [0, 50, 50], [0, 1, 3])
     1.5
 
-    Raises ValueError as all here do, and where the positions are not finite, ascending, one a bin.
+    Also raises ValueError unless the positions are finite and ascending, one a bin.
     """
     at = as_numbers(positions, "positions")
-    both = _shares(reference, current)
     if at.shape != np.shape(reference) or not bool(np.isfinite(at).all() and np.all(np.diff(at) > 0)):
         raise ValueError("positions are finite and ascending, one a bin")
-    if both is None:
-        return None
-    return float(np.sum(np.abs(np.cumsum(both[0] - both[1])[:-1]) * np.diff(at)))
+    return _distance(reference, current, lambda p, q: np.sum(np.abs(np.cumsum(p - q)[:-1]) * np.diff(at)))
 
 
 def _on_one_axis(reference: ArrayLike, current: ArrayLike) -> tuple[Floats, Floats, Floats]:
@@ -195,7 +192,7 @@ def wasserstein(reference: ArrayLike, current: ArrayLike) -> float | None:
 
 
 class KolmogorovSmirnov(NamedTuple):
-    """The largest gap of the two distribution functions, and how often chance alone gives as much."""
+    """The largest gap of the two distribution functions, and its p."""
 
     statistic: float
     p: float
@@ -205,7 +202,7 @@ def kolmogorov_smirnov(reference: ArrayLike, current: ArrayLike) -> KolmogorovSm
     """The two-sample Kolmogorov-Smirnov test: statistic and two-sided p. None where a sample is empty.
 
     The p is exact up to 10,000 values a sample and asymptotic above; with ties it is too large, never too
-    small. Among very many values any difference has a small p: judge the statistic. Infinities are in order.
+    small. With very many values any difference has a small p: judge the statistic. Values may be infinite.
 
     >>> found = kolmogorov_smirnov([0.99, 1.99], [1, 2, 3])
     >>> round(found.statistic, 6), round(found.p, 6)
@@ -220,7 +217,7 @@ def kolmogorov_smirnov(reference: ArrayLike, current: ArrayLike) -> KolmogorovSm
     from scipy import stats  # 55 MiB that only this p needs
 
     with warnings.catch_warnings():
-        # Where rounding takes an exact p above 1, scipy says so and takes the asymptotic one, which is 1 too.
+        # If rounding takes an exact p above 1, scipy warns and uses the asymptotic one, which is 1 too.
         warnings.simplefilter("ignore", RuntimeWarning)
         found = stats.ks_2samp(np.asarray(reference), np.asarray(current))
     return KolmogorovSmirnov(statistic, float(found.pvalue))

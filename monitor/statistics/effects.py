@@ -1,8 +1,7 @@
-"""What differs between two groups: means by Welch, ratios by the delta method, from sums over units.
+"""Differences of two groups: means by Welch, ratios by the delta method, from sums over units.
 
-A unit is what was assigned to an arm, a user as a rule. Requests or exposures of one user hang together;
-an interval that takes them as independent is too narrow. So sum per user first, then over the users: that
-is what these sums are of.
+A unit is what was assigned to an arm, usually a user. Requests or exposures of one user are correlated; an
+interval that treats them as independent is too narrow. So sum per user first, then over the users.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import NamedTuple, Self
 from monitor.statistics.intervals import CONFIDENCE, Interval, most_variance, quantile, wilson_within
 
 _ROUNDING = 1e-12
-"""A spread below this part of the sum of squares is what rounding leaves of none."""
+"""A spread below this part of the sum of squares is rounding error."""
 
 
 class Moments(NamedTuple):
@@ -25,10 +24,10 @@ class Moments(NamedTuple):
 
     @classmethod
     def of_sums(cls, n: int, total: float, total_of_squares: float) -> Self | None:
-        """The moments from sums, or None where n < 2 or a sum is not finite.
+        """The moments from sums, or None if n < 2 or a sum is not finite.
 
-        Of values that all lie within a millionth of their mean the sums keep too few digits to tell their
-        variance; it counts as 0 there.
+        If all values are within a millionth of their mean, the sums keep too few digits for their variance;
+        it counts as 0.
 
         >>> Moments.of_sums(4, 10.0, 30.0)  # 1, 2, 3, 4
         Moments(n=4, mean=2.5, variance=1.6666666666666667)
@@ -47,7 +46,7 @@ class Moments(NamedTuple):
 class Difference(NamedTuple):
     """Treatment less control: the estimate, its interval, the two-sided p, and the degrees of freedom.
 
-    `df` is infinite where the normal distribution was used.
+    `df` is infinite if the normal distribution was used.
     """
 
     difference: float
@@ -57,13 +56,13 @@ class Difference(NamedTuple):
 
 
 def welch(control: Moments, treatment: Moments, confidence: float = CONFIDENCE) -> Difference | None:
-    """Difference of two means by Welch's t test, which does not take the variances as equal.
+    """Difference of two means by Welch's t test, which does not assume equal variances.
 
         d = m_t - m_c,  se^2 = v_t / n_t + v_c / n_c,
         df = se^4 / ((v_t / n_t)^2 / (n_t - 1) + (v_c / n_c)^2 / (n_c - 1))
 
-    None where a group has fewer than two units, where a moment is not finite, or where both variances are
-    0: without any spread there is no saying what chance can do.
+    None if a group has fewer than two units, a moment is not finite, or both variances are 0: without spread
+    there is no test.
 
     Source: B. L. Welch, The generalization of Student's problem, Biometrika 34 (1947).
 
@@ -75,7 +74,7 @@ def welch(control: Moments, treatment: Moments, confidence: float = CONFIDENCE) 
 
     Raises ValueError where an n or a variance is negative, or unless 0 < confidence < 1.
     """
-    quantile(confidence)  # refuses what is no confidence
+    quantile(confidence)  # raises for a wrong confidence
     for group in (control, treatment):
         _check_n(group.n)
         if group.variance < 0:
@@ -111,7 +110,7 @@ class RatioSums(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A value, the standard error of it, and its interval."""
+    """A value, its standard error, and its interval."""
 
     value: float
     error: float
@@ -144,7 +143,7 @@ def ratio_delta(sums: RatioSums, confidence: float = CONFIDENCE) -> Estimate | N
     if sums.n < 2 or sums.denominator == 0 or not all(math.isfinite(one) for one in sums):
         return None
     ratio = sums.numerator / sums.denominator
-    # x - R y adds up to 0 over the units, so that its sum of squares needs no mean taken off.
+    # x - R y sums to 0 over the units, so its sum of squares is already about the mean.
     of_denominator = ratio * (ratio * sums.denominator_squared)
     squares = sums.numerator_squared - 2 * ratio * sums.product + of_denominator
     spread = _spread(squares, sums.numerator_squared + of_denominator)
@@ -157,11 +156,11 @@ def ratio_delta(sums: RatioSums, confidence: float = CONFIDENCE) -> Estimate | N
 def ratio_within(
     sums: RatioSums, bounds: tuple[float, float] = (0.0, 1.0), confidence: float = CONFIDENCE
 ) -> Interval | None:
-    """The interval of a ratio of sums that cannot leave `bounds`: a share of sums, or a weighted mean.
+    """The interval of a ratio of sums within `bounds`: a share of sums, or a weighted mean.
 
     The variance is that of `ratio_delta`, with one more unit of average weight as far away as the bounds
-    allow; the interval is Wilson's of as many effective units. Units of unequal weight count as the
-    (sum y)^2 / sum y^2 units of equal weight that say as much. With y = 1 it is `intervals.bounded_mean`.
+    allow. The interval is Wilson's with the same number of effective units. Units of unequal weight count as
+    (sum y)^2 / sum y^2 units of equal weight. With y = 1 it is `intervals.bounded_mean`.
     None where `ratio_delta` gives None.
 
     >>> [round(end, 4) for end in ratio_within(RatioSums(3, 6, 12, 14, 50, 26))]  # 1 of 3, 2 of 4, 3 of 5
@@ -207,9 +206,9 @@ def ratio_difference(
 def normal_difference(
     control: Estimate, treatment: Estimate, confidence: float = CONFIDENCE
 ) -> Difference | None:
-    """Difference of any two independent estimates that are normal, from their standard errors.
+    """Difference of two independent, normal estimates, from their standard errors.
 
-    None where both errors are 0: without any spread there is no saying what chance can do.
+    None if both errors are 0: without spread there is no test.
 
     >>> half = Estimate(0.5, 0.03, Interval(0.44, 0.56))
     >>> round(normal_difference(half, Estimate(0.6, 0.04, Interval(0.52, 0.68))).p, 4)
@@ -230,5 +229,5 @@ def _check_n(n: float) -> None:
 
 
 def _spread(squares: float, size: float) -> float:
-    """A sum of squared deviations that came out of a subtraction from sums of this size."""
+    """A sum of squared deviations, 0 if it is rounding error of sums of this size."""
     return squares if squares > _ROUNDING * size else 0.0

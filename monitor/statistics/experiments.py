@@ -1,7 +1,7 @@
-"""Is an experiment's split sound? Asked before any of its metrics is read.
+"""Is an experiment's split sound? Check this before reading its metrics.
 
-A split that is not as intended means that users were lost or sorted on the way, so that arms differ by
-more than what is tested. Counts are of users, each counted once: requests of one user are not independent.
+If the split is not as intended, users were lost or selected, and the arms differ by more than the treatment.
+Counts are of users, each counted once: requests of one user are not independent.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def sample_ratio_mismatch(counts: ArrayLike, split: ArrayLike) -> ChiSquare | No
     """Sample ratio mismatch: do the users per arm follow the intended split?
 
     Pearson's chi-square, exact or simulated where an arm expects fewer than 5 users. The p holds for ONE
-    look, at a time fixed beforehand; who looks every hour takes `sequential_split`. None where there are
-    no users or fewer than two arms.
+    look, at a time fixed beforehand; to look every hour, use `sequential_split`. None if there are no users
+    or fewer than two arms.
 
     Args:
         counts: distinct users per arm.
@@ -55,12 +55,12 @@ def sample_ratio_mismatch(counts: ArrayLike, split: ArrayLike) -> ChiSquare | No
 def bucket_uniformity(counts: ArrayLike) -> ChiSquare | None:
     """Do the hash buckets hold equally many users? Chi-square against equal shares.
 
-    A hash that favours some buckets sorts users before any arm is chosen. None where all are empty or
-    where there are fewer than two buckets. An empty bucket is a count of 0 and must be given.
+    A hash that favours some buckets selects users before any arm is chosen. None if all are empty or there
+    are fewer than two buckets. An empty bucket must be given, with a count of 0.
 
-    Where a bucket expects fewer than 5 users, buckets are counted together by a lot that hangs on all counts,
-    so that a group expects 5: a simulated p could not be as small as a broken hash makes it. Below 50 users
-    there are too few groups, and each bucket counts for itself.
+    If a bucket expects fewer than 5 users, random groups of buckets that expect 5 are counted instead: a
+    simulated p could not be small enough for a broken hash. The groups depend only on the counts. Below 50
+    users there are too few groups, and buckets are not grouped.
 
     >>> round(bucket_uniformity([90, 110, 105, 95]).p, 6)
     0.475291
@@ -75,14 +75,14 @@ def bucket_uniformity(counts: ArrayLike) -> ChiSquare | None:
     if together == 1 or len(seen) // together < _GROUPS:
         return goodness_of_fit(seen, np.ones_like(seen))
     starts = np.arange(len(seen) // together) * together
-    # One lot for all would favour the same places every time; the order of the counts is nothing to it.
+    # A fixed seed would group the same places every time. Sorted counts make the order irrelevant.
     ordered = np.sort(seen)
     drawn = np.random.default_rng(ordered.astype(np.uint64)).permutation(ordered)
     return goodness_of_fit(np.add.reduceat(drawn, starts), np.diff(starts, append=len(seen)))
 
 
 class Orthogonality(NamedTuple):
-    """The chi-square of two layers' arms, and Cramer's V: 0 independent, 1 where one gives the other."""
+    """The chi-square of two layers' arms, and Cramer's V: 0 independent, 1 if one determines the other."""
 
     test: ChiSquare
     cramers_v: float
@@ -92,9 +92,9 @@ def layer_orthogonality(table: ArrayLike) -> Orthogonality | None:
     """Are two layers of experiments assigned independently of each other?
 
     Chi-square of the contingency table: one row an arm of one layer, one column an arm of the other, users
-    in the cells. Beside it Cramer's V = sqrt(X^2 / (N min(rows - 1, columns - 1))): among very many users
-    the p finds what is too small to matter, and V says how much it is. Arms without a user are left out; None
-    where fewer than two arms of a layer are left.
+    in the cells. Cramer's V = sqrt(X^2 / (N min(rows - 1, columns - 1))) is the size of the effect: with very
+    many users the p is small for differences that do not matter. Arms without a user are left out. None if
+    fewer than two arms of a layer are left.
 
     >>> found = layer_orthogonality([[2500, 2500], [2400, 2600]])
     >>> round(found.test.p, 4), round(found.cramers_v, 4)
@@ -120,22 +120,22 @@ class SequentialTest(NamedTuple):
 def sequential_split(
     counts: ArrayLike, split: ArrayLike, smallest_p: float = 1.0, concentration: float = CONCENTRATION
 ) -> SequentialTest:
-    """Sample ratio mismatch that may be looked at any time, as often as one likes, and stopped at will.
+    """Sample ratio mismatch with a p that is valid at any number of looks, and at any stop.
 
-    The intended split is weighed against a Dirichlet prior around it. The Bayes factor is a martingale
-    where the split is as intended, so it passes 1 / alpha at any time with probability alpha at most
+    The intended split is compared with a Dirichlet prior around it. If the split is as intended, the Bayes
+    factor is a martingale, so it ever passes 1 / alpha with probability alpha at most
     (Ville's inequality), and p = min over the looks of 1 / factor is valid at every look:
 
         factor = B(a + n) / (B(a) prod(split_i^n_i)),  a_i = concentration * split_i
 
-    What is to be kept between looks is the counts and the smallest p. Without any user the factor is 1.
+    Keep the counts and the smallest p between looks. Without users the factor is 1.
 
     Args:
         counts: distinct users per arm since the experiment began, not since the last look.
         split: the intended weight of each arm, above 0, in any unit. The same at every look.
         smallest_p: the p of the look before; 1 at the first.
-        concentration: users that the prior is worth. The larger, the sooner are small deviations found
-            among many users, and the later large ones among few. The same at every look.
+        concentration: users that the prior is worth. A larger one finds small deviations sooner among many
+            users, and large ones later among few. The same at every look.
 
     Source: Lindon and Malek, Anytime-valid inference for multinomial count data, NeurIPS 2022.
 
@@ -144,8 +144,8 @@ def sequential_split(
     >>> round(first.p, 4), round(second.p, 7)
     (0.9479, 1.1e-06)
 
-    Raises ValueError where counts or weights are not such, where smallest_p lies outside [0, 1], or where the
-    concentration is not above 0.
+    Raises ValueError for wrong counts or weights, a smallest_p outside [0, 1], or a concentration not above
+    0.
     """
     if not 0 <= smallest_p <= 1:
         raise ValueError(f"a p lies between 0 and 1, got {smallest_p!r}")
@@ -155,11 +155,11 @@ def sequential_split(
 
 
 def log_bayes_factors(counts: Floats, share: Floats, concentration: float = CONCENTRATION) -> Floats:
-    """The log Bayes factor of each row of counts (the last axis is the arms), right at any size.
+    """The log Bayes factor of each row of counts (the last axis is the arms), exact at any size.
 
-    The plain formula adds and subtracts log gammas of size N ln N and keeps no digit of them for 10^15
-    users. With L(x) = ln gamma(x) - (x ln x - x), x = a + n, X = sum x, and d_i = x_i / (X s_i) - 1 the
-    same is, without cancellation:
+    The plain formula adds and subtracts log gammas of size N ln N, which leaves no digit for 10^15 users.
+    With L(x) = ln gamma(x) - (x ln x - x), x = a + n, X = sum x, and d_i = x_i / (X s_i) - 1 the same is,
+    without cancellation:
 
         L(A) - sum L(a_i) - L(X) + sum L(x_i) + sum X s_i ((1 + d_i) ln(1 + d_i) - d_i)
 
@@ -177,7 +177,7 @@ def log_bayes_factors(counts: Floats, share: Floats, concentration: float = CONC
     prior = concentration * share
     total = counts.sum(axis=-1, keepdims=True)
     expected = (concentration + total) * share
-    # counts - total * share, not x - expected: what is small must not come from what is large twice.
+    # counts - total * share, not x - expected: fewer digits are cancelled.
     deviation = (counts - total * share) / expected
     excess = special.xlog1py(1 + deviation, deviation) - deviation
     return np.asarray(
@@ -190,7 +190,7 @@ def log_bayes_factors(counts: Floats, share: Floats, concentration: float = CONC
 
 
 def _remainder(x: Floats | np.float64) -> Floats:
-    """ln gamma(x) - (x ln x - x): by Stirling's series where x is large, as there the difference is lost."""
+    """ln gamma(x) - (x ln x - x): by Stirling's series if x is large, where the difference has no digits."""
     from scipy import special
 
     far = np.maximum(x, _STIRLING)
@@ -206,11 +206,11 @@ def anytime_shares(
     confidence: float = CONFIDENCE,
     concentration: float = CONCENTRATION,
 ) -> list[Interval] | None:
-    """An interval of each arm's true share that may be read at any time: a confidence sequence.
+    """An interval of each arm's true share that is valid at every look: a confidence sequence.
 
-    All shares s of one arm against the others whose own Bayes factor, with the prior left where it is, stays
-    below 1 / (1 - confidence). Each arm's holds with that confidence over all looks together; that all arms'
-    hold at once is less sure. None where there are no users or fewer than two arms.
+    It holds all shares s of one arm against the others whose own Bayes factor, with the same prior, stays
+    below 1 / (1 - confidence). Each arm's interval holds with that confidence over all looks together, all
+    arms' intervals at once with less. None if there are no users or fewer than two arms.
 
     >>> [round(end, 4) for end in anytime_shares([10_400, 9_600], [1, 1])[0]]
     [0.5085, 0.5315]
@@ -238,7 +238,7 @@ def anytime_shares(
 
 
 def _crossing(outside: Floats, inside: Floats, both: Floats, share: Floats, room: Floats) -> Floats:
-    """Where the likelihood, falling from `inside` to `outside`, has used up its room: by halving."""
+    """The point between `inside` and `outside` where the log likelihood has fallen by `room` (bisection)."""
     from scipy import special
 
     for _ in range(_HALVINGS):
@@ -246,6 +246,7 @@ def _crossing(outside: Floats, inside: Floats, both: Floats, share: Floats, room
         with np.errstate(divide="ignore"):
             used = -special.xlog1py(both[:, 0], (middle - share) / share)
             used = used - special.xlog1py(both[:, 1], (share - middle) / (1 - share))
-        held = used < room
-        inside, outside = np.where(held, middle, inside), np.where(held, outside, middle)
+        is_inside = used < room
+        inside = np.where(is_inside, middle, inside)
+        outside = np.where(is_inside, outside, middle)
     return inside

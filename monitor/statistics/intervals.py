@@ -1,8 +1,4 @@
-"""Confidence intervals from counts and sums.
-
-Only aggregates come in, so an interval costs nothing beside the scan that gave them, and windows
-can be added up before an interval is taken.
-"""
+"""Confidence intervals from counts and sums, so that windows can be added up before an interval is taken."""
 
 from __future__ import annotations
 
@@ -41,7 +37,7 @@ def quantile(confidence: float) -> float:
 
 
 def wilson(hits: int, n: int, confidence: float = CONFIDENCE) -> Interval | None:
-    """Wilson's score interval of a share, or None where n is 0 (nothing was seen).
+    """Wilson's score interval of a share, or None if n is 0.
 
     With p = hits / n and the normal quantile z:
 
@@ -52,7 +48,7 @@ def wilson(hits: int, n: int, confidence: float = CONFIDENCE) -> Interval | None
     Args:
         hits: how many of the n had the property; 0 <= hits <= n.
         n: how many were looked at.
-        confidence: the coverage, 0.95 unless told.
+        confidence: the coverage.
 
     Source: E. B. Wilson, Probable inference, the law of succession, and statistical inference,
     JASA 22 (1927).
@@ -110,11 +106,12 @@ def bounded_mean(
         n_e = n m (1 - m) / ((SS + m (1 - m)) / n),   then `wilson` of a share of m among n_e
 
     m (1 - m) is the largest variance that values with this mean can have. For values of 0 and 1 alone n_e is
-    n^2 / (n + 1), so this is nearly Wilson's interval of a share. It never leaves the bounds. It has a width
-    where all values are equal: one more value, as far away as the bounds allow, counts into the spread.
-    With many values it is the normal interval. docs/statistics.md has its measured coverage.
+    n^2 / (n + 1), so this is nearly Wilson's interval of a share. It never leaves the bounds. If all values
+    are equal, it
+    still has a width: one more value, as far away as the bounds allow, adds to the spread. With many values
+    it is the normal interval. docs/statistics.md has its measured coverage.
 
-    None where n < 2 (a single value says nothing of its spread) or where a sum is not finite.
+    None if n < 2 (one value has no spread) or a sum is not finite.
 
     >>> [round(end, 4) for end in bounded_mean(50, 2.5, 0.5)]  # 0.05 on average, seldom much more
     [0.0297, 0.0831]
@@ -125,7 +122,7 @@ def bounded_mean(
 
     Raises ValueError unless 0 < confidence < 1 and the lower bound is below the upper.
     """
-    quantile(confidence)  # refuses what is no confidence
+    quantile(confidence)  # raises for a wrong confidence
     low, high = bounds
     if not low < high:
         raise ValueError(f"the lower bound is below the upper, got {bounds!r}")
@@ -146,13 +143,13 @@ def wilson_within(
     bounds: tuple[float, float] = (0.0, 1.0),
     confidence: float = CONFIDENCE,
 ) -> Interval:
-    """Wilson's interval of a mean within bounds that rests on so many effective values.
+    """Wilson's interval of a mean within bounds, from a number of effective values.
 
     Args:
         value: the mean.
-        effective: as many values of 0 and 1 would give a share the same variance; above 0.
-        df: the degrees of freedom with which the variance is known; below a half it says nothing at all.
-        bounds: between these all values lie.
+        effective: how many values of 0 and 1 give a share the same variance; above 0.
+        df: the degrees of freedom of the variance; below 0.5 the interval is all of `bounds`.
+        bounds: the range of all values.
         confidence: the coverage.
 
     >>> [round(end, 4) for end in wilson_within(0.3, 10, math.inf)]
@@ -176,7 +173,7 @@ def wilson_within(
 def most_variance(mean: float) -> float:
     """The largest variance of values from 0 to 1 with this mean: that of zeros and ones.
 
-    A mean that is 0 or 1 up to rounding counts as such, and so has none.
+    A mean that is 0 or 1 up to rounding has a variance of 0.
 
     >>> most_variance(0.5), most_variance(1 - 1e-16)
     (0.25, 0.0)
@@ -189,15 +186,15 @@ def normal_mean(
 ) -> Interval | None:
     """The normal interval of a mean, mean -+ z s / sqrt(n), from the sums alone.
 
-    s^2 = (total_of_squares - total^2 / n) / (n - 1) is the sample variance. None where n < 2 (a
-    single value says nothing of its spread) or where a sum is not finite. Rounding can leave a
-    tiny negative variance where all values are equal; that counts as 0.
+    s^2 = (total_of_squares - total^2 / n) / (n - 1) is the sample variance. None if n < 2 (one value
+    has no spread) or a sum is not finite. If all values are equal, rounding can leave a tiny negative
+    variance; that counts as 0.
 
     Args:
         n: how many values.
         total: their sum.
         total_of_squares: the sum of their squares.
-        confidence: the coverage, 0.95 unless told; it holds where n is some tens or more.
+        confidence: the coverage; it holds if n is some tens or more.
 
     >>> [round(x, 4) for x in normal_mean(4, 10.0, 30.0)]  # 1, 2, 3, 4
     [1.2348, 3.7652]

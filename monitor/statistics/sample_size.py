@@ -1,6 +1,6 @@
-"""How many users an experiment needs, what power it has, and the smallest effect that it can find.
+"""How many users an experiment needs, its power, and the smallest effect that it can find.
 
-The three are one function read in three ways: the power at n users of control and ratio * n of the treatment.
+All three come from one function: the power at n users of control and ratio * n of the treatment.
 Effects are absolute: a baseline of 5 % and a lift of 2 % of it is an effect of 0.001.
 """
 
@@ -17,14 +17,14 @@ _NORMAL = NormalDist()
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is asked of a comparison of one treatment with the control.
+    """The design of a comparison of one treatment with the control.
 
     Args:
-        alpha: how often an effect may be claimed where there is none. For several treatments, divide it by
+        alpha: how often an effect may be claimed if there is none. With several treatments, divide it by
             their number first (Bonferroni).
-        power: how often the effect is to be found where it is there.
+        power: how often an existing effect should be found.
         ratio: users of the treatment for each user of the control.
-        two_sided: whether a change for the worse is to be found as well.
+        two_sided: whether a change for the worse should be found as well.
 
     Raises ValueError unless 0 < alpha < power < 1 and 1/1000 <= ratio <= 1000.
     """
@@ -72,7 +72,7 @@ class Share:
 
     @property
     def most(self) -> float:
-        """The largest rise that there can be."""
+        """The largest possible rise."""
         return 1 - self.baseline
 
     def power(self, effect: float, n: float, plan: Plan) -> float:
@@ -89,7 +89,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean over users, of minutes or of money, whose users spread with the standard deviation sd.
+    """A mean over users, of minutes or of money, with standard deviation sd between users.
 
     Student's t test with n + r n - 2 degrees of freedom: the power is the upper tail of the noncentral t
     with noncentrality |d| / (sd sqrt((1 + 1 / r) / n)).
@@ -105,7 +105,7 @@ class Mean:
 
     @property
     def most(self) -> float:
-        """The largest effect that is looked for: a thousand standard deviations."""
+        """The largest effect that is considered: a thousand standard deviations."""
         return 1000.0 * self.sd
 
     def power(self, effect: float, n: float, plan: Plan) -> float:
@@ -133,7 +133,7 @@ def power_at(metric: Metric, effect: float, n: float, plan: Plan) -> float:
     >>> round(power_at(Mean(1.0), 1.0, 20, Plan()), 4)  # R's power.t.test(n = 20, delta = 1, sd = 1)
     0.869
 
-    Raises ValueError where n < 1, where the effect is 0 or not finite, or where it leads out of 0 to 1.
+    Raises ValueError if n < 1, if the effect is 0 or not finite, or if it leads out of 0 to 1.
     """
     if not 1 <= n < math.inf:
         raise ValueError(f"there is at least 1 user, got {n:g}")
@@ -150,7 +150,7 @@ def sample_size(metric: Metric, effect: float, plan: Plan) -> int:
     >>> sample_size(Mean(1.0), 1.0, Plan(power=0.9))  # R: power.t.test gives 22.02
     23
 
-    Raises ValueError as `power_at` does, and where 10^18 users would not do.
+    Raises ValueError as `power_at` does, and if 10^18 users are too few.
     """
     high = 1
     while power_at(metric, effect, high, plan) < plan.power:
@@ -167,7 +167,7 @@ def sample_size(metric: Metric, effect: float, plan: Plan) -> int:
 def detectable_effect(metric: Metric, n: float, plan: Plan) -> float | None:
     """The smallest rise that n users of control (and ratio * n of the treatment) find with the plan's power.
 
-    None where even the largest rise that there can be would not be found.
+    None if even the largest possible rise would not be found.
 
     >>> round(detectable_effect(Share(0.05), 100_000, Plan()), 6)
     0.002766

@@ -1,4 +1,4 @@
-"""What a check is: it looks at one window and says what it found.
+"""The interface of a check: one window in, results out.
 
 A check is a class in a file of its own, in the folder of its feature. `monitor/judging/registry.py` names it.
 """
@@ -23,19 +23,20 @@ from monitor.window.tables import WindowTables
 from monitor.window.verdicts import window_status
 
 HISTORY: Final = "history"
-"""The part of the checks that read no log, but what other checks found."""
+"""The part of checks that read the results of other checks and no log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recommender:
-    """What the checks of one recommender are made from.
+    """Everything that the checks of one recommender are built from.
 
     Attributes:
         settings: the recommender's part of the config.
-        source, parts: its logs, and which of their rows each part of a window reads.
-        kept: what earlier windows left for later ones; its folder is for others that keep such files.
-        rules: the `LoadedRule`s of its suites, which a layer above this one loads.
-        salt: hides user ids in evidence.
+        source: its logs.
+        parts: which rows each part of a window reads.
+        kept: pairs of users and items of earlier windows; checks may keep files of their own in its folder.
+        rules: the `LoadedRule`s of its suites; their type belongs to a higher layer.
+        salt: added to user ids before they are hashed in evidence.
     """
 
     settings: RecommenderSettings
@@ -53,9 +54,9 @@ class WindowJob:
     Attributes:
         due: the window, its part, and why it is late, if so.
         engine: computes on the tables of the logs.
-        rule_engine: Great Expectations on the same tables; of a type that a layer above this one defines.
-        tables: makes the window's tables at the first call.
-        costs: takes the seconds of what is worth telling apart.
+        rule_engine: Great Expectations on the same tables; its type belongs to a higher layer.
+        tables: prepares the window's tables at the first call.
+        costs: seconds by step; checks add their own.
     """
 
     due: Due
@@ -71,12 +72,12 @@ class WindowJob:
 
 @dataclass(frozen=True, slots=True)
 class HistoryJob:
-    """One window to judge by what the history has of it and of those before.
+    """One window to judge by its stored results and by earlier ones.
 
     Attributes:
         window: the window.
         store: the history.
-        quiet: spans that count as no past, such as maintenance.
+        quiet: spans to leave out of the past, such as maintenance.
     """
 
     window: Window
@@ -86,7 +87,7 @@ class HistoryJob:
 
 @dataclass(frozen=True, slots=True)
 class ResultsJob:
-    """One window to judge by what the other checks found in it."""
+    """One window to judge by the results of the other checks."""
 
     results: Sequence[Result]
 
@@ -95,12 +96,12 @@ Job = TypeVar("Job")
 
 
 class Check(ABC, Generic[Job]):
-    """Judges windows of one recommender. It belongs to one thread and may remember what it read.
+    """Judges windows of one recommender. It belongs to one thread and may cache what it read.
 
     Attributes:
-        name: under which the history keeps its results.
-        part: the part of a window that it belongs to: it runs once the rows of this part can be judged.
-        definition: the version of the check; a window judged under another one is judged anew.
+        name: the name of its results in the history.
+        part: it runs when the rows of this part of a window can be judged.
+        definition: the version of the check. A window judged under another version is judged again.
     """
 
     name: str
@@ -110,14 +111,14 @@ class Check(ABC, Generic[Job]):
     @classmethod
     @abstractmethod
     def of(cls, recommender: Recommender) -> Iterable[Self]:
-        """The checks of this class that the config asks for: mostly one, or none."""
+        """The checks of this class that the config asks for, usually one or none."""
 
     @abstractmethod
     def run(self, job: Job) -> Sequence[Result]:
-        """What the window shows. Raises StoreError where something cannot be kept for later windows."""
+        """The results of the window. Raises StoreError if data for later windows cannot be stored."""
 
     def failed(self, why: str) -> Sequence[Result]:  # noqa: ARG002
-        """The results where `run` failed; by default none, and each series has the window's status."""
+        """The results if `run` failed; none by default, and each series has the window's status."""
         return ()
 
     def status(self, results: Sequence[Result]) -> Status:
@@ -126,7 +127,7 @@ class Check(ABC, Generic[Job]):
 
 
 def run_check(check: Check[Job], job: Job) -> CheckRun:
-    """The check's results of one window, with its verdict and what it took."""
+    """Run a check on one window and time it."""
     started = time.perf_counter()
     results = check.run(job)
     return CheckRun(

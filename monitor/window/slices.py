@@ -1,7 +1,7 @@
-"""The slices of a window: which value of each dimension a row of the exposures has.
+"""The slices of a window: the value of each dimension for a row of the exposures.
 
-Nothing is joined, read or counted for a dimension that nobody asked for, and the exposures themselves stay as
-they are: a dimension is added to their rows only where a metric is measured by it.
+Only configured dimensions are joined, read or counted. The table of exposures does not change: a dimension is
+added to its rows only when a metric is measured by it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OTHER = "other"
 NONE = "(none)"
 UNKNOWN = "unknown"
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_HEAD, _TORSO = 50, 90  # per cent of the history's exposures
+_HEAD, _TORSO = 50, 90  # percent of the history's exposures
 _ID, _VALUE = "__slice_id", "__slice_value"
 
 Order = Literal["rows", "rows_then_number", "number"]
@@ -41,10 +41,10 @@ LoadUsers = Callable[[Sequence[str]], ir.Table | None]
 
 @dataclass(frozen=True, slots=True)
 class _Dimension:
-    """Where the value of a row is found: by its id in `lookup`, which has no id twice, else by `otherwise`.
+    """How to get the value of a row: by its id in `lookup`, which has unique ids, else by `otherwise`.
 
-    `values` is how many there can be at most, where that is known beforehand. `order` says
-    which keep their name where there are too many.
+    `values` is the largest possible number of values, if it is known beforehand. `order` says which values
+    keep their name if there are more than the budget.
     """
 
     otherwise: Callable[[ir.Table], ir.Value]
@@ -54,7 +54,7 @@ class _Dimension:
     order: Order = "rows"
 
     def added(self, rows: ir.Table, name: str, text: Text) -> ir.Table:
-        """The rows with their value, as `text` writes it, in a column of this name."""
+        """The rows with a further column: their value, written by `text`."""
         if self.lookup is None:
             return rows.mutate(**{name: text(self.otherwise(rows))})
         known = self.lookup.select(_ID, **{_VALUE: text(self.lookup[_VALUE])})
@@ -66,16 +66,16 @@ class _Dimension:
 def add_slices(
     shared: Shared, settings: SliceSettings, window: Window, known: frozenset[str], load_users: LoadUsers
 ) -> dict[str, str]:
-    """Name of a dimension -> the key by which `shared` gives the rows with its values from now on.
+    """Add the slices to `shared`: name of a dimension -> its key for `shared.rows`.
 
-    A column that its log does not have makes no dimension; one that cannot be made fails for each metric.
+    A column that its log lacks gives no dimension. If a dimension fails, every metric by it fails.
 
     Args:
         shared: the window's logs.
-        settings: what is sliced by.
+        settings: the dimensions.
         window: the window.
-        known: the columns of the exposures in any window.
-        load_users: gives the users with these of their columns.
+        known: the columns that the exposures have in any window.
+        load_users: loads these columns of the users.
     """
     users: list[ir.Table | None] = []
 
@@ -138,7 +138,7 @@ def _dimension(
 
 
 def _names(found: _Dimension, rows: ir.Table, budget: int) -> Text:
-    """How the values are written: as they are where there are few, else as `value_names` says."""
+    """How to write the values: unchanged if there are few, else by `value_names`."""
     if found.values is not None and found.values <= budget:
         return lambda value: value.fill_null(NONE)
     values = found.added(rows, _VALUE, lambda value: value).select(_VALUE)
@@ -146,15 +146,16 @@ def _names(found: _Dimension, rows: ir.Table, budget: int) -> Text:
 
 
 def value_names(counts: ir.Table, budget: int, order: Order = "rows") -> Text:
-    """How values are written: those with most rows as they are, up to the budget; the rest as `other`.
+    """How to write values: up to the budget, those with most rows keep their name; the rest becomes `other`.
 
-    A value of the log that has the name of a bucket is put in quotes, and so is one that looks like that.
+    A value of the log that equals a bucket's name is quoted. So is one that already has such quotes.
 
     Args:
-        counts: a value, text or null, in the first column, and its number of rows `n`.
-        budget: so many values keep their name.
-        order: `rows`, most rows first, ties in order of the text; `rows_then_number`, ties in order of the
-            whole numbers that they are; `number`, the smallest numbers first, however many rows they have.
+        counts: the value (text or null) in the first column, and its number of rows `n`.
+        budget: how many values keep their name.
+        order: which values come first. `rows`: most rows, ties by text. `rows_then_number`: most rows, ties
+            by
+            number. `number`: the smallest numbers, whatever their rows.
     """
     name = counts.columns[0]
     number = counts[name].cast("float64").asc(nulls_first=False) if order != "rows" else counts[name]
@@ -175,10 +176,10 @@ def value_names(counts: ir.Table, budget: int, order: Order = "rows") -> Text:
 
 
 def text_of(column: ir.Value) -> ir.Value:
-    """A column as text; an empty text and NaN are null, and of several values the first in order is taken."""
+    """A column as text. Empty text and NaN become null. Of a list, the smallest value is taken."""
     if column.type().is_array():
         if column.type().value_type.is_string():
-            column = column.filter(lambda one: one != "")
+            column = column.filter(lambda element: element != "")
         column = column.mins()
     if column.type().is_floating():
         column = ibis.ifelse(column.isnan(), ibis.null(column.type()), column)
@@ -220,7 +221,7 @@ def _user_activity(shared: Shared, heavy: int) -> _Dimension:
 
 
 def _item_popularity(shared: Shared) -> _Dimension:
-    """Items by the share of the history's exposures that the items before them have, most shown first."""
+    """Items by exposures in the history: the head has the first 50 %, the torso up to 90 %."""
     history = shared.history_pairs
     if history is None:
         return _Dimension(lambda rows: _of_items(rows, UNKNOWN), values=2)
@@ -251,7 +252,7 @@ def _new_item(catalog: ir.Table | None, settings: SliceSettings, window: Window)
 
 
 def _of_items(rows: ir.Table, value: str) -> ir.Value:
-    """The value where the row shows an item, and none where its list is empty."""
+    """The value if the row shows an item; null for an empty list."""
     return ibis.ifelse(rows[ITEM_ID].notnull(), value, ibis.null("string"))
 
 

@@ -1,4 +1,4 @@
-"""A window's tables: the logs as they were in it, and what is remembered from before."""
+"""A window's tables: the logs of its time, and the stored pairs of earlier windows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from monitor.window.slices import add_slices
 log = logging.getLogger(__name__)
 
 _DAY = timedelta(days=1)
-_FEW_PAIRS = 2_000_000  # some 100 MB; more of them are added up for each question, and never all held
+_FEW_PAIRS = 2_000_000  # about 100 MB; a larger history is summed for each query and never held in memory
 _EMPTY: dict[str, str | ibis.DataType] = {
     "id": "string",
     "time": TIMESTAMP,
@@ -39,16 +39,16 @@ _EMPTY: dict[str, str | ibis.DataType] = {
 
 @dataclass(slots=True)
 class WindowTables:
-    """What the checks of a window read. `made` are the names to drop afterwards."""
+    """What the checks of a window read. `made` are the names of tables to drop afterwards."""
 
     shared: Shared
     user_items_day: ir.Table | None
     feedback: ir.Table | None = None
     catalog: ir.Table | None = None
     future: ir.Table | None = None
-    known: frozenset[str] | None = None  # the columns of the exposures in any window, where it is known
-    has_files: bool = True  # some file of the exposures can be read, be it of another window
-    dimensions: Callable[[], dict[str, str]] = dict  # the slices, which nobody but the metrics need
+    known: frozenset[str] | None = None  # the columns of the exposures in any window, if known
+    has_files: bool = True  # a file of the exposures can be read, of any window
+    dimensions: Callable[[], dict[str, str]] = dict  # the slices; only metrics need them
     made: list[str] = field(default_factory=list)
 
 
@@ -61,11 +61,10 @@ def prepare(
     around: Window | None = None,
     plans: Plans | None = None,
 ) -> WindowTables:
-    """Make the tables of a window. The expensive ones are made only when somebody asks for them.
+    """Make the tables of a window. Expensive ones are computed at the first use.
 
-    `around` is the time in which an action may lie that belongs to a list of the window, or a list to which
-    an action of the window belongs; not given where no feedback is looked at. `plans` hold what the windows
-    before asked in the same way.
+    `around` is the window extended by the attribution on both sides, for the join of actions and lists; None
+    if the part reads no feedback. `plans` hold the statements of earlier windows.
     """
     made = ["window_exposures", "exposures", "feedback", "future_exposures", "earlier_actions"]
     made += ["responses", "exposures_around"]
@@ -152,7 +151,7 @@ def _today(
     window: Window,
     made: list[str],
 ) -> ir.Table:
-    """Who was shown what from the day's start to the window's end."""
+    """The pairs of users and items shown from the day's start to the window's end."""
     today = shared.user_items()
     if midnight < window.start:
         before = Window(midnight, window.start)
@@ -165,37 +164,33 @@ def _today(
 def empty_exposures(
     engine: Engine, name: str, further: Sequence[str] = (), known: Mapping[str, ibis.DataType] | None = None
 ) -> ir.Table:
-    """A log without rows that has every column, so that a rule finds its column and says `no_data`.
+    """An empty log with every column, so that a rule finds its column and gives `no_data`.
 
-    `known` are the log's own columns, of whose types the ids must be to be compared with other tables.
+    `known` are the log's own columns: ids must have their types to be compared with other tables.
     """
     schema: dict[str, str | ibis.DataType] = dict.fromkeys(further, "string")
     schema |= {column: _EMPTY[kind] for column, kind in c.TYPES[c.EXPOSURES].items()}
     schema |= known or {}
-    return _empty(engine, name, schema)
-
-
-def _empty(engine: Engine, name: str, schema: dict[str, str | ibis.DataType]) -> ir.Table:
     return engine.empty(name, ibis.schema(schema))
 
 
 def keep_missing(engine: Engine, source: Source, kept: KeptPairs, span: Window) -> None:
-    """Remember the pairs of windows that were never judged, so that no order of judging matters."""
+    """Store the pairs of windows that were never judged, so that the order of judging does not matter."""
     present = kept.paths(span.start, span.end, source.time.window)
-    held = {one for one in source.exposures.windows() if span.start <= one.start and one.end <= span.end}
-    for window in sorted(held - present.keys()):
+    inside = {one for one in source.exposures.windows() if span.start <= one.start and one.end <= span.end}
+    for window in sorted(inside - present.keys()):
         try:
             rows = source.load(engine, c.EXPOSURES, window, table="kept_source")
             if rows is not None:
-                found = engine.create("kept_pairs", pairs(rows))
-                kept.keep(window, engine.relation(found))
-        except duckdb.IOException as exc:  # a file went away: it is no reason not to judge another window
+                table = engine.create("kept_pairs", pairs(rows))
+                kept.keep(window, engine.relation(table))
+        except duckdb.IOException as exc:  # a file went away; this window can be judged without it
             log.warning("the pairs of %s cannot be read: %s", window.start, readable(exc))
     engine.drop("kept_source", "kept_pairs")
 
 
 def pairs(exposures: ir.Table) -> ir.Table:
-    """What is remembered of a window: who was shown what, how often."""
+    """The pairs of a window that are stored: user, item, number of exposures."""
     shown = exposures.filter(exposures[c.USER_ID].notnull(), exposures[c.ITEM_ID].notnull())
     return shown.group_by([c.USER_ID, c.ITEM_ID]).aggregate(**{EXPOSURES: shown.count()})
 
@@ -203,30 +198,30 @@ def pairs(exposures: ir.Table) -> ir.Table:
 def remembered(
     engine: Engine, source: Source, kept: KeptPairs, span: Window, made: list[str], *, view: str
 ) -> ir.Table | None:
-    """The remembered pairs of a span, added up; None where nothing was shown in it."""
+    """The stored pairs of a span, summed; None if nothing was shown in it."""
     paths = Sums(kept).files(span, source.time.window, engine.cursor)
     if not paths:
         return None
     made += [view]
     table = engine.reader(view, "read_parquet", [str(path) for path in paths], union_by_name=True)
-    types = source.id_types()  # they may have become text since, or numbers again
+    types = source.id_types()  # the types may have changed since the files were written
     ids = {name: table[name].try_cast(types.get(name, "string")) for name in (c.USER_ID, c.ITEM_ID)}
     table = table.select(**ids, **{EXPOSURES: table[EXPOSURES]})
     return _summed(table) if len(paths) > 1 else table
 
 
 def _pairs(engine: Engine, view: str) -> int:
-    """The pairs that are kept, of each window or sum: the footers of the files tell, which takes no time."""
+    """The number of stored pairs over all files. DuckDB reads it from the Parquet footers, which is fast."""
     counted = engine.relation(engine.backend.table(view)).count("*").fetchone()
     return int(counted[0]) if counted else 0
 
 
-def _added(one: ir.Table, other: ir.Table) -> ir.Table:
-    """The sum of two tables of distinct pairs; joining them takes half the time of grouping both."""
+def _added(left: ir.Table, right: ir.Table) -> ir.Table:
+    """The sum of two tables of distinct pairs. A join takes half the time of grouping their union."""
     keys = [c.USER_ID, c.ITEM_ID]
-    both = one.outer_join(other, keys, rname="{name}_other")
-    counts = both[EXPOSURES].fill_null(0) + both[f"{EXPOSURES}_other"].fill_null(0)
-    ids = {key: ibis.coalesce(both[key], both[f"{key}_other"]) for key in keys}
+    both = left.outer_join(right, keys, rname="{name}_right")
+    counts = both[EXPOSURES].fill_null(0) + both[f"{EXPOSURES}_right"].fill_null(0)
+    ids = {key: ibis.coalesce(both[key], both[f"{key}_right"]) for key in keys}
     return both.select(**ids, **{EXPOSURES: counts})
 
 
@@ -235,17 +230,17 @@ def _summed(table: ir.Table) -> ir.Table:
 
 
 def feedback_of(engine: Engine, source: Source, span: Window, table: str) -> ir.Table | None:
-    """The feedback of a span; an empty table where the log is there but holds nothing of the span."""
+    """The feedback of a span; an empty table if the log has no rows of the span."""
     if c.FEEDBACK not in source.logs:
         return None
-    found = source.load(engine, c.FEEDBACK, span, table=table)
-    if found is not None:
-        return found
+    loaded = source.load(engine, c.FEEDBACK, span, table=table)
+    if loaded is not None:
+        return loaded
     types = source.id_types()
     schema: dict[str, str | ibis.DataType] = {
         name: types.get(name, "string") if kind == "id" else _EMPTY[kind]
         for name, kind in c.TYPES[c.FEEDBACK].items()
         if name in c.REQUIRED[c.FEEDBACK]
     }
-    # With the log's further columns: orders that stop have a sum of 0, they do not lose their value.
-    return _empty(engine, table, schema | source.schema(c.FEEDBACK))
+    # With all columns of the log: if orders stop, their sum is 0 and not missing.
+    return engine.empty(table, ibis.schema(schema | source.schema(c.FEEDBACK)))

@@ -1,4 +1,4 @@
-"""From measured to judged: objectives on metrics, and what an incomplete window may still say."""
+"""Verdicts: objectives on metrics, results of incomplete windows, and the status of a whole window."""
 
 from __future__ import annotations
 
@@ -25,38 +25,37 @@ def apply_objectives(
 ) -> list[Result]:
     """Give each result that has objectives its bound and its verdict.
 
-    A bound is broken only where the whole interval lies beyond it (where there is no interval, the
-    value itself). Of several objectives on one series the broken one is shown, else the one whose bound
-    the value itself is beyond, else the one beyond whose `clear` it is, else the first.
+    A bound is broken only if the whole interval is beyond it; without an interval, if the value is. If one
+    series has several objectives, one is shown: a broken one, else one whose bound the value is beyond, else
+    one whose `clear` it is beyond, else the first.
 
-    An objective whose series has no result gets one that says `otherwise`, a status and why: what somebody
-    asked to be judged is never passed over in silence.
+    An objective whose series has no result gets a result with `otherwise`, a status and a reason. So no
+    objective is skipped in silence.
     """
     results, (status, why) = list(results), otherwise
     measured = {_series(result) for result in results}
-    for one in objectives:
-        if _series(one) not in measured:
-            measured.add(_series(one))
+    for objective in objectives:
+        if _series(objective) not in measured:
+            measured.add(_series(objective))
             results.append(
                 Result(
-                    kind=SPECS[one.metric].kind,
-                    metric=one.metric,
-                    labels=one.labels,
+                    kind=SPECS[objective.metric].kind,
+                    metric=objective.metric,
+                    labels=objective.labels,
                     status=status,
-                    definition=SPECS[one.metric].definition(settings),
+                    definition=SPECS[objective.metric].definition(settings),
                     detail=why,
                 )
             )
     judged = []
     for result in results:
-        mine = [one for one in objectives if _series(one) == _series(result)]
-        verdicts = [_judge(result, one) for one in mine]
+        verdicts = [_judge(result, each) for each in objectives if _series(each) == _series(result)]
         judged.append(max(verdicts, key=_trouble) if verdicts else result)
     return judged
 
 
-def _series(one: Result | Objective) -> tuple[str, tuple[tuple[str, str], ...]]:
-    return one.metric, tuple(sorted(one.labels.items()))
+def _series(item: Result | Objective) -> tuple[str, tuple[tuple[str, str], ...]]:
+    return item.metric, tuple(sorted(item.labels.items()))
 
 
 def _trouble(result: Result) -> int:
@@ -70,11 +69,11 @@ def _trouble(result: Result) -> int:
 
 def _judge(result: Result, objective: Objective) -> Result:
     bound, side = (objective.max, MAX) if objective.min is None else (objective.min, MIN)
-    held = replace(result, threshold=bound, bound=side, clear=objective.clear)
-    if result.status is Status.UNDEFINED:  # a verdict knows no undefined: there was nothing to judge
-        return replace(held, status=Status.NO_DATA)
+    bounded = replace(result, threshold=bound, bound=side, clear=objective.clear)
+    if result.status is Status.UNDEFINED:  # a verdict is never undefined: there was nothing to judge
+        return replace(bounded, status=Status.NO_DATA)
     if result.status is not Status.OK or result.value is None or bound is None:
-        return held
+        return bounded
     if side == MIN:
         edge = result.upper if result.upper is not None else result.value
         broken, words = edge < bound, "below the objective's minimum"
@@ -82,24 +81,26 @@ def _judge(result: Result, objective: Objective) -> Result:
         edge = result.lower if result.lower is not None else result.value
         broken, words = edge > bound, "above the objective's maximum"
     if not broken:
-        return held
+        return bounded
     detail = f"{result.value:.6g} (interval edge {edge:.6g}) is {words}, {bound:g}"
-    return replace(held, status=Status.VIOLATED, detail=detail)
+    return replace(bounded, status=Status.VIOLATED, detail=detail)
 
 
 def mark_late(results: Iterable[Result], why: str, *, a_sample: bool = True) -> list[Result]:
-    """What the results of a window say whose data is not known to be complete.
+    """The results of a window whose data may be incomplete.
 
-    A violation that the rows so far prove stays: of a rule that allows none, one row is enough; of a rule or
-    an objective with a threshold, the whole interval must lie beyond it. Everything else rests on the missing
-    rows too and is `late`, with the value that was measured so far. So is a violated count without an
-    interval: more rows would make it larger.
+    A violation stays if the rows so far prove it. For a rule that allows no violation, one row proves it. For
+    a rule or an objective with a threshold, the whole interval must be beyond it. All other results depend on
+    the
+    missing rows: they become `late` and keep the value so far. So does a violated count without an interval:
+    more rows would make it larger.
 
     Args:
         results: of the window.
         why: what is missing.
-        a_sample: the rows so far are like the missing ones. Not so where two logs are joined: a list whose
-            actions are missing looks like one that nobody acted on, so that no objective is proven.
+        a_sample: the rows so far are like the missing ones. False if two logs are joined: a list whose
+            actions
+            are missing looks like a list without actions, so no objective is proven.
     """
     return [_late(result, why, a_sample=a_sample) for result in results]
 
@@ -121,11 +122,11 @@ def _is_proven(result: Result, *, a_sample: bool) -> bool:
 
 
 def window_status(results: Iterable[Result]) -> Status:
-    """The verdict on a whole window: of what somebody asked to be judged, the worst.
+    """The verdict on a whole window: the worst status of all judged results.
 
-    A metric without an objective is judged by nobody: that it has no value today (no history yet,
-    one user only) says nothing about the recommender. That it failed to run does, of a slice only where
-    the slice has an objective. That it is late does too: the whole window is late then.
+    A metric without an objective is not judged: that it has no value today (no history yet, one user only)
+    says nothing about the recommender. Two things count all the same: an error, but for a slice without an
+    objective, and a late result, which makes the whole window late.
     """
     judged = {
         result.status
@@ -138,5 +139,5 @@ def window_status(results: Iterable[Result]) -> Status:
 
 
 def is_judged(result: Result) -> bool:
-    """Whether somebody asked for a verdict: a rule, an objective, or the log itself."""
+    """Whether the result has a verdict: a rule, an objective, or a result about the log itself."""
     return result.kind in (ResultKind.RULE, ResultKind.LOG) or result.threshold is not None

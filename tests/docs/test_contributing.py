@@ -31,7 +31,7 @@ def definitions() -> dict[str, list[str]]:
     return found
 
 
-def test_the_glossary_is_short_and_in_no_double() -> None:
+def test_the_glossary_is_short_and_has_no_duplicates() -> None:
     assert 20 <= len(GLOSSARY) <= 30
     assert len({term for term, _, _ in GLOSSARY}) == len({name for _, _, name in GLOSSARY}) == len(GLOSSARY)
 

@@ -16,7 +16,7 @@ from tests.conftest import ROOT
 FOLDER = ROOT / "docs" / "metrics"
 
 
-def test_the_pages_are_those_that_the_catalogue_gives():
+def test_the_committed_pages_are_up_to_date():
     committed = {path.name: path.read_text("utf-8") for path in FOLDER.iterdir()}
     assert committed == describe.pages(), "run: python -m monitor.docs.metric_pages docs/metrics"
 
@@ -28,13 +28,13 @@ def test_every_metric_has_a_page_that_the_index_links_to():
         assert f"{name}.md" in describe.pages()
 
 
-def test_a_page_of_a_metric_that_is_gone_is_taken_away(tmp_path):
+def test_the_page_of_a_removed_metric_is_deleted(tmp_path):
     (tmp_path / "gone.md").write_text("old", "utf-8")
     describe.write(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == describe.pages().keys()
 
 
-def test_every_interval_of_the_example_holds_its_value_and_keeps_within_the_metrics_range():
+def test_every_interval_of_the_example_holds_its_value_and_stays_in_range():
     found = [one for one in example.results() if one.lower is not None and one.value is not None]
     assert len(found) > 40
     for one in found:
@@ -58,7 +58,7 @@ def test_every_interval_of_the_example_holds_its_value_and_keeps_within_the_metr
         ("average_popularity", {}, (2 * 4 * 0 + 4 * 3 + 3 * 1 + 3 * 1) / 14),
     ],
 )
-def test_the_example_is_what_comes_out_by_hand(metric, labels, value):
+def test_the_example_agrees_with_values_worked_by_hand(metric, labels, value):
     (found,) = [one for one in example.results() if one.metric == metric and one.labels == labels]
     assert found.status is Status.OK
     assert found.value == pytest.approx(value)

@@ -65,7 +65,7 @@ def test_a_full_set_of_logs_gives_every_metric_of_the_catalogue():
     assert not_measured(shared_of(FULL), settings) == {}
 
 
-def test_only_declared_metrics_by_declared_labels_with_declared_intervals_come_out():
+def test_results_have_only_declared_metrics_labels_and_intervals():
     for result in results_of(FULL):
         spec = SPECS[result.metric]
         assert result.labels.get("by", "") in (spec.by or ("",))
@@ -76,7 +76,7 @@ def test_only_declared_metrics_by_declared_labels_with_declared_intervals_come_o
             assert 0 <= result.value <= 1
 
 
-def test_every_family_gives_metrics_of_the_catalogue_and_every_metric_has_a_family():
+def test_every_metric_of_the_catalogue_has_exactly_one_family():
     given = {
         (spec.name, by) for family in FAMILIES for spec, values in family.outputs for by in values or ("",)
     }
@@ -85,7 +85,7 @@ def test_every_family_gives_metrics_of_the_catalogue_and_every_metric_has_a_fami
     assert len({family.name for family in FAMILIES}) == len(FAMILIES)
 
 
-def test_exposures_alone_give_what_needs_nothing_else_and_the_rest_has_a_reason():
+def test_exposures_alone_give_their_own_metrics_and_a_reason_for_each_other_family():
     world = World(SHOWN, columns=())
     found = {result.metric for result in results_of(world)}
     # A need in brackets is that of some of a metric's values; the history is there, and empty.
@@ -100,7 +100,7 @@ def test_exposures_alone_give_what_needs_nothing_else_and_the_rest_has_a_reason(
     assert reasons["update_rate"] == "switched off"
 
 
-def test_a_catalog_without_categories_leaves_out_what_needs_them():
+def test_without_categories_the_families_that_need_them_are_not_measured():
     world = World(SHOWN, [{"item_id": "a"}], FULL.feedback, columns=(), catalog_columns=())
     reasons = not_measured(shared_of(world), MetricSettings())
     for name in ("category_entropy", "intra_list_diversity", "serendipity"):
@@ -154,7 +154,7 @@ def test_an_interrupt_within_a_slice_is_raised_too(monkeypatch):
         results_of(FULL, dimensions={"scene": "scene"})
 
 
-def test_a_family_is_measured_when_it_is_asked_for():
+def test_a_family_is_measured_only_when_the_iterator_reaches_it():
     seen = []
     shared = shared_of(FULL)
     whole = shared.once
@@ -187,7 +187,7 @@ def test_switched_off_metrics_give_no_results():
     assert {"failure", "coverage_unknown_items"} <= found
 
 
-def test_slices_carry_their_name_and_value_and_a_null_is_unknown():
+def test_slices_have_their_name_and_value_and_null_is_unknown():
     rows = [{**r, "scene": None if r["user_id"] == "u2" else "<b>'"} for r in SHOWN]
     results = results_of(World(rows), dimensions={"place": "scene"}, only=("coverage",))
     found = by_name(results)
@@ -201,7 +201,7 @@ def test_a_slice_of_numbers_has_its_values_as_text():
     assert found["coverage", "pv", "rank", "0.5"].samples == 3
 
 
-def test_an_empty_window_is_never_ok_and_of_its_counts_alone_has_a_value_which_is_0():
+def test_an_empty_window_is_never_ok_and_only_its_counts_have_a_value_of_0():
     from dataclasses import replace
 
     world = replace(FULL, exposures=[], feedback=[], yesterday=[], today=[])
@@ -216,7 +216,7 @@ def test_an_empty_window_is_never_ok_and_of_its_counts_alone_has_a_value_which_i
     assert not [r for r in results if "dimension" in r.labels]
 
 
-def test_items_that_are_all_null_are_requests_that_failed():
+def test_requests_without_any_item_have_failed():
     world = World(lists(("u1", ""), ("u2", ""), score=None), FULL.catalog, columns=("score",))
     found = by_name(results_of(world))
     assert found["failure", "pv"].value == 1.0
@@ -231,7 +231,7 @@ def test_the_same_window_gives_the_same_numbers_twice():
     assert first == second
 
 
-def test_the_default_definition_is_the_version_and_a_setting_shows_in_it():
+def test_the_definition_is_the_version_and_every_changed_setting():
     assert by_name(results_of(FULL))["novelty", "item"].definition == "1"
     long = MetricSettings(history="14d")
     assert by_name(results_of(FULL, long))["novelty", "item"].definition == "1;history=1209600s"
@@ -249,7 +249,7 @@ def test_the_default_definition_is_the_version_and_a_setting_shows_in_it():
         ({"valid_lenght": 1}, "Extra inputs"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(values, message):
+def test_invalid_settings_are_refused(values, message):
     with pytest.raises(ValidationError, match=message):
         MetricSettings(**values)
 
@@ -269,7 +269,7 @@ def test_an_error_message_is_one_printable_line_of_bounded_length():
     assert measure.explain(ValueError()) == "ValueError"
 
 
-def test_only_the_metrics_that_are_named_are_given_by_slice():
+def test_only_the_named_metrics_are_sliced():
     asked = list(
         measure_all(shared_of(FULL), MetricSettings(), {"scene": "scene"}, sliced=("failure", "gini"))
     )

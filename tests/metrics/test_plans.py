@@ -88,7 +88,7 @@ def fresh(world, dimensions=SLICES, given_settings=SETTINGS):
     return by_name(results_of(world, given_settings, dimensions))
 
 
-def test_the_windows_after_the_first_are_measured_by_its_statements(windows, monkeypatch):
+def test_later_windows_reuse_the_statements_of_the_first(windows, monkeypatch):
     assert windows.measure(FIRST) == fresh(FIRST)
     wanted = fresh(SECOND)
     compiled = []
@@ -99,13 +99,13 @@ def test_the_windows_after_the_first_are_measured_by_its_statements(windows, mon
     assert {"requests", "attributed", "acted_by_scene"} <= set(windows.made)
 
 
-def test_a_log_that_looks_different_is_asked_anew_and_so_is_the_one_after_it(windows):
+def test_a_log_with_other_columns_gets_new_statements_and_so_does_the_next(windows):
     more = replace(SECOND, columns=("score", "scene", "propensity"))
     for world in (FIRST, more, SECOND, replace(SECOND, catalog=None), FIRST):
         assert windows.measure(world, given_settings=FEW) == fresh(world, given_settings=FEW)
 
 
-def test_an_action_is_of_the_window_whose_edges_are_those_of_now(windows):
+def test_actions_are_assigned_by_the_edges_of_the_current_window(windows):
     around = [*lists(("u", "a")), *({**row, "request_id": "later"} for row in lists(("u", "a")))]
     for row in around[1:]:
         row["ts"] = START + HOUR
@@ -126,7 +126,7 @@ def test_an_action_is_of_the_window_whose_edges_are_those_of_now(windows):
     assert found == [1.0, 2.0]
 
 
-def test_a_value_of_the_window_in_an_expression_is_never_that_of_an_older_window(windows):
+def test_an_expression_never_holds_a_value_of_an_older_window(windows):
     def world(*vectors):
         items = [{"item_id": item, "vector": vector} for item, vector in zip("abc", vectors, strict=True)]
         return World(lists(("u1", "abc")), items, columns=(), catalog_columns=("vector",))
@@ -138,7 +138,7 @@ def test_a_value_of_the_window_in_an_expression_is_never_that_of_an_older_window
     assert found["intra_list_diversity", ""].value == 1.0
 
 
-def test_rows_by_slice_that_are_made_otherwise_are_asked_anew(windows):
+def test_slices_that_are_built_differently_get_new_statements(windows):
     def users(world, scene):
         shared = windows.next(world)
         shared.add_key("is", lambda rows: rows.mutate({"is": (rows.scene == scene).cast("string")}))
@@ -152,7 +152,7 @@ def test_rows_by_slice_that_are_made_otherwise_are_asked_anew(windows):
     assert users(both, "home") == {"true": 2.0, "false": 1.0}
 
 
-def test_what_could_not_be_built_is_built_the_next_time(windows):
+def test_a_failed_build_leaves_no_statement_behind(windows):
     shared = windows.next(FIRST)
     with pytest.raises(ZeroDivisionError):
         shared.answer("one", None, lambda: FIRST.exposures[1 // 0])
@@ -161,7 +161,7 @@ def test_what_could_not_be_built_is_built_the_next_time(windows):
     assert again.answer("one", None, lambda: pytest.fail("it is known")) == [{"n": 4}]
 
 
-def test_a_table_that_comes_out_with_other_columns_takes_what_rests_on_it_along(windows):
+def test_a_table_with_other_columns_drops_the_statements_that_depend_on_it(windows):
     def ask(shared, expression, answer):
         return shared.answer(
             "sum", None, lambda: answer(shared.once("base", None, lambda: expression(shared)))
@@ -203,7 +203,7 @@ def test_names_and_columns_of_a_log_are_quoted():
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 @given(st.lists(ONE_CATEGORY | VECTORS, min_size=2, max_size=3))
-def test_any_windows_one_after_the_other_are_as_each_of_them_alone(worlds):
+def test_windows_in_sequence_give_the_same_results_as_each_window_alone(worlds):
     windows = Windows()
     for world in [*worlds, worlds[0]]:
         assert windows.measure(world) == fresh(world)

@@ -57,7 +57,7 @@ CASES = [(family, key) for family in FAMILIES for key in (None, "scene") if key 
 
 
 @pytest.mark.parametrize(("family", "key"), CASES, ids=lambda part: getattr(part, "name", part))
-def test_a_familys_query_can_be_written_for_spark(family, key):
+def test_the_query_of_every_family_compiles_for_spark(family, key):
     for category, vector in (("string", False), ("array<string>", False), ("string", True)):
         shared = unbound(category, vector)
         settings = MetricSettings(score_range=(0, 1), events=EVENTS, seed_item="scene", rating=RATING)

@@ -79,7 +79,7 @@ def results() -> list:
     return results_of(world, SETTINGS, {"scene": "scene"})
 
 
-def test_no_value_and_no_end_of_an_interval_leaves_the_range_of_its_metric(results):
+def test_values_and_intervals_stay_in_the_range_of_their_metric(results):
     assert len({one.labels.get("value") for one in results}) == WINDOWS + 1
     for one in results:
         low, high = ALL_SPECS[one.metric].bounds
@@ -88,6 +88,6 @@ def test_no_value_and_no_end_of_an_interval_leaves_the_range_of_its_metric(resul
         assert ends == sorted(ends), one
 
 
-def test_every_metric_that_has_an_interval_was_seen_with_one(results):
+def test_every_metric_with_an_interval_shows_one(results):
     declared = {name for name, spec in SPECS.items() if spec.interval}
     assert {one.metric for one in results if one.lower is not None} == declared

@@ -52,11 +52,11 @@ def test_the_learned_policy_leaves_10000_exposures_worth_two(shop):
     )
 
 
-def test_a_request_of_one_row_has_no_diversity_within(shop):
+def test_requests_of_one_item_have_no_intra_list_diversity(shop):
     assert shop["random", "men"]["intra_list_diversity", ""].status is Status.NO_DATA
 
 
-def test_the_news_site_without_a_catalog_or_scores_gives_what_it_can(shared):
+def test_a_news_site_without_catalog_or_scores_gives_the_metrics_that_it_can(shared):
     rows = read(shared / "data" / "ebnerd" / "exposures.csv.gz")
     rows = [{**row, **{c: str(row[c]) for c in ("request_id", "user_id", "item_id")}} for row in rows]
     found = by_name(results_of(World(rows, columns=("score",))))

@@ -1,4 +1,4 @@
-"""The models' check on Spark says what it says on DuckDB: splits, gaps, features, and the cause."""
+"""The models' check gives the same results on Spark as on DuckDB: splits, gaps, features, and the cause."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import math
 
 import pytest
 
-from tests.cli.conftest import run_monitor
+from monitor.cli.diagnose import diagnose
+from monitor.cli.terminal import VIOLATED
 from tests.models.model_world import write_world
 from tests.spark.conftest import OPTIONS
 
@@ -20,38 +21,40 @@ recommenders:
       samples: {{path: samples/*.parquet}}
     models: {{by: [city]}}
 """
+ENGINES = {"duckdb": {"kind": "duckdb"}, "spark": {"kind": "spark", "url": "local[2]", "options": OPTIONS}}
 
 
 @pytest.fixture(scope="module")
-def diagnosed(spark_is_here, tmp_path_factory):
-    """The results on each engine, by their labels."""
+def diagnosed(spark_session, tmp_path_factory):
+    """The results on each engine, by their labels; in this process, for the shared Spark session."""
     folder = tmp_path_factory.mktemp("world")
     write_world(folder / "samples", n=3000)
-    found = {}
-    engines = {"duckdb": {"kind": "duckdb"}, "spark": {"kind": "spark", "options": OPTIONS}}
-    for kind, engine in engines.items():
-        (folder / f"{kind}.yaml").write_text(CONFIG.format(engine=json.dumps(engine)))
-        ran = run_monitor("diagnose", "-c", f"{kind}.yaml", "-f", "json", cwd=folder)
-        assert (ran.code, "Traceback" in ran.err) == (1, False), ran.err
-        results = json.loads(ran.out)
-        found[kind] = {(one["metric"], *sorted(one["labels"].items())): one for one in results}
-        assert len(found[kind]) == len(results)
-    return found
+    by_engine = {}
+    for kind, engine in ENGINES.items():
+        config = folder / f"{kind}.yaml"
+        config.write_text(CONFIG.format(engine=json.dumps(engine)))
+        judged, code = diagnose(config, model=None, only=None)
+        assert code == VIOLATED
+        results = [one.result for one in judged]
+        by_engine[kind] = {(one.metric, *sorted(one.labels.items())): one for one in results}
+        assert len(by_engine[kind]) == len(results)
+    return by_engine
 
 
 def test_every_number_is_the_same_to_nine_digits(diagnosed):
-    wanted, found = diagnosed["duckdb"], diagnosed["spark"]
-    assert found.keys() == wanted.keys()
+    expected, actual = diagnosed["duckdb"], diagnosed["spark"]
+    assert actual.keys() == expected.keys()
     assert {"auc", "user_auc", "auc_gap", "feature_skew", "feature_distance", "auc_gap_cause"} <= {
-        metric for metric, *_ in wanted
+        metric for metric, *_ in expected
     }
-    for key, want in wanted.items():
-        got = found[key]
-        assert (got["status"], got["samples"]) == (want["status"], want["samples"]), key
+    for key, want in expected.items():
+        got = actual[key]
+        assert (got.status, got.samples) == (want.status, want.samples), key
         for name in ("value", "lower", "upper"):
-            assert (got[name] is None) == (want[name] is None), (key, name)
-            if want[name] is not None:
-                assert math.isclose(got[name], want[name], rel_tol=1e-9, abs_tol=1e-9), (key, name)
+            number, wanted = getattr(got, name), getattr(want, name)
+            assert (number is None) == (wanted is None), (key, name)
+            if wanted is not None:
+                assert math.isclose(number, wanted, rel_tol=1e-9, abs_tol=1e-9), (key, name)
 
 
 def test_the_cause_is_named_on_both(diagnosed):

@@ -22,7 +22,7 @@ def test_a_table_of_any_name_is_replaced_and_dropped(spark):
     assert spark.session.catalog.listTables() == []
 
 
-def test_what_is_stored_has_the_types_that_ibis_states(spark):
+def test_stored_tables_have_the_types_that_ibis_states(spark):
     rows = spark.add("rows", pa.table({"n": pa.array([3, None, 2**62], pa.int64())}))
     numbered = spark.create("numbered", rows.mutate(place=ibis.row_number().over(order_by=rows.n)))
     assert numbered.schema() == rows.mutate(place=ibis.row_number()).schema()
@@ -31,7 +31,7 @@ def test_what_is_stored_has_the_types_that_ibis_states(spark):
     assert empty.count().to_pyarrow().as_py() == 0
 
 
-def test_a_run_past_its_deadline_is_stopped_and_so_is_what_follows(spark):
+def test_a_query_past_its_deadline_and_all_later_ones_are_stopped(spark):
     ten = spark.add("ten", pa.table({"n": list(range(10))}))
     many = ten
     for step in range(9):
@@ -44,7 +44,7 @@ def test_a_run_past_its_deadline_is_stopped_and_so_is_what_follows(spark):
         ten.count().to_pyarrow()
 
 
-def test_a_file_that_went_away_is_an_error_of_files(spark, tmp_path):
+def test_a_lost_file_raises_an_io_error(spark, tmp_path):
     path = tmp_path / "gone.parquet"
     pq.write_table(pa.table({"n": [1]}), path)
     table = spark.reader("files", "read_parquet", [str(path)])

@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 from tests.conftest import ROOT
 
 
-def test_the_lock_holds_what_the_extra_asks_for_and_agrees_with_the_main_lock():
+def test_the_spark_lock_satisfies_the_extra_and_agrees_with_the_main_lock():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     asked = [Requirement(one) for one in project["optional-dependencies"]["spark"]]
     locked, main = (

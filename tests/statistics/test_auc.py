@@ -26,7 +26,7 @@ def by_pairs(scores, labels):
 
 @given(rows=ROWS.filter(lambda rows: 2 <= sum(label for _, label in rows) <= len(rows) - 2))
 @settings(max_examples=200, deadline=None)
-def test_auc_and_its_variance_are_those_of_all_pairs_with_ties_at_a_half(rows):
+def test_auc_and_its_variance_equal_those_over_all_pairs_with_ties_as_half(rows):
     scores, labels = zip(*rows, strict=True)
     auc, variance = by_pairs(scores, labels)
     found = auc_sums(scores, labels)
@@ -39,7 +39,7 @@ def test_auc_and_its_variance_are_those_of_all_pairs_with_ties_at_a_half(rows):
 
 @given(rows=ROWS.filter(lambda rows: len({label for _, label in rows}) == 2))
 @settings(max_examples=100, deadline=None)
-def test_turning_scores_round_turns_auc_round_and_a_monotone_change_does_nothing(rows):
+def test_negated_scores_give_1_minus_auc_and_a_monotone_change_gives_the_same_auc(rows):
     scores, labels = zip(*rows, strict=True)
     found = auc_sums(scores, labels)
     turned = auc_sums([-s for s in scores], labels)
@@ -74,7 +74,7 @@ def test_one_class_only_has_no_auc(labels):
         ([0.1, 0.2], [0], "1 labels"),
     ],
 )
-def test_what_has_no_rank_or_no_class_is_refused(scores, labels, said):
+def test_nan_scores_and_other_labels_are_refused(scores, labels, said):
     with pytest.raises(ValueError, match=said):
         auc_sums(scores, labels)
 
@@ -90,7 +90,7 @@ def test_what_has_no_rank_or_no_class_is_refused(scores, labels, said):
         AucSums(5, 5, 0.5, 2, 3.0),  # more than 5 / 2
     ],
 )
-def test_sums_that_no_placements_have_are_refused(sums):
+def test_impossible_sums_of_placements_are_refused(sums):
     with pytest.raises(ValueError, match=r"negative|placements"):
         delong_interval(sums)
 
@@ -114,13 +114,13 @@ def test_a_perfect_order_has_an_exact_interval_and_not_one_of_width_0(m, n):
     assert worst == (0.0, pytest.approx(1 - lower))
 
 
-def test_scores_that_are_all_tied_say_one_half_for_certain():
+def test_tied_scores_have_an_auc_of_one_half_with_an_interval_of_width_0():
     tied = auc_sums([3] * 20, [0, 1] * 10)
     assert delong_interval(tied) == (pytest.approx(0.5), pytest.approx(0.5))
     assert delong_variance(tied) == 0.0
 
 
-def test_huge_numbers_of_rows_are_no_trouble():
+def test_huge_numbers_of_rows_are_handled():
     n = 10**15
     lower, upper = delong_interval(AucSums(n, n, 0.75, 0.6 * n, 0.6 * n))
     assert lower < 0.75 < upper
@@ -145,7 +145,7 @@ def test_intervals_hold_the_estimate_and_stay_within_their_range(m, n, auc, spre
     assert gap - 1e-12 <= high <= 1
 
 
-def test_delong_is_what_a_bootstrap_gives():
+def test_delong_agrees_with_a_bootstrap():
     random = np.random.default_rng(12)
     positive, negative = random.normal(1.2, 1, 120).round(1), random.normal(0, 1.5, 200).round(1)
     sums = auc_sums(np.r_[positive, negative], np.r_[np.ones(120), np.zeros(200)])
@@ -155,7 +155,7 @@ def test_delong_is_what_a_bootstrap_gives():
     assert delong_interval(sums) == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=0.008)
 
 
-def test_the_gap_of_large_samples_is_that_of_the_two_variances():
+def test_the_gap_of_large_samples_has_the_sum_of_both_variances():
     one, other = AucSums(40_000, 90_000, 0.8, 27_000, 60_500), AucSums(30_000, 80_000, 0.78, 19_500, 51_000)
     gap, (lower, upper) = auc_gap(one, other)
     half = 1.959964 * math.sqrt(delong_variance(one) + delong_variance(other))

@@ -56,11 +56,11 @@ def test_at_least_91_of_100_intervals_hold_the_true_mean(name, n):
 
 
 @pytest.mark.parametrize("name", DRAWS)
-def test_with_a_thousand_values_no_more_than_97_of_100_do(name):
+def test_with_a_thousand_values_at_most_97_of_100_intervals_hold_the_true_mean(name):
     assert 93 <= coverage(name, 1000) <= 97
 
 
-def test_the_normal_interval_fails_where_this_one_holds():
+def test_the_normal_interval_fails_in_cases_where_this_one_holds():
     assert coverage("zeros and ones, 0.05", 30, normal_mean) < 80
     assert coverage("reciprocal rank", 10, normal_mean) < 80
 
@@ -71,7 +71,7 @@ values = st.lists(
 
 
 @given(values, st.sampled_from([(0.0, 1.0), (-1.0, 1.0), (0.0, 2.0)]))
-def test_it_keeps_within_its_bounds_holds_the_mean_and_has_a_width(numbers, bounds):
+def test_the_interval_stays_in_its_bounds_holds_the_mean_and_has_a_width(numbers, bounds):
     low, high = bounds
     scaled = [low + (high - low) * one for one in numbers]
     total = sum(scaled)
@@ -82,7 +82,7 @@ def test_it_keeps_within_its_bounds_holds_the_mean_and_has_a_width(numbers, boun
 
 
 @given(values, st.data())
-def test_a_weighted_mean_does_so_too(numbers, data):
+def test_the_interval_of_a_weighted_mean_stays_in_its_bounds_too(numbers, data):
     weights = data.draw(st.lists(st.floats(0.1, 100), min_size=len(numbers), max_size=len(numbers)))
     x = [w * v for w, v in zip(weights, numbers, strict=True)]
     sums = RatioSums(
@@ -95,7 +95,7 @@ def test_a_weighted_mean_does_so_too(numbers, data):
 
 
 @given(st.integers(2, 2000), st.data())
-def test_of_zeros_and_ones_it_is_nearly_wilsons(n, data):
+def test_for_zeros_and_ones_the_interval_is_nearly_wilsons(n, data):
     hits = data.draw(st.integers(0, n))
     effective = n if hits in (0, n) else n * n / (n + 1)
     found = tuple(bounded_mean(n, hits, hits))
@@ -118,7 +118,7 @@ def test_equal_weights_give_the_mean_of_values():
     )
 
 
-def test_one_unit_that_outweighs_all_others_leaves_everything_open():
+def test_one_unit_that_outweighs_all_others_gives_the_whole_range():
     sums = RatioSums(3, 1e6, 1e6 + 2, 1e12, 1e12 + 2, 1e12)
     assert ratio_within(sums) == (0.0, 1.0)
 

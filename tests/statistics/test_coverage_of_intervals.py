@@ -65,7 +65,7 @@ def test_ratio_difference():
     assert 0.93 <= held([ratio_difference(one, other).interval for one, other in pairs], 0.02) <= 0.97
 
 
-def test_a_mean_of_the_users_means_and_not_one_of_all_rows():
+def test_the_interval_of_a_mean_holds_over_users_and_not_over_rows():
     random = np.random.default_rng(5)
     own = random.normal(3, 1, (2000, 60))
     rows = own[:, :, None] + random.normal(0, 1, (2000, 60, 10))
@@ -92,7 +92,7 @@ def test_delong(m, n, auc):
     assert 0.93 <= held(found, auc) <= 0.97
 
 
-def test_the_plain_interval_of_delong_would_not_hold_near_1():
+def test_delongs_plain_interval_loses_its_coverage_near_1():
     sums = binormal(np.random.default_rng(7), 2000, 150, 150, 0.985)
     plain = [
         (s.auc - 1.96 * math.sqrt(v), s.auc + 1.96 * math.sqrt(v)) for s in sums for v in [delong_variance(s)]
@@ -125,7 +125,7 @@ def of_users(random, users, rows):
 
 
 @pytest.mark.parametrize("users", [20, 50])
-def test_healthy_gaps_of_few_users_raise_no_more_alarms_than_the_level_says(users):
+def test_healthy_gaps_of_few_users_alarm_no_more_often_than_the_level(users):
     random = np.random.default_rng(users)
     worlds = [[of_users(random, users, 60) for _ in range(2)] for _ in range(200)]
 
@@ -140,7 +140,7 @@ def test_healthy_gaps_of_few_users_raise_no_more_alarms_than_the_level_says(user
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_clustered_variance_is_delongs_where_every_row_is_a_user(seed):
+def test_the_clustered_variance_is_delongs_if_every_row_is_a_user(seed):
     random = np.random.default_rng(seed)
     x, labels, _ = of_users(random, 30, 10)
     own, plain = auc_sums(x, labels, np.arange(300)), auc_sums(x, labels)

@@ -35,7 +35,7 @@ SAMPLES = st.lists(st.integers(-20, 20).map(lambda n: n / 4), min_size=1, max_si
 
 @given(reference=COUNTS, current=COUNTS)
 @settings(max_examples=150, deadline=None)
-def test_distances_of_counts_are_those_of_their_definitions(reference, current):
+def test_distances_of_counts_agree_with_their_definitions(reference, current):
     p = [n / sum(reference) for n in reference]
     q = [n / sum(current) for n in current]
     pairs = list(zip(p, q, strict=True))
@@ -64,7 +64,7 @@ def test_distances_of_samples_agree_with_scipy(reference, current):
     assert wasserstein(reference, current) == pytest.approx(stats.wasserstein_distance(reference, current))
 
 
-def test_the_kolmogorov_smirnov_p_is_that_of_all_ways_to_part_the_values():
+def test_the_kolmogorov_smirnov_p_agrees_with_all_ways_to_split_the_values():
     from itertools import combinations
 
     x, y = [0.1, 0.5, 0.6, 2.0], [1.0, 3.0, 4.0, 5.0, 6.0]
@@ -83,13 +83,13 @@ def test_equal_shares_have_no_distance_whatever_the_sizes(distance):
 
 
 @pytest.mark.parametrize("distance", WITHIN_1)
-def test_nothing_shared_is_a_distance_of_1(distance):
+def test_disjoint_sides_have_a_distance_of_1(distance):
     assert distance([5, 0], [0, 9]) == pytest.approx(1)
 
 
 @given(reference=COUNTS, current=COUNTS)
 @settings(max_examples=100, deadline=None)
-def test_distances_lie_between_0_and_1_and_are_the_same_both_ways(reference, current):
+def test_distances_are_between_0_and_1_and_symmetric(reference, current):
     for distance in WITHIN_1:
         found = distance(reference, current)
         assert 0 <= found <= 1
@@ -97,13 +97,13 @@ def test_distances_lie_between_0_and_1_and_are_the_same_both_ways(reference, cur
 
 
 @pytest.mark.parametrize("distance", OF_COUNTS)
-def test_an_empty_side_is_no_distance(distance):
+def test_an_empty_side_has_no_distance(distance):
     assert distance([0, 0], [1, 2]) is None
     assert distance([1, 2], [0, 0]) is None
     assert distance([], []) is None
 
 
-def test_an_empty_sample_is_no_distance():
+def test_an_empty_sample_has_no_distance():
     assert kolmogorov_smirnov([], [1.0]) is None
     assert wasserstein([1.0], []) is None
     assert wasserstein_of_counts([0, 0], [1, 1], [0, 1]) is None
@@ -120,12 +120,12 @@ def test_an_empty_sample_is_no_distance():
         ([[1]], [[1]]),
     ],
 )
-def test_what_is_no_count_or_other_bins_is_refused(distance, reference, current):
+def test_invalid_counts_and_different_bins_are_refused(distance, reference, current):
     with pytest.raises(ValueError, match=r"counts|bins"):
         distance(reference, current)
 
 
-def test_values_that_have_no_order_or_no_distance_are_refused():
+def test_nan_and_infinite_values_are_refused():
     with pytest.raises(ValueError, match="NaN"):
         kolmogorov_smirnov([1, math.nan], [1])
     with pytest.raises(ValueError, match="finite"):
@@ -144,7 +144,7 @@ def test_an_emptied_bin_counts_as_the_floor():
     assert psi([10**9, 10**9], [1, 2 * 10**9]) <= psi([1, 1], [0, 2]) + 1e-8
 
 
-def test_edges_come_from_the_reference_and_hold_everything():
+def test_edges_come_from_the_reference_and_the_outer_bins_are_open():
     edges = quantile_edges([1, 1, 1, 1, 2, 3, 4, 5], 4)
     assert edges.tolist() == [1.5, 3.25]  # the lower quartile and the least value are one
     assert bin_counts([-math.inf, 1.5, 2, 99, math.inf], edges).tolist() == [2, 1, 2]
@@ -155,7 +155,7 @@ def test_edges_come_from_the_reference_and_hold_everything():
 
 @given(values=st.lists(st.floats(-1e6, 1e6), min_size=20, max_size=60, unique=True))
 @settings(max_examples=60, deadline=None)
-def test_bins_of_the_reference_hold_equally_many_of_it(values):
+def test_bins_hold_equally_many_reference_values(values):
     edges = quantile_edges(values, 5)
     counts = bin_counts(values, edges)
     assert counts.sum() == len(values)
@@ -163,7 +163,7 @@ def test_bins_of_the_reference_hold_equally_many_of_it(values):
 
 
 @pytest.mark.parametrize("reference", [[], [1, math.inf], [1, math.nan]])
-def test_edges_of_nothing_or_of_infinity_are_refused(reference):
+def test_edges_of_empty_or_infinite_references_are_refused(reference):
     with pytest.raises(ValueError, match="reference values"):
         quantile_edges(reference)
     with pytest.raises(ValueError, match="ascend"):

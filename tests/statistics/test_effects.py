@@ -69,11 +69,11 @@ def test_a_difference_of_means_worked_by_hand():
         (Moments(50, 2.0, math.nan), Moments(50, 2.0, 1.0)),
     ],
 )
-def test_too_few_units_no_spread_or_no_number_is_no_test(control, treatment):
+def test_too_few_units_no_spread_or_nan_give_no_test(control, treatment):
     assert welch(control, treatment) is None
 
 
-def test_values_that_are_all_equal_have_no_spread_whatever_rounding_leaves():
+def test_equal_values_have_no_spread_despite_rounding():
     same = moments([0.1] * 3)
     assert same.variance == 0
     assert welch(same, moments([0.3] * 3)) is None
@@ -82,7 +82,7 @@ def test_values_that_are_all_equal_have_no_spread_whatever_rounding_leaves():
     assert ratio_difference(shares, shares) is None
 
 
-def test_a_mean_has_moments_from_two_units_on():
+def test_moments_need_two_units():
     assert Moments.of_sums(1, 3.0, 9.0) is None
     assert Moments.of_sums(0, 0.0, 0.0) is None
     assert Moments.of_sums(5, math.inf, math.inf) is None
@@ -90,7 +90,7 @@ def test_a_mean_has_moments_from_two_units_on():
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e150])
-def test_the_size_of_the_values_changes_no_p(scale):
+def test_the_scale_of_the_values_does_not_change_p(scale):
     one, other = Moments(20, 1.0, 2.0), Moments(30, 2.0, 3.0)
     scaled = [Moments(g.n, g.mean * scale, g.variance * scale * scale) for g in (one, other)]
     assert welch(*scaled).p == pytest.approx(welch(one, other).p)
@@ -99,7 +99,7 @@ def test_the_size_of_the_values_changes_no_p(scale):
     )
 
 
-def test_what_no_group_can_have_is_refused():
+def test_negative_counts_and_variances_are_refused():
     good = Moments(5, 1.0, 1.0)
     for wrong in (Moments(-1, 1.0, 1.0), Moments(5, 1.0, -1.0)):
         with pytest.raises(ValueError, match="not negative"):
@@ -118,7 +118,7 @@ def test_what_no_group_can_have_is_refused():
 
 @given(units=UNITS)
 @settings(max_examples=150, deadline=None)
-def test_the_delta_method_is_that_of_variances_and_covariance(units):
+def test_the_delta_method_agrees_with_variances_and_covariance(units):
     x, y = np.asarray(units, float).T
     found = ratio_delta(ratio_sums(units))
     ratio = x.mean() / y.mean()
@@ -130,7 +130,7 @@ def test_the_delta_method_is_that_of_variances_and_covariance(units):
     assert found.interval == pytest.approx((ratio - half, ratio + half), abs=1e-6 * (1 + half))
 
 
-def test_the_delta_method_is_what_a_bootstrap_of_users_gives_and_not_one_of_exposures():
+def test_the_delta_method_agrees_with_a_bootstrap_of_users_and_not_of_exposures():
     random = np.random.default_rng(3)
     taste, seen = random.beta(1, 9, 500), random.geometric(0.05, 500)
     clicks = random.binomial(seen, taste)
@@ -142,7 +142,7 @@ def test_the_delta_method_is_what_a_bootstrap_of_users_gives_and_not_one_of_expo
     assert found.error > 1.5 * as_if_independent
 
 
-def test_with_ones_below_a_ratio_is_a_mean():
+def test_a_ratio_with_denominators_of_1_is_a_mean():
     values = [0.5, 1.5, 4.0, 2.0]
     found = ratio_delta(ratio_sums([(v, 1) for v in values]))
     assert found.interval == pytest.approx(normal_mean(4, sum(values), sum(v * v for v in values)))
@@ -159,7 +159,7 @@ def test_with_ones_below_a_ratio_is_a_mean():
         RatioSums(5, 1e300, 1e-300, 1e300, 1e-300, 1),
     ],
 )
-def test_no_denominator_too_few_units_or_no_number_is_no_ratio(sums):
+def test_no_denominator_too_few_units_or_nan_give_no_ratio(sums):
     assert ratio_delta(sums) is None
     assert ratio_difference(RatioSums(3, 6, 12, 14, 50, 26), sums) is None
 

@@ -76,7 +76,7 @@ def test_many_arms_of_few_users_have_a_simulated_p_that_repeats():
     ("users", "buckets", "method"),
     [(6, 18, Method.EXACT), (2, 300, Method.SIMULATED), (1, 10_000, Method.SIMULATED)],
 )
-def test_few_users_in_many_buckets_take_no_more_memory_than_a_window_may(users, buckets, method):
+def test_few_users_in_many_buckets_take_little_memory(users, buckets, method):
     tracemalloc.start()
     try:
         found = bucket_uniformity([1] * users + [0] * (buckets - users))
@@ -87,7 +87,7 @@ def test_few_users_in_many_buckets_take_no_more_memory_than_a_window_may(users, 
     assert (found.method, found.p) == (method, pytest.approx(1.0))  # nothing is more even than one in each
 
 
-def test_a_simulated_p_is_near_the_one_that_too_many_buckets_to_list_would_have():
+def test_a_simulated_p_is_near_the_exact_one():
     found = bucket_uniformity([2] + [0] * 299)
     assert found.method is Method.SIMULATED
     assert found.p == pytest.approx(1 / 300, rel=0.3)  # the second user meets the first
@@ -96,7 +96,7 @@ def test_a_simulated_p_is_near_the_one_that_too_many_buckets_to_list_would_have(
 @pytest.mark.parametrize(
     ("counts", "split"), [([0, 0], [1, 1]), ([7], [1]), ([], []), ([0, 0, 0], [0.2, 0.3, 0.5])]
 )
-def test_no_users_or_a_single_arm_are_no_test(counts, split):
+def test_no_users_or_a_single_arm_give_no_test(counts, split):
     assert sample_ratio_mismatch(counts, split) is None
     assert anytime_shares(counts, split) is None
     assert bucket_uniformity(counts) is None
@@ -115,13 +115,13 @@ def test_no_users_or_a_single_arm_are_no_test(counts, split):
         ([1, 5], [1, 1, 1], "2 counts"),
     ],
 )
-def test_what_is_no_count_or_no_split_is_refused(counts, split, said):
+def test_invalid_counts_and_splits_are_refused(counts, split, said):
     for test in (sample_ratio_mismatch, sequential_split, anytime_shares):
         with pytest.raises(ValueError, match=said):
             test(counts, split)
 
 
-def test_huge_counts_are_no_trouble():
+def test_huge_counts_are_handled():
     even = sample_ratio_mismatch([5 * 10**14, 5 * 10**14], [1, 1])
     assert (even.statistic, even.p) == (0.0, 1.0)
     odd = sample_ratio_mismatch([5 * 10**14 + 10**9, 5 * 10**14 - 10**9], [1e300, 1e300])
@@ -129,14 +129,14 @@ def test_huge_counts_are_no_trouble():
     assert layer_orthogonality([[10**15, 1], [1, 10**15]]).cramers_v == pytest.approx(1.0)
 
 
-def test_buckets_are_held_against_equal_shares():
+def test_buckets_are_compared_with_equal_shares():
     counts = [90, 110, 105, 95]
     assert bucket_uniformity(counts).p == pytest.approx(stats.chisquare(counts).pvalue)
     assert bucket_uniformity([3] * 1000).p == 1.0
     assert bucket_uniformity([3] * 15).method is Method.SIMULATED  # too few users to count buckets together
 
 
-def test_a_broken_hash_of_many_buckets_has_a_p_as_small_as_it_deserves():
+def test_a_broken_hash_of_many_buckets_has_a_very_small_p():
     random = np.random.default_rng(5)
     counts = random.multinomial(3000, np.tile([0.25, 0.75], 500) / 500)
     found = bucket_uniformity(counts)
@@ -146,7 +146,7 @@ def test_a_broken_hash_of_many_buckets_has_a_p_as_small_as_it_deserves():
 
 
 @pytest.mark.parametrize(("users", "buckets"), [(60, 120), (200, 120), (2000, 1000)])
-def test_an_even_hash_of_many_buckets_is_accused_as_seldom_as_p_says(users, buckets):
+def test_an_even_hash_of_many_buckets_alarms_as_rarely_as_p_says(users, buckets):
     random, even = np.random.default_rng(7), np.ones(buckets) / buckets
     found = []
     for _ in range(1000):
@@ -170,7 +170,7 @@ def test_orthogonality_agrees_with_scipy(table):
     assert found.cramers_v == pytest.approx(stats.contingency.association(table), abs=1e-9)
 
 
-def test_a_sparse_table_has_a_p_with_its_margins_held():
+def test_a_sparse_table_has_a_p_with_fixed_margins():
     table = [[7, 1], [2, 5]]
     found = layer_orthogonality(table).test
     # Fisher's test orders tables by probability; of 2 x 2 with margins 8, 7 and 9, 6 that is the same order.
@@ -179,7 +179,7 @@ def test_a_sparse_table_has_a_p_with_its_margins_held():
 
 
 @pytest.mark.parametrize("table", [[[0, 0], [0, 0]], [[5, 5]], [[5, 0], [7, 0]], [[5, 5], [0, 0]]])
-def test_a_table_of_one_arm_is_no_test(table):
+def test_a_table_of_one_arm_gives_no_test(table):
     assert layer_orthogonality(table) is None
 
 
@@ -201,13 +201,13 @@ def plain_log_bayes_factor(counts, share, concentration):
     concentration=st.sampled_from([0.5, 3.0, 1000.0, 20_000.0]),
 )
 @settings(max_examples=200, deadline=None)
-def test_the_bayes_factor_is_that_of_the_plain_formula(counts, concentration):
+def test_the_bayes_factor_agrees_with_the_plain_formula(counts, concentration):
     share = np.array([0.2, 0.3, 0.5])
     found = float(log_bayes_factors(np.array(counts, float), share, concentration))
     assert found == pytest.approx(plain_log_bayes_factor(counts, share, concentration), abs=1e-6)
 
 
-def test_the_bayes_factor_keeps_its_digits_where_the_plain_formula_loses_them():
+def test_the_bayes_factor_keeps_digits_that_the_plain_formula_loses():
     # Two arms and a uniform prior: 2^N / ((N + 1) C(N, N/2)), by Stirling sqrt(pi N / 2) / (N + 1).
     users = 10**15
     found = sequential_split([users // 2, users // 2], [1, 1], concentration=2.0).log_bayes_factor
@@ -220,7 +220,7 @@ def test_the_bayes_factor_keeps_its_digits_where_the_plain_formula_loses_them():
     assert abs(plain_log_bayes_factor([users // 2] * 2, [0.5, 0.5], 2.0) - exact) > 0.5
 
 
-def test_the_p_of_the_sequential_test_never_rises_and_begins_at_1():
+def test_the_sequential_p_starts_at_1_and_never_rises():
     assert sequential_split([0, 0], [1, 1]) == (pytest.approx(0.0, abs=1e-12), 1.0)
     low = sequential_split([700, 500], [1, 1])
     assert low.p < 1e-3
@@ -239,7 +239,7 @@ def looks(experiments=800, users=2000, share=0.5, seed=4):
     return np.stack([first, np.arange(1, users + 1) - first], axis=-1).astype(float)
 
 
-def test_peeking_after_every_user_keeps_the_sequential_alarms_below_alpha_and_breaks_the_chi_square():
+def test_a_look_after_every_user_keeps_sequential_alarms_below_alpha_and_breaks_chi_square():
     counts = looks()
     factors = log_bayes_factors(counts, HALVES)
     for alpha in (0.05, 0.2):
@@ -253,7 +253,7 @@ def test_peeking_after_every_user_keeps_the_sequential_alarms_below_alpha_and_br
     assert sample_ratio_mismatch(one, [1, 1]).statistic == pytest.approx(chi_square[0, -1])
 
 
-def test_the_sequential_test_finds_a_split_that_is_broken():
+def test_the_sequential_test_finds_a_broken_split():
     factors = log_bayes_factors(looks(200, 2000, 0.57), HALVES)
     assert np.mean(factors.max(axis=1) >= math.log(100)) > 0.95
 
@@ -268,7 +268,7 @@ def test_anytime_intervals_hold_the_truth_at_all_looks_together():
 
 
 @pytest.mark.parametrize("counts", [[0, 40], [3, 37], [10**6, 10**6 + 999], [1, 0]])
-def test_anytime_intervals_end_where_the_likelihood_has_used_up_its_room(counts):
+def test_anytime_intervals_end_where_the_bayes_factor_passes_its_limit(counts):
     for arm, (lower, upper) in enumerate(anytime_shares(counts, [1, 1], concentration=2.0)):
         n, total = counts[arm], sum(counts)
         assert 0 <= lower <= n / total <= upper <= 1

@@ -38,7 +38,7 @@ def test_wilson_touches_the_edges_exactly():
     assert wilson(7, 7).upper == 1.0
 
 
-def test_wilson_of_nothing_is_no_interval():
+def test_wilson_without_samples_has_no_interval():
     assert wilson(0, 0) is None
     lower, upper = wilson_bounds([0, 1], [0, 2])
     assert np.isnan(lower[0])
@@ -46,7 +46,7 @@ def test_wilson_of_nothing_is_no_interval():
     assert (lower[1], upper[1]) == wilson(1, 2)
 
 
-def test_the_vectorised_form_gives_what_the_scalar_one_gives():
+def test_the_vectorised_form_agrees_with_the_scalar_one():
     hits, n = np.arange(0, 51), 50
     lower, upper = wilson_bounds(hits, n)
     assert [(low, high) for low, high in zip(lower, upper, strict=True)] == [wilson(int(k), n) for k in hits]
@@ -95,7 +95,7 @@ def test_the_normal_interval_agrees_with_the_sample_variance(values):
     assert upper == pytest.approx(array.mean() + half, abs=tolerance)
 
 
-def test_one_value_has_no_interval_and_equal_values_one_of_width_0():
+def test_one_value_has_no_interval_and_equal_values_have_one_of_width_0():
     assert normal_mean(0, 0.0, 0.0) is None
     assert normal_mean(1, 0.3, 0.09) is None
     lower, upper = normal_mean(3, 0.1 * 3, 0.01 * 3)

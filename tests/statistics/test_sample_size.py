@@ -23,7 +23,7 @@ from monitor.statistics.sample_size import Mean, Plan, Share, detectable_effect,
         (Mean(1.0), 1.0, Plan(power=0.9, two_sided=False), 17.84713),
     ],
 )
-def test_the_sizes_are_those_of_r(metric, effect, plan, users):
+def test_sample_sizes_agree_with_r(metric, effect, plan, users):
     assert sample_size(metric, effect, plan) == math.ceil(users)
 
 
@@ -31,7 +31,7 @@ def test_the_sizes_are_those_of_r(metric, effect, plan, users):
     ("metric", "effect", "n", "power"),
     [(Share(0.5), 0.25, 50, 0.7401659), (Mean(1.0), 1.0, 20, 0.8689528)],
 )
-def test_the_powers_are_those_of_r(metric, effect, n, power):
+def test_powers_agree_with_r(metric, effect, n, power):
     assert power_at(metric, effect, n, Plan()) == pytest.approx(power, abs=1e-6)
 
 
@@ -42,7 +42,7 @@ def test_the_powers_are_those_of_r(metric, effect, n, power):
     two_sided=st.booleans(),
 )
 @settings(max_examples=100, deadline=None)
-def test_the_size_for_shares_is_the_closed_formula(baseline, part, ratio, two_sided):
+def test_the_size_for_shares_agrees_with_the_closed_formula(baseline, part, ratio, two_sided):
     effect = part * (1 - baseline)
     plan = Plan(0.05, 0.8, ratio, two_sided)
     other = baseline + effect
@@ -86,19 +86,19 @@ def test_a_simulation_finds_the_effect_as_often_as_promised(ratio):
     assert np.mean((found.pvalue < 0.05) & (found.statistic > 0)) == pytest.approx(0.8, abs=0.02)
 
 
-def test_a_fall_is_as_far_as_a_rise_for_a_mean_and_not_for_a_share():
+def test_a_fall_needs_the_same_size_as_a_rise_for_means_and_not_for_shares():
     assert sample_size(Mean(3.0), -0.5, Plan()) == sample_size(Mean(3.0), 0.5, Plan())
     assert sample_size(Share(0.05), -0.01, Plan()) < sample_size(Share(0.05), 0.01, Plan())
 
 
-def test_very_small_effects_need_very_many_users_and_very_large_ones_two():
+def test_tiny_effects_need_very_many_users_and_huge_ones_two():
     assert sample_size(Mean(1.0), 1e-7, Plan()) == pytest.approx(1.5698e15, rel=1e-3)
     assert sample_size(Mean(1.0), 1e6, Plan()) == 2
     with pytest.raises(ValueError, match="too small"):
         sample_size(Mean(1.0), 1e-200, Plan())
 
 
-def test_one_user_an_arm_can_show_nothing():
+def test_one_user_an_arm_has_no_power():
     assert detectable_effect(Mean(1.0), 1, Plan()) is None
     assert detectable_effect(Share(0.05), 1, Plan()) is None
     assert power_at(Mean(1.0), 5.0, 1, Plan()) == 0.0
@@ -124,6 +124,6 @@ def test_one_user_an_arm_can_show_nothing():
         lambda: detectable_effect(Mean(1), math.inf, Plan()),
     ],
 )
-def test_a_plan_that_is_none_is_refused(wrong):
+def test_an_invalid_plan_is_refused(wrong):
     with pytest.raises(ValueError, match=r"got|is no share"):
         wrong()

@@ -61,19 +61,19 @@ def by_column(values: list[Any], budget: int = 10, kind: pa.DataType = TEXT) -> 
     return Counter(values_of("scene", budget, exposures=shown) or [])
 
 
-def test_the_largest_values_keep_their_name_and_the_rest_is_other() -> None:
+def test_the_most_frequent_values_keep_their_name_and_the_rest_is_other() -> None:
     values = ["a"] * 5 + ["b"] * 4 + ["c"] * 3 + ["d"] * 2 + [None]
     assert by_column(values, 2) == {"a": 5, "b": 4, "other": 6}
     assert by_column(values, 5) == {"a": 5, "b": 4, "c": 3, "d": 2, "(none)": 1}
 
 
-def test_of_values_of_one_size_always_the_same_keep_their_name() -> None:
+def test_ties_always_keep_the_same_names() -> None:
     assert by_column(["d", "c", "b", "a"], 2) == by_column(["a", "b", "c", "d"], 2)
     assert by_column(["a", "b", "c", "d"], 2) == {"a": 1, "b": 1, "other": 2}
 
 
 @pytest.mark.parametrize("budget", [3, 4, 9])
-def test_a_value_that_has_the_name_of_a_bucket_is_not_that_bucket(budget: int) -> None:
+def test_a_value_with_the_name_of_a_bucket_is_quoted(budget: int) -> None:
     values = ["other"] * 5 + ['"other"'] * 4 + ["(none)"] * 3 + [None] * 2 + ["a"]
     found = by_column(values, budget)
     wanted = {'"other"': 5, '""other""': 4, '"(none)"': 3, "(none)": 2, "a": 1}
@@ -82,7 +82,7 @@ def test_a_value_that_has_the_name_of_a_bucket_is_not_that_bucket(budget: int) -
     assert found == wanted
 
 
-def test_missing_values_are_a_value_of_their_own_or_part_of_the_rest() -> None:
+def test_missing_values_are_a_value_of_their_own_or_part_of_other() -> None:
     assert by_column(["a", "", None, "a"], 2) == {"a": 2, "(none)": 2}
     assert by_column(["a", "", "b", "a", "b"], 2) == {"a": 2, "b": 2, "other": 1}
     assert by_column([1.5, float("nan"), None], 5, pa.float64()) == {"1.5": 1, "(none)": 2}
@@ -94,7 +94,7 @@ def test_a_value_may_be_any_text() -> None:
     assert sum(by_column(HOSTILE, 3).values()) == len(HOSTILE)
 
 
-def test_a_column_that_other_windows_have_is_missing_and_one_that_none_has_is_no_slice() -> None:
+def test_a_column_of_other_windows_is_missing_and_an_unknown_column_is_no_slice() -> None:
     assert values_of("arm", known=frozenset({"arm"})) == ["(none)"] * 6
     assert values_of("arm") is None
     assert values_of("catalog.brand") is None
@@ -109,7 +109,7 @@ def test_a_column_of_the_catalog_is_found_by_item() -> None:
     assert values_of("catalog.brand", 1, catalog=catalog) == ["other", "other", *["(none)"] * 4]
 
 
-def test_of_several_categories_the_first_in_order_is_the_items() -> None:
+def test_an_item_with_several_categories_has_the_first_in_order() -> None:
     given = {"a": ["y", "x"], "b": ["", "z", None], "c": [], "d": None}
     catalog = table(
         [{"item_id": item, "category": names} for item, names in given.items()], category=pa.list_(TEXT)
@@ -123,7 +123,7 @@ def test_a_column_of_the_users_is_found_by_user() -> None:
     assert values_of("users.plan", users=users) == ["paid", '"other"', "paid", *["(none)"] * 3]
 
 
-def test_users_are_new_light_or_heavy_by_what_they_were_shown_before() -> None:
+def test_users_are_new_light_or_heavy_by_earlier_exposures() -> None:
     history = table(
         [
             {"user_id": "u", "item_id": "a", "exposures": 2},
@@ -136,7 +136,7 @@ def test_users_are_new_light_or_heavy_by_what_they_were_shown_before() -> None:
     assert values_of("user_activity") == ["unknown"] * 6  # nothing is remembered: nobody is known to be new
 
 
-def test_items_are_head_torso_or_tail_by_their_share_of_what_was_shown_before() -> None:
+def test_items_are_head_torso_or_tail_by_their_share_of_earlier_exposures() -> None:
     shown = {"a": 50, "b": 40, "c": 10}
     history = table([{"user_id": "u", "item_id": item, "exposures": n} for item, n in shown.items()])
     found = values_of("item_popularity", history_user_items=history)

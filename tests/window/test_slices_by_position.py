@@ -40,7 +40,7 @@ def shop(folder: Path, **settings) -> tuple[Path, pd.DataFrame]:
     return path, rates
 
 
-def test_the_click_rate_by_position_is_that_of_its_rows_and_the_rest_is_other(tmp_path):
+def test_the_click_rate_by_position_equals_that_of_its_rows_and_the_rest_is_other(tmp_path):
     path, rates = shop(tmp_path)
     found, _ = judge(path, None, None, None)
     sliced = [one.result for one in found if one.result.labels.get("dimension") == "position"]
@@ -60,7 +60,7 @@ def test_the_click_rate_by_position_is_that_of_its_rows_and_the_rest_is_other(tm
     assert all(SPECS[name].of_rows for name in names)
 
 
-def test_another_whole_number_such_as_the_page_slices_every_metric(tmp_path):
+def test_another_whole_number_slices_every_metric(tmp_path):
     path, _ = shop(tmp_path, slices={"by": ["page"]})
     found, _ = judge(path, None, None, None)
     sliced = {one.result.metric for one in found if one.result.labels.get("dimension") == "page"}
@@ -82,7 +82,7 @@ def test_a_metric_of_lists_that_is_sliced_by_position_alone_is_refused(tmp_path)
         load(path)
 
 
-def test_of_long_lists_the_first_positions_keep_their_number():
+def test_the_first_positions_of_long_lists_keep_their_number():
     shown = table(
         [{"item_id": "a", "position": place} for place in (30, 2, 10, 9, 1, 30, 30, None)],
         position=pa.int64(),
@@ -91,6 +91,6 @@ def test_of_long_lists_the_first_positions_keep_their_number():
     assert found == {"1": 1, "2": 1, "9": 1, "other": 5}
 
 
-def test_ties_of_other_whole_numbers_are_in_order_of_size():
+def test_ties_of_whole_numbers_are_ordered_by_size():
     shown = table([{"item_id": "a", "page": page} for page in (10, 9, 100, 1)], page=pa.int64())
     assert Counter(values_of("page", budget=2, exposures=shown)) == {"1": 1, "9": 1, "other": 2}

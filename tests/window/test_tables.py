@@ -22,7 +22,7 @@ BETWEEN = "expect_column_values_to_be_between"
 NOT_NULL = "expect_column_values_to_not_be_null"
 
 
-def test_an_empty_window_has_every_column_so_that_its_rules_say_no_data(shop: Shop) -> None:
+def test_an_empty_window_has_every_column_so_its_rules_give_no_data(shop: Shop) -> None:
     shop.config["slices"] = {"by": ["country"]}
     shop.rule("scored", "hard", NOT_NULL, column="score")
     shop.rule("placed", "soft", BETWEEN, column="position", min_value=1, mostly=0.9)
@@ -47,7 +47,7 @@ def pairs_of(kept: KeptPairs, window: Window) -> dict[tuple[str, str], int]:
     return dict(zip(zip(found["user_id"], found["item_id"], strict=True), found["exposures"], strict=True))
 
 
-def test_the_pairs_of_windows_that_were_never_judged_are_kept_for_those_that_need_them(shop: Shop) -> None:
+def test_pairs_of_windows_that_were_never_judged_are_stored_when_needed(shop: Shop) -> None:
     for number in (0, 1, 3):
         shop.write(f"logs/{number}.parquet", rows(number))
     shop.judge(hour(3))
@@ -57,7 +57,7 @@ def test_the_pairs_of_windows_that_were_never_judged_are_kept_for_those_that_nee
     assert list(kept) == [hour(0), hour(1), hour(3)]  # none for the hour without rows
 
 
-def test_what_is_kept_of_a_window_follows_its_log_when_rows_are_taken_back(shop: Shop) -> None:
+def test_stored_pairs_are_dropped_when_the_rows_of_a_window_are_withdrawn(shop: Shop) -> None:
     withdrawn = shop.write("logs/0.parquet", rows(0))
     shop.write("logs/1.parquet", rows(1))
     shop.judge(hour(0))
@@ -67,7 +67,7 @@ def test_what_is_kept_of_a_window_follows_its_log_when_rows_are_taken_back(shop:
     assert one(shop.judge(hour(1)), "novelty", by="item").status is Status.NO_DATA  # as if it had never been
 
 
-def test_an_unjudged_window_whose_file_has_gone_keeps_no_other_from_being_judged(shop: Shop) -> None:
+def test_a_lost_file_of_an_unjudged_window_does_not_stop_other_windows(shop: Shop) -> None:
     gone = shop.write("logs/0.parquet", rows(0))
     shop.write("logs/1.parquet", rows(1))
     shop.rule("known", "hard", NOT_NULL, column="item_id")
@@ -79,7 +79,7 @@ def test_an_unjudged_window_whose_file_has_gone_keeps_no_other_from_being_judged
     assert shop.evaluator.kept.paths(DAY, DAY + HOUR, HOUR) == {}
 
 
-def test_what_was_shown_earlier_today_counts_for_the_rules_of_a_day(shop: Shop) -> None:
+def test_exposures_earlier_in_the_day_count_for_rules_of_a_day(shop: Shop) -> None:
     shop.rule(
         "often", "hard", BETWEEN, table="user_items_day",
         column="exposures", max_value=2,
@@ -96,7 +96,7 @@ def test_what_was_shown_earlier_today_counts_for_the_rules_of_a_day(shop: Shop) 
 
 
 @pytest.mark.parametrize("ids", ["numbers", "text", "numbers in one file, text in the next"])
-def test_the_same_item_is_the_same_in_every_log_and_window_whatever_its_type(shop: Shop, ids: str) -> None:
+def test_ids_match_across_logs_and_windows_whatever_their_type(shop: Shop, ids: str) -> None:
     def item(row: int) -> int:
         return row % 4
 
@@ -115,14 +115,14 @@ def test_the_same_item_is_the_same_in_every_log_and_window_whatever_its_type(sho
     assert one(results, "coverage", by="item").value == 1.0
 
 
-def test_pairs_kept_as_numbers_serve_a_log_whose_ids_have_become_text(shop: Shop) -> None:
+def test_pairs_stored_as_numbers_match_ids_that_became_text(shop: Shop) -> None:
     shop.write("logs/0.parquet", rows(0, 4, user_id=lambda row: row // 2, item_id=lambda row: row % 2))
     shop.judge(hour(0))
     shop.write("logs/1.parquet", rows(1, 4, user_id=lambda row: f"{row // 2}", item_id=["0", "1", "0", "x"]))
     assert one(shop.judge(hour(1)), "novelty", by="item").value == pytest.approx(0.25)
 
 
-def test_the_tables_of_a_window_are_gone_when_the_next_begins(shop: Shop) -> None:
+def test_the_tables_of_a_window_are_dropped_before_the_next(shop: Shop) -> None:
     shop.config["slices"] = {"by": ["scene"]}
     shop.config["logs"]["feedback"] = {"path": str(shop.folder / "feedback" / "*")}
     shop.rule("long", "hard", BETWEEN, table="requests", column="length", min_value=1)
@@ -140,7 +140,7 @@ def test_the_tables_of_a_window_are_gone_when_the_next_begins(shop: Shop) -> Non
 
 
 @pytest.mark.parametrize("most", [0, 19, 20, 10**6])
-def test_what_rests_on_the_history_is_the_same_whether_it_is_stored_or_not(
+def test_metrics_of_the_history_are_the_same_if_it_is_stored_or_not(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     monkeypatch.setattr(tables, "_FEW_PAIRS", most)
@@ -166,7 +166,7 @@ def test_what_rests_on_the_history_is_the_same_whether_it_is_stored_or_not(
     assert stored.count("history_pairs") == sum(known <= most for known in (10, 20, 30))
 
 
-def test_a_day_is_a_day_in_utc_however_the_log_is_zoned(shop: Shop) -> None:
+def test_a_day_is_in_utc_whatever_the_time_zone_of_the_log(shop: Shop) -> None:
     shop.config["logs"]["exposures"]["timezone"] = "Asia/Tokyo"
     frame = rows(0, 4)
     frame["ts"] = frame["ts"] + timedelta(hours=9)

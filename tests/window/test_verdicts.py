@@ -47,7 +47,7 @@ def judge(results: list[Result], objectives: list[Objective], **more: Any) -> li
         ({"max": 0.10}, 0.05, 0.01, 0.20, Status.OK),
     ],
 )
-def test_an_objective_is_violated_only_where_the_whole_interval_lies_beyond_its_bound(
+def test_an_objective_is_violated_only_if_the_whole_interval_is_beyond_its_bound(
     bounds: dict[str, float], value: float, lower: float | None, upper: float | None, status: Status
 ) -> None:
     (judged,) = judge([measured(value, lower=lower, upper=upper)], [objective(**bounds)])
@@ -56,7 +56,7 @@ def test_an_objective_is_violated_only_where_the_whole_interval_lies_beyond_its_
     assert bool(judged.detail) == (status is Status.VIOLATED)
 
 
-def test_an_objective_judges_its_own_series_and_no_slice_of_it() -> None:
+def test_an_objective_does_not_judge_slices_of_its_series() -> None:
     others = [
         measured(0.1, labels={"by": "uv"}),
         measured(0.1, labels={"by": "pv", "dimension": "scene", "value": "home"}),
@@ -66,7 +66,7 @@ def test_an_objective_judges_its_own_series_and_no_slice_of_it() -> None:
     assert judge([*others, mine], [objective(min=0.5)])[:3] == others
 
 
-def test_an_objective_whose_series_has_no_result_is_no_data_and_never_passed_over() -> None:
+def test_an_objective_without_a_result_is_no_data() -> None:
     band = [objective(min=0.2), objective(max=0.8)]
     (missing,) = judge([], band)
     assert (missing.metric, missing.labels, missing.definition) == (
@@ -81,7 +81,7 @@ def test_an_objective_whose_series_has_no_result_is_no_data_and_never_passed_ove
     assert (failed.status, failed.detail, failed.threshold) == (Status.ERROR, "took too long", 0.2)
 
 
-def test_of_a_band_the_broken_bound_is_shown_else_the_one_that_the_value_is_beyond() -> None:
+def test_a_broken_bound_is_shown_before_one_that_only_the_value_is_beyond() -> None:
     band = [objective(min=0.2), objective(max=0.8)]
     (above,) = judge([measured(0.9, lower=0.85, upper=0.95)], band)
     assert (above.status, above.bound, above.threshold) == (Status.VIOLATED, "max", 0.8)
@@ -100,7 +100,7 @@ def test_of_a_band_the_broken_bound_is_shown_else_the_one_that_the_value_is_beyo
         (Status.LATE, Status.LATE),
     ],
 )
-def test_what_has_no_value_is_never_ok_for_an_objective(status: Status, judged: Status) -> None:
+def test_a_result_without_a_value_is_never_ok_for_an_objective(status: Status, judged: Status) -> None:
     (found,) = judge([measured(None, status=status)], [objective(max=1.0)])
     assert (found.status, found.threshold) == (judged, 1.0)
 
@@ -115,7 +115,7 @@ def test_what_has_no_value_is_never_ok_for_an_objective(status: Status, judged: 
         (0.04, Status.VIOLATED, "min"),
     ],
 )
-def test_of_two_objectives_the_one_is_shown_whose_violation_has_not_ended(
+def test_the_objective_whose_violation_has_not_ended_is_shown(
     value: float, status: Status, shown: str
 ) -> None:
     band = [objective(min=0.05, clear=0.1), objective(max=0.2, clear=0.15)]
@@ -123,7 +123,7 @@ def test_of_two_objectives_the_one_is_shown_whose_violation_has_not_ended(
     assert (judged.status, judged.bound, judged.clear) == (status, shown, {"min": 0.1, "max": 0.15}[shown])
 
 
-def test_beyond_a_bound_is_more_than_beyond_the_bound_to_clear_at() -> None:
+def test_a_value_beyond_a_bound_is_shown_before_one_beyond_clear() -> None:
     (judged,) = judge(
         [measured(0.18, lower=0.1, upper=0.3)], [objective(min=0.15, clear=0.2), objective(max=0.17)]
     )
@@ -151,7 +151,7 @@ def test_an_objective_has_exactly_one_bound() -> None:
         (measured(None, status=Status.UNDEFINED), Status.LATE),
     ],
 )
-def test_of_an_incomplete_window_only_a_violation_that_one_row_decides_stays(
+def test_in_an_incomplete_window_only_violations_proven_by_one_row_stay(
     result: Result, status: Status
 ) -> None:
     (late,) = mark_late([result], "the log has reached 10:20")
@@ -162,7 +162,7 @@ def test_of_an_incomplete_window_only_a_violation_that_one_row_decides_stays(
     assert result.detail in late.detail or status is Status.LATE
 
 
-def test_nobody_asked_for_the_log_loss_whatever_its_name_begins_with() -> None:
+def test_log_loss_is_not_judged_as_a_result_of_the_log() -> None:
     loss = measured(None, metric="log_loss", labels={}, status=Status.NO_DATA)
     assert window_status([loss]) is Status.OK
     of_log = replace(loss, kind=ResultKind.LOG, metric="log_rows", labels={"log": "exposures"})
@@ -170,7 +170,7 @@ def test_nobody_asked_for_the_log_loss_whatever_its_name_begins_with() -> None:
     assert not any(spec.kind is ResultKind.LOG for spec in SPECS.values())
 
 
-def test_a_window_is_as_bad_as_the_worst_of_what_somebody_asked_to_be_judged() -> None:
+def test_a_window_has_the_worst_status_of_its_judged_results() -> None:
     nobodys = [measured(None, status=Status.UNDEFINED), measured(None, status=Status.NO_DATA), measured(0.1)]
     assert window_status([]) is Status.OK
     assert window_status(nobodys) is Status.OK

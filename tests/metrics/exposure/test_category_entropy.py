@@ -26,7 +26,7 @@ def test_the_worked_example_of_the_definitions():
     assert results["unknown_category", ""].value == 0.0
 
 
-def test_all_categories_alike_give_1_and_one_of_two_gives_0():
+def test_equal_categories_give_1_and_a_single_one_gives_0():
     items = catalog(a="x", b="y")
     assert found(lists(("u1", "ab")), items)["category_entropy", "overall"].value == 1.0
     assert found(lists(("u1", "aa")), items)["category_entropy", "overall"].value == 0.0

@@ -47,7 +47,7 @@ def test_one_item_leaves_both_undefined():
     assert results["gini_exposed", ""].status is Status.UNDEFINED
 
 
-def test_nothing_shown_of_the_catalog_is_undefined_and_nothing_shown_is_no_data():
+def test_showing_no_catalog_item_is_undefined_and_showing_nothing_is_no_data():
     assert found(lists(("u1", "zz")), SIX_ITEMS)["gini", ""].status is Status.UNDEFINED
     assert found(lists(("u1", "")), SIX_ITEMS)["gini", ""].status is Status.NO_DATA
     assert found([], SIX_ITEMS)["gini_exposed", ""].status is Status.NO_DATA
@@ -68,7 +68,7 @@ def test_a_tenth_of_exactly_ten_items_is_one_item():
     assert results["popularity_share", "top_10_percent"].value == pytest.approx(2 / 11)
 
 
-def test_the_matthew_effect_is_the_gini_of_exposures_less_that_of_actions():
+def test_the_matthew_effect_is_the_gini_of_exposures_minus_that_of_actions():
     # Actions a, b, c once each over six items: (2*4-7 + 2*5-7 + 2*6-7) / (5*3) = 0.6; a gap of 0.
     assert found(THREE_USERS, SIX_ITEMS, clicks("a", "b", "c"))["matthew_effect", ""].value == 0.0
     even = clicks("a", "b", "c", "d", "e", "f")

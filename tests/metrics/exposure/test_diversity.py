@@ -41,7 +41,7 @@ def test_the_mean_runs_over_lists_of_two_items_or_more():
     assert (result.lower, result.upper) == pytest.approx(of_shares([0.0, 1.0]))
 
 
-def test_an_item_twice_in_a_list_is_like_itself():
+def test_an_item_twice_in_a_list_equals_itself():
     assert diversity(lists(("u1", "aa")), catalog(a="x", b="y")).value == 0.0
 
 
@@ -79,12 +79,12 @@ def test_items_without_a_usable_vector_are_left_out_of_their_list():
     assert (result.value, result.samples) == (1.0, 1)
 
 
-def test_vectors_of_enormous_and_of_tiny_numbers_have_a_direction_too():
+def test_vectors_of_huge_and_tiny_numbers_have_a_direction():
     items = vectors(a=[1e300, 1e300], b=[1e-300, 1e-300])
     assert diversity(lists(("u1", "ab")), items, ("vector",)).value == pytest.approx(0.0, abs=1e-9)
 
 
-def test_long_vectors_are_added_up_in_parts():
+def test_long_vectors_are_summed_in_parts():
     # 40 components: a and b share every second one.
     items = vectors(a=[1.0] * 40, b=[1.0, 0.0] * 20)
     assert diversity(lists(("u1", "ab")), items, ("vector",)).value == pytest.approx(1 - 20 / math.sqrt(800))
@@ -95,13 +95,13 @@ def test_a_column_of_vectors_without_any_is_no_data():
         assert diversity(lists(("u1", "ab")), items, ("vector",)).status is Status.NO_DATA
 
 
-def test_one_vector_of_another_length_makes_no_other_item_unusable():
+def test_one_vector_of_another_length_leaves_the_others_usable():
     items = vectors(a=[1.0, 0.0], b=[0.0, 2.0], c=[1.0, 1.0, 1.0])
     result = diversity(lists(("u1", "abc")), items, ("vector",))
     assert (result.value, result.samples) == (1.0, 1)
 
 
-def test_of_two_lengths_alike_often_the_longer_counts():
+def test_the_longer_of_two_equally_frequent_lengths_counts():
     items = vectors(a=[1.0], b=[2.0], c=[1.0, 1.0], d=[2.0, 2.0], e=[])
     assert diversity(lists(("u1", "abcd")), items, ("vector",)).value == pytest.approx(0.0, abs=1e-9)
 
@@ -112,7 +112,7 @@ def test_items_of_the_same_several_categories_are_exactly_alike():
     assert (result.value, result.samples) == (0.0, 2)
 
 
-def test_vectors_that_were_read_as_text_are_none(monkeypatch):
+def test_vectors_read_as_text_are_not_used(monkeypatch):
     monkeypatch.setitem(worlds.TYPES, "vector", pa.string())
     items = [{"item_id": item, "category": "x", "vector": "0.1 0.2"} for item in "ab"]
     result = diversity(lists(("u1", "ab")), items, ("category", "vector"))

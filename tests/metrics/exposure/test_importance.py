@@ -34,21 +34,21 @@ def test_equal_propensities_are_worth_all_their_samples():
     assert found(*[0.03] * 7)["effective_sample_size", ""].value == pytest.approx(7.0)
 
 
-def test_one_tiny_propensity_leaves_a_sample_worth_one():
+def test_one_tiny_propensity_gives_an_effective_sample_size_of_1():
     results = found(1e-200, 0.5, 0.5)
     assert results["effective_sample_size", ""].value == pytest.approx(1.0)
     assert results["importance_weight", "max"].value == pytest.approx(1e200)
     assert results["low_propensity", ""].value == pytest.approx(1 / 3)
 
 
-def test_a_weight_beyond_float64_is_undefined_and_the_rest_stands():
+def test_a_weight_beyond_float64_is_undefined_and_the_others_have_values():
     results = found(5e-324, 0.5)
     assert results["importance_weight", "max"].status is Status.UNDEFINED
     assert results["importance_weight", "min"].value == 2.0
     assert results["effective_sample_size", ""].value == pytest.approx(1.0)
 
 
-def test_propensities_that_are_none_are_left_out_and_counted():
+def test_invalid_propensities_are_left_out_and_counted():
     results = found(0.5, 0.0, -1.0, 1.5, math.nan, math.inf, None)
     assert results["importance_weight", "max"].value == 2.0
     assert results["importance_weight", "max"].detail == "5 of 6 propensities do not lie in (0, 1]"

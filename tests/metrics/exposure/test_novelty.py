@@ -39,18 +39,18 @@ def test_a_user_sees_something_new_if_a_single_item_is():
     assert none["novelty", "user"].value == none["novelty", "item"].value == 0.0
 
 
-def test_without_a_user_nobody_sees_anything_new():
+def test_without_user_ids_there_is_no_novelty():
     result = found(lists((None, "ab")))["novelty", "user"]
     assert (result.status, result.detail) == (Status.NO_DATA, "no user was shown an item")
 
 
 @pytest.mark.parametrize("name", ["item", "user"])
-def test_a_catalog_column_does_not_take_the_name_of_what_is_always_measured(name):
+def test_a_catalog_column_cannot_take_the_label_item_or_user(name):
     with pytest.raises(ValueError, match=f"novelty by {name} is measured anyway; rename the column"):
         MetricSettings(novelty=("category", name))
 
 
-def test_what_another_user_was_shown_is_still_new():
+def test_an_item_shown_to_another_user_is_still_new():
     assert found(lists(("u2", "b")))["novelty", "item"].value == 1.0
 
 
@@ -132,7 +132,7 @@ def test_actions_alone_give_popularity_and_no_self_information():
     assert results["self_information", ""].status is Status.NO_DATA
 
 
-def test_a_query_that_fails_is_an_error_of_every_series_that_it_would_have_given(monkeypatch):
+def test_a_failed_query_is_an_error_of_every_series_of_the_family(monkeypatch):
     def fail(*_):
         raise ValueError("broken")
 

@@ -37,7 +37,7 @@ def test_every_kind_of_score_is_counted_in_its_share():
     assert results["distinct"].lower is None
 
 
-def test_without_a_range_nothing_is_out_of_it():
+def test_without_a_range_there_is_no_out_of_range():
     assert "out_of_range" not in found([7.0])
 
 
@@ -49,7 +49,7 @@ def test_nan_is_not_out_of_range():
     assert found([math.nan, 0.5], score_range=(0, 1))["out_of_range"].value == 0.0
 
 
-def test_the_largest_denormal_is_one_and_the_smallest_normal_is_not():
+def test_the_largest_denormal_counts_and_the_smallest_normal_does_not():
     smallest = 2.2250738585072014e-308
     results = found([smallest, math.nextafter(smallest, 0), -5e-324, 0.0])
     assert results["denormal"].value == 0.5
@@ -75,7 +75,7 @@ def test_a_column_of_nulls_has_a_share_of_nulls_and_no_data_for_the_rest():
     assert results["nan"].detail == "no exposure carries a score"
 
 
-def test_scores_that_are_not_finite_are_no_distinct_scores():
+def test_scores_that_are_not_finite_do_not_count_as_distinct():
     assert found([math.nan, math.inf])["distinct"].status is Status.NO_DATA
 
 

@@ -30,7 +30,7 @@ def test_the_mean_runs_over_pairs_of_consecutive_lists_and_the_interval_keeps_wi
     assert (result.lower, result.upper) == pytest.approx(of_shares([1 / 3, 1.0, 0.0]))
 
 
-def test_where_a_newer_list_is_longer_the_interval_is_the_normal_one_from_0_on():
+def test_if_a_newer_list_is_longer_the_interval_is_the_normal_one_from_0():
     result = refresh(lists(("u1", "a"), ("u2", "ab"), ("u1", "bcd"), ("u2", "ab")))  # 3 and 0
     assert (result.value, result.lower) == (1.5, 0.0)
     assert result.upper == pytest.approx(1.5 + 1.959963984540054 * 1.5)
@@ -92,7 +92,7 @@ def test_requests_of_the_same_moment_follow_each_other_by_their_ids():
     assert refresh(rows).value == pytest.approx((1 + 1 / 2) / 2)
 
 
-def test_times_order_the_lists_and_the_order_of_the_rows_does_not():
+def test_lists_are_ordered_by_time_and_not_by_rows():
     rows = lists(("u1", "ab"), ("u1", "abcd"))
     later = [{**row, "ts": row["ts"] + timedelta(hours=row["request_id"] == "r0")} for row in rows]
     assert refresh(later).value == 0.0  # abcd -> ab

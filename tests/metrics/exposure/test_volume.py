@@ -66,7 +66,7 @@ def test_an_objective_on_the_volume_of_an_empty_window_is_not_met_either():
     assert [(one.status, one.value) for one in judged] == [(Status.NO_DATA, 0.0), (Status.VIOLATED, 4.0)]
 
 
-def test_requests_that_all_came_back_empty_are_a_measured_volume():
+def test_requests_with_empty_lists_only_are_a_measured_volume():
     results = found(World(lists(("u1", ""), ("u2", ""), ("u2", "")), columns=()))
     assert volume(results) == {"requests": 3.0, "users": 2.0, "exposures": 0.0, "items": 0.0}
     assert {one.status for one in results.values()} == {Status.OK}
@@ -114,7 +114,7 @@ def test_the_catalog_is_counted_by_distinct_items_whether_they_are_shown_or_not(
     assert (of_empty_window.value, of_empty_window.status) == (2.0, Status.OK)
 
 
-def test_an_empty_catalog_has_0_items_and_is_not_ok_and_none_at_all_has_no_result():
+def test_an_empty_catalog_has_0_items_and_a_missing_one_has_no_result():
     empty = found(World(SHOWN, []))["catalog_items", ""]
     assert (empty.value, empty.status, empty.detail) == (0.0, Status.NO_DATA, "the catalog holds no items")
     assert ("catalog_items", "") not in found(World(SHOWN))

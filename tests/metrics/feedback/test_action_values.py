@@ -12,7 +12,7 @@ from tests.metrics.feedback.test_business import PLAYS, did, measured
 from tests.metrics.worlds import lists
 
 
-def test_the_value_of_orders_is_added_up_and_what_is_no_number_is_counted():
+def test_values_of_orders_are_summed_and_values_that_are_not_finite_are_counted():
     shown = lists(("u", "abc"), ("v", "abc"))
     done = did("r0", "a", "buy", 30.0) + did("r0", "b", "buy", 10.0) + did("r1", "a", "buy", 5.0)
     done += did("r1", "b", "buy", math.nan) + did("r1", "c", "buy", math.inf) + did("r0", "c", "buy")
@@ -26,7 +26,7 @@ def test_the_value_of_orders_is_added_up_and_what_is_no_number_is_counted():
     assert whole.detail == mean.detail == "left out: 3 of 6 actions without a finite value"
 
 
-def test_values_at_the_end_of_what_a_number_can_hold_are_no_value_and_no_error():
+def test_sums_that_overflow_float64_are_undefined_and_no_error():
     done = did("r0", "ab", value=1.7e308) + did("r1", "a", value=1e200)
     found = measured(lists(("u", "ab"), ("v", "ab")), done)
     assert found["action_value", "sum", "click"].status is Status.UNDEFINED
@@ -36,7 +36,7 @@ def test_values_at_the_end_of_what_a_number_can_hold_are_no_value_and_no_error()
     assert (mean.value, mean.lower) == (1e200, None)  # its squares are beyond float64
 
 
-def test_a_shop_that_sells_nothing_has_sold_for_zero():
+def test_a_shop_without_orders_has_a_sum_of_0():
     found = measured(lists(("u", "ab")), [])
     assert (found["action_value", "sum", "click"].value, found["action_value", "sum", "click"].samples) == (
         0,
@@ -45,7 +45,7 @@ def test_a_shop_that_sells_nothing_has_sold_for_zero():
     assert found["action_value", "mean", "click"].status is Status.NO_DATA
 
 
-def test_an_item_is_completed_by_the_share_of_its_length():
+def test_completion_is_the_share_of_plays_that_reach_enough_of_the_length():
     shown = lists(("u", "abcde"), ("v", "abcde"))
     done = did("r0", "a", "play", 8.0) + did("r0", "b", "play", 8.0) + did("r1", "e", "play", 9.0)
     done += did("r1", "cd", "play", 9.0) + did("r1", "a", "play")

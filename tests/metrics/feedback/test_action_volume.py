@@ -61,7 +61,7 @@ def test_a_window_without_feedback_has_0_actions_and_is_not_ok():
     assert {one.detail for one in found.values()} == {"no feedback in the window"}
 
 
-def test_only_actions_of_the_windows_own_time_count():
+def test_only_actions_in_the_window_count():
     own, later = action("click", at=HOUR - timedelta(seconds=1)), action("click", at=HOUR)
     found = measured([own], responses=[own, later], window=(START, START + HOUR))
     assert found["action_volume", "", "click"].value == 1.0
@@ -73,7 +73,7 @@ def test_without_a_feedback_log_there_is_no_result():
 
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.sampled_from([*EVENTS, "scroll", "CLICK", "", None]), max_size=12))
-def test_it_is_the_number_of_rows_of_each_event(events):
+def test_the_volume_is_the_number_of_rows_of_each_event(events):
     found = measured([action(event) for event in events])
     assert values(found) == {event: float(Counter(events)[event]) for event in EVENTS}
     assert {one.samples for one in found.values()} == {len(events)}

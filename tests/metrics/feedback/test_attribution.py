@@ -48,7 +48,7 @@ def found(world, settings=SETTINGS):
     }
 
 
-def test_a_request_id_says_which_list_and_without_one_it_is_the_latest_that_held_the_item():
+def test_the_request_id_names_the_list_else_it_is_the_latest_with_the_item():
     shown = lists(("u", "ab"), ("u", "ab"), ("u", "c"))
     done = [
         action("u", "a", 5, request="r0"),
@@ -69,7 +69,7 @@ def test_a_request_id_says_which_list_and_without_one_it_is_the_latest_that_held
     }
 
 
-def test_an_action_counts_up_to_the_end_of_the_attribution_whichever_way_its_list_is_found():
+def test_an_action_counts_up_to_the_end_of_the_attribution_by_request_and_by_user():
     shown = lists(("u", "ab"))
     done = [
         action("u", "a", 30, request="r0"),
@@ -83,13 +83,13 @@ def test_an_action_counts_up_to_the_end_of_the_attribution_whichever_way_its_lis
     assert found(world(shown, done))["u", "a", -1, "click"] == ("request", "r0")
 
 
-def test_a_request_id_that_no_list_has_leaves_it_to_user_and_item():
+def test_an_unknown_request_id_is_matched_by_user_and_item():
     assert found(world(lists(("u", "a")), [action("u", "a", 1, request="elsewhere")])) == {
         ("u", "a", 1, "click"): ("user", "r0")
     }
 
 
-def test_every_action_is_counted_in_one_window_only():
+def test_every_action_is_in_one_window():
     everything = lists(("u", "a"), ("u", "a"), ("u", "a"), ("u", "a"))  # minutes 0 to 3
     done = [action("u", "a", minute) for minute in range(40)] + [
         action("x", "a", minute) for minute in range(4)
@@ -104,7 +104,7 @@ def test_every_action_is_counted_in_one_window_only():
     assert [how for how, _ in total].count("unattributed") == 4 + 6  # of x, and of u after minute 33
 
 
-def test_what_was_done_with_an_item_of_a_list_is_added_up():
+def test_actions_on_an_item_of_a_list_are_summed():
     shown = lists(("u", "ab"), ("u", ""))
     done = [
         action("u", "a", 1, request="r0", value=2.0),
@@ -179,7 +179,7 @@ def searched(exposures, feedback, attribution):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_it_is_what_a_search_through_all_lists_finds(seed):
+def test_attribution_agrees_with_a_search_through_all_lists(seed):
     dice = random.Random(seed)
     shown = lists(
         *(

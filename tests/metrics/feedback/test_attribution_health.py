@@ -31,7 +31,7 @@ def measured(feedback, settings=SETTINGS):
     return by_name(results_of(world, settings, {"scene": "scene"}, only=NAMES))
 
 
-def test_the_ways_to_a_list_add_up_and_what_is_not_judged_is_counted():
+def test_the_ways_of_attribution_add_up_and_other_events_are_counted():
     found = measured(
         [
             action("u", "a", "r0"),
@@ -67,7 +67,7 @@ def test_without_feedback_nothing_has_a_value():
     assert all(result.detail for result in found.values())
 
 
-def test_what_the_family_says_it_gives_is_what_it_gives():
+def test_the_declared_series_are_the_measured_ones():
     shared = shared_of(World(lists(("u", "a")), feedback=[action("u", "a")]))
     family = AttributionHealth()
     rows = family.measure(shared, SETTINGS).to_pyarrow().to_pylist()

@@ -85,7 +85,7 @@ def test_users_are_the_units_of_the_interval_of_a_rate():
     assert (found.lower, found.upper) == pytest.approx((max(0, ratio - half), ratio + half))
 
 
-def test_conversion_actions_per_user_and_the_share_of_the_top_user():
+def test_conversion_actions_per_user_and_top_user_share():
     found = measured(SHOWN, DONE)
     conversion = found["conversion", "", "click"]
     assert (conversion.value, conversion.samples) == (pytest.approx(2 / 3), 3)
@@ -98,13 +98,13 @@ def test_conversion_actions_per_user_and_the_share_of_the_top_user():
     assert share.detail == "left out: 1 of 6 actions without a user"
 
 
-def test_an_action_that_is_logged_again_counts_again_and_a_rate_may_pass_one():
+def test_an_action_logged_twice_counts_twice_and_a_rate_may_pass_1():
     found = measured(lists(("u", "a"), ("v", "a")), did("r0", "a") * 3)
     assert found["action_rate", "exposure", "click"].value == 3 / 2
     assert found["conversion", "", "click"].value == 1 / 2
 
 
-def test_a_machine_that_clicks_everything_is_seen_and_trimmed():
+def test_a_robot_that_clicks_everything_is_visible_and_trimmed():
     honest = [(f"user {n:03}", "abcde") for n in range(200)]
     shown = lists(*honest, ("machine", "abcde"), ("another", "abcde"))
     done = [one for n in range(0, 200, 2) for one in did(f"r{n}", "a")]
@@ -127,14 +127,14 @@ def test_of_two_users_one_is_trimmed_and_of_one_none():
     assert one["trimmed_action_rate", "", "click"].detail == ""
 
 
-def test_a_share_to_trim_is_counted_without_the_slips_of_floating_numbers():
+def test_rounding_does_not_change_the_number_of_trimmed_users():
     shown = lists(*((f"u{n:03}", "a") for n in range(100)))
     done = [one for n in range(100) for one in did(f"r{n}", "a")]
     found = measured(shown, done, MetricSettings(trim=0.07))  # 0.07 * 100 is 7.000000000000001
     assert found["trimmed_action_rate", "", "click"].samples == 93
 
 
-def test_where_nobody_acted_a_rate_is_zero_up_to_what_so_few_users_allow():
+def test_without_actions_a_rate_is_0_with_an_interval_from_the_number_of_users():
     found = measured(lists(("u", "abcde"), ("v", "abcde")), [])
     for by, below in (("pv", 2), ("uv", 2), ("exposure", 10)):
         rate = found["action_rate", by, "click"]
@@ -145,7 +145,7 @@ def test_where_nobody_acted_a_rate_is_zero_up_to_what_so_few_users_allow():
         assert found[metric, by, "click"].status is Status.NO_DATA
 
 
-def test_each_state_has_its_sentence():
+def test_each_status_has_its_detail():
     def said(found):
         return {
             (metric, by): result.detail for (metric, by, event), result in found.items() if event != "play"
@@ -168,7 +168,7 @@ def test_each_state_has_its_sentence():
     assert empty["action_rate", "exposure", "click"].status is Status.NO_DATA
 
 
-def test_a_log_without_values_lengths_or_feedback_says_what_it_lacks():
+def test_missing_values_lengths_or_feedback_are_named():
     bare = world(lists(("u", "a")), [], feedback_columns=("request_id",))
     lacking = not_measured(shared_of(bare), PLAYS)
     assert lacking["action_value"] == lacking["completion"] == "needs the column value of the log feedback"
@@ -182,12 +182,12 @@ def test_a_log_without_values_lengths_or_feedback_says_what_it_lacks():
 
 
 @pytest.mark.parametrize("trim", [0, 0.51, -0.1])
-def test_less_than_nobody_and_more_than_half_of_the_users_is_no_trimming(trim):
+def test_trim_must_lie_between_0_and_a_half(trim):
     with pytest.raises(ValidationError):
         MetricSettings(trim=trim)
 
 
-def test_a_further_event_leaves_the_series_of_the_others_what_they_are():
+def test_a_further_event_does_not_change_the_series_of_the_others():
     one = measured(SHOWN, DONE)["action_rate", "pv", "click"]
     assert measured(SHOWN, DONE, PLAYS)["action_rate", "pv", "click"] == one
 
@@ -215,7 +215,7 @@ def some_world(dice):
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_they_are_as_defined_overall_and_by_slice(seed):
+def test_random_windows_agree_with_the_definitions_overall_and_by_slice(seed):
     dice = random.Random(seed)
     rows, actions = some_world(dice)
     settings = PLAYS.model_copy(update={"trim": dice.choice([0.01, 0.3, 0.5])})

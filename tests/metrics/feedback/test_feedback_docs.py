@@ -32,7 +32,7 @@ def checked(text, folder):
 
 
 @pytest.mark.parametrize("text", CONFIGS, ids=["events", "bound", "objective"])
-def test_a_config_of_the_page_is_good(tmp_path, text):
+def test_a_config_of_the_page_is_valid(tmp_path, text):
     assert checked(text, tmp_path).problems == ()
 
 
@@ -41,7 +41,7 @@ def read(row):
     return made | {"ts": datetime.fromisoformat(row["ts"])}
 
 
-def test_the_actions_of_the_page_belong_to_the_lists_that_it_says(tmp_path):
+def test_actions_of_the_page_belong_to_the_stated_lists(tmp_path):
     shown, done = ([read(row) for row in table] for table in TABLES)
     logged = [{name: row[name] for name in row if name not in ("found", "list")} for row in done]
     world = World(shown, feedback=logged, columns=(), feedback_columns=("request_id",))
@@ -52,7 +52,7 @@ def test_the_actions_of_the_page_belong_to_the_lists_that_it_says(tmp_path):
     assert {way for way, _ in answer.values()} == {"request", "user", "not_shown", "unattributed"}
 
 
-def test_the_times_of_the_page_are_those_of_the_parts(tmp_path):
+def test_times_of_the_page_agree_with_the_parts(tmp_path):
     settings = checked(CONFIGS[0], tmp_path).settings
     time = TimeSettings(window=settings.window, lateness=settings.lateness, max_wait=settings.max_wait)
     parts = Parts.of(Source(settings.logs, time), settings.metrics.attribution)
@@ -68,7 +68,7 @@ def test_the_times_of_the_page_are_those_of_the_parts(tmp_path):
         assert f"| {name}{cells} |" in TEXT
 
 
-def test_every_page_that_it_links_to_is_there():
+def test_every_linked_page_exists():
     links = re.findall(r"\]\(([^)#]+\.md)", TEXT)
     assert len(links) > 5
     assert [link for link in links if not (ROOT / "docs" / link).is_file()] == []

@@ -52,7 +52,7 @@ def measured(shown, done, settings, dimensions=None):
     return by_name(results_of(world, settings, dimensions, only=(NAME,)))
 
 
-def test_the_list_of_each_item_is_scored_against_the_next_action():
+def test_the_list_of_an_item_is_compared_with_the_next_action():
     shown = on_pages(("a", "xyb"), ("b", "cd"), ("c", ""), (None, "z"))
     done = walked("u", "abcdz") + walked("v", "ax") + walked(None, "ab") + walked("w", "b")
     found = measured(shown, done, settings_of(1, 2, 3))
@@ -73,7 +73,7 @@ def test_the_latest_list_of_an_item_counts():
     assert measured(shown, walked("u", "ac"), settings_of(1))[NAME, "", "1"].value == 1.0
 
 
-def test_only_judged_actions_above_grade_zero_are_steps_and_one_moment_is_one_action():
+def test_only_graded_actions_are_steps_and_repeats_at_one_time_count_once():
     events = {"click": EventSettings(), "buy": EventSettings(grade=2), "hide": EventSettings(grade=0)}
     done = (
         walked("u", "ab") + walked("u", "a", "buy") + walked("u", "zz", "hide") + walked("u", "zz", "scroll")
@@ -82,7 +82,7 @@ def test_only_judged_actions_above_grade_zero_are_steps_and_one_moment_is_one_ac
     assert (found[NAME, "", "1"].value, found[NAME, "", "1"].samples) == (1.0, 1)
 
 
-def test_an_item_that_its_list_holds_twice_is_found_once():
+def test_an_item_twice_in_its_list_is_one_hit():
     found = measured(on_pages(("a", "bb")), walked("u", "ab"), settings_of(1, 5))
     assert (found[NAME, "", "5"].value, found[NAME, "", "5"].samples) == (1.0, 1)
 
@@ -98,7 +98,7 @@ def test_without_steps_or_lists_there_is_no_data():
     assert measured([], [], settings_of(1))[NAME, "", "1"].status is Status.NO_DATA
 
 
-def test_without_the_column_it_is_not_measured_and_the_reason_says_why():
+def test_without_the_seed_column_the_reason_says_what_is_missing():
     world = World(on_pages(("a", "b")), feedback=walked("u", "ab"), columns=("position",))
     assert "needs the setting seed_item" in not_measured(shared_of(world), MetricSettings())["item_to_item"]
     reason = not_measured(shared_of(world), settings_of(1))["item_to_item"]
@@ -154,7 +154,7 @@ def searched(shown, done, settings):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_it_is_what_a_walk_along_the_actions_gives_overall_and_by_slice(seed):
+def test_random_windows_agree_with_a_loop_over_the_actions(seed):
     dice = random.Random(seed)
     letters = "abcde"
     shown = on_pages(

@@ -70,7 +70,7 @@ def test_the_hit_rate_of_three_users_and_a_list_of_forty():
     assert found["recall", "macro", "40"] == 0.2
 
 
-def test_a_users_lists_count_as_one_user_and_lists_without_a_user_in_micro_alone():
+def test_lists_of_one_user_count_as_one_and_lists_without_a_user_only_in_micro():
     shown = lists(("u", "ab"), ("u", "cd"), ("v", "ab"), (None, "ab"), ("w", "ab"))
     done = liked("r0", "a") + liked("r1", "d") + liked("r2", "az", user="v") + liked("r3", "b", user=None)
     found = measured(shown, done, k=(1, 2))
@@ -106,18 +106,18 @@ def test_beta_weighs_recall_against_precision():
         assert found["f_score", "micro", "4"] == pytest.approx(wanted)
 
 
-def test_without_a_hit_every_metric_is_zero_and_not_undefined():
+def test_every_metric_is_zero_without_a_hit():
     assert set(values(lists(("u", "ab")), liked("r0", "z"), k=(1, 5)).values()) == {0.0}
 
 
-def test_an_item_that_is_shown_twice_is_a_hit_once_and_its_copy_takes_a_place():
+def test_an_item_shown_twice_is_one_hit_and_takes_two_places():
     found = values(lists(("u", "baac")), liked("r0", "ac"), k=(3, 4))
     assert found["precision", "macro", "3"] == pytest.approx(1 / 3)
     assert found["recall", "macro", "4"] == 1.0
     assert found["average_precision", "", "4"] == (1 / 2 + 2 / 4) / 2
 
 
-def test_the_order_is_by_position_then_score_then_item_and_what_is_unknown_comes_last():
+def test_items_are_ordered_by_position_then_score_then_item_with_nulls_last():
     def ranked(columns=("position", "score"), **of_items):
         rows = [
             {**lists(("u", "a"))[0], "item_id": item, "position": position, "score": score}
@@ -144,7 +144,7 @@ def test_lists_without_an_order_are_not_measured():
     assert reason == "needs the column position or score of the log exposures"
 
 
-def test_what_nobody_acted_on_is_a_miss_or_leaves_the_list():
+def test_items_without_actions_are_misses_or_are_left_out():
     shown = lists(("u", "abcd"))
     done = liked("r0", "d") + liked("r0", "b", "hide")
     events = {"click": EventSettings(), "hide": EventSettings(grade=0)}
@@ -157,7 +157,7 @@ def test_what_nobody_acted_on_is_a_miss_or_leaves_the_list():
         )
 
 
-def test_a_list_without_items_has_no_precision_and_counts_in_the_rest():
+def test_an_empty_list_has_no_precision_and_counts_in_the_other_metrics():
     shown = lists(("u", ""), ("u", "a"), ("v", ""))
     done = liked("r0", "a") + liked("r1", "a") + liked("r2", "a", user="v")
     found = measured(shown, done, k=(1,))
@@ -173,7 +173,7 @@ def test_a_list_without_items_has_no_precision_and_counts_in_the_rest():
     assert alone["precision_strict", "macro", "1"].value == 0.0
 
 
-def test_gains_that_are_lost_in_float64_leave_ndcg_undefined():
+def test_gains_too_small_for_float64_leave_ndcg_undefined():
     events = {"click": EventSettings(grade=1e-20)}
     found = measured(lists(("u", "a")), liked("r0", "a"), events=events, k=(1,))
     assert found["ndcg", "", "1"].status is Status.UNDEFINED
@@ -193,7 +193,7 @@ def test_gains_that_are_lost_in_float64_leave_ndcg_undefined():
         ),
     ],
 )
-def test_without_anything_to_measure_there_is_no_data(shown, done, macro, micro):
+def test_an_empty_window_is_no_data(shown, done, macro, micro):
     for (_, by, _), result in measured(shown, done, k=(1,)).items():
         wanted = micro if by in ("micro", "any") else macro
         if wanted is None:
@@ -202,7 +202,7 @@ def test_without_anything_to_measure_there_is_no_data(shown, done, macro, micro)
             assert (result.status, result.detail, result.value) == (Status.NO_DATA, wanted, None)
 
 
-def test_each_k_is_what_it_is_alone():
+def test_several_k_give_the_same_values_as_each_k_alone():
     shown = lists(*(("u", "abcdefgh"), ("v", "hgfedcba"), ("u", "abc")))
     done = liked("r0", "bdz") + liked("r1", "ah", user="v") + liked("r2", "c")
     together = values(shown, done, k=(7, 1, 3, 1000))
@@ -213,14 +213,14 @@ def test_each_k_is_what_it_is_alone():
     assert len(together) == 4 * 16
 
 
-def test_what_the_family_says_it_gives_is_what_it_gives():
+def test_the_declared_series_are_the_measured_ones():
     settings = MetricSettings(k=(1, 7))
     found = results_of(world(lists(("u", "a")), liked("r0", "a")), settings, only=NAMES)
     declared = [(spec.name, labels) for spec, labels in Ranking().series(settings)]
     assert sorted(((r.metric, dict(r.labels)) for r in found), key=str) == sorted(declared, key=str)
 
 
-def test_a_setting_that_changes_a_metric_is_in_its_definition_and_k_is_in_none():
+def test_settings_are_part_of_the_definition_and_k_is_not():
     found = measured(lists(("u", "a")), liked("r0", "a"), k=(3,), gain="linear", beta=2, unrated="ignore")
     assert found["ndcg", "", "3"].definition == "1;unrated=ignore;gain=linear"
     assert found["f_score", "macro", "3"].definition == "1;unrated=ignore;beta=2.0"
@@ -228,6 +228,6 @@ def test_a_setting_that_changes_a_metric_is_in_its_definition_and_k_is_in_none()
 
 
 @pytest.mark.parametrize("k", [(), (0,), (1001,), (5, 5), tuple(range(1, 22))])
-def test_places_that_make_no_sense_are_refused(k):
+def test_an_invalid_k_is_refused(k):
     with pytest.raises(ValidationError):
         MetricSettings(k=k)

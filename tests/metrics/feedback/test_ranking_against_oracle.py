@@ -58,7 +58,7 @@ def assert_same(found, wanted):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_every_metric_is_what_the_definitions_give_list_by_list_overall_and_by_slice(seed):
+def test_every_metric_agrees_with_its_definition_overall_and_by_slice(seed):
     shown, done, settings = random_world(seed)
     dimensions = {"scene": "scene", "on shelf": "shelf"}
     found = measured(shown, done, dimensions, **settings)

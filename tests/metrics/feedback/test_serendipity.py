@@ -24,7 +24,7 @@ def serendipity(feedback, actions, exposures=SHOWN, items=ITEMS, settings=None, 
     return by_name(results_of(world, settings or MetricSettings(), only=("serendipity",)))["serendipity", ""]
 
 
-def test_an_item_of_a_category_acted_on_before_is_no_surprise_and_another_is():
+def test_a_category_acted_on_before_is_no_surprise_and_a_new_one_is():
     result = serendipity([click("u1", "b"), click("u1", "d")], [("u1", "a"), ("u1", "c")])
     assert (result.value, result.samples) == (0.5, 2)
     assert result.lower < 0.5 < result.upper
@@ -40,7 +40,7 @@ def test_the_most_similar_earlier_item_counts():
     assert result.value == pytest.approx(1 - math.sqrt(2 / 3))
 
 
-def test_feedback_that_names_its_request_matches_that_request_alone():
+def test_feedback_with_a_request_id_matches_only_that_request():
     shown = lists(("u1", "a"), ("u1", "a"))
     assert serendipity([click("u1", "a", "r0")], [("u1", "c")], shown).samples == 1
     assert serendipity([click("u1", "a")], [("u1", "c")], shown).samples == 1
@@ -80,7 +80,7 @@ def test_only_the_chosen_events_are_actions():
         ([click("u1", "a")], [("u9", "a")], "nobody who acted has earlier actions to compare with"),
     ],
 )
-def test_nothing_to_measure_is_no_data_and_says_why(feedback, actions, detail):
+def test_no_data_has_a_reason(feedback, actions, detail):
     result = serendipity(feedback, actions)
     assert result.status is Status.NO_DATA
     assert result.detail == detail

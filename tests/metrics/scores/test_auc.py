@@ -30,14 +30,14 @@ def of_table(scores, labels, **groups):
     return rank_sums(table, list(groups)).to_pyarrow().to_pylist()
 
 
-def test_it_is_the_share_of_pairs_in_the_right_order_a_tie_counting_half():
+def test_auc_is_the_share_of_pairs_in_the_right_order_with_ties_as_half():
     result = auc(scored([("u", 0.1, 0), ("u", 0.4, 0), ("v", 0.35, 1), ("v", 0.8, 1)]))["auc", ""]
     assert (result.value, result.samples, result.detail) == (0.75, 4, "")
     tied = auc(scored([("u", 0.4, 0), ("u", 0.4, 1), ("u", 0.2, 0), ("u", 0.9, 0)]))["auc", ""]
     assert tied.value == 0.5  # half a pair, a whole one, and none
 
 
-def test_its_interval_is_delongs():
+def test_the_interval_of_auc_is_delongs():
     rows = [
         ("u", score, label)
         for label, scores in ((0, (0.1, 0.4, 0.5)), (1, (0.35, 0.5, 0.8)))
@@ -63,7 +63,7 @@ def test_an_exposure_with_an_action_of_a_grade_above_0_has_label_1():
     assert labels == [0, 0, 0, 1, 1]  # a twice; not b, which was hidden, c, and the row without a request
 
 
-def test_scores_that_are_no_numbers_are_left_out_and_counted():
+def test_scores_that_are_not_finite_are_left_out_and_counted():
     odd = [("u", score, 1) for score in (None, math.nan, math.inf, -math.inf)]
     result = auc(scored([("u", 0.1, 0), ("u", 0.4, 1), *odd]))["auc", ""]
     assert (result.value, result.samples) == (1.0, 2)
@@ -106,7 +106,7 @@ def pairs(scores, labels):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_sums_are_those_of_all_pairs(seed):
+def test_the_sums_equal_those_over_all_pairs(seed):
     dice = np.random.default_rng(seed)
     n = int(dice.integers(2, 300))
     scores = dice.integers(0, dice.choice([1, 3, 50, 10**6]), n) / 7
@@ -124,7 +124,7 @@ def test_the_sums_are_those_of_all_pairs(seed):
         assert sums.auc == pytest.approx(roc_auc_score(labels[mine], scores[mine]), rel=1e-12)
 
 
-def test_it_is_exact_where_squares_of_ranks_pass_the_digits_of_float64():
+def test_auc_is_exact_if_squares_of_ranks_have_more_digits_than_float64():
     n = 200_000
     labels = np.arange(n) % 2
     (row,) = of_table(np.arange(n, dtype="float64"), labels)
@@ -136,7 +136,7 @@ def test_it_is_exact_where_squares_of_ranks_pass_the_digits_of_float64():
 
 
 @pytest.mark.parametrize(("auc_is", "labels"), [(1.0, (0, 1)), (0.0, (1, 0))])
-def test_at_both_ends_rounding_does_not_leave_what_is_possible(auc_is, labels):
+def test_rounding_never_leaves_the_possible_range_at_auc_0_and_1(auc_is, labels):
     n = 3000
     (row,) = of_table(np.arange(2.0 * n), np.repeat(labels, n))
     sums = auc_sums(row, 2 * n)
@@ -145,7 +145,7 @@ def test_at_both_ends_rounding_does_not_leave_what_is_possible(auc_is, labels):
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_random_windows_and_their_slices_against_scikit_learn(seed):
+def test_random_windows_and_slices_agree_with_scikit_learn(seed):
     world = random_world(seed)
     found = auc(world, {"place": "scene"}, events=EVENTS)
     values = {row["scene"] or "unknown" for row in world.exposures}

@@ -21,7 +21,7 @@ def measured(rows, dimensions=None, **settings):
     return by_name(results_of(world, MetricSettings(**settings), dimensions, only=only))
 
 
-def test_log_loss_is_the_mean_of_minus_the_logarithm_of_what_was_given_to_what_happened():
+def test_log_loss_is_the_mean_negative_log_of_the_probability_of_the_label():
     found = measured([("u", 0.9, 1), ("u", 0.2, 0), ("v", 0.5, 1)])
     losses = [-math.log(p) for p in (0.9, 0.8, 0.5)]
     result = found["log_loss", ""]
@@ -31,7 +31,7 @@ def test_log_loss_is_the_mean_of_minus_the_logarithm_of_what_was_given_to_what_h
     assert (result.samples, result.detail) == (3, "")
 
 
-def test_calibration_is_what_was_promised_over_what_came():
+def test_calibration_is_the_predicted_over_the_observed_rate():
     found = measured([("u", 0.9, 1), ("u", 0.2, 0), ("v", 0.5, 1), ("v", 0.8, 0)])
     result = found["calibration", ""]
     assert (result.value, result.samples) == (1.2, 4)
@@ -42,7 +42,7 @@ def test_calibration_is_what_was_promised_over_what_came():
     )
 
 
-def test_scores_at_the_ends_and_beyond_are_clipped_and_counted():
+def test_scores_near_or_outside_0_and_1_are_clipped_and_counted():
     rows = [("u", 0.0, 1), ("u", 1.0, 1), ("u", 7.0, 0), ("u", -1.0, 0), ("u", 0.5, 0), ("u", math.nan, 0)]
     found = measured(rows)
     result = found["log_loss", ""]
@@ -68,11 +68,11 @@ def test_scores_at_the_ends_and_beyond_are_clipped_and_counted():
         ([("u", None, 1), ("u", math.inf, 0)], "no exposure has a finite score"),
     ],
 )
-def test_without_scores_there_is_nothing_to_measure(rows, detail):
+def test_without_scores_there_is_no_data(rows, detail):
     assert {(r.status, r.detail) for r in measured(rows).values()} == {(Status.NO_DATA, detail)}
 
 
-def test_where_nothing_was_acted_on_there_is_a_log_loss_and_no_calibration():
+def test_without_actions_there_is_a_log_loss_and_no_calibration():
     found = measured([("u", 0.5, 0), ("u", 0.5, 0)])
     assert found["log_loss", ""].value == pytest.approx(math.log(2))
     assert (found["calibration", ""].status, found["calibration", ""].samples) == (Status.UNDEFINED, 2)
@@ -80,7 +80,7 @@ def test_where_nothing_was_acted_on_there_is_a_log_loss_and_no_calibration():
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_random_windows_and_their_slices_against_scikit_learn(seed):
+def test_random_windows_and_slices_agree_with_scikit_learn(seed):
     world = random_world(seed)
     found = measured(world, {"place": "scene"}, events=EVENTS)
     for (metric, *place), result in found.items():

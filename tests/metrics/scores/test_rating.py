@@ -64,7 +64,7 @@ def test_errors_over_exposures_and_as_means_over_items_and_users():
     assert ("distortion", "") not in found
 
 
-def test_rounded_predictions_are_whole_halves_upwards():
+def test_predictions_are_rounded_to_whole_numbers_with_halves_upwards():
     found = measured(FIVE, rounded=True)
     assert found["mae", "overall"].value == pytest.approx((0 + 3 + 0 + 1) / 4)
     assert found["mae", "overall"].definition.startswith("1;rating=(event=rate,")
@@ -76,12 +76,12 @@ def test_an_exposure_without_a_rating_may_count_as_rated_lowest():
     assert found["mae", "item"].samples == 3
 
 
-def test_only_what_was_liked_may_count():
+def test_only_liked_items_may_count():
     found = measured(FIVE, unrated="liked_only", liked=4)
     assert (found["mae", "overall"].value, found["mae", "overall"].samples) == (0.5, 2)
 
 
-def test_distortion_is_the_mean_of_the_teams_own_matrix_and_what_it_lacks_is_counted():
+def test_distortion_is_the_mean_by_the_teams_matrix_and_missing_pairs_are_counted():
     matrix = {5: {2: 10.0, 4: 1.0}, 4: {4: 0.0}, 1: {2: 3.0}}
     result = measured(FIVE, distortion=matrix)["distortion", ""]
     assert (result.value, result.samples) == (pytest.approx((0 + 10 + 1) / 3), 3)
@@ -90,7 +90,7 @@ def test_distortion_is_the_mean_of_the_teams_own_matrix_and_what_it_lacks_is_cou
     assert (result.status, result.value) == (Status.UNDEFINED, None)
 
 
-def test_a_rating_is_the_mean_of_its_values_and_odd_ones_are_left_out_and_counted():
+def test_a_rating_is_the_mean_of_its_values_and_ratings_out_of_range_are_counted():
     world = window(("u", "a", 3.0, 5), ("u", "b", 3.0, 3), ("v", "a", math.nan, 4), ("v", "b", 3.0, 9))
     world = replace(world, feedback=[*world.feedback, rate("u", "a", 2.0, "r0")])
     result = measured(world)["mae", "overall"]
@@ -114,14 +114,14 @@ def test_a_rating_is_the_mean_of_its_values_and_odd_ones_are_left_out_and_counte
         ),
     ],
 )
-def test_without_ratings_there_is_nothing_to_measure(rows, rating, details):
+def test_without_ratings_there_is_no_data(rows, rating, details):
     found = measured(window(*rows), distortion={1: {1: 1.0}}, **rating)
     assert len(found) == 13
     assert {r.status for r in found.values()} == {Status.NO_DATA}
     assert {r.detail for r in found.values()} == details
 
 
-def test_ratings_of_nobody_count_overall_and_by_item():
+def test_ratings_without_a_user_count_overall_and_by_item():
     found = measured(window((None, "a", 1.0, 3)))
     assert found["mae", "item"].value == 2.0
     assert (found["mae", "user"].status, found["mae", "user"].detail) == (
@@ -132,7 +132,7 @@ def test_ratings_of_nobody_count_overall_and_by_item():
 
 @pytest.mark.parametrize("score", [1e300, -1e300])
 @pytest.mark.parametrize("rating", [{}, {"rounded": True, "distortion": {3: {3: 0.0}}}])
-def test_a_score_without_end_gives_no_root_of_its_square(score, rating):
+def test_a_score_whose_square_overflows_gives_no_rmse(score, rating):
     found = measured(window(("u", "a", score, 3)), **rating)
     assert found["mae", "overall"].value == 1e300
     assert found["rmse", "overall"].status is Status.UNDEFINED
@@ -181,7 +181,7 @@ def _put(found, metric, by, values, root=False):
 
 
 @pytest.mark.parametrize("seed", range(18))
-def test_random_windows_and_their_slices(seed):
+def test_random_windows_and_slices_agree_with_brute_force(seed):
     world = random_world(seed)
     how = ("ignore", "as_negative", "liked_only")[seed % 3]
     rating = {"event": "click", "unrated": how, "liked": 3 if how == "liked_only" else None}
@@ -212,6 +212,6 @@ def test_random_windows_and_their_slices(seed):
         ({"distortion": {1: {1: "nan"}}}, "finite"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(rating, message):
+def test_invalid_settings_are_refused(rating, message):
     with pytest.raises(ValidationError, match=message):
         settings(**rating)

@@ -42,14 +42,14 @@ def sums_of(table):
 
 
 @pytest.mark.parametrize("which", SEEN, ids=" ".join)
-def test_the_auc_of_predictions_is_scikit_learns(samples, which):
+def test_the_auc_of_predictions_agrees_with_scikit_learn(samples, which):
     table = samples[which]
     sums = sums_of(table)
     assert sums.auc == pytest.approx(roc_auc_score(table["label"], table["score"]), rel=1e-12)
     assert sums.auc == pytest.approx(SEEN[which], abs=5e-7)
 
 
-def test_the_auc_of_one_set_falls_between_its_splits_and_that_of_the_other_stays(samples):
+def test_auc_falls_between_the_splits_of_one_set_and_stays_in_the_other(samples):
     gaps = {
         name: auc_gap(sums_of(samples[name, "reference"]), sums_of(samples[name, "current"]))
         for name in ("california", "employment")
@@ -69,7 +69,7 @@ def test_log_loss_and_calibration_of_predictions(samples, which):
     assert row["outside"] == 0
 
 
-def test_the_propensities_of_a_shop_are_no_predictions_of_its_clicks(shared):
+def test_propensities_of_a_shop_do_not_predict_its_clicks(shared):
     exposures = read(shared / "data" / "obd" / "exposures.csv.gz")
     feedback = read(shared / "data" / "obd" / "feedback.csv.gz")
     found = {}

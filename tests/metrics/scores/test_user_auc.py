@@ -27,7 +27,7 @@ def user_auc(rows, dimensions=None, **settings):
     return {key[1:]: result for key, result in by_name(found).items()}
 
 
-def test_users_weigh_the_same_or_by_their_exposures_or_by_their_positives():
+def test_users_are_weighted_equally_or_by_exposures_or_by_positives():
     found = user_auc(TWO_USERS)
     assert found["equal",].value == (1 + 0.375) / 2
     assert found["samples",].value == pytest.approx((2 * 1 + 4 * 0.375) / 6)
@@ -35,12 +35,12 @@ def test_users_weigh_the_same_or_by_their_exposures_or_by_their_positives():
     assert {result.samples for result in found.values()} == {2}
 
 
-def test_a_users_high_scores_do_not_help_another():
+def test_high_scores_of_one_user_do_not_change_the_auc_of_another():
     rows = [("u", 0.9, 0), ("u", 0.8, 1), ("v", 0.2, 0), ("v", 0.1, 1)]
     assert user_auc(rows)["equal",].value == 0.0
 
 
-def test_users_of_one_class_are_left_out_and_counted_and_so_are_scores_that_are_no_numbers():
+def test_users_with_one_class_and_scores_that_are_not_finite_are_left_out_and_counted():
     rows = [*TWO_USERS, ("x", 0.5, 0), ("y", 0.5, 1), ("y", 0.4, 1), ("u", math.nan, 1), (None, 0.5, 1)]
     result = user_auc(rows)["equal",]
     assert (result.value, result.samples) == (0.6875, 2)
@@ -58,7 +58,7 @@ def test_users_of_one_class_are_left_out_and_counted_and_so_are_scores_that_are_
         ([("u", 0.5, 1), ("v", 0.1, 0)], Status.UNDEFINED, "none of 2 users has labels of both classes"),
     ],
 )
-def test_without_a_user_of_both_classes_there_is_no_value(rows, status, detail):
+def test_there_is_no_value_if_no_user_has_both_classes(rows, status, detail):
     found = user_auc(rows)
     assert {by for (by,) in found} == set(WEIGHTS)
     assert {(r.status, r.value, r.detail) for r in found.values()} == {(status, None, detail)}
@@ -94,7 +94,7 @@ def expected(rows):
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_random_windows_and_their_slices(seed):
+def test_random_windows_and_slices_agree_with_brute_force(seed):
     world = random_world(seed)
     found = user_auc(world, {"place": "scene"}, events=EVENTS)
     assert found.keys() >= {(by,) for by in WEIGHTS}
