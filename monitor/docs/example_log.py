@@ -89,7 +89,7 @@ _PAIRS: Final = {"user_id": pa.string(), "item_id": pa.string()}
 
 @cache
 def results() -> tuple[Result, ...]:
-    """What every metric of the catalogue gives on the example."""
+    """The results of every metric of the catalogue on the example."""
     return tuple(one for family in measure_all(_shared(), SETTINGS) for one in family.results)
 
 
@@ -107,9 +107,7 @@ def exposure_rows() -> list[tuple[Any, ...]]:
 
 
 def _shared() -> Shared:
-    backend = ibis.duckdb.connect(
-        threads=1
-    )  # sums in one order, so that the page has the same digits everywhere
+    backend = ibis.duckdb.connect(threads=1)  # a fixed order of sums gives the same digits everywhere
 
     def table(name: str, schema: dict[str, pa.DataType], rows: Sequence[Sequence[Any]]) -> ibis.Table:
         columns = [

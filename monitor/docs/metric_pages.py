@@ -1,7 +1,7 @@
-"""The pages of the metrics, written from the catalogue: an index, one page a metric, and the example's log.
+"""Generates the pages of the metrics from the catalogue: an index, one page a metric, and the example log.
 
-`python -m monitor.docs.metric_pages docs/metrics` renews them; a test holds them equal. Without a folder
-the index is printed.
+`python -m monitor.docs.metric_pages docs/metrics` writes them; a test compares them. Without a folder the
+index is printed.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def index() -> str:
 
 
 def write(folder: Path) -> None:
-    """Write every page, and take away those of metrics that are gone."""
+    """Write every page, and delete those of removed metrics."""
     folder.mkdir(parents=True, exist_ok=True)
     texts = pages()
     for path in folder.glob("*.md"):
@@ -119,7 +119,7 @@ def _page(spec: MetricSpec) -> str:
 
 
 def _range(spec: MetricSpec) -> str:
-    """Within what the interval lies; empty where any number will do."""
+    """The bounds of the interval; empty if there are none."""
     low, high = spec.bounds
     if not spec.interval or low == -math.inf:
         return ""
@@ -143,7 +143,7 @@ def _when(spec: MetricSpec) -> str:
 
 
 def _cost(spec: MetricSpec) -> str:
-    """What the families of the metric took in the last benchmark that was kept."""
+    """The cost of the metric's families in the last stored benchmark."""
     names = [family.name for family in FAMILIES if spec in (one for one, _ in family.outputs)]
     known = {name: _measured()[name] for name in names if name in _measured()}
     if not known:
@@ -160,7 +160,7 @@ def _measured() -> dict[str, float]:
 
 
 def _on_the_example(spec: MetricSpec) -> str:
-    """The metric's results on the small log, or that it has none there."""
+    """The metric's results on the small log, or a sentence that there are none."""
     found = [one for one in example.results() if one.metric == spec.name]
     if spec.kind is ResultKind.EXPERIMENT:
         return "[Experiments](../experiments.md) shows one, judged and read.\n"

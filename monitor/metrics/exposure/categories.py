@@ -1,9 +1,8 @@
 """The categories of items as small numbers, and how lists and users spread over them.
 
-An item with k categories gives each of them 1 / k of its exposures; as a vector it has 1 / sqrt(k)
-at each, so that the cosine of two items is 1 for the same set of categories and 0 for disjoint
-ones. An item that the catalog does not hold, or holds without a category, has the code UNKNOWN,
-which is a category of its own.
+An item with k categories gives each of them 1 / k of its exposures. As a vector it has 1 / sqrt(k) at each,
+so that the cosine of two items is 1 for equal sets of categories and 0 for disjoint ones. An item without a
+category, or outside the catalog, has the code UNKNOWN, which is a category of its own.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from monitor.metrics.shared import EXPOSURES, Shared, listed
 
 UNKNOWN = -1
 CODE = "code"
-_SHORT = 32  # from about this length on, counting by group is as fast
+_SHORT = 32  # for longer lists, counting by group is as fast
 
 
 def item_categories(shared: Shared, column: str) -> ir.Table:
@@ -49,7 +48,7 @@ def category_totals(shared: Shared, column: str) -> ir.Table:
 
 
 def with_categories(shared: Shared, rows: ir.Table, column: str) -> ir.Table:
-    """The rows, once for each category of their item, with its code, share and unit."""
+    """One row for each row and category of its item, with code, share and unit."""
     items = item_categories(shared, column).rename(known_item=ITEM_ID)
     joined = rows.left_join(items, rows[ITEM_ID] == items.known_item)
     return joined.select(
@@ -61,7 +60,7 @@ def with_categories(shared: Shared, rows: ir.Table, column: str) -> ir.Table:
 
 
 def _spread_of_lists(shared: Shared, column: str, key: str | None) -> ir.Table:
-    """One row a request, as `_spread_of_cells` gives it, where items can have several categories."""
+    """`_spread_of_cells` of each request, for items with several categories."""
     coded = _coded(shared, column, key)
     by = [REQUEST_ID, *listed(key)]
     cells = coded.aggregate(
@@ -74,8 +73,7 @@ def _spread_of_cells(cells: ir.Table, by: list[str]) -> ir.Table:
     """One row an owner: `length` (its exposures), `entropy_sum` = sum c ln c, `squares` = sum v^2, `most`.
 
     c is an owner's exposures of a category, v the sum of its items' unit entries there. `most` is the
-    number of items of the known category that has most of them, null where no category is known; it is
-    given only where the cells say their `items`.
+    largest number of items in one known category, null if none is known; only if the cells have `items`.
     """
     most = {"most": cells["items"].max(where=cells[CODE] != UNKNOWN)} if "items" in cells.columns else {}
     return cells.aggregate(
@@ -100,11 +98,11 @@ def _coded(shared: Shared, column: str, key: str | None) -> ir.Table:
 
 
 def _spread_of_short_lists(shared: Shared, column: str, key: str | None) -> ir.Table:
-    """What `_spread_of_lists` gives, in half the time, for items with one category each.
+    """`_spread_of_lists` in half the time, for items with one category each.
 
-    With c_i the count of item i's category in its list, the sum over items of ln c_i is the sum
-    over categories of c ln c, and that of c_i is that of c^2. This compares every item with every
-    other, so lists that are not short take that way.
+    With c_i the count of item i's category in its list, the sum over items of ln c_i is the sum over
+    categories of c ln c, and the sum of c_i is the sum of c^2. This compares every item with every other, so
+    long lists are counted by group.
     """
     by = [REQUEST_ID, *listed(key)]
     coded = _coded(shared, column, key)
@@ -114,17 +112,17 @@ def _spread_of_short_lists(shared: Shared, column: str, key: str | None) -> ir.T
     short = lists.filter(lists.codes.length() <= _SHORT)
     counted = short.mutate(
         counts=short.codes.map(
-            lambda one: short.codes.filter(lambda other: other == one).length().cast("float64")
+            lambda code: short.codes.filter(lambda other: other == code).length().cast("float64")
         )
     )
-    known = counted.codes.filter(lambda one: one != UNKNOWN)
-    most_known = known.map(lambda one: known.filter(lambda other: other == one).length()).maxs()
+    known = counted.codes.filter(lambda code: code != UNKNOWN)
+    most_known = known.map(lambda code: known.filter(lambda other: other == code).length()).maxs()
     of_short = counted.select(
         *by,
         length=counted.codes.length().cast("int64"),
         entropy_sum=counted.counts.map(lambda c: c.ln()).sums(),
         squares=counted.counts.sums(),
-        # Nearly every list is known in whole, and its counts are there already.
+        # Most lists have no unknown code, and their counts are already there.
         most=ibis.ifelse(counted.codes.contains(UNKNOWN), most_known, counted.counts.maxs().cast("int64")),
     )
     long = lists.filter(lists.codes.length() > _SHORT).unnest("codes").rename({CODE: "codes"})
@@ -133,7 +131,7 @@ def _spread_of_short_lists(shared: Shared, column: str, key: str | None) -> ir.T
 
 
 def list_spread(shared: Shared, column: str, key: str | None) -> ir.Table:
-    """How each list spreads over the categories; see `_spread_of_cells`."""
+    """The spread of each list over the categories; see `_spread_of_cells`."""
 
     def build() -> ir.Table:
         if _several(shared, column):
@@ -149,17 +147,17 @@ def user_categories(shared: Shared, column: str, key: str | None) -> ir.Table:
 
 
 def _user_categories(shared: Shared, column: str, key: str | None) -> ir.Table:
-    # From the distinct pairs, for what a user was shown again need not be looked up again.
+    # From the distinct pairs, so that repeats are not looked up again.
     coded = with_categories(shared, shared.user_items(key), column)
     times = coded[EXPOSURES]
-    sums = {EXPOSURES: times.sum()}  # every share is 1, and whole numbers are cheaper to add up
+    sums = {EXPOSURES: times.sum()}  # every share is 1, and whole numbers are cheaper to sum
     if _several(shared, column):
         sums = {EXPOSURES: (times * coded.share).sum(), "unit": (times * coded.unit).sum()}
     return coded.aggregate(by=[USER_ID, *listed(key), CODE], **sums)
 
 
 def user_spread(shared: Shared, column: str, key: str | None) -> ir.Table:
-    """How all that a user was shown spreads over the categories; see `_spread_of_cells`."""
+    """The spread of everything shown to a user over the categories; see `_spread_of_cells`."""
     cells = user_categories(shared, column, key)
     exposures = cells[EXPOSURES].cast("float64")
     cells = cells.mutate(exposures=exposures, unit=cells.unit if "unit" in cells.columns else exposures)

@@ -62,8 +62,8 @@ class CategoryEntropy(Family):
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
         overall = overall_spread(shared, CATEGORY, key).cross_join(category_totals(shared, CATEGORY))
-        # By the catalog alone: one exposure of an item outside it would make a ninth of eight categories, and
-        # every list 5 % less even.
+        # From the catalog alone: one exposure of an item outside it would add a category and make every list
+        # less even.
         uncategorised = overall.uncategorised.fill_null(0) > 0
         overall = overall.mutate(m=overall.categories + uncategorised.cast("int64"))
         sizes = overall.select("m", *listed(key))
@@ -97,7 +97,7 @@ def _mean_entropy(spread: ir.Table, sizes: ir.Table, key: str | None, name: str)
     both = spread.cross_join(sizes) if key is None else spread.join(sizes, key)
     length = both.length.cast("float64")
     largest = ibis.least(both.m, both.length).nullif(0).cast("float64").ln().nullif(0.0)
-    # c ln c of whole lists cancels to about -1e-16 where there is one category.
+    # With one category the difference is about -1e-16 in place of 0.
     entropy = ibis.greatest(length.ln() - both.entropy_sum / length, 0.0) / largest
     valued = both.mutate(entropy=entropy)
     return valued.aggregate(

@@ -1,4 +1,4 @@
-"""Concentration: how unevenly exposures fall on items, and whether the users or the machine want it so."""
+"""Concentration: how unevenly exposures fall on items, compared with the users' own actions."""
 
 from __future__ import annotations
 
@@ -160,27 +160,27 @@ class MatthewEffect(Family):
 
 
 def actions(shared: Shared, settings: MetricSettings) -> ir.Table:
-    """The window's feedback on items, reduced to the events that count as a user's own action."""
+    """The window's feedback on items, of the events in `action_events`."""
     assert shared.feedback is not None
     return of_events(shared.feedback.filter(shared.feedback[ITEM_ID].notnull()), settings)
 
 
 def of_events(feedback: ir.Table, settings: MetricSettings) -> ir.Table:
-    """The rows of the events that count as a user's own action; rows that name no event all count."""
+    """The rows of the events in `action_events`; all rows if the log has no events."""
     if settings.action_events is None or EVENT not in feedback.columns:
         return feedback
     return feedback.filter(feedback[EVENT].isin(settings.action_events))
 
 
 def catalog_size(shared: Shared) -> ir.Table:
-    """One row: `catalog_items`, how many items the catalog holds."""
+    """One row: `catalog_items`, the number of items in the catalog."""
     return shared.catalog_items.aggregate(catalog_items=shared.catalog_items.count())
 
 
 def ranked_sums(counts: ir.Table, key: str | None) -> ir.Table:
     """One row a group: `items`, `total`, `ranked` = sum i n_(i), i = 1 for the least, and the top shares.
 
-    Items that were never shown need no row: they only move the ranks of the others up.
+    Items that were never shown need no row: they only raise the ranks of the others.
     """
     counts = counts.select(ITEM_ID, EXPOSURES, *listed(key))
     n = counts[EXPOSURES]

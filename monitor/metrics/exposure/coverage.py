@@ -96,7 +96,7 @@ class ListCoverage(Family):
 
 
 class ItemCoverage(Family):
-    """How much of the catalog was shown, and how much of what was shown is not in the catalog."""
+    """The share of the catalog that was shown, and the shown items outside the catalog."""
 
     name = "item_coverage"
     outputs = ((COVERAGE, ("item",)), (UNKNOWN_ITEMS, ()))

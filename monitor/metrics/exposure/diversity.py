@@ -37,7 +37,7 @@ INTRA_LIST_DIVERSITY = MetricSpec(
     no_data="no list with two items (with a vector)",
 )
 
-# More sums at once would hold more columns for every list than there is need to.
+# More sums at once would need more memory for every list.
 _COMPONENTS_AT_ONCE = 16
 
 

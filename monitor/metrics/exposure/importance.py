@@ -1,4 +1,4 @@
-"""Importance weights: whether a log with propensities can carry an off-policy estimate at all."""
+"""Importance weights: whether a log with propensities supports an off-policy estimate."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Importance(Family):
         edges = usable.aggregate(
             by=by, usable=usable.count(), smallest=usable.p.min(), largest=usable.p.max()
         )
-        # Weights as parts of the largest one: their squares neither overflow nor all vanish.
+        # Weights relative to the largest one: their squares neither overflow nor all vanish.
         both = usable.cross_join(edges) if key is None else usable.join(edges, key)
         both = both.mutate(part=both.smallest / both.p)
         parts = both.aggregate(by=by, parts=both.part.sum(), squares=(both.part * both.part).sum())

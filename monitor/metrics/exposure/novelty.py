@@ -1,4 +1,4 @@
-"""Novelty, self-information and average popularity: what is shown against what was shown before."""
+"""Novelty, self-information and average popularity: exposures compared with earlier exposures."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _LABELS = {CATEGORY: "category", TAGS: "tag"}
 
 
 class Novelty(Family):
-    """The share of new pairs, of users with items and values of catalog columns, and of users with any."""
+    """The share of new pairs of users with items or catalog values, and of users who see anything new."""
 
     name = "novelty"
     outputs = ((NOVELTY, _ALWAYS),)
@@ -124,14 +124,14 @@ class Novelty(Family):
 
 
 def _known(shared: Shared, history: ir.Table) -> ir.Table:
-    """The window's pairs that the history holds: looked up once, however many slices there are."""
+    """The window's pairs that are in the history, looked up once for all slices."""
     return shared.once(
         "known_pairs", None, lambda: shared.user_items().semi_join(history, [USER_ID, ITEM_ID])
     )
 
 
 def _any(shared: Shared, table: ir.Table, name: str) -> ir.Table:
-    """One row with a column of this name: 1 where the table has rows, else 0."""
+    """One row with a column of this name: 1 if the table has rows, else 0."""
     return shared.once(f"any_{name}", None, lambda: table.limit(1).aggregate(**{name: ibis._.count()}))
 
 
@@ -203,7 +203,7 @@ def _popularity_source(shared: Shared, settings: MetricSettings) -> ir.Table | N
 
 
 def _history_users(shared: Shared) -> ir.Table:
-    """One row: `history_users`, how many users the history knows."""
+    """One row: `history_users`, the number of users in the history."""
     history = shared.history_pairs
     if history is None:
         return shared.nothing().aggregate(history_users=ibis._.count())

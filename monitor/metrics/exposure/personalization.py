@@ -1,4 +1,4 @@
-"""Personalization: how different what different users see is."""
+"""Personalization: how different the items of different users are."""
 
 from __future__ import annotations
 
@@ -55,5 +55,5 @@ class Personalization(Family):
             yield builder.undefined("there is only one user, and nobody to compare with", 1)
         else:
             cosine = (row["squares"] - users) / (users * (users - 1.0))
-            # Rounded before it is taken from 1, so that users who all see the same give exactly 0.
+            # Rounded first, so that the value is exactly 0 if all users see the same items.
             yield builder.value(min(1.0, max(0.0, 1.0 - round12(cosine))), users)

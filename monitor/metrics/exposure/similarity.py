@@ -18,14 +18,14 @@ Similarity = Literal["category", "vector"]
 
 
 def similarity_of(shared: Shared, settings: MetricSettings) -> Similarity:
-    """What the settings say; unless they do, by vector where the catalog has vectors."""
+    """As the settings say; by default `vector` if the catalog has vectors."""
     if settings.similarity is not None:
         return settings.similarity
     return "vector" if _no_vectors(shared) is None else "category"
 
 
 def range_of(settings: MetricSettings) -> tuple[float, float]:
-    """What one less a similarity can be: vectors may point in opposite directions, sets of categories not.
+    """The range of 1 - similarity: vectors can point in opposite directions, sets of categories cannot.
 
     >>> range_of(MetricSettings(similarity="category")), range_of(MetricSettings(similarity="vector"))
     ((0.0, 1.0), (0.0, 2.0))
@@ -34,7 +34,7 @@ def range_of(settings: MetricSettings) -> tuple[float, float]:
 
 
 def no_similarity(shared: Shared, settings: MetricSettings) -> str | None:
-    """What the chosen similarity lacks, as half a sentence; None where it can be had."""
+    """What the chosen similarity needs and lacks, as half a sentence; None if nothing."""
     if similarity_of(shared, settings) == "vector":
         return _no_vectors(shared)
     return shared.lack(f"catalog.{CATEGORY}")
@@ -66,9 +66,9 @@ def _item_vectors(shared: Shared) -> ir.Table:
 
 
 def _usual_length(catalog: ir.Table) -> ir.IntegerScalar:
-    """The length that most vectors have, of two such the longer; null without a vector.
+    """The most frequent length of vectors, the longer one of a tie; null without a vector.
 
-    Not the longest: one broken row would leave no other item comparable.
+    Not the longest: one broken row would make all other items unusable.
     """
     lengths = catalog.select(width=catalog[VECTOR].length())
     lengths = lengths.filter(lengths.width > 0)

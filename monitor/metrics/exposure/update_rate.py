@@ -1,4 +1,4 @@
-"""Update rate: how much of a list is new against the list before it."""
+"""Update rate: how much of a list is new compared with the list before it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ UPDATE_RATE = MetricSpec(
     undefined="the older list of every pair is empty",
 )
 
-_SHORT = 32 * 32  # comparisons of a pair of lists, up to which comparing all with all is the cheapest
+_SHORT = 32 * 32  # up to so many comparisons, comparing all items with all is cheapest
 
 
 class RefreshRate(Family):
@@ -86,9 +86,9 @@ class RefreshRate(Family):
 
     @staticmethod
     def _kept_of_short_lists(shared: Shared, pairs: ir.Table, key: str | None) -> ir.Table:
-        """The pairs, each with how many items of the newer list the older one holds, as `kept`.
+        """The pairs, with `kept`: how many items of the newer list are in the older one.
 
-        Every item is compared with every item of the older list: for short lists that is the cheapest way.
+        Every item is compared with every item of the older list, which is cheapest for short lists.
         """
         by = listed(key)
         lists = shared.list_items(key)
@@ -100,7 +100,7 @@ class RefreshRate(Family):
 
     @staticmethod
     def _kept_of_long_lists(shared: Shared, pairs: ir.Table, key: str | None) -> ir.Table:
-        """The same by matching rows, whose cost does not grow with the square of the length."""
+        """The same by a join, whose cost does not grow with the square of the length."""
         by = listed(key)
         lists = shared.list_items(key)
         newer = pairs.select(REQUEST_ID, "older", *by).join(lists, [REQUEST_ID, *by]).unnest("items")
@@ -121,7 +121,7 @@ class RefreshRate(Family):
 
 
 class DayRate(Family):
-    """What a user saw on a day against what they saw on the day before."""
+    """The items of a user on a day compared with those of the day before."""
 
     name = "update_rate_day"
     outputs = ((UPDATE_RATE, ("day",)),)

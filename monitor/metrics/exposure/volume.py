@@ -1,4 +1,4 @@
-"""Volume: how much there is in a window, and how long its lists are."""
+"""Volume: the counts of a window, and the length of its lists."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Volume(Family):
 
 
 class CatalogSize(Family):
-    """How many items the catalog holds: of no slice, for the catalog has no requests."""
+    """The number of items in the catalog. Not sliced: the catalog has no requests."""
 
     name = "catalog_size"
     outputs = ((CATALOG_ITEMS, ()),)

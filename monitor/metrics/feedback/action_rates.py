@@ -1,4 +1,4 @@
-"""Rates: how often people act on what they are shown, and how many of them do."""
+"""Rates: how often users act on the items shown, and how many users do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What actions are worth: sums and means of their values, and how many see an item to its end."""
+"""The value of actions: sums and means, and the share of plays that reach the end of an item."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class ActionValue(Family):
             if not row[REQUESTS]:
                 yield from (builder.no_data(NO_REQUESTS) for builder in (whole, mean))
             elif not actions:
-                # Lists were shown and nothing was earned: that is a number, and one to be woken by.
+                # Lists were shown and nothing was earned: a measured 0, on which an alert can fire.
                 yield whole.value(0.0, 0)
                 yield mean.no_data("there is no action of the event")
             elif not values:
@@ -111,14 +111,14 @@ class ActionValue(Family):
 
 
 class Completion(Family):
-    """Which part of the items that were begun is seen to the end."""
+    """The share of started items that are finished."""
 
     name = "completion"
     outputs = ((COMPLETION, ()),)
     needs = ("feedback", "catalog")
 
     def events(self, settings: MetricSettings) -> dict[str, int]:
-        """Those whose settings name the column of the item's length."""
+        """The events whose settings name the column of the item's length."""
         every = super().events(settings)
         return {event: number for event, number in every.items() if settings.events[event].length}
 

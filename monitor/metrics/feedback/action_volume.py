@@ -1,4 +1,4 @@
-"""How many actions of each event a window holds, whether a list is found for them or not."""
+"""The number of actions of each event in a window, with or without a list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the window's actions found their lists, and which no metric judges: nothing is dropped in silence."""
+"""How the window's actions were attributed to lists, and which actions count in no metric."""
 
 from __future__ import annotations
 
@@ -100,9 +100,9 @@ WITHOUT_ITEM = MetricSpec(
 
 
 def lost_actions(actions: ir.Table, ways: tuple[str, ...] = (UNATTRIBUTED,)) -> ir.Table:
-    """One row: sums over users of the actions found in these ways and of all, for `ratio_sums` of `lost`."""
-    user = [one for one in (USER_ID, REQUEST_ID) if one in actions.columns]
-    owner = ibis.coalesce(*(actions[one].cast("string") for one in user), actions[ACTION].cast("string"))
+    """One row: the sums by user of actions found in these ways and of all actions; see `ratio_sums`."""
+    ids = [column for column in (USER_ID, REQUEST_ID, ACTION) if column in actions.columns]
+    owner = ibis.coalesce(*(actions[column].cast("string") for column in ids))
     lost = ibis.ifelse(actions[FOUND].isin(ways), actions[COUNT], 0)
     users = actions.group_by(owner=owner).aggregate(lost=lost.sum(), every=actions[COUNT].sum())
     lost, every = users.lost.cast("float64"), users.every.cast("float64")
@@ -110,12 +110,12 @@ def lost_actions(actions: ir.Table, ways: tuple[str, ...] = (UNATTRIBUTED,)) -> 
 
 
 class AttributionHealth(Family):
-    """The ways to a list, by event, and what has none."""
+    """The ways of attribution by event, and the actions without a list."""
 
     name = "attribution"
     outputs = ((ATTRIBUTION, _WAYS), (LOST, ()), (OTHER_EVENTS, ()), (WITHOUT_ITEM, ()))
     needs = ("feedback",)
-    sliced = False  # what was not shown has no exposure to take a slice's value from
+    sliced = False  # an action without an exposure has no value of a slice
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
         actions = attributed(shared, settings)

@@ -1,7 +1,7 @@
-"""What the metrics of the business share: one table of users, and ratios of sums over them.
+"""The base of the metrics of actions: one table of users, and ratios of sums over users.
 
 Users are independent of each other; requests and exposures of one user are not. So everything is summed by
-user first, and the intervals rest on the spread between users.
+user first, and the intervals come from the variance between users.
 """
 
 from __future__ import annotations
@@ -48,8 +48,7 @@ _SUMS = (COUNT, VALUE, VALUES, COMPLETABLE, COMPLETED)
 def users(shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
     """One row a user (and group), all in float64: `requests`, `exposures`, and of each event its sums.
 
-    A request without a user is a row of its own, with `known` 0 in place of 1: nothing says which other
-    requests the same person made.
+    A request without a user is a row of its own, with `known` 0 in place of 1.
     """
     return shared.once("business_users", key, lambda: _users(shared, settings, key))
 
@@ -60,7 +59,7 @@ def _users(shared: Shared, settings: MetricSettings, key: str | None) -> ir.Tabl
     done = acted(shared, settings, key)
     done = done.aggregate(by=[REQUEST_ID, *by], **{name: done[name].sum() for name in columns})
     done = done.rename({f"done_{name}": name for name in (REQUEST_ID, *by)})
-    # The user is the list's, not the action's: a broken log may hold a request of two users.
+    # The user of the list, not of the action: a broken log may have a request with two users.
     lists = shared.requests(key).select(REQUEST_ID, USER_ID, LENGTH, *by)
     rows = lists.left_join(done, [lists[name] == done[f"done_{name}"] for name in (REQUEST_ID, *by)])
     nobody = ibis.null(rows[REQUEST_ID].type())
@@ -77,7 +76,7 @@ def _users(shared: Shared, settings: MetricSettings, key: str | None) -> ir.Tabl
 
 
 def ratio_columns(name: str, numerator: Any, denominator: Any) -> dict[str, Any]:
-    """The aggregates over units that `ratio_sums` reads; units with a denominator of 0 are none."""
+    """The aggregates over units that `ratio_sums` reads; units with a denominator of 0 do not count."""
     return {
         f"{name}_n": (denominator > 0).cast("float64").sum(),
         f"{name}_x": numerator.sum(),
@@ -97,8 +96,8 @@ def ratio_sums(row: AggregateRow, name: str) -> RatioSums:
 def rate_interval(sums: RatioSums) -> Interval | None:
     """The delta method's interval of a rate that is never negative.
 
-    Where nobody acted there is no spread to go by: then up to the rate that there would be if as many users
-    acted, once each, as Wilson's upper bound of 0 of n allows.
+    If nobody acted, there is no variance. The upper end is then the rate if as many users as Wilson's upper
+    bound of 0 of n acted once each.
 
     >>> rate_interval(RatioSums(100, 0, 500, 0, 2500, 0))
     Interval(lower=0.0, upper=0.007398...)

@@ -1,4 +1,4 @@
-"""The guards against few users who make many actions: their share, and the rate without them."""
+"""Users with very many actions: their share, and the action rate without them."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _ranked(every: ir.Table, numbers: list[int], by: list[str]) -> ir.Table:
 def _busiest(ranked: ir.Table, number: int, settings: MetricSettings) -> Iterator[tuple[str, Any]]:
     mine = ranked[_NUMBER] == number
     rank, acting = ranked[_RANK], ranked[_ACTING]
-    # rank < x holds for ceil(x) users; the only one who acted is never trimmed.
+    # rank < x holds for ceil(x) users; if only one user acted, nobody is trimmed.
     trimmed = (rank < acting * settings.trim - _ROUNDING) | (rank == 0)
     gone = ibis.ifelse(mine & trimmed & (acting > 1), 1.0, 0.0)
     tops = {"top_user": rank == 0, "top_1_percent": rank * 100 < acting}

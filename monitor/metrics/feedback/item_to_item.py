@@ -1,4 +1,4 @@
-"""Item-to-item recall: does the list on an item's page hold what users go to next?"""
+"""Item-to-item recall: does the list on an item's page hold the next item of its users?"""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class ItemToItem(Family):
 
 
 def _steps(shared: Shared, settings: MetricSettings) -> ir.Table:
-    """`pairs`: how many steps there were from the item `seed` to `next_item`."""
+    """`pairs`: the number of steps from the item `seed` to `next_item`."""
     rows = shared.feedback
     assert rows is not None
     liked = [event for event, one in settings.events.items() if one.grade > 0]
@@ -108,7 +108,7 @@ def _latest_lists(shared: Shared, settings: MetricSettings, pairs: ir.Table, key
 def _places(
     shared: Shared, settings: MetricSettings, lists: ir.Table, pairs: ir.Table, key: str | None
 ) -> ir.Table:
-    """One row a step (and group) that its list held: `place` of the next item, and how many `pairs`."""
+    """One row a step (and group) whose list held the next item: its `place`, and the number of `pairs`."""
     owner = [_SEED, REQUEST_ID, *listed(key)]
     rows = _on_pages(shared, settings, key)
     rows = rows.filter(rows[ITEM_ID].notnull()).semi_join(lists, owner)
@@ -123,7 +123,7 @@ def _places(
 
 
 def _on_pages(shared: Shared, settings: MetricSettings, key: str | None) -> ir.Table:
-    """The exposures on an item's page, the item as text in `seed`: its column may have any type."""
+    """The exposures on an item's page, with that item as text in `seed`: its column may have any type."""
     rows = shared.rows(key)
     assert settings.seed_item is not None
     seed = rows[settings.seed_item]

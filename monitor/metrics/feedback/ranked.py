@@ -1,6 +1,6 @@
-"""The items of lists in their order, and at which places the relevant ones stand.
+"""The items of lists in their order, and the places of the relevant ones.
 
-Every metric of lists at k comes from these tables, so the exposures are put in order once for all of them.
+Every metric of lists at k uses these tables, so the exposures are sorted once.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from monitor.metrics.shared import LENGTH, Shared, listed
 from monitor.settings.metrics import MetricSettings
 
 PLACE: Final = "place"  # 1 is the top of the list; null where the list did not show the item
-FOUND: Final = "found"  # the relevant item is the first, second, ... of those that the list showed
-IDEAL: Final = "ideal"  # the place that the item would have in the best list there could be
+FOUND: Final = "found"  # 1 for the first relevant item of the list, 2 for the second, ...
+IDEAL: Final = "ideal"  # the place of the item in the best possible list
 
 
 def no_order(shared: Shared) -> str | None:
-    """Why the lists' items have no order, or None where they have one."""
+    """Why the items of lists have no order; None if they have one."""
     if shared.lack(f"exposures.{POSITION}") is None or shared.lack(f"exposures.{SCORE}") is None:
         return None
     return "needs the column position or score of the log exposures"
@@ -31,11 +31,11 @@ def no_order(shared: Shared) -> str | None:
 def in_order(rows: ir.Table, owner: Sequence[str]) -> ir.Table:
     """The rows with `place`, counted from 1 within each `owner`.
 
-    By position, then by score from the highest, then by item; what is null or NaN comes last. Of an item
-    that a list holds twice both copies take a place.
+    Sorted by position, then by score from the highest, then by item; null and NaN come last. Both copies of a
+    repeated item take a place.
 
-    Join nothing to the result unless a filter by `place` is between: Ibis would put that join before the
-    counting where `rows` is a join too.
+    Filter the result by `place` before you join anything to it: if `rows` is a join, Ibis would put the new
+    join before the counting.
     """
     order = []
     if POSITION in rows.columns:
@@ -47,7 +47,7 @@ def in_order(rows: ir.Table, owner: Sequence[str]) -> ir.Table:
 
 
 def ordering(rows: ir.Table) -> list[str]:
-    """The columns that say in which order a list was shown."""
+    """The columns that define the order of a list."""
     return [column for column in (POSITION, SCORE) if column in rows.columns]
 
 
@@ -65,7 +65,7 @@ def _relevant_places(shared: Shared, settings: MetricSettings, key: str | None) 
     actions = relevant(shared, settings)
     liked = actions.filter(actions[RELEVANCE] > 0)
     ranked = _ranked(shared, settings, actions, liked, key)
-    # Looked up after the counting: what is put in order is the less, the fewer columns it has.
+    # Joined after the counting: the sort is cheaper with fewer columns.
     hits = ranked.filter(ranked[PLACE] > 0).semi_join(liked, [REQUEST_ID, ITEM_ID])
     hits = hits.aggregate(by=[*owner, ITEM_ID], **{PLACE: hits[PLACE].min()})
     lists = shared.requests(key).select(*owner, USER_ID, LENGTH)

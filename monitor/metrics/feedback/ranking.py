@@ -209,7 +209,7 @@ class Ranking(Family):
 
 
 def _lists(places: ir.Table, settings: MetricSettings, key: str | None) -> ir.Table:
-    """One row a list with a relevant item: what its metrics at every k are made of."""
+    """One row a list with a relevant item: the inputs of its metrics at every k."""
     place = places[PLACE].cast("float64")
     gain = places[RELEVANCE]
     if settings.gain == "exponential":
@@ -221,7 +221,7 @@ def _lists(places: ir.Table, settings: MetricSettings, key: str | None) -> ir.Ta
     for k in settings.k:
         within = places[PLACE] <= k
         sums |= {
-            # Counted in whole numbers: Spark reads 1.0 as a decimal, and would add up and divide decimals.
+            # Counted in whole numbers: Spark reads 1.0 as a decimal, and would compute in decimals.
             f"hits_{k}": ibis.ifelse(within, 1, 0).sum().cast("float64"),
             f"precisions_{k}": ibis.ifelse(within, precision, 0.0).sum(),
             f"dcg_{k}": ibis.ifelse(within, discounted, 0.0).sum(),
@@ -237,7 +237,7 @@ def _lists(places: ir.Table, settings: MetricSettings, key: str | None) -> ir.Ta
 
 
 def _of_list(lists: ir.Table, settings: MetricSettings, k: int) -> dict[str, Any]:
-    """The value of each metric for one list, null where it has none."""
+    """The value of each metric for one list, null if it has none."""
     hits, relevant = lists[f"hits_{k}"], lists["relevant"]
     filled = _at_most(lists[LENGTH].cast("float64"), k).nullif(0.0)
     possible = _at_most(relevant, k)
@@ -266,7 +266,7 @@ def _means(lists: ir.Table, settings: MetricSettings) -> dict[str, Any]:
 
 
 def _sums(lists: ir.Table, settings: MetricSettings) -> dict[str, Any]:
-    """The sums over lists that the micro metrics are made of."""
+    """The sums over lists for the micro metrics."""
     sums = {
         "sum_lists": lists.count(),
         "sum_relevant": lists["relevant"].sum(),
@@ -330,7 +330,7 @@ def _micro(row: AggregateRow, settings: MetricSettings, k: int) -> Iterator[Resu
 
 
 def _left_out(row: AggregateRow, empty: int = 0, *, of_users: bool = False) -> str:
-    """What does not count, in words."""
+    """A sentence with the lists and users that do not count."""
     judged = int(row["sum_lists"])
     parts = []
     if judged < row["every_list"]:

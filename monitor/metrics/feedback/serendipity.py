@@ -1,4 +1,4 @@
-"""Serendipity: how far what users act on lies from what they acted on before."""
+"""Serendipity: the distance of items acted on from the user's earlier actions."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _closest_by_category(shared: Shared, acted: ir.Table, history: ir.Table, key
     most = alike.aggregate(by=owner, closest=alike.cosine.max())
     comparable = acted.semi_join(history, USER_ID)
     joined = comparable.left_join(most, owner)
-    # No category in common is a similarity of 0; sums of shares can round to just above 1.
+    # Without a common category the similarity is 0; sums of shares can round to just above 1.
     return joined.select(*listed(key), WEIGHT, closest=ibis.least(joined.closest.fill_null(0.0), 1.0))
 
 

@@ -1,4 +1,4 @@
-"""By how much the times of the feedback would have to move for most actions to join what was shown.
+"""The time shift of the feedback after which most actions join an exposure.
 
 A log whose local times are read as UTC joins almost nothing. Its rates then look like those of a very bad
 recommender. Moved by the right number of hours, the same actions join at once.
@@ -18,7 +18,7 @@ USERS: Final = 2_000
 ACTIONS_OF_A_USER: Final = 20
 FARTHEST: Final = timedelta(hours=14)  # no zone is farther from UTC
 STEP: Final = timedelta(minutes=15)  # all zones in use today differ from UTC by a multiple of this
-_SOON: Final = STEP - timedelta(seconds=1)  # no action comes so soon after two neighbouring shifts
+_SOON: Final = STEP - timedelta(seconds=1)  # an action is so soon after one shift only
 _CLEARLY_MORE: Final = 0.1
 _UNITS: Final = (
     timedelta(hours=1),
@@ -28,11 +28,10 @@ _UNITS: Final = (
 
 
 class JoiningShift(NamedTuple):
-    """How many of the sampled actions join as the times are, and how many after the best shift.
+    """How many sampled actions join an exposure now, and how many after the best shift.
 
-    `actions` is the size of the sample. `joined` is the share of it that joins an exposure now. `shift` is
-    what has to be added to the times of the feedback, 0 where no shift does better than the times as they
-    are. `shifted` is the share that would join then.
+    `actions` is the size of the sample, `joined` the share of it that joins now. `shift` must be added to the
+    times of the feedback; it is 0 if no shift is better. `shifted` is the share that joins after the shift.
     """
 
     actions: int
@@ -55,7 +54,7 @@ class JoiningShift(NamedTuple):
 def joining_shift(exposures: ir.Table, feedback: ir.Table, attribution: timedelta) -> JoiningShift | None:
     """The shift of the feedback's times after which most actions join an exposure.
 
-    An action joins where its item was shown to its user, or in the list that it names, at most `attribution`
+    An action joins if its item was shown to its user, or in the list that it names, within `attribution`
     before it. The shifts are the multiples of 15 minutes up to 14 hours in both directions. A half or a
     quarter of an hour is chosen only where it joins clearly more than the best whole hour.
 
@@ -68,7 +67,7 @@ def joining_shift(exposures: ir.Table, feedback: ir.Table, attribution: timedelt
         feedback: user_id, item_id, ts, and request_id where the log has it.
         attribution: how long after it was shown an action may come.
 
-    Returns None where there is no action with an item and a user or a request.
+    Returns None if no action has an item and a user or a request.
 
     >>> from datetime import datetime
     >>> at = datetime(2026, 1, 1, 10)
@@ -94,7 +93,7 @@ def joining_shift(exposures: ir.Table, feedback: ir.Table, attribution: timedelt
 
 
 def shift_text(shift: timedelta) -> str:
-    """A shift as a person writes it.
+    """A shift as text.
 
     >>> shift_text(timedelta(hours=-8)), shift_text(timedelta(hours=5, minutes=30)), shift_text(timedelta(0))
     ('-8 h', '+5:30 h', '0 h')
@@ -170,9 +169,10 @@ def _joined_by_step(pairs: ir.Table, attribution: timedelta) -> ir.Table:
 
 
 def _best(soon: dict[int, int], actions: int) -> int:
-    """The step with most actions soon after what was shown.
+    """The step with most actions soon after the exposure.
 
-    A long `attribution` lets several shifts join as many. Most actions come soon, so these tell them apart.
+    With a long `attribution` several shifts join as many actions. Most actions come soon, which distinguishes
+    them.
     """
     best = 0
     for unit in _UNITS:

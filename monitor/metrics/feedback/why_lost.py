@@ -1,4 +1,4 @@
-"""Why actions join no list where their times are right: unknown users, unknown items, too short a time."""
+"""Why actions join no list although their times are right: unknown users or items, or a short attribution."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _MOST: Final = 0.95
 
 
 def why_lost(exposures: ir.Table, feedback: ir.Table, attribution: timedelta) -> str:
-    """What is most likely wrong, as half a sentence with the figures that say so.
+    """The most likely reason, as half a sentence with its figures.
 
-    It takes the same sample of the actions as `joining_shift`, and the same tables.
+    It uses the tables and the sample of actions of `joining_shift`.
 
     >>> import ibis
     >>> from datetime import datetime

@@ -1,4 +1,4 @@
-"""AUC: how well the scores tell what is acted on from what is not, over all exposures of a window."""
+"""AUC: how well scores separate exposures with actions from the others, over a whole window."""
 
 from __future__ import annotations
 
@@ -70,13 +70,14 @@ class Auc(Family):
 
 
 def placed(rows: ir.Table, by: Sequence[str] = ()) -> ir.Table:
-    """The rows of label 1 with `below`, how many rows of their group score less, and `upto`, less or as much.
+    """The rows of label 1 with the number of rows in their group that score less (`below`), or at most as
+    much (`upto`).
 
-    One sort of the rows: it is what an exact AUC costs. The mid-rank of a row is (below + upto + 1) / 2.
+    It costs one sort of the rows. The mid-rank of a row is (below + upto + 1) / 2.
 
     Args:
         rows: score (finite), label (0 or 1), and the columns of `by`.
-        by: what a group is; rows are ranked within theirs.
+        by: the columns of a group; rows are ranked within it.
     """
     ranked = rows.mutate(
         below=ibis.rank().over(ibis.window(group_by=list(by), order_by=rows[SCORE])),
@@ -88,7 +89,7 @@ def placed(rows: ir.Table, by: Sequence[str] = ()) -> ir.Table:
 
 
 def rank_sums(rows: ir.Table, by: Sequence[str] = ()) -> ir.Table:
-    """One row a group (without `by`: one row) with what AUC and DeLong's variance are made of.
+    """One row a group (without `by`: one row) with the sums for AUC and DeLong's variance.
 
     With p_s positives of score s, B_s and T_s the negatives below s and at s, and P_s the positives above s:
 
@@ -97,12 +98,12 @@ def rank_sums(rows: ir.Table, by: Sequence[str] = ()) -> ir.Table:
         v10       = sum p_s (2 B_s + T_s)^2                                  = 4 N^2 sum of v10^2
         v01       = sum p_s (4 B_s (2 P_s + p_s) + T_s (4 P_s + p_s))        = 4 M^2 sum of v01^2
 
-    The sums of ranks are never formed: `wins` stays below n^2 / 2, which an int64 holds to four billion rows.
-    The second sum of squares adds up, over the negatives, (2 P + p)^2 by its increments at the positives'
-    scores, so that only these are looked at. All that is subtracted are whole numbers.
+    `wins` stays below n^2 / 2, which fits an int64 up to four billion rows. `v01` sums (2 P + p)^2 over the
+    negatives by its increments at the positives' scores, so only positives are read. Only whole numbers are
+    subtracted.
 
-    A second sort, of the positives alone, ranks them among themselves: cheaper than to group them by score,
-    of which a model gives nearly as many as there are rows.
+    A second sort ranks the positives among themselves. It is cheaper than to group them by score: most scores
+    of a model are distinct.
 
     Args:
         rows: as in `placed`.
@@ -126,7 +127,7 @@ def rank_sums(rows: ir.Table, by: Sequence[str] = ()) -> ir.Table:
     )
     sums = sums.mutate(beaten=2 * sums.lower + sums.tied)
     beaten, lower, tied = (sums[name].cast("float64") for name in ("beaten", "lower", "tied"))
-    # One row is one positive, so that the p_s of the formulas is the number of rows.
+    # One row is one positive, so p_s of the formulas is the number of rows.
     return sums.aggregate(
         by=by,
         positives=sums.count(),
@@ -137,16 +138,16 @@ def rank_sums(rows: ir.Table, by: Sequence[str] = ()) -> ir.Table:
 
 
 def cluster_sums(rows: ir.Table, user: str, by: Sequence[str] = ()) -> ir.Table:
-    """One row a group (without `by`: one row) with what the clustered variance of AUC is made of.
+    """One row a group (without `by`: one row) with the sums for the clustered variance of AUC.
 
     A positive's `won` is twice the number of negatives that it beats, a negative's `lost` twice the number of
-    positives that beat it, ties half: whole numbers, 2 N v10 and 2 M v01. They are added up by user, and of
-    the users the squares and products are. A row without a user is a user of its own.
+    positives that beat it, ties half: whole numbers, 2 N v10 and 2 M v01. They are summed by user, then their
+    squares and products over users. A row without a user counts as a user of its own.
 
     Args:
         rows: score (finite), label (0 or 1), the user, and the columns of `by`.
         user: the column of the users.
-        by: what a group is.
+        by: the columns of a group.
     """
     by = list(by)
     order = {"group_by": by, "order_by": rows[SCORE]}
@@ -202,13 +203,13 @@ _PRODUCTS = (
 
 
 def auc_sums(row: AggregateRow, n: int, clusters: AggregateRow | None = None) -> AucSums | None:
-    """What the statistics of AUC take, from a row of `rank_sums` of n rows; None for one class only.
+    """A row of `rank_sums` as `AucSums`; None if there is only one class.
 
     Args:
         row: of `rank_sums`.
-        n: how many rows it is of.
-        clusters: the row of `cluster_sums` of the same rows, or of all rows of a part of the users; without
-            it every row stands for itself.
+        n: the number of rows behind it.
+        clusters: the row of `cluster_sums` of the same rows, or of all rows of some users; None if rows are
+            independent.
     """
     positives = int(row["positives"] or 0)
     negatives = n - positives
@@ -223,9 +224,9 @@ def auc_sums(row: AggregateRow, n: int, clusters: AggregateRow | None = None) ->
 
 
 def _clusters(row: AggregateRow, n: int) -> ClusterSums | None:
-    """The sums of a row of `cluster_sums`, for n rows of which its own may be a part.
+    """A row of `cluster_sums` as `ClusterSums`, scaled to n rows if it covers only some of them.
 
-    None where every row is of another user, or where its users have one class only.
+    None if every row has a user of its own, or if there is only one class.
     """
     users, up, down = int(row["clusters"]), 2.0 * row["negatives"], 2.0 * row["positives"]
     rows = row["positives"] + row["negatives"]
@@ -243,7 +244,7 @@ def _clusters(row: AggregateRow, n: int) -> ClusterSums | None:
 
 
 def few_users(sums: AucSums) -> str:
-    """Why there is no interval where rows are of few users; empty where there is one.
+    """Why there is no interval if the rows have few users; empty if there is one.
 
     >>> few_users(AucSums(2, 2, 0.75, 1.25, 1.25))
     ''
@@ -255,5 +256,5 @@ def few_users(sums: AucSums) -> str:
 
 
 def _possible(squares: float, n: int, auc: float) -> float:
-    """The sum of squares of n placements of this mean, without what rounding puts outside the possible."""
+    """The sum of squares of n placements with this mean, cut to the possible range."""
     return min(max(squares, n * auc * auc), n * auc)

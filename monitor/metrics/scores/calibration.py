@@ -1,4 +1,4 @@
-"""Log loss and calibration: are the scores, read as probabilities, as large as what then happens?"""
+"""Log loss and calibration: do scores, read as probabilities, match the observed actions?"""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Calibration(Family):
 
 
 def probability_sums(rows: ir.Table, clip: float, by: Sequence[str] = ()) -> ir.Table:
-    """One row (a group) with the sums that log loss and calibration are made of.
+    """One row (a group) with the sums for log loss and calibration.
 
     `n` rows, `loss` and `loss_squared`, `predicted` (the sum of p), `observed` (of y), `predicted_squared`,
     `both` (of p y); `outside`, scores outside [0, 1], and `moved`, others that the clip changed.
@@ -108,7 +108,7 @@ def probability_sums(rows: ir.Table, clip: float, by: Sequence[str] = ()) -> ir.
     Args:
         rows: score (finite), label (0 or 1), and the columns of `by`.
         clip: p lies in [clip, 1 - clip].
-        by: what a group is.
+        by: the columns of a group.
     """
     score, label = rows[SCORE], rows[LABEL]
     p = ibis.greatest(ibis.least(score, 1.0 - clip), clip)
@@ -141,7 +141,7 @@ def calibration_sums(row: AggregateRow) -> RatioSums:
 
 
 def moved(row: AggregateRow, clip: float) -> str:
-    """What the clip did, empty where it changed nothing.
+    """A sentence about the scores that the clip changed; empty if none.
 
     >>> moved({"n": 9, "outside": 2, "moved": 1}, 1e-15)
     '2 of 9 scores lie outside [0, 1] and are no probabilities; 1 of 9 is moved to within 1e-15 of 0 or 1'

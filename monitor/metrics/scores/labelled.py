@@ -1,7 +1,7 @@
-"""The window's exposures as scored, labelled rows: what AUC, log loss and calibration are measured on.
+"""The window's exposures as rows with score and label, for AUC, log loss and calibration.
 
-The metrics themselves take any table with the columns `score` and `label` (0 or 1), so they can be measured
-on a log of samples as well.
+The metrics take any table with the columns `score` and `label` (0 or 1), so samples of models are measured
+too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ LABELS: Final = (
     "The label of an exposure is 1 where an event of a grade above 0 belongs to it (see `events` and "
     "`attribution`), else 0."
 )
-"""The half of a formula that says what a label is."""
 NO_REQUEST: Final = (
     "An exposure without a request id belongs to no list, so its label is 0. One whose score is null, NaN or "
     "infinite is left out and counted."
@@ -43,8 +42,8 @@ def labelled(
 ) -> ir.Table:
     """The exposures with a finite score: `score`, `label` (0 or 1), user_id, the group `key`, and `further`.
 
-    An item that a list holds twice is two exposures of one label. Nothing is stored: the few rows of
-    feedback are looked up while the exposures are read, which costs less than keeping millions of rows.
+    An item twice in a list is two exposures with the same label. Nothing is stored: to join the few rows of
+    feedback during the scan costs less than to store millions of rows.
     """
     found = relevant(shared, settings)
     found = found.filter(found[RELEVANCE] > 0)
@@ -77,7 +76,7 @@ def _finite(score: ir.Value) -> ir.BooleanValue:
 
 
 def left_out(row: AggregateRow) -> str:
-    """What the metrics of a group do not rest on, from `score_counts`; empty where that is nothing.
+    """A sentence about the exposures without a finite score, from `score_counts`; empty if none.
 
     >>> left_out({"shown": 10, "scored": 8})
     '2 of 10 exposures have no finite score'
@@ -88,14 +87,14 @@ def left_out(row: AggregateRow) -> str:
 
 
 def nothing_scored(row: AggregateRow) -> str | None:
-    """Why there is nothing to measure, or None where there is."""
+    """Why there is nothing to measure; None if there is something."""
     if not row["shown"]:
         return NOTHING_SHOWN
     return None if row["scored"] else NO_SCORES
 
 
 def sentences(*parts: str) -> str:
-    """What there is to say, as one detail.
+    """The parts that are not empty, joined to one detail.
 
     >>> sentences("", "2 of 10 exposures have no finite score", "3 scores lie outside [0, 1]")
     '2 of 10 exposures have no finite score; 3 scores lie outside [0, 1]'
@@ -104,7 +103,7 @@ def sentences(*parts: str) -> str:
 
 
 def one_class(positives: int, n: int) -> str | None:
-    """Why no AUC exists: labels of one class only; None where there are both."""
+    """Why there is no AUC: only one class of labels; None if there are both."""
     if positives == 0:
         return f"all {n} labels are 0: no exposure with a score was acted on"
     if positives == n:

@@ -1,4 +1,4 @@
-"""Rating errors: how far the scores are from the ratings that users then give."""
+"""Rating errors: the distance of scores from the ratings that users give."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def _rated(shared: Shared, settings: MetricSettings, key: str | None) -> ir.Tabl
 
 
 def _unrated(shared: Shared, settings: MetricSettings, key: str | None) -> ir.Table:
-    """The exposures with a finite score and no rating, as if they had been rated lowest."""
+    """The exposures with a finite score and no rating, with the lowest rating."""
     rows, ratings = scored(shared.shown(key)), _ratings(shared, settings)
     rows = rows.anti_join(
         ratings, [rows[REQUEST_ID] == ratings.rated_request, rows[ITEM_ID] == ratings.rated_item]
@@ -200,8 +200,8 @@ def error_sums(rows: ir.Table, own: RatingSettings, key: str | None = None) -> t
 
     Args:
         rows: item_id, user_id, the group `key`, `predicted` and `actual`.
-        own: what a wrong prediction costs.
-        key: what a group is.
+        own: the settings of ratings.
+        key: the column of the group.
     """
     error = rows[PREDICTED] - rows[ACTUAL]
     rows = rows.mutate(

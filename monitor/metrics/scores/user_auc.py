@@ -1,4 +1,4 @@
-"""User AUC (GAUC): how well the scores order what each single user was shown, averaged over the users."""
+"""User AUC (GAUC): how well scores order the items of each user, averaged over users."""
 
 from __future__ import annotations
 
@@ -94,9 +94,9 @@ def user_aucs(rows: ir.Table, users: ir.Table, user: str, *by: str) -> ir.Table:
 
     Args:
         rows: score (finite), label (0 or 1), the user, and the columns of `by`.
-        users: the `user_counts` of the rows; of who has one class only no row is sorted.
-        user: the column of the users, none of them null.
-        by: what a group is.
+        users: the `user_counts` of the rows; users with one class are not sorted.
+        user: the column of the users, never null.
+        by: the columns of a group.
     """
     owner = [user, *by]
     mixed = users.filter((users.positives > 0) & (users.positives < users.n))
