@@ -7,7 +7,7 @@ against the weeks before. Series of slices are left out: a drift that matters mo
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, Self
@@ -21,7 +21,7 @@ from monitor.anomalies.neighbours import DAY, weekday_of
 from monitor.anomalies.past import Day, Floats, PastWindows, aligned, markers, read_day, read_windows
 from monitor.anomalies.series import VOLUME, BandedSeries
 from monitor.anomalies.specs import DAILY, DEVIATION, DRIFT
-from monitor.anomalies.table import begun_anew
+from monitor.anomalies.table import begun_anew, verdicts
 from monitor.core.digest import digest
 from monitor.core.results import Result, Status, Window, worst_status
 from monitor.history.store import Store
@@ -37,8 +37,11 @@ NAME: Final = "drift"
 OF_FEEDBACK: Final = "drift_feedback"
 BANDS: Final[Mapping[str, str]] = {NAME: bands.NAME, OF_FEEDBACK: bands.OF_FEEDBACK}
 """Of each check of drift the check of bands whose series it watches."""
-DEFINITION: Final = "4"
+DEFINITION: Final = "5"
 _STEPS: Final = tuple(timedelta(hours=hours) for hours in (6, 8, 12))
+REMEMBERED: Final = 56
+"""So many days back, a day on which a series drifted is no past of it."""
+_RECENT: Final = statistics.FIRST - 1  # the days that are judged, and the one before them
 _FULL: Final = 0.5  # of a day's windows, or it has no value
 
 
@@ -62,6 +65,22 @@ class _Value:
     why: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Drifted:
+    """How many days ago a series drifted, and its side now: 1 above, -1 below, 0 if it is back."""
+
+    at: tuple[int, ...] = ()
+    side: int = 0
+
+    @property
+    def days(self) -> tuple[int, ...]:
+        """Those days, and those just before that made them a drift."""
+        return tuple(sorted({one + before for one in self.at for before in range(_RECENT)}))
+
+
+_NEVER: Final = _Drifted()
+
+
 class DriftCheck(Check[HistoryJob]):
     """One of the checks of drift of a recommender; for one thread, since it keeps what it read last."""
 
@@ -74,6 +93,7 @@ class DriftCheck(Check[HistoryJob]):
         self._measured = PastWindows(recommender, bands.MEASURED[BANDS[name]])
         self._departed = PastWindows(recommender, BANDS[name], DEVIATION.name)
         self._daily = PastWindows(recommender, name, DAILY.name)
+        self._drifts = PastWindows(recommender, name, DRIFT.name)
         self._volume = PastWindows(recommender, EXPOSURE_CHECK, VOLUME)
 
     @classmethod
@@ -90,11 +110,31 @@ class DriftCheck(Check[HistoryJob]):
         """
         store, day, quiet = job.store, job.window, job.quiet
         today = self._today(store, day, quiet)
-        series = sorted(today)
-        past, weights = self._before(store, day, [(one, today[one].definition) for one in series])
+        drifted = self._drifted(store, day, today)
+        alike: dict[_Drifted, list[BandedSeries]] = {}
+        for one in sorted(today):
+            alike.setdefault(drifted.get(one, _NEVER), []).append(one)
+        results: dict[BandedSeries, list[Result]] = {}
+        for was, series in alike.items():
+            results |= self._judge(store, day, {one: today[one] for one in series}, was, len(today))
+        return [result for one in sorted(results) for result in results[one]]
+
+    def _judge(
+        self,
+        store: Store,
+        day: Window,
+        today: Mapping[BandedSeries, _Value],
+        was: _Drifted,
+        tested: int,
+    ) -> dict[BandedSeries, list[Result]]:
+        """The results of series that drifted on the same days, which say nothing of what is usual."""
+        series = list(today)
+        older = [number for number in range(_RECENT, statistics.LAST + REMEMBERED) if number not in was.days]
+        back = [*reversed(older[: statistics.LAST - _RECENT]), *reversed(range(_RECENT))]
+        starts = [day.start - number * DAY for number in back]
+        past, weights = self._before(store, starts[:-1], [(one, today[one].definition) for one in series])
         values = np.vstack([past, [today[one].value for one in series]])
         samples = np.vstack([weights, [today[one].samples for one in series]])
-        starts = [day.start - back * DAY for back in reversed(range(statistics.LAST))]
         values[begun_anew(series, starts, day.end, self._settings)] = np.nan
         zone, holidays = self._settings.zone, self._settings.holidays
         weekdays = [weekday_of((start + DAY / 2).astimezone(zone), holidays) for start in starts]
@@ -103,13 +143,39 @@ class DriftCheck(Check[HistoryJob]):
             scales=np.array([one.scale for one in series], dtype=np.int64), windows=DAY // self._length,
         )  # fmt: skip
         budget = self._settings.false_alarms / CHECKS
-        bounds = statistics.drift_bounds(max(1, len(series)), found, budget=budget)
-        slides = statistics.drifts(found, bounds)
-        return [
-            result
+        bounds = statistics.drift_bounds(max(1, tested), found, budget=budget)
+        drifts = statistics.stays(found, bounds, was.side) if was.side else statistics.drifts(found, bounds)
+        since = was.at[-1] + 1 if was.side else 0
+        return {
+            one: list(_results(one, today[one], found, bounds, bool(drifts[place]), place, since))
             for place, one in enumerate(series)
-            for result in _results(one, today[one], found, bounds, bool(slides[place]), place)
-        ]
+        }
+
+    def _drifted(
+        self, store: Store, day: Window, series: Collection[BandedSeries]
+    ) -> dict[BandedSeries, _Drifted]:
+        """The series that drifted on one of the last days that end at this hour."""
+        ends = [day.end - number * DAY for number in range(1, REMEMBERED + 1)]
+        with store.reading() as connection:
+            judged = self._drifts.read(connection, ends, DAY)
+            numbers = [one.series for one in judged.values()]
+            told = self._drifts.names(connection, np.unique(np.concatenate(numbers))) if numbers else {}
+        number_of = {BandedSeries.banded(name): number for number, name in told.items()}
+        known = [one for one in series if one in number_of]
+        days = [number for number, end in enumerate(ends, 1) if end in judged]
+        change, drifts = verdicts(
+            [judged[ends[number - 1]] for number in days], np.array([number_of[one] for one in known], int)
+        )
+        starts = [day.start - number * DAY for number in days]
+        drifts &= ~begun_anew(known, starts, day.end, self._settings)
+        found = {}
+        for place in np.flatnonzero(drifts.any(axis=0)).tolist():
+            newest = int(np.isfinite(change[:, place]).argmax())  # a day without a judgement ends no drift
+            found[known[place]] = _Drifted(
+                tuple(days[row] for row in np.flatnonzero(drifts[:, place])),
+                int(np.sign(change[newest, place])) if drifts[newest, place] else 0,
+            )
+        return found
 
     def status(self, results: Sequence[Result]) -> Status:
         return worst_status(one.status for one in results if is_judged(one))
@@ -164,11 +230,10 @@ class DriftCheck(Check[HistoryJob]):
         return [numbers[models[start]] if start in models else -1 for start in starts]
 
     def _before(
-        self, store: Store, day: Window, series: Sequence[tuple[BandedSeries, str]]
+        self, store: Store, starts: Sequence[datetime], series: Sequence[tuple[BandedSeries, str]]
     ) -> tuple[Floats, Floats]:
-        """Values and samples of series of these definitions on the days before, oldest first; NaN where there
-        are none."""
-        ends = [day.end - back * DAY for back in reversed(range(1, statistics.LAST))]
+        """Values and samples of series of these definitions on days; NaN where there are none."""
+        ends = [start + DAY for start in starts]
         with store.reading() as connection:
             kept = self._daily.read(connection, ends, DAY)
             told = [one.series for one in kept.values()]
@@ -209,8 +274,9 @@ def _results(
     today: _Value,
     found: statistics.Drift,
     bounds: statistics.DriftBounds,
-    slides: bool,
+    drifts: bool,
     place: int,
+    since: int,
 ) -> Iterator[Result]:
     if not math.isfinite(today.value):
         for spec in (DAILY, DRIFT):
@@ -239,16 +305,20 @@ def _results(
         metric=DRIFT.name,
         labels=one.labels,
         definition=today.definition,
-        status=Status.VIOLATED if slides else Status.OK,
+        status=Status.VIOLATED if drifts else Status.OK,
         value=round12(change),
         samples=days,
         threshold=round12(bound if above else -bound),
         clear=round12(float(bounds.clear[place]) * (1 if above else -1)),
         bound="max" if above else "min",
-        detail=f"{'rose' if above else 'fell'} from {before:.4g} to {now:.4g}, over three days"
-        if slides
+        detail=f"{'rose' if above else 'fell'} from {before:.4g} to {now:.4g}, {_over(since)}"
+        if drifts
         else "",
     )
+
+
+def _over(since: int) -> str:
+    return f"away for {since} days" if since else "over three days"
 
 
 def _why_not(days: int) -> str:

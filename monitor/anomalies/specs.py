@@ -84,8 +84,8 @@ DRIFT: Final = MetricSpec(
     help="Slow change of a metric: its last three days against the weeks before, standardised.",
     formula="(mean of the last three days - robust mean of days 5 to 28 before, by weekday) / its spread",
     answers="Does a number change so slowly that no single window shows it?",
-    misleads="Sudden changes are judged in the windows, not here. A change over more than four weeks "
-    "becomes its own past.",
+    misleads="Sudden changes are judged in the windows, not here. The days of a drift are no past of the "
+    "series for eight weeks; then the new level is the usual one.",
     labels=OF_SERIES,
     requires=("exposures",),
     samples="days used",

@@ -10,8 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from monitor.engines.duckdb import Engine
-from monitor.rules.engines.base import RuleEngine
-from monitor.rules.engines.duckdb import DuckDBRuleEngine
+from monitor.rules.engines.duckdb import RuleEngine, Rules
 
 _numbers = itertools.count(1)
 
@@ -27,7 +26,7 @@ class Runtime:
         threads: default: one per core.
     """
 
-    rules: RuleEngine
+    rules: Rules
     engine: Engine
     index: Engine
 
@@ -46,7 +45,7 @@ class Runtime:
 
     def _open(self) -> None:
         pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool keeps what it once had
-        rules = DuckDBRuleEngine(f"monitor_{os.getpid()}_{next(_numbers)}")
+        rules = RuleEngine(f"monitor_{os.getpid()}_{next(_numbers)}")
         self._limit(rules.connection)
         self.rules = rules
         self.engine = self.index = Engine(rules.cursor())

@@ -1,4 +1,4 @@
-"""The page of one cause of anomalies, with the series that are out of their bands."""
+"""The page of one cause: what it says, and the series that it was read from."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _RUNBOOKS: Final = "docs/runbooks"
 
 @dataclass(frozen=True, slots=True)
 class OutOfBand:
-    """A series that was out of its band.
+    """A series that was out of its band; `spark` is its recent past, where it is still measured.
 
-    `spark` is its recent past, if it is still measured. `source` says what its present band is made of.
+    `source` says what its band is now made of.
     """
 
     name: str
@@ -50,18 +50,15 @@ class OutOfBand:
 
 @dataclass(frozen=True, slots=True)
 class AnomalyPage:
-    """The page of one cause.
-
-    `means` is the general meaning of the cause, empty if the row contains it. `shown` is the number of series
-    in the table.
-    """
+    """One cause. `means` is what it says wherever it is found, empty where the row says so already; `shown`
+    counts the series in the table."""
 
     frame: Frame
     recommender: str
     recommender_href: str
     row: SeriesRow
     means: str
-    runbook: str  # an address, empty if only the path is known
+    runbook: str  # an address, empty where it is only known as a path
     runbook_path: str
     samples: str
     window: str
@@ -83,13 +80,13 @@ def anomaly_page(
 ) -> AnomalyPage | None:
     """A cause and its series, None if no window was checked for it."""
     state = next((one for one in snapshot.recommenders if one.name == recommender), None)
-    series = None if state is None else causes_of(state.series).get(cause)
-    if state is None or series is None:
+    found = None if state is None else causes_of(state.series).get(cause)
+    if state is None or found is None:
         return None
-    source = rows.evidence_source(series) or Violation(series.window, series.result)
+    source = _source(found)
     table = _table(source.result.evidence, state.series, now)
     path = f"{_RUNBOOKS}/{f'causes/{cause}' if cause in CAUSES else 'RecsysAnomaly'}.md"
-    result, row = series.result, anomaly_row(series, now)
+    result, row = found.result, anomaly_row(found, now)
     means = visible(CAUSES.get(cause, ""))
     return AnomalyPage(
         frame=frame(snapshot, now),
@@ -100,15 +97,22 @@ def anomaly_page(
         runbook=web_address(path, docs_url),
         runbook_path=visible(path),
         samples="" if result.samples is None else numbers.count(result.samples),
-        window=numbers.window(series.window),
-        evaluated=rows.moment(series.evaluated_at, now),
+        window=numbers.window(found.window),
+        evaluated=rows.moment(found.evaluated_at, now),
         definition=visible(result.definition),
         evidence_window=numbers.window(source.window),
-        evidence_is_older=source.window != series.window,
+        evidence_is_older=source.window != found.window,
         series=table,
         shown=_shown(len(table), source.result.value),
-        empty=_empty(series),
+        empty=_empty(found),
     )
+
+
+def _source(series: Series) -> Violation:
+    """The window that the series are from: the newest, else the last in which the cause was found."""
+    if series.result.evidence or series.violation is None:
+        return Violation(series.window, series.result)
+    return series.violation
 
 
 def _table(
@@ -122,13 +126,13 @@ def _table(
 
 
 def _out_of_band(
-    row: Mapping[str, Any], measured: Mapping[Key, Series], bands: Bands, now: datetime
+    told: Mapping[str, Any], measured: Mapping[Key, Series], bands: Bands, now: datetime
 ) -> OutOfBand:
-    key = key_named(row)
-    name, of_slice = series_name(row)
+    key = key_named(told)
+    name, of_slice = series_name(told)
     show = rows.shower(key[0])
     value, expected, lower, upper, deviation = (
-        row.get(field) for field in ("measured", "expected", "lower", "upper", "deviation")
+        told.get(field) for field in ("measured", "expected", "lower", "upper", "deviation")
     )
     one, band = measured.get(key), bands.get(key)
     return OutOfBand(
@@ -144,7 +148,7 @@ def _out_of_band(
 
 
 def _shown(shown: int, value: float | None) -> str:
-    """The number of series in the table, and of all if the table does not have all.
+    """How many of the series are in the table.
 
     >>> _shown(1, 1.0), _shown(20, 37.0)
     ('1 series', '20 of 37 series')

@@ -74,7 +74,7 @@ def days_of(store, check, values, length=HOUR):
     return runs
 
 
-def test_a_slide_of_three_percent_a_day_is_told_on_the_third_day(store):
+def test_a_fall_of_three_percent_a_day_is_reported_on_the_third_day(store):
     check = a_check()
     runs = days_of(store, check, [share_of(number, -0.03) for number in range(24)])
     told = [of(run, "drift", metric="failure").status for run in runs]
@@ -86,6 +86,47 @@ def test_a_slide_of_three_percent_a_day_is_told_on_the_third_day(store):
     assert runs[23].status is Status.VIOLATED
     assert (slides.bound, slides.value < slides.threshold < slides.clear) == ("min", True)
     assert of(runs[23], "drift", metric="gini").status is Status.OK
+
+
+def slid(number: int, back: int = 99) -> float:
+    """A share that falls by 3 % a day on five days, stays there, and is back later."""
+    return share_of(min(number, 24) if number < back else 0, -0.03)
+
+
+def test_a_drift_is_violated_until_the_level_is_back(store):
+    runs = days_of(store, a_check(HALF), [slid(number, back=62) for number in range(66)], length=HALF)
+    found = [of(run, "drift", metric="failure") for run in runs]
+    first = [one.status for one in found].index(Status.VIOLATED)
+    assert first <= 22
+    assert {one.status for one in found[first:62]} == {Status.VIOLATED}
+    assert {one.status for one in found[64:]} == {Status.OK}
+    assert found[61].detail.startswith("fell from 0.05")
+    assert found[61].detail.endswith(f"away for {61 - first + 1} days")
+    for one in found[first:62]:
+        before, now = (float(part) for part in one.detail.split(",")[0].split()[2::2])
+        assert now <= 0.97 * before
+    assert {of(run, "drift", metric="gini").status for run in runs[first:]} == {Status.OK}
+
+
+def test_a_known_change_ends_a_drift(store):
+    change = {"at": START + 30 * DAY, "what": "a new list", "metrics": ["failure"]}
+    days_of(store, a_check(HALF), [slid(number) for number in range(30)], length=HALF)
+    check = a_check(HALF, changes=[change])
+    for number in range(30, 44):
+        put_day(store, number, slid(number), length=HALF)
+        found = of(judge_day(store, check, number), "drift", metric="failure")
+        assert found.status is (Status.NO_DATA if number < 41 else Status.OK)
+
+
+def test_a_drift_that_no_day_could_judge_lately_is_still_one(store):
+    check = a_check(HALF)
+    days_of(store, check, [slid(number) for number in range(26)], length=HALF)
+    put_day(store, 26, slid(26), hours=0, length=HALF)  # a day without a value
+    assert of(run_of(check, store, day(25)), "drift", metric="failure").status is Status.VIOLATED
+    for number in range(27, 31):
+        put_day(store, number, slid(number), length=HALF)
+        found = of(judge_day(store, check, number), "drift", metric="failure")
+    assert found.status is Status.VIOLATED
 
 
 def test_what_stands_still_does_not_drift_and_learns_first(store):

@@ -14,8 +14,6 @@ from monitor.history.logstate import IndexedFile
 from monitor.history.read_snapshot import KeptPoints, read_snapshot
 from monitor.history.snapshot import RecommenderState, SkippedFile
 from monitor.history.store import Store
-from tests.history.conftest import hour
-from tests.history.recording import record
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 GINI = Result(metric="gini", status=Status.OK, definition="1", value=0.4, samples=10)
@@ -33,15 +31,20 @@ RULE = Result(
 BROKEN = replace(RULE, status=Status.VIOLATED, value=0.1, violations=1, evidence=({"item_id": "<b>"},))
 
 
+def hour(number: int) -> Window:
+    return Window.of(datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=number), timedelta(hours=1))
+
+
 def put(
     store: Store, number: int, *results: Result, check: str = "rules", status: Status | None = None
 ) -> None:
-    record(
-        store,
+    store.record(
+        "shop",
+        check,
         hour(number),
         results,
-        check=check,
         fingerprint=f"{results}",
+        rows=1,
         seconds=number / 10,
         evaluated_at=NOON + timedelta(hours=number),
         status=status,
@@ -99,7 +102,7 @@ def test_a_window_that_was_judged_and_has_no_results_shows_none(store: Store) ->
     assert state(store).series == ()
 
 
-def test_a_failed_run_neither_ends_a_violation_nor_leaves_a_series_ok(store: Store) -> None:
+def test_a_run_that_failed_as_a_whole_does_not_end_a_violation_nor_leave_ok_standing(store: Store) -> None:
     put(store, 0, GINI, BROKEN)
     put(store, 1, status=Status.NO_DATA)
     put(store, 2, status=Status.ERROR)
@@ -127,7 +130,7 @@ def test_the_evidence_of_a_violation_outlives_the_window_that_cleared_it(store: 
     assert rule.violation is None
 
 
-def test_a_current_violation_keeps_its_evidence_however_old_it_is(store: Store) -> None:
+def test_a_violation_that_stands_keeps_its_evidence_however_old_it_is(store: Store) -> None:
     put(store, 0, BROKEN)
     for number in range(1, 9):
         put(store, number, replace(RULE, status=Status.NO_DATA, value=None))
@@ -151,7 +154,8 @@ def test_a_correction_of_a_past_window_changes_the_standing_at_once(store: Store
 def test_a_window_judged_by_a_newer_definition_counts_once(store: Store) -> None:
     put(store, 0, RULE)
     put(store, 1, BROKEN)
-    record(store, hour(1), [RULE], definition="2")
+    store.record("shop", "rules", hour(1), [RULE], fingerprint="a", rows=1, seconds=1, evaluated_at=NOON,
+                 definition="2")  # fmt: skip
     (rule,) = state(store).series
     assert (rule.standing, rule.since, rule.violation) == (Status.OK, hour(0).start, None)
     assert len(rule.past) == 2
@@ -161,9 +165,9 @@ def test_the_longer_windows_of_a_changed_config_follow_the_shorter_ones(store: S
     put(store, 22, BROKEN)
     put(store, 23, RULE)
     day = Window(hour(0).start, hour(23).end)
-    record(store, day, [RULE])
+    store.record("shop", "rules", day, [RULE], fingerprint="a", rows=1, seconds=1, evaluated_at=NOON)
     following = Window(day.end, day.end + timedelta(days=1))
-    record(store, following, [BROKEN])
+    store.record("shop", "rules", following, [BROKEN], fingerprint="a", rows=1, seconds=1, evaluated_at=NOON)
     (rule,) = state(store).series
     assert (rule.window, rule.standing, rule.since) == (following, Status.VIOLATED, following.start)
 
@@ -182,7 +186,7 @@ def test_logs_show_their_watermark_their_files_and_what_was_skipped(store: Store
     assert (feedback.log, feedback.files, feedback.skipped) == ("feedback", 0, ())
 
 
-def test_the_counters_are_in_the_snapshot(store: Store) -> None:
+def test_the_counters_are_in_the_picture(store: Store) -> None:
     put(store, 0, BROKEN)
     counters = read_snapshot(store, ["shop"], NOON).counters
     assert counters == store.counters()
@@ -191,7 +195,7 @@ def test_the_counters_are_in_the_snapshot(store: Store) -> None:
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_the_cost_of_a_snapshot_does_not_grow_with_the_history(tmp_path: Path, late: bool) -> None:
+def test_the_cost_of_a_picture_does_not_grow_with_the_history(tmp_path: Path, late: bool) -> None:
     """Counted in steps of SQLite's virtual machine, so that no clock is needed."""
     with Store.open(tmp_path / "history.sqlite") as store:
         steps = 0
@@ -221,7 +225,7 @@ def test_the_cost_of_a_snapshot_does_not_grow_with_the_history(tmp_path: Path, l
         assert costs[2] < costs[0] * 1.3 + 10
 
 
-def test_unchanged_points_are_not_read_again(store: Store) -> None:
+def test_what_was_read_before_is_not_read_again_unless_it_has_changed(store: Store) -> None:
     kept: KeptPoints = {}
     for number in range(4):
         put(store, number, replace(GINI, value=number / 10))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,10 +16,13 @@ from monitor.history.read_snapshot import read_snapshot
 from monitor.history.snapshot import Series
 from monitor.history.standing import Signal, fold, from_last, signal_of
 from monitor.history.store import Store
-from tests.history.conftest import hour
-from tests.history.recording import NOON, record
 
+NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 LETTERS = dict(zip("CHFNLEU", Signal, strict=True))  # clear, hold, fire, no data, late, error, undefined
+
+
+def hour(number: int) -> Window:
+    return Window.of(datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=number), timedelta(hours=1))
 
 
 def numbered(signals: Sequence[Signal]) -> list[tuple[Window, Signal]]:
@@ -122,7 +126,7 @@ def test_the_signal_of_one_window(result: Result, signal: Signal) -> None:
     assert signal_of(result) is signal
 
 
-def test_the_worst_of_several_statuses_comes_first() -> None:
+def test_of_several_statuses_a_person_hears_of_the_worst_first() -> None:
     order = [Status.VIOLATED, Status.ERROR, Status.LATE, Status.NO_DATA, Status.UNDEFINED, Status.OK]
     while order:
         assert worst_status(random.sample(order, len(order))) is order[0]
@@ -153,7 +157,7 @@ def shown(store: Store) -> Series:
     st.lists(st.tuples(st.sampled_from(Signal), st.sampled_from(Signal)), min_size=1, max_size=9),
     st.randoms(use_true_random=False),
 )
-def test_the_snapshot_does_not_depend_on_the_order_of_recording(
+def test_what_is_shown_does_not_depend_on_the_order_in_which_windows_were_recorded(
     tmp_path_factory: pytest.TempPathFactory, windows: list[tuple[Signal, Signal]], chance: random.Random
 ) -> None:
     """Each window is recorded with one signal and later corrected to another, in any order of windows."""
@@ -165,8 +169,15 @@ def test_the_snapshot_does_not_depend_on_the_order_of_recording(
     for order in (jobs, undisturbed):
         with Store.open(tmp_path_factory.mktemp("order") / "history.sqlite") as store:
             for number, revision in order:
-                record(
-                    store, hour(number), [result_for(windows[number][revision])], fingerprint=str(revision)
+                store.record(
+                    "shop",
+                    "rules",
+                    hour(number),
+                    [result_for(windows[number][revision])],
+                    fingerprint=str(revision),
+                    rows=1,
+                    seconds=0,
+                    evaluated_at=NOON,
                 )
             pictures.append(shown(store))
     assert pictures[0] == pictures[1]
@@ -180,7 +191,8 @@ def test_the_order_does_not_matter_in_a_database_of_either_kind(url: str) -> Non
     random.Random(3).shuffle(order)
     with Store.open(url) as store:
         for number in order:
-            record(store, hour(number), [result_for(signals[number])])
+            store.record("shop", "rules", hour(number), [result_for(signals[number])],
+                         fingerprint="a", rows=1, seconds=0, evaluated_at=NOON)  # fmt: skip
         for end in range(len(signals), 0, -1):
             standing = fold(numbered(signals[:end]))
             assert (shown(store).standing, shown(store).since) == (standing.status, standing.since.start)

@@ -32,11 +32,11 @@ FLOOR = 0.005
 SMALLEST = 0.04
 """The smallest relative change that is called a drift."""
 LARGE = 2.0
-"""What is this many times the smallest change is told whether it goes on or not."""
+"""A change this many times the smallest is a drift whether it goes on or not."""
 GOING_ON = 0.25
 """The pace above which a change goes on; a step has none once it is made."""
 DUST = 0.001
-"""What is no count and goes from 0 by less, drifts for nobody: of 0, any change is a large part."""
+"""Ignore smaller rises of anything but a count: from 0, any rise is a large part."""
 FARTHEST = 1000.0
 """No change and no pace is told as larger than this."""
 _JUDGED_ANEW = 2.5  # as many alarms begin, judged every six hours, as in so many judgements a day; simulated
@@ -65,14 +65,8 @@ class Drift:
     """(now - before) / |before|; infinite where before is 0 and now is not."""
     df: Floats
     """Degrees of freedom of the change."""
-    start: Floats
-    """What the last day would be, had the last three days not moved."""
-    last: Floats
-    """The last day."""
     pace: Floats
     """How far these moved in one direction without the largest of their moves, in sds of a move."""
-    moved: Floats
-    """(last - start) / |start|."""
     pace_df: Floats
     """Degrees of freedom of the pace; NaN, and no bound, where fewer than LEAST_MOVES are known."""
     days: Ints
@@ -136,8 +130,8 @@ def drift(
     >>> values = np.full((28, 2), 100.0)
     >>> values[25:] -= [[2.0, 6.0], [4.0, 6.0], [6.0, 6.0]]  # it drifts; a step
     >>> found = drift(values, np.full((28, 2), np.nan), day % 7)
-    >>> found.before.tolist(), found.now.round(2).tolist(), found.moved.round(2).tolist()
-    ([100.0, 100.0], [94.86, 94.0], [-0.06, -0.06])
+    >>> found.before.tolist(), found.now.round(2).tolist(), found.relative.round(3).tolist()
+    ([100.0, 100.0], [94.86, 94.0], [-0.051, -0.06])
     >>> found.change.round(1).tolist(), found.pace.round(1).tolist()
     ([-14.1, -16.5], [-5.5, 0.0])
 
@@ -187,10 +181,7 @@ def drift(
         change=np.clip((now - before) / error, -FARTHEST, FARTHEST),
         relative=_relative(now - before, before),
         df=np.where(enough, np.maximum(level.df - EFFICIENCY * taken, 1.0), np.nan),
-        start=start,
-        last=last,
         pace=np.clip(_without_the_largest(went) / of_move, -FARTHEST, FARTHEST),
-        moved=_relative(last - start, start),
         pace_df=np.where(enough & (step.days >= LEAST_MOVES), _OF_MOVES * step.df, np.nan),
         days=level.days.astype(np.int64),
         scales=kinds,
@@ -269,15 +260,16 @@ def drift_bounds(series: int, found: Drift, *, budget: float = BUDGET) -> DriftB
 
 
 def drifts(found: Drift, bounds: DriftBounds, *, smallest: float = SMALLEST) -> Bools:
-    """Which series drift: they have surely moved by `smallest` or more, and go on or have moved far.
+    """Which series drift: they moved by `smallest` or more, surely, and go on or moved far.
 
-        |change| >= bound, and a pace of 0.25 or more to the same side unless |relative| is 2 `smallest`,
-        or |pace| >= bound; and relative or moved is `smallest` or more to that side
+        |relative| >= smallest, and
+        |change| >= bound with a pace of 0.25 or more to the same side, or with |relative| >= 2 smallest,
+        or |pace| >= bound to the same side
 
-    A step, as a retrained model makes it, is sure after three days however small it is, and is no drift. So
-    what is small is none, and what is not large is none unless it goes on; nor is what is no count and goes
-    from 0 by less than 0.001. What stands still is no drift any more: hold it by `clear`. docs/statistics.md
-    says what was measured.
+    A step, as a retrained model makes it, is sure after three days however small it is, and is no drift. So a
+    small change is never one, and a medium one only while it goes on; nor is a rise by less than 0.001 of
+    anything but a count. The verdict of a series that drifts already is `stays`. docs/statistics.md says what
+    was measured.
 
     >>> day = np.arange(28)
     >>> values = np.full((28, 3), 100.0)
@@ -286,15 +278,37 @@ def drifts(found: Drift, bounds: DriftBounds, *, smallest: float = SMALLEST) -> 
     >>> drifts(found, drift_bounds(3, found)).tolist()
     [True, False, False]
     """
-    side, way = np.sign(found.change), np.sign(found.moved)
-    changed = ~_is_dust(found.before, found.now, found) & (np.abs(found.relative) >= smallest)
-    moved = ~_is_dust(found.start, found.last, found) & (np.abs(found.moved) >= smallest)
+    side = np.sign(found.change)
+    matters = (np.abs(found.relative) >= smallest) & ~_is_dust(found)
     goes_on = (found.pace * side >= GOING_ON) | (np.abs(found.relative) >= LARGE * smallest)
-    by_change = (np.abs(found.change) >= bounds.change) & goes_on & (changed | (moved & (way == side)))
-    return np.asarray(by_change | ((np.abs(found.pace) >= bounds.pace) & moved))
+    by_change = (np.abs(found.change) >= bounds.change) & goes_on
+    return np.asarray(matters & (by_change | (found.pace * side >= bounds.pace)))
 
 
-def _is_dust(before: Floats, now: Floats, found: Drift) -> Bools:
-    """Whether anything but a count goes from 0 by less than anybody cares for."""
-    away = (np.abs(now) >= np.abs(before)) & (np.abs(now - before) < DUST)
+def stays(found: Drift, bounds: DriftBounds, side: ArrayLike, *, smallest: float = SMALLEST) -> Bools:
+    """Which series that drift already are still away, by days from before their drift.
+
+        |change| >= clear to the same side, and |relative| >= 0.6 smallest
+
+    It need not go on. The limits are lower than those of `drifts`, so that the verdict does not flicker.
+
+    Args:
+        found: the last three days, against days from before the drift.
+        bounds: of `drift_bounds`.
+        side: 1 of a series that drifted upwards, -1 downwards, 0 of one that did not drift.
+
+    >>> day = np.arange(28)
+    >>> values = np.full((28, 2), 100.0)
+    >>> values[25:] -= [6.0, 1.0]
+    >>> found = drift(values, np.full((28, 2), np.nan), day % 7)
+    >>> stays(found, drift_bounds(2, found), [-1, -1]).tolist()
+    [True, False]
+    """
+    away = found.change * np.asarray(side, np.float64) >= bounds.clear
+    return np.asarray(away & (np.abs(found.relative) >= EASIER * smallest))
+
+
+def _is_dust(found: Drift) -> Bools:
+    """Whether anything but a count goes from 0 by so little that it does not matter."""
+    away = (np.abs(found.now) >= np.abs(found.before)) & (np.abs(found.now - found.before) < DUST)
     return np.asarray(away & (found.scales != Scale.COUNT))

@@ -59,7 +59,6 @@ def test_a_drift_worked_by_hand():
     # The moves are -2, -3, -3: without the largest, -5.
     of_median = np.pi / (2 * 23 + 1)
     assert found.pace[0] == pytest.approx(-5 / (100 * FLOOR * np.sqrt(2 * (1 + of_median))))
-    assert (found.start.tolist(), found.last.tolist(), found.moved.tolist()) == ([100.0], [92.0], [-0.08])
     assert found.days.tolist() == [24]
     assert (found.df[0], found.pace_df[0]) == pytest.approx((0.7 * 23, 0.7 * 0.7 * 22))
 
@@ -187,7 +186,7 @@ def test_a_level_of_0_that_moves_has_moved_infinitely_far_and_one_that_stays_not
     values = np.zeros((28, 2))
     values[-3:, 1] = [1.0, 2.0, 3.0]
     found = found_in(values)
-    assert found.relative.tolist() == found.moved.tolist() == [0.0, np.inf]
+    assert found.relative.tolist() == [0.0, np.inf]
     assert found.change.tolist() == found.pace.tolist() == [0.0, FARTHEST]
     assert drifts(found, drift_bounds(2, found)).tolist() == [False, True]
 
@@ -197,7 +196,7 @@ def test_a_level_of_0_that_moves_has_moved_infinitely_far_and_one_that_stays_not
 def test_the_unit_of_the_values_does_not_matter_nor_which_way_is_up(scale, seed):
     values = np.random.default_rng(seed).normal(1, 0.02, (28, 3))
     one, other = found_in(values), found_in(-scale * values)
-    for name in ("change", "pace", "relative", "moved"):
+    for name in ("change", "pace", "relative"):
         assert getattr(other, name) == pytest.approx(-getattr(one, name), rel=1e-6, abs=1e-9)
 
 
@@ -232,8 +231,8 @@ def test_no_series_and_no_budget_are_refused(count, budget):
 def made(**changed):
     """One series that drifts by each of its numbers, but for those that are named."""
     usual_one = {
-        "before": 1.0, "now": 0.95, "change": -9.0, "relative": -0.05, "df": 17.0, "start": 1.0, "last": 0.93,
-        "pace": -1.0, "moved": -0.07, "pace_df": 16.0, "days": 24, "scales": Scale.LEVEL,
+        "before": 1.0, "now": 0.95, "change": -9.0, "relative": -0.05, "df": 17.0,
+        "pace": -1.0, "pace_df": 16.0, "days": 24, "scales": Scale.LEVEL,
     }  # fmt: skip
     return Drift(**{name: np.array([value]) for name, value in (usual_one | changed).items()})
 
@@ -246,10 +245,10 @@ def made(**changed):
         ({"pace": -0.2}, False),
         ({"pace": 1.0}, False),
         ({"pace": 1.0, "relative": -0.08}, True),
-        ({"relative": -0.01}, True),  # it has moved far enough
-        ({"relative": -0.01, "moved": -0.01}, False),
-        ({"change": 0.0, "pace": -3.0}, True),
-        ({"change": 0.0, "pace": -3.0, "moved": -0.03}, False),
+        ({"relative": -0.03}, False),  # it fell to what is usual
+        ({"change": -1.0, "pace": -9.0}, True),
+        ({"change": -1.0, "pace": -9.0, "relative": -0.03}, False),
+        ({"change": 1.0, "pace": -9.0, "relative": 0.05}, False),  # it comes back
         ({"change": np.nan, "pace": np.nan}, False),
     ],
 )
