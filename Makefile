@@ -43,6 +43,7 @@ docs: .venv/installed ## generate the pages and dashboards that are made from th
 	$(BIN)/python -m monitor.experiments.describe > docs/experiments.md
 	$(BIN)/python -m monitor.simulate.incidents.describe > docs/incidents.md
 	$(BIN)/python -m benchmarks.scoreboard.results
+	$(BIN)/python -m benchmarks.real_traffic.results
 	$(BIN)/python -m monitor.service.prometheus.families > docs/gauges.md
 	$(BIN)/python -m monitor.rules.reference
 	$(BIN)/python -m monitor.config.reference > docs/config.md
@@ -71,6 +72,10 @@ scoreboard: .venv/installed ## measure which incidents are caught, and the false
 	sh deploy/install-test-services
 	$(BIN)/python -m benchmarks.scoreboard --keep
 
+real-traffic: .venv/installed ## measure what the bands catch on real traffic, and their false alarms; takes hours
+	sh deploy/install-test-services
+	$(BIN)/python -m benchmarks.real_traffic --keep
+
 lock: ## choose the newest versions that fit and lock them with hashes
 	$(BIN)/uv pip compile pyproject.toml --extra dev --generate-hashes --no-emit-index-url --no-emit-find-links \
 		--python-version 3.11 --custom-compile-command "make lock" --quiet --output-file requirements.lock
@@ -78,4 +83,4 @@ lock: ## choose the newest versions that fit and lock them with hashes
 		$(BIN)/uv pip compile - --constraint requirements.lock --generate-hashes --no-emit-index-url --no-emit-find-links \
 		--python-version 3.11 --custom-compile-command "make lock" --quiet --output-file requirements-spark.lock
 
-.PHONY: help setup run test test-fast lint fix docs bench bench-peers bench-models bench-diagnosis bench-rest bench-simulate scoreboard lock
+.PHONY: help setup run test test-fast lint fix docs bench bench-peers bench-models bench-diagnosis bench-rest bench-simulate scoreboard real-traffic lock

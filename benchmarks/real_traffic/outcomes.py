@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from benchmarks.real_traffic.incidents import INCIDENTS, Incident
-from benchmarks.real_traffic.sweep import LEARNED, Struck, Swept
+from benchmarks.real_traffic.sweep import LEARNED, Sample, Struck, Swept
 from benchmarks.real_traffic.traffic import HOUR, SERIES, WEEK, Hours
 from benchmarks.scoreboard.alerts import Episode, told
 from benchmarks.scoreboard.verdicts import ordinary_alerts
@@ -21,7 +21,8 @@ PAGE = "page"
 class Outcome:
     """What was reported of one incident: after how many windows (None: never), and the first cause."""
 
-    struck: Struck
+    incident: str
+    begins: datetime
     windows: int | None
     cause: str
     in_time: bool
@@ -69,7 +70,7 @@ def outcome(struck: Struck, clean: Sequence[Episode], *, is_small: bool) -> Outc
     in_time = windows is not None and windows <= incident.bar.of(is_small=is_small)
     if incident.stays:
         in_time = in_time and any(one.fires(end) for one in wanted)
-    return Outcome(struck, windows, _cause(own), in_time)
+    return Outcome(incident.name, struck.begins, windows, _cause(own), in_time)
 
 
 def _cause(own: Sequence[Episode]) -> str:
@@ -79,31 +80,55 @@ def _cause(own: Sequence[Episode]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
-    """The figures of one series."""
+class Alert:
+    """A false alarm: the alert in a few words, and when it began."""
 
-    swept: Swept
-    outcomes: Sequence[Outcome]
+    text: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The figures of one series.
+
+    `windows` is how many the series had; `weeks` is the part of the clean run in which an alert is false.
+    `caught`: of each labelled anomaly in the time that was judged, whether an alert began in it.
+    """
+
+    series: str
+    start: datetime
+    sample: Sample
+    seconds: float
+    windows: int
     weeks: float
-    """Of the clean run, without labelled anomalies and holidays."""
-    tickets: Sequence[Episode]
-    pages: Sequence[Episode]
-    caught: Sequence[tuple[Window, bool]]
-    """Of each labelled anomaly in the time that was judged, whether an alert began in it."""
+    outcomes: Sequence[Outcome]
+    tickets: Sequence[Alert]
+    pages: Sequence[Alert]
+    caught: Sequence[bool]
+
+    @property
+    def name(self) -> str:
+        """The series, and from which week on if its first are left out."""
+        return f"{self.series} from week {self.sample.skip:g}" if self.sample.skip else self.series
 
     @classmethod
     def of(cls, swept: Swept, hours: Hours) -> Figures:
+        """The figures of a sweep."""
         is_small = SERIES[swept.series].is_small
         ordinary = sum(1 for _ in ordinary_hours(swept, hours))
         false = [one for one in swept.episodes if _is_false(one, swept, hours)]
         judged = [one for one in hours.labelled if _is_judged(one, swept)]
         return cls(
-            swept,
-            [outcome(one, swept.episodes, is_small=is_small) for one in swept.struck],
-            ordinary * HOUR / WEEK,
-            [one for one in false if one.severity != PAGE],
-            [one for one in false if one.severity == PAGE],
-            [(one, any(_begins_in(alert, one) for alert in swept.episodes)) for one in judged],
+            series=swept.series,
+            start=swept.start,
+            sample=swept.sample,
+            seconds=swept.seconds,
+            windows=len(swept.requests),
+            weeks=ordinary * HOUR / WEEK,
+            outcomes=[outcome(one, swept.episodes, is_small=is_small) for one in swept.struck],
+            tickets=[_alert(one) for one in false if one.severity != PAGE],
+            pages=[_alert(one) for one in false if one.severity == PAGE],
+            caught=[any(_begins_in(alert, one) for alert in swept.episodes) for one in judged],
         )
 
     def share(self, incident: Incident) -> Share:
@@ -112,12 +137,12 @@ class Figures:
 
     def named_traffic(self) -> Share:
         """If only the volume changed and a cause was reported: how often the first is `traffic_*`."""
-        named = [one for one in self.outcomes if INCIDENTS[one.struck.incident].only_volume and one.cause]
+        named = [one for one in self.outcomes if INCIDENTS[one.incident].only_volume and one.cause]
         return Share.of(one.cause.startswith("traffic_") for one in named)
 
     def of_incident(self, incident: Incident) -> list[Outcome]:
         """The outcomes of one kind of incident."""
-        return [one for one in self.outcomes if one.struck.incident == incident.name]
+        return [one for one in self.outcomes if one.incident == incident.name]
 
 
 def ordinary_hours(swept: Swept, hours: Hours) -> Iterator[int]:
@@ -125,6 +150,10 @@ def ordinary_hours(swept: Swept, hours: Hours) -> Iterator[int]:
     for number in range(LEARNED // HOUR, len(swept.requests)):
         if swept.requests[number] is not None and hours.is_ordinary(hours.window(number)):
             yield number
+
+
+def _alert(one: Episode) -> Alert:
+    return Alert(told(one.labels), datetime.fromtimestamp(one.since, UTC))
 
 
 def _is_false(alert: Episode, swept: Swept, hours: Hours) -> bool:

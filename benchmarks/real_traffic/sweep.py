@@ -6,10 +6,10 @@ import math
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final
 
 import numpy as np
 
@@ -39,8 +39,15 @@ class Sample:
     """Which part of a sweep runs: one in `every` days is struck, in weeks after the learned ones."""
 
     every: int = 1
-    weeks: float = math.inf
+    weeks: float | None = None
+    skip: float = 0.0
+    """Weeks of the series that are left out first."""
     false_alarms: float = 0.1
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every day of the series is struck."""
+        return (self.every, self.weeks, self.skip) == (1, None, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,38 +74,6 @@ class Swept:
     deviations: list[float | None] = field(default_factory=list)
     episodes: list[Episode] = field(default_factory=list)
     struck: list[Struck] = field(default_factory=list)
-
-    def plain(self) -> dict[str, Any]:
-        """As JSON has it."""
-        found = asdict(self)
-        found["start"] = self.start.isoformat()
-        found["sample"]["weeks"] = self.sample.weeks if math.isfinite(self.sample.weeks) else None
-        for raw, one in zip(found["struck"], self.struck, strict=True):
-            raw["begins"] = one.begins.isoformat()
-        return found
-
-    @classmethod
-    def of_plain(cls, raw: dict[str, Any]) -> Self:
-        """From what `plain` gave."""
-        weeks = raw["sample"]["weeks"]
-        sample = raw["sample"] | {"weeks": math.inf if weeks is None else weeks}
-        struck = [
-            Struck(**one | {"begins": datetime.fromisoformat(one["begins"]), "episodes": _episodes(one)})
-            for one in raw["struck"]
-        ]
-        return cls(
-            **raw
-            | {
-                "start": datetime.fromisoformat(raw["start"]),
-                "sample": Sample(**sample),
-                "episodes": _episodes(raw),
-                "struck": struck,
-            }
-        )
-
-
-def _episodes(raw: dict[str, Any]) -> list[Episode]:
-    return [Episode(**one) for one in raw["episodes"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +121,7 @@ class _Run:
         self._settings = settings(Path())
         self._mean = float(np.nanmean(hours.rate))
         learned = math.ceil(LEARNED / HOUR)
-        asked = learned + sample.weeks * (WEEK / HOUR)
+        asked = math.inf if sample.weeks is None else learned + sample.weeks * (WEEK / HOUR)
         self.last = int(min(len(hours.rate), asked))
         self._strikes = strikes(hours, sample, self.last)
         self.requests: list[int | None] = []

@@ -78,6 +78,11 @@ class Hours:
         """The hour of this number."""
         return Window(self.start + number * HOUR, self.start + (number + 1) * HOUR)
 
+    def after(self, weeks: float) -> Hours:
+        """The hours that come so many weeks later."""
+        first = round(weeks * (WEEK / HOUR))
+        return Hours(self.start + first * HOUR, self.rate[first:], self.labelled)
+
     @property
     def days(self) -> list[date]:
         """Every whole day."""
