@@ -8,11 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from monitor.metrics.exposure.category_entropy import CategoryEntropy
-from monitor.metrics.exposure.concentration import (
-    Concentration,
-    Gini,
-    MatthewEffect,
-)
+from monitor.metrics.exposure.concentration import Concentration, Gini, MatthewEffect
 from monitor.metrics.exposure.coverage import ItemCoverage, ListCoverage
 from monitor.metrics.exposure.diversity import IntraListDiversity
 from monitor.metrics.exposure.importance import Importance

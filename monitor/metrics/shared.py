@@ -13,17 +13,7 @@ from typing import Any
 import ibis
 import ibis.expr.types as ir
 
-from monitor.core.columns import (
-    ARM,
-    ITEM_ID,
-    MODEL,
-    POSITION,
-    REQUEST_ID,
-    SCENE,
-    SCORE,
-    TS,
-    USER_ID,
-)
+from monitor.core.columns import ARM, ITEM_ID, MODEL, POSITION, REQUEST_ID, SCENE, SCORE, TS, USER_ID
 from monitor.metrics.plans import WINDOW_EDGES, Executor, Materialise, Records, keep_lazy
 
 LENGTH = "length"

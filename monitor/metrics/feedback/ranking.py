@@ -12,7 +12,7 @@ import ibis.expr.types as ir
 from monitor.core.columns import REQUEST_ID, USER_ID
 from monitor.core.results import Result
 from monitor.metrics.attribution import RELEVANCE
-from monitor.metrics.family import AggregateRow, Family, MetricSpec, ResultBuilder, Theme, make
+from monitor.metrics.family import AggregateRow, Family, MetricSpec, Theme, make
 from monitor.metrics.feedback.ranked import FOUND, IDEAL, PLACE, no_order, relevant_places
 from monitor.metrics.shared import LENGTH, Shared, listed
 from monitor.settings.metrics import MetricSettings
@@ -284,7 +284,7 @@ def _sums(lists: ir.Table, settings: MetricSettings) -> dict[str, Any]:
 
 def _macro(spec: MetricSpec, row: AggregateRow, settings: MetricSettings, k: int) -> Result:
     """The mean over users."""
-    builder = _maker(spec, "macro" if spec.by else "", settings, k)
+    builder = make(spec, settings, "macro" if spec.by else "", k=str(k))
     if not row["sum_lists"]:
         return builder.no_data(NO_RELEVANT)
     if not row["users"]:
@@ -302,10 +302,10 @@ def _micro(row: AggregateRow, settings: MetricSettings, k: int) -> Iterator[Resu
     """The metrics that are sums over lists."""
     lists = int(row["sum_lists"] or 0)
     builders = {
-        spec: _maker(spec, "micro", settings, k)
+        spec: make(spec, settings, "micro", k=str(k))
         for spec in (PRECISION, PRECISION_STRICT, RECALL, F_SCORE, ADJUSTED_PRECISION, HIT_RATE)
     }
-    any_hit = _maker(HIT_RATE, "any", settings, k)
+    any_hit = make(HIT_RATE, settings, "any", k=str(k))
     if lists == 0:
         yield from (builder.no_data(NO_RELEVANT) for builder in (*builders.values(), any_hit))
         return
@@ -347,7 +347,3 @@ def _left_out(row: AggregateRow, empty: int = 0, *, of_users: bool = False) -> s
 
 def _at_most(number: Any, k: int) -> Any:
     return ibis.ifelse(number < k, number, float(k))
-
-
-def _maker(spec: MetricSpec, by: str, settings: MetricSettings, k: int) -> ResultBuilder:
-    return make(spec, settings, by, k=str(k))

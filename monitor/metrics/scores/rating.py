@@ -137,7 +137,8 @@ class Rating(Family):
         for by in BY:
             n = int(row[f"{by}_n"] or 0)
             nothing = _nothing(row, own, by)
-            mean, root = _mean(row, by, n), (_root_of_mean if by == "overall" else _mean_of_roots)(row, by, n)
+            mean = _mean(row, by, n)
+            root = _root_of_mean(row, n) if by == "overall" else _mean(row, by, n, "root")
             for spec, (value, interval), scale in (
                 (MAE, mean, 1.0),
                 (RMSE, root, 1.0),
@@ -257,13 +258,9 @@ def _mean(row: AggregateRow, by: str, n: int, what: str = "size") -> ValueAndInt
     return (total / n, normal_mean(n, total, squares)) if n else (math.nan, None)
 
 
-def _mean_of_roots(row: AggregateRow, by: str, n: int) -> ValueAndInterval:
-    return _mean(row, by, n, "root")
-
-
-def _root_of_mean(row: AggregateRow, by: str, n: int) -> ValueAndInterval:
-    """The root of the mean square, and of the ends of its interval."""
-    value, interval = _mean(row, by, n, "square")
+def _root_of_mean(row: AggregateRow, n: int) -> ValueAndInterval:
+    """The root of the overall mean square, and of the ends of its interval."""
+    value, interval = _mean(row, "overall", n, "square")
     ends = interval and Interval(math.sqrt(max(0.0, interval.lower)), math.sqrt(interval.upper))
     return math.sqrt(value), ends
 
