@@ -29,52 +29,49 @@ Every key is in [config](config.md). Two experiments may share a column, usually
 ## Is the split correct?
 
 The check `experiments` judges this in every window, from the exposures alone. `user_id` identifies a user.
-Users count once, over the whole life of the experiment: from the first window that begins at `start` or
-later, up to the window in hand. Without a `start` the life begins with the first window of the log, or
-that was kept of it; a long log is then read once as a whole, so give one.
+A user counts once from the begin of the experiment up to the current window. The experiment begins with the
+first window at `start` or later. Without `start` it begins with the first window of the log, or the first
+window that was stored. A long log is then read once as a whole, so set `start`.
 
-- The users of each window are kept beside the history, in `kept/NAME/arms` of the state folder: user,
-  arm, first window. The raw logs of earlier windows are not read again, logs may rotate, and the order in
-  which windows are judged makes no difference. They are kept until the experiment leaves the config, or
-  `start` moves on.
-- A user who is seen in a second arm counts in none from then on (`experiment_mixed_users`). So the users
-  of an arm can become fewer.
-- The verdict is that of the *anytime-valid* test: it may be looked at after every window, for as long as
-  the experiment runs, and calls a sound split broken with probability `alpha` at most, over all looks
-  together. The classical chi-square beside it holds for one look; it is shown, and not judged.
-- An arm that the split does not name breaks the split too: one user is enough.
-- A broken split stays broken. Fix the cause, then move `start`.
+- The users of each window are stored beside the history, in `kept/NAME/arms` of the state folder: user,
+  arm, first window. Earlier logs are not read again and may rotate, and windows may be judged in any order.
+  The users are stored until you remove the experiment from the config or set a later `start`.
+- A user who is seen in a second arm counts in no arm from then on (`experiment_mixed_users`). So the number
+  of users in an arm can fall.
+- The verdict comes from the *anytime-valid* test. You may look at it after every window, as long as the
+  experiment runs: over all looks together, it calls a correct split broken with probability `alpha` at most.
+  The classical chi-square test is valid for one look only. It is shown, but not judged.
+- An arm that the split does not name also breaks the split: one user is enough.
+- A broken split stays broken. Fix the cause, then set a later `start`.
 
-Buckets and layers are tested on the users of the window alone, one look a window. Layers are
-shown, but not judged.
+Buckets and layers are tested in each window, on the users of this window. Layers are shown, but not judged.
 
-A broken split is a ticket, [RecsysSampleRatioMismatch](runbooks/RecsysSampleRatioMismatch.md). So are buckets
-far out of chance or more of them than there should be, and many users in several arms:
-[RecsysAssignmentBroken](runbooks/RecsysAssignmentBroken.md). What the split's tests cannot see: users lost
-from all arms alike, users who differ between the arms though they are as many, and users who come under a
-new id.
+A broken split is reported by the ticket [RecsysSampleRatioMismatch](runbooks/RecsysSampleRatioMismatch.md).
+The ticket [RecsysAssignmentBroken](runbooks/RecsysAssignmentBroken.md) fires if the buckets are filled more
+unevenly than by chance, if there are more buckets than configured, or if many users are in several arms. The
+tests cannot see users who are lost from all arms alike, arms of the right size with different kinds of users,
+or users who return under a new id.
 
 ## What do the arms change?
 
 The check `experiment_arms` measures this once the actions have had time to arrive (see `attribution`), for
-every event of `metrics.events`. It needs a feedback log. An action counts where a list of the
-experiment held the item, for the user and the arm of the list; users in two arms are left out.
+every event of `metrics.events`. It needs a feedback log. An action counts if a list of the experiment showed
+the item to this user; it counts for the arm of that list. Users in two arms are left out.
 
-**Where the split is broken none of these has a value**: each says `undefined`, and why. They cannot be used.
+**If the split is broken, these metrics have no value.** Each is `undefined` and says why.
 
-All are of one window, so choose a `window` as long as what the experiment is to show. A window is one
-look of many: of twenty 95 % intervals one misses by chance. The decision on an experiment takes a number
-of users that is fixed beforehand; `recsys-monitor power` says how many.
+Each value covers one window, so choose a `window` as long as the effect that you want to see. A window is one
+look of many: one in twenty 95 % intervals misses by chance. To decide on an experiment, fix the number of
+users beforehand; `recsys-monitor power` computes it.
 
-The intervals are those of [statistics](statistics.md): Wilson for shares of users, the delta method with
-users as units for actions per exposure, Welch for differences of means. In simulation (600 and 900 users,
-very different in how often they come and how gladly they click) all of them hold the truth in 93 to 97 of
-100 experiments.
+The intervals are described in [statistics](statistics.md): Wilson for shares of users, the delta method with
+users as units for actions per exposure, Welch for differences of means. In simulations with 600 and 900
+users, whose visits and click rates differ widely, each interval contains the true value in 93 to 97 of 100
+experiments.
 """
 
 
 def page() -> str:
-    """The whole page as Markdown."""
     lines = ["## All metrics\n", "| metric | labels | interval | what it says |", "|---|---|---|---|"]
     for spec in EXPERIMENT_SPECS.values():
         labels = ", ".join(f"`{label}`" for label in _labels(spec))

@@ -1,7 +1,7 @@
-"""Who is in which arm: users of a window, users over the life of an experiment, and what each arm did.
+"""Queries of experiments: users of a window, users since the experiment began, actions by arm.
 
-Ids and arms are text here, so that what was kept of windows whose files had other types still fits. A row
-without a user, or with a null in the experiment's column, is not in the experiment.
+Ids and arms are text, so that stored windows fit together even if the types in the log changed. A row without
+a user, or with a null in the experiment's column, is not in the experiment.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ def assigned(exposures: ir.Table, columns: Sequence[str], length: timedelta | No
         seconds = int(length.total_seconds())
         at = rows[TS].epoch_seconds().cast("int64")
         kept[FIRST] = at - (at % seconds + seconds) % seconds
-    few = rows.select(**kept).distinct()  # before they become text: there are far fewer of them
+    few = rows.select(**kept).distinct()  # far fewer rows to turn into text
     return few.mutate(**{name: few[name].cast("string") for name in kept if name != FIRST}).distinct()
 
 
 def _of_users(exposures: ir.Table) -> ir.Table:
-    """The rows that have a user: an id that a gap has made a NaN is none."""
+    """The rows that have a user. A NaN is no id: pandas writes it for a missing number."""
     user = exposures[USER_ID]
     known = user.notnull() & ~user.isnan() if user.type().is_floating() else user.notnull()
     return exposures.filter(known)
 
 
 def of_column(number: int) -> str:
-    """The name that the column of this number has in `assigned`.
+    """The name of a column in `assigned`, by its number.
 
     >>> of_column(0)
     'of_0'
@@ -60,23 +60,25 @@ def of_column(number: int) -> str:
 
 
 def in_arms(users: ir.Table, number: int, first: Any = None) -> ir.Table:
-    """user_id, arm, first of those of `assigned` that are in the experiment of this column."""
+    """user_id, arm, first: the rows of `assigned` in the experiment of this column.
+
+    `first` defaults to that of each row.
+    """
     arm = users[of_column(number)]
     at = users[FIRST] if first is None else ibis.literal(first, "int64")
     return users.filter(arm.notnull()).select(USER_ID, **{ARM: arm, FIRST: at})
 
 
 def once_each(kept: ir.Table) -> ir.Table:
-    """Each user and arm of what is kept, with the first window of both."""
+    """Each stored user and arm once, with the first window."""
     return kept.aggregate(by=[USER_ID, ARM], **{FIRST: kept[FIRST].min()})
 
 
 def by_user(pairs: ir.Table, arms: Sequence[str]) -> ir.Table:
-    """One row a user of `once_each`: `arms` how many, `arm` and `first` of the one, `unknown` 1 or 0.
+    """One row for each user of `once_each`.
 
-    Args:
-        pairs: each user and arm once, with `first`.
-        arms: those that the split names.
+    `arms` is the number of arms, `arm` and `first` are the smallest, `unknown` is 1 if the split (`arms`)
+    does not name one of them, else 0.
     """
     is_unknown = pairs[ARM].notin(list(arms)).cast("int64")
     return pairs.aggregate(
@@ -93,16 +95,16 @@ def mixed(users: ir.Table) -> ir.Table:
 
 
 def changes(pairs: ir.Table, users: ir.Table, arms: Sequence[str]) -> ir.Table:
-    """How the users of each arm came to be as many as they are: `arm`, `at`, `change`.
+    """The changes of the number of users in each arm: `arm`, `at`, `change`.
 
-    A user comes to an arm at the first window they are seen in, and leaves it at the first in which they are
-    seen in another as well; who is in two arms from the first on never came. Arms that the split does not
-    name are null, for there may be very many.
+    A user joins an arm in the first window they are seen in it, and leaves it in the first window they are
+    seen in a second arm. A user who is in two arms from the start never joins. Arms that the split does not
+    name are null, because there may be very many.
 
     Args:
         pairs: each user and arm once, with `first`.
         users: the same by user.
-        arms: those that the split names.
+        arms: the arms that the split names.
     """
     steady = users.filter(users.arms == 1)
     came = steady.aggregate(by=[ARM, FIRST], **{CHANGE: steady.count()})
@@ -121,7 +123,7 @@ def changes(pairs: ir.Table, users: ir.Table, arms: Sequence[str]) -> ir.Table:
 
 
 def totals(users: ir.Table) -> ir.Table:
-    """One row: `users` seen at all, `mixed` of them in several arms, `unknown` in an arm without a name."""
+    """One row: all `users`, those in several arms (`mixed`), those in an arm without a name (`unknown`)."""
     return users.aggregate(
         users=users.count(), mixed=(users.arms > 1).cast("int64").sum(), unknown=users.unknown.sum()
     )
@@ -135,14 +137,14 @@ def unknown_arms(pairs: ir.Table, arms: Sequence[str], limit: int) -> ir.Table:
 
 
 def per_bucket(users: ir.Table, number: int, limit: int) -> ir.Table:
-    """The users of a window by bucket, of at most so many buckets; who is in several is left out."""
+    """The users of a window by bucket, for at most `limit` buckets. Users in several are left out."""
     found = _only_one(users, [number])
     counts = found.aggregate(by=of_column(number), **{USERS: found.count()})
     return counts.order_by(of_column(number)).limit(limit)
 
 
 def in_both(users: ir.Table, one: int, other: int, arms: Sequence[str], others: Sequence[str]) -> ir.Table:
-    """The users of a window by the arms of two experiments (`of_*`), of those in one arm of each."""
+    """The users of a window by the arms of two experiments (`of_*`), if they are in one arm of each."""
     found = _only_one(users, [one, other])
     here, there = of_column(one), of_column(other)
     found = found.filter(found[here].isin(list(arms)), found[there].isin(list(others)))
@@ -156,7 +158,7 @@ def _only_one(users: ir.Table, numbers: Sequence[int]) -> ir.Table:
     for name in names:
         ends |= {name: users[name].min(), f"last_{name}": users[name].max()}
     found = users.aggregate(by=USER_ID, **ends)
-    # A null is not equal to itself, so that a user without a value is left out too.
+    # A null is not equal to itself, so this leaves out users without a value too.
     return found.filter([found[name] == found[f"last_{name}"] for name in names]).select(USER_ID, *names)
 
 
@@ -168,15 +170,16 @@ def arm_sums(
     columns: Sequence[str],
     left_out: ir.Table,
 ) -> ir.Table:
-    """One row an arm with users in the window: sums over the users of what they were shown and did.
+    """Sums over the users of each arm in the window; one row for each arm with users.
 
-    `users`, `shown`, `shown_shown`; and for the event of number i: `n_i` the actions, `nn_i` the sum of their
-    squares by user, `ny_i` of their products with `shown`, `who_i` users with any, `value_i`, `vv_i` the same
-    of their values, `values_i` how many values there are.
+    Columns: `users`; `shown`, `shown_shown`: items shown, and the sum of their squares by user. For event i:
+    `n_i`, `nn_i`: actions, and the sum of their squares by user; `ny_i`: sum of actions times items shown;
+    `who_i`: users with an action; `value_i`, `vv_i`: the values of the actions, and their squares by user;
+    `values_i`: the number of values.
 
     Args:
         exposures: those of `shared`, with all these columns.
-        columns: of all experiments, so that the lists that were acted on are looked up once.
+        columns: of all experiments, so that the lists with actions are looked up once.
         left_out: the users that count in no arm.
     """
     users = _users(exposures, experiment).anti_join(left_out, USER_ID)
@@ -207,7 +210,7 @@ def arm_sums(
 
 
 def _users(rows: ir.Table, experiment: ExperimentSettings) -> ir.Table:
-    """The users and arms of the window with `shown`, the items that they were shown in the arm."""
+    """Users and arms of the window, with the number of items `shown` to the user in the arm."""
     rows = _of_users(rows)
     rows = rows.filter(rows[experiment.column].notnull())
     rows = rows.select(**{USER_ID: rows[USER_ID], ARM: rows[experiment.column]}, item=rows[ITEM_ID])
@@ -216,7 +219,7 @@ def _users(rows: ir.Table, experiment: ExperimentSettings) -> ir.Table:
 
 
 def _did(acted: ir.Table, settings: MetricSettings, number: int) -> ir.Table:
-    """user_id, arm and the sums of the actions on what lists of the experiment showed them."""
+    """user_id, arm, and the sums of the user's actions on items that lists of the experiment showed."""
     arm = acted[of_column(number)]
     rows = acted.filter(arm.notnull(), acted[USER_ID].notnull())
     rows = rows.rename({ARM: of_column(number)})
@@ -225,7 +228,7 @@ def _did(acted: ir.Table, settings: MetricSettings, number: int) -> ir.Table:
 
 
 def _acted(shared: Shared, exposures: ir.Table, settings: MetricSettings, columns: Sequence[str]) -> ir.Table:
-    """What was acted on of what lists held, with the user and the arms of the list."""
+    """The shown items with actions, with the user and the arms of the list."""
     found = relevant(shared, settings)
     found = found.filter(found[SHOWN] == 1)
     rows = exposures.semi_join(found, [REQUEST_ID, ITEM_ID])

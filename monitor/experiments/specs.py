@@ -1,12 +1,13 @@
-"""What is told of an experiment: the catalogue of its metrics.
+"""The metrics of experiments.
 
-They are no families of the other catalogue: they rest on users over the whole life of an experiment, their
-labels come from its settings, and they have no slices.
+No metric family produces them: they count users over the whole life of an experiment, their labels come from
+its settings, and they have no slices.
 """
 
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Final
 
 from monitor.core.results import ResultKind
@@ -19,26 +20,22 @@ ONE_ARM: Final = "Users with an id who were in one arm only since the experiment
 _NOT_READ: Final = (
     "the split is broken: the arms differ by more than the tested change, so the numbers cannot be used"
 )
+_NO_USERS: Final = "the experiment has not begun, or no user of it was seen; the exposures lack its column"
+_spec = partial(MetricSpec, theme=Theme.EXPERIMENTS, kind=ResultKind.EXPERIMENT, sliced=False)
+_split_spec = partial(_spec, requires=("exposures",), no_data=_NO_USERS)
 
-USERS = MetricSpec(
+USERS = _split_spec(
     name="experiment_users",
-    theme=Theme.EXPERIMENTS,
-    kind=ResultKind.EXPERIMENT,
     help="Users of an arm since the experiment began, each counted once.",
     formula=f"distinct users of the arm over all windows from `start` to this one. {ONE_ARM} are counted.",
     answers="How large is each arm by now?",
     misleads="Users who have seen two arms no longer count (see experiment_mixed_users), so it can fall. "
     "`user_id` identifies a user: one person with two devices may be two users.",
     labels=(EXPERIMENT, "arm"),
-    requires=("exposures",),
     samples="the users themselves",
-    no_data="the experiment has not begun, or no user of it was seen; the exposures lack its column",
-    sliced=False,
 )
-SHARE = MetricSpec(
+SHARE = _split_spec(
     name="experiment_share",
-    theme=Theme.EXPERIMENTS,
-    kind=ResultKind.EXPERIMENT,
     help="Share of an arm in the users since the experiment began.",
     unit="ratio",
     formula="users of the arm / users of all arms of the split. The interval is a confidence sequence "
@@ -48,45 +45,30 @@ SHARE = MetricSpec(
     "start it is wide on purpose.",
     labels=(EXPERIMENT, "arm"),
     interval="anytime",
-    requires=("exposures",),
     samples="users of all arms of the split",
-    no_data=USERS.no_data,
-    sliced=False,
 )
-MIXED_USERS = MetricSpec(
+MIXED_USERS = _split_spec(
     name="experiment_mixed_users",
-    theme=Theme.EXPERIMENTS,
-    kind=ResultKind.EXPERIMENT,
     help="Users who were in more than one arm since the experiment began; they count in no arm.",
     formula="distinct users with two or more values of the column over all windows from `start` to this one",
     answers="Is the assignment stable, and does it use the logged user id?",
     misleads="After few windows most users have been seen once and cannot be mixed: it rises with time. "
     "RecsysAssignmentBroken fires if it is 20 or more, and above a twentieth of all users.",
     labels=(EXPERIMENT,),
-    requires=("exposures",),
     samples="users seen in the experiment at all",
-    no_data=USERS.no_data,
-    sliced=False,
 )
-UNKNOWN_ARM_USERS = MetricSpec(
+UNKNOWN_ARM_USERS = _split_spec(
     name="experiment_unknown_arm_users",
-    theme=Theme.EXPERIMENTS,
-    kind=ResultKind.EXPERIMENT,
     help="Users in an arm that the split does not name; one is enough to call the split broken.",
     formula="distinct users with a value of the column that `split` does not name, over all windows from "
     "`start` to this one. Violated if there is any; the detail names the largest arms.",
     answers="Does the log have arms that the config does not have?",
     misleads="An arm that was added on purpose is unknown until `split` names it and `start` is moved.",
     labels=(EXPERIMENT,),
-    requires=("exposures",),
     samples="users seen in the experiment at all",
-    no_data=USERS.no_data,
-    sliced=False,
 )
-SPLIT_P = MetricSpec(
+SPLIT_P = _split_spec(
     name="experiment_split_p_value",
-    theme=Theme.EXPERIMENTS,
-    kind=ResultKind.EXPERIMENT,
     help="Sample ratio mismatch: probability that chance alone gives users per arm as far from the split.",
     formula="`anytime`: 1 / the largest Bayes factor of all windows so far, of a Dirichlet prior around the "
     "split (worth 1,000 users) against the split (Lindon and Malek, NeurIPS 2022); violated where it is "
@@ -99,15 +81,10 @@ SPLIT_P = MetricSpec(
     "users for the same deviation.",
     by=("anytime", "chi_square"),
     labels=(EXPERIMENT,),
-    requires=("exposures",),
     samples="users of all arms of the split",
-    no_data=USERS.no_data,
-    sliced=False,
 )
-BUCKET_P = MetricSpec(
+BUCKET_P = _split_spec(
     name="experiment_bucket_p_value",
-    theme=Theme.EXPERIMENTS,
-    kind=ResultKind.EXPERIMENT,
     help="Bucket uniformity: probability that chance alone fills the hash buckets as unevenly.",
     formula="Pearson's chi-square of the window's users per bucket against equal shares; empty buckets "
     "count. Buckets that expect fewer than 5 users are counted together by lot, for groups of 5. "
@@ -116,18 +93,13 @@ BUCKET_P = MetricSpec(
     misleads="One look a window: one window in a hundred has p < 0.01 by chance. Look for several windows "
     "in a row; RecsysAssignmentBroken fires if p is below 1e-6 in one.",
     labels=(EXPERIMENT,),
-    requires=("exposures",),
-    parameters=(),
     samples="users of the window in one bucket",
     no_data="no user of the window has a bucket; the exposures lack the column",
     undefined="more buckets in the log than `buckets.count` says",
     version="2",
-    sliced=False,
 )
-LAYER_P = MetricSpec(
+LAYER_P = _split_spec(
     name="experiment_layer_p_value",
-    theme=Theme.EXPERIMENTS,
-    kind=ResultKind.EXPERIMENT,
     help="Layer orthogonality: probability that chance alone ties the arms of two experiments as closely.",
     formula="Pearson's chi-square of the table of the window's users by the arms of both experiments; the "
     "detail has Cramer's V. Only users in one arm of each; every pair of experiments with different columns.",
@@ -135,11 +107,9 @@ LAYER_P = MetricSpec(
     misleads="One look a window, as for experiment_bucket_p_value. With very many users p finds ties that "
     "are too small to matter: V measures their size; 0: independent, 1: one arm determines the other.",
     labels=(EXPERIMENT, "against"),
-    requires=("exposures",),
     samples="users of the window in both experiments",
     no_data="no user of the window is in both experiments; the exposures lack a column",
     undefined="all users are in one arm of one of the two",
-    sliced=False,
 )
 
 _ARM: Final = (EXPERIMENT, "arm", "event")
@@ -150,31 +120,27 @@ _WHO: Final = (
 _OF_A_WINDOW: Final = (
     "It covers one window: returning users count in each. One interval in twenty misses by chance."
 )
-
-
-def _by_arm(name: ArmMetric, help_: str, **fields: object) -> MetricSpec:
-    given = {
-        "name": f"experiment_{name}",
-        "kind": ResultKind.EXPERIMENT,
-        "theme": Theme.EXPERIMENTS,
-        "help": help_,
-        "misleads": _OF_A_WINDOW,
-        "labels": _ARM,
-        "parameters": ("events", "attribution"),
-        "requires": ("exposures", "feedback"),
-        "samples": "users of the arm in the window",
-        "no_data": "no user of the arm was seen in the window",
-        "undefined": _NOT_READ,
-        "sliced": False,
-        **fields,
-    }
-    return MetricSpec(**given)  # type: ignore[arg-type]
-
+_arm_spec = partial(
+    _spec,
+    labels=_ARM,
+    parameters=("events", "attribution"),
+    requires=("exposures", "feedback"),
+    samples="users of the arm in the window",
+    no_data="no user of the arm was seen in the window",
+    undefined=_NOT_READ,
+)
+_difference_spec = partial(
+    _arm_spec,
+    by=ARM_METRICS,
+    samples="users of both arms in the window",
+    no_data="no user of the arm, or of the control, was seen in the window",
+    undefined=f"fewer than two users in an arm, or no variance in either; {_NOT_READ}",
+)
 
 ARM_SPECS: Final[dict[ArmMetric, MetricSpec]] = {
-    "action_rate": _by_arm(
-        "action_rate",
-        "Actions per exposure of an arm; of clicks: the click rate.",
+    "action_rate": _arm_spec(
+        name="experiment_action_rate",
+        help="Actions per exposure of an arm; of clicks: the click rate.",
         formula=f"actions of the event / exposures of the arm. {_WHO} The interval is the delta method's "
         "with users as units, since exposures of one user are correlated.",
         answers="Are the arm's items acted on more often?",
@@ -184,26 +150,27 @@ ARM_SPECS: Final[dict[ArmMetric, MetricSpec]] = {
         interval="delta",
         undefined=f"no item was shown to the users of the arm; {_NOT_READ}",
     ),
-    "conversion": _by_arm(
-        "conversion",
-        "Share of an arm's users with an action.",
+    "conversion": _arm_spec(
+        name="experiment_conversion",
+        help="Share of an arm's users with an action.",
         formula=f"users with an action of the event / users. {_WHO}",
         answers="Do more of the arm's users act at all?",
+        misleads=_OF_A_WINDOW,
         unit="ratio",
         interval="Wilson",
     ),
-    "actions_per_user": _by_arm(
-        "actions_per_user",
-        "Actions per user of an arm, users without any included.",
+    "actions_per_user": _arm_spec(
+        name="experiment_actions_per_user",
+        help="Actions per user of an arm, users without any included.",
         formula=f"actions of the event / users. {_WHO}",
         answers="Do the arm's users act more?",
         misleads=f"{_OF_A_WINDOW} A few users with very many actions dominate it.",
         range=(0.0, math.inf),
         interval="normal",
     ),
-    "value_per_user": _by_arm(
-        "value_per_user",
-        "Sum of the actions' values per user of an arm, users without any included.",
+    "value_per_user": _arm_spec(
+        name="experiment_value_per_user",
+        help="Sum of the actions' values per user of an arm, users without any included.",
         formula=f"sum of the event's values / users. {_WHO} Values that are not finite are left out.",
         answers="Is the arm worth more: money, minutes?",
         misleads=f"{_OF_A_WINDOW} Values have heavy tails: with few users the normal interval is too narrow.",
@@ -212,20 +179,8 @@ ARM_SPECS: Final[dict[ArmMetric, MetricSpec]] = {
     ),
 }
 
-_COMPARED: Final = {
-    "by": ARM_METRICS,
-    "labels": _ARM,
-    "parameters": ("events", "attribution"),
-    "requires": ("exposures", "feedback"),
-    "samples": "users of both arms in the window",
-    "no_data": "no user of the arm, or of the control, was seen in the window",
-    "undefined": f"fewer than two users in an arm, or no variance in either; {_NOT_READ}",
-    "sliced": False,
-}
-DIFFERENCE = MetricSpec(
+DIFFERENCE = _difference_spec(
     name="experiment_difference",
-    theme=Theme.EXPERIMENTS,
-    kind=ResultKind.EXPERIMENT,
     help="A metric of an arm minus that of the control.",
     formula="arm - control, of each metric by arm and event. `action_rate` by the delta method and the "
     "normal distribution, the others by Welch's t test (conversion of users as 0 and 1).",
@@ -233,18 +188,14 @@ DIFFERENCE = MetricSpec(
     misleads=f"{_OF_A_WINDOW} With many arms, events and metrics some intervals exclude 0 by chance. It is "
     "not a verdict on the experiment, which needs its planned number of users (`recsys-monitor power`).",
     interval="Welch or delta",
-    **_COMPARED,  # type: ignore[arg-type]
 )
-DIFFERENCE_P = MetricSpec(
+DIFFERENCE_P = _difference_spec(
     name="experiment_difference_p_value",
-    theme=Theme.EXPERIMENTS,
-    kind=ResultKind.EXPERIMENT,
     help="Probability that chance alone gives a difference between arm and control as large.",
     formula="the two-sided p of the test that gives the interval of experiment_difference",
     answers="Could the difference be due to chance?",
     misleads=f"{_OF_A_WINDOW} If you stop at the first window with p < 0.05, you find effects that do not "
     "exist.",
-    **_COMPARED,  # type: ignore[arg-type]
 )
 
 SPLIT_SPECS: Final = (USERS, SHARE, MIXED_USERS, UNKNOWN_ARM_USERS, SPLIT_P, BUCKET_P, LAYER_P)
@@ -258,8 +209,7 @@ def builder(
 ) -> ResultBuilder:
     """The builder of one metric's results of an experiment.
 
-    What the experiment's settings change about the metric is in the definition: after another split or
-    start the numbers are others.
+    The definition names the experiment's settings that change the metric, such as its split and its start.
     """
     parts = [spec.definition(settings), f"column={experiment.column}"]
     if spec is BUCKET_P and experiment.buckets is not None:

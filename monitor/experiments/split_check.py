@@ -1,12 +1,13 @@
-"""The check of experiments: is the split of users into arms as it was intended to be?
+"""The check `experiments`: does the split of users into arms match the intended split?
 
-It rests on the exposures alone. What the arms did is asked later, by `experiment_arms`, and only where the
-split is sound.
+It reads the exposures only. The check `experiment_arms` measures the effects of the arms later, if the split
+is not broken.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final, Self
@@ -51,14 +52,20 @@ from monitor.window.check import Check, Recommender, WindowJob
 
 NAME = "experiments"
 NOBODY: Final = "no user of the experiment was seen"
-_NAMED: Final = 5  # unknown arms that are told by name
+_NAMED: Final = 5  # unknown arms that are named
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The users of an experiment since it began: per arm of the split, and those that are in none.
+    """The users of an experiment since it began.
 
-    `anytime` is the p of all windows so far; `broken` says why the arms are not to be compared, if so.
+    Attributes:
+        counts: users of each arm of the split.
+        users: all users of the experiment.
+        mixed: users in several arms.
+        unknown: users in an arm that the split does not name; `names` names the largest such arms.
+        anytime: p-value of the anytime-valid test over all windows so far.
+        chi_square: the classical test of the current counts.
     """
 
     experiment: ExperimentSettings
@@ -72,16 +79,17 @@ class Split:
 
     @property
     def broken(self) -> str | None:
-        one = self.experiment
+        """Why the arms cannot be compared; None if they can."""
+        alpha = self.experiment.alpha
         if self.unknown:
             return (
                 f"the split is broken: {self.unknown} of {self.users} users were in arms that it does not "
                 f"name ({self.names}); the arms' metrics cannot be used"
             )
-        if self.anytime < one.alpha:
+        if self.anytime < alpha:
             return (
                 f"the split is broken: {self.described}, anytime-valid p = {self.anytime:.3g}, below "
-                f"{one.alpha:g}; the arms' metrics cannot be used"
+                f"{alpha:g}; the arms' metrics cannot be used"
             )
         return None
 
@@ -96,19 +104,20 @@ class Split:
 
 
 def split_of(pairs: ir.Table, users: ir.Table, experiment: ExperimentSettings) -> Split:
-    """The split as it stands, and whether it is as intended.
+    """The current split. Each window counts as one look, whether or not it was judged at the time.
 
-    A pure function of who was in which arm from when on: each window was one look, whether or not it was
-    judged at its time. `pairs` is each user and arm once, `users` the same `by_user`.
+    Args:
+        pairs: each user and arm once, with the first window.
+        users: the same, `by_user`.
     """
     arms = experiment.arms
     (row,) = totals(users).to_pyarrow().to_pylist()
     rows = changes(pairs, users, arms).to_pyarrow().to_pylist()
-    times = {at: number for number, at in enumerate(sorted({one[AT] for one in rows}))}
-    steps = np.zeros((len(times) + 1, len(arms)))  # before the first window there is nobody
-    for one in rows:
-        if one["arm"] is not None:
-            steps[times[one[AT]] + 1, arms.index(one["arm"])] += one[CHANGE]
+    times = {at: number for number, at in enumerate(sorted({step[AT] for step in rows}))}
+    steps = np.zeros((len(times) + 1, len(arms)))  # the first row: no users before the first window
+    for step in rows:
+        if step["arm"] is not None:
+            steps[times[step[AT]] + 1, arms.index(step["arm"])] += step[CHANGE]
     looks = steps.cumsum(axis=0)
     earlier = float(log_bayes_factors(looks[:-1], shares(experiment.weights)).max(initial=0.0))
     test = sequential_split(looks[-1], experiment.weights, float(np.exp(-earlier)))
@@ -126,18 +135,18 @@ def split_of(pairs: ir.Table, users: ir.Table, experiment: ExperimentSettings) -
 
 
 def _names(pairs: ir.Table, arms: Sequence[str]) -> str:
-    found = unknown_arms(pairs, arms, _NAMED + 1).to_pyarrow().to_pylist()
-    shown = [f"{_short(one['arm'])} {one[USERS]}" for one in found[:_NAMED]]
-    return ", ".join(shown) + (", ..." if len(found) > _NAMED else "")
+    unknown = unknown_arms(pairs, arms, _NAMED + 1).to_pyarrow().to_pylist()
+    shown = [f"{_short(row['arm'])} {row[USERS]}" for row in unknown[:_NAMED]]
+    return ", ".join(shown) + (", ..." if len(unknown) > _NAMED else "")
 
 
 def _short(name: str) -> str:
-    """A name out of a log, on one line and of bounded length."""
+    """A name from a log, on one line and of bounded length."""
     return quoted(name, NAME_LENGTH, "...")
 
 
 def not_judged(experiment: ExperimentSettings, source: Source, window: Window, rows: int) -> str | None:
-    """Why nothing can be said of the experiment in this window, if so."""
+    """Why the experiment cannot be judged in this window; None if it can."""
     begins = experiment.begins(window.length)
     if begins is not None and window.start < begins:
         return f"the experiment begins at {begins:%Y-%m-%d %H:%M:%S}Z"
@@ -147,16 +156,14 @@ def not_judged(experiment: ExperimentSettings, source: Source, window: Window, r
 
 
 def columns_of(settings: RecommenderSettings) -> list[str]:
-    """The columns of exposures that the experiments look at, each once."""
-    arms = [one.column for one in settings.experiments]
-    return list(dict.fromkeys([*arms, *(one.buckets.column for one in settings.experiments if one.buckets)]))
+    """The columns of exposures that the experiments read, each once."""
+    arms = [experiment.column for experiment in settings.experiments]
+    buckets = [experiment.buckets.column for experiment in settings.experiments if experiment.buckets]
+    return list(dict.fromkeys([*arms, *buckets]))
 
 
-class SplitCheck(Check[WindowJob]):
-    """Users by arm, sample ratio mismatch, buckets and layers of every experiment."""
-
-    name = NAME
-    part = EXPOSURES
+class ExperimentCheck(Check[WindowJob]):
+    """A check of every experiment of a recommender, which knows the users of earlier windows."""
 
     def __init__(self, settings: RecommenderSettings, source: Source, kept: Assignments) -> None:
         self._settings = settings
@@ -169,8 +176,15 @@ class SplitCheck(Check[WindowJob]):
         if settings.experiments:
             yield cls(settings, source, Assignments(settings, recommender.kept.folder))
 
+
+class SplitCheck(ExperimentCheck):
+    """Users by arm, sample ratio mismatch, buckets and layers of every experiment."""
+
+    name = NAME
+    part = EXPOSURES
+
     def run(self, job: WindowJob) -> list[Result]:
-        """Raises StoreError where what later windows need of this one cannot be kept."""
+        """Raises StoreError if the users of this window cannot be stored for later windows."""
         settings, source, kept = self._settings, self._source, self._kept
         engine, window = job.engine, job.window
         columns, users = columns_of(settings), None
@@ -180,47 +194,55 @@ class SplitCheck(Check[WindowJob]):
             users = shared.once("experiment_users", None, lambda: assigned(exposures, columns))
         kept.keep_missing(engine, source, window.start)
         kept.keep(engine, window, users, columns)
-        found: list[Result] = []
-        for one in settings.experiments:
-            why = not_judged(one, source, window, int(users is not None))
-            split = None if why else standing(engine, one, kept, window)
-            found += split_results(one, split, settings.metrics, why or NOBODY)
-            if one.buckets is not None:
-                found.append(_bucket_result(one, settings.metrics, users, columns, why))
+        results: list[Result] = []
+        for experiment in settings.experiments:
+            reason = not_judged(experiment, source, window, int(users is not None))
+            split = None
+            if not reason:
+                with current_split(engine, experiment, kept, window) as known:
+                    split = known and known[0]
+            results += split_results(experiment, split, settings.metrics, reason or NOBODY)
+            if experiment.buckets is not None:
+                results.append(_bucket_result(experiment, settings.metrics, users, columns, reason))
         for one, other in combinations(settings.experiments, 2):
             if one.column != other.column:
-                why = not_judged(one, source, window, int(users is not None))
-                why = why or not_judged(other, source, window, 1)
-                found.append(_layer_result(one, other, settings.metrics, users, columns, why))
-        return found
+                reason = not_judged(one, source, window, int(users is not None))
+                reason = reason or not_judged(other, source, window, 1)
+                results.append(_layer_result(one, other, settings.metrics, users, columns, reason))
+        return results
 
 
-def standing(
+@contextmanager
+def current_split(
     engine: Engine, experiment: ExperimentSettings, kept: Assignments, window: Window
-) -> Split | None:
-    """The split as of the end of the window, None where no user of the experiment was seen."""
+) -> Iterator[tuple[Split, ir.Table] | None]:
+    """The split at the end of the window and its users `by_user`; None if no user was seen.
+
+    The table of users exists inside the block only.
+    """
     try:
         pairs = kept.pairs(engine, experiment, window, "arms_of_users")
         if pairs is None:
-            return None
+            yield None
+            return
         users = engine.create("users_of_arms", by_user(pairs, experiment.arms))
         split = split_of(pairs, users, experiment)
-        return split if split.users else None
+        yield (split, users) if split.users else None
     finally:
         engine.drop("arms_of_users", "arms_of_users_files", "users_of_arms")
 
 
 def split_results(
-    experiment: ExperimentSettings, split: Split | None, settings: MetricSettings, nothing: str
+    experiment: ExperimentSettings, split: Split | None, settings: MetricSettings, reason: str
 ) -> Iterator[Result]:
-    """What is told of a split; without one, `no_data` and why."""
+    """The results of a split; without one, `no_data` with the reason."""
     within = anytime_shares(split.counts, experiment.weights) if split else None
     total = sum(split.counts) if split else 0
     for number, arm in enumerate(experiment.arms):
         count = specs.builder(specs.USERS, experiment, settings, arm=arm)
         share = specs.builder(specs.SHARE, experiment, settings, arm=arm)
         if split is None:
-            yield from (count.no_data(nothing), share.no_data(nothing))
+            yield from (count.no_data(reason), share.no_data(reason))
             continue
         users = split.counts[number]
         yield count.value(users, users)
@@ -233,10 +255,10 @@ def split_results(
     anytime = specs.builder(specs.SPLIT_P, experiment, settings, by="anytime")
     once = specs.builder(specs.SPLIT_P, experiment, settings, by="chi_square")
     if split is None:
-        yield mixed.no_data(nothing)
-        yield _bounded(unknown.no_data(nothing), 0.0, "max")
-        yield _bounded(anytime.no_data(nothing), experiment.alpha, "min")
-        yield once.no_data(nothing)
+        yield mixed.no_data(reason)
+        yield _bounded(unknown.no_data(reason), 0.0, "max")
+        yield _bounded(anytime.no_data(reason), experiment.alpha, "min")
+        yield once.no_data(reason)
         return
     yield mixed.value(split.mixed, split.users)
     stray = unknown.value(split.unknown, split.users, detail=split.names and f"the largest: {split.names}")
@@ -247,14 +269,13 @@ def split_results(
 
 
 def _bounded(result: Result, threshold: float, bound: str, *, broken: bool = False) -> Result:
-    return replace(
-        result, threshold=threshold, bound=bound, status=Status.VIOLATED if broken else result.status
-    )
+    status = Status.VIOLATED if broken else result.status
+    return replace(result, threshold=threshold, bound=bound, status=status)
 
 
-def _p(builder: ResultBuilder, test: ChiSquare | None, n: int, nothing: str, further: str = "") -> Result:
+def _p(builder: ResultBuilder, test: ChiSquare | None, n: int, reason: str, further: str = "") -> Result:
     if test is None:
-        return builder.no_data(nothing) if n == 0 else builder.undefined(nothing, n)
+        return builder.no_data(reason) if n == 0 else builder.undefined(reason, n)
     detail = (
         f"chi-square {test.statistic:.6g} on {test.df} df, {test.method.value.replace('_', '-')}{further}"
     )
@@ -269,13 +290,13 @@ def _bucket_result(
     buckets = experiment.buckets
     if users is None or why or buckets is None:
         return builder.no_data(why or NOBODY)
-    found = per_bucket(users, columns.index(buckets.column), buckets.count + 1).to_pyarrow()
-    counts = found.column(USERS).to_pylist()
+    table = per_bucket(users, columns.index(buckets.column), buckets.count + 1)
+    counts = table.to_pyarrow().column(USERS).to_pylist()
     if len(counts) > buckets.count:
         return builder.undefined(f"more than {buckets.count} buckets are in the log", sum(counts))
     counts += [0] * (buckets.count - len(counts))
-    nothing = f"no user of the window has a {_short(buckets.column)}"
-    return _p(builder, bucket_uniformity(counts), sum(counts), nothing)
+    reason = f"no user of the window has a {_short(buckets.column)}"
+    return _p(builder, bucket_uniformity(counts), sum(counts), reason)
 
 
 def _layer_result(
@@ -292,7 +313,7 @@ def _layer_result(
     n = int(table.sum())
     if n == 0:
         return builder.no_data("no user of the window is in one arm of each")
-    found = layer_orthogonality(table)
-    nothing = "all users are in one arm of one of the two experiments"
-    strength = f", Cramer's V {found.cramers_v:.3g}" if found else ""
-    return _p(builder, found and found.test, n, nothing, strength)
+    layers = layer_orthogonality(table)
+    reason = "all users are in one arm of one of the two experiments"
+    strength = f", Cramer's V {layers.cramers_v:.3g}" if layers else ""
+    return _p(builder, layers and layers.test, n, reason, strength)

@@ -1,4 +1,4 @@
-"""What every cause is judged from, read once: both splits, the features by bin, and the scoring."""
+"""The data that every cause is judged by, read once: both splits, the binned features, and the scoring."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EVIDENCE = 20
 NAMED = 10
 """Features that a finding names at most."""
 FAITHFUL, POOR, VERY_POOR = 0.9, 0.7, 0.25
-"""A share is exact, `about`, `at least`, or unknown, by how well the scores of the log are met."""
+"""Bounds of fidelity, by which a share is exact, `about`, `at least`, or unknown."""
 _OWNER = "user_id"
 
 
@@ -43,14 +43,14 @@ class Finding:
     cause: str
     """One of `CAUSES`."""
     share: float | None
-    """Of the gap, above 0 and at most 1; None where the evidence is there but the share is unknown."""
+    """Share of the gap, above 0 and at most 1; None if there is evidence but the share is unknown."""
     features: tuple[str, ...]
-    """The most guilty first."""
+    """The one that explains most first."""
     summary: str
     advice: str
     evidence: tuple[Mapping[str, Any], ...]
     bound: str = ""
-    """How the share is meant: exactly, `about`, or `at least`."""
+    """How exact the share is: empty for exact, `about`, or `at least`."""
 
 
 class ShareEstimate(NamedTuple):
@@ -59,26 +59,40 @@ class ShareEstimate(NamedTuple):
     share: float | None
     bound: str
     text: str
-    """For a sentence: how much of the gap, and by what measure."""
+    """For a sentence: the share of the gap, and how it was measured."""
     evidence: Mapping[str, Any]
-    """How well the scores are met, for the rows of evidence."""
+    """How well the scoring reproduces the scores of the log."""
+
+
+def finding_of(
+    cause: str,
+    estimate: ShareEstimate | None,
+    features: Sequence[str],
+    summary: str,
+    advice: str,
+    evidence: Sequence[Mapping[str, Any]],
+) -> Finding:
+    """A finding with an estimated share (None: unknown). The last row of evidence says how good it is."""
+    rows = (*evidence[: EVIDENCE - 1], *([estimate.evidence] if estimate and estimate.evidence else []))
+    share, bound = (estimate.share, estimate.bound) if estimate else (None, "")
+    return Finding(cause, share, tuple(features[:NAMED]), summary, advice, rows, bound)
 
 
 class Claim(NamedTuple):
-    """What a cause says for itself."""
+    """The result of looking for one cause."""
 
     owned: frozenset[str] = frozenset()
-    """Features that it has its hand in, and that no later cause may claim, named or not."""
+    """Features that later causes may not claim, whether or not the finding names them."""
     won: float = 0.0
-    """The part of the gap that it explains, in AUC."""
+    """The AUC that the worse split would gain without the cause."""
     finding: Finding | None = None
     plain: bool = False
-    """Whether the finding is shown beside others even where its share is unknown."""
+    """Whether the finding is shown beside others even if its share is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One gap and all that is known of it."""
+    """One gap and the data of its splits."""
 
     pair: Pair
     better: Sample
@@ -91,24 +105,26 @@ class Case:
     gap: float
     columns: Mapping[str, Column]
     """The features that `better` has."""
+    slices: Mapping[str, Column]
+    """The slices that both splits have, except those that are features too."""
     bins: Mapping[str, Bins]
     binned: Binned
     scoring: Scoring
     owners: Mapping[str, NDArray[np.int64]]
-    """By side: a number a row, equal for the rows of one user; a side without users is not in it."""
+    """Side -> a number for each row, equal for the rows of one user; without the sides that have no users."""
 
     def share(self, won: float, error: float) -> float | None:
-        """The share of the gap that a change of AUC is, None where it is too small or may be chance."""
+        """A change of AUC as a share of the gap; None if it is too small or may be chance."""
         if won <= one_sided(self.settings.confidence) * error or won < self.settings.least_share * self.gap:
             return None
         return won / self.gap
 
-    def told(self, won: float, error: float, *sides: str) -> ShareEstimate | None:
-        """The share that a change of AUC is and how it is meant; None where it is too small or may be chance.
+    def estimate(self, won: float, error: float, *sides: str) -> ShareEstimate | None:
+        """A change of AUC as a share of the gap; None if it is too small or may be chance.
 
         Args:
             won, error: the change of AUC, and its standard error.
-            sides: those whose rows were scored again; none where no score was.
+            sides: the sides whose rows were scored again.
         """
         share = self.share(won, error)
         if share is None:
@@ -126,7 +142,7 @@ class Case:
         if worst < VERY_POOR:
             text = f"an unknown share of the gap of {self.gap:.3f} ({how}: too poor for a share)"
             return ShareEstimate(None, "", text, evidence | {"share": "unknown"})
-        # What a surrogate misses of a score stays with its row, so that it understates an effect.
+        # A surrogate understates an effect: the part of a score that it misses stays with the row.
         poor = "at least" if isinstance(scoring, Surrogate) else "about"
         bound = "" if worst >= FAITHFUL else "about" if worst >= POOR else poor
         said = f"{bound} {share:.0%}".strip()
@@ -135,12 +151,12 @@ class Case:
 
     @property
     def names(self) -> Mapping[str, str]:
-        """What the sides are called."""
+        """The names of the sides in messages."""
         better, worse = self.pair.split("_")
         return {"better": better, "worse": worse, "online": "the pairs"}
 
     def lost(self, side: str, versions: list[Floats], shares: list[float]) -> tuple[float, float]:
-        """What AUC falls by on a side where its rows get these scores, each its share; and the error."""
+        """The fall of AUC on a side if its rows get these scores, each with its share; and the error."""
         labels = self.sample(side).labels
         before = Ranking(self.scoring.base(side), labels).area()
         after = mixed_area(versions, shares, labels)
@@ -167,7 +183,7 @@ class Case:
 
 
 def one_sided(confidence: float) -> float:
-    """How many errors above 0 something is for this confidence that it is above 0.
+    """How many standard errors above 0 a value must be to be above 0 with this confidence.
 
     >>> round(one_sided(0.975), 2)
     1.96
@@ -186,7 +202,7 @@ def read_case(
     auc: float,
     gap: float,
 ) -> Case:
-    """Bring the features to one form and learn what they do to the score."""
+    """Read and bin the features, and learn how the score depends on them."""
     columns = {}
     for name, values in better.features.items():
         sides = {"better": values}
@@ -197,20 +213,28 @@ def read_case(
         if pairs is not None and name in pairs.offline:
             sides["offline"] = pairs.offline[name]
         columns[name] = read_column(name, sides)
-    # So many rows a bin that its effect is more than the noise of its rows.
+    # Enough rows in each bin that its effect exceeds their noise.
     most = max(2, min(settings.bins, (len(better) + len(worse)) // settings.least_rows))
     bins = {name: part(column, most) for name, column in columns.items()}
+    slices = {
+        name: read_column(name, {"better": values, "worse": worse.slices[name]})
+        for name, values in better.slices.items()
+        if name in worse.slices and name not in columns
+    }
     samples = {"better": better, "worse": worse} | ({"online": pairs.online} if pairs else {})
     binned = Binned(columns, bins, {side: len(one) for side, one in samples.items()})
     scoring: Scoring = Surrogate(samples, columns) if scorer is None else Rescored(scorer, samples, columns)
     owners = {side: found for side, one in samples.items() if (found := owners_of(one)) is not None}
-    return Case(pair, better, worse, train, pairs, settings, auc, gap, columns, bins, binned, scoring, owners)
+    return Case(
+        pair, better, worse, train, pairs, settings, auc, gap,
+        columns, slices, bins, binned, scoring, owners,
+    )  # fmt: skip
 
 
 def owners_of(sample: Sample) -> NDArray[np.int64] | None:
-    """A number a row, equal for the rows of one user; a row without a user is one of its own.
+    """A number for each row, equal for the rows of one user; a row without a user has its own.
 
-    None where the sample has no users, or none with two rows.
+    None if the sample has no users, or no user with two rows.
     """
     users = sample.entities.get(_OWNER)
     if users is None:
@@ -233,7 +257,7 @@ def labelled(sample: Sample) -> Sample:
 
 
 def called(sample: Sample, at: int) -> Any:
-    """What evidence calls a row, as a plain value; None where the sample has no ids."""
+    """The id of a row for evidence, as a plain value; None if the sample has no ids."""
     if sample.ids is None:
         return None
     name = sample.ids[at]
@@ -250,7 +274,7 @@ def number(names: Sequence[str], singular: str, plural: str) -> str:
 
 
 def shown(names: tuple[str, ...] | list[str], most: int = 3) -> str:
-    """Names for a sentence, quoted and cut short: they come from a log.
+    """Names from a log for a sentence, quoted and shortened.
 
     >>> shown(["age", "city", "x", "y"])
     "'age', 'city', 'x' and 1 more"

@@ -1,7 +1,7 @@
-"""A feature on all sides of a comparison, in one form: numbers, with NaN where it is missing.
+"""A feature on all sides of a comparison, as numbers with NaN for missing values.
 
-Text is numbered by its place among the distinct texts of all sides, so that equality, constancy and bins are
-one piece of code for both.
+Texts are numbered by their place among the sorted distinct texts of all sides, so that numbers and texts
+share one piece of code for equality, constancy and bins.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from monitor.statistics.counts import Floats
 Codes = NDArray[np.uint16]
 _FINER = 4  # a value of more rows than a quarter of a bin has a bin of its own
 FITTED = ("better", "worse")
-"""The sides that bins and effects are learned from; the others hold the same rows, or are few."""
+"""The sides that bins and effects are learned from: the others have the same rows, or few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,11 @@ class Column:
 
     name: str
     levels: tuple[str, ...] | None
-    """What the numbers stand for, where the feature is text."""
+    """The text of each number; None for a numeric feature."""
     sides: Mapping[str, Floats]
 
     def varies(self, side: str) -> bool:
-        """Whether the side has it with more than one value, missing being one."""
+        """Whether the side has the feature with more than one value; missing counts as a value."""
         values = self.sides.get(side)
         if values is None or len(values) == 0:
             return False
@@ -56,9 +56,40 @@ class Column:
         texts = np.array([*self.levels, None], dtype=object)
         return np.asarray(texts[np.where(np.isnan(values), len(self.levels), values).astype(np.int64)])
 
+    def translated(self, side: str, target: Column) -> Floats:
+        """The values of a side in the numbers of another column; empty if only one of the two is text.
+
+        A text that the other column lacks becomes missing.
+        """
+        values = self.sides[side]
+        if self.levels is None or target.levels is None:
+            return values if self.levels is target.levels else np.empty(0)
+        place = {level: float(at) for at, level in enumerate(target.levels)}
+        table = np.array([*(place.get(level, math.nan) for level in self.levels), math.nan])
+        return np.asarray(table[np.where(np.isnan(values), len(self.levels), values).astype(np.int64)])
+
+    def differs(self, tolerance: float) -> NDArray[np.bool_]:
+        """The pairs whose online and offline values differ.
+
+        Two missing values are equal, and so are numbers within `tolerance` of the larger. An infinity equals
+        itself only.
+        """
+        online, offline = self.sides["online"], self.sides["offline"]
+        equal = (online == offline) | (np.isnan(online) & np.isnan(offline))
+        if self.levels is None:
+            with np.errstate(invalid="ignore", over="ignore"):
+                near = np.abs(online - offline) <= tolerance * np.maximum(np.abs(online), np.abs(offline))
+            equal |= near & np.isfinite(online) & np.isfinite(offline)
+        return np.asarray(~equal)
+
+
+def equals(values: Floats, value: float) -> NDArray[np.bool_]:
+    """The rows with this value; NaN selects the missing ones."""
+    return np.asarray(np.isnan(values) if math.isnan(value) else values == value)
+
 
 def read_column(name: str, sides: Mapping[str, Values]) -> Column:
-    """Bring a feature's values to one form. A feature that is text on one side is text on all.
+    """Read a feature. If it is text on one side, it is text on all.
 
     >>> read_column("city", {"better": np.array(["Rome", None, "Bern"], object)}).sides["better"].tolist()
     [1.0, nan, 0.0]
@@ -82,7 +113,7 @@ def read_column(name: str, sides: Mapping[str, Values]) -> Column:
 
 
 def _numbers(values: Values) -> Values:
-    """The values as float64 where they are numbers, or all missing, in an array of objects."""
+    """The values as float64 if an array of objects has only numbers and missing values."""
     if values.dtype.kind != "O":
         return values
     kinds = set(map(type, values.tolist()))
@@ -97,12 +128,12 @@ def _text(value: Any) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """How a feature is parted: bin 0 is missing, a value that many rows share has a bin of its own."""
+    """The bins of a feature. Bin 0 is for missing values; a value of many rows has its own bin."""
 
     size: int
     edges: Floats | None
     places: Codes | None
-    """The bin of each level of text; the rare ones share the last."""
+    """The bin of each text; rare texts share the last bin."""
 
     def codes(self, values: Floats) -> Codes:
         """The bin of each value."""
@@ -115,7 +146,7 @@ class Bins:
 
 
 def part(column: Column, bins: int) -> Bins:
-    """Bins of about equal numbers over both splits; for text the most frequent levels, and one for the rest.
+    """Bins of about equal size over both splits; for text the most frequent values, and one bin for the rest.
 
     >>> bins = part(read_column("x", {"better": np.r_[np.zeros(50), np.arange(50), np.nan]}), 4)
     >>> bins.codes(np.array([np.nan, -1, 0, 1, 24, 26, 99, np.inf])).tolist()
@@ -126,7 +157,7 @@ def part(column: Column, bins: int) -> Bins:
     if column.levels is not None:
         counts = np.bincount(pooled.astype(np.int64), minlength=len(column.levels))
         places = np.full(max(len(counts), 1), bins, dtype=np.uint16)
-        # A stable sort: of equally frequent levels the first by its text.
+        # A stable sort orders equally frequent texts alphabetically.
         top = np.argsort(-counts, kind="stable")[: bins - 1]
         places[top] = 1 + np.arange(len(top), dtype=np.uint16)
         return Bins(bins + 1, None, places)
@@ -141,7 +172,7 @@ def part(column: Column, bins: int) -> Bins:
 
 
 class Binned:
-    """The bins of every feature's values, once a side; all missing where a side has no such one."""
+    """The bin of every value, computed once for each feature and side; all missing without the feature."""
 
     def __init__(
         self, columns: Mapping[str, Column], bins: Mapping[str, Bins], lengths: Mapping[str, int]
@@ -150,7 +181,7 @@ class Binned:
         self._known: dict[tuple[str, str], Codes] = {}
 
     def codes(self, side: str, feature: str) -> Codes:
-        """One a row of the side."""
+        """The bin of each row of the side."""
         key = side, feature
         if key not in self._known:
             values = self._columns[feature].sides.get(side)

@@ -1,4 +1,4 @@
-"""Why a model is worse on one split than on another: the causes, by the share of the gap each explains."""
+"""Finds the causes of an AUC gap, and the share of the gap that each explains."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ def diagnose(
     scorer: Scorer | None = None,
     settings: DiagnosisSettings = _DEFAULT,
 ) -> tuple[Finding, ...]:
-    """The causes of the gap AUC(better) - AUC(worse), that of the largest share first.
+    """The causes of the gap AUC(better) - AUC(worse), the largest share first.
 
-        share = 1 - G' / G,  G' the gap had the cause not been there
+        share = 1 - G' / G,  G' the gap without the cause
 
-    The shares of two causes need not add up to 1: what both break is in both. Nothing is named where nothing
-    is clear: no gap, one class only, or no cause whose share is above 0 with confidence.
+    The shares need not add up to 1: two causes may affect the same rows. Empty if there is no gap, only one
+    class, or no cause with a share certainly above 0.
 
     Args:
-        pair: which splits: `train_test`, or `test_online`.
-        better, worse: rows of the two, 50,000 or fewer each for it to take seconds.
-        train: the rows of training, for `test_online`: are test rows older?
-        pairs: requests online beside their offline features. Without them a default is only seen as a spike.
+        pair: the splits: `train_test`, or `test_online`.
+        better, worse: their rows; with at most 50,000 each it takes seconds.
+        train: the training rows, for `test_online`: are test rows older?
+        pairs: online requests with their offline features. Without them a default is found as a spike only.
         scorer: the model itself. Without it a surrogate is learned from the scores.
-        settings: what is too little to be named.
+        settings: the bounds from which a cause is named.
 
     >>> import numpy as np
     >>> x, y = np.arange(4000) % 2.0, np.arange(4000) // 2 % 10 / 10
@@ -66,7 +66,7 @@ def diagnose(
     >>> [(one.cause, round(one.share, 2), one.features) for one in diagnose("test_online", test, online)]
     [('pruned_features', 1.0, ('x',))]
 
-    Raises ValueError where the scoring function does not give one number a row.
+    Raises ValueError if the scoring function does not return one number for each row.
     """
     better, worse = labelled(better), labelled(worse)
     sums = [auc_sums(one.scores, one.labels, owners_of(one)) for one in (better, worse)]
@@ -92,26 +92,25 @@ def diagnose(
 
 
 def _ranked(claims: list[Claim]) -> tuple[Finding, ...]:
-    """One finding a cause, its larger one; then those of unknown share, of which some need plain evidence.
+    """One finding for each cause, the largest share first; then findings with plain evidence of unknown
+    share.
 
-    A second finding of a cause is told in the first one: nothing that is seen is dropped.
+    If there are only findings of unknown share, all of them are given. Two findings of one cause are merged.
     """
+    largest_first = sorted(claims, key=lambda claim: -claim.won)
+    sized = [claim.finding for claim in largest_first if claim.finding and claim.finding.share is not None]
+    unknown = [(one.finding, one.plain) for one in claims if one.finding and one.finding.share is None]
+    plain = [finding for finding, is_plain in unknown if is_plain]
+    shown = plain or ([] if sized else [finding for finding, _ in unknown])
     found: dict[str, Finding] = {}
-    for claim in sorted(claims, key=lambda one: -one.won):
-        if claim.finding is not None and claim.finding.share is not None:
-            first = found.get(claim.finding.cause)
-            found[claim.finding.cause] = claim.finding if first is None else _with(first, claim.finding)
-    unknown = [one for one in claims if one.finding is not None and one.finding.share is None]
-    shown = [one.finding for one in unknown if one.plain] or ([] if found else [o.finding for o in unknown])
-    for finding in shown:
-        if finding is not None:
-            first = found.get(finding.cause)
-            found[finding.cause] = finding if first is None else _with(first, finding)
+    for finding in [*sized, *shown]:
+        first = found.get(finding.cause)
+        found[finding.cause] = finding if first is None else _with(first, finding)
     return tuple(found.values())
 
 
 def _with(first: Finding, second: Finding) -> Finding:
-    """A cause found in two ways, as one finding with the share of the first."""
+    """A cause that was found in two ways, as one finding with the share of the first."""
     features = tuple(dict.fromkeys([*first.features, *second.features]))[:NAMED]
     evidence = (*first.evidence, *second.evidence)[:EVIDENCE]
     return replace(first, features=features, summary=f"{first.summary} {second.summary}", evidence=evidence)

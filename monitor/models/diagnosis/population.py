@@ -1,4 +1,4 @@
-"""Population shift: the worse split holds other rows, and the model was never better on those."""
+"""Population shift: the worse split has a different mix of rows, on which the model was never better."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ CAUSE = "population_shift"
 _LEAST_PSI = 0.01
 _LARGEST_WEIGHT = 50.0
 _COVERED = 0.9
-"""Share of the other side that has to lie where the side that is weighed has rows."""
+"""Share of the other side that must fall into bins in which the weighted side has rows."""
 _ENOUGH = 0.8
-"""Of the gap: a single column that explains so much is not joined by others."""
+"""Share of the gap: if a single column explains this much, no others are added."""
 _JOINT = 12
 _SWEEPS = 30
 _SETTLED = 1e-3
 _REPEATED = 5
-"""Rows that a level of a text has on average, where levels and not names are meant."""
+"""The least rows of a text value on average; with fewer the texts are names."""
 
 
 class Axis(NamedTuple):
-    """A column along which the mix of the rows has moved."""
+    """A column whose mix of values has changed."""
 
     name: str
     psi: float
     codes: Codes
-    """Of the side that is weighed."""
+    """The bins of the rows of the weighted side."""
     target: Floats
     """By bin: its share on the other side."""
     shares: tuple[Floats, Floats]
     """By bin: its share in `better` and in `worse`."""
     levels: tuple[str, ...]
-    """What bins are called, where they have names."""
+    """The names of the bins, if they have names."""
 
 
 def population_shift(case: Case, owned: frozenset[str]) -> Claim:
-    """Columns whose other mix in `worse` explains the gap: slices, and features that no other cause owns.
+    """Columns whose different mix in `worse` explains the gap: slices, and features that no other cause owns.
 
-    Share: what `worse` wins when its rows are weighed to the mix of `better`, by the column that explains
-    most, or by raking on all that have moved where that explains more. Values that `better` never had are
-    plain evidence, and named even where no share can be known.
+    Share: the gain of AUC in `worse` if its rows are weighted to the mix of `better`, by the column that
+    explains most, or by raking on all columns that changed if that explains more. Values that `better` never
+    had are plain evidence, and named even if the share is unknown.
     """
     unseen = never_seen(case, owned)
     axes = moved_axes(case, owned, "worse")
@@ -79,16 +79,16 @@ def population_shift(case: Case, owned: frozenset[str]) -> Claim:
         ):
             best, error = together, its_error
             chosen = [one for one in axes if one in several]
-    told = case.told(best, error)
-    if told is None:
+    estimate = case.estimate(best, error)
+    if estimate is None:
         return _of_unseen(case, unseen)
     names = [one.name for one in chosen]
     finding = Finding(
         CAUSE,
-        told.share,
+        estimate.share,
         tuple(names[:NAMED]),
         f"The mix of rows by {shown(names)} differs. Weighted to the mix of the better split, the worse "
-        f"split has AUC {before.auc + best:.3f} instead of {before.auc:.3f}: {told.text}."
+        f"split has AUC {before.auc + best:.3f} instead of {before.auc:.3f}: {estimate.text}."
         + (f" {_said(unseen)}" if unseen else ""),
         "Test on the mix that is served, and train on more of the rows that became frequent.",
         (*_evidence(chosen, single), *_rows_of(unseen))[:EVIDENCE],
@@ -97,7 +97,7 @@ def population_shift(case: Case, owned: frozenset[str]) -> Claim:
 
 
 class Unseen(NamedTuple):
-    """Values of a column of `worse` that `better` (and the training) never had."""
+    """Values of a column of `worse` that `better` and the training never had."""
 
     name: str
     rate: float
@@ -107,19 +107,16 @@ class Unseen(NamedTuple):
 
 
 def never_seen(case: Case, owned: frozenset[str]) -> list[Unseen]:
-    """The columns with new levels or a new range on more than `spike` of the rows, the widest first."""
+    """The columns with new texts or a new range on more than `spike` of the rows, the most rows first."""
     found = []
-    columns = {name: one for name, one in case.columns.items() if name not in owned}
-    for name, values in case.better.slices.items():
-        if name in case.worse.slices and name not in case.columns:
-            columns[name] = read_column(name, {"better": values, "worse": case.worse.slices[name]})
-    for name, column in columns.items():
+    columns = {name: column for name, column in case.columns.items() if name not in owned}
+    for name, column in {**columns, **case.slices}.items():
         if "worse" not in column.sides:
             continue
         known, values = column.sides["better"], column.sides["worse"]
         if case.train is not None and name in case.train.features:
             trained = read_column(name, {"train": case.train.features[name]})
-            known = np.concatenate([known, _renumbered(trained, column)])
+            known = np.concatenate([known, trained.translated("train", column)])
         known = known[np.isfinite(known)]
         if not known.size:
             continue
@@ -129,7 +126,7 @@ def never_seen(case: Case, owned: frozenset[str]) -> list[Unseen]:
             said = f"outside {known.min():.4g} to {known.max():.4g}"
         else:
             seen = np.unique(known)
-            # A name of which every row has its own is new in every split.
+            # A name that differs in every row is new in every split.
             if len(seen) > len(known) / _REPEATED:
                 continue
             new = ~np.isnan(values) & ~np.isin(values, seen)
@@ -141,16 +138,6 @@ def never_seen(case: Case, owned: frozenset[str]) -> list[Unseen]:
             top = levels[np.argsort(-counts, kind="stable")][:3]
             found.append(Unseen(name, rate, said, tuple(column.plain(float(one)) for one in top)))
     return sorted(found, key=lambda one: (-one.rate, one.name))
-
-
-def _renumbered(column: Column, to: Column) -> Floats:
-    """The values of one column in the numbers of another; levels that this one does not have are missing."""
-    values = column.sides["train"]
-    if column.levels is None or to.levels is None:
-        return values if column.levels is None and to.levels is None else np.empty(0)
-    place = {level: float(at) for at, level in enumerate(to.levels)}
-    table = np.array([*(place.get(level, math.nan) for level in column.levels), math.nan])
-    return np.asarray(table[np.where(np.isnan(values), len(column.levels), values).astype(np.int64)])
 
 
 def _said(unseen: list[Unseen]) -> str:
@@ -184,48 +171,32 @@ def _of_unseen(case: Case, unseen: list[Unseen]) -> Claim:
 
 
 def moved_axes(case: Case, owned: frozenset[str], side: str) -> list[Axis]:
-    """The slices and the features not owned by a cause whose mix has moved by more than chance.
+    """The slices, and the features that no cause owns, whose mix has changed by more than chance.
 
     Args:
         case: the gap.
         owned: features that belong to other causes.
-        side: the side whose rows are to be weighed, to the mix of the other.
+        side: the side whose rows are weighted to the mix of the other.
     """
-    return [*_slices(case, side), *_features(case, owned, side)]
+    axes = []
+    for name, column in case.slices.items():
+        bins = part(column, case.settings.bins)
+        codes = {one: bins.codes(column.sides[one]) for one in ("better", "worse")}
+        axes.append(_axis(name, codes, side, bins.size, _levels(column, bins)))
+    for name, column in case.columns.items():
+        if name not in owned and "worse" in column.sides:
+            codes = {one: case.binned.codes(one, name) for one in ("better", "worse")}
+            axes.append(_axis(name, codes, side, case.bins[name].size, _levels(column, case.bins[name])))
+    return [axis for axis in axes if axis is not None]
 
 
 def furthest(axes: list[Axis]) -> list[Axis]:
-    """Those that have moved furthest, few enough to be raked on together."""
-    return sorted(axes, key=lambda one: (-one.psi, one.name))[:_JOINT]
-
-
-def _features(case: Case, owned: frozenset[str], side: str) -> list[Axis]:
-    found = []
-    for name, column in case.columns.items():
-        if name in owned or "worse" not in column.sides:
-            continue
-        codes = {one: case.binned.codes(one, name) for one in ("better", "worse")}
-        axis = _axis(name, codes, side, case.bins[name].size, _levels(column, case.bins[name]))
-        found += [axis] if axis else []
-    return found
-
-
-def _slices(case: Case, side: str) -> list[Axis]:
-    found = []
-    for name, values in case.better.slices.items():
-        # A feature by the same name says the same, and may belong to another cause.
-        if name not in case.worse.slices or name in case.columns:
-            continue
-        column = read_column(name, {"better": values, "worse": case.worse.slices[name]})
-        bins = part(column, case.settings.bins)
-        codes = {one: bins.codes(column.sides[one]) for one in ("better", "worse")}
-        axis = _axis(name, codes, side, bins.size, _levels(column, bins))
-        found += [axis] if axis else []
-    return found
+    """The axes that have moved most, few enough to rake on together."""
+    return sorted(axes, key=lambda axis: (-axis.psi, axis.name))[:_JOINT]
 
 
 def _levels(column: Column, bins: Bins) -> tuple[str, ...]:
-    """What the bins of a text are called; the rare levels share the last one."""
+    """The names of the bins of a text; rare texts share the last bin."""
     if bins.places is None or column.levels is None:
         return ()
     names = dict(zip(bins.places.tolist(), column.levels, strict=False))
@@ -236,7 +207,7 @@ def _levels(column: Column, bins: Bins) -> tuple[str, ...]:
 def _axis(
     name: str, codes: Mapping[str, Codes], side: str, size: int, levels: tuple[str, ...]
 ) -> Axis | None:
-    """The column as an axis, None where its mix has not moved, or where the side lacks rows to be weighed."""
+    """The column as an axis; None if its mix has not changed, or if the side lacks rows to weight."""
     rows = {one: np.bincount(codes[one], minlength=size).astype(np.float64) for one in codes}
     moved = psi(rows["better"], rows["worse"])
     filled = int(np.count_nonzero(rows["better"] + rows["worse"]))
@@ -252,11 +223,11 @@ def _axis(
 
 
 def raked(margins: list[tuple[Codes, Floats]]) -> Floats:
-    """Weights, one a row, of mean about 1, under which every column has its target shares.
+    """Weights of the rows, of mean about 1, under which every column has its target shares.
 
-    Iterative proportional fitting: column by column the weights of a bin are scaled to its target, until they
-    settle. It gives the weights closest to equal ones (by relative entropy) that have the margins; of
-    bins that a target has and the rows have not, the share is lost. No weight passes 50.
+    Iterative proportional fitting: column by column, the weights of each bin are scaled to its target, until
+    they converge. Of all weights with these margins they are the closest to equal ones (by relative entropy).
+    The share of a bin without rows is lost. No weight exceeds 50.
 
     >>> raked([(np.array([1, 1, 1, 2], np.uint16), np.array([0, 0.5, 0.5]))]).round(3).tolist()
     [0.667, 0.667, 0.667, 2.0]

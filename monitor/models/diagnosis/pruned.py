@@ -1,4 +1,4 @@
-"""Pruned features: the model was made with them, and they do not reach it in the worse split."""
+"""Pruned features: the model was trained with them, but the worse split lacks them."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from monitor.models.diagnosis.case import EVIDENCE, NAMED, Case, Claim, Finding, number, shown
+from monitor.models.diagnosis.case import EVIDENCE, Case, Claim, finding_of, number, shown
+from monitor.models.diagnosis.columns import equals
 from monitor.models.diagnosis.repair import Struck, from_donors, with_offline
 from monitor.models.diagnosis.strong import telling_alone
 
 CAUSE = "pruned_features"
 _EXPECTED = 10.0
-"""Rows of another value that `worse` should have had: with fewer a constant may be chance."""
+"""Expected rows of `worse` with another value: with fewer, a constant may be chance."""
 _SINGLES = 40
-"""Features whose own part is measured one by one."""
+"""Features whose effect is measured one by one."""
 
 
 def pruned_features(case: Case, owned: frozenset[str]) -> Claim:
     """Features that vary in `better` (or in the offline join) and are absent or constant in all of `worse`.
 
-    Share: what `worse` wins where they have their offline values again, or tell as much as in `better`. A
-    constant is plain evidence, so it is named even where its share is unknown.
+    Share: the gain of AUC in `worse` if they get their offline values back, or become as informative as in
+    `better`. A constant is plain evidence, so it is named even if its share is unknown.
     """
     constants = {
         name: value
@@ -33,7 +34,7 @@ def pruned_features(case: Case, owned: frozenset[str]) -> Claim:
     single = {name: _repaired(case, {name: constants[name]})[0] for name in list(constants)[:_SINGLES]}
     guilty = tuple(sorted(constants, key=lambda name: (-single.get(name, 0.0), name)))
     won, error = _repaired(case, constants)
-    told = case.told(won, error, _side(case, constants))
+    estimate = case.estimate(won, error, _side(case, constants))
     absent = [name for name in guilty if "worse" not in case.columns[name].sides]
     knowing = {
         name: found
@@ -42,8 +43,8 @@ def pruned_features(case: Case, owned: frozenset[str]) -> Claim:
     }
     how = f"{len(guilty) - len(absent)} constant, {len(absent)} absent"
     cost = (
-        f"A repair raises the AUC of the worse split by {won:.3f}, {told.text}."
-        if told
+        f"A repair raises the AUC of the worse split by {won:.3f}, {estimate.text}."
+        if estimate
         else f"{number(guilty, 'Its', 'Their')} share of the gap is unknown: a repair changes AUC by "
         f"{won:.3f} (error {error:.3f}), too little or too uncertain for a share."
     )
@@ -57,15 +58,14 @@ def pruned_features(case: Case, owned: frozenset[str]) -> Claim:
         for name in guilty[: EVIDENCE - 2]
     ]
     evidence += [{"feature": name, "auc_alone_in_better": one} for name, one in list(knowing.items())[:1]]
-    finding = Finding(
+    finding = finding_of(
         CAUSE,
-        told.share if told else None,
-        guilty[:NAMED],
+        estimate,
+        guilty,
         f"{shown(guilty)} {number(guilty, 'varies', 'vary')} in the better split and not in the worse "
         f"one ({how}). {cost}",
         _advice(knowing, len(guilty)),
-        (*evidence, *([told.evidence] if told and told.evidence else [])),
-        told.bound if told else "",
+        evidence,
     )
     return Claim(frozenset(guilty), won, finding, plain=True)
 
@@ -95,12 +95,12 @@ def _repaired(case: Case, constants: dict[str, float]) -> tuple[float, float]:
 
 
 def _constant(case: Case, name: str) -> float | None:
-    """The one value of `worse`, NaN for missing; None where it varies or has nothing to be missed."""
+    """The only value in `worse`, NaN for missing; None if it varies there, or varies nowhere else."""
     column = case.columns[name]
     if not (column.varies("better") or column.varies("offline")) or column.varies("worse"):
         return None
     worse = column.sides.get("worse")
     value = float("nan") if worse is None else float(worse[0])
     reference = column.sides["better" if column.varies("better") else "offline"]
-    same = np.isnan(reference) if np.isnan(value) else reference == value
-    return value if (1 - float(same.mean())) * len(case.worse) >= _EXPECTED else None
+    same = float(equals(reference, value).mean())
+    return value if (1 - same) * len(case.worse) >= _EXPECTED else None

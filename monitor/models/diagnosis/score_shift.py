@@ -1,4 +1,4 @@
-"""Score shift: within a slice the order holds, but the scores of the slices have moved against each other."""
+"""Score shift: scores keep their order within each slice, but the slices have shifted against each other."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from monitor.models.diagnosis.area import Ranking, change
 from monitor.models.diagnosis.case import EVIDENCE, Case, Claim, Finding, shown
-from monitor.models.diagnosis.columns import read_column
+from monitor.models.diagnosis.columns import equals, read_column
 from monitor.statistics.counts import Floats
 from monitor.statistics.distances import bin_counts, psi, quantile_edges
 
 CAUSE = "score_shift"
 _MOST = 50
-"""Values of a slice that are looked at, the largest first."""
+"""The most values of a slice that are compared, the most frequent first."""
 
 
 class _Shift(NamedTuple):
@@ -26,10 +26,10 @@ class _Shift(NamedTuple):
 
 
 def score_shift(case: Case) -> Claim:
-    """The slice along which the scores of `worse` have moved most to its harm.
+    """The slice whose shift of scores costs `worse` most.
 
-    Share: what AUC of `worse` wins when the scores of each value of the slice are mapped, in their order,
-    onto the scores that this value has in `better`. A shift that all share moves no AUC and causes no gap.
+    Share: the gain of AUC in `worse` if the scores of each value of the slice are mapped, in their order,
+    onto the scores of this value in `better`. A shift that all values share changes no AUC.
     """
     shifts = [
         _shift(case, name, values, case.worse.slices[name])
@@ -63,7 +63,7 @@ def _shift(case: Case, name: str, better_values: NDArray[Any], worse_values: NDA
     values, counts = np.unique(column.sides["worse"], return_counts=True)
     evidence = []
     for value in values[np.argsort(-counts, kind="stable")][:_MOST]:
-        rows = [_rows(column.sides[side], value) for side in ("better", "worse")]
+        rows = [equals(column.sides[side], float(value)) for side in ("better", "worse")]
         if min(int(one.sum()) for one in rows) < case.settings.least_rows:
             continue
         before, after = ranks[0][rows[0]], ranks[1][rows[1]]
@@ -86,19 +86,15 @@ def _shift(case: Case, name: str, better_values: NDArray[Any], worse_values: NDA
     return _Shift(name, won, error, evidence)
 
 
-def _rows(values: Floats, value: float) -> NDArray[np.bool_]:
-    return np.asarray(np.isnan(values) if np.isnan(value) else values == value)
-
-
 def _common_ranks(better: Floats, worse: Floats) -> tuple[Floats, Floats]:
-    """Both sides' scores as their mid-rank, from 0 to 1, among all: finite whatever the scores are."""
+    """The scores of both sides as mid-ranks among all, from 0 to 1: finite even if scores are infinite."""
     _, at, sizes = np.unique(np.concatenate([better, worse]), return_inverse=True, return_counts=True)
     ranks = ((np.cumsum(sizes) - sizes / 2) / max(len(at), 1))[at]
     return ranks[: len(better)], ranks[len(better) :]
 
 
 def mapped_onto(values: Floats, reference: Floats) -> Floats:
-    """The values moved onto the distribution of the reference, their order and their ties kept.
+    """The values mapped onto the distribution of the reference; order and ties stay.
 
     >>> mapped_onto(np.array([5.0, 7, 9]), np.array([1.0, 2, 3])).tolist()
     [1.0, 2.0, 3.0]

@@ -1,4 +1,4 @@
-"""Serving skew where requests can be paired: the features logged online against those joined offline."""
+"""Serving skew with pairs of requests: features logged online against features joined offline."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.models.diagnosis.case import EVIDENCE, NAMED, Case, Claim, Finding, called, number, shown
+from monitor.models.diagnosis.case import NAMED, Case, Claim, called, finding_of, number, shown
 from monitor.models.diagnosis.columns import Column
 from monitor.models.diagnosis.repair import with_offline
 from monitor.models.diagnosis.sample import Pairs
@@ -18,11 +18,11 @@ from monitor.statistics.counts import Floats
 CAUSE = "serving_skew"
 KINDS = ("missing", "default", "stale", "different")
 _EVERY = 0.9
-"""A feature that differs on so many pairs is plain evidence, whatever its share."""
+"""A feature that differs on this share of the pairs is plain evidence, whatever its share of the gap."""
 _SINGLES = 40
-"""Features whose own part is measured one by one, those that differ most."""
+"""Features whose effect is measured one by one, those that differ most."""
 _MOSTLY = 0.8
-"""Share of the wrong values that have to be of one kind for the feature to be called so."""
+"""Share of the wrong values that must be of one kind to name the kind."""
 
 
 class Skew(NamedTuple):
@@ -31,14 +31,14 @@ class Skew(NamedTuple):
     rate: float
     """Share of the pairs on which it differs."""
     kind: str
-    """One of `KINDS`: that of most of the wrong values."""
+    """One of `KINDS`: the kind of most wrong values."""
     wrong: NDArray[np.bool_]
 
 
 def serving_skew(case: Case, owned: frozenset[str]) -> Claim:
     """Features that differ between a request as served and as joined offline.
 
-    Share: what AUC online wins when the offline values are put in their place, over the gap.
+    Share: the gain of AUC online if the offline values replace them.
     """
     if case.pairs is None or len(case.pairs.online) == 0:
         return Claim()
@@ -55,50 +55,46 @@ def serving_skew(case: Case, owned: frozenset[str]) -> Claim:
     single = {name: with_offline(case, (name,))[0] for name in widest}
     guilty = tuple(sorted(skews, key=lambda name: (-single.get(name, 0.0), name)))
     won, error = with_offline(case, guilty)
-    told = case.told(won, error, "online")
+    estimate = case.estimate(won, error, "online")
     plain = [name for name in guilty if skews[name].rate >= _EVERY]
-    if told is None and not plain:
+    if estimate is None and not plain:
         return Claim(frozenset(guilty))
-    if told is None:
+    if estimate is None:
         guilty = tuple(plain)
     how = "; ".join(
         f"{shown([name])} {skews[name].kind} on {skews[name].rate:.1%} of the requests" for name in guilty[:3]
     )
     cost = (
-        f"With the offline values online AUC is {won:.3f} higher, {told.text}."
-        if told
+        f"With the offline values online AUC is {won:.3f} higher, {estimate.text}."
+        if estimate
         else f"{number(guilty, 'Its', 'Their')} share of the gap is unknown: the offline values change AUC "
         f"by {won:.3f} (error {error:.3f}), too little or too uncertain for a share."
     )
-    finding = Finding(
+    finding = finding_of(
         CAUSE,
-        told.share if told else None,
-        guilty[:NAMED],
+        estimate,
+        guilty,
         f"Served values differ from the offline ones: {how}. {cost}",
         _ADVICE[skews[guilty[0]].kind]
         + _of_the_future(case, [name for name in guilty[:3] if skews[name].kind == "different"]),
-        (
+        [
             *(
-                *(
-                    {
-                        "feature": name,
-                        "mismatch": skews[name].rate,
-                        "kind": skews[name].kind,
-                        "auc_won": single.get(name),
-                    }
-                    for name in guilty[:NAMED]
-                ),
-                *_rows(case, case.pairs, guilty, skews),
-            )[: EVIDENCE - 1],
-            *([told.evidence] if told else []),
-        ),
-        told.bound if told else "",
+                {
+                    "feature": name,
+                    "mismatch": skews[name].rate,
+                    "kind": skews[name].kind,
+                    "auc_won": single.get(name),
+                }
+                for name in guilty[:NAMED]
+            ),
+            *_rows(case, case.pairs, guilty, skews),
+        ],
     )
     return Claim(frozenset(skews), won, finding, plain=True)
 
 
 def _of_the_future(case: Case, guilty: Sequence[str]) -> str:
-    """What to ask of a feature that tells so much alone that its offline value may be too good."""
+    """Advice about a feature with so high an AUC alone that its offline value may come from the future."""
     for name in guilty:
         found = telling_alone(case, name)
         if found is not None and found >= case.settings.single_auc:
@@ -120,23 +116,14 @@ _ADVICE = {
 def skew_of(column: Column, pairs: Pairs, tolerance: float) -> Skew:
     """On how many pairs the feature differs, and how.
 
-    Two missing values are equal, and so are numbers within `tolerance` of the larger. A wrong value is
-    missing (and not so offline), a default (nearly all wrong values are one value), stale (its own time is
-    older, or the same entity had this value offline at an earlier time), or simply different.
+    A wrong value is missing online only, a default (nearly all wrong values are one value), stale (its own
+    time is older, or the same entity had this value offline at an earlier time), or different.
     """
-    online, offline = column.sides["online"], column.sides["offline"]
-    both_missing = np.isnan(online) & np.isnan(offline)
-    with np.errstate(invalid="ignore", over="ignore"):
-        near = np.abs(online - offline) <= tolerance * np.maximum(np.abs(online), np.abs(offline))
-    if column.levels is not None:
-        near = online == offline
-    # Two equal infinities are not near: their difference is NaN. An infinity is near to nothing else.
-    near &= np.isfinite(online) & np.isfinite(offline)
-    wrong = ~(both_missing | (online == offline) | near)
+    wrong = column.differs(tolerance)
     count = int(wrong.sum())
     if count == 0:
         return Skew(0.0, "different", wrong)
-    values = online[wrong]
+    values = column.sides["online"][wrong]
     missing = np.isnan(values)
     most = np.unique(values[~missing], return_counts=True)[1].max(initial=0)
     stale = _stale(column, pairs, wrong)

@@ -1,4 +1,4 @@
-"""Serving skew without pairs: one value, or none, has taken over part of the worse split."""
+"""Serving skew without pairs: one value, or missing, has replaced others in part of the worse split."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from monitor.models.diagnosis.case import EVIDENCE, NAMED, Case, Claim, Finding, one_sided, shown
-from monitor.models.diagnosis.columns import Column
+from monitor.models.diagnosis.case import EVIDENCE, NAMED, Case, Claim, finding_of, one_sided, shown
+from monitor.models.diagnosis.columns import Column, equals
 from monitor.models.diagnosis.repair import Struck, from_donors
 from monitor.models.diagnosis.skew import CAUSE
 from monitor.statistics.counts import Floats
 from monitor.statistics.distances import psi
 
 _NEW = 0.1
-"""A value is new where `better` has it at less than this part of its rate in `worse`."""
+"""A value is new if its rate in `better` is below this part of its rate in `worse`."""
 _PATTERNS = 16
 _FEW = 30
-"""Rows of `better` with a value that show how such rows are."""
+"""Rows of `better` with a value that suffice to describe such rows."""
 _PARTS = 6
-"""Parts of the scores in which labels are compared."""
+"""Parts of the score's range in which labels are compared."""
 
 
 class Spike(NamedTuple):
-    """A value that part of the rows has got in the place of their own."""
+    """A value that has replaced the values of part of the rows."""
 
     value: float
     before: float
@@ -32,14 +32,14 @@ class Spike(NamedTuple):
 
     @property
     def rate(self) -> float:
-        """The share of the other rows that it has taken: after = before + rate (1 - before)."""
+        """The share of other rows whose value it replaced: after = before + rate (1 - before)."""
         return (self.after - self.before) / (1 - self.before)
 
 
 def spikes(case: Case, owned: frozenset[str]) -> Claim:
-    """Features of which one value, or missing, has become frequent in a way that only a default does.
+    """Features with a value, or missing, that has become as frequent as only a default does.
 
-    Share: what `worse` wins when the rows with these values get back what the features tell in `better`.
+    Share: the gain of AUC in `worse` if the features become as informative on these rows as in `better`.
     """
     paired = {name for name, one in case.columns.items() if {"online", "offline"} <= one.sides.keys()}
     found = {
@@ -52,8 +52,8 @@ def spikes(case: Case, owned: frozenset[str]) -> Claim:
     single = {name: _repaired(case, {name: spike})[0] for name, spike in found.items()}
     guilty = tuple(sorted(found, key=lambda name: (-single[name], name)))
     won, error = _repaired(case, {name: found[name] for name in guilty[:NAMED]})
-    told = case.told(won, error, "better")
-    if told is None:
+    estimate = case.estimate(won, error, "better")
+    if estimate is None:
         return Claim(frozenset(guilty))
     columns = case.columns
     how = "; ".join(
@@ -61,38 +61,34 @@ def spikes(case: Case, owned: frozenset[str]) -> Claim:
         f"rows and was on {found[name].before:.1%}"
         for name in guilty[:3]
     )
-    finding = Finding(
+    finding = finding_of(
         CAUSE,
-        told.share,
-        guilty[:NAMED],
+        estimate,
+        guilty,
         f"A default or a failed lookup: {how}. A repair raises the AUC of the worse split by {won:.3f}, "
-        f"{told.text}.",
+        f"{estimate.text}.",
         "Find why it is served: a failed lookup, a timeout, another key. Join the same requests offline.",
-        (
-            *(
-                {
-                    "feature": name,
-                    "value": columns[name].plain(found[name].value),
-                    "better": found[name].before,
-                    "worse": found[name].after,
-                    "auc_lost": single[name],
-                    "psi": psi(case.rates(name)[0], case.rates(name)[2]),
-                }
-                for name in guilty[: EVIDENCE - 1]
-            ),
-            told.evidence,
-        ),
-        told.bound,
+        [
+            {
+                "feature": name,
+                "value": columns[name].plain(found[name].value),
+                "better": found[name].before,
+                "worse": found[name].after,
+                "auc_lost": single[name],
+                "psi": psi(case.rates(name)[0], case.rates(name)[2]),
+            }
+            for name in guilty[: EVIDENCE - 1]
+        ],
     )
     return Claim(frozenset(guilty), won, finding, plain=True)
 
 
 def spike_of(case: Case, column: Column) -> Spike | None:
-    """The value that `worse` has too often, NaN for missing; None where there is none.
+    """The value that `worse` has too often, NaN for missing; None if there is none.
 
-    Missing: twice as often and more. A value: as good as new. One that was frequent before as well counts
-    where the other values keep their shares, and its rows act like rows of all values: in a shift of the
-    population they act as the rows of that value always did.
+    Missing counts if it is at least twice as frequent. A value counts if it is nearly new. A value that was
+    frequent before counts if the other values keep their shares and its rows behave like all rows: after a
+    shift of the population they would behave like earlier rows with this value.
     """
     better, worse = column.sides["better"], column.sides.get("worse")
     if worse is None or not column.varies("worse") or not column.varies("better"):
@@ -115,11 +111,11 @@ def spike_of(case: Case, column: Column) -> Spike | None:
 
 
 def _acts_like_all(case: Case, column: Column, spike: Spike) -> bool | None:
-    """Whether the rows of `worse` with the value are like all rows, or like those that always had it.
+    """Whether the rows of `worse` with the value resemble all rows of `better`, or its rows with the value.
 
-    A default strikes any row: the other features, and how the labels follow the score that the row has with
-    another value, are those of all rows of `better`. Where the population has shifted they are those of the
-    rows of `better` with the value. None where the two do not differ, so that it cannot be known.
+    A default affects any row. So the other features, and the labels given the score with a usual value, are
+    distributed as in all rows of `better`. After a shift of the population they are distributed as in the
+    rows of `better` with the value. None if the two distributions do not differ.
     """
     had = case.columns[column.name].sides["better"] == spike.value
     has = case.columns[column.name].sides["worse"] == spike.value
@@ -155,9 +151,9 @@ def _usual(values: Floats, but: float) -> float:
 
 
 def _apart(one: np.typing.NDArray[np.int64], other: np.typing.NDArray[np.int64]) -> float:
-    """How far two samples of bins are apart, as far as that is above chance; 0 where it may be chance.
+    """The distance of two samples of bins above chance; 0 if it may be chance.
 
-    The chi-square statistic of homogeneity less its mean and three standard deviations, for rows of weight 1.
+    The chi-square statistic of homogeneity less its mean and three standard deviations.
     """
     size = int(max(one.max(initial=0), other.max(initial=0))) + 1
     first, second = (np.bincount(part, minlength=size).astype(np.float64) for part in (one, other))
@@ -200,19 +196,15 @@ def _is_mixture(case: Case, column: Column, spike: Spike) -> bool:
 
 
 def _repaired(case: Case, found: dict[str, Spike]) -> tuple[float, float]:
-    """What `worse` wins where its rows are without the spikes; patterns of them are looked at together."""
+    """The gain of AUC in `worse` without the spikes; rows with the same spikes are repaired together."""
     names = list(found)
-    at = np.stack([_is(case.columns[name].sides["worse"], found[name].value) for name in names], axis=1)
+    at = np.stack([equals(case.columns[name].sides["worse"], found[name].value) for name in names], axis=1)
     patterns, which, counts = np.unique(at, axis=0, return_inverse=True, return_counts=True)
     struck = []
     for place in np.argsort(-counts, kind="stable")[:_PATTERNS].tolist():
         values = {name: found[name].value for name, one in zip(names, patterns[place], strict=True) if one}
         if values:
             struck.append(Struck(values, np.asarray(which.reshape(-1) == place)))
-    # Part of the rows has the value by nature; those are not broken.
+    # Some rows have the value correctly; they are not repaired.
     fault = float(np.mean([min(1.0, one.rate / one.after) for one in found.values()]))
     return from_donors(case, struck, fault)
-
-
-def _is(values: Floats, value: float) -> np.typing.NDArray[np.bool_]:
-    return np.asarray(np.isnan(values) if math.isnan(value) else values == value)

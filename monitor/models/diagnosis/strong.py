@@ -1,4 +1,4 @@
-"""Features that alone tell the label too well, and only in the better split."""
+"""Features that alone predict the label too well, and only in the better split."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from monitor.statistics.counts import Floats
 
 _SHRUNK = 10.0
 _TELLING = 0.55
-"""A feature that alone has this AUC in `better` tells something that can be lost."""
+"""A feature with this AUC alone in `better` has something to lose."""
 _SHARED = 0.25
-"""Every feature has to share so much of its distribution for the splits to be compared by values."""
+"""The least overlap of every feature's distributions for the splits to be comparable."""
 _WORSE_THAN_OTHERS = 0.6
-"""Of what the other features have kept: one that has kept more has lost it with all of them."""
+"""A suspect must keep less than this times what the other features keep of their AUC."""
 
 
 class Alone(NamedTuple):
-    """What one feature tells alone."""
+    """The AUC of one feature alone."""
 
     before: float
-    """Its AUC in `better`."""
+    """In `better`."""
     mixed: float
-    """Its AUC in `better` at the mix of `worse`."""
+    """In `better`, weighted to the mix of `worse`."""
     after: float
-    """Its AUC in `worse`."""
+    """In `worse`."""
 
     @property
     def kept(self) -> float:
@@ -37,13 +37,12 @@ class Alone(NamedTuple):
 
 
 def too_strong(case: Case, owned: frozenset[str]) -> dict[str, tuple[float, float]]:
-    """Features that alone have a high AUC in `better` and have lost it in `worse`: their AUC in both.
+    """Features that alone have a high AUC in `better`, but not in `worse`: their AUC in both.
 
-    Others lose theirs for other reasons, and are left out: those whose spread or whose rows have changed
-    (they have lost it in `better` too, at the mix of `worse`), those that have lost no more than the features
-    beside them, as where users have changed their minds, and those that are served wrong, as pairs show. With
-    no feature beside them that cannot be known. Nor can it where the rows have moved to values that `better`
-    hardly has: what a feature tells there was never seen.
+    Features that lost their AUC for other reasons are left out: their spread or their rows have changed (then
+    they lose it in `better` too, at the mix of `worse`), they lost no more than the other features (users
+    behave differently), or pairs show that they are served wrong. Nothing is found if there is no other
+    feature to compare with, or if the rows have moved to values that `better` hardly has.
     """
     every = {
         name: found
@@ -76,15 +75,15 @@ def too_strong(case: Case, owned: frozenset[str]) -> dict[str, tuple[float, floa
 
 
 def telling_alone(case: Case, name: str) -> float | None:
-    """The AUC in `better` of the label rates by bin of this one feature; None where there is none."""
+    """The AUC in `better` of the label rates by bin of this feature; None if it cannot be computed."""
     return _crossed_auc(case, name, np.ones(len(case.better)), None)
 
 
 def _rows_have_moved(case: Case, owned: frozenset[str]) -> bool:
-    """Whether some feature has left its values, so that no row of `worse` is like one of `better`.
+    """Whether some feature has moved to new values, so that no row of `worse` resembles one of `better`.
 
-    One that left them between training and test as well, such as a day, says nothing. A value that most rows
-    have is a default and no place that rows can move to.
+    A feature that also moved between training and test, such as a date, does not count. A value of most rows
+    is a default, and does not count either.
     """
     for name, column in case.columns.items():
         if name in owned or not column.varies("worse"):
@@ -99,7 +98,7 @@ def _rows_have_moved(case: Case, owned: frozenset[str]) -> bool:
 
 
 def _overlap(one: Floats, other: Floats) -> float:
-    """The part of two distributions that they share, from 0 to 1."""
+    """The overlap of two distributions, from 0 to 1."""
     return float(np.minimum(one / max(one.sum(), 1), other / max(other.sum(), 1)).sum())
 
 
@@ -114,15 +113,16 @@ def _always_moves(case: Case, column: Column) -> bool:
 
 
 def _alone(case: Case, name: str, weights: Floats | None) -> Alone | None:
-    """A value is scored by the label rate of its bin in `better`; None where there is too little to go by.
+    """The AUC of a feature if each value is scored by the label rate of its bin in `better`; None if rows are
+    few.
 
-    Bins that `worse` has much more of are left out: they are a default, not a feature that knows less. A row
-    of `better` is scored by the rates of the other half of the rows, so that few labels do not look telling.
+    Bins that are much more frequent in `worse` are left out: they hold a default. A row of `better` is scored
+    by the rates of the other half of the rows, so that a few labels do not look predictive.
 
     Args:
         case: the gap.
         name: the feature.
-        weights: one a row of `better`, for what else has moved; None for 1 each.
+        weights: of the rows of `better`, to match other changes; None for 1 each.
     """
     if not case.columns[name].varies("worse"):
         return None
@@ -144,9 +144,9 @@ def _rate(rows: Floats, positives: Floats) -> Floats:
 
 
 def _crossed_auc(case: Case, name: str, weights: Floats, mix: Floats | None) -> float | None:
-    """The mean of both halves' AUC, each scored by the rates of the other; bins weigh as `mix` says."""
+    """The mean AUC of two halves, each scored by the rates of the other; `mix` has weights of the bins."""
     codes, size = case.binned.codes("better", name), case.bins[name].size
-    # Halves by the order of the scores, so that they do not hang on the order of the rows in the log.
+    # Halves by the order of the scores, so that the order of the rows in the log does not matter.
     half = np.empty(len(codes), np.int64)
     half[np.argsort(case.better.scores, kind="stable")] = np.arange(len(codes)) % 2
     tables = []
@@ -167,21 +167,17 @@ def _crossed_auc(case: Case, name: str, weights: Floats, mix: Floats | None) -> 
 
 
 def _is_served_wrong(case: Case, name: str) -> bool:
-    """Whether pairs show that the feature is served otherwise than it is joined."""
-    sides = case.columns[name].sides
-    if not {"online", "offline"} <= sides.keys():
+    """Whether pairs show that the served values differ from the offline values."""
+    column = case.columns[name]
+    if not {"online", "offline"} <= column.sides.keys():
         return False
-    online, offline = sides["online"], sides["offline"]
-    with np.errstate(invalid="ignore", over="ignore"):
-        scale = np.maximum(np.abs(online), np.abs(offline))
-        equal = (online == offline) | (np.abs(online - offline) <= case.settings.tolerance * scale)
-    equal |= np.isnan(online) & np.isnan(offline)
-    return bool(1 - equal.mean() > case.settings.mismatch) if equal.size else False
+    wrong = column.differs(case.settings.tolerance)
+    return bool(wrong.size and wrong.mean() > case.settings.mismatch)
 
 
 def _table_auc(rate: Floats, rows: Floats, positives: Floats) -> float | None:
     labels = np.repeat([1, 0], len(rate))
-    # Sums of weights may differ by rounding where all of a bin are positives.
+    # Sums of weights may differ by rounding if all rows of a bin are positive.
     found = Ranking(np.tile(rate, 2), labels).area(
         np.concatenate([positives, np.maximum(rows - positives, 0)])
     )
@@ -189,7 +185,7 @@ def _table_auc(rate: Floats, rows: Floats, positives: Floats) -> float | None:
 
 
 def _is_older_copy(case: Case, name: str) -> bool:
-    """Whether the pairs' own times say that the offline value was known, and the online one is older."""
+    """Whether the times of the pairs show that the offline value was known and the online value is older."""
     if case.pairs is None or case.pairs.online.times is None:
         return False
     offline, online = case.pairs.offline_times.get(name), case.pairs.online.feature_times.get(name)

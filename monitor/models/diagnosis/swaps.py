@@ -6,23 +6,23 @@ import math
 
 import numpy as np
 
-from monitor.models.diagnosis.case import EVIDENCE, NAMED, Case, Claim, Finding, shown
+from monitor.models.diagnosis.case import Case, Claim, finding_of, shown
 from monitor.models.diagnosis.columns import Column
 from monitor.models.diagnosis.skew import CAUSE
-from monitor.statistics.counts import Floats
 
 _MOVED = 0.1
-"""Distance from its own past that a swapped feature has at the least."""
+"""The least distance of a swapped feature from its own distribution in `better`."""
 _MOST = 40
-"""Features that are compared with each other, those that have moved furthest."""
+"""The most features that are compared with each other, the most distant first."""
 _CHANCE = 2.0
-"""Two samples of one distribution are nearly never further apart than so many sqrt(1/n + 1/m)."""
+"""Two samples of one distribution are almost never further apart than this times sqrt(1/n + 1/m)."""
 
 
 def swapped(case: Case, owned: frozenset[str]) -> Claim:
-    """Features that in `worse` have the distribution that another feature has in `better`, in a cycle.
+    """Features that have in `worse` the distribution that another feature has in `better`, in a cycle.
 
-    Only features that no pairs show are looked at. Share: what `worse` wins when the values change back.
+    Only features without pairs are compared. Share: the gain of AUC in `worse` if the values are swapped
+    back.
     """
     columns = {
         name: one
@@ -42,36 +42,32 @@ def swapped(case: Case, owned: frozenset[str]) -> Claim:
     right = _right_values(columns, moved, away, tolerance)
     if not right:
         return Claim()
-    values = {name: _as(columns[name], columns[other]) for name, other in right.items()}
+    values = {name: columns[other].translated("worse", columns[name]) for name, other in right.items()}
     lost, error = case.lost("worse", [case.scoring.changed("worse", values)], [1.0])
-    told = case.told(-lost, error, "worse")
+    estimate = case.estimate(-lost, error, "worse")
     guilty = tuple(sorted(right, key=lambda name: (-away[name], name)))
     pairs = "; ".join(f"the values of {shown([name])} are in {shown([right[name]])}" for name in guilty[:3])
     cost = (
-        f"With the values put back, the AUC of the worse split is {-lost:.3f} higher, {told.text}."
-        if told
+        f"With the values put back, the AUC of the worse split is {-lost:.3f} higher, {estimate.text}."
+        if estimate
         else "Their share of the gap is unknown."
     )
-    finding = Finding(
+    finding = finding_of(
         CAUSE,
-        told.share if told else None,
-        guilty[:NAMED],
+        estimate,
+        guilty,
         f"Features are swapped: {pairs}. {cost}",
         "Compare the order and the names of the features in the service with those of the training.",
-        (
-            *(
-                {
-                    "feature": name,
-                    "has_values_of": next((to for to, own in right.items() if own == name), None),
-                    "own_values_in": right[name],
-                    "distance_from_own": away[name],
-                    "distance_swapped": _distance(columns[right[name]], columns[name]),
-                }
-                for name in guilty[: EVIDENCE - 1]
-            ),
-            *([told.evidence] if told else []),
-        ),
-        told.bound if told else "",
+        [
+            {
+                "feature": name,
+                "has_values_of": next((to for to, own in right.items() if own == name), None),
+                "own_values_in": right[name],
+                "distance_from_own": away[name],
+                "distance_swapped": _distance(columns[right[name]], columns[name]),
+            }
+            for name in guilty
+        ],
     )
     return Claim(frozenset(guilty), -lost, finding, plain=True)
 
@@ -79,7 +75,7 @@ def swapped(case: Case, owned: frozenset[str]) -> Claim:
 def _right_values(
     columns: dict[str, Column], moved: list[str], away: dict[str, float], tolerance: float
 ) -> dict[str, str]:
-    """Feature: the one whose column of `worse` holds its values. Only whole cycles of features."""
+    """Feature -> the feature that has its values in `worse`; only whole cycles of features."""
     source = {}
     for name in moved:
         others = [
@@ -102,22 +98,12 @@ def _right_values(
     return found
 
 
-def _as(column: Column, other: Column) -> Floats:
-    """The values that the other column has in `worse`, in the numbers of this one."""
-    values = other.sides["worse"]
-    if column.levels is None or other.levels is None:
-        return values
-    place = {level: float(at) for at, level in enumerate(column.levels)}
-    to = np.array([*(place.get(level, math.nan) for level in other.levels), math.nan])
-    return np.asarray(to[np.where(np.isnan(values), len(other.levels), values).astype(np.int64)])
-
-
 def _distance(one: Column, other: Column) -> float:
-    """How far one column of `worse` is from another of `better`; missing is a value too.
+    """The distance of one column in `worse` from another in `better`; missing counts as a value.
 
-    Kolmogorov and Smirnov's distance of numbers, total variation of texts.
+    Kolmogorov-Smirnov for numbers, total variation for texts.
     """
-    values = one.sides["worse"] if one is other else _as(other, one)
+    values = one.translated("worse", other)
     reference = other.sides["better"]
     gone, gone_there = np.isnan(values), np.isnan(reference)
     missing = abs(float(gone.mean()) - float(gone_there.mean()))

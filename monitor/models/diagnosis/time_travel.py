@@ -1,7 +1,7 @@
-"""Time travel: the better split knew what nobody knows when the recommendation is made.
+"""Time travel: the better split has information that does not exist yet when the recommendation is made.
 
-Three signs: a feature's own time lies after the event; a feature alone tells the label too well, and no
-longer does in the worse split; test rows are older than the newest row of training.
+Three signs: a feature's own time is after the event; a feature alone predicts the label too well, but not in
+the worse split; test rows are older than the newest training row.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from monitor.models.diagnosis.area import Ranking, change
 from monitor.models.diagnosis.case import (
     EVIDENCE,
-    NAMED,
     Case,
     Claim,
     Finding,
     called,
+    finding_of,
     number,
     one_sided,
     shown,
@@ -32,9 +32,9 @@ CAUSE = "time_travel"
 
 
 def from_the_future(case: Case, owned: frozenset[str]) -> Claim:
-    """Features from the future: by their own time, or because they alone tell too much.
+    """Features from the future: by their own time, or because they alone predict the label too well.
 
-    Share: the gap that vanishes when what these features tell is taken out of the scores of both splits.
+    Share: the fall of the gap if the effect of these features is removed from the scores of both splits.
     """
     dated, strong = _dated(case), too_strong(case, owned)
     guilty = tuple(dict.fromkeys([*dated, *strong]))
@@ -43,8 +43,8 @@ def from_the_future(case: Case, owned: frozenset[str]) -> Claim:
     won = {one: _won(case, (one,)) for one in guilty}
     guilty = tuple(sorted(guilty, key=lambda one: (-won[one][0], one)))
     total, error = won[guilty[0]] if len(guilty) == 1 else _won(case, guilty)
-    told = case.told(total, error, "better", "worse")
-    if told is None:
+    estimate = case.estimate(total, error, "better", "worse")
+    if estimate is None:
         return Claim(frozenset(guilty))
     how = []
     if dated:
@@ -54,23 +54,22 @@ def from_the_future(case: Case, owned: frozenset[str]) -> Claim:
         first = next(one for one in guilty if one in strong)
         before, after = strong[first]
         how.append(f"{shown([first])} alone has AUC {before:.3f}, and {after:.3f} in the worse split")
-    finding = Finding(
+    finding = finding_of(
         CAUSE,
-        told.share,
-        guilty[:NAMED],
+        estimate,
+        guilty,
         f"{shown(guilty)} {number(guilty, 'knows', 'know')} the future: {'; '.join(how)}. Without this "
-        f"knowledge the gap is {total:.3f} smaller, {told.text}.",
+        f"knowledge the gap is {total:.3f} smaller, {estimate.text}.",
         f"Join {number(guilty, 'this feature', 'these features')} as of the moment of the request, not of "
         "the label; train and test again.",
-        (
+        [
             *(
-                *_alone(strong),
-                *({"feature": name, "younger_than_event": rate} for name, rate in dated.items()),
-                *_late_rows(case, guilty, dated),
-            )[: EVIDENCE - 1],
-            told.evidence,
-        ),
-        told.bound,
+                {"feature": name, "auc_better": before, "auc_worse": after}
+                for name, (before, after) in strong.items()
+            ),
+            *({"feature": name, "younger_than_event": rate} for name, rate in dated.items()),
+            *_late_rows(case, guilty, dated),
+        ],
     )
     return Claim(frozenset(guilty), total, finding, plain=True)
 
@@ -85,7 +84,7 @@ def _won(case: Case, features: tuple[str, ...]) -> tuple[float, float]:
 
 
 def _late(times: Floats | None, own: Floats | None) -> NDArray[np.bool_] | None:
-    """Rows whose feature is younger than their event, among the rows where both times are known."""
+    """Whether the feature is newer than its event, for the rows with both times."""
     if times is None or own is None:
         return None
     own = np.asarray(own, np.float64)
@@ -94,7 +93,7 @@ def _late(times: Floats | None, own: Floats | None) -> NDArray[np.bool_] | None:
 
 
 def _dated(case: Case) -> dict[str, float]:
-    """Features whose own time says so in `better` (or in the join beside the pairs) and not in `worse`."""
+    """Features with times after the event in `better` (or in the offline join), but not in `worse`."""
     found = {}
     z = one_sided(case.settings.confidence)
     for name in case.columns:
@@ -111,13 +110,6 @@ def _dated(case: Case) -> dict[str, float]:
         if rate - other > case.settings.future + z * math.sqrt(spread):
             found[name] = rate
     return found
-
-
-def _alone(strong: Mapping[str, tuple[float, float]]) -> list[dict[str, Any]]:
-    return [
-        {"feature": name, "auc_better": before, "auc_worse": after}
-        for name, (before, after) in strong.items()
-    ]
 
 
 def _late_rows(case: Case, guilty: tuple[str, ...], dated: Mapping[str, float]) -> list[dict[str, Any]]:
@@ -145,10 +137,10 @@ def _late_rows(case: Case, guilty: tuple[str, ...], dated: Mapping[str, float]) 
 
 
 def older_test_rows(case: Case) -> Claim:
-    """Test rows older than the newest row of training, whose neighbours in time the model has seen.
+    """Test rows older than the newest training row: the model has seen rows of the same time.
 
-    Share: what the AUC of test loses on the rows that are newer, where there are enough. Where there are not,
-    as in a random split, the share is None: such a split is a reason to doubt the test, and no proof.
+    Share: the fall of the test AUC on the newer rows. If there are too few of them, as in a random split, the
+    share is None: such a split is a reason to doubt the test, but no proof.
     """
     train, test = case.train, case.better
     if case.pair != "test_online" or train is None or train.times is None or test.times is None:
