@@ -31,7 +31,7 @@ def test_a_run_replaces_the_table_before_it_and_nothing_else(own_page):
     assert text.count("of the peers, Monday") == 1
 
 
-def test_a_simulated_day_is_counted_as_it_is_written():
+def test_the_simulated_exposures_are_counted():
     world = World(users=40, items=48, length=5, scenes=(Scene("home", 40.0),), oddities=False)
     simulation, begin = Simulation(world), world.start + timedelta(days=1)
     rows = sum(
@@ -43,7 +43,7 @@ def test_a_simulated_day_is_counted_as_it_is_written():
     assert f"\n| 2 | {rows:,} | " in simulate.table(world, 2)
 
 
-def test_a_page_without_the_place_is_not_written(tmp_path):
+def test_a_page_without_the_marks_is_not_written(tmp_path):
     own = tmp_path / "page.md"
     own.write_text("no marks", "utf-8")
     with pytest.raises(ValueError, match="0 places for bench"):
@@ -76,13 +76,13 @@ def test_a_ratio_is_of_all_that_both_tools_measured_together():
     assert [cell.strip() for cell in row.split("|")[3:7]] == ["1.50", "30.00", "20.0", "20"]
 
 
-def test_the_report_tells_the_definitions_of_values_that_differ_and_of_no_others():
+def test_the_report_gives_definitions_only_for_values_that_differ():
     text = peers.report(found(apart={(peers.EVIDENTLY, "coverage")}))
     told = re.findall(r"^- ([^:]+): recsys-monitor:", text, re.MULTILINE)
     assert told == ["coverage"]
 
 
-def test_what_a_peer_lacks_is_said_and_not_counted():
+def test_a_metric_that_a_peer_lacks_is_named_and_not_counted():
     text = peers.report(found())
     assert "- personalization: RecTools has no such metric." in text
     row = next(line for line in text.splitlines() if line.startswith("| personalization"))
@@ -96,7 +96,7 @@ def test_what_a_peer_lacks_is_said_and_not_counted():
     ("tool", "name"),
     [(tool, name) for tool, names in peers.TOGETHER.items() for name in names],
 )
-def test_any_value_may_differ_and_both_definitions_are_told(tool, name):
+def test_both_definitions_are_given_for_any_value_that_differs(tool, name):
     text = peers.report(found(apart={(tool, name)}))
     told = next(line for line in text.splitlines() if line.startswith(f"- {name}: {peers.OWN}:"))
     assert f"; {tool}: " in told
@@ -145,7 +145,7 @@ def test_the_peers_are_pinned():
     assert {"rectools", "evidently"} <= {line.split("==")[0] for line in lines}
 
 
-def test_own_side_reads_the_files_and_gives_every_value(tmp_path):
+def test_our_side_reads_the_files_and_gives_every_value(tmp_path):
     lists = (
         "SELECT u AS request_id, u AS user_id, u % 3 * 10 + p AS item_id, CAST(p AS INTEGER) AS position, "
     )

@@ -15,7 +15,7 @@ def part(seconds, beside, peak=500.0):
     return {"seconds": seconds, "beside": beside, "peak_mib": peak, "rows": 10, "said": "so"}
 
 
-def test_the_middle_ratio_of_the_rounds_counts():
+def test_the_median_ratio_of_the_rounds_counts():
     assert models.ratio(part([2.0, 9.0, 3.0], [1.0, 1.0, 2.0])) == 2.0
 
 
@@ -28,13 +28,13 @@ def test_the_middle_ratio_of_the_rounds_counts():
         (part([2.0], [1.0]), part([20.0], [1.0], 2049.0), False),
     ],
 )
-def test_a_bound_of_time_or_memory_that_is_broken_is_told(auc, features, within):
+def test_a_broken_bound_of_time_or_memory_is_reported(auc, features, within):
     parts = {"auc": auc, "features": features}
     assert models.kept(parts) is within
     assert f"| {models.ratio(features):.1f} | 30 |" in models.report(parts)
 
 
-def test_the_files_are_what_is_claimed(tmp_path):
+def test_the_files_have_the_claimed_rows_and_features(tmp_path):
     sides = [tmp_path / "online.parquet", tmp_path / "offline.parquet"]
     for side in sides:
         models.write_features(side, 2000, 40, side.stem)
@@ -55,7 +55,7 @@ def test_the_files_are_what_is_claimed(tmp_path):
     assert nulls == pytest.approx(0.05, abs=0.02)
 
 
-def test_the_command_prints_a_table_and_fails_where_a_bound_is_broken(monkeypatch, capsys):
+def test_the_command_prints_a_table_and_fails_if_a_bound_is_broken(monkeypatch, capsys):
     small = ["--samples", "1000", "--pairs", "100", "--features", "2", "--threads", "1"]
     monkeypatch.setattr(models, "in_a_process", in_this_one(capsys))
     monkeypatch.setattr(models, "LIMITS", {"auc": 1e9, "features": 1e9})

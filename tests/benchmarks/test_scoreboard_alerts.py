@@ -38,7 +38,7 @@ def pattern(seed: int, length: int = 150) -> list[bool]:
 
 @pytest.mark.parametrize("name", SERIES)
 @pytest.mark.parametrize("seed", range(3))
-def test_an_alert_fires_exactly_when_prometheus_lets_it(name: str, seed: int, tmp_path: Path) -> None:
+def test_an_alert_fires_exactly_as_in_prometheus(name: str, seed: int, tmp_path: Path) -> None:
     (alert,) = [one for one in read_alerts() if one.name == name]
     assert alert.wait or alert.keep
     there = pattern(seed)
@@ -78,9 +78,7 @@ def test_an_alert_fires_exactly_when_prometheus_lets_it(name: str, seed: int, tm
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_an_alert_that_asks_whether_it_fires_stands_as_long_as_with_prometheus(
-    seed: int, tmp_path: Path
-) -> None:
+def test_an_alert_that_reads_its_own_state_fires_as_long_as_in_prometheus(seed: int, tmp_path: Path) -> None:
     (alert,) = [one for one in read_alerts() if one.name == "RecsysAnomalySevere"]
     rng = random.Random(seed)
     severities: list[float | None] = []
@@ -165,17 +163,17 @@ def test_an_alert_by_hand(present, wait, keep, expected) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "5", "m", "5 m", "-5m", "5mm", "1.5h"])
-def test_what_is_no_duration_is_refused(text: str) -> None:
+def test_an_invalid_duration_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="no duration"):
         seconds(text)
 
 
-def test_every_alert_that_is_shipped_is_read() -> None:
+def test_every_shipped_alert_is_read() -> None:
     text = "".join(path.read_text("utf-8") for path in RULES.glob("*.yaml"))
     assert len(read_alerts()) == text.count("- alert:") > 20
 
 
-def test_no_alert_reads_what_the_scoreboard_does_not_record_of_slices() -> None:
+def test_no_alert_reads_series_of_slices_that_the_scoreboard_does_not_record() -> None:
     read = selectors(alert.expr for alert in read_alerts())
     of_slices = [name for name in read if name.startswith("recsys_slice_")]
     assert of_slices

@@ -18,7 +18,7 @@ ASKED = ["--days", "0.125", "--seeds", "1", "--sizes", "small", "--only", "black
 
 
 @pytest.mark.timeout(1800)
-def test_one_row_of_a_blacklisted_item_pages_and_what_is_finished_is_not_done_again(
+def test_one_blacklisted_row_pages_and_finished_runs_are_not_repeated(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("benchmarks.scoreboard.__main__.digest", lambda *_: "code")  # as if nobody edits it

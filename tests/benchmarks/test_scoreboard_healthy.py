@@ -24,7 +24,7 @@ def alert(name: str, minute: int, until: int | None = None, severity: str = "tic
     return Episode(labels, STRIKES + minute * 60, None if until is None else STRIKES + until * 60)
 
 
-def test_healthy_alerts_are_counted_whether_or_not_a_message_tells_of_them() -> None:
+def test_alerts_of_healthy_days_count_with_or_without_a_message() -> None:
     first, again = alert("RecsysAnomaly", 0, 20), alert("RecsysAnomaly", 90, 100)
     page = alert("RecsysLogStalled", 20, severity="page")
     watchdog = alert("RecsysWatchdog", 0, severity="none")
@@ -68,7 +68,7 @@ def test_the_same_alert_at_another_time_is_not_the_same() -> None:
     assert changed([soon], [late]) == changed([soon, late], [late]) == ("RecsysLogStalled",)
 
 
-def test_what_stands_and_is_told_anew_by_the_restart_is_seen() -> None:
+def test_an_alert_that_fires_again_after_the_restart_is_seen() -> None:
     stands, told = alert("RecsysDrift", -60), [alert("RecsysDrift", -60, 10), alert("RecsysDrift", 30)]
     assert changed(told, [stands]) == ("RecsysDrift",)
     assert changed([alert("RecsysDrift", 30)], [stands]) == ()  # it knows nothing of the time before

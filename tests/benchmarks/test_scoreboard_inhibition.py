@@ -30,13 +30,13 @@ RULE = Inhibition.read(
         (PAGE, [PAGE], False),
     ],
 )
-def test_an_alert_is_held_back_by_one_that_the_rule_matches(
+def test_an_alert_is_inhibited_by_a_matching_alert(
     labels: dict[str, str], firing: list[dict[str, str]], held: bool
 ) -> None:
     assert RULE.holds_back(labels, firing) is held
 
 
-def test_alerts_on_both_sides_of_a_rule_do_not_hold_each_other_back() -> None:
+def test_alerts_on_both_sides_of_a_rule_do_not_inhibit_each_other() -> None:
     rule = Inhibition.read({"source_matchers": ['a =~ "1|2"'], "target_matchers": ['a =~ "2|3"']})
     assert rule.holds_back({"a": "2"}, [{"a": "1"}])
     assert not rule.holds_back({"a": "2"}, [{"a": "2"}])

@@ -10,7 +10,7 @@ from benchmarks.scoreboard import kept
 
 
 @pytest.mark.parametrize("cut", [b"", b'["c", 3', b'["c", "\xc3', b'["c"\n'])
-def test_a_line_that_was_cut_off_is_skipped_and_the_next_one_stands_by_itself(
+def test_an_incomplete_line_is_skipped_and_the_next_one_starts_on_its_own_line(
     tmp_path: Path, cut: bytes
 ) -> None:
     path = tmp_path / "lines.jsonl"

@@ -50,36 +50,38 @@ def told(changes: Changes, end: int = 500, group: Group = TICKET) -> list[tuple[
         ),
     ],
 )
-def test_a_group_sends_what_is_new_when_it_looks(changes: Changes, expected: list[tuple[float, str]]) -> None:
+def test_a_group_sends_new_alerts_at_its_next_flush(
+    changes: Changes, expected: list[tuple[float, str]]
+) -> None:
     assert told(changes) == expected
 
 
-def test_what_is_held_back_is_told_at_the_groups_next_look_after_it_no_longer_is() -> None:
+def test_an_inhibited_alert_is_sent_at_the_first_flush_after_the_inhibition() -> None:
     assert told([(10, {A: HELD}), (30, {})]) == []
     assert told([(10, {A: HELD}), (30, {A: HEARD})]) == [(75, "A")]
     assert told([(10, {A: HEARD, B: HELD}), (100, {A: HELD, B: HEARD})]) == [(15, "A"), (135, "B")]
 
 
-def test_what_resolves_while_it_is_held_back_is_not_told_a_second_time() -> None:
+def test_an_alert_that_resolves_while_inhibited_is_not_sent_again() -> None:
     over: Changes = [(10, {A: HEARD}), (20, {A: HELD}), (30, {A: None}), (80, {}), (100, {A: HEARD})]
     assert told(over) == [(15, "A")]
     heard: Changes = [(10, {A: HEARD}), (20, {A: HELD}), (30, {A: None}), (70, {}), (100, {A: HEARD})]
     assert told(heard) == [(15, "A"), (105, "A")]  # what held it back was gone when the group looked
 
 
-def test_what_stands_for_long_is_told_again_and_again() -> None:
+def test_an_alert_that_keeps_firing_is_repeated() -> None:
     assert told([(0, {A: HEARD})], end=1500) == [(5, "A"), (665, "A"), (1325, "A")]
     assert told([(0, {A: HEARD})], end=500, group=PAGE) == [(1, "A"), (246, "A"), (491, "A")]
 
 
-def test_nothing_is_sent_after_the_end_and_each_group_has_a_clock_of_its_own() -> None:
+def test_nothing_is_sent_after_the_end_and_each_group_has_its_own_clock() -> None:
     assert told([(0, {A: HEARD})], end=4) == []
     assert told([(0, {A: HEARD})], end=5) == [(5, "A")]
     both = [change(0, {TICKET: {A: HELD}, PAGE: {B: HEARD}}), change(3, {TICKET: {A: HEARD}})]
     assert sent(both, PACES, 500) == [Message(1, *PAGE, (B,)), Message(5, *TICKET, (A,))]
 
 
-def test_the_pace_is_the_shipped_configs() -> None:
+def test_the_pace_comes_from_the_shipped_config() -> None:
     found = paces()
     assert found["page"] == Pace(30, 300, 4 * 3600)
     assert found["ticket"] == Pace(300, 600, 3 * 86400)

@@ -47,7 +47,7 @@ def seen(
     return outcome(job, Verdict(job.name, tuple(fired), tuple(messages), frozenset(ordinary)))
 
 
-def test_the_first_message_with_an_alert_that_is_named_counts_and_the_rest_stands_beside_it() -> None:
+def test_the_first_message_with_a_named_alert_counts_and_others_are_listed_beside_it() -> None:
     other = alert("RecsysAnomaly", 70, cause="other")
     watchdog = alert("RecsysWatchdog", 1, severity="none")
     sent = [
@@ -62,7 +62,7 @@ def test_the_first_message_with_an_alert_that_is_named_counts_and_the_rest_stand
     assert (found.in_time, found.groups, found.pages, found.tickets) == (True, 2, 2, 1)
 
 
-def test_a_hazard_that_comes_along_is_no_second_group_unless_its_message_tells_of_more() -> None:
+def test_a_known_hazard_is_no_second_group_unless_its_message_has_other_alerts() -> None:
     stale = alert("RecsysAnomaly", 90, cause="lists_stale")
     expired = alert("RecsysHardRuleViolated", 36, 60, severity="page", rule="item_expired")
     job = Job(PLAN, "lists_stale", "large", baseline=RESTART)
@@ -98,18 +98,18 @@ def test_a_ticket_that_becomes_a_page_is_no_second_group() -> None:
         message(94, alert("RecsysWindowLate", 90)),  # a ticket of something else
     ],
 )
-def test_what_does_not_become_a_page_is_a_group_of_its_own(after: Message) -> None:
+def test_a_ticket_that_does_not_become_a_page_is_its_own_group(after: Message) -> None:
     assert (grown(after).groups, grown(after).grew) == (2, None)
 
 
-def test_of_alerts_that_one_message_tells_of_the_one_that_fired_first_is_named() -> None:
+def test_the_first_alert_of_a_message_is_named() -> None:
     lost = alert("RecsysAnomaly", 150, cause="clicks_lost")
     stalled = alert("RecsysFeedbackStalled", 149)
     found = seen([stalled, lost], [message(155, lost, stalled)], CLICKS)
     assert found.catch == Catch("RecsysFeedbackStalled", 155, 165)
 
 
-def test_an_alert_that_nobody_is_told_of_catches_nothing() -> None:
+def test_an_alert_without_a_message_catches_nothing() -> None:
     lost = alert("RecsysAnomaly", 150, cause="clicks_lost")
     page = alert("RecsysObjectiveViolated", 140, severity="page")
     found = seen([page, lost], [message(141, page, receiver="page")], CLICKS)
@@ -129,7 +129,7 @@ def test_an_alert_that_nobody_is_told_of_catches_nothing() -> None:
         (CLICKS, "RecsysFeedbackStalled", "", 166, False),  # and nothing else is
     ],
 )
-def test_somebody_is_told_within_the_windows_and_what_it_takes_to_judge_one(
+def test_an_incident_must_be_reported_within_its_windows_and_the_time_to_judge_one(
     job: Job, name: str, cause: str, sent: int, in_time: bool
 ) -> None:
     one = alert(name, 90, cause=cause, rule="" if job is CLICKS else "blacklist")
@@ -138,7 +138,7 @@ def test_somebody_is_told_within_the_windows_and_what_it_takes_to_judge_one(
     assert (found.catch.minutes, found.in_time) == (sent, in_time)
 
 
-def test_where_the_first_alert_is_late_a_later_one_that_is_not_counts() -> None:
+def test_if_the_first_alert_is_late_a_later_one_in_time_counts() -> None:
     stalled = alert("RecsysFeedbackStalled", 165)
     lost = alert("RecsysAnomaly", 170, cause="clicks_lost")
     found = seen([stalled, lost], [message(170, stalled), message(220, lost)], CLICKS)
@@ -148,7 +148,7 @@ def test_where_the_first_alert_is_late_a_later_one_that_is_not_counts() -> None:
     assert not late.in_time
 
 
-def test_ordinary_is_what_fired_before_or_fires_without_the_incident_in_the_same_hours() -> None:
+def test_an_alert_is_ordinary_if_it_fired_before_or_fires_without_the_incident() -> None:
     since, end = STRIKES, STRIKES + 4 * 3600
     fired = [leak(-10, 90), alert("RecsysDrift", 1), alert("RecsysNoData", 0)]
     without = [
@@ -165,7 +165,7 @@ def test_ordinary_is_what_fired_before_or_fires_without_the_incident_in_the_same
     }
 
 
-def test_what_is_ordinary_neither_catches_nor_stands_beside_nor_makes_a_message() -> None:
+def test_an_ordinary_alert_does_not_count_anywhere() -> None:
     drift, lists = alert("RecsysDrift", 80), alert("RecsysAnomaly", 80, cause="lists_empty")
     sent = [message(76, leak(75), receiver="page"), message(85, drift, lists), message(200, drift)]
     found = seen(
@@ -175,7 +175,7 @@ def test_what_is_ordinary_neither_catches_nor_stands_beside_nor_makes_a_message(
     assert (found.groups, found.pages, found.tickets) == (1, 0, 1)
 
 
-def test_a_page_that_tells_of_the_same_twice_within_four_hours_tells_too_often() -> None:
+def test_a_page_repeated_within_four_hours_is_too_often() -> None:
     def told(*minutes: int, job: Job = BLACKLIST, receiver: str = "page") -> tuple[str, ...]:
         sent = [message(minute, leak(5), receiver=receiver) for minute in minutes]
         return seen([leak(5)], sent, job).again
@@ -189,7 +189,7 @@ def test_a_page_that_tells_of_the_same_twice_within_four_hours_tells_too_often()
     assert told(76, 76 + 3 * 24 * 60, receiver="ticket", job=LASTING) == ()
 
 
-def test_an_incident_that_lasts_has_to_be_told_of_until_it_ends() -> None:
+def test_a_lasting_incident_must_be_reported_until_it_ends() -> None:
     end = LASTS // HOUR * 60
     assert LASTING.name == "blacklist-large-lasting-seed-1"
     assert LASTING.over == PLAN.strikes + LASTS
@@ -209,7 +209,7 @@ def test_an_incident_that_lasts_has_to_be_told_of_until_it_ends() -> None:
     ]
 
 
-def test_what_comes_after_an_incident_that_ends_is_told() -> None:
+def test_the_aftermath_of_an_incident_is_reported() -> None:
     stops = Job(PLAN, "log_stops", "middle", baseline=RESTART)
     assert stops.over == PLAN.strikes + 3 * HOUR
     assert stops.ends == PLAN.strikes + 7 * HOUR
@@ -235,7 +235,7 @@ def test_what_comes_after_an_incident_that_ends_is_told() -> None:
         ("ticket", Aftermath(230, (), (), ("RecsysHardRuleViolated (rule=blacklist)",))),
     ],
 )
-def test_what_is_told_anew_when_an_incident_is_over_was_told_of_once_already(
+def test_only_alerts_after_the_first_message_count_as_new_after_the_end(
     receiver: str, aftermath: Aftermath
 ) -> None:
     """Whether a page or a ticket told of the incident, and of that very alert as well."""
@@ -251,7 +251,7 @@ def test_what_is_told_anew_when_an_incident_is_over_was_told_of_once_already(
     )
 
 
-def test_a_run_lasts_until_an_incident_should_be_caught_or_is_long_over() -> None:
+def test_a_run_lasts_until_the_incident_should_be_caught_or_has_been_over_for_hours() -> None:
     hours = {
         (name, size): (Job(PLAN, name, size).ends - PLAN.strikes) // HOUR
         for name in ("blacklist", "slow_drift", "log_stops", "history_full")

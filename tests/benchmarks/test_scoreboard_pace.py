@@ -85,7 +85,7 @@ def post(url: str, began: datetime, second: int) -> None:
     ask(f"{url}/api/v2/alerts", body=told)
 
 
-def test_messages_come_when_the_real_alertmanager_sends_them(tmp_path: Path, webhook: Webhook) -> None:
+def test_messages_have_the_times_of_the_real_alertmanager(tmp_path: Path, webhook: Webhook) -> None:
     program = need("prometheus-alertmanager", "prometheus-alertmanager")
     seconds = {"group_wait": PACE.wait, "group_interval": PACE.interval, "repeat_interval": PACE.repeat}
     route = {"receiver": "page", "group_by": ["recommender"], **{key: f"{n}s" for key, n in seconds.items()}}

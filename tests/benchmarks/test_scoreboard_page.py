@@ -49,7 +49,7 @@ def row(text: str, begins: str) -> str:
     return next(line for line in text.splitlines() if line.startswith(f"| {begins}"))
 
 
-def test_the_page_tells_what_was_found(tmp_path: Path) -> None:
+def test_the_page_shows_the_outcomes(tmp_path: Path) -> None:
     text = written(
         tmp_path,
         run("large", 76, beside=("RecsysDrift, ticket",)),
@@ -86,7 +86,7 @@ def test_the_bar_is_not_met_before_all_has_been_run(tmp_path: Path) -> None:
     assert "**The bar is missed 1 times; see below.**\n\n2 runs" in text
 
 
-def test_nothing_that_is_not_known_is_shown_as_a_number(tmp_path: Path) -> None:
+def test_an_unknown_value_is_not_shown_as_a_number(tmp_path: Path) -> None:
     failed = {Job(PLAN): "OSError: no room\n[SQL: x]"}
     text = written(tmp_path, healthy=[], failed=failed, made=page.Made("a", "b", [], "2026-03-01", 4))
     assert "| 0.0 weeks | not run | not run | not run |" in text
@@ -95,13 +95,13 @@ def test_nothing_that_is_not_known_is_shown_as_a_number(tmp_path: Path) -> None:
     assert "of the processor." not in text
 
 
-def test_an_alert_that_told_too_late_is_not_what_told(tmp_path: Path) -> None:
+def test_a_late_alert_is_not_listed_as_the_reporter(tmp_path: Path) -> None:
     text = written(tmp_path, run("large", 76), run("large", 166, alert=BY_BAND), run("large", None))
     cell = "100: 1 of 3, 76 min (1), 1 late, 166 min, 1 never"
     assert row(text, "[blacklist]").endswith(f"| {cell} | - | {BY_RULE}: 1 | 1 | 2 | 3 |")
 
 
-def test_what_was_not_told_of_is_listed_with_its_reason_if_it_has_one(tmp_path: Path) -> None:
+def test_unreported_sizes_are_listed_with_their_reason_if_there_is_one(tmp_path: Path) -> None:
     text = written(
         tmp_path, run("small", None, "order_broken"), run("small", 76, "clock_skew"), run("large", 76)
     )
@@ -111,7 +111,7 @@ def test_what_was_not_told_of_is_listed_with_its_reason_if_it_has_one(tmp_path: 
     assert "| blacklist |" not in section
 
 
-def test_incidents_that_last_are_told_apart(tmp_path: Path) -> None:
+def test_lasting_incidents_have_their_own_table(tmp_path: Path) -> None:
     stood = run("large", 76, lasting=True, stood=(BY_RULE,), again=(BY_BAND,), aftermath=Aftermath(90, ()))
     after = Aftermath(0, ("A",), ("B",), ("C", "D"))
     still = run("large", 76, "lists_short", lasting=True, aftermath=after)
@@ -123,12 +123,12 @@ def test_incidents_that_last_are_told_apart(tmp_path: Path) -> None:
     assert "| large incidents | 0 | 0 | 0 | 0 | 0 |" in text
 
 
-def test_what_comes_from_a_label_breaks_no_table(tmp_path: Path) -> None:
+def test_text_of_a_label_breaks_no_table(tmp_path: Path) -> None:
     text = written(tmp_path, run("large", 76, beside=("RecsysDrift (model=a|b<c>\nd), ticket",)))
     assert "| blacklist | RecsysDrift (model=a\\|b&lt;c> d), ticket: 1 |" in text
 
 
-def test_what_the_page_says_is_held_by_tests_is(tmp_path: Path) -> None:
+def test_the_tests_that_the_page_names_exist(tmp_path: Path) -> None:
     named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", written(tmp_path))
     assert len(named) > 5
     for path, test in named:
@@ -145,7 +145,7 @@ def test_what_the_page_says_is_held_by_tests_is(tmp_path: Path) -> None:
         ((70, 70, 166), "-"),
     ],
 )
-def test_the_smallest_size_is_that_from_which_all_larger_ones_are_caught(
+def test_the_smallest_size_is_the_one_from_which_all_larger_ones_are_caught(
     tmp_path: Path, minutes: tuple[int | None, ...], smallest: str
 ) -> None:
     sizes: tuple[Size, ...] = ("small", "middle", "large")
@@ -173,7 +173,7 @@ def test_a_restart_that_changes_something_is_a_miss(tmp_path: Path) -> None:
     assert "- world 1, 80 hours: nothing" in text
 
 
-def test_a_page_of_different_codes_says_so(tmp_path: Path) -> None:
+def test_a_page_of_different_versions_of_the_code_says_so(tmp_path: Path) -> None:
     assert "**These runs are from different versions of the code" in written(
         tmp_path, run("large", 76), other_code=True
     )
@@ -203,7 +203,7 @@ def different(here: dict[str, Any], default: dict[str, Any], above: str = "") ->
             yield key
 
 
-def test_every_number_of_the_config_that_is_no_default_has_its_reason(tmp_path: Path) -> None:
+def test_every_setting_that_is_not_the_default_has_a_reason(tmp_path: Path) -> None:
     here = RecommenderSettings.model_validate(config(World())["recommenders"][0])
     default = RecommenderSettings(name=NAME, logs=here.logs)
     assert set(different(here.model_dump(), default.model_dump())) == set(REASONS)
@@ -213,7 +213,7 @@ def test_every_number_of_the_config_that_is_no_default_has_its_reason(tmp_path: 
         assert f"| `{one.key}` | {one.here} | {one.default} | {one.why} |" in text
 
 
-def test_the_worlds_are_struck_at_different_times_of_the_day_and_the_week() -> None:
+def test_incidents_begin_at_a_different_time_of_day_and_week_in_each_world() -> None:
     plans = [plan(World(seed=seed), 30) for seed in (1, 2, 3)]
     assert [f"{one.strikes:%A %H:%M}" for one in plans] == [
         "Tuesday 10:00",

@@ -78,7 +78,7 @@ def judged(watched: Watched) -> dict[datetime, datetime]:
     return {one.window.start: one.evaluated_at for one in watched.daemon.store.evaluated("shop", "exposure")}
 
 
-def test_windows_are_judged_when_their_files_have_come_and_the_daemon_looks_every_minute(
+def test_windows_are_judged_once_their_files_have_arrived(
     folder: Path,
 ) -> None:
     with until(Watched(folder, "shop", BEGIN), 3) as watched:
@@ -99,7 +99,7 @@ def test_windows_are_judged_when_their_files_have_come_and_the_daemon_looks_ever
         assert not any(name.startswith("recsys_slice_") for name, _ in watched.recorded.segments)
 
 
-def test_a_fork_goes_on_as_the_monitor_itself_does(folder: Path, tmp_path: Path) -> None:
+def test_a_fork_continues_like_the_monitor_itself(folder: Path, tmp_path: Path) -> None:
     with until(Watched(folder, "shop", BEGIN), 2) as watched:
         checkpoints.save(watched, tmp_path / "fork")
         until(watched, 2)
@@ -118,7 +118,7 @@ def test_a_fork_goes_on_as_the_monitor_itself_does(folder: Path, tmp_path: Path)
     assert (tmp_path / "fork/state/history.sqlite").stat().st_size > 0
 
 
-def test_a_fork_reads_no_file_again_that_was_read_before(
+def test_a_fork_does_not_read_old_files_again(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
@@ -146,7 +146,7 @@ def test_files_of_whole_hours_are_rotated_away(folder: Path) -> None:
     assert left == ["20260105T01-000.parquet", "20260105T01-015.parquet", "20260105T01-030.parquet"]
 
 
-def test_a_full_history_fails_every_minute_until_there_is_room_again(folder: Path) -> None:
+def test_a_full_history_fails_every_minute_until_there_is_space(folder: Path) -> None:
     config = yaml.safe_load((folder / "config.yaml").read_text("utf-8"))
     config["recommenders"][0]["evidence"] = {"rows": 100}  # little would find room in pages that are there
     (folder / "config.yaml").write_text(yaml.safe_dump(config), "utf-8")
@@ -176,7 +176,7 @@ def test_a_full_history_fails_every_minute_until_there_is_room_again(folder: Pat
         assert list(judged(watched)) == [WORLD.start + n * HOUR for n in range(3)]
 
 
-def test_a_broken_rule_file_is_refused_and_the_older_rules_go_on(folder: Path) -> None:
+def test_a_broken_rule_file_is_refused_and_the_old_rules_stay(folder: Path) -> None:
     broken = operation(INCIDENTS["rule_file_broken"], 2, BEGIN)
     with until(Watched(folder, "shop", BEGIN), 2, broken) as watched:
         for minute, expected in ((1, 0.0), (120, 0.0)):
@@ -189,7 +189,7 @@ def test_a_broken_rule_file_is_refused_and_the_older_rules_go_on(folder: Path) -
         assert rules == {"one", "two"}
 
 
-def test_an_operation_that_nobody_knows_is_refused() -> None:
+def test_an_unknown_operation_is_refused() -> None:
     strange = replace(INCIDENTS["history_full"], operation="unplugged")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="unplugged"):
         operation(strange, 1, BEGIN)
@@ -201,7 +201,7 @@ class Looking(Watched):
     idle = property(lambda _: False, lambda _self, _value: None)  # type: ignore[assignment]
 
 
-def test_a_look_that_finds_nothing_changes_only_what_is_counted_of_it(folder: Path, tmp_path: Path) -> None:
+def test_a_turn_without_work_changes_only_its_counters(folder: Path, tmp_path: Path) -> None:
     """Every series at every minute, whether the looks are made or counted; but for how long a check took."""
     other = tmp_path / "other"
     shutil.copytree(folder, other)

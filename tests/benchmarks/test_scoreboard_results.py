@@ -34,7 +34,7 @@ def worked(folder: Path, *lines: Mapping[str, Any]) -> Path:
     return folder
 
 
-def test_what_is_kept_is_where_another_machine_goes_on(tmp_path: Path) -> None:
+def test_another_machine_continues_from_the_stored_results(tmp_path: Path) -> None:
     work = worked(tmp_path / "one" / "code", line("a"), line("a", "older rules"), line("b"))
     results.save(work, MADE, tmp_path / "kept.gz")
     other = tmp_path / "other" / "code"
@@ -44,14 +44,14 @@ def test_what_is_kept_is_where_another_machine_goes_on(tmp_path: Path) -> None:
     assert workers.seconds(other) == {"a": 2.5, "b": 2.5}
 
 
-def test_what_is_kept_is_the_same_file_each_time(tmp_path: Path) -> None:
+def test_the_same_results_are_stored_as_the_same_bytes(tmp_path: Path) -> None:
     work = worked(tmp_path / "code", line("a"))
     for name in ("one", "two"):
         results.save(work, MADE, tmp_path / name)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
-def test_neither_other_code_nor_a_folder_with_verdicts_takes_what_is_kept(tmp_path: Path) -> None:
+def test_stored_results_are_ignored_by_other_code_and_by_a_folder_with_verdicts(tmp_path: Path) -> None:
     results.save(worked(tmp_path / "code", line("a")), MADE, tmp_path / "kept.gz")
     (tmp_path / "other").mkdir()
     results.restore(tmp_path / "other", tmp_path / "kept.gz")
@@ -62,7 +62,7 @@ def test_neither_other_code_nor_a_folder_with_verdicts_takes_what_is_kept(tmp_pa
     assert kept.read(own / results.VERDICTS) == [line("b")]
 
 
-def test_only_what_has_no_verdict_is_run_with_the_days_that_it_forks_from(tmp_path: Path) -> None:
+def test_only_runs_without_a_verdict_and_their_healthy_days_are_run(tmp_path: Path) -> None:
     names = [job.name for job in SMALL.jobs if job.name != "blacklist-small-seed-2"]
     work = worked(tmp_path / "code", *map(line, names))
     to_do = _to_do(SMALL, Verdicts(work / results.VERDICTS, "rules"))
@@ -80,7 +80,7 @@ def whole(folder: Path, *without: str) -> Path:
     return folder / "kept.gz"
 
 
-def test_the_page_is_written_anew_from_what_is_kept(tmp_path: Path) -> None:
+def test_the_page_is_rewritten_from_stored_results(tmp_path: Path) -> None:
     text = results.again(whole(tmp_path), tmp_path / "page.md")
     assert (tmp_path / "page.md").read_text("utf-8") == text
     assert "- blacklist-small-seed-1: not caught" in text
@@ -89,7 +89,7 @@ def test_the_page_is_written_anew_from_what_is_kept(tmp_path: Path) -> None:
     assert "Digest of the code that ran: `code`; of that which judged: `rules`." in text
 
 
-def test_no_page_is_written_of_a_part_or_of_other_sizes(
+def test_no_page_is_written_from_a_part_of_the_runs_or_from_other_sizes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(ValueError, match="2 of 335 runs are not kept yet"):
@@ -102,16 +102,14 @@ def test_no_page_is_written_of_a_part_or_of_other_sizes(
     assert not (tmp_path / "page.md").exists()
 
 
-def test_whether_the_code_has_changed_since_is_known(tmp_path: Path) -> None:
+def test_a_change_of_the_code_since_the_runs_is_noticed(tmp_path: Path) -> None:
     now = page.Made(Planned.of().code(), digest(JUDGING_CODE), [], "2026-03-01", 4)
     for made, same in ((now, True), (replace(now, ran="a"), False), (replace(now, judged="a"), False)):
         results.save(tmp_path, made, tmp_path / "kept.gz")
         assert results.is_of_this_code(tmp_path / "kept.gz") is same
 
 
-def test_an_incident_that_has_come_since_is_told_of_as_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_incident_is_counted_as_not_run_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = [job.name for job in Planned.of().jobs if job.incident == "blacklist"]
     known = results.sizes()
     monkeypatch.setattr(
@@ -128,12 +126,12 @@ def test_the_sizes_are_those_of_the_incidents() -> None:
     assert json.loads(json.dumps(results.sizes())) == results.sizes()
 
 
-def test_the_page_is_that_of_the_verdicts_that_are_kept(tmp_path: Path) -> None:
+def test_the_page_matches_the_stored_verdicts(tmp_path: Path) -> None:
     """Where this fails, `make docs` writes it anew; where runs are missing, `make scoreboard` does them."""
     text = results.again(target=tmp_path / "page.md")
     assert page.PAGE.read_text("utf-8") == text
 
 
-def test_the_verdicts_that_are_kept_meet_the_bar() -> None:
+def test_the_stored_verdicts_meet_the_bar() -> None:
     """Where this fails, the page says which run misses it, and how."""
     assert "\n**The bar is met.**\n" in page.PAGE.read_text("utf-8")

@@ -85,7 +85,7 @@ def violated(tmp_path: Path) -> Iterator[Violated]:
     runtime.close()
 
 
-def test_an_hour_in_which_nothing_happens_violates_none(violated: Violated) -> None:
+def test_a_healthy_hour_violates_no_rule(violated: Violated) -> None:
     assert violated(Simulation(SHOP)) == set()
 
 

@@ -28,7 +28,7 @@ def by_minute(recorded: Recorded, key: Key, first: int, last: int) -> dict[int, 
 
 
 @given(st.lists(st.one_of(st.none(), st.sampled_from([0.0, 1.0, 2.5])), min_size=1, max_size=30))
-def test_what_was_scraped_each_minute_comes_back(values: list[float | None]) -> None:
+def test_the_scraped_values_of_each_minute_are_restored(values: list[float | None]) -> None:
     recorded = Recorded()
     for minute, value in enumerate(values):
         recorded.take(minute, {} if value is None else {UP: value})
@@ -46,7 +46,7 @@ def test_what_was_scraped_each_minute_comes_back(values: list[float | None]) -> 
     assert (by_minute(cut, UP, half, len(values) - 1) if UP in cut.segments else {}) == later
 
 
-def test_turns_that_find_nothing_make_the_clocks_series_rise_by_themselves() -> None:
+def test_series_of_the_clock_rise_during_turns_without_work() -> None:
     recorded = Recorded()
     recorded.take(10, {RUN: 600.0, OK: 5.0, FAILED: 1.0}, idle=True)
     recorded.take(13, {RUN: 780.0, OK: 8.0, FAILED: 1.0}, idle=True)
@@ -57,7 +57,7 @@ def test_turns_that_find_nothing_make_the_clocks_series_rise_by_themselves() -> 
     assert by_minute(recorded, FAILED, 13, 14) == {13: 1, 14: 2}
 
 
-def test_two_scrapes_of_one_minute_are_the_second_and_time_does_not_run_back() -> None:
+def test_the_second_scrape_of_a_minute_wins_and_time_never_runs_backwards() -> None:
     recorded = Recorded()
     recorded.take(5, {UP: 1.0})
     recorded.take(5, {UP: 2.0})
@@ -66,7 +66,7 @@ def test_two_scrapes_of_one_minute_are_the_second_and_time_does_not_run_back() -
         recorded.take(4, {UP: 3.0})
 
 
-def test_a_file_of_series_is_what_was_recorded(tmp_path: Path) -> None:
+def test_a_file_of_series_has_the_recorded_values(tmp_path: Path) -> None:
     hostile: Key = ("recsys_rule_status", (("rule", 'a"b\\c\nd,{x="y"}'),))
     recorded = Recorded()
     recorded.take(1, {UP: 0.1, RUN: 60.0, hostile: 1.0}, idle=True)
@@ -84,7 +84,7 @@ def test_a_file_of_series_is_what_was_recorded(tmp_path: Path) -> None:
     assert Recorded.read(tmp_path / "none.parquet", newest=True) == Recorded()
 
 
-def test_a_record_that_begins_with_the_newest_of_another_one_goes_on_from_it(tmp_path: Path) -> None:
+def test_a_record_continues_an_earlier_one(tmp_path: Path) -> None:
     whole, first = Recorded(), Recorded()
     scrapes: list[tuple[int, dict[Key, float]]] = [
         (1, {UP: 1.0, OK: 3.0}), (4, {UP: 2.0}), (4, {UP: 2.0, OK: 5.0}), (6, {UP: 2.0, RUN: 1.0}), (9, {}),
@@ -102,7 +102,7 @@ def test_a_record_that_begins_with_the_newest_of_another_one_goes_on_from_it(tmp
     assert later.after(Recorded()) == later
 
 
-def test_only_the_time_that_is_read_is_written_under_the_names_of_the_run(tmp_path: Path) -> None:
+def test_only_the_needed_time_is_written_with_the_names_of_the_run(tmp_path: Path) -> None:
     recorded = Recorded()
     recorded.take(0, {UP: 1.0, RUN: 0.0, ("recsys_unread", ()): 1.0}, idle=True)
     known = selectors(["recsys_pending_windows > 5", "changes(recsys_last_run_timestamp_seconds[2m]) > 1"])
@@ -123,7 +123,7 @@ def test_only_the_time_that_is_read_is_written_under_the_names_of_the_run(tmp_pa
     assert count == 8
 
 
-def test_a_selector_is_told_with_how_far_it_looks_back() -> None:
+def test_a_selector_has_its_lookback() -> None:
     known = selectors(
         [
             'max_over_time(rate(a_total{b="x", c!="y"}[5m] offset 1m)[1h:1m] offset 2m) > 3',

@@ -63,7 +63,7 @@ def test_each_run_has_its_own_alerts_and_the_time_that_they_fire() -> None:
     assert found["one"][0].labels["recommender"] == "one"
 
 
-def test_a_counter_of_the_day_before_is_known_where_an_alert_reads_it() -> None:
+def test_an_alert_can_read_a_counter_of_the_day_before() -> None:
     need("promtool", "prometheus")
     first, last = DAY, DAY + 30
     total: Key = (
@@ -80,7 +80,7 @@ def test_a_counter_of_the_day_before_is_known_where_an_alert_reads_it() -> None:
     assert [one.name for one in found["new"]] == ["RecsysHardRuleViolated"]
 
 
-def test_a_series_that_is_gone_ends_its_alert_and_none_fires_before_the_run_begins() -> None:
+def test_a_series_that_ends_resolves_its_alert_and_none_fires_before_the_run() -> None:
     need("promtool", "prometheus")
     labels = (("recommender", "shop"), ("rule", "blacklist"), ("kind", "hard"))
     status: Key = ("recsys_rule_status", (*labels, ("status", "violated")))
@@ -99,7 +99,7 @@ def test_a_series_that_is_gone_ends_its_alert_and_none_fires_before_the_run_begi
     assert found["risen"] == []
 
 
-def test_an_alert_that_asks_whether_it_fires_stands_while_its_answer_is_yes() -> None:
+def test_an_alert_that_reads_its_own_state_keeps_firing() -> None:
     need("promtool", "prometheus")
     labels = (("recommender", "shop"), ("cause", "traffic_lost"))
     severity: Key = ("recsys_anomaly_severity_ratio", labels)
@@ -128,14 +128,14 @@ def test_an_alert_that_asks_whether_it_fires_stands_while_its_answer_is_yes() ->
     assert found == {"stands": [(0, 90 + keep)], "never": [], "again": [(0, 30 + keep), (90, None)]}
 
 
-def test_an_alert_that_asks_of_another_one_is_refused() -> None:
+def test_an_alert_that_reads_the_state_of_another_is_refused() -> None:
     need("promtool", "prometheus")
     asks = Alert("A", 'up == 1 and on () ALERTS{alertname="B", alertstate="firing"} or up', 0, 0, {})
     with pytest.raises(ValueError, match="A asks whether another alert fires"):
         episodes([Target("one", Recorded(), DAY, DAY + 1)], [asks])
 
 
-def test_text_that_is_no_openmetrics_is_an_error(tmp_path: Path) -> None:
+def test_invalid_openmetrics_is_an_error(tmp_path: Path) -> None:
     need("promtool", "prometheus")
     (tmp_path / "bad.om").write_text("recsys_x{ 1\n# EOF\n", "utf-8")
     with pytest.raises(RuntimeError, match="promtool"):
@@ -164,7 +164,7 @@ def sent(url: str, episodes: list[Episode], since: int = 0, end: int = 500) -> l
     ]
 
 
-def test_a_page_holds_back_the_tickets_of_its_recommender_alone(url: str) -> None:
+def test_a_page_inhibits_tickets_of_its_own_recommender_only(url: str) -> None:
     incident = [
         alert("RecsysAnomalySevere", "page", 10, None, recommender="a", cause="traffic_lost"),
         alert("RecsysAnomaly", "ticket", 10, 90, recommender="a", cause="other"),
@@ -177,13 +177,13 @@ def test_a_page_holds_back_the_tickets_of_its_recommender_alone(url: str) -> Non
     assert sent(url, [*incident, elsewhere], 9) == sorted([*page, (15, "ticket", "RecsysAnomaly")])
 
 
-def test_maintenance_holds_back_and_tells_nobody(url: str) -> None:
+def test_maintenance_inhibits_and_sends_nothing(url: str) -> None:
     quiet = alert("RecsysMaintenance", "none", 10, 60, recommender="a")
     one = alert("RecsysAnomaly", "ticket", 10, None, recommender="a", cause="other")
     assert sent(url, [quiet, one]) == [(65, "ticket", "RecsysAnomaly")]
 
 
-def test_many_tickets_are_one_message_and_one_that_is_over_at_once_sends_none(url: str) -> None:
+def test_many_tickets_are_one_message_and_a_short_one_sends_none(url: str) -> None:
     many = [alert("RecsysAnomaly", "ticket", 10, 90, recommender="a", cause=str(n)) for n in range(3)]
     assert sent(url, many) == [(15, "ticket", "RecsysAnomaly RecsysAnomaly RecsysAnomaly")]
     short = [alert("RecsysAnomaly", "ticket", 10, 12, recommender="a", cause="other")]
@@ -192,7 +192,7 @@ def test_many_tickets_are_one_message_and_one_that_is_over_at_once_sends_none(ur
     assert sent(url, [*short, *again]) == [(35, "ticket", "RecsysAnomaly")]
 
 
-def test_a_ticket_that_comes_long_before_the_page_is_a_message_of_its_own(url: str) -> None:
+def test_a_ticket_long_before_the_page_has_its_own_message(url: str) -> None:
     ticket = alert("RecsysAnomaly", "ticket", 10, None, recommender="a", cause="other")
     page = alert("RecsysAnomalySevere", "page", 60, None, recommender="a", cause="c")
     assert [receiver for _, receiver, _ in sent(url, [ticket, page], end=100)] == ["ticket", "page"]
@@ -200,7 +200,7 @@ def test_a_ticket_that_comes_long_before_the_page_is_a_message_of_its_own(url: s
     assert [receiver for _, receiver, _ in sent(url, [ticket, soon], end=100)] == ["page"]
 
 
-def test_what_fired_before_the_incident_and_is_over_then_counts_no_more(url: str) -> None:
+def test_an_alert_that_ended_before_the_incident_does_not_count(url: str) -> None:
     before = alert("RecsysAnomaly", "ticket", 10, 50, recommender="a", cause="other")
     assert sent(url, [before], 60) == []
     assert sent(url, []) == []

@@ -27,7 +27,7 @@ LINE = {
 }
 
 
-def test_verdicts_are_kept_for_the_rules_that_they_were_given_by(tmp_path: Path) -> None:
+def test_verdicts_belong_to_the_rules_that_gave_them(tmp_path: Path) -> None:
     path = tmp_path / "verdicts.jsonl"
     path.write_text(json.dumps(LINE) + "\n" + json.dumps(LINE | {"name": "healthy-seed-1"})[:40], "utf-8")
     known = Verdicts(path, "a")
@@ -57,7 +57,7 @@ def record(job: Job, work: Path, *rules: tuple[Key, int]) -> None:
     Recorded().write(fork(job.plan, work) / "series.parquet")
 
 
-def test_an_incident_has_no_part_in_what_fires_without_it(tmp_path: Path) -> None:
+def test_alerts_that_fire_without_the_incident_are_ordinary(tmp_path: Path) -> None:
     for program in ("prometheus", "promtool", "prometheus-alertmanager"):
         need(program, "prometheus")
     path = tmp_path / "verdicts.jsonl"
@@ -77,7 +77,7 @@ def test_an_incident_has_no_part_in_what_fires_without_it(tmp_path: Path) -> Non
     assert [kept[RESTART], kept[BLACKLIST]] == [restart, incident]
 
 
-def test_a_run_that_cannot_be_judged_says_why_and_the_others_are(tmp_path: Path) -> None:
+def test_a_run_that_cannot_be_judged_has_a_reason_and_others_are_judged(tmp_path: Path) -> None:
     for program in ("prometheus", "promtool", "prometheus-alertmanager"):
         need(program, "prometheus")
     record(RESTART, tmp_path)

@@ -38,7 +38,7 @@ def finishes(job: Job, work: Path) -> float:
     return 0.5
 
 
-def test_a_run_whose_process_is_killed_is_tried_once_more_and_the_others_go_on(
+def test_a_run_whose_process_is_killed_is_tried_once_more_and_others_continue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers, "run", dies)
@@ -49,13 +49,13 @@ def test_a_run_whose_process_is_killed_is_tried_once_more_and_the_others_go_on(
     assert seconds(tmp_path) == {HEALTHY[1].name: 0.5}
 
 
-def test_what_is_finished_is_not_done_again(tmp_path: Path) -> None:
+def test_finished_runs_are_not_repeated(tmp_path: Path) -> None:
     finishes(HEALTHY[0], tmp_path)
     assert done(HEALTHY[0], tmp_path)
     assert list(work_on(HEALTHY[:1], tmp_path, 1)) == []
 
 
-def test_what_forks_from_a_world_without_a_fork_is_a_run_that_failed(tmp_path: Path) -> None:
+def test_a_run_without_its_fork_fails(tmp_path: Path) -> None:
     forked = [Job(PLANS[0], "blacklist", "small"), Job(PLANS[0], hours=2)]
     assert list(work_on(forked, tmp_path, 1)) == [(job, "its healthy days are not there") for job in forked]
 
@@ -72,7 +72,7 @@ def test_a_run_that_fails_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.M
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_fork_that_is_there_is_not_saved_again_when_the_healthy_days_are_taken_up(
+def test_an_existing_fork_is_not_saved_again_when_healthy_days_continue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job, saved = HEALTHY[1], list[str]()
@@ -90,7 +90,7 @@ def test_a_fork_that_is_there_is_not_saved_again_when_the_healthy_days_are_taken
     assert saved == ["fork-1", "midnight-1", "midnight-1"]
 
 
-def test_an_incident_that_lasts_is_restarted_in_its_middle_and_then_over(
+def test_a_lasting_incident_is_restarted_in_the_middle_and_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     played: list[tuple[Simulation, datetime, datetime]] = []
@@ -117,7 +117,7 @@ def test_an_incident_that_lasts_is_restarted_in_its_middle_and_then_over(
 
 
 @pytest.mark.parametrize("name", ["history_full", "rule_file_broken"])
-def test_what_happens_to_the_monitor_itself_is_done_to_it(
+def test_an_operation_is_applied_to_the_monitor(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[tuple[object, ...]] = []

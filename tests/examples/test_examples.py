@@ -28,7 +28,7 @@ def value(results, metric, **labels):
     return found.value
 
 
-def test_the_page_shows_what_comes_out(shared):
+def test_the_page_is_up_to_date_with_the_examples(shared):
     assert (ROOT / "docs" / "examples.md").read_text("utf-8") == describe.page()
 
 
@@ -48,7 +48,7 @@ def test_gini_and_effective_sample_size_are_those_of_the_log(scene, policy, shop
     )
 
 
-def test_bts_shows_few_items_and_is_worth_few_samples(shop):
+def test_bts_shows_few_items_and_has_a_small_effective_sample(shop):
     for scene in ("men", "women"):
         assert value(shop[f"{scene}-random"], "gini") < 0.05
         assert value(shop[f"{scene}-bts"], "gini") > 0.6

@@ -74,11 +74,11 @@ def test_the_control_and_the_metrics_come_from_the_config(shop: Shop) -> None:
     assert {r.labels.get("by", "conversion") for r in found} == {"conversion"}
 
 
-def test_without_feedback_there_is_nothing_to_ask_of_the_arms(shop: Shop) -> None:
+def test_without_feedback_the_arms_are_not_judged(shop: Shop) -> None:
     assert prepared(shop, people(20)).evaluator.parts.names == ("exposures",)
 
 
-def test_where_the_split_is_broken_nothing_of_the_arms_is_to_be_read(shop: Shop) -> None:
+def test_a_broken_split_leaves_all_metrics_of_arms_undefined(shop: Shop) -> None:
     with_feedback(prepared(shop, people(300, ["old"] * 290 + ["new"] * 10)), done(0, [1, 295]))
     found = judged(shop)
     assert {(r.status, r.value, r.lower, r.upper) for r in found} == {(Status.UNDEFINED, None, None, None)}
@@ -87,7 +87,7 @@ def test_where_the_split_is_broken_nothing_of_the_arms_is_to_be_read(shop: Shop)
     assert why.endswith("below 0.001; the arms' metrics cannot be used")
 
 
-def test_an_arm_without_a_name_breaks_the_metrics_too(shop: Shop) -> None:
+def test_an_unnamed_arm_also_leaves_metrics_undefined(shop: Shop) -> None:
     with_feedback(prepared(shop, people(20), people(1, ["<third>"], prefix="s"), people(20)), done(0, [1]))
     assert Status.OK in {r.status for r in judged(shop, 0)}
     assert {r.status for r in judged(shop, 1)} == {r.status for r in judged(shop, 2)} == {Status.UNDEFINED}
@@ -104,7 +104,7 @@ def test_users_in_two_arms_are_left_out_from_then_on_and_not_before(shop: Shop) 
     assert one(judged(shop, 0), "experiment_conversion", **LABELS, arm="old") == before
 
 
-def test_the_arms_can_be_judged_before_the_split_was(another_shop: Any) -> None:
+def test_the_arms_can_be_judged_before_the_split(another_shop: Any) -> None:
     found = []
     for name, first in (("one", True), ("other", False)):
         shop = with_feedback(prepared(another_shop(name), people(20), people(30)), done(1, [0, 1, 5]))
@@ -133,12 +133,14 @@ def test_an_empty_arm_is_no_data_and_so_is_its_difference(shop: Shop) -> None:
     ],
     ids=["nobody", "no column", "no rows"],
 )
-def test_nothing_to_compare_is_no_data(shop: Shop, number: int, users: pd.DataFrame, why: str) -> None:
+def test_missing_users_columns_or_rows_are_no_data(
+    shop: Shop, number: int, users: pd.DataFrame, why: str
+) -> None:
     found = judged(with_feedback(prepared(shop, users), done(0, [1])), number)
     assert {(r.status, r.detail) for r in found} == {(Status.NO_DATA, why)}
 
 
-def test_empty_lists_leave_no_rate_but_users(shop: Shop) -> None:
+def test_empty_lists_have_users_but_no_rate(shop: Shop) -> None:
     shop = with_feedback(prepared(shop), done(0, []).reindex(columns=["user_id", "item_id", "ts", "event"]))
     lists = people(8).assign(
         request_id=[f"r{i}" for i in range(8)], item_id=None, ts=DAY.replace(tzinfo=None)
@@ -173,7 +175,7 @@ def drawn(random: np.random.Generator, users: int, lift: float) -> dict[str, flo
     return sums(shown, n, n * random.gamma(2, 5, users))
 
 
-def test_the_intervals_of_arms_and_differences_hold_the_truth_as_often_as_they_say() -> None:
+def test_the_intervals_contain_the_true_value_as_often_as_stated() -> None:
     """Truth by a very large draw; 95 % intervals that hold it in 93 to 97 of 100 simulated experiments."""
     random = np.random.default_rng(21)
     truth = {

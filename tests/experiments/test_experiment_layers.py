@@ -31,14 +31,14 @@ def test_a_sound_hash_fills_its_buckets_evenly(shop: Shop) -> None:
     assert found.threshold is None
 
 
-def test_a_broken_hash_is_seen(shop: Shop) -> None:
+def test_a_broken_hash_has_a_tiny_p_value(shop: Shop) -> None:
     # An even hash of which the last bucket is never reached: 7 of 8.
     found = bucket_of(shop, list(np.random.default_rng(1).integers(0, 7, USERS)))
     assert found.value is not None
     assert found.value < 1e-50
 
 
-def test_more_buckets_than_there_should_be_have_no_p(shop: Shop) -> None:
+def test_too_many_buckets_are_undefined(shop: Shop) -> None:
     found = bucket_of(shop, list(range(20)))
     assert (found.status, found.value) == (Status.UNDEFINED, None)
     assert found.detail == "more than 8 buckets are in the log"
@@ -58,14 +58,14 @@ def layers(shop: Shop, second: list[Any]) -> Result:
     return one(shop.judge(hour(0)), "experiment_layer_p_value", experiment="rank", against="page")
 
 
-def test_layers_that_are_drawn_apart_are_orthogonal(shop: Shop) -> None:
+def test_independent_layers_are_orthogonal(shop: Shop) -> None:
     found = layers(shop, list(np.random.default_rng(3).choice(["x", "y"], USERS, p=[2 / 3, 1 / 3])))
     assert found.value is not None
     assert found.value > 0.01
     assert found.samples == USERS
 
 
-def test_a_layer_that_follows_the_other_is_seen_with_how_closely(shop: Shop) -> None:
+def test_a_dependent_layer_is_found_with_its_strength(shop: Shop) -> None:
     random = np.random.default_rng(2)
     arms = random.choice(["old", "new"], USERS)  # the same draw as the first layer's
     follows = np.where(
@@ -78,14 +78,16 @@ def test_a_layer_that_follows_the_other_is_seen_with_how_closely(shop: Shop) -> 
     assert v == pytest.approx(0.3, abs=0.04)
 
 
-def test_a_layer_of_one_arm_has_no_p_and_one_of_nobody_no_data(shop: Shop, another_shop: Any) -> None:
+def test_a_layer_of_one_arm_is_undefined_and_a_layer_without_users_is_no_data(
+    shop: Shop, another_shop: Any
+) -> None:
     alone = layers(shop, ["x"] * 50)
     assert (alone.status, alone.samples) == (Status.UNDEFINED, 50)
     nobody = layers(another_shop("other"), ["z"] * 50)  # an arm that its split does not name
     assert (nobody.status, nobody.samples) == (Status.NO_DATA, 0)
 
 
-def test_experiments_on_one_column_are_not_held_against_each_other(shop: Shop) -> None:
+def test_experiments_on_one_column_are_not_compared(shop: Shop) -> None:
     users = pd.DataFrame({"user_id": ["u", "v"], "arm": ["old", "new"]})
     prepared(shop, users)
     shop.config["experiments"].append({"name": "again", "split": {"old": 1, "new": 1}})

@@ -35,7 +35,7 @@ def drawn(random: np.random.Generator, n: int, shares: dict[str, float]) -> tupl
     return arms, random.integers(0, HOURS, n)
 
 
-def test_a_sound_split_is_called_broken_at_most_as_often_as_alpha_says_over_all_looks() -> None:
+def test_a_correct_split_is_called_broken_at_most_with_probability_alpha() -> None:
     shares = {"a": 0.5, "b": 0.3, "c": 0.2}
     random = np.random.default_rng(11)
     broken = [
@@ -74,14 +74,14 @@ def test_one_percent_of_an_arm_lost_is_found_among_very_many_users() -> None:
 
 
 @pytest.mark.parametrize(("n", "found"), [(300, False), (3_000, True)])
-def test_forty_to_sixty_takes_some_hundreds_of_users(n: int, found: bool) -> None:
+def test_a_split_of_40_to_60_is_found_with_some_hundreds_of_users(n: int, found: bool) -> None:
     random = np.random.default_rng(14)
     arms, first = drawn(random, n, {"a": 0.4, "b": 0.6})
     one = ExperimentSettings(name="e", split={"a": 1, "b": 1})
     assert (judged(arms, first, one).broken is not None) == found
 
 
-def test_the_p_of_a_window_is_that_of_the_windows_up_to_it() -> None:
+def test_the_p_value_of_a_window_uses_all_windows_up_to_it() -> None:
     random = np.random.default_rng(15)
     arms, first = drawn(random, 3_000, {"a": 0.45, "b": 0.55})
     ps = [judged(arms[first <= h], first[first <= h], experiment(a=1, b=1)).anytime for h in range(HOURS)]

@@ -64,7 +64,7 @@ def counts_at(seen: list[tuple[str, str, int]], window: int) -> dict[str | None,
     return {arm: n for arm, n in counts.items() if n}
 
 
-def test_a_user_comes_to_an_arm_and_leaves_it_when_seen_in_another():
+def test_a_user_joins_an_arm_and_leaves_it_when_seen_in_another():
     seen = [("u", "a", 3), ("u", "a", 5), ("v", "a", 3), ("v", "b", 4), ("w", "a", 2), ("w", "b", 2)]
     found = {(r["arm"], r["at"]): r["change"] for r in steps_of(seen)}
     assert found == {("a", 3): 2, ("a", 4): -1}  # w was in both from the first on
@@ -74,7 +74,7 @@ def test_a_user_comes_to_an_arm_and_leaves_it_when_seen_in_another():
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_the_users_of_every_window_are_those_of_a_plain_loop(seed):
+def test_the_users_of_every_window_match_a_plain_loop(seed):
     random = np.random.default_rng(seed)
     names = ["a", "b", "c", "it's <b>"]
     seen = [
@@ -99,7 +99,7 @@ def test_the_users_of_every_window_are_those_of_a_plain_loop(seed):
     assert {k: n for k, n in early.items() if n} == {k: n for k, n in whole.items() if n}
 
 
-def test_arms_without_a_name_are_counted_and_the_largest_are_told():
+def test_unnamed_arms_are_counted_and_the_largest_are_listed():
     seen = [("u", "c", 0), ("v", "c", 0), ("w", "d", 0), ("x", "a", 0), ("x", "d", 1), ("y", "", 0)]
     (row,) = rows_of(totals(by_user(pairs_of(seen), ARMS)))
     assert row == {"users": 5, "mixed": 1, "unknown": 5}
@@ -131,7 +131,7 @@ def logs(
     )
 
 
-def test_rows_without_a_user_or_an_arm_are_in_no_experiment():
+def test_rows_without_a_user_or_an_arm_are_not_in_the_experiment():
     rows = exposures(("u", "a", "x"), ("u", "a", None), (None, "b", "x"), ("v", None, "x"), ("w", "b", None))
     users = assigned(logs(rows).exposures, ["arm"])
     found = rows_of(in_arms(users, 0, first=7))
@@ -141,7 +141,7 @@ def test_rows_without_a_user_or_an_arm_are_in_no_experiment():
     ]
 
 
-def test_an_id_that_a_gap_made_a_nan_is_no_user_and_numbers_become_text():
+def test_a_nan_is_not_a_user_and_numbers_become_text():
     backend = embedded()
     numbers = pa.table({"user_id": [1.0, float("nan"), None], "arm": [1, 1, 2]})
     users = assigned(backend.create_table("exposures", numbers), ["arm"])
@@ -210,7 +210,7 @@ def test_the_sums_of_an_arm_worked_by_hand():
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_the_sums_of_random_worlds_are_those_of_a_plain_loop(seed):
+def test_the_sums_of_random_worlds_match_a_plain_loop(seed):
     random = np.random.default_rng(100 + seed)
     arms = [None, "a", "b", "c"]
     rows, done = [], []
@@ -256,7 +256,7 @@ def test_the_sums_of_random_worlds_are_those_of_a_plain_loop(seed):
             assert row[f"values_{i}"] == sum(one[f"values_{i}"] for one in users)
 
 
-def test_the_difference_of_two_shares_keeps_within_minus_1_and_1_and_that_of_counts_does_not():
+def test_only_a_difference_of_shares_is_limited_to_minus_1_and_1():
     experiment = ExperimentSettings.model_validate({"name": "x", "column": "arm", "split": {"a": 1, "b": 1}})
     wide = Interval(0.4, 1.4)
     for by, upper in (("conversion", 1.0), ("actions_per_user", 1.4)):

@@ -53,12 +53,12 @@ def p_of(results: Any, by: str = "anytime") -> Any:
     return one(results, "experiment_split_p_value", experiment="rank", by=by)
 
 
-def test_without_experiments_there_is_no_such_check(shop: Shop) -> None:
+def test_without_experiments_the_check_does_not_run(shop: Shop) -> None:
     shop.write("logs/0.parquet", log(0, people(4)))
     assert [run.check for run in shop.judge(hour(0)).runs] == ["logs", "rules", "exposure"]
 
 
-def test_users_count_once_over_the_windows(shop: Shop) -> None:
+def test_a_user_counts_once_over_all_windows(shop: Shop) -> None:
     prepared(shop, people(10), people(20), people(6, prefix="v"))
     assert [run.check for run in shop.judge(hour(0)).runs] == ["logs", "rules", "exposure", experiments.NAME]
     assert users_of(shop.judge(hour(1))) == {"old": 10, "new": 10}
@@ -72,7 +72,7 @@ def test_users_count_once_over_the_windows(shop: Shop) -> None:
     assert p_of(last, "chi_square").threshold is None
 
 
-def test_the_order_of_judging_never_shows(another_shop: Any) -> None:
+def test_the_order_of_judging_makes_no_difference(another_shop: Any) -> None:
     found = []
     random = np.random.default_rng(5)
     hours = [
@@ -102,7 +102,7 @@ def test_a_lost_arm_is_violated_and_stays_so(shop: Shop) -> None:
     assert p_of(second, "chi_square").value == 1.0
 
 
-def test_what_is_judged_again_after_late_rows_counts_them_once(shop: Shop) -> None:
+def test_late_rows_count_once_when_a_window_is_judged_again(shop: Shop) -> None:
     prepared(shop, people(10), people(10))
     shop.judge(hour(0))
     assert users_of(shop.judge(hour(1))) == {"old": 5, "new": 5}
@@ -115,7 +115,7 @@ def test_what_is_judged_again_after_late_rows_counts_them_once(shop: Shop) -> No
     assert users_of(shop.judge(hour(1))) == {"old": 5, "new": 5}
 
 
-def test_what_was_kept_outlives_its_log(shop: Shop) -> None:
+def test_stored_users_outlive_their_log(shop: Shop) -> None:
     prepared(shop, people(10), people(4, prefix="v"))
     shop.judge(hour(0))
     (shop.folder / "logs/0.parquet").unlink()
@@ -132,7 +132,7 @@ def test_users_in_two_arms_are_counted_and_left_out(shop: Shop) -> None:
     assert users_of(second) == {"old": 3, "new": 3}
 
 
-def test_arms_that_the_split_does_not_name_break_it(shop: Shop) -> None:
+def test_unnamed_arms_break_the_split(shop: Shop) -> None:
     strange = 'it\'s "<script>"\n\u202e' + 60 * "x"
     prepared(shop, people(10), people(3, [strange, "third", "third"], prefix="s"))
     assert one(shop.judge(hour(0)), "experiment_unknown_arm_users", experiment="rank").status is Status.OK
@@ -143,7 +143,7 @@ def test_arms_that_the_split_does_not_name_break_it(shop: Shop) -> None:
     assert len(found.detail) < 120
 
 
-def test_one_arm_empty_is_a_lost_arm_and_not_an_error(shop: Shop) -> None:
+def test_an_empty_arm_is_violated_and_not_an_error(shop: Shop) -> None:
     found = prepared(shop, people(300, ["old"] * 300)).judge(hour(0))
     assert users_of(found) == {"old": 300, "new": 0}
     assert p_of(found).status is Status.VIOLATED
@@ -160,7 +160,7 @@ def test_one_arm_empty_is_a_lost_arm_and_not_an_error(shop: Shop) -> None:
     ],
     ids=["no arm", "no user", "no column"],
 )
-def test_nobody_in_the_experiment_is_no_data(shop: Shop, users: pd.DataFrame, why: str) -> None:
+def test_an_experiment_without_users_is_no_data(shop: Shop, users: pd.DataFrame, why: str) -> None:
     found = [r for r in prepared(shop, users).judge(hour(0)).results if r.metric.startswith("experiment_")]
     assert {(r.status, r.detail, r.value) for r in found} == {(Status.NO_DATA, why, None)}
     assert len(found) == 8
@@ -180,12 +180,12 @@ def test_users_count_from_the_first_window_that_begins_at_the_start_or_later(sho
     assert users_of(shop.judge(hour(2))) == {"old": 3, "new": 3}
 
 
-def test_an_arm_that_was_mostly_users_seen_before_it_began_does_not_count_them(shop: Shop) -> None:
+def test_users_seen_only_before_the_start_do_not_count(shop: Shop) -> None:
     prepared(shop, people(10, ["old"] * 10), people(10, ["new"] * 10), start=hour(1).start)
     assert users_of(shop.judge(hour(1))) == {"old": 0, "new": 10}  # nor are they mixed
 
 
-def test_only_the_alphas_bound_is_judged_and_only_of_the_anytime_test(shop: Shop) -> None:
+def test_only_the_anytime_test_is_judged_and_by_alpha(shop: Shop) -> None:
     shop = prepared(shop, people(300, ["old"] * 130 + ["new"] * 170), alpha=0.3)
     found = shop.judge(hour(0))
     assert p_of(found, "chi_square").value < 0.03
@@ -193,13 +193,13 @@ def test_only_the_alphas_bound_is_judged_and_only_of_the_anytime_test(shop: Shop
     assert (p_of(found).threshold, p_of(found).status) == (0.3, Status.OK)  # too few users to be sure
 
 
-def test_a_late_window_says_so_and_keeps_what_it_measured(shop: Shop) -> None:
+def test_a_late_window_keeps_its_values(shop: Shop) -> None:
     prepared(shop, people(10))
     found = p_of(shop.judge(hour(0), "the log has stopped"))
     assert (found.status, found.value, found.detail) == (Status.LATE, 1.0, "the log has stopped")
 
 
-def test_a_split_that_changes_is_another_definition(another_shop: Any) -> None:
+def test_a_changed_split_changes_the_definition(another_shop: Any) -> None:
     definitions = set()
     for name, changes in (("a", {}), ("b", {"split": {"old": 9, "new": 1}}), ("c", {"start": hour(0).start})):
         shop = prepared(another_shop(name), people(10), **changes)
@@ -208,7 +208,7 @@ def test_a_split_that_changes_is_another_definition(another_shop: Any) -> None:
     assert "1;column=arm;split=old:1,new:1" in definitions
 
 
-def test_an_arm_in_numbers_is_read_as_text(shop: Shop) -> None:
+def test_a_numeric_arm_is_read_as_text(shop: Shop) -> None:
     prepared(shop, people(4, [0, 1, 0, 1]), people(4, ["0", "1", "0", "1"]), split={"0": 1, "1": 1})
     shop.judge(hour(0))
     assert users_of(shop.judge(hour(1))) == {"0": 2, "1": 2}

@@ -89,7 +89,7 @@ def test_models_are_never_compared_with_each_other(models: Shop):
     assert gap.detail == "there is no row of the split test"
 
 
-def test_a_model_that_another_has_replaced_has_no_gap_any_more(models: Shop):
+def test_a_replaced_model_has_no_gap(models: Shop):
     models.config["models"] = {"over": "1h"}
     for model in ("bad", "good"):
         models.write(f"samples/{model}.parquet", samples("test", 1.0, model=model), LATER)
@@ -115,13 +115,13 @@ def test_the_models_with_most_online_rows_are_judged_then_the_latest_trained(mod
     assert {each.labels["model"] for each in judged(models, 5)} == {"c", "b"}
 
 
-def test_a_log_without_models_is_of_one_without_a_name(models: Shop):
+def test_a_log_without_models_has_one_unnamed_model(models: Shop):
     models.write("samples/test.parquet", samples("test", 0.9).drop(columns="model"), LATER)
     models.write("samples/on.parquet", samples("online", 0.9, at=5).drop(columns="model"), LATER)
     assert one(judged(models, 5), "auc_gap", pair="test_online", model="").status is not Status.NO_DATA
 
 
-def test_without_train_rows_nobody_is_told_of_their_absence_every_hour(models: Shop):
+def test_missing_train_rows_are_not_reported_every_hour(models: Shop):
     models.write("samples/test.parquet", samples("test", 0.9), LATER)
     models.write("samples/online.parquet", samples("online", 0.9, at=5), LATER)
     found = judged(models, 5)
@@ -129,7 +129,7 @@ def test_without_train_rows_nobody_is_told_of_their_absence_every_hour(models: S
     assert not [each for each in found if each.labels.get("split") == "train"]
 
 
-def test_online_rows_that_stop_are_no_data_and_never_ok(models: Shop):
+def test_missing_online_rows_are_no_data_and_not_ok(models: Shop):
     models.config["models"] = {"over": "1h"}
     models.write("samples/test.parquet", samples("test", 0.9), LATER)
     models.write("samples/online.parquet", samples("online", 0.9, at=5), LATER)
@@ -137,7 +137,7 @@ def test_online_rows_that_stop_are_no_data_and_never_ok(models: Shop):
     assert one(judged(models, 6), "auc_gap", pair="test_online", model="v1").status is Status.NO_DATA
 
 
-def test_splits_may_have_names_of_their_own_and_rows_of_no_split_are_counted(models: Shop):
+def test_splits_may_have_other_names_and_rows_without_a_split_are_counted(models: Shop):
     models.config["logs"]["samples"]["splits"] = {"test": ["reference", "holdout"], "online": "current"}
     frame = pd.concat([samples("reference", 0.9), samples("holdout", 0.9), samples("nonsense", 0.9, at=5)])
     models.write("samples/all.csv", frame, LATER)
@@ -149,7 +149,7 @@ def test_splits_may_have_names_of_their_own_and_rows_of_no_split_are_counted(mod
     assert list(log.contents.unplaced.values()) == [2000]
 
 
-def test_train_and_test_need_no_time_and_online_rows_do(models: Shop):
+def test_only_online_rows_need_a_time(models: Shop):
     timeless = samples("online", 0.9)
     models.write("samples/train.csv", samples("train", 0.9), LATER)
     models.write("samples/on.csv", pd.concat([samples("online", 0.9, at=5), timeless]), LATER)
@@ -177,7 +177,7 @@ def test_slices_have_the_same_values_in_every_split(models: Shop):
     }
 
 
-def test_train_and_test_are_measured_again_when_their_files_change_and_only_then(models: Shop, monkeypatch):
+def test_train_and_test_are_measured_again_only_if_their_files_change(models: Shop, monkeypatch):
     from monitor.models import check as module
 
     measured = []
@@ -201,7 +201,7 @@ def test_train_and_test_are_measured_again_when_their_files_change_and_only_then
     assert one(found, "auc", split="test", model="v1").value > 0.9
 
 
-def test_train_and_test_are_not_read_for_a_window_that_needs_nothing_of_them(models: Shop, monkeypatch):
+def test_train_and_test_are_not_read_if_the_window_does_not_need_them(models: Shop, monkeypatch):
     read = []
     original = Samples.reference
     monkeypatch.setattr(Samples, "reference", lambda *given: read.append(1) or original(*given))
@@ -269,7 +269,7 @@ def test_offline_rows_without_a_model_pair_with_the_rows_of_every_model(models: 
     assert [round(each.value or 0.0, 1) for each in age] == [0.6, 0.0]
 
 
-def test_offline_rows_of_another_model_pair_with_nothing_and_that_is_said(models: Shop):
+def test_offline_rows_of_another_model_have_no_pairs_and_the_detail_says_so(models: Shop):
     two_models_on_the_same_requests(models, one="ranker-v7")
     (other,) = [
         each

@@ -32,7 +32,7 @@ def profile(values, of: Bins, type_=None) -> FeatureProfile:
     return found
 
 
-def test_numbers_are_parted_at_quantiles_and_counted_with_what_is_missing():
+def test_numbers_are_binned_at_quantiles_and_missing_ones_counted():
     found = bins(range(9), bins=4)
     assert found == Bins("f", "number", edges=(2.0, 4.0, 6.0))
     current = profile([-INF, 2.0, 2.5, 6.0, 6.5, INF, None, NAN, 2.0], found)
@@ -41,7 +41,7 @@ def test_numbers_are_parted_at_quantiles_and_counted_with_what_is_missing():
     assert (current.distinct, current.top, current.top_count, current.top_share) == (6, "2", 2, 2 / 9)
 
 
-def test_a_value_that_fills_whole_bins_has_one_of_its_own():
+def test_a_value_that_fills_whole_bins_has_its_own_bin():
     nearly_always = bins([0.0] * 95 + [1.0, 2.0, 3.0, -4.0, -5.0])
     assert nearly_always.edges == (-TINY, 0.0)
     assert profile([0.0, -0.0, 0.5, -0.5], nearly_always).counts == (1, 2, 1, 0)
@@ -52,13 +52,13 @@ def test_a_value_that_fills_whole_bins_has_one_of_its_own():
     assert profile([6, 7, 8], constant).counts == (1, 1, 1, 0)
 
 
-def test_edges_are_those_numbers_to_the_last_bit():
+def test_edges_are_exact():
     of = Bins("f", "number", edges=(0.1 + 0.2, 1e300))
     assert profile([0.3, 0.1 + 0.2, math.nextafter(0.1 + 0.2, 1), 1e300, 1.1e300], of).counts == (2, 2, 1, 0)
 
 
 @pytest.mark.parametrize("values", [[], [None, None], [NAN], [INF, -INF, None]])
-def test_without_a_finite_number_there_is_one_bin_and_the_one_for_what_is_missing(values):
+def test_without_a_finite_number_there_is_one_bin_and_one_for_missing_values(values):
     found = bins(values, pa.float64())
     assert found == Bins("f", "number")
     assert profile([1.0, INF, None], found).counts == (2, 1)
@@ -73,13 +73,13 @@ def test_text_has_a_bin_for_each_common_value_and_one_for_the_rest():
     assert (current.distinct, current.top, current.top_count) == (4, "z", 2)
 
 
-def test_lists_are_the_text_that_they_cast_to():
+def test_lists_are_read_as_text():
     found = bins([[1, 2], [1, 2], None], pa.list_(pa.int64()))
     assert (found.kind, found.values) == ("text", ("[1, 2]",))
     assert profile([[1, 2], [3]], found, pa.list_(pa.int64())).counts == (1, 1, 0)
 
 
-def test_a_column_of_another_type_is_read_as_the_references():
+def test_a_column_of_another_type_is_read_as_the_type_of_the_reference():
     numbers = Bins("f", "number", edges=(1.0,))
     assert profile(["1.0", "2", "x", "NaN", None], numbers, pa.string()).counts == (1, 1, 3)
     assert profile(["x"], numbers, pa.string()).constant
@@ -98,18 +98,18 @@ def test_a_column_of_another_type_is_read_as_the_references():
         ([INF, INF], 1, "inf", True),
     ],
 )
-def test_what_is_said_of_few_values(values, distinct, top, constant):
+def test_profiles_of_few_values(values, distinct, top, constant):
     found = profile(values, Bins("f", "number"), pa.float64())
     assert (found.distinct, found.top, found.constant) == (distinct, top, constant)
     if not values:
         assert (found.rows, found.null_share, found.top_share) == (0, None, None)
 
 
-def test_whole_numbers_are_told_to_the_last_digit():
+def test_whole_numbers_keep_all_digits():
     assert profile([2**60 + 1] * 2, Bins("f", "number")).top == str(2**60 + 1)
 
 
-def test_distances_are_of_the_counts_and_text_has_no_order():
+def test_distances_use_the_counts_and_text_has_no_ks():
     of = Bins("f", "number", edges=(1.0, 2.0))
     reference, current = FeatureProfile(of, (10, 20, 30, 0), 3), FeatureProfile(of, (5, 5, 5, 45), 3)
     found = compare(reference, current)
@@ -138,7 +138,7 @@ def test_a_feature_that_the_rows_lack_is_an_error():
 HOSTILE = ['a"b', "x;drop table rows", "it's", "a.b", "`", "\\", "żółć 🎯", "c_0", "rows", "n_0", " "]
 
 
-def test_names_and_values_of_any_kind_are_only_names_and_values():
+def test_hostile_names_and_values_are_only_text():
     odd = [*HOSTILE, "line\nbreak", "nul\0byte", "x" * 5000]
     columns = {name: [number] * len(odd) for number, name in enumerate(HOSTILE)}
     rows = table(**columns, text=odd)
@@ -150,7 +150,7 @@ def test_names_and_values_of_any_kind_are_only_names_and_values():
     assert [one.top for one in seen[:-1]] == [str(number) for number in range(len(HOSTILE))]
 
 
-def test_more_features_than_a_query_takes_stay_in_order():
+def test_more_features_than_one_query_takes_keep_their_order():
     columns = {f"f{i}": [f"v{i}"] * 3 if i % 7 == 0 else [i, i, i + 1] for i in range(60)}
     rows = table(**columns)
     found = profiles(rows, bins_of(rows, list(columns)))
@@ -170,7 +170,7 @@ BACKEND = embedded()
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(VALUES, max_size=40), st.lists(VALUES, max_size=40), st.integers(1, 12))
-def test_any_two_columns_against_numpy(reference, current, parts):
+def test_random_columns_match_numpy(reference, current, parts):
     sides = [
         BACKEND.create_table(f"side_{n}", pa.table({"f": pa.array(values, pa.float64())}), overwrite=True)
         for n, values in enumerate((reference, current))
@@ -189,7 +189,7 @@ def test_any_two_columns_against_numpy(reference, current, parts):
     assert compare(before, after).ks == ks_of_counts(before.counts, after.counts)
 
 
-def test_without_a_description_the_counts_are_the_same_and_the_values_are_not_asked_for():
+def test_a_profile_without_description_has_the_same_counts_and_runs_no_query_for_values():
     rows = table(age=pa.array([10.0, 20.0, 20.0, None]))
     of = [Bins("age", "number", edges=(15.0,))]
     (whole,), (plain,) = profiles(rows, of), profiles(rows, of, described=False)

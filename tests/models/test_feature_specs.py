@@ -29,7 +29,7 @@ def of_skew(features, pairing=PAIRED, models=MODELS, **options):
     return list(skew_results(Skew(pairing, tuple(features), **options), METRICS, models, "m"))
 
 
-def test_a_skew_is_a_ratio_with_its_interval_and_says_what_is_wrong():
+def test_a_skew_has_a_ratio_an_interval_and_a_detail():
     wrong = FeatureSkew("age", 10, 1, 2, 3, stale=2, commonest="0", commonest_count=4)
     (found,) = of_skew([wrong])
     assert (found.metric, found.status, found.value, found.samples) == ("feature_skew", Status.OK, 0.6, 10)
@@ -41,7 +41,7 @@ def test_a_skew_is_a_ratio_with_its_interval_and_says_what_is_wrong():
     )
 
 
-def test_a_feature_without_a_difference_is_a_ratio_of_0_and_has_nothing_to_say():
+def test_a_feature_without_a_difference_has_ratio_0_and_no_detail():
     (found,) = of_skew([FeatureSkew("age", 10, 0, 0, 0, stale=0)])
     assert (found.status, found.value, found.lower, found.detail) == (Status.OK, 0, 0, "")
 
@@ -54,7 +54,7 @@ def test_the_worst_features_come_first_and_the_last_counts_the_others():
     assert found[1].detail.endswith("; 4 further features are not shown, of which 3 differ at all")
 
 
-def test_what_was_left_out_of_the_pairs_is_told():
+def test_rows_left_out_of_the_pairs_are_reported():
     pairing = Pairing(KEYS, 20, 20, pairs=10, unknown=1, ambiguous=2)
     (found,) = of_skew([FeatureSkew("age", 10, 0, 0, 0)], pairing)
     assert (
@@ -77,7 +77,7 @@ def test_what_was_left_out_of_the_pairs_is_told():
         ),
     ],
 )
-def test_without_pairs_it_is_said_what_is_lacking(pairing, detail):
+def test_without_pairs_the_detail_says_what_is_missing(pairing, detail):
     (found,) = of_skew([FeatureSkew("age", 0, 0, 0, 0)], pairing)
     assert (found.status, found.value, found.labels) == (Status.NO_DATA, None, {"model": "m"})
     assert found.detail.startswith(detail)
@@ -91,7 +91,7 @@ def test_without_features_there_is_nothing_to_compare():
     assert all("no feature" in one.detail for one in found)
 
 
-def test_what_the_settings_change_is_in_the_definition():
+def test_settings_that_change_the_metric_are_in_the_definition():
     skew = [FeatureSkew("age", 10, 0, 0, 0)]
     definitions = {
         of_skew(skew)[0].definition,
@@ -103,7 +103,7 @@ def test_what_the_settings_change_is_in_the_definition():
     assert of_skew(skew)[0].definition == of_skew(skew, models=ModelSettings(budget=3))[0].definition
 
 
-def test_a_value_of_a_log_cannot_be_more_than_a_quoted_word_of_the_detail():
+def test_a_value_from_the_log_is_quoted_and_shortened_in_the_detail():
     odd = "a'\n\x1b[31m" + "x" * 500
     (found,) = of_skew([FeatureSkew("age", 10, 0, 0, 3, commonest=odd, commonest_count=3)])
     assert found.detail.isprintable()
@@ -144,7 +144,7 @@ def test_an_empty_side_is_no_data_and_named():
     assert {(one.status, one.detail) for one in found} == {(Status.NO_DATA, "no train row of the model")}
 
 
-def test_scores_are_told_by_pair_of_splits():
+def test_score_distances_are_given_for_each_pair_of_splits():
     moved = comparison(NUMBER, (5, 5, 0), (9, 1, 0))
     found = list(score_results(moved, METRICS, MODELS, "test_online", "m"))
     assert [one.labels for one in found] == [
@@ -157,7 +157,7 @@ def test_scores_are_told_by_pair_of_splits():
     assert "over=" not in train.definition
 
 
-def test_every_spec_has_the_labels_that_its_results_carry():
+def test_every_spec_has_the_labels_of_its_results():
     results = [
         *of_skew([FeatureSkew("age", 10, 0, 0, 0)]),
         *distance_results([comparison(NUMBER, (5, 5, 0), (9, 1, 0))], METRICS, MODELS, "m"),

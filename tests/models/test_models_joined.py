@@ -48,7 +48,7 @@ def joined(shop: Shop) -> Shop:
     return shop
 
 
-def test_the_labels_are_the_actions_that_belong_to_the_lists(joined: Shop):
+def test_labels_come_from_the_actions_on_the_lists(joined: Shop):
     exposures = {at: shown(at, 2000) for at in (3, 4, 5)}
     for at, frame in exposures.items():
         joined.write(f"exposures/{at}.parquet", frame, LATER)
@@ -67,7 +67,7 @@ def test_the_labels_are_the_actions_that_belong_to_the_lists(joined: Shop):
     assert gap.status is Status.VIOLATED
 
 
-def test_a_window_waits_until_its_lists_have_had_their_actions(joined: Shop):
+def test_a_window_waits_for_the_actions_on_its_lists(joined: Shop):
     for at in (3, 4, 5):
         joined.write(f"exposures/{at}.parquet", shown(at, 100), LATER)
     joined.write("feedback/3.parquet", clicks(shown(3, 100)), LATER)

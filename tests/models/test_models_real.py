@@ -44,7 +44,7 @@ def test_the_gap_of_one_set_is_asserted(shared, tmp_path):
     ]
 
 
-def test_the_other_set_stays_and_no_gap_is_asserted(shared, tmp_path):
+def test_the_other_data_set_has_no_gap(shared, tmp_path):
     gap, found = gap_of(shared, tmp_path, "employment", over="157w")
     aucs = {one.labels["split"]: one.value for one in found if one.metric == "auc"}
     assert aucs == {"test": pytest.approx(0.903361, abs=5e-7), "online": pytest.approx(0.904282, abs=5e-7)}

@@ -26,14 +26,14 @@ def table(**columns):
     return engine().create_table(f"samples_{next(NUMBERS)}", pd.DataFrame(given))
 
 
-def test_the_row_numbers_that_pandas_writes_are_no_feature():
+def test_pandas_row_numbers_are_not_a_feature():
     numbers = ["__index_level_0__", "_index_level_0_", "index_level_1", "Unnamed: 0", "Unnamed: 12"]
     rows = table(age=[30, 40], **{name: [0, 1] for name in numbers}, unnamed_price=[1, 2])
     assert features_of((rows,), MODELS) == ("age", "unnamed_price")
     assert features_of((rows,), DiagnosedModels(features=("Unnamed: 0",))) == ("Unnamed: 0",)
 
 
-def test_every_column_becomes_what_the_diagnosis_takes():
+def test_every_column_is_converted_for_the_diagnosis():
     rows = table(
         age=[30, None, 50],
         clicks=[1, 2, 3],
@@ -64,7 +64,7 @@ def test_every_column_becomes_what_the_diagnosis_takes():
     assert "u" not in users  # whose a row is stays in the log
 
 
-def test_features_are_what_the_settings_name_or_what_nothing_else_does():
+def test_features_are_those_of_the_settings_or_all_unnamed_columns():
     rows = table(a=[1.0, 2.0], b=["x", "y"], scene=["h", "h"], item_id=["i", "j"], when=[AT, AT])
     assert features_of((rows,), MODELS) == ("a", "b")
     assert features_of((rows,), DiagnosedModels(features=("b", "gone"))) == ("b",)
@@ -74,13 +74,13 @@ def test_features_are_what_the_settings_name_or_what_nothing_else_does():
     assert features_of((None,), MODELS) == ()
 
 
-def test_rows_that_cannot_be_judged_are_not_drawn():
+def test_unusable_rows_are_not_sampled():
     rows = table(score=[0.1, None, float("inf"), 0.2], label=[0.0, 1.0, 1.0, 2.0], a=[1.0, 2.0, 3.0, 4.0])
     assert sample_rows(rows, ("a",), MODELS).features["a"].tolist() == [1.0]
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_of_many_rows_about_as_many_as_asked_for_and_always_the_same(named):
+def test_a_sample_of_many_rows_has_about_the_asked_size_and_is_always_the_same(named):
     n = 20_000
     columns = {"request_id": [f"r{i}" for i in range(n)]} if named else {}
     rows = table(score=np.linspace(0, 1, n), a=np.arange(n, dtype=float), **columns)
@@ -90,7 +90,7 @@ def test_of_many_rows_about_as_many_as_asked_for_and_always_the_same(named):
     assert abs(np.mean(first.features["a"]) / n - 0.5) < 0.05
 
 
-def test_pairs_are_the_same_requests_and_a_key_that_is_there_twice_is_in_none():
+def test_pairs_share_a_request_and_a_duplicate_key_has_no_pair():
     online = table(
         request_id=["r1", "r1", "r2", "r3", "r3", None],
         item_id=[1, 2, 1, 1, 1, 1],
@@ -113,14 +113,14 @@ def test_pairs_carry_the_times_of_both_sides():
     assert pairs.offline_times["a"][0] - pairs.online.feature_times["a"][0] == 3600
 
 
-def test_without_a_shared_key_or_without_a_meeting_there_are_no_pairs():
+def test_without_a_shared_key_or_value_there_are_no_pairs():
     online = table(request_id=["r1"], a=[1.0])
     assert sample_pairs(online, table(request_id=["r2"], a=[1.0]), ("a",), MODELS) is None
     assert sample_pairs(online, table(a=[1.0]), ("a",), MODELS) is None
 
 
 @pytest.mark.parametrize("ids", [["request_id"], ["request_id", "user_id"], []], ids="+".join)
-def test_the_rows_come_in_one_order_whatever_order_the_engine_gives_them_in(ids):
+def test_rows_have_one_order_whatever_the_order_of_the_engine(ids):
     n = 400
     rng = np.random.default_rng(3)
     rows = pd.DataFrame(
@@ -143,7 +143,7 @@ def test_the_rows_come_in_one_order_whatever_order_the_engine_gives_them_in(ids)
         assert first.ids.tolist() == second.ids.tolist()
 
 
-def test_the_pairs_come_in_one_order_whatever_order_the_engine_gives_them_in():
+def test_pairs_have_one_order_whatever_the_order_of_the_engine():
     n = 400
     rng = np.random.default_rng(4)
     online = pd.DataFrame({"request_id": [f"r{one}" for one in range(n)], "score": rng.uniform(size=n),

@@ -36,7 +36,7 @@ def test_a_function_scores_a_frame(folder):
     assert load_scorer("own_ranker:score")({"f": [1.0, 2.0]}).tolist() == [2.0, 4.0]
 
 
-def test_a_module_that_is_not_there_is_an_error_with_the_folders_where_it_was_looked_up(folder):
+def test_a_missing_module_is_an_error_with_the_searched_folders(folder):
     said = why("my_ranker:score")
     assert said.startswith("there is no module my_ranker; it was looked up in ")
     assert f"{folder.resolve()}, " in said
@@ -44,17 +44,17 @@ def test_a_module_that_is_not_there_is_an_error_with_the_folders_where_it_was_lo
     assert "site-packages" not in said.replace(str(folder), "")
 
 
-def test_a_module_of_a_package_that_is_not_there_names_the_package(folder):
+def test_a_module_of_a_missing_package_names_the_package(folder):
     assert why("my_package.ranker:score").startswith("there is no module my_package; it was looked up in ")
 
 
-def test_a_name_that_the_module_lacks_is_an_error_with_the_modules_file(folder):
+def test_a_missing_function_is_an_error_with_the_file_of_the_module(folder):
     assert (
         why("own_ranker:scores") == f"own_ranker has no function 'scores' ({folder.resolve()}/own_ranker.py)"
     )
 
 
-def test_a_name_that_is_no_function_is_an_error_with_what_it_is(folder):
+def test_a_name_that_is_not_a_function_is_an_error_with_its_type(folder):
     assert why("own_ranker:SHARE") == "'SHARE' in own_ranker is a float, not a function"
 
 
@@ -69,12 +69,12 @@ def test_a_name_that_is_no_function_is_an_error_with_what_it_is(folder):
         ("raise SystemExit('no GPU')", "SystemExit: no GPU"),
     ],
 )
-def test_a_module_that_fails_while_it_is_imported_is_an_error_with_its_reason(folder, text, said):
+def test_a_module_that_fails_to_import_is_an_error_with_the_reason(folder, text, said):
     (folder / "broken_ranker.py").write_text(text)
     assert why("broken_ranker:score") == f"broken_ranker cannot be imported: {said}"
 
 
-def test_the_command_looks_into_pythonpath_and_only_python_m_into_the_working_directory(tmp_path):
+def test_only_python_m_searches_the_working_directory(tmp_path):
     shop = Shop(tmp_path)
     the_scorer_is_in_no_folder(shop)
     shop.write()

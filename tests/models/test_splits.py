@@ -59,7 +59,7 @@ def test_four_rows_by_hand():
     assert found["auc", ""].labels == {"split": "test", "model": "m"}
 
 
-def test_every_split_of_every_model_is_measured_alone_and_as_the_references_say():
+def test_every_split_of_every_model_matches_the_references():
     rng = np.random.default_rng(7)
     groups = [("a", "train", 0.5), ("a", "test", 0.2), ("b", "test", 0.4), ("", "online", 0.1)]
     rows = {(m, s): world(rng, 400, strength, m, s) for m, s, strength in groups}
@@ -81,7 +81,7 @@ def test_every_split_of_every_model_is_measured_alone_and_as_the_references_say(
         assert found["user_auc", "equal"].samples == len(own)
 
 
-def test_rows_that_cannot_be_judged_are_left_out_and_counted():
+def test_unusable_rows_are_left_out_and_counted():
     bad = [(None, 1.0), (NAN, 0.0), (INF, 1.0), (0.5, None), (0.5, 2.0), (0.5, NAN)]
     good = [(0.2, 0.0), (0.7, 1.0)]
     found = results(sums_of([("m", "test", "u", s, y) for s, y in bad + good]).of("m", "test"))
@@ -92,7 +92,7 @@ def test_rows_that_cannot_be_judged_are_left_out_and_counted():
     assert (found["auc", ""].value, found["auc", ""].detail) == (1.0, few + said)
 
 
-def test_a_split_without_rows_or_without_one_that_can_be_judged_is_no_data():
+def test_a_split_without_usable_rows_is_no_data():
     empty = results(sums_of([]).of("m", "test"))
     assert {one.status for one in empty.values()} == {Status.NO_DATA}
     assert empty["auc", ""].detail == "there is no row of the split test"
@@ -119,7 +119,7 @@ def test_rows_without_a_user_have_an_auc_and_no_user_auc():
     )
 
 
-def test_slices_are_the_same_numbers_of_their_rows_alone():
+def test_a_slice_equals_the_metrics_of_its_rows():
     rng = np.random.default_rng(3)
     rows = [(*row, "home" if i % 3 else "shop") for i, row in enumerate(world(rng, 300, 0.3))]
     sums = sums_of(rows, ("scene",))
@@ -151,7 +151,7 @@ def scored(n, auc, seed=0):
     return list(zip(scores.tolist(), labels.astype(float).tolist(), strict=True))
 
 
-def test_a_gap_is_violated_only_where_its_interval_is_above_the_bound():
+def test_a_gap_is_violated_only_if_its_interval_is_above_the_bound():
     better, worse = scored(4000, 0.9, 1), scored(4000, 0.8, 2)
     found = gap(better, worse, train_test=0.05)
     expected = auc_gap(of_arrays(*zip(*better, strict=True)), of_arrays(*zip(*worse, strict=True)))
@@ -165,14 +165,14 @@ def test_a_gap_is_violated_only_where_its_interval_is_above_the_bound():
     assert inside.value == found.value
 
 
-def test_a_gap_the_other_way_is_no_violation():
+def test_a_negative_gap_is_not_violated():
     found = gap(scored(4000, 0.8), scored(4000, 0.9), train_test=0.05)
     assert found.status is Status.OK
     assert found.value is not None
     assert found.value < -0.05
 
 
-def test_too_few_rows_are_no_data_with_the_number_that_would_do():
+def test_too_few_rows_are_no_data_with_the_number_needed():
     few = gap(scored(60, 0.9, 1), scored(60, 0.85, 2), pair="test_online", test_online=0.05)
     assert (few.status, few.value, few.threshold) == (Status.NO_DATA, None, 0.05)
     needed = int(few.detail.split("about ")[1].split(" ")[0].replace(",", ""))
@@ -198,7 +198,7 @@ def test_a_gap_that_cannot_be_measured_is_no_data_and_says_why(worse, why):
     assert found.detail.startswith(why)
 
 
-def test_what_changes_the_online_rows_is_in_the_definition_of_what_rests_on_them():
+def test_settings_of_online_rows_are_in_the_definitions_that_use_them():
     found = split_results(None, METRICS, ModelSettings(over="2d"), split="online", model="m")
     assert {one.definition for one in found} == {"1;over=172800s"}
     joined = ModelSettings(online="exposures")
@@ -232,7 +232,7 @@ def test_the_interval_adds_up_what_each_user_contributes(seed):
     assert found.upper - found.lower > 1.2 * (plain.upper - plain.lower)
 
 
-def test_a_part_of_the_users_is_enough_for_the_interval_of_many_rows(monkeypatch):
+def test_the_interval_of_many_rows_uses_a_part_of_the_users(monkeypatch):
     rows = clustered(0, users=2000, rows=10)
     whole = results(sums_of(rows).of("m", "test"))["auc", ""]
     monkeypatch.setattr(splits, "_ROWS", 5000)

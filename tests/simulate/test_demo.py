@@ -54,7 +54,7 @@ def test_prepare_writes_a_history_without_violations_that_ends_now(tmp_path: Pat
     assert config == tmp_path / "recsys-monitor.yaml"
 
 
-def test_the_configuration_names_the_files_that_exist_even_in_an_awkward_folder(tmp_path: Path) -> None:
+def test_the_config_names_existing_files_even_in_an_awkward_folder(tmp_path: Path) -> None:
     folder = tmp_path / "it's: a #folder {x}"
     parsed = yaml.safe_load(demo.prepare(folder, NOW, traffic=SMALL).read_text(encoding="utf-8"))
     recommender = parsed["recommenders"][0]
@@ -73,7 +73,7 @@ def test_live_leaks_one_blacklisted_item_within_the_first_half_minute(tmp_path: 
     assert pd.Timestamp("2026-03-01 12:00:07") <= leaked.ts.iloc[0] < pd.Timestamp("2026-03-01 12:00:37")
 
 
-def test_live_goes_on_leaking_now_and_then(tmp_path: Path) -> None:
+def test_live_leaks_again_from_time_to_time(tmp_path: Path) -> None:
     demo.prepare(tmp_path, NOW, history=timedelta(seconds=10), traffic=SMALL)
     run_live(tmp_path, [2.0] * 450)
     leaked = exposures(tmp_path).item_id.isin(Simulator(SMALL, demo.SEED).blacklist).sum()
@@ -89,7 +89,7 @@ def test_batches_join_without_gap_or_overlap_when_the_clock_jumps(tmp_path: Path
     assert exposures(tmp_path).duplicated(["request_id", "position"]).sum() == 0
 
 
-def test_old_batches_are_removed_so_that_a_demo_left_running_stays_small(tmp_path: Path) -> None:
+def test_old_batches_are_removed(tmp_path: Path) -> None:
     demo.prepare(tmp_path, NOW, history=timedelta(seconds=10), traffic=SMALL)
     run_live(tmp_path, [600.0] * 6)
     assert len(list((tmp_path / "exposures").glob("*.parquet"))) == 3
@@ -124,7 +124,7 @@ def test_a_reader_never_sees_half_a_file(tmp_path: Path) -> None:
     assert list((tmp_path / "exposures").glob(".*")) == []
 
 
-def test_live_stops_at_once_when_told_to(tmp_path: Path) -> None:
+def test_live_stops_at_once(tmp_path: Path) -> None:
     demo.prepare(tmp_path, datetime.now(UTC), history=timedelta(seconds=1), traffic=SMALL)
     stop = threading.Event()
     thread = threading.Thread(target=demo.live, args=(tmp_path, stop), kwargs={"traffic": SMALL})

@@ -36,7 +36,7 @@ def test_the_same_seed_gives_the_same_rows_and_another_seed_gives_others(batch: 
     assert not other.exposures.equals(batch.exposures)
 
 
-def test_about_rate_times_seconds_requests_come_within_the_span(batch: Batch) -> None:
+def test_the_number_of_requests_is_about_rate_times_seconds(batch: Batch) -> None:
     frame = batch.exposures.to_pandas()
     assert frame.request_id.nunique() == pytest.approx(20 * 300, rel=0.05)
     assert frame.ts.min() >= pd.Timestamp("2026-03-01 12:00")
@@ -86,7 +86,7 @@ def test_few_items_and_users_take_much_of_the_traffic(shown: pd.DataFrame) -> No
     assert users.head(500).sum() / users.sum() > 0.3
 
 
-def test_users_with_other_tastes_are_shown_other_categories(
+def test_users_with_different_tastes_see_different_categories(
     simulator: Simulator, shown: pd.DataFrame
 ) -> None:
     merged = shown.merge(simulator.catalog().to_pandas(), on="item_id")
@@ -95,9 +95,7 @@ def test_users_with_other_tastes_are_shown_other_categories(
     assert shares.std().mean() > 0.05
 
 
-def test_clicks_are_on_items_shown_after_they_were_shown_and_fall_with_position(
-    batch: Batch, shown: pd.DataFrame
-) -> None:
+def test_clicks_follow_exposures_and_fall_with_position(batch: Batch, shown: pd.DataFrame) -> None:
     clicks = batch.feedback.to_pandas()
     merged = clicks.merge(shown, on=["request_id", "user_id", "item_id"], suffixes=("", "_shown"))
     assert len(merged) == len(clicks) > 500

@@ -50,7 +50,7 @@ def test_a_click_is_on_an_item_of_its_request_by_its_user_and_there_is_at_most_o
     assert not joined.duplicated(["request_id", "item_id"])[joined.item_id.notna()].any()
 
 
-def test_about_as_many_are_clicked_as_the_world_says(joined: pd.DataFrame):
+def test_the_click_rate_is_about_that_of_the_world(joined: pd.DataFrame):
     assert rate(joined) == pytest.approx(0.1, rel=0.35)
 
 
@@ -67,7 +67,7 @@ def test_feedback_comes_in_the_order_of_its_times(simulation: Simulation, lists:
     assert (np.diff(times) >= np.timedelta64(0)).all()
 
 
-def test_the_further_down_the_fewer_clicks_beyond_what_the_items_are_worth(simulation: Simulation):
+def test_clicks_fall_with_position_beyond_the_utility_of_items(simulation: Simulation):
     flat = Simulation(replace(WORLD, position_bias=0.0, click_rate=WORLD.click_rate / 2))
     biased = Simulation(replace(WORLD, position_bias=1.0, click_rate=WORLD.click_rate / 2))
 
@@ -81,12 +81,12 @@ def test_the_further_down_the_fewer_clicks_beyond_what_the_items_are_worth(simul
     assert ratio(biased) / ratio(flat) > 4  # nine times but for the ceiling at 1
 
 
-def test_scores_play_no_part_in_what_is_clicked(simulation: Simulation, lists: Lists):
+def test_clicks_do_not_depend_on_scores(simulation: Simulation, lists: Lists):
     broken = replace(lists, scores=np.full_like(lists.scores, np.nan))
     assert simulation.feedback(broken).equals(simulation.feedback(lists))
 
 
-def test_what_becomes_of_other_requests_does_not_change_a_click(simulation: Simulation, lists: Lists):
+def test_other_requests_do_not_change_a_click(simulation: Simulation, lists: Lists):
     lengths = lists.lengths.copy()
     lengths[::2] = 0
     items = np.where(lengths[:, None] > 0, lists.items, -1)
@@ -96,14 +96,14 @@ def test_what_becomes_of_other_requests_does_not_change_a_click(simulation: Simu
     assert left.equals(kept)
 
 
-def test_the_same_list_for_everyone_is_clicked_less_than_lists_of_their_own(
+def test_one_list_for_everyone_gets_fewer_clicks_than_personal_lists(
     simulation: Simulation, lists: Lists, joined: pd.DataFrame
 ):
     everyone = replace(lists, items=np.where(lists.shown, lists.items[lists.lengths == 10][0], -1))
     assert simulation.feedback(everyone).num_rows < 0.8 * simulation.feedback(lists).num_rows
 
 
-def test_a_score_tells_what_is_clicked(joined: pd.DataFrame):
+def test_scores_predict_clicks(joined: pd.DataFrame):
     shown = joined[joined.position == 1]
     halves = shown.groupby(shown.score > shown.score.median()).event.count()
     assert halves[True] > 1.3 * halves[False]
@@ -130,7 +130,7 @@ def test_a_new_model_clicks_a_little_differently(simulation: Simulation, lists: 
     assert (changes < 0.045).all()
 
 
-def test_the_same_lists_are_clicked_more_gladly_in_some_scenes_than_in_others_beyond_luck() -> None:
+def test_the_click_rate_differs_between_scenes_beyond_chance() -> None:
     world = replace(WORLD, scenes=tuple(Scene(f"scene {one}", 100.0) for one in range(24)))
     simulation = Simulation(world)
     lists, counts = simulation.lists(world.moment(18)), []
@@ -140,7 +140,7 @@ def test_the_same_lists_are_clicked_more_gladly_in_some_scenes_than_in_others_be
     assert 0.1 < beyond.std() < 0.22  # the luck of an hour is 0.025
 
 
-def test_the_same_lists_are_clicked_more_gladly_in_the_evening_than_in_the_morning(
+def test_the_click_rate_is_higher_in_the_evening_than_in_the_morning(
     simulation: Simulation,
 ) -> None:
     lists, clicks, meant = simulation.lists(WORLD.moment(18)), [], []
@@ -155,7 +155,7 @@ def test_the_same_lists_are_clicked_more_gladly_in_the_evening_than_in_the_morni
     assert mood(np.array([21.5]))[0] / mood(np.array([9.5]))[0] > 1 + 6 * chance  # more than luck
 
 
-def test_an_item_that_is_not_there_is_not_clicked(simulation: Simulation, lists: Lists):
+def test_a_missing_item_is_not_clicked(simulation: Simulation, lists: Lists):
     none = replace(lists, items=np.full_like(lists.items, -1))
     assert simulation.feedback(none).num_rows == 0
     assert simulation.feedback(none).schema == simulation.feedback(lists).schema

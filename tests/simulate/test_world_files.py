@@ -43,7 +43,7 @@ def test_the_files_of_an_hour_hold_all_its_rows_once():
     assert sum(one.table.num_rows for one in of(files, "samples")) == hour.samples.num_rows
 
 
-def test_a_file_arrives_right_after_the_quarter_that_it_holds_and_never_before_its_rows():
+def test_a_file_arrives_right_after_its_quarter_of_an_hour():
     start = PLAIN.moment(20)
     files = Simulation(PLAIN).files(start)
     ends = [one.arrives - start for one in of(files, "exposures")]
@@ -57,7 +57,7 @@ def test_a_file_arrives_right_after_the_quarter_that_it_holds_and_never_before_i
     assert of(files, "catalog")[0].arrives == start
 
 
-def test_names_are_never_used_again_but_for_the_catalog():
+def test_file_names_are_unique_except_the_catalog():
     simulation = Simulation(PLAIN)
     names = [(one.log, one.name) for hour in range(30) for one in simulation.files(PLAIN.moment(hour))]
     others = [one for one in names if one[0] != "catalog"]
@@ -74,7 +74,7 @@ def test_feedback_on_the_last_lists_of_an_hour_is_delivered_in_the_next():
     assert all(one.table["ts"].to_numpy().min() >= np.datetime64("2026-01-05T21:00") for one in late)
 
 
-def test_a_row_that_claims_another_hour_is_in_the_first_or_last_file():
+def test_a_row_with_a_time_in_another_hour_is_in_the_first_or_last_file():
     simulation = Simulation(PLAIN)
     hour = simulation.hour(PLAIN.moment(20))
     ahead = replace(hour, lists=replace(hour.lists, times=hour.lists.times + 2 * 3_600_000_000))
@@ -83,7 +83,7 @@ def test_a_row_that_claims_another_hour_is_in_the_first_or_last_file():
     assert files[0].table.num_rows == to_exposures(hour.lists, PLAIN).num_rows
 
 
-def test_a_part_that_was_changed_is_what_is_delivered():
+def test_a_changed_part_is_delivered():
     simulation = Simulation(PLAIN)
     hour = simulation.hour(PLAIN.moment(20))
     fewer = replace(hour, feedback=hour.feedback.slice(0, 5), catalog=hour.catalog.slice(0, 1))
@@ -107,7 +107,7 @@ def test_nothing_is_deployed_on_a_holiday():
     assert not has_deploy(replace(WORLD, holidays=(date(2026, 1, 6),)), 37)
 
 
-def test_a_deploy_loses_nine_of_ten_requests_of_two_minutes_and_nothing_else():
+def test_a_deploy_loses_nine_of_ten_requests_in_two_minutes():
     world = replace(WORLD, scenes=(Scene("home", 30_000.0),), items=30, length=2)
     hit, spared = (Simulation(one).lists(world.moment(37)) for one in (world, replace(world, oddities=False)))
     minute = lambda lists: (lists.times - micros(lists.start)) // 60_000_000  # noqa: E731
@@ -117,7 +117,7 @@ def test_a_deploy_loses_nine_of_ten_requests_of_two_minutes_and_nothing_else():
 
 
 @pytest.mark.parametrize("log", ["exposures", "feedback"])
-def test_the_files_of_a_late_hour_come_forty_minutes_later_and_those_behind_it_keep_the_order(
+def test_files_of_a_late_hour_arrive_forty_minutes_late_and_in_order(
     log: str,
 ) -> None:
     hour = hours(is_late)[0]
@@ -130,7 +130,7 @@ def test_the_files_of_a_late_hour_come_forty_minutes_later_and_those_behind_it_k
     assert behind[3].arrives == WORLD.moment(hour + 2) + timedelta(seconds=5)
 
 
-def test_a_retried_file_is_cut_off_at_first_and_whole_under_the_same_name_later():
+def test_a_retried_file_is_first_incomplete_and_then_complete():
     hour = hours(is_retried)[0]
     cut, whole = of(Simulation(WORLD).files(WORLD.moment(hour)), "exposures")[:2]
     assert cut.name == whole.name
@@ -139,7 +139,7 @@ def test_a_retried_file_is_cut_off_at_first_and_whole_under_the_same_name_later(
     assert 0 < cut.table.num_rows < whole.table.num_rows
 
 
-def test_the_readers_know_a_doubled_file_by_its_rows(tmp_path: Path):
+def test_the_readers_recognise_a_doubled_file_by_its_rows(tmp_path: Path):
     hour = hours(is_doubled)[0]
     *_, last, copy = of(Simulation(WORLD).files(WORLD.moment(hour)), "exposures")
     assert copy.name == f"copy-{last.name}"

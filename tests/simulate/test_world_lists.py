@@ -49,7 +49,7 @@ def test_every_place_is_a_row_and_an_empty_list_is_one_without_an_item():
     assert rows["ts"][-1] == datetime(2026, 1, 5, 12, 0, 0, 2)
 
 
-def test_nan_and_infinity_stay_what_they_are_and_a_hole_has_no_item():
+def test_nan_and_infinity_stay_and_a_hole_has_no_item():
     lists = three()
     scores, items = lists.scores.copy(), lists.items.copy()
     scores[0, :2], items[0, 2] = (np.nan, np.inf), -1
@@ -116,7 +116,7 @@ def test_spans_that_follow_each_other_join_and_others_do_not():
         ({"file_minutes": 7}, "file_minutes"),
     ],
 )
-def test_a_world_that_cannot_be_says_why(wrong: dict, message: str):
+def test_an_invalid_world_says_why(wrong: dict, message: str):
     with pytest.raises(ValueError, match=message):
         World(**wrong)
 
@@ -130,12 +130,12 @@ def test_a_world_that_cannot_be_says_why(wrong: dict, message: str):
         ({"requests_per_hour": 1.0, "weekend": 0.0}, "weekend"),
     ],
 )
-def test_a_scene_that_cannot_be_says_why(wrong: dict, message: str):
+def test_an_invalid_scene_says_why(wrong: dict, message: str):
     with pytest.raises(ValueError, match=message):
         Scene("home", **wrong)
 
 
-def test_hours_are_numbered_from_the_start_and_nothing_lies_before_it():
+def test_hours_are_numbered_from_the_start_of_the_world():
     world = World(holidays=(date(2026, 1, 6),))
     assert world.hour_of(world.moment(721)) == 721
     with pytest.raises(ValueError, match="no full hour"):

@@ -27,7 +27,7 @@ def logs(world: World = WORLD) -> np.ndarray:
     return np.log(click_luck(world, np.arange(24 * DAYS)))
 
 
-def test_the_luck_of_clicks_is_as_large_as_it_says_by_day_and_by_hour():
+def test_the_noise_of_clicks_has_the_stated_size_by_day_and_by_hour():
     between = logs()[:, 0] - logs()[:, 1]  # without that of the day, which all scenes share
     assert between.std() == pytest.approx(np.sqrt(2) * CLICK_HOUR, rel=0.05)
     whole = np.hypot(CLICK_DAY, CLICK_HOUR)
@@ -35,14 +35,14 @@ def test_the_luck_of_clicks_is_as_large_as_it_says_by_day_and_by_hour():
     assert logs().mean() == pytest.approx(0, abs=4 * CLICK_DAY / np.sqrt(DAYS))
 
 
-def test_the_luck_of_an_hour_lasts_for_some_hours_and_not_for_a_day():
+def test_the_noise_of_an_hour_lasts_some_hours_but_not_a_day():
     between = logs()[:, 0] - logs()[:, 1]
     for later in (1, 2, 4, 24):
         found = np.corrcoef(between[later:], between[:-later])[0, 1]
         assert found == pytest.approx(LASTING**later, abs=0.06)
 
 
-def test_the_luck_of_clicks_is_the_same_in_whatever_order_and_company_hours_are_asked_for():
+def test_the_noise_of_clicks_does_not_depend_on_the_order_of_calls():
     every = click_luck(WORLD, np.arange(60))
     asked = np.array([59, 0, 31])
     assert np.array_equal(click_luck(WORLD, asked), every[asked])
@@ -50,7 +50,7 @@ def test_the_luck_of_clicks_is_the_same_in_whatever_order_and_company_hours_are_
     assert click_luck(WORLD, np.empty(0, np.int64)).shape == (0, 2)
 
 
-def test_people_click_by_the_luck_of_the_hour():
+def test_clicks_follow_the_noise_of_the_hour():
     simulation = Simulation(WORLD)
     lists, counts = simulation.lists(WORLD.start + 18 * HOUR), []
     for day in range(24):  # the same lists, at the same time of other days
@@ -64,7 +64,7 @@ def _micros(span):
     return micros(WORLD.start + span) - micros(WORLD.start)
 
 
-def test_the_mix_is_that_of_its_day_and_as_far_from_another_as_it_says():
+def test_the_mix_is_constant_within_a_day_and_differs_by_the_stated_size():
     days = [mix_luck(WORLD, 24 * day) for day in range(DAYS)]
     for hour in (30, 47):
         same = mix_luck(WORLD, hour)
@@ -78,7 +78,7 @@ def test_the_mix_is_that_of_its_day_and_as_far_from_another_as_it_says():
     assert np.hstack(sizes) == pytest.approx(np.full(len(WORLD.categories) + 2, MIX), rel=0.15)
 
 
-def test_what_is_shown_follows_the_mix_of_the_day():
+def test_shown_items_follow_the_mix_of_the_day():
     simulation, shares = Simulation(WORLD), []
     days = np.arange(8)
     for day in days:
@@ -92,7 +92,7 @@ def test_what_is_shown_follows_the_mix_of_the_day():
     assert np.corrcoef(seen.ravel(), meant.ravel())[0, 1] > 0.7
 
 
-def test_on_a_thrifty_day_what_is_dear_is_shown_less():
+def test_expensive_items_are_shown_less_on_a_thrifty_day():
     shop = Shop(WORLD)
     usual, thrifty = (shop.weights(30, 1.0, thrift) for thrift in (0.0, 0.5))
     prices = shop.catalog(WORLD.start + 30 * HOUR).to_pandas().set_index("item_id").price
@@ -100,7 +100,7 @@ def test_on_a_thrifty_day_what_is_dear_is_shown_less():
     assert thrifty / usual == pytest.approx(price**-0.5)
 
 
-def test_three_healthy_months_of_luck_raise_no_alarm_and_bands_are_as_wide_as_it_asks():
+def test_three_healthy_months_raise_no_alarm_and_bands_match_the_noise():
     counts, shares = [], []
     for seed in (1, 2, 3):
         world, rng = World(seed=seed, holidays=()), np.random.default_rng(seed)

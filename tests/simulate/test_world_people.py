@@ -36,19 +36,19 @@ def test_new_users_of_an_hour_were_never_seen_before_and_come_back_in_the_hours_
     assert np.isin(np.arange(first, beyond), later).any()
 
 
-def test_nobody_is_new_for_longer_than_ten_days():
+def test_no_user_is_new_for_longer_than_ten_days():
     new = drawn(WORLD, 1000, 200_000)
     new = new[new >= WORLD.users]
     assert new.min() >= People(WORLD).newcomers(1000 - 239)[0]
 
 
-def test_no_request_draws_nobody_and_a_single_user_is_always_that_one():
+def test_no_requests_draw_no_users_and_a_single_user_is_always_drawn():
     assert drawn(WORLD, 0, 0).shape == (0,)
     alone = World(users=1, new_user_share=0.0)
     assert set(drawn(alone, 0, 50).tolist()) == {0}
 
 
-def test_the_arms_split_users_in_equal_parts_and_a_user_stays_in_theirs():
+def test_the_arms_have_equal_shares_and_users_stay_in_their_arm():
     people = People(World(arms=("a", "b")))
     arms = people.arms(people.buckets(np.arange(20_000)))
     assert arms.mean() == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(20_000))
@@ -66,7 +66,7 @@ def test_the_buckets_are_filled_evenly():
     assert abs(chi_square - BUCKETS) < 5 * np.sqrt(2 * BUCKETS)
 
 
-def test_arms_have_nothing_to_do_with_how_often_people_come():
+def test_arms_are_independent_of_how_often_users_come():
     users = drawn(WORLD, 0, 100_000)
     people = People(WORLD)
     distinct = np.unique(users)
@@ -74,7 +74,7 @@ def test_arms_have_nothing_to_do_with_how_often_people_come():
     assert rank == pytest.approx(1, abs=0.1)
 
 
-def test_taste_differs_between_users_and_categories_and_is_the_same_again():
+def test_taste_differs_between_users_and_categories_and_is_reproducible():
     people = People(World())
     taste = people.taste(np.arange(5000)[:, None], np.arange(8))
     assert taste.mean() == pytest.approx(0, abs=0.02)

@@ -32,7 +32,7 @@ def ranked(lists: Lists, hour: int, sharp: float) -> Ints:
     return ranking.rank(hour, sharp, lists.users, lists.scenes, *chance)[0]
 
 
-def test_the_sharper_a_model_is_the_more_of_what_it_shows_is_popular(evening: Lists) -> None:
+def test_a_sharper_model_shows_more_popular_items(evening: Lists) -> None:
     shop = Shop(WORLD)
     popular = np.argsort(-shop.slot_appeal)[: WORLD.items // 10]
     blunt, plain, sharp = (
@@ -75,7 +75,7 @@ def test_how_often_an_item_is_shown_follows_zipfs_law_as_its_appeal_does(skew: f
     assert 0.95 < steepness(skew) / -skew < 1.25
 
 
-def test_where_no_item_is_more_attractive_than_others_all_are_shown_alike() -> None:
+def test_equally_attractive_items_are_shown_equally_often() -> None:
     assert steepness(0.0) == pytest.approx(0, abs=0.06)
 
 
@@ -85,7 +85,7 @@ def leaning(scenes: Ints, counts: Ints) -> Floats:
     return np.asarray(np.log(first / first.sum()) - np.log(second / second.sum()))
 
 
-def test_a_scene_has_categories_of_its_own_beyond_luck_and_keeps_them() -> None:
+def test_a_scene_prefers_its_own_categories_beyond_chance() -> None:
     simulation = Simulation(WORLD)
     found = []
     for hour in (EVENING, EVENING + 24):

@@ -44,7 +44,7 @@ def test_train_and_test_are_written_once_a_model_and_online_rows_every_hour(retr
     assert set(retrained.model) == {"m2"}
 
 
-def test_they_have_the_columns_of_the_log_and_features_beside_them(retrained: pd.DataFrame):
+def test_samples_have_the_columns_of_the_log_and_features(retrained: pd.DataFrame):
     assert set(TYPES[SAMPLES]) <= set(retrained.columns)
     assert set(retrained.columns) - set(TYPES[SAMPLES]) == {*WEIGHTS, "device"}
     assert not retrained.isna().any(axis=None)
@@ -60,7 +60,7 @@ def test_training_ends_before_the_test_begins_and_both_before_the_model_serves(r
     assert spans.loc["online", "max"] < start + timedelta(hours=1)
 
 
-def test_labels_come_as_often_as_their_true_probability_says(retrained: pd.DataFrame):
+def test_labels_have_their_true_probability(retrained: pd.DataFrame):
     train = retrained[retrained.split == "train"]
     assert set(train.label) == {0, 1}
     calibration = train.label.sum() / train.score.sum()
@@ -70,7 +70,7 @@ def test_labels_come_as_often_as_their_true_probability_says(retrained: pd.DataF
         assert part.label.mean() == pytest.approx(part.score.mean(), abs=spread)
 
 
-def test_no_gap_is_there_to_be_found(retrained: pd.DataFrame):
+def test_the_samples_have_no_gap(retrained: pd.DataFrame):
     simulation = Simulation(WORLD)
     day = [simulation.samples(WORLD.moment(RETRAINED + hour)).to_pandas() for hour in range(24)]
     online = pd.concat(day).query("split == 'online'")

@@ -20,18 +20,18 @@ def week(world: World, first: int = 0) -> np.ndarray:
 
 
 @given(st.floats(0.01, 1.0), st.floats(0.05, 5.0))
-def test_the_trough_the_weekend_and_the_mean_of_a_week_are_as_the_scene_says(night: float, weekend: float):
+def test_the_night_the_weekend_and_the_weekly_mean_match_the_scene(night: float, weekend: float):
     weekday, saturday = day_shapes(Scene("a", 1.0, night, weekend))
     assert weekday.min() / weekday.max() == pytest.approx(night)
     assert saturday.mean() / weekday.mean() == pytest.approx(weekend)
     assert (5 * weekday.mean() + 2 * saturday.mean()) / 7 == pytest.approx(1)
 
 
-def test_the_mean_of_a_plain_week_is_what_each_scene_asks_for():
+def test_the_mean_of_a_week_without_holidays_matches_each_scene():
     assert week(PLAIN).mean(axis=0) == pytest.approx([100.0, 20.0])
 
 
-def test_the_night_is_quiet_and_the_weekend_gets_up_later():
+def test_nights_are_quiet_and_weekends_start_later():
     weekday, saturday = day_shapes(Scene("home", 1.0))
     assert weekday.argmin() in range(5)
     assert weekday.argmax() in range(17, 23)
@@ -51,7 +51,7 @@ def test_growth_is_a_factor_a_week():
     assert week(world, 3 * WEEK) / week(world) == pytest.approx(np.full((WEEK, 2), 1.01**3))
 
 
-def test_a_holiday_looks_like_a_sunday_with_a_bit_more_and_spares_the_days_beside_it():
+def test_a_holiday_looks_like_a_busier_sunday_and_changes_no_other_day():
     holiday = replace(PLAIN, holidays=(date(2026, 1, 7),))  # a Wednesday
     ratio = week(holiday).reshape(7, 24, 2) / week(PLAIN).reshape(7, 24, 2)
     sunday = week(PLAIN).reshape(7, 24, 2)[6]
@@ -59,7 +59,7 @@ def test_a_holiday_looks_like_a_sunday_with_a_bit_more_and_spares_the_days_besid
     assert np.delete(ratio, 2, axis=0) == pytest.approx(np.ones((6, 24, 2)))
 
 
-def test_the_luck_of_a_day_is_shared_and_that_of_an_hour_is_each_scenes_own():
+def test_scenes_share_the_noise_of_a_day_but_not_of_an_hour():
     logs = np.log([luck(PLAIN, hour) for hour in range(60 * 24)])
     between = logs[:, 0] - logs[:, 1]
     assert between.std() == pytest.approx(HOUR_LUCK * np.sqrt(2), rel=0.1)
@@ -68,14 +68,14 @@ def test_the_luck_of_a_day_is_shared_and_that_of_an_hour_is_each_scenes_own():
     assert logs.mean() == pytest.approx(0, abs=4 * DAY_LUCK / np.sqrt(60))
 
 
-def test_the_luck_of_an_hour_does_not_depend_on_what_was_asked_before():
+def test_the_noise_of_an_hour_does_not_depend_on_earlier_calls():
     later = luck(PLAIN, 30)
     luck(PLAIN, 5)
     assert np.array_equal(luck(PLAIN, 30), later)
     assert not np.array_equal(luck(replace(PLAIN, seed=2), 30), later)
 
 
-def test_the_mood_is_one_on_average_over_a_day():
+def test_the_mood_averages_to_one_over_a_day():
     assert mood(np.arange(24.0)).mean() == pytest.approx(1)
 
 

@@ -24,7 +24,7 @@ def catalog(world: World, hours: float) -> pd.DataFrame:
 
 
 @given(st.integers(0, 3000), st.sampled_from([0.001, 0.1, 1 / 3, 0.7, 1.0, 2.0, 10.0]))
-def test_the_shelf_is_what_the_catalog_says_may_be_shown_all_through_the_hour(hour: int, pace: float):
+def test_the_shelf_has_the_items_that_the_catalog_allows_for_the_whole_hour(hour: int, pace: float):
     world = World(items=240, length=5, blacklisted=7, expired=10, new_items_per_hour=pace)
     shop = Shop(world)
     frame = catalog(world, hour)
@@ -42,7 +42,7 @@ def test_the_catalog_always_has_the_same_size_at_a_full_hour():
         assert frame.index.is_unique
 
 
-def test_new_items_come_every_hour_with_the_time_that_they_were_created():
+def test_new_items_come_every_hour_with_their_creation_time():
     before, after = catalog(SMALL, 10), catalog(SMALL, 11)
     new = after.loc[after.index.difference(before.index)]
     assert len(new) == 2
@@ -54,7 +54,7 @@ def test_new_items_come_every_hour_with_the_time_that_they_were_created():
     )
 
 
-def test_between_two_hours_the_catalog_shows_what_was_created_until_then():
+def test_within_an_hour_the_catalog_has_the_items_created_so_far():
     moment = at(SMALL, 10.5)
     frame = Shop(SMALL).catalog(moment).to_pandas()
     assert frame.created_at.max() <= pd.Timestamp(moment).tz_localize(None)
@@ -71,7 +71,7 @@ def test_the_first_new_item_is_on_the_shelf_in_the_first_hour_that_begins_after_
     assert shop.weights(11, 1.0, 0.0)[shop.slots(np.array([newest]))[0]] > 0
 
 
-def test_blacklisted_items_stand_in_the_catalog_for_ever_and_never_on_the_shelf():
+def test_blacklisted_items_are_in_the_catalog_but_never_on_the_shelf():
     shop = Shop(SMALL)
     for hour in (0, 500):
         frame = catalog(SMALL, hour).loc[item_names(shop.blacklisted)]

@@ -37,7 +37,7 @@ def evening() -> Lists:
 
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.integers(0, 400), max_size=3), st.integers(0, 400))
-def test_an_hour_is_the_same_whatever_was_asked_before(before: list[int], hour: int):
+def test_an_hour_does_not_depend_on_earlier_calls(before: list[int], hour: int):
     fresh, used = Simulation(SMALL), Simulation(SMALL)
     for other in before:
         used.files(SMALL.moment(other))
@@ -47,7 +47,7 @@ def test_an_hour_is_the_same_whatever_was_asked_before(before: list[int], hour: 
     assert fresh.samples(SMALL.moment(hour)).equals(used.samples(SMALL.moment(hour)))
 
 
-def test_hours_asked_together_are_the_hours_asked_one_by_one(evening: Lists):
+def test_several_hours_equal_the_single_hours(evening: Lists):
     simulation = Simulation(SMALL)
     single = [simulation.lists(evening.start + hour * HOUR) for hour in range(3)]
     assert np.array_equal(evening.items, np.concatenate([one.items for one in single]))
@@ -106,7 +106,7 @@ def test_lists_hold_distinct_items_of_the_shelf_with_falling_scores(evening: Lis
         assert set(shown) <= set(catalog) - set(simulation.blacklist)
 
 
-def test_beyond_a_lists_length_nothing_stands(evening: Lists):
+def test_places_beyond_the_length_of_a_list_are_empty(evening: Lists):
     beyond = ~evening.shown
     assert beyond.any()
     assert (evening.items[beyond] == -1).all()
@@ -115,7 +115,7 @@ def test_beyond_a_lists_length_nothing_stands(evening: Lists):
     assert (evening.extra["impressions"][evening.shown] > 0).all()
 
 
-def test_empty_and_short_lists_are_as_seldom_as_the_world_says():
+def test_empty_and_short_lists_have_the_rates_of_the_world():
     world = replace(SMALL, scenes=(Scene("home", 20_000.0),), empty_share=0.03, short_share=0.1)
     lengths = Simulation(world).lists(world.start + timedelta(hours=12)).lengths
     assert (lengths == 0).mean() == pytest.approx(0.03, abs=0.006)
@@ -132,9 +132,7 @@ def test_lists_are_full_in_a_shop_of_any_size(items: int):
 
 
 @pytest.mark.parametrize("items", [12, 300])
-def test_what_is_shown_does_not_depend_on_how_many_requests_are_ranked_at_once(
-    items: int, monkeypatch: pytest.MonkeyPatch
-):
+def test_lists_do_not_depend_on_the_chunk_size(items: int, monkeypatch: pytest.MonkeyPatch):
     world = replace(SMALL, items=items, new_items_per_hour=0.25)
     whole = Simulation(world).lists(world.start)
     monkeypatch.setattr(ranking, "CHUNK", 7)
@@ -173,7 +171,7 @@ def test_models_follow_each_other_and_each_shifts_clicks_and_sharpness_a_little(
     assert Simulation(world).lists(world.moment(172)).models.tolist().count(1) > 0
 
 
-def test_a_span_before_the_start_or_within_an_hour_or_of_no_hours_is_refused():
+def test_an_invalid_span_is_refused():
     simulation = Simulation(SMALL)
     for start, hours in ((SMALL.start - HOUR, 1), (SMALL.start + HOUR / 2, 1), (SMALL.start, 0)):
         with pytest.raises(ValueError):

@@ -33,7 +33,7 @@ def test_a_weighted_auc_is_that_of_all_pairs(rows):
         assert found.influence.sum() == pytest.approx(0, abs=1e-9)
 
 
-def test_without_weights_it_is_the_auc_and_the_variance_of_the_check():
+def test_without_weights_auc_and_variance_match_the_check():
     rng = np.random.default_rng(1)
     labels = (rng.random(3000) < 0.3).astype(float)
     scores = (rng.normal(labels, 1)).round(1)
@@ -57,7 +57,7 @@ def test_the_error_of_a_change_is_that_of_a_bootstrap():
     assert error == pytest.approx(np.std(draws), rel=0.2)
 
 
-def test_mixed_versions_are_the_mean_over_lots():
+def test_mixed_versions_are_the_mean_over_random_draws():
     rng = np.random.default_rng(3)
     labels = (rng.random(400) < 0.5).astype(float)
     scores, broken = rng.normal(labels, 1), np.zeros(400)

@@ -35,16 +35,16 @@ def test_a_side_that_is_all_missing_does_not_make_numbers_text():
     assert read_column("x", {"better": texts(1, None, 2.5)}).sides["better"][[0, 2]].tolist() == [1.0, 2.5]
 
 
-def test_whole_numbers_and_booleans_are_numbers():
+def test_integers_and_booleans_are_numbers():
     assert read_column("x", {"better": np.array([True, False])}).sides["better"].tolist() == [1, 0]
 
 
-def test_the_originals_come_back():
+def test_original_values_are_restored():
     column = read_column("city", {"better": texts("b", None, "a")})
     assert column.original(column.sides["better"]).tolist() == ["b", None, "a"]
 
 
-def test_evidence_shows_a_long_text_cut_short():
+def test_evidence_shortens_a_long_text():
     column = read_column("x", {"better": texts("y" * 500)})
     assert column.plain(0.0) == "y" * 60
     assert column.plain(math.nan) is None
@@ -63,15 +63,15 @@ def test_evidence_shows_a_long_text_cut_short():
         ([np.inf, np.inf], False),
     ],
 )
-def test_missing_is_a_value_of_its_own(values, varies):
+def test_missing_counts_as_a_value(values, varies):
     assert read_column("x", {"better": np.array(values, float)}).varies("better") is varies
 
 
-def test_a_side_that_has_no_such_feature_does_not_vary():
+def test_a_side_without_the_feature_does_not_vary():
     assert not read_column("x", {"better": np.array([1.0, 2.0])}).varies("worse")
 
 
-def test_bins_of_numbers_keep_their_order_and_hold_about_as_many():
+def test_bins_of_numbers_are_ordered_and_of_about_equal_size():
     values = np.random.default_rng(0).normal(size=5000)
     codes = part(read_column("x", {"better": values}), 10).codes(np.sort(values))
     assert (np.diff(codes.astype(int)) >= 0).all()
@@ -80,19 +80,19 @@ def test_bins_of_numbers_keep_their_order_and_hold_about_as_many():
     assert counts.min() > 450
 
 
-def test_a_value_of_many_rows_has_a_bin_of_its_own():
+def test_a_frequent_value_has_its_own_bin():
     values = np.r_[np.full(300, -1.0), np.random.default_rng(0).normal(size=3000)]
     bins = part(read_column("x", {"better": values}), 10)
     below, at, above = bins.codes(np.array([-1.0001, -1.0, -0.9999])).tolist()
     assert below < at < above
 
 
-def test_infinite_values_lie_in_the_outer_bins_and_missing_ones_in_the_first():
+def test_infinite_values_are_in_the_outer_bins_and_missing_ones_in_the_first():
     bins = part(read_column("x", {"better": np.arange(100.0)}), 4)
     assert bins.codes(np.array([np.nan, -np.inf, np.inf])).tolist() == [0, 1, bins.size - 1]
 
 
-def test_only_missing_and_no_rows_make_bins_as_well():
+def test_bins_exist_for_only_missing_values_and_for_no_rows():
     for values in (np.full(5, np.nan), np.empty(0)):
         bins = part(read_column("x", {"better": values}), 4)
         assert bins.codes(np.array([np.nan, 3.0])).tolist() == [0, 1]

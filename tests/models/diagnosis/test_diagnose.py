@@ -32,7 +32,7 @@ def sample(rows=2000, signal=2.0, seed=0, **more):
 GOOD, BAD = sample(), sample(signal=0.5, seed=1)
 
 
-def test_what_is_unexplained_from_train_to_test_is_overfitting_and_online_is_not_named():
+def test_an_unexplained_gap_is_overfitting_between_train_and_test_only():
     assert [one.cause for one in diagnose("train_test", GOOD, BAD)] == ["overfitting"]
     assert diagnose("test_online", GOOD, BAD) == ()
 
@@ -52,7 +52,7 @@ def test_what_is_unexplained_from_train_to_test_is_overfitting_and_online_is_not
         (GOOD, GOOD),
     ],
 )
-def test_where_there_is_no_gap_to_explain_nothing_is_named(better, worse):
+def test_without_a_gap_no_cause_is_named(better, worse):
     assert diagnose("train_test", better, worse) == ()
 
 
@@ -62,7 +62,7 @@ def test_rows_without_score_or_label_are_left_out():
     assert diagnose("train_test", GOOD, Sample(*more, features)) == diagnose("train_test", GOOD, BAD)
 
 
-def test_without_features_and_slices_the_rest_is_still_told():
+def test_a_gap_without_features_and_slices_still_has_findings():
     better, worse = (Sample(one.scores, one.labels, {}) for one in (GOOD, BAD))
     (found,) = diagnose("train_test", better, worse)
     assert (found.cause, found.share) == ("overfitting", 1.0)
@@ -81,7 +81,7 @@ def test_constant_scores_infinite_values_and_empty_features_break_nothing():
     assert all(one.share is None or 0 < one.share <= 1 for one in found)
 
 
-def test_of_two_causes_the_one_that_costs_more_comes_first():
+def test_the_cause_that_costs_more_comes_first():
     def scenes(seed, moved, served):
         features, labels = drawn(seed)
         sample = as_served(features | served, labels)
@@ -107,7 +107,7 @@ def test_an_array_of_another_length_is_refused():
 
 
 @pytest.mark.parametrize("make", [leaked, defaulted, pruned])
-def test_the_model_itself_finds_the_same_cause_as_its_surrogate(make):
+def test_the_model_and_its_surrogate_find_the_same_cause(make):
     one = world(make, 1, 8000)
     found = diagnose(one.pair, one.better, one.worse, train=one.train, pairs=one.pairs, scorer=one.model)
     assert found[0].cause == one.cause
@@ -135,7 +135,7 @@ def shuffled(one, seed):
 
 
 @pytest.mark.parametrize("make", [leaked, stale, pruned])
-def test_the_order_of_the_rows_changes_no_share(make):
+def test_shares_do_not_depend_on_the_order_of_rows(make):
     one = world(make, 2, 8000)
     order, worse = shuffled(one.worse, 1)
     pairs = one.pairs and Pairs(
@@ -184,7 +184,7 @@ def samples(draw):
     better=samples(), worse=samples(), train=samples(), pair=st.sampled_from(["train_test", "test_online"])
 )
 @settings(max_examples=60, deadline=None)
-def test_whatever_the_arrays_are_shares_are_in_order_and_finite(better, worse, train, pair):
+def test_shares_of_random_arrays_are_ordered_and_finite(better, worse, train, pair):
     pairs = Pairs(worse, {"x": np.roll(worse.features["x"], 1), "text": worse.features["text"]})
     found = diagnose(pair, better, worse, train=train, pairs=pairs, settings=LOOSE)
     shares = [one.share for one in found if one.share is not None]

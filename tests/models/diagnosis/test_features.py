@@ -23,7 +23,7 @@ def online_with(**served):
     return as_served(features | served, labels), features
 
 
-def test_a_pruned_feature_is_named_with_the_share_that_it_costs():
+def test_a_pruned_feature_is_named_with_its_share():
     online, _ = online_with(x=np.zeros(ROWS))
     (found,) = diagnose("test_online", TEST, online)
     assert (found.cause, found.features) == ("pruned_features", ("x",))
@@ -38,14 +38,14 @@ def test_a_pruned_feature_is_named_with_the_share_that_it_costs():
     }
 
 
-def test_a_feature_that_online_lacks_is_pruned_as_well():
+def test_a_feature_missing_online_is_pruned():
     features, labels = drawn(1)
     online = Sample(scored({"y": features["y"]}), labels, {"y": features["y"]})
     (found,) = diagnose("test_online", TEST, online)
     assert (found.cause, found.features, found.evidence[0]["worse"]) == ("pruned_features", ("x",), "absent")
 
 
-def test_a_constant_that_chance_may_give_is_no_pruned_feature():
+def test_a_constant_by_chance_is_not_a_pruned_feature():
     rare = np.zeros(ROWS)
     rare[:3] = 1.0
     better = as_served(TEST.features | {"rare": rare}, TEST.labels)
@@ -67,7 +67,7 @@ def test_a_default_is_seen_without_pairs_as_a_spike(value):
     assert found.evidence[0]["value"] == (None if math.isnan(value) else value)
 
 
-def test_a_value_that_was_as_frequent_before_is_no_spike():
+def test_a_value_that_was_as_frequent_before_is_not_a_spike():
     half = np.where(np.arange(ROWS) % 2, -3.0, 0.0)
     better = as_served(TEST.features | {"flag": half}, TEST.labels)
     features, labels = drawn(1)
@@ -77,7 +77,7 @@ def test_a_value_that_was_as_frequent_before_is_no_spike():
 
 
 @pytest.mark.parametrize(("value", "kind"), [(-3.0, "default"), (math.nan, "missing")])
-def test_pairs_tell_what_the_right_values_are_worth(value, kind):
+def test_pairs_show_the_gain_of_the_correct_values(value, kind):
     online, right = online_with(x=struck_by(value))
     (found,) = diagnose("test_online", TEST, online, pairs=Pairs(online, right))
     assert (found.cause, found.features) == ("serving_skew", ("x",))
@@ -90,7 +90,7 @@ def test_pairs_tell_what_the_right_values_are_worth(value, kind):
     assert row["offline"] in right["x"]
 
 
-def test_pairs_that_agree_name_nothing():
+def test_pairs_that_agree_name_no_cause():
     online, right = online_with()
     noisy = Sample(np.random.default_rng(4).permutation(online.scores), online.labels, online.features)
     assert diagnose("test_online", TEST, noisy, pairs=Pairs(noisy, right)) == ()
@@ -113,12 +113,12 @@ def pairs_of(online, offline, **more):
         ([0.0, -0.0], [0.0, 0.0], 0.0),
     ],
 )
-def test_which_values_are_the_same(online, offline, rate):
+def test_which_values_are_equal(online, offline, rate):
     column, sample = pairs_of(online, offline)
     assert skew_of(column, Pairs(sample, {}), 1e-6).rate == pytest.approx(rate)
 
 
-def test_texts_are_the_same_only_where_they_are_equal():
+def test_texts_must_be_identical():
     online, offline = (np.array(one, dtype=object) for one in (["a", "b", None, None], ["a", "c", None, "a"]))
     column, sample = pairs_of(online, offline)
     found = skew_of(column, Pairs(sample, {}), 0.5)
@@ -152,7 +152,7 @@ def future(seed, leaks):
     return features | {"next": chance + (2.0 * labels if leaks else 0.0)}, labels
 
 
-def test_a_feature_that_alone_knows_the_label_is_from_the_future():
+def test_a_feature_that_alone_predicts_the_label_is_from_the_future():
     test, online = as_served(*future(0, True)), as_served(*future(1, False))
     found = diagnose("test_online", test, online)
     assert (found[0].cause, found[0].features) == ("time_travel", ("next",))
@@ -180,7 +180,7 @@ def test_a_feature_whose_own_time_is_after_the_event_is_from_the_future():
     assert diagnose("test_online", undated, online) == ()
 
 
-def test_the_times_of_the_join_beside_the_pairs_tell_the_future_as_well():
+def test_times_of_the_offline_join_reveal_the_future():
     times = NOW + np.arange(ROWS)
     test, online = as_served(*future(0, True)), as_served(*future(1, False), times=times)
     joined = Pairs(online, {"next": future(1, True)[0]["next"]}, {"next": times + 60})
@@ -189,7 +189,7 @@ def test_the_times_of_the_join_beside_the_pairs_tell_the_future_as_well():
     assert {"feature": "next", "younger_than_event": 1.0} in found[0].evidence
 
 
-def test_test_rows_older_than_the_newest_training_row_explain_what_the_newer_ones_lose():
+def test_old_test_rows_explain_the_lower_auc_of_newer_ones():
     features, labels = drawn(0)
     times = NOW + np.arange(ROWS)
     older = np.arange(ROWS) < ROWS // 2
@@ -204,7 +204,7 @@ def test_test_rows_older_than_the_newest_training_row_explain_what_the_newer_one
     assert found.evidence[0] == {"id": None, "event_time": NOW, "newest_train_time": train.times.max()}
 
 
-def test_a_random_split_is_named_without_a_share_and_only_where_nothing_else_is():
+def test_a_random_split_is_named_without_a_share_and_only_without_other_causes():
     times = NOW + np.random.default_rng(6).permutation(ROWS)
     train, test = as_served(*drawn(2), times=times), as_served(*drawn(0), times=times[::-1])
     features, labels = drawn(1)

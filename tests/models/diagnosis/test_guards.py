@@ -38,19 +38,19 @@ def spike_in(better, worse, labels=None):
     return spike_of(case, case.columns["f"])
 
 
-def test_the_rate_of_a_spike_is_that_of_the_other_rows():
+def test_the_rate_of_a_spike_is_a_share_of_the_other_rows():
     assert Spike(0.0, 0.2, 0.6).rate == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(("before", "found"), [(0.1, True), (0.4, False)])
-def test_missing_that_was_frequent_before_is_no_failed_lookup(before, found):
+def test_missing_values_that_were_frequent_before_are_not_a_failed_lookup(before, found):
     values, chance = np.arange(ROWS) * 1.0, np.random.default_rng(0).random(ROWS)
     better, worse = (np.where(chance < rate, math.nan, values) for rate in (before, 0.6))
     assert (spike_in(better, worse) is not None) is found
 
 
 @pytest.mark.parametrize("default", [True, False])
-def test_a_frequent_text_is_a_default_only_where_its_rows_act_like_all_rows(default):
+def test_a_frequent_text_is_a_default_only_if_its_rows_behave_like_all_rows(default):
     rng = np.random.default_rng(0)
     before = rng.choice(["a", "b", "c", "d"], ROWS, p=[0.3, 0.3, 0.2, 0.2]).astype(object)
     true = (
@@ -64,7 +64,7 @@ def test_a_frequent_text_is_a_default_only_where_its_rows_act_like_all_rows(defa
     assert (found is not None) is default
 
 
-def test_a_value_of_the_same_moment_is_not_from_before():
+def test_a_value_of_the_same_time_is_not_stale():
     users = np.array(["a", "a"], dtype=object)
     column, sample = pairs_of([5.0, 4.0], [4.0, 5.0], times=np.ones(2), entities={"user_id": users})
     assert skew_of(column, Pairs(sample, {}), 1e-6).kind == "different"
@@ -80,7 +80,7 @@ def test_a_strong_feature_that_is_older_online_is_stale_and_not_from_the_future(
     assert found[0].evidence[0]["kind"] == "stale"
 
 
-def test_a_rare_value_that_online_has_not_is_not_pruned():
+def test_a_rare_value_missing_online_is_not_pruned():
     rare = np.zeros(ROWS)
     rare[:3] = 1.0
     features, labels = drawn(0)
@@ -90,12 +90,12 @@ def test_a_rare_value_that_online_has_not_is_not_pruned():
     assert pruned_features(case, frozenset()).owned == frozenset()
 
 
-def test_a_mix_of_which_the_weighed_split_has_no_rows_is_no_axis():
+def test_a_mix_without_rows_in_the_weighted_split_is_not_an_axis():
     assert moved_axes(case_of(mixed(0, 0.0), mixed(1, 0.5)), frozenset(), "better") == []
     assert moved_axes(case_of(mixed(0, 0.5), mixed(1, 0.0)), frozenset(), "worse") == []
 
 
-def test_a_mix_of_which_the_worse_split_has_too_few_rows_explains_nothing():
+def test_a_mix_with_too_few_rows_in_the_worse_split_explains_nothing():
     case = case_of(mixed(0, 0.2), mixed(1, 0.995))
     assert [axis.name for axis in moved_axes(case, frozenset(), "worse")] == ["segment"]
     assert population_shift(case, frozenset()).finding is None
@@ -129,7 +129,7 @@ def test_a_feature_that_is_late_in_both_splits_explains_nothing():
     assert diagnose("test_online", as_served(*drawn(0), **late), drifted(**late)) == ()
 
 
-def test_permuting_does_not_hang_on_the_order_of_the_log():
+def test_permuting_does_not_depend_on_the_order_of_the_log():
     case = case_of(as_served(*drawn(0)), as_served(*drawn(1)))
     order = np.random.default_rng(0).permutation(ROWS)
     shuffled = Sample(
@@ -151,13 +151,13 @@ def test_permuting_does_not_hang_on_the_order_of_the_log():
     ("won", "error", "share"),
     [(0.05, 0.01, 0.5), (0.05, 0.03, None), (0.014, 0.0, None), (0.016, 0.0, 0.16), (-0.05, 0.0, None)],
 )
-def test_a_share_is_told_where_it_is_large_enough_and_not_chance(won, error, share):
+def test_a_share_is_given_if_it_is_large_enough_and_not_chance(won, error, share):
     case = case_of(as_served(*drawn(0)), as_served(*drawn(1)))
     assert case.gap == 0.1
     assert case.share(won, error) == (None if share is None else pytest.approx(share))
 
 
-def test_overfitting_is_what_the_others_leave():
+def test_overfitting_is_the_rest_of_the_gap():
     case = replace(case_of(as_served(*drawn(0)), as_served(*drawn(1))), pair="train_test")
     assert overfitting(case, 0.0).finding.share == pytest.approx(1.0)
     assert overfitting(case, 0.04).finding.share == pytest.approx(0.6)

@@ -64,14 +64,14 @@ def test_shares_of_all_worlds_are_right_in_the_median():
 
 
 @pytest.mark.parametrize("kind", worlds.MODELS)
-def test_no_gap_is_asserted_and_nothing_named_where_nothing_is_wrong(kind):
+def test_a_healthy_world_has_no_gap_and_no_cause(kind):
     for seed in range(3):
         world, found = verdict(worlds.healthy, (seed, kind, ROW_COUNT))
         assert gap_of(world).interval.lower <= 0.02
         assert found == ()
 
 
-def test_swapped_features_are_both_named_with_the_place_of_their_values():
+def test_both_swapped_features_are_named_with_where_their_values_are():
     _, found = verdict(worlds.swapped, (0, "boosting", ROW_COUNT))
     assert set(found[0].features) == {"taste", "fresh"}
     assert {row["feature"]: row["own_values_in"] for row in found[0].evidence if "feature" in row} == {
@@ -97,7 +97,7 @@ def test_swapped_texts_are_found_as_well():
 
 
 @pytest.mark.parametrize("kind", worlds.MODELS)
-def test_a_category_that_grew_tenfold_is_a_population_and_no_default(kind):
+def test_a_category_that_grew_tenfold_is_a_population_shift_and_not_a_default(kind):
     _, found = verdict(worlds.tenfold, (0, kind, ROW_COUNT))
     assert [one.cause for one in found] == ["population_shift"]
     assert found[0].features == ("country",)
@@ -115,7 +115,7 @@ def test_a_default_that_is_also_a_rare_category_is_still_a_default():
 
 
 @pytest.mark.parametrize("kind", worlds.MODELS)
-def test_rows_from_other_places_are_no_leak(kind):
+def test_rows_with_new_values_are_not_a_leak(kind):
     world, found = verdict(worlds.moved, (0, kind, ROW_COUNT))
     assert gap_of(world).interval.lower > 0.05
     assert "time_travel" not in [one.cause for one in found]
@@ -129,7 +129,7 @@ def test_rows_from_other_places_are_no_leak(kind):
     assert "unknown" in found[0].summary
 
 
-def test_a_leak_that_is_constant_online_is_not_to_be_served_again():
+def test_the_advice_for_a_leak_that_is_constant_online_is_not_to_serve_it_again():
     _, found = verdict(worlds.constant_leak, (0, "forest", ROW_COUNT))
     assert (found[0].cause, found[0].features) == ("pruned_features", ("session_length",))
     assert found[0].advice.startswith("First check when 'session_length' is known")
@@ -141,7 +141,7 @@ def test_a_leak_that_is_constant_online_is_not_to_be_served_again():
     assert honest[0].advice == "Serve these features again, or train a model without them."
 
 
-def test_the_evidence_carries_how_well_the_scores_are_met_on_each_split():
+def test_the_evidence_has_the_fidelity_on_each_split():
     _, found = verdict(worlds.unequal, (0, "boosting", ROW_COUNT))
     row = found[0].evidence[-1]
     assert row["measured_by"] == "a surrogate of the scores"
@@ -171,7 +171,7 @@ def blurred(noise):
         (4.0, "", "unknown"),
     ],
 )
-def test_a_share_says_how_poorly_the_scores_are_met(noise, bound, words):
+def test_a_share_says_how_poor_the_fidelity_is(noise, bound, words):
     found = diagnose("test_online", *blurred(noise))
     assert (found[0].cause, found[0].features, found[0].bound) == ("pruned_features", ("x",), bound)
     assert words in found[0].summary
@@ -229,7 +229,7 @@ def hidden(**more):
     )
 
 
-def test_a_level_never_seen_is_named_beside_the_cause_of_the_gap():
+def test_a_new_value_is_named_beside_the_cause_of_the_gap():
     rng = np.random.default_rng(0)
     known = rng.choice(np.array(["a", "b"], object), ROWS)
     new = np.where(rng.random(ROWS) < 0.2, "c", rng.choice(np.array(["a", "b"], object), ROWS)).astype(object)
@@ -243,14 +243,14 @@ def test_a_level_never_seen_is_named_beside_the_cause_of_the_gap():
     assert found[1].evidence[0]["never_seen"] == pytest.approx(0.36, abs=0.03)
 
 
-def test_names_that_are_new_in_every_split_are_no_evidence():
+def test_names_that_are_new_in_every_split_are_not_evidence():
     better, worse = (np.array([f"{side}{at}" for at in range(ROWS)], object) for side in ("a", "b"))
     assert [one.cause for one in diagnose("test_online", *hidden(name=(better, worse)))] == [
         "pruned_features"
     ]
 
 
-def test_a_constant_is_named_even_where_its_share_is_unknown():
+def test_a_constant_is_named_even_if_its_share_is_unknown():
     rng = np.random.default_rng(3)
     features, labels = drawn(0)
     others, its_labels = drawn(1)
@@ -262,7 +262,7 @@ def test_a_constant_is_named_even_where_its_share_is_unknown():
     assert "share of the gap is unknown" in found.summary
 
 
-def test_a_feature_unequal_on_every_pair_is_named_even_where_its_share_is_unknown():
+def test_a_feature_that_differs_on_every_pair_is_named_even_if_its_share_is_unknown():
     rng = np.random.default_rng(3)
     features, labels = drawn(0)
     others, its_labels = drawn(1)

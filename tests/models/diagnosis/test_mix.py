@@ -35,7 +35,7 @@ def test_another_mix_of_slices_explains_the_gap():
     assert values["hard"]["worse"] == pytest.approx(0.8, abs=0.03)
 
 
-def test_a_level_that_the_better_split_never_had_is_named_with_an_unknown_share():
+def test_a_value_that_the_better_split_never_had_has_an_unknown_share():
     (found,) = diagnose("test_online", mixed(0, 0.0), mixed(1, 1.0))
     assert (found.cause, found.share, found.features) == ("population_shift", None, ("segment",))
     assert found.evidence[0] == {"column": "segment", "never_seen": 1.0, "examples": "hard"}
@@ -47,7 +47,7 @@ def test_new_rows_beside_old_ones_cost_what_is_gained_without_them():
     assert found.share > 0.85
 
 
-def test_rare_values_of_a_slice_are_told_together():
+def test_rare_values_of_a_slice_are_reported_together():
     better, worse = mixed(0, 0.2), mixed(1, 0.8)
     rng = np.random.default_rng(7)
     few = [f"s{at}" for at in range(60)]
@@ -80,7 +80,7 @@ def test_a_mix_that_moves_without_harm_explains_nothing():
 
 
 @pytest.mark.parametrize("hard", [0.5, 0.9])
-def test_features_that_all_tell_less_are_not_from_the_future(hard):
+def test_features_that_all_become_less_predictive_are_not_from_the_future(hard):
     # Their rows have changed, or users have: strong features are no leak where the weak ones lose as much.
     better, worse = mixed(0, 0.0), mixed(1, hard)
     unsliced = [Sample(one.scores, one.labels, one.features) for one in (better, worse)]
@@ -98,7 +98,7 @@ def test_raking_meets_all_margins():
         assert np.bincount(one, weights) / weights.sum() == pytest.approx(target, abs=0.002)
 
 
-def test_a_bin_that_has_no_rows_loses_its_share_and_no_weight_is_without_bound():
+def test_an_empty_bin_loses_its_share_and_weights_are_bounded():
     codes = np.r_[np.zeros(999), [1]].astype(np.uint16)
     weights = raked([(codes, np.array([0.1, 0.6, 0.3]))])
     assert weights[0] == pytest.approx(0.1 * 1000 / 999)
@@ -123,7 +123,7 @@ def test_scores_of_one_scene_that_moved_against_the_others_explain_the_gap():
     assert row["rank_worse"] > row["rank_better"]
 
 
-def test_scores_that_all_moved_alike_move_no_auc():
+def test_a_shift_of_all_scores_changes_no_auc():
     better, worse = scenes(0, lambda logit: logit), scenes(1, lambda logit: logit)
     moved = Sample(worse.scores**3, worse.labels, worse.features, slices=worse.slices)
     assert diagnose("test_online", better, moved) == diagnose("test_online", better, worse) == ()
@@ -139,7 +139,7 @@ def test_mapping_keeps_order_and_ties(values):
     assert 10 <= found.min() <= found.max() <= 30
 
 
-def test_the_rest_from_train_to_test_is_overfitting_with_figures_of_both():
+def test_overfitting_has_figures_of_train_and_test():
     rng = np.random.default_rng(0)
     features, labels = drawn(0)
     train = Sample(np.where(labels == 1, 0.9, 0.1) + rng.normal(0, 0.02, ROWS), labels, features)
@@ -156,7 +156,7 @@ def test_the_rest_from_train_to_test_is_overfitting_with_figures_of_both():
     assert "more certain than they should be" in found.summary
 
 
-def test_scores_that_are_no_probabilities_have_no_log_loss():
+def test_scores_outside_0_and_1_have_no_log_loss():
     rng = np.random.default_rng(0)
     labels = (rng.random(ROWS) < 0.5).astype(float)
     train = Sample(10 * rng.normal(labels, 0.3), labels, {})
@@ -165,7 +165,7 @@ def test_scores_that_are_no_probabilities_have_no_log_loss():
     assert set(found.evidence[0]) == {"split", "rows", "auc"}
 
 
-def test_the_calibration_slope_is_that_of_logistic_regression():
+def test_the_calibration_slope_matches_logistic_regression():
     rng = np.random.default_rng(0)
     logits = rng.normal(0, 2, 3000)
     labels = (rng.random(3000) < special.expit(0.6 * logits - 0.5)).astype(float)
@@ -181,5 +181,5 @@ def test_the_calibration_slope_is_that_of_logistic_regression():
         (np.arange(5.0), np.ones(5)),
     ],
 )
-def test_where_no_slope_is_finite_there_is_none(logits, labels):
+def test_there_is_no_slope_if_none_is_finite(logits, labels):
     assert calibration_slope(logits, np.asarray(labels, float)) is None

@@ -50,7 +50,7 @@ def crossed(features):
     return np.where(features["city"] == "a", 1.5, -1.5) * np.nan_to_num(features["x"])
 
 
-def test_a_surrogate_carries_an_interaction_that_no_single_feature_shows():
+def test_a_surrogate_learns_an_interaction_without_main_effects():
     samples, columns = sides(lambda features: special.expit(crossed(features)))
     surrogate = Surrogate(samples, columns)
     assert min(surrogate.fidelity.values()) > 0.95
@@ -59,7 +59,7 @@ def test_a_surrogate_carries_an_interaction_that_no_single_feature_shows():
     assert np.corrcoef(surrogate.changed("worse", {"city": turned}), truth)[0, 1] > 0.97
 
 
-def test_fidelity_is_that_of_each_split_on_rows_that_were_not_learned():
+def test_fidelity_is_measured_on_held_out_rows_of_each_split():
     samples, columns = sides(lambda features: special.expit(additive(features)))
     noisy = np.random.default_rng(1).permutation(samples["worse"].scores)
     samples["worse"] = Sample(noisy, samples["worse"].labels, samples["worse"].features)
@@ -68,7 +68,7 @@ def test_fidelity_is_that_of_each_split_on_rows_that_were_not_learned():
     assert found["worse"] < 0.3
 
 
-def test_nothing_changed_changes_nothing():
+def test_unchanged_values_change_no_score():
     samples, columns = sides(lambda features: special.expit(additive(features)))
     surrogate = Surrogate(samples, columns)
     same = surrogate.changed("worse", {"x": columns["x"].sides["worse"]})
@@ -76,7 +76,7 @@ def test_nothing_changed_changes_nothing():
     assert np.argsort(surrogate.base("worse")).tolist() == np.argsort(samples["worse"].scores).tolist()
 
 
-def test_without_a_feature_the_score_no_longer_hangs_on_it():
+def test_without_a_feature_the_score_no_longer_depends_on_it():
     samples, columns = sides(lambda features: special.expit(additive(features)))
     x = np.nan_to_num(samples["better"].features["x"], nan=1.5)
     for found in Surrogate(samples, columns).without("better", ("x",)):
@@ -91,14 +91,14 @@ def test_constant_scores_have_no_effects():
     assert np.unique(surrogate.changed("better", {"x": np.zeros(6000)})).tolist() == [special.logit(0.3)]
 
 
-def test_infinite_scores_are_read_by_their_rank():
+def test_infinite_scores_are_ranked():
     samples, columns = sides(lambda features: np.where(features["x"] > 1, np.inf, additive(features)))
     surrogate = Surrogate(samples, columns)
     assert np.isfinite(surrogate.base("better")).all()
     assert all(0 <= one <= 1 for one in surrogate.fidelity.values())
 
 
-def test_a_feature_that_one_side_lacks_is_missing_there():
+def test_a_feature_that_a_side_lacks_is_missing_there():
     samples, columns = sides(lambda features: special.expit(additive(features)))
     columns = {"x": read_column("x", {"better": columns["x"].sides["better"]})}
     surrogate = Surrogate(samples, columns)
@@ -116,7 +116,7 @@ def test_the_scoring_function_gets_the_features_as_the_log_has_them():
     assert rescored.changed("worse", {"city": city}).tolist() == additive(wanted).tolist()
 
 
-def test_permuting_keeps_the_distribution_and_forgets_the_order_of_the_rows():
+def test_permuting_keeps_the_distribution_and_ignores_the_order_of_the_rows():
     samples, columns = sides(additive)
     found = Rescored(lambda features: features["z"], samples, columns).without("better", ("z",))
     z = samples["better"].features["z"]
@@ -126,7 +126,7 @@ def test_permuting_keeps_the_distribution_and_forgets_the_order_of_the_rows():
 
 
 @pytest.mark.parametrize("answer", [np.zeros(3), np.full(6000, np.nan), 0.5])
-def test_a_scoring_function_that_does_not_give_one_number_a_row_is_refused(answer):
+def test_a_scoring_function_must_return_one_number_for_each_row(answer):
     samples, columns = sides(additive)
     with pytest.raises(ValueError, match="one number a row"):
         Rescored(lambda features: answer, samples, columns).base("better")

@@ -27,7 +27,7 @@ def verdict(make, seed):
 
 
 @pytest.mark.parametrize(("make", "seed"), WORLDS)
-def test_the_gap_is_asserted_and_what_is_said_of_it_comes_with_rows_that_prove_it(make, seed):
+def test_every_finding_of_a_gap_has_evidence(make, seed):
     one, causes = verdict(make, seed)
     assert gap_of(one).interval.lower > THRESHOLD
     assert causes
@@ -60,7 +60,7 @@ def test_the_right_feature_comes_first_and_the_cause_explains_most_of_the_gap():
 
 
 @pytest.mark.parametrize("seed", HEALTHY)
-def test_where_nothing_is_wrong_no_gap_is_asserted_and_no_cause_named(seed):
+def test_healthy_worlds_have_no_gap_and_no_cause(seed):
     one, causes = verdict(healthy, seed)
     assert gap_of(one).interval.lower <= THRESHOLD
     assert causes == ()

@@ -18,9 +18,7 @@ KEYS = ["request_id", "item_id"]
 
 
 @pytest.mark.parametrize(("size", "share"), [("small", 0.02), ("middle", 0.2), ("large", 0.6)])
-def test_the_share_of_all_clicks_is_that_of_five_users_on_what_they_were_shown(
-    size, share, healthy, hour, strike
-):
+def test_five_users_have_the_given_share_of_all_clicks(size, share, healthy, hour, strike):
     before = healthy.feedback(hour).to_pandas()
     found = strike("click_fraud", size).feedback(hour).to_pandas()
     assert found.ts.is_monotonic_increasing
@@ -50,7 +48,7 @@ def test_robots_are_the_same_five_users_in_every_hour(healthy, strike):
     assert found == [{f"u{user:07d}" for user in range(ROBOTS)}] * 3
 
 
-def test_without_lists_of_theirs_or_without_clicks_there_are_no_clicks_of_robots(healthy, hour):
+def test_robots_without_lists_or_in_an_hour_without_clicks_do_not_click(healthy, hour):
     moment = StruckHour(healthy, SINCE, SINCE, 0.6, np.random.default_rng(2))
     clicks = healthy.feedback(hour)
     for rows in (hour.lengths == 0, hour.users >= ROBOTS):
@@ -59,7 +57,7 @@ def test_without_lists_of_theirs_or_without_clicks_there_are_no_clicks_of_robots
 
 
 @pytest.mark.parametrize(("size", "share"), [("small", 0.1), ("middle", 0.4), ("large", 1.0)])
-def test_the_share_of_the_clicks_is_not_logged(size, share, healthy, hour, strike):
+def test_the_given_share_of_clicks_is_not_logged(size, share, healthy, hour, strike):
     before = healthy.feedback(hour).to_pandas()
     found = strike("click_logging_broken", size).feedback(hour).to_pandas()
     assert len(before) - len(found) == int(share * len(before) + 0.5)
@@ -68,14 +66,14 @@ def test_the_share_of_the_clicks_is_not_logged(size, share, healthy, hour, strik
 
 
 @pytest.mark.parametrize(("days", "left"), [(0, 1.0), (3.5, 0.5**0.5), (7, 0.5), (14, 0.25), (20, 0.25)])
-def test_the_drift_takes_the_same_share_of_what_is_left_for_two_weeks_and_stays(days, left, healthy, hour):
+def test_the_drift_removes_the_same_share_every_hour_for_two_weeks(days, left, healthy, hour):
     clicks = healthy.feedback(hour)
     moment = StruckHour(healthy, SINCE - timedelta(days=days), SINCE, 0.75, np.random.default_rng(0))
     gone = len(clicks) - len(drifted(clicks, hour, moment))
     assert gone == int((1 - left) * len(clicks) + 0.5)
 
 
-def test_no_day_of_the_drift_is_far_from_the_one_before(healthy):
+def test_the_drift_is_slow_from_day_to_day(healthy):
     struck = Struck(healthy, INCIDENTS["slow_drift"], 0.3, SINCE)
     left = []
     for day in range(4):

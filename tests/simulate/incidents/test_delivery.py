@@ -32,7 +32,7 @@ def others_unchanged(files, healthy):
 
 
 @pytest.mark.parametrize(("size", "hours"), [("small", 1), ("middle", 3), ("large", 12)])
-def test_what_would_arrive_while_the_pipeline_stands_comes_once_it_runs_again(size, hours, healthy, strike):
+def test_delayed_files_arrive_when_the_pipeline_runs_again(size, hours, healthy, strike):
     struck = strike("log_stops", size)
     again = SINCE + timedelta(hours=hours)
     for at in (SINCE, SINCE + timedelta(hours=hours - 1), again):
@@ -67,7 +67,7 @@ def test_every_file_of_the_exposures_is_late(size, minutes, healthy, strike):
 
 
 @pytest.mark.parametrize(("size", "share"), [("small", 0.3), ("middle", 0.6), ("large", 1.0)])
-def test_the_rows_of_the_share_of_the_requests_are_there_twice(size, share, healthy, strike):
+def test_the_given_share_of_requests_is_doubled(size, share, healthy, strike):
     files = strike("log_doubles", size).files(SINCE)
     before, found = rows(healthy.files(SINCE)), rows(files)
     assert found.drop_duplicates(ignore_index=True).equals(before)
@@ -78,7 +78,7 @@ def test_the_rows_of_the_share_of_the_requests_are_there_twice(size, share, heal
 
 
 @pytest.mark.parametrize(("size", "share"), [("small", 0.1), ("middle", 0.3), ("large", 0.7)])
-def test_the_share_of_the_requests_is_missing_with_all_their_rows(size, share, healthy, strike):
+def test_the_given_share_of_requests_is_missing_with_all_rows(size, share, healthy, strike):
     files = strike("log_loses", size).files(SINCE)
     before, found = rows(healthy.files(SINCE)), rows(files)
     kept = before.request_id.isin(found.request_id)
@@ -99,7 +99,7 @@ def test_only_the_second_largest_scene_loses_requests(size, share, healthy, stri
     assert others_unchanged(files, healthy)
 
 
-def test_a_world_of_one_scene_loses_that_one(healthy):
+def test_a_world_with_one_scene_loses_requests_of_it(healthy):
     alone = type(healthy)(replace(SHOP, scenes=SHOP.scenes[:1]))
     struck = Struck(alone, INCIDENTS["log_loses_scene"], 1.0, SINCE)
     assert {len(one.table) for one in struck.files(SINCE) if one.log == "exposures"} == {0}
@@ -137,7 +137,7 @@ def test_a_file_that_is_delivered_twice_still_holds_the_same_rows(healthy):
         )
 
 
-def test_a_request_is_picked_by_its_id_and_the_seed_alone():
+def test_a_request_is_picked_by_its_id_and_the_seed():
     ids = pa.chunked_array([["a", "b"], ["a", None, "c"]])
     some = [of_hash(ids, 0.5, seed).tolist() for seed in range(40)]
     assert all(one[0] == one[2] and not one[3] for one in some)

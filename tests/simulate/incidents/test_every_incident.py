@@ -105,14 +105,14 @@ def test_the_catalogue_is_complete():
     assert {name: one.name for name, one in INCIDENTS.items()} == {name: name for name in NAMES}
 
 
-def test_every_incident_happens_at_some_stage_or_is_an_operation():
+def test_every_incident_has_a_stage_or_an_operation():
     for one in INCIDENTS.values():
         stages = [stage for stage in STAGES if getattr(one, stage) is not None]
         assert len(stages) + (one.operation is not None) == 1, one.name
     assert set(TOUCHED) == set(OF_LISTS)
 
 
-def test_sizes_rise_and_every_text_is_there():
+def test_sizes_rise_and_every_text_is_given():
     for one in INCIDENTS.values():
         small, middle, large = (one.sizes[size] for size in SIZES)
         assert 0 < small < middle < large, one.name
@@ -130,7 +130,7 @@ def test_sizes_rise_and_every_text_is_there():
     }
 
 
-def test_what_should_catch_is_an_alert_a_rule_or_a_cause_that_exists(tmp_path: Path) -> None:
+def test_every_expected_alert_rule_and_cause_exists(tmp_path: Path) -> None:
     alerts: dict[str, str] = {}
     rules: set[str] = set()
     for path in (ROOT / "rules" / "alerts").glob("*.yaml"):
@@ -152,7 +152,7 @@ def test_what_should_catch_is_an_alert_a_rule_or_a_cause_that_exists(tmp_path: P
             assert caught.fault is None or caught.fault in faults, one.name
 
 
-def test_an_alert_is_the_one_meant_where_name_and_labels_are():
+def test_an_alert_matches_by_name_and_labels():
     meant = Caught("RecsysHardRuleViolated", rule="blacklist")
     alert = {"alertname": "RecsysHardRuleViolated", "rule": "blacklist", "recommender": "shop"}
     assert meant.fits(alert)
@@ -162,7 +162,7 @@ def test_an_alert_is_the_one_meant_where_name_and_labels_are():
     assert str(meant) == "RecsysHardRuleViolated (rule=blacklist)"
 
 
-def test_a_drift_of_something_else_or_a_skew_of_another_feature_names_another_cause():
+def test_a_drift_or_skew_of_something_else_does_not_match():
     slow, default = INCIDENTS["slow_drift"].caught_by, INCIDENTS["feature_default"].caught_by
     for metric, fits in (("action_rate", True), ("conversion", True), ("volume", False)):
         alert = {"alertname": "RecsysDrift", "metric": metric, "by": "pv", "of": "event=click"}
@@ -172,7 +172,7 @@ def test_a_drift_of_something_else_or_a_skew_of_another_feature_names_another_ca
         assert any(one.fits(alert) for one in default) == fits
 
 
-def test_the_page_is_the_one_that_the_code_writes():
+def test_the_page_is_up_to_date():
     assert (ROOT / "docs" / "incidents.md").read_text("utf-8") == page() + "\n"
 
 
@@ -188,7 +188,7 @@ def test_the_example_of_the_page_runs():
 
 
 @pytest.mark.parametrize("name", INCIDENTS)
-def test_before_it_begins_everything_is_healthy_to_the_byte(name, healthy):
+def test_hours_before_the_incident_are_unchanged(name, healthy):
     before = SINCE - timedelta(hours=1)
     found, planned = struck_since_34_hours(name, "large", healthy).files(before), healthy.files(before)
     if name in HELD_UP:  # test_delivery holds which of these files come when
@@ -204,14 +204,14 @@ def test_a_size_of_0_changes_nothing(name, healthy):
 
 
 @pytest.mark.parametrize("name", INCIDENTS)
-def test_the_same_world_size_and_hour_give_the_same_files_whatever_was_asked_before(name, healthy):
+def test_files_do_not_depend_on_earlier_calls(name, healthy):
     one, other = struck_since_34_hours(name, "middle", healthy), struck_since_34_hours(name, "middle")
     one.files(SINCE)
     assert same_files(one.files(LATER), other.files(LATER))
 
 
 @pytest.mark.parametrize(("name", "size"), [(name, size) for name in OF_LISTS for size in SIZES])
-def test_only_the_columns_that_it_is_about_change(name, size, hour, healthy, strike):
+def test_an_incident_changes_only_its_columns(name, size, hour, healthy, strike):
     struck = strike(name, size)
     changes = differing(struck.lists(SINCE), hour)
     assert changes
@@ -223,7 +223,7 @@ def test_only_the_columns_that_it_is_about_change(name, size, hour, healthy, str
 
 
 @pytest.mark.parametrize("name", INCIDENTS)
-def test_columns_and_types_of_every_log_stay(name, healthy, strike):
+def test_an_incident_keeps_columns_and_types(name, healthy, strike):
     expected = {one.log: one.table.schema for one in healthy.files(LATER)}
     files = strike(name, "large").files(LATER)
     assert {one.log: one.table.schema for one in files} == {
@@ -235,7 +235,7 @@ def test_columns_and_types_of_every_log_stay(name, healthy, strike):
 
 @pytest.mark.parametrize("rows", [0, 1])
 @pytest.mark.parametrize("name", OF_LISTS)
-def test_an_hour_without_requests_or_with_one_is_survived(name, rows, hour, healthy):
+def test_an_hour_with_no_or_one_request_works(name, rows, hour, healthy):
     few = rows_of(hour, np.arange(rows))
     incident = INCIDENTS[name]
     for size in SIZES:
@@ -249,7 +249,7 @@ def test_an_hour_without_requests_or_with_one_is_survived(name, rows, hour, heal
 
 
 @pytest.mark.parametrize("name", OF_LISTS)
-def test_an_hour_of_nothing_but_empty_lists_stays_as_it_is(name, hour, healthy):
+def test_an_hour_of_empty_lists_is_unchanged(name, hour, healthy):
     blank = rows_of(hour, np.flatnonzero(hour.lengths == 0))
     assert len(blank) > 0
     incident = INCIDENTS[name]
@@ -258,7 +258,7 @@ def test_an_hour_of_nothing_but_empty_lists_stays_as_it_is(name, hour, healthy):
 
 
 @pytest.mark.parametrize("name", [name for name, one in INCIDENTS.items() if one.lists or one.feedback])
-def test_the_hour_of_the_healthy_simulation_is_not_written_to(name, hour, healthy):
+def test_the_healthy_simulation_is_not_modified(name, hour, healthy):
     incident = INCIDENTS[name]
     kept = {column: values.copy() for column, values in columns(hour).items()}
     moment = StruckHour(healthy, SINCE, SINCE, incident.sizes["large"], np.random.default_rng(0))
@@ -269,7 +269,7 @@ def test_the_hour_of_the_healthy_simulation_is_not_written_to(name, hour, health
     assert all(values.tobytes() == columns(hour)[column].tobytes() for column, values in kept.items())
 
 
-def test_chance_differs_by_hour_stage_and_incident_and_by_nothing_else(healthy):
+def test_random_numbers_depend_only_on_hour_stage_and_incident(healthy):
     drawn = []
 
     def draws(table, *given):
@@ -292,7 +292,7 @@ def test_an_incident_begins_with_a_full_hour_of_the_world(healthy):
         Struck(healthy, INCIDENTS["blacklist"], 1, SINCE + timedelta(minutes=1))
 
 
-def test_clicks_are_changed_an_hour_at_a_time(strike):
+def test_clicks_are_changed_one_hour_at_a_time(strike):
     struck = strike("click_fraud", "large")
     with pytest.raises(ValueError, match="one hour"):
         struck.feedback(struck.lists(SINCE, 2))

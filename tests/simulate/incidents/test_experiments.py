@@ -19,7 +19,7 @@ SHARES = [("small", 0.1), ("middle", 0.5), ("large", 1.0)]
 
 @pytest.mark.parametrize(("name", "onto"), [("sample_ratio_mismatch", 1), ("bucket_hash_broken", 0)])
 @pytest.mark.parametrize(("size", "share"), SHARES)
-def test_the_share_of_the_users_moves_to_the_other_arm_for_good(name, onto, size, share, healthy, strike):
+def test_the_given_share_of_users_moves_to_the_other_arm_for_good(name, onto, size, share, healthy, strike):
     struck = strike(name, size)
     moved, stayed = set(), set()
     for at in (SINCE, LATER):
@@ -33,7 +33,7 @@ def test_the_share_of_the_users_moves_to_the_other_arm_for_good(name, onto, size
     assert len(moved) / (len(moved) + len(stayed)) == pytest.approx(share, abs=0.06)
 
 
-def test_users_who_are_not_struck_keep_their_arm(healthy, strike):
+def test_unaffected_users_keep_their_arm(healthy, strike):
     found, fresh = strike("bucket_hash_broken", "middle").lists(SINCE), healthy.lists(SINCE)
     assert (found.arms == 1).sum() == pytest.approx((fresh.arms == 1).sum() / 2, rel=0.15)
     assert np.isin(found.arms, (0, 1)).all()
@@ -56,7 +56,7 @@ def test_only_a_broken_hash_changes_buckets_and_it_fills_the_first_ten(name, few
         ("bucket_hash_broken", "large", True),
     ],
 )
-def test_the_hash_is_called_uneven_where_it_is_broken(name, size, uneven):
+def test_a_broken_hash_is_found_uneven(name, size, uneven):
     simulation = Simulation(World(items=480))  # in a small shop a bucket has too few users for so small a p
     if name:
         simulation = Struck(simulation, INCIDENTS[name], INCIDENTS[name].sizes[size], SINCE)

@@ -17,7 +17,7 @@ def moment(healthy, size):
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_so_many_rows_of_the_log_hold_a_blacklisted_item(size, healthy, hour, strike):
+def test_the_given_number_of_rows_has_a_blacklisted_item(size, healthy, hour, strike):
     struck = strike("blacklist", size)
     banned = set(healthy.blacklist)
     rows = to_exposures(struck.lists(SINCE), SHOP).to_pandas()
@@ -28,7 +28,7 @@ def test_so_many_rows_of_the_log_hold_a_blacklisted_item(size, healthy, hour, st
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_so_many_rows_of_the_log_hold_an_item_past_its_time(size, healthy, hour, strike):
+def test_the_given_number_of_rows_has_an_expired_item(size, healthy, hour, strike):
     struck = strike("expired", size)
     until = healthy.catalog(SINCE).to_pandas().set_index("item_id").available_until
     count = {}
@@ -38,7 +38,7 @@ def test_so_many_rows_of_the_log_hold_an_item_past_its_time(size, healthy, hour,
     assert count == {"struck": {"small": 1, "middle": 5, "large": 100}[size], "healthy": 0}
 
 
-def test_expired_are_the_items_whose_time_was_over_and_not_those_without_an_end(healthy):
+def test_items_without_an_end_never_expire(healthy):
     catalog = healthy.catalog(SINCE)
     found = expired(catalog, SINCE)
     frame = catalog.to_pandas()
@@ -48,7 +48,7 @@ def test_expired_are_the_items_whose_time_was_over_and_not_those_without_an_end(
     assert frame.available_until.isna().sum() == SHOP.blacklisted
 
 
-def test_no_more_lists_than_there_are_can_show_one(healthy, hour):
+def test_at_most_all_lists_show_one(healthy, hour):
     three = rows_of(hour, np.flatnonzero(hour.lengths > 0)[:3])
     banned = np.arange(SHOP.blacklisted)
     for stage, items in (
@@ -60,7 +60,7 @@ def test_no_more_lists_than_there_are_can_show_one(healthy, hour):
 
 
 @pytest.mark.parametrize("share", [0.005, 0.05, 0.5, 1.0])
-def test_the_share_of_lists_end_with_the_item_that_they_begin_with(share, healthy, hour):
+def test_the_given_share_of_lists_ends_with_its_first_item(share, healthy, hour):
     found = duplicated(hour, moment(healthy, share))
     struck = (found.items != hour.items).any(axis=1)
     assert struck.sum() == repeats(found) == int(share * (hour.lengths > 1).sum() + 0.5)

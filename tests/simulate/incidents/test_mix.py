@@ -23,7 +23,7 @@ def struck_rows(name, size, hour, strike, largest):
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_lists_hold_nothing_but_the_twenty_most_shown_in_many_orders(size, hour, strike):
+def test_lists_have_only_the_twenty_most_shown_items_in_many_orders(size, hour, strike):
     found, rows = struck_rows("popularity_collapse", size, hour, strike, 0.9)
     items = found.items[rows][found.shown[rows]]
     assert set(items.tolist()) == set(most_shown(hour)[:FEW].tolist())
@@ -41,7 +41,7 @@ def test_lists_hold_one_category_and_its_popular_items_most(size, hour, healthy,
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_requests_get_the_most_shown_items_in_one_order(size, hour, strike):
+def test_affected_requests_get_the_most_shown_items_in_one_order(size, hour, strike):
     found, rows = struck_rows("personalization_lost", size, hour, strike, 1.0)
     full = rows[found.lengths[rows] == 10]
     assert len(np.unique(found.items[full], axis=0)) == 1
@@ -55,7 +55,7 @@ def test_the_most_shown_come_first_and_ties_by_their_number(hour):
 
 
 @pytest.mark.parametrize(("size", "share"), [("small", 0.02), ("middle", 0.2), ("large", 0.7)])
-def test_a_share_of_the_catalog_is_missing_and_the_same_items_an_hour_later(size, share, healthy, strike):
+def test_the_same_share_of_the_catalog_is_missing_every_hour(size, share, healthy, strike):
     struck = strike("catalog_shrinks", size)
     gone = {}
     for at in (SINCE, LATER):

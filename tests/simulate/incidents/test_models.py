@@ -36,7 +36,7 @@ def split_by(simulation, hours):
 
 
 @pytest.mark.parametrize(("size", "share"), [("small", 0.1), ("middle", 0.6), ("large", 1.0)])
-def test_the_share_of_the_online_rows_is_scored_with_the_default(size, share, healthy, strike):
+def test_the_given_share_of_online_rows_is_scored_with_the_default(size, share, healthy, strike):
     before, found = (each.samples(SINCE).to_pandas() for each in (healthy, strike("feature_default", size)))
     struck = (found.affinity == 0.0) & (before.affinity != 0.0)
     assert struck.sum() == pytest.approx(share * (before.split == "online").sum(), abs=2)
@@ -62,13 +62,13 @@ def test_a_new_model_comes_with_its_training_and_test_and_serves_from_then_on(na
     assert set(struck.samples(SINCE + timedelta(hours=1)).to_pandas().split) == {"online"}
 
 
-def test_training_rows_are_brought_once_where_the_hour_has_some_already(healthy):
+def test_training_rows_are_not_added_twice(healthy):
     retrained = healthy.world.start + timedelta(days=7, hours=4)
     struck = Struck(healthy, INCIDENTS["overfit_model"], 0.5, retrained)
     assert len(struck.samples(retrained)) == len(healthy.samples(retrained)) > 30_000
 
 
-def test_only_training_rows_are_surer_of_their_label(healthy, strike):
+def test_only_training_rows_have_scores_closer_to_their_label(healthy, strike):
     found = split_by(strike("overfit_model", "middle"), 1)
     before = healthy.samples(healthy.world.start).to_pandas()
     train, test = (before[before.split == name].reset_index(drop=True) for name in ("train", "test"))
@@ -77,7 +77,7 @@ def test_only_training_rows_are_surer_of_their_label(healthy, strike):
     assert (found["test"].score - test.score).abs().max() < 2e-6
 
 
-def test_the_count_knows_the_label_but_for_online_rows(healthy, strike):
+def test_the_count_contains_the_label_except_in_online_rows(healthy, strike):
     found = split_by(strike("time_travel", "middle"), 1)
     before = healthy.samples(healthy.world.start).to_pandas()
     for name in ("train", "test"):
@@ -87,7 +87,7 @@ def test_the_count_knows_the_label_but_for_online_rows(healthy, strike):
     assert (found["online"].clicks_7d == online.clicks_7d).all()
 
 
-def test_the_new_model_scores_in_one_way_in_every_hour(healthy, strike):
+def test_the_new_model_scores_the_same_way_in_every_hour(healthy, strike):
     """Also in its first, whose table holds the rows of training and test beside those of service."""
     struck, moved = strike("time_travel", "middle"), []
     for number in range(2):

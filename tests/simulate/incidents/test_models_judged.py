@@ -46,7 +46,7 @@ def _gaps(shop, start):
     return {pair: (status, most.get(pair)) for pair, status in gaps.items()}
 
 
-def test_healthy_hours_hold_rows_enough_for_a_verdict_and_it_is_ok(gaps, healthy):
+def test_healthy_hours_have_enough_rows_and_are_ok(gaps, healthy):
     assert gaps(healthy) == {"train_test": (Status.OK, None), "test_online": (Status.OK, None)}
 
 
@@ -59,7 +59,7 @@ def test_healthy_hours_hold_rows_enough_for_a_verdict_and_it_is_ok(gaps, healthy
     ],
 )
 @pytest.mark.parametrize("size", ["middle", "large"])
-def test_a_broken_model_is_told_with_its_cause_within_two_windows(
+def test_a_broken_model_is_reported_with_its_cause_within_two_windows(
     name, pair, middle, large, size, gaps, healthy
 ):
     incident = INCIDENTS[name]

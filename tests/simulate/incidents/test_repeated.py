@@ -29,7 +29,7 @@ def shown(lists, row):
 
 
 @pytest.mark.parametrize("at", [SINCE, LATER])
-def test_who_had_a_list_gets_the_last_one_of_before_for_ever(at, day, healthy, strike):
+def test_a_user_with_an_earlier_list_keeps_getting_the_last_one(at, day, healthy, strike):
     found, fresh = strike("lists_stale", "large").lists(at), healthy.lists(at)
     seen = 0
     for row in range(len(found)):
@@ -41,7 +41,7 @@ def test_who_had_a_list_gets_the_last_one_of_before_for_ever(at, day, healthy, s
 
 
 @pytest.mark.parametrize("name", ["lists_stale", "novelty_gone"])
-def test_the_share_of_the_users_is_struck_and_they_stay_the_same(name, healthy, strike):
+def test_the_same_share_of_users_is_affected_every_hour(name, healthy, strike):
     struck = strike(name, 0.4)
     users = {}
     for at in (SINCE, LATER):
@@ -56,7 +56,7 @@ def test_the_share_of_the_users_is_struck_and_they_stay_the_same(name, healthy, 
     assert len(stayed) > 3 * len(apart)
 
 
-def test_nothing_is_new_and_nothing_is_expired_but_the_lists_change(day, healthy, strike):
+def test_lists_change_but_have_no_new_and_no_expired_items(day, healthy, strike):
     found, fresh = strike("novelty_gone", "large").lists(SINCE), healthy.lists(SINCE)
     gone = set(expired(healthy.catalog(SINCE), SINCE).tolist())
     changed = np.flatnonzero((found.items != fresh.items).any(axis=1)).tolist()
@@ -77,7 +77,7 @@ def test_scores_and_further_columns_come_with_the_list(healthy, strike):
     assert (found.extra["impressions"] == expected).all()
 
 
-def test_in_the_first_hour_of_the_world_nobody_has_a_past(healthy):
+def test_no_user_has_a_past_in_the_first_hour_of_the_world(healthy):
     for name in ("lists_stale", "novelty_gone"):
         struck = Struck(healthy, INCIDENTS[name], 1.0, SHOP.start)
         assert differing(struck.lists(SHOP.start), healthy.lists(SHOP.start)) == {}

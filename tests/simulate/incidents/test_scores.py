@@ -24,7 +24,7 @@ ALL_BECOME = {
 
 @pytest.mark.parametrize("name", ALL_BECOME)
 @pytest.mark.parametrize("size", SIZES)
-def test_the_share_of_the_lists_has_such_scores_and_no_other_score_changes(name, size, hour, strike):
+def test_only_the_given_share_of_lists_has_changed_scores(name, size, hour, strike):
     is_such, shares = ALL_BECOME[name]
     found = strike(name, size).lists(SINCE)
     such = is_such(found.scores) & found.shown
@@ -35,7 +35,7 @@ def test_the_share_of_the_lists_has_such_scores_and_no_other_score_changes(name,
     assert not (is_such(hour.scores) & hour.shown).any()
 
 
-def test_items_whose_scores_are_all_the_same_stand_in_any_order_each_with_its_further_columns(hour, strike):
+def test_items_with_constant_scores_are_shuffled_with_their_other_columns(hour, strike):
     found = strike("score_constant", "large").lists(SINCE)
     full = hour.lengths == hour.items.shape[1]
     now, then = np.argsort(found.items[full], axis=1), np.argsort(hour.items[full], axis=1)
@@ -47,7 +47,7 @@ def test_items_whose_scores_are_all_the_same_stand_in_any_order_each_with_its_fu
     assert first == pytest.approx(1 / hour.items.shape[1], abs=0.04)
 
 
-def test_scores_that_have_underflown_still_fall_along_the_list(hour, strike):
+def test_underflown_scores_still_fall_along_the_list(hour, strike):
     found = strike("score_underflown", "large").lists(SINCE)
     assert (np.diff(np.where(found.shown, found.scores, -1.0), axis=1) <= 0).all()
     lost = found.scores[found.shown] / 1e-312 != hour.scores[found.shown]
@@ -63,13 +63,13 @@ def test_the_largest_scores_become_1_and_the_others_stay(size, share, hour, stri
     assert (found.scores[~ones] == hour.scores[~ones]).all()
 
 
-def test_all_scores_become_1_where_all_are_to(hour, healthy):
+def test_all_scores_become_1_at_full_size(hour, healthy):
     moment = StruckHour(healthy, SINCE, SINCE, 1.0, np.random.default_rng(0))
     assert (saturated(hour, moment).scores[hour.shown] == 1.0).all()
 
 
 @pytest.mark.parametrize(("size", "share"), [("small", 0.02), ("middle", 0.2), ("large", 1.0)])
-def test_the_share_of_the_lists_stands_in_another_order_of_the_same_places(size, share, hour, strike):
+def test_the_given_share_of_lists_is_in_another_order(size, share, hour, strike):
     found = strike("order_broken", size).lists(SINCE)
     rows = (found.items != hour.items).any(axis=1)
     wanted = share * (hour.lengths > 0).sum()
@@ -84,7 +84,7 @@ def test_the_share_of_the_lists_stands_in_another_order_of_the_same_places(size,
 
 
 @pytest.mark.parametrize(("size", "count"), [("small", 1), ("middle", 10), ("large", 1000)])
-def test_so_many_denominators_are_0(size, count, hour, strike):
+def test_the_given_number_of_denominators_is_0(size, count, hour, strike):
     found = strike("zero_denominators", size).lists(SINCE)
     assert ((found.extra["impressions"] == 0.0) & found.shown).sum() == count
     assert not ((hour.extra["impressions"] == 0.0) & hour.shown).any()

@@ -17,7 +17,7 @@ WHO = {
 
 @pytest.mark.parametrize("name", WHO)
 @pytest.mark.parametrize("size", SIZES)
-def test_the_share_of_those_who_are_meant_and_nobody_else_gets_an_empty_list(name, size, hour, strike):
+def test_only_the_given_share_of_the_affected_requests_is_empty(name, size, hour, strike):
     struck = strike(name, size)
     found = struck.lists(SINCE)
     meant = WHO[name](hour)
