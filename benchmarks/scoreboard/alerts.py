@@ -1,4 +1,4 @@
-"""The alert rules, and what Prometheus makes of an expression's result: `for` and `keep_firing_for`."""
+"""The alert rules, and how Prometheus applies `for` and `keep_firing_for` to the result of an expression."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import yaml
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 RULES: Final = ROOT / "rules" / "alerts"
-_OWN: Final = ("recommender", "instance", "job", "severity", "alertname")  # say nothing of what happened
+_OWN: Final = ("recommender", "instance", "job", "severity", "alertname")  # labels of every alert
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0, "y": 31536000.0}
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """One alert rule; `wait` and `keep` are its `for` and `keep_firing_for` in seconds."""
+    """One alert rule; `wait` and `keep` are `for` and `keep_firing_for` in seconds."""
 
     name: str
     expr: str
@@ -29,7 +29,7 @@ class Alert:
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """An alert from when it fired to when it resolved, in seconds since 1970; None: not before the end."""
+    """An alert from firing to resolved, in seconds since 1970; `until` None: still firing at the end."""
 
     labels: Mapping[str, str]
     since: int
@@ -44,7 +44,6 @@ class Episode:
         return self.labels.get("severity", "")
 
     def fires(self, moment: int) -> bool:
-        """Whether it fires at a moment."""
         return self.since <= moment and (self.until is None or moment < self.until)
 
     def fires_within(self, since: int, end: int) -> bool:
@@ -52,16 +51,16 @@ class Episode:
         return self.since <= end and (self.until is None or since < self.until)
 
 
-def told(labels: Mapping[str, str]) -> str:
-    """An alert in a few words: its name, and what its labels say of what happened.
+def alert_text(labels: Mapping[str, str]) -> str:
+    """The name of an alert, with the labels that describe what happened.
 
-    >>> told({"alertname": "RecsysWindowLate", "recommender": "a", "severity": "ticket"})
+    >>> alert_text({"alertname": "RecsysWindowLate", "recommender": "a", "severity": "ticket"})
     'RecsysWindowLate'
-    >>> told({"alertname": "RecsysAnomaly", "cause": "few_items"})
+    >>> alert_text({"alertname": "RecsysAnomaly", "cause": "few_items"})
     'RecsysAnomaly (cause=few_items)'
     """
-    said = [f"{name}={value}" for name, value in sorted(labels.items()) if name not in _OWN and value]
-    return f"{labels['alertname']} ({', '.join(said)})" if said else labels["alertname"]
+    further = [f"{name}={value}" for name, value in sorted(labels.items()) if name not in _OWN and value]
+    return f"{labels['alertname']} ({', '.join(further)})" if further else labels["alertname"]
 
 
 def read_alerts(folder: Path = RULES) -> list[Alert]:
@@ -95,11 +94,11 @@ def seconds(duration: str) -> float:
 def firing(
     present: Sequence[int], *, step: int, last: int, wait: float, keep: float
 ) -> list[tuple[int, int | None]]:
-    """From when to when an alert fires whose expression has a result at the times `present`.
+    """The times during which an alert fires whose expression has a result at the times `present`.
 
-    As Prometheus does at each evaluation, one every `step` seconds up to `last`: a result makes the alert
-    pending, and fire once it has been there for `wait`; without a result a pending alert is forgotten, and
-    a firing one resolves once there has been none for `keep`. A result within that time ends nothing.
+    As in Prometheus, with an evaluation every `step` seconds up to `last`: a result makes the alert pending,
+    and firing after `wait`. Without a result, a pending alert is forgotten, and a firing one resolves after
+    `keep`.
 
     >>> firing([0, 60, 120, 240], step=60, last=600, wait=60, keep=120)
     [(60, 420)]
@@ -126,10 +125,10 @@ def firing(
 def standing(
     present: Sequence[int], held: Sequence[int], *, step: int, wait: float, keep: float
 ) -> list[int]:
-    """When an alert's expression has a result that asks whether the alert itself fires.
+    """When the expression of an alert that reads its own state has a result.
 
-    `present` are the times at which it has one if the alert does not, `held` those at which it has one if
-    it did at the evaluation before.
+    `present` are the times with a result if the alert does not fire, `held` those with a result if it fired
+    at the evaluation before.
 
     >>> standing([60, 300], [0, 60, 120, 240, 300], step=60, wait=0, keep=0)
     [60, 120, 300]
@@ -151,7 +150,7 @@ def standing(
 
 
 def _runs(present: Sequence[int], step: int) -> Iterator[tuple[int, int]]:
-    """First and last of each unbroken run of times."""
+    """The first and last time of each run without a gap."""
     first = before = None
     for moment in present:
         if first is None or before is None or moment != before + step:

@@ -1,4 +1,4 @@
-"""A monitor at a moment, as a folder: what it needs to go on from there, as often as one likes."""
+"""Saves the state of a monitor to a folder, from which it can continue any number of times."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from benchmarks.scoreboard.watched import Watched
 _SAVED: Final = "saved.json"
 _SERIES: Final = "series.parquet"
 _COPIED: Final = ("state", "rules")
-_NOT_COPIED: Final = ("spill", "*-shm")  # of the engines; of an open database, which makes it anew
+_NOT_COPIED: Final = ("spill", "*-shm")  # scratch files of the engines; an open database recreates its own
 
 
 def save(watched: Watched, where: Path) -> None:
-    """Copy what the monitor of a folder has, between two of its turns; one that is there gives way."""
+    """Copy the state of a monitor between two turns; replaces an earlier copy."""
     part = where.with_name(f".{where.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
@@ -35,15 +35,15 @@ def save(watched: Watched, where: Path) -> None:
 
 
 def restore(where: Path, folder: Path) -> None:
-    """Make `folder` what was saved."""
+    """Restore a saved state into `folder`."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     _copy(where, folder)
     before, now = (
         json.dumps(f"{one}/")[:-1]
         for one in (json.loads((where / _SAVED).read_text("utf-8"))["folder"], folder)
-    )  # a path is kept as JSON, and so begins with a quote
-    # Else every file of every log would look new, and to read them all takes longer than what follows.
+    )  # paths are stored as JSON, so they begin with a quote
+    # Without this, every log file looks new, and reading them all takes longer than the run.
     with closing(sqlite3.connect(folder / "state" / "history.sqlite")) as history, history:
         history.execute(
             "UPDATE log_files SET path = ? || substr(path, ?) WHERE substr(path, 1, ?) = ?",
@@ -52,13 +52,13 @@ def restore(where: Path, folder: Path) -> None:
 
 
 def moment(where: Path) -> datetime | None:
-    """The moment that was saved; None where nothing was."""
+    """The saved moment; None if nothing was saved."""
     path = where / _SAVED
     return datetime.fromisoformat(json.loads(path.read_text("utf-8"))["moment"]) if path.exists() else None
 
 
 def series(where: Path, wanted: Callable[[Key], bool] = lambda _: True, *, newest: bool = False) -> Recorded:
-    """What had been scraped until then, or the newest of it."""
+    """The series scraped until then, or their newest segments only."""
     return Recorded.read(where / _SERIES, wanted, newest=newest)
 
 
@@ -68,5 +68,5 @@ def _copy(source: Path, target: Path) -> None:
     for path in source.glob("*.*"):
         if path.is_file() and path.name not in (_SAVED, _SERIES):
             shutil.copy2(path, target / path.name)
-    # Files of a log are replaced and never written to again, so a second name will do.
+    # Log files are replaced and never changed, so a hard link is enough.
     shutil.copytree(source / "logs", target / "logs", copy_function=os.link)

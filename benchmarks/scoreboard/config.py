@@ -1,4 +1,4 @@
-"""The config of the monitor that is put to the test: every log, every pack of rules that fits, and bands."""
+"""The config of the tested monitor: every log, every pack of rules that fits, and bands."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from monitor.simulate.world import World
 
 NAME: Final = "shop"
 LATENESS: Final = 5  # minutes, as is the default
-MAX_WAIT: Final = 40  # minutes; longer than it takes from a window's end to the next file of a log
+MAX_WAIT: Final = 40  # minutes; longer than from a window's end to the next file of a log
 JUDGED: Final = timedelta(minutes=LATENESS + MAX_WAIT)
 """How long after its end a window may be judged."""
 REASONS: Final = {
-    "max_wait": "the last file of an hour comes half an hour after it; a longer wait reports later",
-    "catch_up": "a new model comes with rows of its training days, and each of those hours would be judged",
-    "metrics.history": "novelty alone looks further back, at a cost in each of thousands of windows",
-    "models.over": "in the rows of a whole day an incident would be a small part for hours, and told late",
+    "max_wait": "the last file of an hour comes half an hour after it; a longer wait delays every alert",
+    "catch_up": "a new model comes with rows of its training days; no limit would judge each of these hours",
+    "metrics.history": "only novelty looks further back, and that costs time in each of thousands of windows",
+    "models.over": "in the rows of a whole day an incident is a small part for hours, so it is reported late",
 }
-"""Why the config has other numbers than the defaults, where it has them."""
+"""Setting that differs from its default -> the reason."""
 BLACKLIST: Final = "blacklist.csv"
 _PACKS: Final[dict[str, dict[str, Any]]] = {
     "blacklist": {"blacklist": BLACKLIST},
@@ -47,7 +47,7 @@ _PACKS: Final[dict[str, dict[str, Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """A key whose number is not the default, as both are written, and why."""
+    """A setting that differs from its default, with both values as text, and the reason."""
 
     key: str
     here: str
@@ -56,7 +56,7 @@ class Deviation:
 
 
 def deviations() -> list[Deviation]:
-    """Where the config differs from the defaults, each with its reason."""
+    """The settings that differ from the defaults."""
     here = RecommenderSettings.model_validate(config(World())["recommenders"][0])
     default = RecommenderSettings(name=NAME, logs=here.logs)
     return [
@@ -70,9 +70,9 @@ def _shown(value: timedelta | int) -> str:
 
 
 def write_config(folder: Path, world: World) -> Path:
-    """Write the config of a monitor in `folder`, and its rules beside it; the config's path.
+    """Write the config of a monitor into `folder`, with its rules, and return the config's path.
 
-    The packs are copied, and read as a team's own files are, so that an incident can break one.
+    The packs are copied and read as a team's own files, so that an incident can break one.
     """
     suites = folder / "rules"
     suites.mkdir(parents=True, exist_ok=True)
@@ -84,11 +84,10 @@ def write_config(folder: Path, world: World) -> Path:
 
 
 def config(world: World) -> dict[str, Any]:
-    """The whole config."""
     return {
         "state": "state",
         "log": {"level": "warning"},
-        "engine": {"threads": 1},  # every run has a core of its own
+        "engine": {"threads": 1},  # every run has its own core
         "recommenders": [
             {
                 "name": NAME,

@@ -1,4 +1,4 @@
-"""Which messages alerts send: they are given to a real Alertmanager with the shipped routes."""
+"""The messages that alerts send, according to a real Alertmanager with the shipped routes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from benchmarks.scoreboard.servers import ask, program, serving
 
 CONFIG: Final = ROOT / "deploy" / "alertmanager.yml"
 _SECONDS: Final = 10.0
-_SETTLES: Final = 0.2  # the part that holds alerts back learns of them apart from the part that groups
+_SETTLES: Final = 0.2  # inhibition learns of alerts separately from grouping
 _FAR: Final = timedelta(hours=1)
 
 
 @contextmanager
 def alertmanager() -> Iterator[str]:
-    """The URL of an Alertmanager with the shipped config, but for receivers that tell nobody."""
+    """The URL of an Alertmanager with the shipped config and receivers that send nothing."""
     config = yaml.safe_load(CONFIG.read_text("utf-8"))
     config["receivers"] = [{"name": one["name"]} for one in config["receivers"]]
     with tempfile.TemporaryDirectory(prefix="scoreboard-") as scratch:
@@ -47,9 +47,9 @@ def alertmanager() -> Iterator[str]:
 def messages(url: str, episodes: Sequence[Episode], since: int, end: int) -> list[Message]:
     """Every message that these alerts send from `since` to `end`.
 
-    A real Alertmanager is given the alerts as they come and go, in their order but not at their pace, and
-    says how it groups them and what it holds back; `messages.sent` has the pace. Alerts meant for a machine
-    (severity `none`) are given for what they hold back: nobody reads their own messages.
+    A real Alertmanager gets the alerts in their order, but not at their pace, and reports how it groups and
+    inhibits them; `messages.sent` adds the pace. Alerts with severity `none` are included because they
+    inhibit others; they send no messages themselves.
     """
     moments = {max(one.since, since) for one in episodes} | {one.until for one in episodes if one.until}
     try:
@@ -60,7 +60,6 @@ def messages(url: str, episodes: Sequence[Episode], since: int, end: int) -> lis
 
 
 def paces() -> dict[str, Pace]:
-    """Receiver -> the pace at which its groups send."""
     root = yaml.safe_load(CONFIG.read_text("utf-8"))["route"]
     return {
         one["receiver"]: Pace(
@@ -74,14 +73,14 @@ def paces() -> dict[str, Pace]:
 
 
 def _post(url: str, episodes: Sequence[Episode], moment: int | None) -> None:
-    """Say of each alert that has come until a moment whether it fires; None: that all are over."""
+    """Post each alert that began by this moment as firing or resolved; None: all as resolved."""
     now = datetime.now(UTC)
     states: dict[Labels, bool] = {}
     for one in episodes:
         if moment is None or one.since <= moment:
             key = tuple(sorted(one.labels.items()))
             states[key] = states.get(key, False) or (moment is not None and one.fires(moment))
-    told = [
+    alerts = [
         {
             "labels": dict(labels),
             "startsAt": (now - _FAR).isoformat(),
@@ -89,12 +88,12 @@ def _post(url: str, episodes: Sequence[Episode], moment: int | None) -> None:
         }
         for labels, fires in states.items()
     ]
-    if told:
-        ask(f"{url}/api/v2/alerts", body=told)
+    if alerts:
+        ask(f"{url}/api/v2/alerts", body=alerts)
 
 
 def _change(url: str, episodes: Sequence[Episode], moment: int) -> Change:
-    """The groups from a moment on, once every alert that fires then has been sorted in."""
+    """The groups from this moment on, once every firing alert is in a group."""
     _post(url, episodes, moment)
     firing = [one.labels for one in episodes if one.fires(moment)]
     awaited = {tuple(sorted(one.items())) for one in firing}

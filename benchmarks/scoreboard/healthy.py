@@ -1,4 +1,4 @@
-"""What the monitor tells where nothing is wrong: in healthy days, and after a mere restart."""
+"""The alerts of healthy days, and of a restart without an incident."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from benchmarks.scoreboard.alerts import Episode, told
+from benchmarks.scoreboard.alerts import Episode, alert_text
 from benchmarks.scoreboard.jobs import Job
 from benchmarks.scoreboard.verdicts import Verdict
 
@@ -18,10 +18,12 @@ _SLACK: Final = 600  # seconds by which an alert may come sooner or later after 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What the healthy days of one world gave.
+    """The alerts of the healthy days of one world.
 
-    `fired` counts the episodes of each alert, in words and with its severity; `began` are the moments at
-    which those that are tickets began, in seconds since 1970, and `sent` counts the messages with them.
+    Attributes:
+        fired: (alert, severity) -> number of episodes.
+        began: when tickets began, in seconds since 1970.
+        sent: the number of messages with tickets.
     """
 
     job: Job
@@ -35,12 +37,12 @@ class Health:
 
     @property
     def pages(self) -> int:
-        """Alerts that page, whether or not another one stood and spared the message."""
+        """Alerts that page, with or without a message of their own."""
         return self._of("page")
 
     @property
     def tickets(self) -> int:
-        """Alerts that are tickets; some may share a message, and some be over before there is one."""
+        """Ticket alerts; some share a message, and some resolve before one is sent."""
         return self._of("ticket")
 
     @property
@@ -61,17 +63,19 @@ class Health:
 def health(job: Job, verdict: Verdict) -> Health:
     """The pages and tickets of healthy days."""
     fired = Counter(
-        (told(one.labels), one.severity) for one in verdict.episodes if one.severity in ("page", "ticket")
+        (alert_text(one.labels), one.severity)
+        for one in verdict.episodes
+        if one.severity in ("page", "ticket")
     )
     began = tuple(float(one.since) for one in verdict.episodes if one.severity == "ticket")
     return Health(job, dict(fired), began, sum(one.receiver == "ticket" for one in verdict.messages))
 
 
 def changed_by_restart(job: Job, restarted: Verdict, healthy: Verdict) -> tuple[str, ...]:
-    """The alerts that begin to fire after a restart and not, at about the time, without it; or the reverse.
+    """The alerts that begin after a restart, but not at about the same time without it; or the reverse.
 
-    Of what fired before, the run that begins with the restart knows but a part: what stands at its begin on
-    one side alone may come on the other when it likes.
+    The restarted run does not know all that fired before it. So an alert that fires at its begin on one side
+    only may begin at any time on the other.
     """
     since, end = int(job.begins.timestamp()), int(min(job.ends, job.plan.ends).timestamp()) - 1
     one, other = (
@@ -84,14 +88,14 @@ def changed_by_restart(job: Job, restarted: Verdict, healthy: Verdict) -> tuple[
 def _alone(episodes: Sequence[Episode], others: Sequence[Episode], since: int) -> Iterator[str]:
     for one in episodes:
         mine, same = ([each for each in some if each.labels == one.labels] for some in (episodes, others))
-        stood, stands = (any(each.since <= since for each in some) for some in (mine, same))
+        fired_here, fired_there = (any(each.since <= since for each in some) for some in (mine, same))
         alike = any(abs(each.since - one.since) <= _SLACK for each in same)
-        if one.since > since and not alike and not (stands and not stood):
-            yield told(one.labels)
+        if one.since > since and not alike and not (fired_there and not fired_here):
+            yield alert_text(one.labels)
 
 
 def missed(healthy: Sequence[Health]) -> Iterator[str]:
-    """Every way in which healthy days miss the bar, one sentence each."""
+    """One sentence for each way in which healthy days miss the bar."""
     for days in healthy:
         if days.pages:
             yield f"{days.job.name}: {days.pages} of the alerts page"

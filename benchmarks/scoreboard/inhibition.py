@@ -1,7 +1,7 @@
-"""What holds an alert back: the `inhibit_rules` of an Alertmanager's config.
+"""The `inhibit_rules` of an Alertmanager's config.
 
-The Alertmanager says so itself of alerts that fire. Of one that is over it says nothing any more, though that
-decides whether anybody is told that it is.
+Alertmanager reports inhibition for firing alerts only. For resolved alerts it must be computed, because it
+decides whether a message says that they resolved.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Matcher = tuple[str, str, str]  # label, one of = != =~ !~, value
 
 @dataclass(frozen=True, slots=True)
 class Inhibition:
-    """One rule: alerts that `source` matches hold back those that `target` does, with `equal` labels."""
+    """One rule: alerts that match `source` inhibit those that match `target` and have `equal` labels."""
 
     source: Sequence[Matcher]
     target: Sequence[Matcher]
@@ -27,14 +27,14 @@ class Inhibition:
 
     @classmethod
     def read(cls, raw: Mapping[str, Any]) -> Self:
-        """A rule of the config. Raises ValueError where a matcher is not written as it is there."""
+        """A rule of the config. Raises ValueError if a matcher has another form."""
         source, target = (tuple(map(_matcher, raw[f"{side}_matchers"])) for side in ("source", "target"))
         return cls(source, target, tuple(raw.get("equal", ())))
 
     def holds_back(self, labels: Mapping[str, str], firing: Iterable[Mapping[str, str]]) -> bool:
-        """Whether one of the alerts that fire holds back an alert with these labels.
+        """Whether one of the firing alerts inhibits an alert with these labels.
 
-        An alert on both sides of a rule is not held back by another such alert, nor by itself.
+        An alert on both sides of a rule is not inhibited by another such alert, nor by itself.
 
         >>> rule = Inhibition.read({"source_matchers": ['a = "1"'], "target_matchers": ['b =~ "2|3"']})
         >>> rule.holds_back({"b": "3"}, [{"a": "1"}]), rule.holds_back({"b": "4"}, [{"a": "1"}])

@@ -1,4 +1,4 @@
-"""A file of JSON lines that is added to for hours; a line that was cut off is as if it were not there."""
+"""A file of JSON lines that grows for hours; an incomplete line is ignored."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 
 
 def read(path: Path) -> list[Any]:
-    """What the lines say; nothing where there is no file."""
+    """The values of the lines; empty if there is no file."""
     found = []
     for line in path.read_bytes().splitlines() if path.exists() else ():
         try:
             found.append(json.loads(line))
         except ValueError:
-            continue  # whatever it was said of is done again
+            continue  # its run is repeated
     return found
 
 
 def append(path: Path, value: Any) -> None:
-    """Add a line, and first end one that was cut off."""
+    """Add a line; ends an incomplete line first."""
     line = json.dumps(value).encode() + b"\n"
     with path.open("a+b") as file:
         if file.tell():

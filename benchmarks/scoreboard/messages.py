@@ -1,4 +1,4 @@
-"""When Alertmanager sends: its groups, at the pace of `group_wait` and of the two intervals."""
+"""When Alertmanager sends messages: its groups, with `group_wait`, `group_interval` and `repeat_interval`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Group = tuple[str, Labels]  # receiver, the labels that its alerts have in commo
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What is so from a moment on: the alerts that fire; whether one is heard, or held back, over or not."""
+    """The state from a moment on: the firing alerts by group; `heard`: whether an alert is not inhibited."""
 
     moment: float
     firing: Mapping[Group, Collection[Labels]]
@@ -29,7 +29,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Message:
-    """A message at a moment (seconds since 1970), with the alerts that it tells anew, or once more."""
+    """A message at a moment (seconds since 1970), with its new or repeated alerts."""
 
     moment: float
     receiver: str
@@ -38,13 +38,12 @@ class Message:
 
 
 def sent(changes: Sequence[Change], paces: Mapping[str, Pace], end: float) -> list[Message]:
-    """Every message until `end` that tells of an alert that fires.
+    """Every message until `end` with a firing alert.
 
-    As Alertmanager does: a group begins with its first alert, heard or not, and looks at its alerts when it
-    has waited, and at each interval from then on, until it has seen that none is left. At a look it sends
-    if an alert is heard that the message before did not name, or one is over and that is news, or, where the
-    same still stand, once they have stood for `repeat`. A message that only says that something is over is
-    none of these here. What is over while it is held back is forgotten, and nobody is told that it is.
+    As in Alertmanager: a group begins with its first alert, inhibited or not. It flushes after `wait`, and
+    then at each `interval`, until it is empty. A flush sends a message if an alert is new since the last
+    message, if one has resolved, or if the same alerts fire for `repeat`. Messages with only resolved alerts
+    are left out. An alert that resolves while it is inhibited is forgotten.
 
     >>> group, alert = ("ticket", ()), (("alertname", "A"),)
     >>> pace = {"ticket": Pace(wait=300, interval=3600, repeat=7200)}
@@ -58,10 +57,10 @@ def sent(changes: Sequence[Change], paces: Mapping[str, Pace], end: float) -> li
 
 
 def _of(group: Group, changes: Sequence[Change], pace: Pace, end: float) -> Iterator[Message]:
-    look: float | None = None  # the group's next one; None: there is no group
-    members: set[Labels] = set()  # what fires, and what is over since the last look
-    named: set[Labels] = set()  # what the last message said to fire
-    ended: set[Labels] = set()  # and to be over
+    look: float | None = None  # the group's next flush; None: there is no group
+    members: set[Labels] = set()  # firing alerts, and those resolved since the last flush
+    named: set[Labels] = set()  # firing in the last message
+    ended: set[Labels] = set()  # resolved in the last message
     last = 0.0
     for change, until in zip(changes, [*(one.moment for one in changes[1:]), end], strict=True):
         firing = set(change.firing.get(group, ()))

@@ -28,7 +28,7 @@ class Target:
 
 
 def write(path: Path, targets: Iterable[Target], lookback: Lookback) -> int:
-    """Write the series that are read, from as long before `first` as they are; how many samples."""
+    """Write the series that alerts read, as far back as they read them; returns the number of samples."""
     samples = 0
     with path.open("w", encoding="utf-8") as file:
         for target in targets:
@@ -46,7 +46,7 @@ def write(path: Path, targets: Iterable[Target], lookback: Lookback) -> int:
 
 
 def write_firing(path: Path, alerts: Iterable[tuple[Target, Mapping[str, str]]]) -> None:
-    """Write of alerts, by their labels, that they fire in all the time of their target."""
+    """Write `ALERTS` series that fire during the whole time of their target."""
     with path.open("w", encoding="utf-8") as file:
         for target, labels in alerts:
             spans = [(target.first, target.last, Segment(target.first, 1.0))]
@@ -64,16 +64,16 @@ def _series(
     if "recommender" in labels:
         labels["recommender"] = target.name
     labels |= {"job": JOB, "instance": target.name}
-    told = ",".join(f'{label}="{_escaped(value)}"' for label, value in labels.items())
+    pairs = ",".join(f'{label}="{_escaped(value)}"' for label, value in labels.items())
     samples = 0
     for first, last, segment in spans:
         minutes = range(first, last + 1)
         samples += len(minutes)
         if segment.slope:
-            lines = (f"{name}{{{told}}} {segment.at(minute)!r} {minute * 60}\n" for minute in minutes)
+            lines = (f"{name}{{{pairs}}} {segment.at(minute)!r} {minute * 60}\n" for minute in minutes)
             write("".join(lines))
         else:  # a million lines a second, where a line at a time is a quarter of that
-            begin = f"{name}{{{told}}} {segment.value!r} "
+            begin = f"{name}{{{pairs}}} {segment.value!r} "
             write(begin + f"\n{begin}".join([str(minute * 60) for minute in minutes]) + "\n")
     return samples
 

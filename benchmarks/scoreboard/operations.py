@@ -1,4 +1,4 @@
-"""Incidents of the monitor itself: its history has no room, a rule file has a mistake."""
+"""Incidents of the monitor itself: its history is full, or a rule file is broken."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NO_LIMIT: Final = 1_073_741_823  # pages
 
 
 def operation(incident: Incident, size: float, since: datetime) -> Operation:
-    """What the incident does to the monitor, minute by minute. Raises ValueError where it is not known."""
+    """The operation of an incident. Raises ValueError if it is unknown."""
     match incident.operation:
         case "history_full":
             return _history_full(since, since + timedelta(hours=size))
@@ -27,7 +27,7 @@ def operation(incident: Incident, size: float, since: datetime) -> Operation:
 
 
 def _history_full(since: datetime, until: datetime) -> Operation:
-    """Between the two times the database takes not one page more, on whichever connection."""
+    """Between the two times the database takes no further page, on any connection."""
     begins = since + MINUTE
     ends = max(begins + MINUTE, begins + (until - since) // MINUTE * MINUTE)
     most = [_NO_LIMIT]
@@ -51,7 +51,7 @@ def _history_full(since: datetime, until: datetime) -> Operation:
 
 
 def _rule_file_broken(since: datetime, files: int) -> Operation:
-    """So many files get a line that is no YAML, and the monitor is told to read its config again."""
+    """Break the YAML of this number of files, then reload the config."""
 
     def act(watched: Watched, minute: datetime) -> bool:
         if minute != since + MINUTE:

@@ -1,4 +1,4 @@
-"""What became of each incident: what told of it, how soon, and what else was told."""
+"""The outcome of each incident: which alert reported it, how soon, and what else fired."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from benchmarks.scoreboard.alerts import Episode, told
+from benchmarks.scoreboard.alerts import Episode, alert_text
 from benchmarks.scoreboard.config import JUDGED
 from benchmarks.scoreboard.groups import paces
 from benchmarks.scoreboard.jobs import Job
@@ -22,20 +22,20 @@ HAZARDS: Final[Mapping[str, Mapping[Caught, str]]] = {
     "lists_stale": {
         Caught(
             "RecsysHardRuleViolated", rule="item_expired"
-        ): "the time of an item in a frozen list runs out now "
-        "and then, and an expired item has to page from one row on; what froze is a ticket, and comes apart"
+        ): "items in a frozen list expire from time to time, and one row with an expired item must page; "
+        "the frozen list itself is a separate ticket"
     },
 }
-"""Alerts of another hazard that an incident brings with it and that has to be told by itself; and why."""
+"""Incident -> alerts of a further hazard that it causes and that must be reported too, with the reason."""
 LOOKS_BACK: Final[Mapping[str, Mapping[Caught, str]]] = {
     "lists_short": {
         Caught(
             "RecsysAnomaly", cause="other"
-        ): "novelty looks back on the 24 hours before and the update rate by day on the day before: the "
-        "incident is in them until the end of the day after it"
+        ): "novelty looks back 24 hours, and the update rate by day looks at the day before: both include "
+        "the incident until the end of the next day"
     },
 }
-"""Alerts on what looks back on a day, which an incident of days leaves firing for a day more; and why."""
+"""Incident -> alerts on metrics that look back a day and so fire a day longer, with the reason."""
 _GROWS: Final = (  # tickets, and the page that they may become
     ("ticket", frozenset({"RecsysAnomaly", "RecsysDrift"})),
     ("page", frozenset({"RecsysAnomalySevere"})),
@@ -46,7 +46,7 @@ _OF_FEEDBACK: Final = frozenset(one.name for one in FEEDBACK_CAUSES)
 
 @dataclass(frozen=True, slots=True)
 class Catch:
-    """Who was told of an incident: by which alert, how long after it struck, and how long that may take."""
+    """The first report of an incident: the alert, the minutes since the incident began, and the limit."""
 
     alert: str
     minutes: int
@@ -58,16 +58,18 @@ class Catch:
 
     @property
     def windows(self) -> int:
-        """How many windows of an hour had ended since the incident struck."""
+        """The windows of an hour that ended between the begin of the incident and the report."""
         return self.minutes * MINUTE // HOUR
 
 
 @dataclass(frozen=True, slots=True)
 class Aftermath:
-    """What came after an incident that ended by itself.
+    """What happened after an incident that ended by itself.
 
-    `minutes` until the last alert resolved, and the alerts that were firing `still` when the run ended. Of
-    those that began when it was over and had been told of, the ones that `paged`, and those with a ticket.
+    Attributes:
+        minutes: until the last alert resolved.
+        still: the alerts that fired when the run ended.
+        paged, ticketed: the alerts that began after the end, by receiver.
     """
 
     minutes: int
@@ -78,14 +80,19 @@ class Aftermath:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One incident of one size in one world: what told of it, and what else fired `beside` it.
+    """The outcome of one incident of one size in one world.
 
-    `groups` are those of messages that tell of more than HAZARDS; tickets that become a page are of its
-    group, and `grew` is after how many minutes. `pages` and `tickets` count messages.
-    `again` are alerts of which a page told more than once, sooner than those that stand are repeated; where
-    the incident is a lasting one, tickets as well. Of such a one `stood` are the catching alerts that fired
-    when it ended, and `gap` the longest time between the first of them and its end in which none did, in
-    minutes. `aftermath` is None where the incident stays until the run ends, or nothing told of it.
+    Attributes:
+        catch: the first report; None if it was not reported.
+        beside: the other alerts that fired.
+        groups: groups of messages, without those that only have HAZARDS; a ticket that becomes a page
+            belongs to the group of the page.
+        pages, tickets: the number of messages.
+        again: alerts that paged again before `repeat_interval`; in a lasting incident also tickets.
+        stood: the naming alerts that fired at the end of a lasting incident.
+        gap: the longest time, in minutes, in which none of them fired during a lasting incident.
+        aftermath: None if the incident lasts until the run ends, or was not reported.
+        grew: minutes until tickets became a page.
     """
 
     job: Job
@@ -102,38 +109,37 @@ class Outcome:
 
     @property
     def in_time(self) -> bool:
-        """Whether it was caught as soon as it has to be."""
         return self.catch is not None and self.catch.in_time
 
     @property
     def has_to_be(self) -> bool:
-        """Whether the bar asks that it is caught."""
         return has_to_be(self.job)
 
 
 def incident_of(job: Job) -> Incident:
-    """The incident of a run."""
-    found: Incident = INCIDENTS[job.incident]
-    return found
+    incident: Incident = INCIDENTS[job.incident]
+    return incident
 
 
 def has_to_be(job: Job) -> bool:
-    """Whether the bar asks that the incident of a run is caught."""
+    """Whether the incident of a run must be caught to meet the bar."""
     incident, size = incident_of(job), job.size
     return (size != "small" or incident.hard) and size not in incident.unseen
 
 
 def outcome(job: Job, verdict: Verdict) -> Outcome:
-    """What a run shows, by all that is not ordinary."""
+    """The outcome of a run, without its ordinary alerts."""
     fired = [
         one
         for one in verdict.episodes
-        if one.severity in ("page", "ticket") and told(one.labels) not in verdict.ordinary
+        if one.severity in ("page", "ticket") and alert_text(one.labels) not in verdict.ordinary
     ]
     matchers = incident_of(job).caught_by
     catching = [one for one in fired if any(each.fits(one.labels) for each in matchers)]
-    names = {told(one.labels) for one in catching}
-    beside = (f"{told(one.labels)}, {one.severity}" for one in fired if told(one.labels) not in names)
+    names = {alert_text(one.labels) for one in catching}
+    beside = (
+        f"{alert_text(one.labels)}, {one.severity}" for one in fired if alert_text(one.labels) not in names
+    )
     messages = [*_not_ordinary(verdict)]
     pages = [one for one in messages if one.receiver == "page"]
     of_it = [one for one in messages if not _of_hazards(job, one)]
@@ -145,7 +151,7 @@ def outcome(job: Job, verdict: Verdict) -> Outcome:
         len({(one.receiver, one.group) for one in of_it}) - (grew is not None),
         len(pages),
         len(messages) - len(pages),
-        told_again(messages if job.lasting else pages, paces()),
+        repeated_too_soon(messages if job.lasting else pages, paces()),
         _stood(job, catching),
         _gap(job, catching),
         _aftermath(job, fired, messages),
@@ -154,18 +160,18 @@ def outcome(job: Job, verdict: Verdict) -> Outcome:
 
 
 def _not_ordinary(verdict: Verdict) -> Iterator[Message]:
-    """The messages without what is ordinary in them, if that leaves anything."""
+    """The messages without their ordinary alerts; messages with only such alerts are dropped."""
     for one in verdict.messages:
-        if left := tuple(labels for labels in one.told if told(dict(labels)) not in verdict.ordinary):
+        if left := tuple(labels for labels in one.told if alert_text(dict(labels)) not in verdict.ordinary):
             yield replace(one, told=left)
 
 
-def told_again(messages: Sequence[Message], paces: Mapping[str, Pace]) -> tuple[str, ...]:
-    """The alerts of which two messages tell that are less than their route's `repeat_interval` apart.
+def repeated_too_soon(messages: Sequence[Message], paces: Mapping[str, Pace]) -> tuple[str, ...]:
+    """The alerts in two messages that are less than the `repeat_interval` of their route apart.
 
     >>> alert = (("alertname", "A"),)
     >>> messages = [Message(moment, "page", (), (alert,)) for moment in (0.0, 300.0)]
-    >>> [told_again(messages, {"page": Pace(30, 300, repeat)}) for repeat in (14_400, 300)]
+    >>> [repeated_too_soon(messages, {"page": Pace(30, 300, repeat)}) for repeat in (14_400, 300)]
     [('A',), ()]
     """
     last: dict[Labels, float] = {}
@@ -174,7 +180,7 @@ def told_again(messages: Sequence[Message], paces: Mapping[str, Pace]) -> tuple[
         repeat = paces[message.receiver].repeat
         for labels in message.told:
             if message.moment - last.get(labels, -repeat) < repeat:
-                again[told(dict(labels))] = None
+                again[alert_text(dict(labels))] = None
             last[labels] = message.moment
     return tuple(again)
 
@@ -183,11 +189,11 @@ def _stood(job: Job, catching: Sequence[Episode]) -> tuple[str, ...]:
     if not job.lasting or job.over is None:
         return ()
     over = int(job.over.timestamp())
-    return tuple(dict.fromkeys(told(one.labels) for one in catching if one.fires(over)))
+    return tuple(dict.fromkeys(alert_text(one.labels) for one in catching if one.fires(over)))
 
 
 def _gap(job: Job, catching: Sequence[Episode]) -> int:
-    """Of an incident that lasts: the longest time in which nothing that names it fired, in minutes."""
+    """The longest time, in minutes, in which no naming alert of a lasting incident fired."""
     if not job.lasting or job.over is None or not catching:
         return 0
     ordered, ends, longest = sorted(catching, key=lambda one: one.since), int(job.over.timestamp()), 0
@@ -199,13 +205,13 @@ def _gap(job: Job, catching: Sequence[Episode]) -> int:
 
 
 def _of_hazards(job: Job, message: Message) -> bool:
-    """Whether all that a message tells of are hazards that the incident brings with it."""
+    """Whether all alerts of a message are known hazards of the incident."""
     hazards = HAZARDS.get(job.incident, {})
     return all(any(each.fits(dict(labels)) for each in hazards) for labels in message.told)
 
 
 def _grew(messages: Sequence[Message]) -> float | None:
-    """When tickets on what is unlike its past became a page that says how much is gone, and were no more."""
+    """When tickets became a page; None if they did not, or if tickets followed the page."""
     by = {receiver: [one for one in messages if one.receiver == receiver] for receiver, _ in _GROWS}
     if not (by["ticket"] and by["page"]):
         return None
@@ -220,9 +226,9 @@ def _grew(messages: Sequence[Message]) -> float | None:
 
 
 def _catch(job: Job, catching: Sequence[Episode], messages: Sequence[Message]) -> Catch | None:
-    """The first alert that a message told of; of those of one message, the one that fired first.
+    """The first alert in a message; of several in one message, the one that fired first.
 
-    An alert that is held back for as long as it fires tells nobody.
+    An alert without a message does not count.
     """
     struck = int(job.begins.timestamp())
     sent: dict[Labels, float] = {}
@@ -235,18 +241,18 @@ def _catch(job: Job, catching: Sequence[Episode], messages: Sequence[Message]) -
         if (moment := sent.get(tuple(sorted(one.labels.items())))) is not None and moment >= one.since
     ]
     found = [
-        Catch(told(one.labels), int(moment - struck) // MINUTE, allowed(job, one))
+        Catch(alert_text(one.labels), int(moment - struck) // MINUTE, allowed(job, one))
         for moment, one in sorted(heard, key=lambda pair: (pair[0], pair[1].since))
     ]
     return next((one for one in found if one.in_time), found[0] if found else None)
 
 
 def allowed(job: Job, alert: Episode) -> int:
-    """Within how many minutes an alert has to tell of an incident.
+    """The minutes within which an alert must report an incident.
 
-    Its windows, and as long as the last of them may be judged after its end. What rests on bands of actions
-    is judged a window later, when the actions on what was shown have come. Where one row is enough, the
-    small size has one in each window, and it is the first that has to be told.
+    The incident's windows, plus the longest delay until a window is judged. Bands of actions are judged one
+    window later, because the actions on the exposures come later. The small size of a hard incident has one
+    row in each window, so it must be reported in the first one.
     """
     incident = incident_of(job)
     windows = 1 if incident.hard and job.size == "small" else incident.windows
@@ -259,23 +265,23 @@ def _aftermath(job: Job, fired: Sequence[Episode], messages: Sequence[Message]) 
         return None
     over = int(job.over.timestamp())
     last = max((one.until for one in fired if one.until is not None), default=over)
-    still = dict.fromkeys(told(one.labels) for one in fired if one.until is None)
+    still = dict.fromkeys(alert_text(one.labels) for one in fired if one.until is None)
     began = {tuple(sorted(one.labels.items())) for one in fired if one.since > over}
     anew: dict[str, dict[str, None]] = {"page": {}, "ticket": {}}
     for number, message in enumerate(messages):
-        if message.moment > over and number:  # the first of all tells of the incident itself
-            anew[message.receiver] |= {told(dict(one)): None for one in message.told if one in began}
+        if message.moment > over and number:  # the first message reports the incident itself
+            anew[message.receiver] |= {alert_text(dict(one)): None for one in message.told if one in began}
     minutes = max(0, last - over) // MINUTE
     return Aftermath(minutes, tuple(still), tuple(anew["page"]), tuple(anew["ticket"]))
 
 
 def _is_of_days(job: Job, alert: str) -> bool:
-    """Whether an alert looks at whole days, and so cannot end in hours."""
+    """Whether an alert looks at whole days, so it cannot resolve within hours."""
     return alert.partition(" ")[0] == _OF_DAYS or alert in map(str, LOOKS_BACK.get(job.incident, ()))
 
 
 def missed(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Every way in which incidents miss the bar, one sentence each."""
+    """One sentence for each way in which incidents miss the bar."""
     for one in outcomes:
         name = one.job.name
         if one.has_to_be and not one.in_time:

@@ -1,4 +1,4 @@
-"""docs/scoreboard.md, written from the outcomes."""
+"""Writes docs/scoreboard.md from the outcomes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import platform
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from string import Template
@@ -30,8 +29,14 @@ _LONGEST: Final = 200  # characters of what went wrong
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What a scoreboard was made by: digests of what ran and of what judged, programs and their versions, the
-    day, how many cores, seconds of the processor for a simulated hour where that is known."""
+    """How a scoreboard was made.
+
+    Attributes:
+        ran, judged: digests of the code that ran and of the code that judged.
+        versions: the programs with their versions.
+        day, cores: the date, and the number of cores.
+        seconds: processor seconds for a simulated hour, if known.
+    """
 
     ran: str
     judged: str
@@ -42,7 +47,6 @@ class Made:
 
     @classmethod
     def now(cls, ran: str, judged: str, servers: Sequence[str], seconds: Collection[float]) -> Self:
-        """Made just now, by this machine."""
         programs = (f"recsys-monitor {__version__}", f"Python {platform.python_version()}", *servers)
         day, cores = datetime.now(UTC).date().isoformat(), os.cpu_count() or 1
         return cls(ran, judged, programs, day, cores, fmean(seconds) if seconds else None)
@@ -50,11 +54,13 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Everything that the page shows.
+    """The content of the page.
 
-    `restarts`: for each restart, the alerts that fire because of it, or no longer. `failed`: each run that
-    did not end well, with why. `left`: how many runs have no verdict yet. `other_code`: whether some of it
-    was made by other code than there is now.
+    Attributes:
+        restarts: for each restart, the alerts that fire only with it or only without it.
+        failed: each failed run, with the reason.
+        left: the number of runs without a verdict.
+        other_code: whether some runs were made by another version of the code.
     """
 
     plans: Sequence[Plan]
@@ -68,7 +74,7 @@ class Content:
 
     @property
     def misses(self) -> list[str]:
-        """Every way in which the bar is missed."""
+        """One sentence for each way in which the bar is missed."""
         return [
             *(f"{job.name}: the run failed: {_short(why)}" for job, why in self.failed.items()),
             *outcomes.missed(self.outcomes),
@@ -78,7 +84,7 @@ class Content:
 
 
 def write(found: Content, page: Path = PAGE) -> str:
-    """Write the page; its text."""
+    """Write the page and return its text."""
     all_runs = tables.Runs.of(found.outcomes, found.failed)
     parts: dict[str, Iterator[str] | Sequence[str]] = {
         "summary": _summary(found),
@@ -124,17 +130,17 @@ def _summary(found: Content) -> Iterator[str]:
         runs = [one for one in found.outcomes if one.job.size == size and not one.job.lasting]
         failed = [job for job in found.failed if job.incident and job.size == size and not job.lasting]
         must = [one for one in runs if one.has_to_be]
-        told, all_told = (sum(one.in_time for one in some) for some in (must, runs))
+        in_time, all_in_time = (sum(one.in_time for one in some) for some in (must, runs))
         has_to = len(must) + sum(map(outcomes.has_to_be, failed))
-        cells = (f"{size} incidents", len(runs) + len(failed), has_to, told, all_told, len(failed))
-        yield f"| {' | '.join(map(str, cells))} |"
+        row = (f"{size} incidents", len(runs) + len(failed), has_to, in_time, all_in_time, len(failed))
+        yield f"| {' | '.join(map(str, row))} |"
     yield "\n| healthy | pages | tickets | most of them in seven days |"
     yield "|---|---:|---:|---:|"
     weeks = sum(one.weeks for one in found.healthy)
     pages, tickets = (sum(getattr(one, name) for one in found.healthy) for name in ("pages", "tickets"))
     worst = max((one.worst_week for one in found.healthy), default="-")
-    told_of = (pages, tickets, worst) if found.healthy else ("not run",) * 3
-    yield f"| {weeks:.1f} weeks | {' | '.join(map(str, told_of))} |"
+    cells = (pages, tickets, worst) if found.healthy else ("not run",) * 3
+    yield f"| {weeks:.1f} weeks | {' | '.join(map(str, cells))} |"
     if misses:
         yield "\nWhere the bar is missed:\n"
         yield from (f"- {one}" for one in misses)
@@ -162,8 +168,8 @@ def _worlds(plans: Sequence[Plan]) -> str:
     return (
         f"Worlds of {plans[0].lasts / timedelta(days=1):g} days, by seed: {seeds}. Each begins with "
         f"{world.users:,} users and {world.items:,} items, and shows lists of {world.length}: about "
-        f"{exposures:,.0f} exposures a day. Requests an hour in the mean: {scenes}. A file is written every "
-        f"{world.file_minutes} minutes. Holidays that the config names: "
+        f"{exposures:,.0f} exposures a day. Mean requests an hour: {scenes}. A file is written every "
+        f"{world.file_minutes} minutes. Holidays, which the config names: "
         f"{', '.join(str(one) for one in world.holidays) or 'none'}."
     )
 
@@ -172,10 +178,10 @@ def _made(made: Made) -> Iterator[str]:
     yield f"On {made.day} with {', '.join(made.versions)}, on {made.cores} cores."
     if made.seconds is not None:
         yield f"  A simulated hour of a world took {made.seconds:.1f} seconds of the processor."
-    yield f"  Digest of the code that ran: `{made.ran}`; of that which judged: `{made.judged}`."
+    yield f"  Digest of the code that ran: `{made.ran}`; of the code that judged: `{made.judged}`."
 
 
 def _short(why: str) -> str:
-    """The first line of what went wrong, as it may stand in a list."""
-    line = next(chain(why.splitlines(), [""]))
+    """The first line of an error, as code in Markdown."""
+    line = (why.splitlines() or [""])[0]
     return "`" + line[:_LONGEST].replace("`", "'") + "`"

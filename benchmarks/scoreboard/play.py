@@ -22,7 +22,7 @@ _STILL_COMING: Final = 3  # hours after its end by which every file of an hour h
 _BY_THE_CLOCK: Final = (0, MAX_WAIT)  # minutes of an hour: it has ended; a window is waited for no longer
 
 Operation = Callable[[Watched, datetime], bool]
-"""What somebody does to the monitor at a minute; whether anything was done."""
+"""Does something to the monitor at a minute; returns whether it did anything."""
 
 
 def play(
@@ -32,10 +32,10 @@ def play(
     end: datetime,
     operation: Operation = lambda _watched, _minute: False,
 ) -> Iterator[datetime]:
-    """Deliver what arrives from `begin` to `end` and let the monitor have its turns; gives each hour's end.
+    """Deliver the files from `begin` to `end` and give the monitor its turns; yields the end of each hour.
 
-    Files lie as they would on a disk: written when they arrive, with that as their time, and rotated away.
-    Those of the last hours before `begin` are there when it begins.
+    Files are written when they arrive, with that time, and rotated later. Files of the last hours before
+    `begin` are there from the beginning.
     """
     for log in LOGS:
         (watched.folder / "logs" / log).mkdir(parents=True, exist_ok=True)
@@ -43,7 +43,7 @@ def play(
     first = max(simulation.world.start, begin - _STILL_COMING * HOUR)
     waiting = [one for hour in hours(first, begin) for one in simulation.files(hour)]
     for one in sorted(waiting, key=lambda one: one.arrives):
-        if one.arrives <= begin:  # where the folder goes on from another, it has just these files already
+        if one.arrives <= begin:  # a restored folder has these files already
             land(watched.folder, one)
     waiting = [one for one in waiting if one.arrives > begin]
     for hour in hours(begin, end):
@@ -67,7 +67,7 @@ def hours(begin: datetime, end: datetime) -> list[datetime]:
 
 
 def land(folder: Path, delivery: Delivery) -> None:
-    """Write a file as a careful writer does, with the time at which it arrives."""
+    """Write a file under a temporary name, set its time of arrival, and rename it."""
     path = folder / "logs" / delivery.log / delivery.name
     part = path.with_name(f".{path.name}.part")
     pq.write_table(delivery.table, part)
@@ -77,7 +77,7 @@ def land(folder: Path, delivery: Delivery) -> None:
 
 
 def rotate(folder: Path, now: datetime) -> None:
-    """Delete the files of whole hours that nobody reads any more, as the rotation of a log would."""
+    """Delete old files of the rotated logs."""
     oldest = (now - _KEPT + _AFTER_THE_HOUR).timestamp()
     for log in _ROTATED:
         for path in (folder / "logs" / log).glob("*.parquet"):

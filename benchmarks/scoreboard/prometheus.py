@@ -1,4 +1,4 @@
-"""What the alert rules make of recorded series: blocks from OpenMetrics, a real Prometheus, range queries."""
+"""Evaluates the alert rules on recorded series: blocks from OpenMetrics, a real Prometheus, range queries."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def episodes(targets: Sequence[Target], alerts: Sequence[Alert]) -> dict[str, li
 
 
 def _asks_of_itself(alert: Alert) -> bool:
-    """Whether its expression asks if the alert fires. Raises ValueError where it asks of another alert."""
+    """Whether the expression reads the alert's own state. Raises ValueError if it reads another alert's."""
     asked = selectors([alert.expr]).get("ALERTS", [])
     if not all(one.matches({"alertname": alert.name, "alertstate": "firing"}) for one in asked):
         raise ValueError(f"{alert.name} asks whether another alert fires; that is not known here")
@@ -86,7 +86,7 @@ def make_blocks(text: Path, folder: Path) -> None:
 
 
 def running(folder: Path) -> Any:
-    """A Prometheus over the blocks in `data`, that scrapes nothing and forgets nothing; gives its URL."""
+    """The URL of a Prometheus that serves the blocks in `data`; it scrapes nothing and deletes nothing."""
     (folder / "prometheus.yml").write_text("global: {}\n", "utf-8")
 
     def command(address: str) -> list[str]:
@@ -101,7 +101,7 @@ def running(folder: Path) -> Any:
 
 
 def _results(url: str, expression: str, targets: Sequence[Target]) -> Iterator[tuple[str, Labels, list[int]]]:
-    """Each series of the result at every step of all targets' time: target, labels, when it is there."""
+    """Each series of the result: its target, its labels, and the times at which it has a value."""
     names = {target.name for target in targets}
     first, last = min(one.first for one in targets) * 60, max(one.last for one in targets) * 60
     found: dict[Labels, list[int]] = {}
@@ -120,9 +120,9 @@ def _results(url: str, expression: str, targets: Sequence[Target]) -> Iterator[t
 
 
 def _of(target: Target, alert: Alert, labels: dict[str, str], present: Sequence[int]) -> Iterator[Episode]:
-    """The episodes of one alert of a target, within the time that is known of it."""
+    """The episodes of one alert of a target, within the recorded time."""
     first, last = target.first * 60, target.last * 60
     within = [moment for moment in present if first <= moment <= last]
-    told = {"alertname": alert.name, **labels, **alert.labels}
+    all_labels = {"alertname": alert.name, **labels, **alert.labels}
     for since, until in firing(within, step=STEP, last=last, wait=alert.wait, keep=alert.keep):
-        yield Episode(told, since, until)
+        yield Episode(all_labels, since, until)

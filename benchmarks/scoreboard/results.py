@@ -1,6 +1,6 @@
-"""What the whole scoreboard found, kept in the repository: its verdicts, from which its page is written anew.
+"""The verdicts of the whole scoreboard, stored in the repository.
 
-`python -m benchmarks.scoreboard.results` writes docs/scoreboard.md from them, without a run.
+`python -m benchmarks.scoreboard.results` rewrites docs/scoreboard.md from them without a run.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ VERDICTS: Final = "verdicts.jsonl"
 def found(
     planned: Planned, verdicts: Verdicts, failed: Mapping[Job, str], made: page.Made, *, other_code: bool
 ) -> page.Content:
-    """All that the page tells of runs that have their verdict."""
+    """The content of the page from the runs that have a verdict."""
     return page.Content(
         planned.plans,
         [outcome(job, verdicts[job]) for job in planned.incidents if job in verdicts],
@@ -47,7 +47,7 @@ def found(
 
 
 def save(work: Path, made: page.Made, path: Path = RESULTS) -> None:
-    """Keep the verdicts of a folder that these rules gave, and what they were made by."""
+    """Store the verdicts of a folder that the current rules gave, and how they were made."""
     verdicts = {raw["name"]: raw for raw in kept.read(work / VERDICTS) if raw["rules"] == made.judged}
     head = {"made": asdict(made), "seconds": workers.seconds(work), "sizes": sizes()}
     lines = [json.dumps(one, separators=(",", ":")) for one in (head, *verdicts.values())]
@@ -57,7 +57,7 @@ def save(work: Path, made: page.Made, path: Path = RESULTS) -> None:
 
 
 def restore(work: Path, path: Path = RESULTS) -> None:
-    """Go on from what is kept, in a folder of the same code that has no verdict yet."""
+    """Continue from the stored verdicts, in a folder of the same code that has no verdict yet."""
     head, *verdicts = _read(path) or [{"made": {"ran": None}}]
     if head["made"]["ran"] != work.name or (work / VERDICTS).exists():
         return
@@ -67,15 +67,15 @@ def restore(work: Path, path: Path = RESULTS) -> None:
 
 
 def sizes() -> dict[str, dict[str, float]]:
-    """How large each incident is, in words of its knob."""
+    """Incident -> size -> the number of its knob."""
     return {name: dict(one.sizes) for name, one in INCIDENTS.items()}
 
 
 def again(path: Path = RESULTS, target: Path = page.PAGE) -> str:
-    """Write the page of what is kept; its text.
+    """Write the page from the stored verdicts and return its text.
 
-    Incidents that have come since are told of as runs that are left.
-    Raises ValueError where other runs are missing, or where the incidents of those had other sizes than now.
+    Incidents that were added since count as runs without a verdict. Raises ValueError if other runs are
+    missing, or if an incident had other sizes.
     """
     now = sizes()
     head, *verdicts = _read(path) or [{"made": {"judged": ""}, "sizes": now}]
@@ -95,7 +95,7 @@ def again(path: Path = RESULTS, target: Path = page.PAGE) -> str:
 
 
 def is_of_this_code(path: Path = RESULTS) -> bool:
-    """Whether what is kept was run and judged by the code as it lies there now."""
+    """Whether the stored verdicts were run and judged by the current code."""
     head, *_ = _read(path)
     return bool((head["made"]["ran"], head["made"]["judged"]) == (Planned.of().code(), digest(JUDGING_CODE)))
 
@@ -111,4 +111,4 @@ if __name__ == "__main__":
     except ValueError as error:
         sys.exit(str(error))
     if not is_of_this_code():
-        print("the code has changed since these runs; `make scoreboard` makes them anew", file=sys.stderr)
+        print("the code has changed since these runs; `make scoreboard` repeats them", file=sys.stderr)

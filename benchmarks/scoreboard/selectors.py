@@ -1,4 +1,4 @@
-"""Which series the alert rules read, and how far back: no other sample has to be written."""
+"""The series that the alert rules read, and how far back: only these samples must be written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NOW: Final = timedelta(0)
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """One selector of an expression: what it matches, and how long before the evaluation it looks."""
+    """One selector of an expression: its matchers, and how far back it reads."""
 
     name: str
     matchers: tuple[tuple[str, str, str], ...]  # label, one of = != =~ !~, value
@@ -37,12 +37,12 @@ def selectors(expressions: Iterable[str]) -> dict[str, list[Selector]]:
 def lookback(
     known: Mapping[str, Iterable[Selector]], name: str, labels: Mapping[str, str]
 ) -> timedelta | None:
-    """How long before an evaluation a series is read; None where no selector reads it."""
+    """How far back a series is read; None if no selector reads it."""
     return max((one.back for one in known.get(name, ()) if one.matches(labels)), default=None)
 
 
 def fits(value: str, kind: str, asked: str) -> bool:
-    """Whether a label's value is as a matcher of Prometheus or Alertmanager asks; `kind`: = != =~ or !~.
+    """Whether a label's value fits a matcher of Prometheus or Alertmanager; `kind`: = != =~ or !~.
 
     >>> fits("abc", "=~", "a.c|x"), fits("abc", "!=", "abc"), fits("", "!~", "a.*")
     (True, False, True)

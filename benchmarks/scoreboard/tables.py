@@ -18,7 +18,7 @@ _NOTHING: Final = "No such run."
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """The outcomes of incidents that are watched until they are told of, and the runs that failed."""
+    """The outcomes of incidents that do not last, and the failed runs."""
 
     outcomes: Sequence[Outcome]
     failed: Sequence[Job]
@@ -31,7 +31,6 @@ class Runs:
         )
 
     def names(self) -> list[str]:
-        """The incidents, in the order in which they were given."""
         jobs = (*(one.job for one in self.outcomes), *self.failed)
         return list(dict.fromkeys(job.incident for job in jobs))
 
@@ -42,12 +41,11 @@ class Runs:
         return [one for one in self.runs(name) if one.job.size == size]
 
     def failures(self, name: str, size: Size) -> int:
-        """How many runs of an incident and size failed."""
         return sum((job.incident, job.size) == (name, size) for job in self.failed)
 
 
 def incidents(all_runs: Runs) -> Iterator[str]:
-    """One row an incident: how it was told of at each size, by what, and in how many messages."""
+    """One row for each incident: its result at each size, the reporting alerts, and the messages."""
     yield (
         f"| incident | {' | '.join(SIZES)} | from which size on | reported by, in how many runs "
         "| groups | pages | tickets |"
@@ -78,7 +76,7 @@ def _counted(alerts: Counter[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """As it may stand in a table."""
+    """The text, escaped for a Markdown table."""
     return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
 
 
@@ -89,18 +87,18 @@ def _cell(all_runs: Runs, name: str, size: Size) -> str:
         return f"{knob}not run"
     caught = [one.catch for one in runs if one.catch is not None]
     late, never = sum(not one.in_time for one in caught), len(runs) - len(caught)
-    told = [f"{len(caught) - late} of {len(runs) + failed}"]
+    parts = [f"{len(caught) - late} of {len(runs) + failed}"]
     if in_time := [one for one in caught if one.in_time]:
         slowest = max(in_time, key=lambda one: one.minutes)
-        told.append(f"{slowest.minutes} min ({slowest.windows})")
+        parts.append(f"{slowest.minutes} min ({slowest.windows})")
     if late:
-        told.append(f"{late} late, {max(one.minutes for one in caught if not one.in_time)} min")
-    told += [f"{count} {word}" for count, word in ((never, "never"), (failed, "failed")) if count]
-    return knob + ", ".join(told)
+        parts.append(f"{late} late, {max(one.minutes for one in caught if not one.in_time)} min")
+    parts += [f"{count} {word}" for count, word in ((never, "never"), (failed, "failed")) if count]
+    return knob + ", ".join(parts)
 
 
 def _smallest(all_runs: Runs, name: str) -> str:
-    """The smallest size from which on everything that was run was caught."""
+    """The smallest size from which all runs were caught."""
     smallest = "-"
     for size in reversed(SIZES):
         runs = all_runs.sized(name, size)
@@ -111,7 +109,7 @@ def _smallest(all_runs: Runs, name: str) -> str:
 
 
 def beside(all_runs: Runs) -> Iterator[str]:
-    """What fired beside the alerts that name the cause."""
+    """The alerts that fired beside those that name the cause."""
     yield "| incident | alert, page or ticket: in how many of its runs |"
     yield "|---|---|"
     for name in all_runs.names():
@@ -120,12 +118,12 @@ def beside(all_runs: Runs) -> Iterator[str]:
 
 
 def hazards(all_runs: Runs) -> Iterator[str]:
-    """What an incident brings with it that has to be told by itself."""
+    """The hazards that incidents cause and that must be reported by themselves."""
     yield from _reasons(all_runs.names(), HAZARDS)
 
 
 def looks_back(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """What incidents that last leave firing for a day."""
+    """The alerts that fire a day longer than lasting incidents."""
     names = dict.fromkeys(one.job.incident for one in outcomes if one.job.lasting)
     yield from _reasons(names, LOOKS_BACK)
 
@@ -136,13 +134,13 @@ def _reasons(names: Iterable[str], known: Mapping[str, Mapping[Caught, str]]) ->
 
 
 def grew(all_runs: Runs) -> Iterator[str]:
-    """What was a ticket first, and a page once it was sure."""
+    """The runs in which a ticket became a page."""
     runs = [one for one in all_runs.outcomes if one.grew is not None]
     yield from [f"- {one.job.name}: after {one.grew} minutes" for one in runs] or [_NOTHING]
 
 
 def lasting(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """What became of the incidents that last."""
+    """The outcomes of lasting incidents."""
     runs = [one for one in outcomes if one.job.lasting]
     if not runs:
         yield _NOTHING
@@ -167,7 +165,7 @@ def lasting(outcomes: Sequence[Outcome]) -> Iterator[str]:
             one.tickets,
             *map(_listed, (one.again, one.stood)),
             resolved,
-            _told_anew(after),
+            _new_alerts(after),
         )
         yield f"| {' | '.join(map(str, cells))} |"
 
@@ -176,15 +174,15 @@ def _listed(alerts: Sequence[str]) -> str:
     return "; ".join(map(_plain, alerts)) or "-"
 
 
-def _told_anew(after: Aftermath | None) -> str:
-    """What began when the incident was over, and whether it was a page or a ticket."""
+def _new_alerts(after: Aftermath | None) -> str:
+    """The alerts that began after the end, each with its receiver."""
     if after is None:
         return "-"
     return _listed([*(f"{one}, page" for one in after.paged), *(f"{one}, ticket" for one in after.ticketed)])
 
 
 def aftermath(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """What came after incidents that end by themselves."""
+    """The aftermath of incidents that end by themselves."""
     ended = [(one, one.aftermath) for one in outcomes if one.aftermath and not one.job.lasting]
     if not ended:
         yield "No reported incident of these runs ends by itself."
@@ -193,7 +191,7 @@ def aftermath(outcomes: Sequence[Outcome]) -> Iterator[str]:
     yield "|---|---:|---|---|"
     for one, after in ended:
         minutes = "-" if after.still else str(after.minutes)
-        yield f"| {one.job.name} | {minutes} | {_listed(after.still)} | {_told_anew(after)} |"
+        yield f"| {one.job.name} | {minutes} | {_listed(after.still)} | {_new_alerts(after)} |"
 
 
 def healthy(worlds: Sequence[Health], failed: Sequence[Job]) -> Iterator[str]:
@@ -218,7 +216,7 @@ def healthy(worlds: Sequence[Health], failed: Sequence[Job]) -> Iterator[str]:
 
 
 def restarts(changed: Mapping[Job, Sequence[str]]) -> Iterator[str]:
-    """What fires after a restart, and would not without it, or the reverse."""
+    """The alerts that fire only with or only without a restart."""
     for job, alerts in changed.items():
         yield f"- world {job.plan.world.seed}, {job.hours} hours: {_listed(alerts) if alerts else 'nothing'}"
     if not changed:
@@ -226,15 +224,15 @@ def restarts(changed: Mapping[Job, Sequence[str]]) -> Iterator[str]:
 
 
 def unseen(all_runs: Runs) -> Iterator[str]:
-    """Each size that was not reported in time in every world, and why, where that is so in principle."""
+    """The sizes that were not reported in time in every world, with the reason if they cannot be seen."""
     yield "| incident | size | reported in time | why |"
     yield "|---|---|---:|---|"
     for name in all_runs.names():
         incident = INCIDENTS[name]
         for size in SIZES:
             runs = all_runs.sized(name, size)
-            told = sum(one.in_time for one in runs)
-            if told < len(runs) or (size in incident.unseen and runs):
+            in_time = sum(one.in_time for one in runs)
+            if in_time < len(runs) or (size in incident.unseen and runs):
                 why = incident.unseen.get(size, "-")
                 number = f"{size}: {incident.sizes[size]:g}"
-                yield f"| {name} | {number} ({incident.knob}) | {told} of {len(runs)} | {why} |"
+                yield f"| {name} | {number} ({incident.knob}) | {in_time} of {len(runs)} | {why} |"

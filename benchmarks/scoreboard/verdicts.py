@@ -10,7 +10,7 @@ from subprocess import SubprocessError
 from typing import Any, Final
 
 from benchmarks.scoreboard import checkpoints, kept
-from benchmarks.scoreboard.alerts import Episode, read_alerts, told
+from benchmarks.scoreboard.alerts import Episode, alert_text, read_alerts
 from benchmarks.scoreboard.groups import alertmanager, messages
 from benchmarks.scoreboard.jobs import Job, fork
 from benchmarks.scoreboard.messages import Message
@@ -89,8 +89,8 @@ def ordinary_alerts(
     fired: Iterable[Episode], without: Iterable[Episode], since: int, end: int
 ) -> frozenset[str]:
     """What fired before an incident, or fires `without` it in the same time: it has no part in them."""
-    return frozenset(told(one.labels) for one in fired if one.since <= since) | frozenset(
-        told(one.labels) for one in without if one.fires_within(since, end)
+    return frozenset(alert_text(one.labels) for one in fired if one.since <= since) | frozenset(
+        alert_text(one.labels) for one in without if one.fires_within(since, end)
     )
 
 

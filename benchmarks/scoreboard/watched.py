@@ -1,4 +1,4 @@
-"""The real daemon under a clock of our own: all of it but its schedule and its web server."""
+"""The real daemon with a simulated clock, without its scheduler and its web server."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _URL: Final = "http://127.0.0.1:9108"
 
 
 class Watched(AbstractContextManager["Watched"]):
-    """The monitor of a folder's config, its turns, and what Prometheus would read of it.
+    """The monitor of a folder's config, its turns, and the series that Prometheus would scrape.
 
-    The daemon looks every minute. A look that can find nothing is not made here but counted: only the
-    clock's own series differ by it, and they are recorded so. A turn takes no time on our clock.
+    The daemon takes a turn every minute. A turn without work is skipped but counted: it changes only the
+    series of the clock, which are recorded accordingly. A turn takes no time on the simulated clock.
     """
 
     def __init__(self, folder: Path, name: str, now: datetime, recorded: Recorded | None = None) -> None:
         self.folder, self.name, self.now = folder, name, now
         self.recorded = Recorded() if recorded is None else recorded
-        self.idle = False  # whether the last turn left nothing to do before something comes
+        self.idle = False  # whether there is no work until a file arrives
         self.daemon = Daemon(folder / "config.yaml", clock=lambda: self.now)
         self._exporter = Exporter(self.daemon.publisher.current, version=__version__, url=_URL)
 
@@ -41,19 +41,18 @@ class Watched(AbstractContextManager["Watched"]):
         self.daemon.close()
 
     def turn(self, now: datetime) -> None:
-        """What the daemon does at this minute, and a scrape after it."""
+        """One turn of the daemon at this minute, and a scrape after it."""
         self._count_idle_turns(now)
         self.now = now
         watch = self.daemon.watches[self.name]
         with self._shown_once():
             self.daemon.turn(self.name)
-            while watch.last_run == now and watch.pending:  # it asks to be run again as soon as can be
+            while watch.last_run == now and watch.pending:  # it asks for another turn at once
                 self.daemon.turn(self.name)
-        self.idle = watch.last_run == now  # not where the turn failed: then the next minute's is another try
+        self.idle = watch.last_run == now  # a failed turn is tried again in the next minute
         self._scrape()
 
     def housekeeping(self) -> None:
-        """What the daemon does now and then: drop what is too old."""
         self.daemon.housekeeping()
 
     def reload(self) -> None:
@@ -62,7 +61,7 @@ class Watched(AbstractContextManager["Watched"]):
 
     @contextmanager
     def _shown_once(self) -> Iterator[None]:
-        """A snapshot at the end of the block alone: nobody looks at those that each window is followed by."""
+        """Publish one snapshot at the end of the block instead of one after each window."""
         publisher = self.daemon.publisher
         vars(publisher)["publish"] = lambda **_: None
         try:
@@ -82,7 +81,7 @@ class Watched(AbstractContextManager["Watched"]):
     def _scrape(self) -> None:
         values: dict[Key, float] = {}
         for metric in self._exporter.collect():
-            # What slices measure is in no alert, and is most of the series; their states are.
+            # No alert reads the values of slices, which are most of the series; alerts read their status.
             if metric.name.startswith("recsys_slice_") and not metric.name.endswith("_status"):
                 continue
             for sample in metric.samples:

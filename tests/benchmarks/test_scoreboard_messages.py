@@ -25,7 +25,7 @@ def change(at: int, states: dict[Group, dict[Labels, bool | None]]) -> Change:
     return Change(at, {group: some for group, some in firing.items() if some}, lambda one: one not in held)
 
 
-def told(changes: Changes, end: int = 500, group: Group = TICKET) -> list[tuple[float, str]]:
+def alert_text(changes: Changes, end: int = 500, group: Group = TICKET) -> list[tuple[float, str]]:
     """When messages are sent, and the names of the alerts that they tell of."""
     found = sent([change(at, {group: state}) for at, state in changes], PACES, end)
     return [(one.moment, "".join(labels[0][1] for labels in one.told)) for one in found]
@@ -53,30 +53,30 @@ def told(changes: Changes, end: int = 500, group: Group = TICKET) -> list[tuple[
 def test_a_group_sends_new_alerts_at_its_next_flush(
     changes: Changes, expected: list[tuple[float, str]]
 ) -> None:
-    assert told(changes) == expected
+    assert alert_text(changes) == expected
 
 
 def test_an_inhibited_alert_is_sent_at_the_first_flush_after_the_inhibition() -> None:
-    assert told([(10, {A: HELD}), (30, {})]) == []
-    assert told([(10, {A: HELD}), (30, {A: HEARD})]) == [(75, "A")]
-    assert told([(10, {A: HEARD, B: HELD}), (100, {A: HELD, B: HEARD})]) == [(15, "A"), (135, "B")]
+    assert alert_text([(10, {A: HELD}), (30, {})]) == []
+    assert alert_text([(10, {A: HELD}), (30, {A: HEARD})]) == [(75, "A")]
+    assert alert_text([(10, {A: HEARD, B: HELD}), (100, {A: HELD, B: HEARD})]) == [(15, "A"), (135, "B")]
 
 
 def test_an_alert_that_resolves_while_inhibited_is_not_sent_again() -> None:
     over: Changes = [(10, {A: HEARD}), (20, {A: HELD}), (30, {A: None}), (80, {}), (100, {A: HEARD})]
-    assert told(over) == [(15, "A")]
+    assert alert_text(over) == [(15, "A")]
     heard: Changes = [(10, {A: HEARD}), (20, {A: HELD}), (30, {A: None}), (70, {}), (100, {A: HEARD})]
-    assert told(heard) == [(15, "A"), (105, "A")]  # what held it back was gone when the group looked
+    assert alert_text(heard) == [(15, "A"), (105, "A")]  # what held it back was gone when the group looked
 
 
 def test_an_alert_that_keeps_firing_is_repeated() -> None:
-    assert told([(0, {A: HEARD})], end=1500) == [(5, "A"), (665, "A"), (1325, "A")]
-    assert told([(0, {A: HEARD})], end=500, group=PAGE) == [(1, "A"), (246, "A"), (491, "A")]
+    assert alert_text([(0, {A: HEARD})], end=1500) == [(5, "A"), (665, "A"), (1325, "A")]
+    assert alert_text([(0, {A: HEARD})], end=500, group=PAGE) == [(1, "A"), (246, "A"), (491, "A")]
 
 
 def test_nothing_is_sent_after_the_end_and_each_group_has_its_own_clock() -> None:
-    assert told([(0, {A: HEARD})], end=4) == []
-    assert told([(0, {A: HEARD})], end=5) == [(5, "A")]
+    assert alert_text([(0, {A: HEARD})], end=4) == []
+    assert alert_text([(0, {A: HEARD})], end=5) == [(5, "A")]
     both = [change(0, {TICKET: {A: HELD}, PAGE: {B: HEARD}}), change(3, {TICKET: {A: HEARD}})]
     assert sent(both, PACES, 500) == [Message(1, *PAGE, (B,)), Message(5, *TICKET, (A,))]
 

@@ -176,17 +176,17 @@ def test_an_ordinary_alert_does_not_count_anywhere() -> None:
 
 
 def test_a_page_repeated_within_four_hours_is_too_often() -> None:
-    def told(*minutes: int, job: Job = BLACKLIST, receiver: str = "page") -> tuple[str, ...]:
+    def alert_text(*minutes: int, job: Job = BLACKLIST, receiver: str = "page") -> tuple[str, ...]:
         sent = [message(minute, leak(5), receiver=receiver) for minute in minutes]
         return seen([leak(5)], sent, job).again
 
-    assert told(76) == told(76, 316) == ()
-    assert told(76, 315) == told(76, 106, 136) == ("RecsysHardRuleViolated (rule=blacklist)",)
+    assert alert_text(76) == alert_text(76, 316) == ()
+    assert alert_text(76, 315) == alert_text(76, 106, 136) == ("RecsysHardRuleViolated (rule=blacklist)",)
     assert (
-        told(76, 106, receiver="ticket") == ()
+        alert_text(76, 106, receiver="ticket") == ()
     )  # what is long watched has to keep its tickets apart as well
-    assert told(76, 106, receiver="ticket", job=LASTING) == ("RecsysHardRuleViolated (rule=blacklist)",)
-    assert told(76, 76 + 3 * 24 * 60, receiver="ticket", job=LASTING) == ()
+    assert alert_text(76, 106, receiver="ticket", job=LASTING) == ("RecsysHardRuleViolated (rule=blacklist)",)
+    assert alert_text(76, 76 + 3 * 24 * 60, receiver="ticket", job=LASTING) == ()
 
 
 def test_a_lasting_incident_must_be_reported_until_it_ends() -> None:
