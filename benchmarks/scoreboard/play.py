@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 
 from benchmarks.scoreboard.config import BLACKLIST, LOGS, MAX_WAIT
 from benchmarks.scoreboard.watched import MINUTE, Watched
-from monitor.simulate.simulation import Delivery, Simulation
+from monitor.simulate.delivery import Delivery
+from monitor.simulate.simulation import Simulation
 from monitor.simulate.world import HOUR
 
 _ROTATED: Final = ("exposures", "feedback")

@@ -1,4 +1,4 @@
-"""What people do with what they are shown: a click by what the item is worth to them and where it stands."""
+"""The clicks on lists, by the utility of the item and its position."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from monitor.simulate.world import World
 
 CLICK = "click"
 MEAN_DELAY, LONGEST_DELAY = 3.0, 20.0
-"""Minutes from a list to its click: exponential, cut off."""
+"""Minutes from a list to its click: exponential, truncated."""
 
-_CHUNK = 16_384  # requests looked at at once
+_CHUNK = 16_384  # requests processed at once
 _HOUR = 3_600_000_000  # microseconds
-_SCENES = 0.15  # how far scenes differ in how gladly people click
+_SCENES = 0.15  # how much click rates differ between scenes
 
 
 def clicks(lists: Lists, world: World, ranking: Ranking) -> pa.Table:
@@ -28,8 +28,8 @@ def clicks(lists: Lists, world: World, ranking: Ranking) -> pa.Table:
 
         P(click) = chance(utility) x level / position ** position_bias
 
-    Scores play no part: what people want does not depend on what the ranker says. Whether a place is clicked
-    depends on its user, time, scene, item and position alone, so that other rows may come and go.
+    Scores have no effect: users do not see them. A click depends only on the user, time, scene, item and
+    position of its place, so that other rows may change.
     """
     request, place = _clicked(lists, world, ranking)
     times, users, items = lists.times[request], lists.users[request], lists.items[request, place]
@@ -51,7 +51,7 @@ def clicks(lists: Lists, world: World, ranking: Ranking) -> pa.Table:
 
 
 def _clicked(lists: Lists, world: World, ranking: Ranking) -> tuple[Ints, Ints]:
-    """The places that are clicked: their requests, and their numbers from 0."""
+    """The clicked places: their requests, and their indices from 0."""
     level = _level(lists, world)
     there = lists.shown & (lists.items >= 0)
     found = [(np.empty(0, np.int64), np.empty(0, np.int64))]
@@ -68,7 +68,7 @@ def _clicked(lists: Lists, world: World, ranking: Ranking) -> tuple[Ints, Ints]:
 
 
 def _level(lists: Lists, world: World) -> Floats:
-    """How gladly people click on each request's list, whatever it holds."""
+    """The factor of clicks on each request's list, whatever its items."""
     since = lists.times - micros(world.start)
     hours, hour = np.unique(since // _HOUR, return_inverse=True)
     of_scene = np.exp(_SCENES * bell(keyed(world.seed, Stage.SCENE_LEVEL, np.arange(len(world.scenes)))))

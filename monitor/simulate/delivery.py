@@ -1,4 +1,4 @@
-"""An hour of every log, cut into the files that it is delivered in, each with the moment it arrives."""
+"""Cuts an hour of every log into files, each with its time of arrival."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from monitor.simulate.oddities import held_until, hold, is_doubled, is_retried
 from monitor.simulate.world import HOUR, World
 
 WRITING = timedelta(seconds=5)
-"""A file arrives so long after its last row could happen."""
+"""The time between the end of a file's rows and its arrival."""
 AGAIN = timedelta(minutes=2)
-"""A file that is sent twice comes so long after its first time."""
+"""The time until a file is sent a second time."""
 LABELLING = timedelta(minutes=25)
-"""Scored rows are delivered when their labels are known."""
+"""The delay of scored rows: they wait for their labels."""
 
 _MINUTE = 60_000_000  # microseconds
 
 
 @dataclass(frozen=True)
 class Delivery:
-    """One file: the log that it belongs to, its name there, its rows, and when it arrives.
+    """One file: its log, its name, its rows, and its time of arrival.
 
-    One with the name of an earlier one takes its place.
+    A file with the name of an earlier one replaces it.
     """
 
     log: str
@@ -39,25 +39,25 @@ class Delivery:
 
 @dataclass(frozen=True)
 class Hour:
-    """All that one hour brings, before it is cut into files."""
+    """All logs of one hour, before they are cut into files."""
 
     start: datetime
     lists: Lists
     feedback: pa.Table
-    """The actions on these lists, the last of them in the hour after."""
+    """The actions on these lists; the last ones are in the next hour."""
     samples: pa.Table
     catalog: pa.Table
 
 
 def deliver(hour: Hour, world: World) -> list[Delivery]:
-    """The files of an hour, in the order that they arrive.
+    """The files of an hour in the order of arrival.
 
-    Exposures and feedback come every `file_minutes`, with the actions of that time on the lists of this
-    hour; so actions on them are still delivered in the next hour. The catalog is there when the hour
-    begins. Online samples come once their labels are known, the rows of a model's training and test on the
-    day that it is put in force. A file without a row is not written.
+    Exposures and feedback come every `file_minutes`. Feedback has the actions of that time on the lists of
+    this hour, so some of it comes in the next hour. The catalog comes when the hour begins. Online samples
+    come once their labels are known, train and test rows when their model goes into service. Empty files are
+    not written.
 
-    A row of the exposures that claims to lie outside the hour is in the first or the last file.
+    A row of the exposures with a time outside the hour is in the first or the last file.
     """
     number = world.hour_of(hour.start)
     exposures = _parts(c.EXPOSURES, to_exposures(hour.lists, world), hour.start, world, last=60)
@@ -70,7 +70,7 @@ def deliver(hour: Hour, world: World) -> list[Delivery]:
 
 
 def _parts(log: str, rows: pa.Table, start: datetime, world: World, *, last: int) -> list[Delivery]:
-    """The rows by the time that they lie in, up to `last` minutes after the start."""
+    """One file for each part of the time, up to `last` minutes after the start."""
     length = world.file_minutes
     times = rows[c.TS].to_numpy().astype("datetime64[us]").astype(np.int64)
     part = ((times - micros(start)) // (length * _MINUTE)).clip(0, last // length - 1)
@@ -83,7 +83,7 @@ def _parts(log: str, rows: pa.Table, start: datetime, world: World, *, last: int
 
 
 def _doubled(files: list[Delivery], world: World, hour: int) -> list[Delivery]:
-    """The last file once more under another name, its rows in another order."""
+    """Adds a copy of the last file under another name, with its rows in another order."""
     if not files:
         return files
     last = files[-1]
@@ -93,7 +93,7 @@ def _doubled(files: list[Delivery], world: World, hour: int) -> list[Delivery]:
 
 
 def _retried(files: list[Delivery]) -> list[Delivery]:
-    """The first file cut off in the middle, and whole a little later."""
+    """Replaces the first file by an incomplete one, followed by the complete one a little later."""
     if not files:
         return files
     first = files[0]
@@ -103,7 +103,7 @@ def _retried(files: list[Delivery]) -> list[Delivery]:
 
 
 def _held(file: Delivery, world: World, hour: int) -> Delivery:
-    """The file when it is let through."""
+    """The file with the delay of a late hour."""
     arrives = file.arrives + hold(world, hour)
     before = held_until(world, hour)
     if before is not None:

@@ -1,4 +1,4 @@
-"""The demo: a folder of logs that grows while you watch, with a blacklisted item leaked now and then."""
+"""The demo: a growing folder of logs in which a blacklisted item leaks from time to time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RATE: Final = 20.0  # requests a second
 EVERY: Final = 2.0  # seconds between two batches
 FIRST_LEAK: Final = 8.0  # seconds after the start: on the page within a minute, with windows of 10 s
 LEAK_EVERY: Final = 180.0  # seconds between two later leaks, on average
-KEEP: Final = timedelta(minutes=30)  # older batches are removed, or a demo left running fills the disk
+KEEP: Final = timedelta(minutes=30)  # older batches are deleted: a running demo must not fill the disk
 
 _CONFIG = """\
 # The demo's own configuration. Copy it as a start for your own; `recsys-monitor init LOGFILE` writes
@@ -65,7 +65,7 @@ recommenders:
 
 
 def demo_config(folder: Path | str) -> str:
-    """The YAML text of a configuration that watches the demo's folder; paths in it are absolute.
+    """The YAML text of a config that watches the demo's folder, with absolute paths.
 
     >>> "window: 10s" in demo_config("/tmp/demo")
     True
@@ -93,8 +93,8 @@ def write_batch(
 ) -> Path:
     """Write the traffic of [start, end) as one file of exposures and one of feedback.
 
-    Readers never see half a file: it is written under a name that starts with a dot, then renamed.
-    Returns the path of the exposures.
+    Files are written under a name that starts with a dot and then renamed, so readers never see an incomplete
+    file. Returns the path of the exposures.
     """
     batch = simulator.batch(start, end, rate, rng, blacklisted=blacklisted)
     name = f"{start.astimezone(UTC):%Y%m%dT%H%M%S.%f}.parquet"
@@ -113,9 +113,9 @@ def prepare(
     seed: int = SEED,
     traffic: Traffic | None = None,
 ) -> Path:
-    """Write catalog, blacklist, the traffic of the `history` before `now`, and the configuration.
+    """Write the catalog, the blacklist, the traffic of the `history` before `now`, and the config.
 
-    Batches of an earlier demo in the same folder are removed. Returns the path of the configuration.
+    Deletes batches of an earlier demo in the folder. Returns the path of the config.
     """
     base = Path(folder)
     for log in ("exposures", "feedback"):
@@ -150,11 +150,11 @@ def live(
     leak_every: float = LEAK_EVERY,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> None:
-    """Append a batch every `every` seconds until `stop_event` is set, leaking a blacklisted item at times.
+    """Append a batch every `every` seconds until `stop_event` is set; some leak a blacklisted item.
 
-    Each batch starts where the last one ended (the first at `start`, by default now), so no second is
-    missing after a pause. The first leak comes `first_leak` seconds after the start, later ones
-    `leak_every` seconds apart on average (between half and one and a half of it).
+    Each batch starts where the last one ended (the first at `start`, default now), so a pause leaves no hole.
+    The first leak comes `first_leak` seconds after the start, later ones `leak_every` seconds apart on
+    average (between half and one and a half times that).
     """
     simulator = Simulator(traffic or Traffic(), seed)
     begun = last = start or clock()
@@ -162,9 +162,9 @@ def live(
     leak = begun + timedelta(seconds=first_leak)
     while not stop_event.wait(every):
         now = clock()
-        if now <= last:  # the clock was set back: wait until it has caught up
+        if now <= last:  # the clock was set back: wait until it catches up
             continue
-        last = max(last, now - KEEP)  # after a long sleep, older traffic would be removed at once
+        last = max(last, now - KEEP)  # older traffic would be deleted at once
         write_batch(folder, last, now, rate=rate, rng=rng, simulator=simulator, blacklisted=now >= leak)
         if now >= leak:
             leak = now + timedelta(seconds=leak_every * (0.5 + rng.random()))

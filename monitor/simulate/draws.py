@@ -1,7 +1,7 @@
-"""Chance that can be asked again: streams named by what they are for, and numbers fixed by their keys.
+"""Reproducible random numbers: streams named by their purpose, and numbers fixed by keys.
 
 A stream gives the draws of one hour, whatever was drawn before. Keyed numbers belong to a user, an item or a
-place of a list, so that they stay the same when the rows around them go.
+place of a list, so that they stay the same if other rows change.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
 class Stage(IntEnum):
-    """What chance is used for. The numbers stand in seeds: they never change."""
+    """The purposes of random numbers. The values are parts of seeds: never change them."""
 
     SHOP = 1
     DAY_LEVEL = 2
@@ -50,12 +50,12 @@ class Stage(IntEnum):
 
 
 def stream(seed: int, stage: Stage, *numbers: int) -> np.random.Generator:
-    """The stream of draws of a stage, such as those of an hour.
+    """The random generator of a stage, for example of an hour.
 
     >>> stream(1, Stage.REQUESTS, 5).random() == stream(1, Stage.REQUESTS, 5).random()
     True
 
-    Raises ValueError where a number is negative.
+    Raises ValueError if a number is negative.
     """
     return np.random.default_rng([seed, int(stage), *numbers])
 
@@ -87,7 +87,8 @@ def _mixed(bits: _Bits) -> _Bits:
 
 
 def bell(uniforms: Floats) -> Floats:
-    """Uniform numbers as logistic ones with mean 0 and standard deviation 1: near to normal, and cheap.
+    """Uniform numbers mapped to a logistic distribution with mean 0 and standard deviation 1: fast, almost
+    normal.
 
     >>> bell(np.array([0.5])).tolist()
     [0.0]
@@ -96,7 +97,7 @@ def bell(uniforms: Floats) -> Floats:
 
 
 def gumbel(uniforms: Floats) -> Floats:
-    """Uniform numbers in [0, 1) as Gumbel's: the largest of log weight + these is drawn by its weight."""
+    """Uniform numbers in [0, 1) as Gumbel noise: the largest log(weight) + noise is drawn by weight."""
     return np.asarray(-np.log(-np.log(np.maximum(uniforms, 2.0**-53))))
 
 

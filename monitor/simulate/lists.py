@@ -1,4 +1,4 @@
-"""The lists of a span of time as arrays, one row a request, and the log that they are written to."""
+"""The lists of a span of time as arrays, one row for each request, and their log of exposures."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Lists:
-    """What was shown in [start, end): n requests, each with up to L items.
+    """The lists of [start, end): n requests, each with up to L items.
 
-    Beyond a list's length items are -1, scores and extras 0; none of these is written.
+    Places beyond the length of a list have item -1, score 0 and extras 0; they are not written.
     """
 
     start: datetime
@@ -38,14 +38,14 @@ class Lists:
     """n microseconds since 1970 UTC, not falling."""
     users: Ints
     scenes: Ints
-    """n numbers of the world's scenes."""
+    """n indices of the world's scenes."""
     models: Ints
-    """0 the world's first model."""
+    """0 is the world's first model."""
     buckets: Ints
-    """Where the hash sorts each request's user, before any arm is chosen."""
+    """The hash bucket of each request's user."""
     arms: Ints
     items: Ints
-    """n x L numbers of items; -1 beyond the list's length."""
+    """n x L item numbers."""
     scores: Floats
     """n x L"""
     lengths: Ints
@@ -59,7 +59,7 @@ class Lists:
 
     @property
     def shown(self) -> Flags:
-        """n x L: whether the place lies within the list's length."""
+        """n x L: whether the place is within the length of the list."""
         return np.asarray(np.arange(self.items.shape[1]) < self.lengths[:, None])
 
 
@@ -73,7 +73,7 @@ def micros(moment: datetime) -> int:
 
 
 def user_names(users: Ints) -> Texts:
-    """What users are called in the logs.
+    """The ids of users in the logs.
 
     >>> user_names(np.array([7, 12345678])).tolist()
     ['u0000007', 'u12345678']
@@ -82,7 +82,7 @@ def user_names(users: Ints) -> Texts:
 
 
 def item_names(items: Ints) -> Texts:
-    """What items are called in the logs.
+    """The ids of items in the logs.
 
     >>> item_names(np.array([42])).tolist()
     ['i000042']
@@ -91,7 +91,7 @@ def item_names(items: Ints) -> Texts:
 
 
 def _names(letter: str, digits: int, numbers: Ints) -> Texts:
-    if not numbers.size:  # zfill asks for the longest of its texts
+    if not numbers.size:  # zfill fails on an empty array
         return np.empty(numbers.shape, np.str_)
     return np.asarray(np.strings.add(letter, np.strings.zfill(numbers.astype(str), digits)))
 
@@ -111,9 +111,9 @@ def timestamps(times: Ints) -> pa.Array:
 
 
 def join(parts: Sequence[Lists]) -> Lists:
-    """Spans that follow each other as one.
+    """Joins consecutive spans.
 
-    Raises ValueError where there is none, or where one does not begin where the one before it ends.
+    Raises ValueError if there is none, or if a span does not begin at the end of the previous one.
     """
     if not parts:
         raise ValueError("no lists to join")
@@ -132,10 +132,10 @@ def join(parts: Sequence[Lists]) -> Lists:
 
 
 def to_exposures(lists: Lists, world: World) -> pa.Table:
-    """The log of exposures: one row for every place of a list, in the order of the requests.
+    """The log of exposures: one row for each place of a list, in the order of the requests.
 
-    A request that returned nothing is one row without item, position, score and extras. A place within the
-    list's length whose item is -1 is a row without an item. NaN stays NaN.
+    An empty list is one row without item, position, score and extras. A place with item -1 within the length
+    of the list is a row without an item. NaN stays NaN.
     """
     counts = np.maximum(lists.lengths, 1)
     rows = np.repeat(np.arange(len(lists)), counts)
@@ -164,7 +164,7 @@ def to_exposures(lists: Lists, world: World) -> pa.Table:
 
 
 def model_name(model: int) -> str:
-    """What a model is called in the logs.
+    """The id of a model in the logs.
 
     >>> model_name(0)
     'm1'

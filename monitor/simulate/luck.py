@@ -1,6 +1,6 @@
-"""What differs from day to day and from hour to hour for no reason, beside the chance of counts.
+"""Random changes of clicks and lists from day to day and hour to hour, beyond the noise of counts.
 
-How many people come has luck of its own, see `seasons.luck`. All of it is fixed by the world and the number
+The number of requests has its own noise, see `seasons.luck`. All of it is fixed by the world and the number
 of the hour, so that no incident changes it.
 """
 
@@ -15,31 +15,31 @@ from monitor.simulate.lists import Floats, Ints
 from monitor.simulate.world import World
 
 CLICK_DAY = 0.02
-"""Standard deviation of the log of how gladly people click on a day; all scenes share it."""
+"""Standard deviation of the log of a day's click level, which all scenes share."""
 CLICK_HOUR = 0.025
-"""The same of an hour; each scene has its own."""
+"""The same for an hour, for each scene."""
 LASTING = 0.7
-"""The correlation of that luck from an hour to the next."""
+"""The correlation of that level from one hour to the next."""
 MIX = 0.025
-"""Standard deviation of what a day does to the weight of a category, of popularity and of the price."""
+"""Standard deviation of a day's change of the weights of categories, popularity and price."""
 
-_BACK = 24  # hours that an hour remembers: of luck before them there is next to nothing left
-_SHARPNESS, _THRIFT = 0, 1  # what the luck of a day's mix is used for
+_BACK = 24  # hours that count: the effect of earlier ones is negligible
+_SHARPNESS, _THRIFT = 0, 1  # purposes of random numbers
 
 
 class Mix(NamedTuple):
-    """How a day differs in what is shown: 1, 1 and 0 where it does not."""
+    """How the lists of a day differ; 1, 1 and 0 mean no change."""
 
     categories: Floats
-    """What the weight of each category is multiplied with."""
+    """The factor of each category's weight."""
     sharpness: float
-    """What the exponent of popularity is multiplied with."""
+    """The factor of the exponent of popularity."""
     thrift: float
     """Items are shown in proportion to price ** -thrift."""
 
 
 def click_luck(world: World, hours: Ints) -> Floats:
-    """What the clicks on lists of these n hours are multiplied with, n x scenes: near 1.
+    """The factor of clicks in these n hours, n x scenes: near 1.
 
         exp(CLICK_DAY x day + CLICK_HOUR x hour), hour = sum of LASTING ** k x chance of k hours ago, scaled
 
@@ -59,7 +59,7 @@ def click_luck(world: World, hours: Ints) -> Floats:
 
 
 def mix_luck(world: World, hour: int) -> Mix:
-    """How the day of an hour differs from others in what is shown.
+    """How the lists of the day of an hour differ from other days.
 
     >>> mix_luck(World(seed=1), 30).sharpness == mix_luck(World(seed=1), 40).sharpness
     True

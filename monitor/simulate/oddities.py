@@ -1,4 +1,4 @@
-"""What is no incident though it looks odd: a dip at a deploy, a retried file, a doubled one, a late hour."""
+"""Oddities that are not incidents: a dip at a deploy, a retried file, a doubled file, a late hour."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from monitor.simulate.lists import Flags, Ints, micros
 from monitor.simulate.world import World
 
 DEPLOYS = ((1, 13), (3, 13))
-"""Weekday (0 Monday) and hour of day, UTC, of the deploys; none on a holiday."""
+"""Weekday (0: Monday) and hour, UTC, of the deploys; none on holidays."""
 DIP_FROM, DIP_UNTIL = 30, 32
 """The minutes of such an hour in which requests are lost."""
 DIP_LEFT = 0.1
-"""The share of them that is answered all the same."""
+"""The share of these requests that is answered anyway."""
 LATE = timedelta(minutes=40)
-"""How long the files of a late hour are held up."""
+"""The delay of the files of a late hour."""
 
 _WEEK = 7 * 24
 _MONTH = 30 * 24
 _MINUTE = 60_000_000  # microseconds
-_LATE, _TWICE = 0, 1  # what the chance of oddities is used for
+_LATE, _TWICE = 0, 1  # purposes of random numbers
 
 
 def has_deploy(world: World, hour: int) -> bool:
-    """Whether a deploy falls into an hour: two a week.
+    """Whether an hour has a deploy: two a week.
 
     >>> [hour for hour in range(7 * 24) if has_deploy(World(), hour)]
     [37, 85]
@@ -37,7 +37,7 @@ def has_deploy(world: World, hour: int) -> bool:
 
 
 def answered(world: World, hour: int, times: Ints, scenes: Ints) -> Flags:
-    """Which requests of an hour are answered: all, but for most of two minutes at a deploy."""
+    """Which requests of an hour are answered: all, except most of those in two minutes of a deploy."""
     if not has_deploy(world, hour):
         return np.ones(len(times), bool)
     minute = (times - micros(world.moment(hour))) // _MINUTE
@@ -46,7 +46,7 @@ def answered(world: World, hour: int, times: Ints, scenes: Ints) -> Flags:
 
 
 def is_late(world: World, hour: int) -> bool:
-    """Whether the files of an hour are held up: one hour of every 30 days, after the first week of them."""
+    """Whether the files of an hour are late: one hour in 30 days, after the first week."""
     month, rest = divmod(hour, _MONTH)
     if not world.oddities or hour < 0:
         return False
@@ -59,7 +59,7 @@ def is_doubled(world: World, hour: int) -> bool:
 
 
 def is_retried(world: World, hour: int) -> bool:
-    """Whether a file of an hour is cut off and written again: one hour a week, not the doubled one."""
+    """Whether a file of an hour is incomplete at first: one hour a week, not the doubled one."""
     return world.oddities and hour % _WEEK == _twice(world, hour)[1]
 
 
@@ -70,15 +70,15 @@ def _twice(world: World, hour: int) -> tuple[int, int]:
 
 
 def held_until(world: World, hour: int) -> timedelta | None:
-    """How far after its start an hour's first files are let through, where the hour before it was late.
+    """How long after its start the first files of an hour arrive, if the hour before was late.
 
-    Files keep their order: what comes while others are held up waits behind them.
+    Files keep their order: they wait for delayed earlier ones.
     """
     return LATE if hour > 0 and is_late(world, hour - 1) else None
 
 
 def hold(world: World, hour: int) -> timedelta:
-    """How long the files of an hour are held up themselves.
+    """The delay of the files of an hour.
 
     >>> sum(hold(World(), hour).seconds // 60 for hour in range(30 * 24))
     40

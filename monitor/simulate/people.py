@@ -1,4 +1,4 @@
-"""Who asks: people who come all the time, new ones, what they like, and the arm that they are in."""
+"""The users: returning and new ones, their tastes, and their arms."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from monitor.simulate.lists import Floats, Ints
 from monitor.simulate.world import World
 
 BUCKETS = 120
-"""Users are sorted into so many buckets by a hash, and these into arms: two to six arms have as many each."""
+"""Hash buckets of users. The number divides evenly into two to six arms."""
 TASTE = 0.8
-"""How far users differ in the categories that they like: the standard deviation of the log of a weight."""
+"""How much users differ in their taste: standard deviation of the log of a category's weight."""
 
-_RETURN_HOURS = 10.0  # how long ago, on average, a new user who asks now first came
-_MEMORY_HOURS = 240  # none of them came first longer ago
+_RETURN_HOURS = 10.0  # average time since the first visit of a new user
+_MEMORY_HOURS = 240  # the longest such time
 
 
 class People:
@@ -30,10 +30,10 @@ class People:
         self._cumulated = np.cumsum(zipf(world.users, world.user_skew))
 
     def draw(self, rng: np.random.Generator, hour: int, count: int) -> Ints:
-        """Who makes each of `count` requests of an hour.
+        """The users of `count` requests of an hour.
 
-        Known users come by zipf's law, 0 the most. A new user comes in the hour when they are numbered, and
-        now and then in the hours after it.
+        Returning users follow Zipf's law; user 0 comes most often. A new user comes in the hour of their
+        number, and sometimes in later hours.
         """
         kind, who, which = rng.random((count, 3)).T
         known = np.minimum(np.searchsorted(self._cumulated, who, side="right"), self._world.users - 1)
@@ -44,7 +44,7 @@ class People:
         return np.asarray(np.where(kind < self._world.new_user_share, new, known))
 
     def newcomers(self, hour: int) -> tuple[int, int]:
-        """The numbers of the users who first come in an hour: from the first to before the second."""
+        """The half-open range of the users who first come in an hour."""
         first = self._first_newcomer(hour)
         return first, first + self._world.new_users_per_hour
 
@@ -52,13 +52,13 @@ class People:
         return self._world.users + (hour + _MEMORY_HOURS) * self._world.new_users_per_hour
 
     def buckets(self, users: Ints) -> Ints:
-        """The hash bucket of each user, from 0 on, for good."""
+        """The hash bucket of each user, from 0 on; it never changes."""
         return np.asarray((keyed(self._world.seed, Stage.BUCKET, users) * BUCKETS).astype(np.int64))
 
     def arms(self, buckets: Ints) -> Ints:
-        """The number of the arm of each bucket: they are shared out in equal parts."""
+        """The arm of each bucket; all arms have equal parts."""
         return np.asarray(buckets * len(self._world.arms) // BUCKETS)
 
     def taste(self, users: Ints, categories: Ints) -> Floats:
-        """How much users like categories; the two are broadcast."""
+        """How much users like categories; the arguments are broadcast."""
         return TASTE * bell(keyed(self._world.seed, Stage.TASTE, users, categories))

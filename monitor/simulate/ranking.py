@@ -1,4 +1,4 @@
-"""How a list is made: candidates by popularity and taste, the best of them for the user, a little luck."""
+"""Makes the lists: candidates by popularity and taste, then the best ones for the user, with some noise."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from monitor.simulate.shop import Shop
 from monitor.simulate.world import World
 
 CHUNK = 4096
-"""Requests ranked at once: what is in memory grows with it, what comes out does not depend on it."""
+"""Requests ranked at once: more need more memory; the result does not depend on it."""
 
 _CELLS = 2**20  # requests x items of the shelf held at once
-_FRESHNESS = 0.5  # how much luck there is in the order of a list: without it no list would ever change
-_APPEAL, _TASTE, _AFFINITY = 0.12, 0.6, 0.7  # what the probability of a click depends on
-_TILT = 0.5  # how far scenes differ in their categories
-_GLADLY = 0.9  # a usual item in the first place is not clicked more often
-_MEAN_UTILITY = 1.45  # about that of what is shown, with these weights
+_FRESHNESS = 0.5  # noise in the order of a list: without it no list would ever change
+_APPEAL, _TASTE, _AFFINITY = 0.12, 0.6, 0.7  # weights of the probability of a click
+_TILT = 0.5  # how much scenes differ in their categories
+_GLADLY = 0.9  # the most clicks of a usual item in the first place
+_MEAN_UTILITY = 1.45  # approximate mean of shown items, with these weights
 
 
 class Ranking:
@@ -39,7 +39,7 @@ class Ranking:
         self._offset = math.log(first / (1 - first)) - _MEAN_UTILITY
 
     def utility(self, users: Ints, items: Ints) -> Floats:
-        """What an item is worth to a user, in logits; the two are broadcast."""
+        """The utility of an item for a user, in logits; the arguments are broadcast."""
         liking = keyed(self._world.seed, Stage.AFFINITY, users, items)
         return np.asarray(
             _APPEAL * self._shop.appeal(items)
@@ -48,7 +48,7 @@ class Ranking:
         )
 
     def chance(self, utility: Floats) -> Floats:
-        """How likely an item of this utility is clicked in the first place of a list."""
+        """The probability of a click on an item of this utility in the first place of a list."""
         return np.asarray(1 / (1 + np.exp(-(self._offset + utility))))
 
     def rank(
@@ -60,17 +60,17 @@ class Ranking:
         rng: np.random.Generator,
         small: np.random.Generator,
     ) -> tuple[Ints, Floats]:
-        """Items and falling scores, n x L each, of requests of an hour; all lists are full.
+        """Items and falling scores, n x L each, for the requests of an hour; all lists are full.
 
-        The candidates are drawn by category (what the user likes, tilted by the scene) and by popularity,
-        both with the luck of the day, some of them twice. Where fewer than a list's length differ, as in a
-        small shop, they are drawn anew from the whole shelf, without repetition.
+        Candidates are drawn by category (the user's taste, shifted by the scene) and by popularity, both with
+        the noise of the day, and may repeat. If too few differ to fill the list, as in a small shop, they are
+        drawn again from the whole shelf without replacement.
 
         Args:
-            hour: of the world.
+            hour: its number.
             sharpness: the exponent of popularity.
-            users, scenes: n numbers.
-            rng, small: chance, for the candidates and for those that are drawn anew.
+            users, scenes: of the n requests.
+            rng, small: random generators of the candidates and of the second draw.
         """
         shelf = self._shop.shelf_by_slot(hour)
         mix = mix_luck(self._world, hour)
@@ -94,9 +94,9 @@ class Ranking:
     def _candidates(
         self, users: Ints, tilt: Floats, weights: Floats, rng: np.random.Generator
     ) -> tuple[Ints, Floats]:
-        """Slots, some of them twice, and luck; n x candidates each. `tilt` is n x categories."""
+        """Slots, which may repeat, and noise; n x candidates each. `tilt` is n x categories."""
         count = min(self._world.items, max(3 * self._world.length, self._world.length + 20))
-        # One draw a chunk, request after request: the same numbers however the requests are cut.
+        # Drawn request by request, so that the numbers do not depend on the size of chunks.
         pick, which, luck = np.moveaxis(rng.random((len(users), count, 3)), 2, 0)
         ordered = np.cumsum(weights[self._by_category])
         sizes = np.bincount(self._shop.slot_category, minlength=len(self._world.categories))
@@ -114,7 +114,7 @@ class Ranking:
         return self._by_category[np.minimum(place, ends[category] - 1)], gumbel(luck)
 
     def _whole_shelf(self, users: Ints, count: int, weights: Floats, small: np.random.Generator) -> Ints:
-        """Slots drawn without repetition from the whole shelf, n x count, in a fixed order."""
+        """Slots drawn from the whole shelf without replacement, n x count, in a fixed order."""
         found = np.empty((len(users), count), np.int64)
         step = max(1, _CELLS // len(weights))
         for low in range(0, len(users), step):
@@ -126,7 +126,7 @@ class Ranking:
 
 
 def _distinct(slots: Ints) -> Flags:
-    """Which of each row's slots is the first of its kind."""
+    """n x candidates: whether a slot appears in its row for the first time."""
     order = np.argsort(slots, axis=1, kind="stable")
     ordered = np.take_along_axis(slots, order, axis=1)
     first = np.ones(slots.shape, bool)

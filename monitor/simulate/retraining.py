@@ -1,4 +1,4 @@
-"""Models that follow each other, each a little different from the one before."""
+"""Successive models, each slightly different from the previous one."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from monitor.simulate.lists import Floats, Ints
 from monitor.simulate.world import World
 
 AT_HOUR = 4
-"""A new model is put in force at this hour of the day, UTC."""
+"""A new model goes into service at this hour of the day, UTC."""
 LEAST, MOST = 0.01, 0.03
-"""How far, up or down, a model after the first changes clicks and sharpness."""
+"""The relative change of clicks and sharpness by each model after the first, up or down."""
 
 
 def model_of(world: World, hour: int) -> int:
-    """The number of the model in force in an hour, 0 the first.
+    """The number of the model in service in an hour; 0 is the first.
 
     >>> [model_of(World(retrain_days=7), hour) for hour in (0, 7 * 24 + 3, 7 * 24 + 4)]
     [0, 0, 1]
@@ -24,7 +24,7 @@ def model_of(world: World, hour: int) -> int:
 
 
 def in_force_from(world: World, model: int) -> int:
-    """The hour from which a model is in force; the first one has always been.
+    """The hour in which a model goes into service; 0 for the first one.
 
     >>> in_force_from(World(retrain_days=7), 1)
     172
@@ -33,12 +33,12 @@ def in_force_from(world: World, model: int) -> int:
 
 
 def click_level(world: World, models: Ints) -> Floats:
-    """What the click rate is multiplied with under each of these models: 1 for the first."""
+    """The factor of the click rate under each of these models; 1 for the first."""
     return _shifts(world, models, 0)
 
 
 def sharpness(world: World, models: Ints) -> Floats:
-    """What the exponent of popularity is multiplied with under each of these models: 1 for the first."""
+    """The factor of the exponent of popularity under each of these models; 1 for the first."""
     return _shifts(world, models, 1)
 
 

@@ -1,4 +1,4 @@
-"""Labelled samples of the model in force: of its training, of its test, and of what it scored in service."""
+"""Labelled samples of the current model: train, test and online rows."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from monitor.simulate.shop import Shop
 from monitor.simulate.world import World
 
 TRAIN_ROWS, TEST_ROWS = 20_000, 10_000
-"""Rows that each model was trained and tested on."""
+"""Train and test rows of each model."""
 ONLINE_ROWS = 3_000
-"""Rows an hour that it scored in service and that were labelled."""
+"""Labelled online rows of an hour."""
 WEIGHTS: Final = {"affinity": 1.2, "clicks_7d": 0.3, "log_price": -0.5, "recency_days": -0.04}
-"""What each feature adds to the log odds of a label of 1."""
+"""The weight of each feature in the log odds of label 1."""
 APP = 0.4
-"""What is added for the device `app`."""
+"""The weight of the device `app`."""
 CLICKS = 2.0
 """The mean of `clicks_7d`."""
 
 _DEVICES = ("app", "web")
 _INTERCEPT = 0.3
-_ERROR = 0.3  # standard deviation of the log odds that a model gives around the true ones
+_ERROR = 0.3  # standard deviation of the model's error in log odds
 _HOUR = 3_600_000_000  # microseconds
-_TRAINED_ON, _TESTED_ON = (8 * 24, 24), (24, 0)  # from and until: hours before the model is in force
+_TRAINED_ON, _TESTED_ON = (8 * 24, 24), (24, 0)  # from and until: hours before the model goes into service
 
 
 def samples(world: World, people: People, shop: Shop, hour: int) -> pa.Table:
-    """The samples written in an hour: online rows, and in a model's first hour its train and test rows.
+    """The samples of an hour: online rows, and in a model's first hour also its train and test rows.
 
     split, score, label, user_id, request_id, item_id, ts, model, scene, and the features affinity,
-    clicks_7d, log_price, recency_days and device. The label is 1 with its true probability, and the score is
-    that probability with an error on its log odds, alike in all splits: no gap is there to be found.
+    clicks_7d, log_price, recency_days and device. The label is 1 with its true probability. The score is that
+    probability with an error in its log odds, the same in all splits, so there is no gap.
     """
     model = model_of(world, hour)
     begin = in_force_from(world, model)
@@ -63,7 +63,7 @@ def _rows(
     span: tuple[int, int],
     model: int,
 ) -> pa.Table:
-    """Rows of one split, with times in a span of hours of the world; it may begin before the world."""
+    """Rows of one split with times in a span of hours, which may begin before the world."""
     rng = (
         stream(world.seed, Stage.ONLINE, hour)
         if split == c.ONLINE

@@ -1,4 +1,4 @@
-"""When people come: the day, the week, holidays, growth, and the luck of days and hours."""
+"""How many requests come: by hour and weekday, holidays, growth, and the noise of days and hours."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from monitor.simulate.lists import Floats
 from monitor.simulate.world import Scene, World
 
 DAY_LUCK = 0.02
-"""Standard deviation of the log of a day's level; all scenes share it."""
+"""Standard deviation of the log of a day's level, which all scenes share."""
 HOUR_LUCK = 0.015
-"""Standard deviation of the log of an hour's level; each scene has its own."""
+"""Standard deviation of the log of an hour's level, for each scene."""
 HOLIDAY = 1.05
-"""Requests of a holiday over those of a Sunday."""
+"""Requests of a holiday / of a Sunday."""
 EVENING = 0.05
-"""How much more gladly people click at 21 o'clock than on average; as much less at 9."""
+"""Relative increase of clicks at 21:00 against the average; the same decrease at 9:00."""
 
 _TURN = 2 * np.pi / 24
 _SATURDAY = 5
@@ -23,11 +23,11 @@ _WEEK = 168
 
 
 def day_shapes(scene: Scene) -> Floats:
-    """The requests of each hour over the mean of a week, 2 x 24: a weekday, a day of the weekend.
+    """The requests of each hour / the mean of a week, 2 x 24: a weekday, a day of the weekend.
 
-    A weekday rises before noon and is highest in the evening; its lowest hour is `night` of its highest.
-    At the weekend people get up later and the noon hardly shows; the day's mean is `weekend` times that of
-    a weekday. A week has the mean 1.
+    A weekday has a peak before noon and its highest one in the evening; its lowest hour is `night` times the
+    highest. A day of the weekend starts later, hardly has a peak at noon, and has `weekend` times the mean of
+    a weekday. The mean over a week is 1.
 
     >>> shapes = day_shapes(Scene("home", 100.0, night=0.25, weekend=1.2))
     >>> float(round(shapes[0].min() / shapes[0].max(), 4))
@@ -48,7 +48,7 @@ def _day(night: float, *, late: float, noon: float) -> Floats:
 
 
 def expected_requests(world: World, hour: int) -> Floats:
-    """The requests of each scene in an hour of the world, but for luck.
+    """The expected requests of each scene in an hour.
 
         requests_per_hour x shape of the day x (1 + growth) ** weeks since the start
 
@@ -63,14 +63,14 @@ def expected_requests(world: World, hour: int) -> Floats:
 
 
 def luck(world: World, hour: int) -> Floats:
-    """What the requests of each scene are multiplied with, at random: near 1, and always the same."""
+    """The random factor of each scene's requests in an hour: near 1, and reproducible."""
     day = stream(world.seed, Stage.DAY_LEVEL, hour // 24).normal(0, DAY_LUCK)
     hours = stream(world.seed, Stage.HOUR_LEVEL, hour).normal(0, HOUR_LUCK, len(world.scenes))
     return np.asarray(np.exp(day + hours))
 
 
 def mood(hours: Floats) -> Floats:
-    """How gladly people click at these hours of a day, UTC: 1 on average.
+    """The factor of clicks at these hours of a day, UTC: 1 on average.
 
     >>> mood(np.array([21.0, 9.0])).round(2).tolist()
     [1.05, 0.95]

@@ -1,4 +1,4 @@
-"""What there is to show: a shelf where an item goes when another comes, and the catalog of it."""
+"""The items: a shelf on which each new item replaces an old one, and the catalog."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ AVAILABLE_UNTIL = "available_until"
 PRICE = "price"
 
 _HOUR = 3_600_000_000  # microseconds
-_FIRST, _LAST = 0.3, 0.05  # of its later appeal, when an item comes and before it goes
-_RISE = 0.025  # the part of an item's life in which it rises to its full appeal, or fades
+_FIRST, _LAST = 0.3, 0.05  # of its full appeal, when an item comes and before it goes
+_RISE = 0.025  # the part of an item's life in which its appeal rises, or fades
 
 
 class Shop:
-    """The items of a world, numbered: those never to be shown, then all others in the order they came.
+    """The items of a world, numbered: first those that must never be shown, then the others in order of
+    arrival.
 
-    Always `items` of them are on the shelf. Each stands in a slot, and its successor has the same slot, with
-    its category, its rank and its price, so that the mix is the same in every hour.
+    `items` of them are always on the shelf. An item and its successor share a slot with its category, rank
+    and price, so that the mix is the same in every hour.
 
     >>> shop = Shop(World(items=48, length=5, blacklisted=3, expired=2))
     >>> shop.shelf(0)[[0, -1]].tolist(), shop.shelf(10)[[0, -1]].tolist()
@@ -37,7 +38,7 @@ class Shop:
         self._world = world
         rng = stream(world.seed, Stage.SHOP)
         self._start = micros(world.start)
-        # Whole numbers: a product of floats may fall short of the number that it should be.
+        # Whole numbers: a product of floats may be slightly too small.
         self._per_hour = Fraction(world.new_items_per_hour).limit_denominator(1000)
         self._rank: Ints = rng.permutation(world.items)
         shares = zipf(len(world.categories), 0.5)
@@ -51,7 +52,7 @@ class Shop:
         return np.arange(self._world.blacklisted)
 
     def shelf(self, hour: int) -> Ints:
-        """The items that may be shown all through an hour, oldest first."""
+        """The items that may be shown during a whole hour, oldest first."""
         first = self._world.blacklisted + self._world.expired + self._came(hour)
         return np.arange(first, first + self._world.items)
 
@@ -61,7 +62,7 @@ class Shop:
         return np.asarray(np.roll(shelf, self.slots(shelf[:1])[0]))
 
     def expired(self, hour: int) -> Ints:
-        """The items that the catalog of an hour holds though their time is over, oldest first."""
+        """The expired items in the catalog of an hour, oldest first."""
         first = self._world.blacklisted + self._came(hour)
         return np.arange(first, first + self._world.expired)
 
@@ -70,24 +71,24 @@ class Shop:
         return np.asarray((items - self._world.blacklisted) % self._world.items)
 
     def category(self, items: Ints) -> Ints:
-        """The number of each item's category."""
+        """The category of each item."""
         return np.asarray(self.slot_category[self.slots(items)])
 
     def appeal(self, items: Ints) -> Floats:
-        """How attractive each item is: the log of its zipf share over an even one."""
+        """How attractive each item is: log(its Zipf share / an equal share)."""
         share = self.slot_appeal[self.slots(items)]
         return np.asarray(np.log(share * self._world.items))
 
     def impressions(self, items: Ints) -> Floats:
-        """How often each item was shown the day before, as a ranker would be told: a whole number above 0."""
+        """How often each item was shown the day before, as an input of a ranker: a whole number above 0."""
         return np.asarray(1 + np.floor(1e5 * self.slot_appeal[self.slots(items)]))
 
     def weights(self, hour: int, sharpness: float, thrift: float) -> Floats:
-        """How likely the item of each slot is to be a candidate.
+        """The relative probability of the item of each slot to be a candidate.
 
-            appeal ** sharpness / price ** thrift, less when new or old
+            appeal ** sharpness / price ** thrift, lower when new or old
 
-        An item is shown from its first hour on, rises for some days, and fades before it goes.
+        An item is shown from its first hour on. Its weight rises for some days and fades before it goes.
         """
         life = float(self._world.items / self._per_hour)
         age = hour - self._from_hour(self.shelf_by_slot(hour)) + 0.5
@@ -96,9 +97,9 @@ class Shop:
         return np.asarray(self.slot_appeal**sharpness / self._price**thrift * rise * fade)
 
     def catalog(self, at: datetime) -> pa.Table:
-        """The catalog as it stands at a moment: every item created until then, but for those long expired.
+        """The catalog at a moment: every item created until then, without those that expired long ago.
 
-        item_id, category, created_at, available_from, available_until (null: for ever), price.
+        item_id, category, created_at, available_from, available_until (null: unlimited), price.
         """
         now = micros(at)
         hour = (now - self._start) // _HOUR

@@ -1,4 +1,4 @@
-"""A recommender's logs as they are in life, hour by hour, made from a world."""
+"""The realistic logs of a recommender, hour by hour, made from a world."""
 
 from __future__ import annotations
 
@@ -20,10 +20,8 @@ from monitor.simulate.seasons import expected_requests, luck
 from monitor.simulate.shop import Shop
 from monitor.simulate.world import HOUR, World
 
-__all__ = ["IMPRESSIONS", "Delivery", "Hour", "Simulation"]
-
 IMPRESSIONS = "impressions"
-"""An extra column of the exposures: a number above 0 that a ranker divides by."""
+"""An extra column of the exposures: a positive number that a ranker divides by."""
 
 _HOUR = 3_600_000_000  # microseconds
 
@@ -31,7 +29,7 @@ _HOUR = 3_600_000_000  # microseconds
 class Simulation:
     """The logs of one world.
 
-    Every hour is made from the world and its number alone, whatever was asked before.
+    An hour depends only on the world and the number of the hour, not on earlier calls.
 
     >>> from monitor.simulate.world import Scene
     >>> simulation = Simulation(World(items=48, scenes=(Scene("home", 20.0),)))
@@ -48,28 +46,27 @@ class Simulation:
 
     @property
     def blacklist(self) -> list[str]:
-        """The items that must never be shown, by name."""
+        """The ids of the items that must never be shown."""
         return [str(name) for name in item_names(self.shop.blacklisted)]
 
     def catalog(self, at: datetime) -> pa.Table:
-        """The catalog as it stands at a moment; see `Shop.catalog`."""
+        """The catalog at a moment; see `Shop.catalog`."""
         return self.shop.catalog(at)
 
     def model(self, at: datetime) -> int:
-        """The number of the model in force in the hour that begins now; `model_name` gives its name."""
+        """The number of the model in service in the hour that begins now; see `model_name`."""
         return model_of(self.world, self.world.hour_of(at))
 
     def lists(self, start: datetime, hours: int = 1) -> Lists:
-        """What is shown in the `hours` from `start` on.
+        """The lists of the `hours` from `start` on.
 
-        Raises ValueError where `start` is no full hour, lies before the world's start, or `hours` is not 1
-        or more.
+        Raises ValueError if `start` is not a full hour or before the world's start, or if `hours` is below 1.
         """
         first = self.world.hour_of(start)
         return join([self._hour(first + more) for more in range(hours)])
 
     def feedback(self, lists: Lists) -> pa.Table:
-        """The clicks on these lists, given what they hold now; see `clicks`."""
+        """The clicks on these lists; see `clicks`."""
         return clicks(lists, self.world, self._ranking)
 
     def samples(self, start: datetime) -> pa.Table:
@@ -77,16 +74,16 @@ class Simulation:
         return samples(self.world, self.people, self.shop, self.world.hour_of(start))
 
     def hour(self, start: datetime) -> Hour:
-        """All that the hour brings. Change its parts, and `deliver` cuts what is left into files."""
+        """All logs of an hour. You may change them before `deliver` cuts them into files."""
         lists = self.lists(start)
         return Hour(start, lists, self.feedback(lists), self.samples(start), self.catalog(start))
 
     def deliver(self, hour: Hour) -> list[Delivery]:
-        """The files of an hour, in the order that they arrive; see `delivery.deliver`."""
+        """The files of an hour in the order of arrival; see `delivery.deliver`."""
         return deliver(hour, self.world)
 
     def files(self, start: datetime) -> list[Delivery]:
-        """The hour as it is delivered."""
+        """The files of the hour that begins now."""
         return self.deliver(self.hour(start))
 
     def _hour(self, hour: int) -> Lists:
@@ -126,7 +123,7 @@ class Simulation:
         )
 
     def _requests(self, hour: int) -> tuple[Ints, Ints]:
-        """When requests come, in order, and in which scene."""
+        """The times of requests, in order, and their scenes."""
         rng = stream(self.world.seed, Stage.REQUESTS, hour)
         counts = rng.poisson(expected_requests(self.world, hour) * luck(self.world, hour))
         scenes = np.repeat(np.arange(len(counts)), counts)
@@ -136,7 +133,7 @@ class Simulation:
         return times[order], scenes[order]
 
     def _lengths(self, hour: int, count: int) -> Ints:
-        """How many items each request returns: nearly always all, at times fewer, seldom none."""
+        """How many items each request returns: mostly all, sometimes fewer, rarely none."""
         kind, part = stream(self.world.seed, Stage.LENGTHS, hour).random((count, 2)).T
         full, none = self.world.length, self.world.empty_share
         short = (np.ceil(full / 2) + np.floor(part * (full - np.ceil(full / 2)))).astype(np.int64)

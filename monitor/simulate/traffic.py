@@ -1,7 +1,7 @@
-"""A recommender's traffic, made up from a seed: who asks, what is shown, what is clicked.
+"""The traffic of the demo, made from a seed: requests, lists and clicks.
 
-The same seed gives the same users, items and requests, on any machine. Everything is a numpy array
-from end to end; only the last step turns arrays into Arrow tables with the canonical columns.
+The same seed gives the same users, items and requests on any machine. All steps use numpy arrays; the last
+one makes Arrow tables with the canonical columns.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _CHUNK = 4096  # requests ranked at once: chunk x items floats are held in memor
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What kind of recommender is simulated.
+    """The settings of the simulated recommender.
 
-    `user_skew` and `item_skew` are zipf exponents (0 is uniform). `taste` is how much users differ
-    in the categories they are shown. `empty_share` of the requests return nothing. A shown item is
-    clicked with probability `click_rate` * score / position ** `position_bias`.
+    `user_skew` and `item_skew` are Zipf exponents (0 is uniform). `taste` is how much users differ in the
+    categories they see. `empty_share` is the share of requests that return nothing. A shown item is clicked
+    with probability `click_rate` * score / position ** `position_bias`.
     """
 
     users: int = 5000
@@ -66,7 +66,7 @@ class Batch:
 
 
 class Simulator:
-    """One made-up recommender: its users, its items, and the lists that it shows.
+    """A simulated recommender: its users, its items, and the lists that it shows.
 
     >>> simulator = Simulator(Traffic(users=50, items=60, length=3), seed=1)
     >>> start = datetime(2026, 1, 1, tzinfo=UTC)
@@ -128,9 +128,9 @@ class Simulator:
         *,
         blacklisted: bool = False,
     ) -> Batch:
-        """The traffic of [start, end) at `rate` requests a second; `blacklisted` leaks one such item.
+        """The traffic of [start, end) at `rate` requests a second; `blacklisted` leaks one blacklisted item.
 
-        Clicks never lie beyond `end`: a batch that is written at its end holds nothing of the future.
+        No click is after `end`, so that a batch written at its end has no rows from the future.
         """
         first, last = _micros(start), _micros(end)
         count = max(int(rng.poisson(rate * (last - first) / 1e6)), 1 if blacklisted else 0)
@@ -183,8 +183,8 @@ class Simulator:
     ) -> tuple[Ints, Floats]:
         """Item numbers and falling scores in (0, 1), both requests x length.
 
-        The items with the largest appeal + taste + Gumbel noise are a draw without repetition, with
-        chances that follow exp(appeal + taste).
+        The items with the largest appeal + taste + Gumbel noise are a draw without replacement, with
+        probabilities proportional to exp(appeal + taste).
         """
         length = self.traffic.length
         shown = self._shown(start, end)
@@ -202,7 +202,7 @@ class Simulator:
         return items, scores
 
     def _shown(self, start: datetime, end: datetime) -> Ints:
-        """The items that may be shown all through [start, end)."""
+        """The items that may be shown during the whole of [start, end)."""
         first, last = (np.datetime64(edge.replace(tzinfo=None), "us") for edge in (start, end))
         allowed = (self.available_from <= first) & ~(self.available_until < last)  # NaT compares false
         allowed[self._blacklisted] = False

@@ -1,4 +1,4 @@
-"""A made-up recommender as it is described: its scenes, its people, its shop and its calendar."""
+"""The settings of a simulated recommender: its scenes, users, shop and calendar."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ class Scene:
     """One place of the product where lists are shown.
 
     Args:
-        name: as it stands in the logs.
-        requests_per_hour: the mean over a week without holidays, before growth and chance.
-        night: the quietest hour of a weekday over the busiest.
-        weekend: requests of a Saturday or Sunday over those of a weekday.
+        name: its name in the logs.
+        requests_per_hour: mean over a week without holidays, before growth and noise.
+        night: requests in the quietest hour of a weekday / in the busiest.
+        weekend: requests on a Saturday or Sunday / on a weekday.
 
     >>> Scene("home", 3300.0).night
     0.3
 
-    Raises ValueError where a number cannot be.
+    Raises ValueError if a number is out of its range.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Everything that a simulation is made from. Two equal worlds have the same logs, to the byte.
+    """All settings of a simulation. Equal worlds have byte-identical logs.
 
     The default is a shop with about a million exposures a day.
 
@@ -49,24 +49,24 @@ class World:
     >>> world.hour_of(world.start + 25 * HOUR)
     25
 
-    Raises ValueError where its parts do not fit together.
+    Raises ValueError if its parts do not fit together.
     """
 
     seed: int = 1
     start: datetime = datetime(2026, 1, 5, tzinfo=UTC)
-    """UTC midnight of the first day; nothing is known of the time before it."""
+    """UTC midnight of the first day."""
     scenes: tuple[Scene, ...] = (Scene("home", 3300.0), Scene("detail", 650.0), Scene("search", 200.0, 0.2))
     users: int = 20_000
-    """People who come back all the time; new ones are numbered from here on."""
+    """Returning users; the numbers of new users start here."""
     user_skew: float = 0.5
-    """Zipf's exponent of how often each of them comes."""
+    """Zipf exponent of how often each of them comes."""
     new_users_per_hour: int = 60
     new_user_share: float = 0.03
-    """The share of requests by people who came for the first time within the last days."""
+    """Share of requests by users who first came within the last days."""
     items: int = 3_000
-    """Items on the shelf at any time: one goes when another one comes."""
+    """Items on the shelf at any time: each new item replaces an old one."""
     item_skew: float = 0.9
-    """Zipf's exponent of how attractive the items are."""
+    """Zipf exponent of how attractive the items are."""
     length: int = 10
     """Items of a full list."""
     categories: tuple[str, ...] = ("books", "films", "games", "garden", "kitchen", "music", "sport", "toys")
@@ -74,26 +74,26 @@ class World:
     blacklisted: int = 20
     """Items of the catalog that must never be shown."""
     expired: int = 100
-    """Items that the catalog still holds though their time is over."""
+    """Expired items that are still in the catalog."""
     growth: float = 0.01
-    """Requests of a week over those of the week before, less 1."""
+    """Relative growth of requests from week to week."""
     holidays: tuple[date, ...] = (date(2026, 1, 19),)
     retrain_days: int = 7
     arms: tuple[str, ...] = ("control", "treatment")
     arm_lift: float = 0.02
-    """How much more often every arm but the first clicks."""
+    """Relative increase of clicks in every arm but the first."""
     empty_share: float = 0.003
-    """Requests that return nothing."""
+    """Share of requests that return nothing."""
     short_share: float = 0.01
-    """Requests that return fewer items than `length`."""
+    """Share of requests that return fewer items than `length`."""
     click_rate: float = 0.06
-    """About the share of exposures that are clicked."""
+    """Approximate share of exposures with a click."""
     position_bias: float = 0.6
-    """A click at position p is p ** position_bias times as rare as at the first."""
+    """A click at position p is p ** position_bias times rarer than at position 1."""
     file_minutes: int = 15
-    """Every so often a file of each log is delivered; divides 60."""
+    """A file of each log is delivered every so many minutes; divides 60."""
     oddities: bool = True
-    """Whether deploys, retries, doubled files and a late hour occur, which are no incidents."""
+    """Whether deploys, retries, doubled files and late hours occur; they are not incidents."""
 
     def __post_init__(self) -> None:
         for wrong in self._mistakes():
@@ -133,9 +133,9 @@ class World:
         return [what for what, wrong in found.items() if wrong]
 
     def hour_of(self, moment: datetime) -> int:
-        """The number of the hour that begins at this moment, 0 the world's first.
+        """The number of the hour that begins at this moment; 0 is the world's first.
 
-        Raises ValueError where it is no full hour, or lies before the start.
+        Raises ValueError if it is not a full hour, or before the start.
         """
         hour, rest = divmod(moment - self.start, HOUR)
         if rest or hour < 0:

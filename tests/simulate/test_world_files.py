@@ -14,9 +14,10 @@ from monitor.engines.duckdb import Engine
 from monitor.logs.files import LogFile
 from monitor.logs.index import index_file
 from monitor.settings.logs import LogSettings, TimeSettings
+from monitor.simulate.delivery import Delivery
 from monitor.simulate.lists import micros, to_exposures
 from monitor.simulate.oddities import has_deploy, is_doubled, is_late, is_retried
-from monitor.simulate.simulation import Delivery, Simulation
+from monitor.simulate.simulation import Simulation
 from monitor.simulate.world import HOUR, Scene, World
 
 WORLD = World(seed=6, scenes=(Scene("home", 600.0),), users=500, items=300)

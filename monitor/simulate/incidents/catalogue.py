@@ -1,4 +1,4 @@
-"""All incidents by name, in the order in which they are told."""
+"""All incidents by name, in the order of the page."""
 
 from __future__ import annotations
 

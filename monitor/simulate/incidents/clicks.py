@@ -1,4 +1,4 @@
-"""Clicks: a few users click for the others, the logging of clicks breaks, or users slowly lose interest."""
+"""Faults of clicks: fraud by a few users, broken logging, or a slow loss of interest."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _OF_CLICKS: Final = ("action_rate", "action_volume", "actions_per_user", "conver
 
 
 def by_robots(table: pa.Table, lists: Lists, moment: StruckHour) -> pa.Table:
-    """With so many further clicks of five users that these are the share `size` of all clicks.
+    """Adds clicks of five users, up to the share `size` of all clicks.
 
-    They are the same in every hour, and click on what they were shown, the same item again and again; in an
-    hour in which none of them is shown anything there are no such clicks.
+    The users are the same in every hour and click on shown items again and again. An hour without lists for
+    them has no such clicks.
     """
     rows = filled(lists)
     own = rows[lists.users[rows] < ROBOTS]
@@ -52,19 +52,17 @@ def _clicks(lists: Lists, rows: Ints, places: Ints, times: Ints, schema: pa.Sche
 
 
 def _thinned(table: pa.Table, share: float, rng: np.random.Generator) -> pa.Table:
-    """Without a share of the rows."""
     kept = np.ones(len(table), bool)
     kept[share_of(np.arange(len(table)), share, rng)] = False
     return table.filter(kept)
 
 
 def not_logged(table: pa.Table, lists: Lists, moment: StruckHour) -> pa.Table:  # noqa: ARG001 - as every stage
-    """Without a share of the clicks."""
     return _thinned(table, moment.size, moment.rng)
 
 
 def drifted(table: pa.Table, lists: Lists, moment: StruckHour) -> pa.Table:  # noqa: ARG001 - as every stage
-    """Without a share of the clicks: every hour loses the same share of what is left, for two weeks."""
+    """Without a share of the clicks: every hour loses the same share of the rest, for two weeks."""
     left = (1.0 - moment.size) ** min(1.0, moment.age / DRIFT)
     return _thinned(table, 1.0 - left, moment.rng)
 

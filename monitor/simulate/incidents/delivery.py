@@ -1,6 +1,6 @@
-"""The log pipeline: it stops, slows down, writes twice, loses rows, loses a scene, or its clock is wrong.
+"""Faults of the log pipeline: it stops, slows down, writes twice, loses rows, or its clock is wrong.
 
-Requests are picked by a hash of their id, so that a file that was delivered twice still holds the same rows.
+Requests are picked by a hash of their id, so that a file that is delivered twice has the same rows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SKEWED: Final = 0.1  # of the requests: one server of ten
 
 
 def of_hash(ids: pa.ChunkedArray, share: float, seed: int) -> Flags:
-    """Which rows belong to the share of the requests that is picked by `seed`; a null id to none.
+    """Which rows belong to the share of requests that `seed` picks; rows without an id do not.
 
     >>> of_hash(pa.chunked_array([["a", "b", None]]), 1.0, 7).tolist()
     [True, True, False]
@@ -37,9 +37,9 @@ def of_hash(ids: pa.ChunkedArray, share: float, seed: int) -> Flags:
 def _exposures(
     change: Callable[[pa.Table, StruckHour], pa.Table],
 ) -> Callable[[Sequence[Delivery], StruckHour], list[Delivery]]:
-    """The change of a table as a stage that changes every file of the exposures and no other.
+    """A stage that applies the change to every file of the exposures, and to no other file.
 
-    What happened before the incident was written down before it as well: files of those hours stay whole.
+    Files of hours before the incident stay the same, even if they arrive later.
     """
 
     def stage(deliveries: Sequence[Delivery], moment: StruckHour) -> list[Delivery]:
@@ -54,13 +54,13 @@ def _exposures(
 
 
 def stopped(deliveries: Sequence[Delivery], moment: StruckHour) -> list[Delivery]:
-    """What would arrive while the pipeline stands comes when it runs again."""
+    """Files that would arrive while the pipeline is stopped arrive when it runs again."""
     again = moment.since + timedelta(hours=moment.size)
     return [replace(one, arrives=again) if moment.since <= one.arrives < again else one for one in deliveries]
 
 
 def slowed(deliveries: Sequence[Delivery], moment: StruckHour) -> list[Delivery]:
-    """Every file of the exposures that would come from now on comes later."""
+    """Every file of the exposures that would arrive from now on arrives later."""
     late = timedelta(minutes=moment.size)
     return [
         replace(one, arrives=one.arrives + late)

@@ -14,11 +14,11 @@ _INTRODUCTION: Final = """\
 
 This page is generated from the code by `make docs`.
 
-Faults of a recommender, its logs or its monitor, made on purpose in a simulated world. Each
-incident is a pure change of the healthy hours from the hour on in which it begins: what it does not mention
-stays as it was, to the byte. Each comes in three sizes; the *knob* says what the number of a size means. An
-incident is caught if an alert that is named fires within so many windows of an hour. The middle and the large
-size have to be caught; where a single row is enough, the small one too.
+Simulated faults of a recommender, its logs or its monitor. An incident changes the healthy hours from the
+hour in which it begins; everything else stays the same, byte for byte. Each incident has three sizes; the
+*knob* says what the number of a size means. An incident is caught if one of the named alerts fires within the
+given number of windows of an hour. The middle and the large size must be caught; if a single row is enough,
+the small one too.
 
 A simulation with an incident in it:
 
@@ -40,7 +40,6 @@ lists = struck.lists(since)
 
 
 def page() -> str:
-    """The whole page."""
     return "\n".join(
         [_INTRODUCTION, *_index(), *(line for one in INCIDENTS.values() for line in _section(one))]
     )

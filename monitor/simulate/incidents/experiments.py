@@ -1,4 +1,4 @@
-"""Experiments: users are in an arm that the split did not mean, or the hash of the buckets is broken."""
+"""Faults of experiments: users are in the wrong arm, or the hash of the buckets is broken."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def _struck(lists: Lists, moment: StruckHour) -> Flags:
 
 
 def rolled_out(lists: Lists, moment: StruckHour) -> Lists:
-    """Some users of the first arm are served, and logged, as the last."""
+    """Some users of the first arm are served and logged as users of the last arm."""
     last = len(moment.sim.world.arms) - 1
     rows = np.flatnonzero(_struck(lists, moment) & (lists.arms == 0))
     return changed(lists, rows, arms=np.full(len(rows), last))
 
 
 def in_few_buckets(lists: Lists, moment: StruckHour) -> Lists:
-    """Some users fall into the first ten buckets, and into the arm that these belong to."""
+    """Some users fall into the first ten buckets, and into their arm."""
     rows = np.flatnonzero(_struck(lists, moment))
     buckets = lists.users[rows] % FEW_BUCKETS
     return changed(lists, rows, buckets=buckets, arms=moment.sim.people.arms(buckets))

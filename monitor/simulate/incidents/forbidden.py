@@ -1,4 +1,4 @@
-"""Items where they must not be: on the blacklist, past their time, or twice in one list."""
+"""Items that must not be shown: blacklisted, expired, or twice in one list."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from monitor.simulate.lists import Lists
 
 
 def _smuggled(lists: Lists, items: Ints, moment: StruckHour) -> Lists:
-    """As many lists as the size says, spread over the hour, show one of the items at a random place."""
+    """`size` lists of the hour show one of the items at a random place."""
     rng = moment.rng
     if not len(items):
         return lists
@@ -31,12 +31,12 @@ def blacklisted_shown(lists: Lists, moment: StruckHour) -> Lists:
 
 
 def expired_shown(lists: Lists, moment: StruckHour) -> Lists:
-    """Some lists of the hour show an item whose time was over before the hour began."""
+    """Some lists of the hour show an item that expired before the hour."""
     return _smuggled(lists, expired(moment.sim.catalog(moment.hour), moment.hour), moment)
 
 
 def duplicated(lists: Lists, moment: StruckHour) -> Lists:
-    """Some of the lists with two items or more end with the item that they begin with."""
+    """Some lists with two or more items end with their first item."""
     rows = share_of(np.flatnonzero(lists.lengths > 1), moment.size, moment.rng)
     shown = lists.items[rows]
     shown[np.arange(len(rows)), lists.lengths[rows] - 1] = shown[:, 0]

@@ -1,4 +1,4 @@
-"""What an incident is: a name, sizes, what it does to each stage of the traffic, and what should catch it."""
+"""An incident: its name and sizes, its change of each stage, and the alerts that should fire."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from monitor.simulate.simulation import Simulation
 Size = Literal["small", "middle", "large"]
 Operation = Literal["history_full", "rule_file_broken"]
 SIZES: Final[tuple[Size, ...]] = ("small", "middle", "large")
-SOON: Final = 2  # windows within which an incident has to be caught
+SOON: Final = 2  # windows within which an incident must be caught
 
 
 @dataclass(frozen=True, slots=True)
 class StruckHour:
-    """Where an incident strikes: one hour of one simulation.
+    """One hour of a simulation with an incident.
 
-    `sim` is the healthy simulation, `since` the hour in which the incident began, `hour` the one in hand,
-    `size` the knob's number, and `rng` is seeded by the world, the incident, the stage and the hour.
+    `sim` is the healthy simulation, `since` the first hour of the incident, `hour` the current one, `size`
+    the number of the knob, and `rng` is seeded by the world, the incident, the stage and the hour.
     """
 
     sim: Simulation
@@ -36,7 +36,7 @@ class StruckHour:
 
     @property
     def age(self) -> timedelta:
-        """How long the incident has lasted when the hour begins; 0 in its first, negative before it."""
+        """Time since the incident began, at the start of the hour; negative before it."""
         return self.hour - self.since
 
 
@@ -63,12 +63,12 @@ class Caught:
 
     @property
     def labels(self) -> dict[str, str]:
-        """The labels that are asked for, beside the name."""
+        """The labels that the alert must have, without its name."""
         names = ("rule", "cause", "metric", "feature", "fault")
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
     def fits(self, labels: Mapping[str, str]) -> bool:
-        """Whether an alert with these labels (`alertname` among them) is the one meant."""
+        """Whether an alert with these labels, including `alertname`, matches."""
         return labels.get("alertname") == self.alert and all(
             labels.get(name) == value for name, value in self.labels.items()
         )
@@ -80,13 +80,17 @@ class Caught:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incident:
-    """A thing that goes wrong in life, at three sizes.
+    """A fault in three sizes.
 
-    `knob` says in words what the number of a size means. Any one of `caught_by` counts. `hard`: a single row
-    is enough, so the small size has to be caught as well. `unseen` says why a size cannot be seen, where that
-    is so. Each stage is a pure function, asked from the hour on in which the incident begins; `deliver` also
-    of the hours before it, whose last files are still on their way. `operation` names what is done to the
-    monitor itself instead.
+    Attributes:
+        knob: what the number of a size means.
+        caught_by: any of these alerts counts.
+        hard: a single row is enough, so the small size must be caught too.
+        unseen: size -> why it cannot be seen.
+        lists, feedback, samples, catalog, deliver: pure functions that change a stage from the first hour of
+        the
+            incident on; `deliver` also changes earlier hours, whose last files have not arrived yet.
+        operation: what is done to the monitor itself instead.
     """
 
     name: str
@@ -107,7 +111,7 @@ class Incident:
 
 
 def sizes(small: float, middle: float, large: float) -> dict[Size, float]:
-    """The knob's number at each size.
+    """The number of the knob at each size.
 
     >>> sizes(1, 5, 100)
     {'small': 1, 'middle': 5, 'large': 100}

@@ -1,4 +1,4 @@
-"""The lists of the day before an incident began, for what shows people the same again."""
+"""The lists of the day before an incident, for incidents that repeat them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HOURS = 24
 
 @dataclass(frozen=True)
 class Memory:
-    """Lists that are not empty, in the order of `keys` (one of a user in a scene) and of time."""
+    """Lists that are not empty, sorted by `keys` (one for each user and scene) and by time."""
 
     lists: Lists
     order: Ints
@@ -25,16 +25,16 @@ class Memory:
     scenes: int
 
     def span(self, lists: Lists, rows: Ints) -> tuple[Ints, Ints]:
-        """For each request of `rows` the first, and last + 1, of the lists that its user had in its scene."""
+        """For each request of `rows`, the half-open range of its user's earlier lists in its scene."""
         asked = lists.users[rows] * self.scenes + lists.scenes[rows]
         return np.searchsorted(self.keys, asked, "left"), np.searchsorted(self.keys, asked, "right")
 
     def items(self, which: Ints) -> Ints:
-        """What these remembered lists held."""
+        """The items of these remembered lists."""
         return np.asarray(self.lists.items[self.order[which]])
 
     def shown_again(self, lists: Lists, rows: Ints, which: Ints) -> Lists:
-        """The lists with those of `rows` replaced by remembered ones, scores and further columns included."""
+        """The lists with `rows` replaced by remembered ones, with scores and extra columns."""
         source = self.order[which]
         columns = {name: getattr(self.lists, name)[source] for name in ("items", "scores", "lengths")}
         extra = {name: values[source] for name, values in self.lists.extra.items()}
@@ -43,7 +43,7 @@ class Memory:
 
 @lru_cache(maxsize=2)
 def day_before(sim: Simulation, since: datetime) -> Memory:
-    """What was shown in the day before `since`, or in as much of it as the world is old."""
+    """The lists of the day before `since`, or of the part of it since the world's start."""
     begin = max(since - timedelta(hours=HOURS), sim.world.start)
     hours = (since - begin) // timedelta(hours=1)
     if not hours:

@@ -1,4 +1,4 @@
-"""What the lists are made of: few items, one category, the same for everyone, or a catalog that shrinks."""
+"""Faults of the mix of items: few items, one category, one list for everyone, or a shrinking catalog."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CHUNK: Final = 4096  # lists drawn at once: chunk x pool floats are held in mem
 
 
 def _drawn(pool: Ints, weights: Floats, rows: int, width: int, rng: np.random.Generator) -> Ints:
-    """`rows` lists of `width` different items of the pool, drawn by their weights (Gumbel's largest keys)."""
+    """`rows` lists of `width` different items of the pool, drawn by weight (largest Gumbel keys)."""
     drawn = np.empty((rows, width), np.int64)
     for low in range(0, rows, _CHUNK):
         part = drawn[low : low + _CHUNK]
@@ -29,7 +29,7 @@ def _drawn(pool: Ints, weights: Floats, rows: int, width: int, rng: np.random.Ge
 
 
 def _from_pool(lists: Lists, pool: Ints, weights: Floats, moment: StruckHour) -> Lists:
-    """Lists that the pool can fill, a share of them, filled from it."""
+    """Fill a share of the lists from the pool, if it has enough items."""
     rows = filled(lists)
     rows = share_of(rows[lists.lengths[rows] <= len(pool)], moment.size, moment.rng)
     width = min(lists.items.shape[1], len(pool))
@@ -39,13 +39,13 @@ def _from_pool(lists: Lists, pool: Ints, weights: Floats, moment: StruckHour) ->
 
 
 def on_few_items(lists: Lists, moment: StruckHour) -> Lists:
-    """Some lists hold nothing but the hour's twenty most shown items, in any order."""
+    """Some lists have only the twenty most shown items of the hour, in random order."""
     pool = most_shown(lists)[: max(FEW, lists.items.shape[1])]
     return _from_pool(lists, pool, np.ones(len(pool)), moment)
 
 
 def in_one_category(lists: Lists, moment: StruckHour) -> Lists:
-    """Some lists hold nothing but items of the hour's most shown category, as popular as they are."""
+    """Some lists have only items of the most shown category of the hour, by popularity."""
     items, groups = categories(moment.sim.catalog(moment.hour))
     shown, counts = np.unique(lists.items[lists.shown & (lists.items >= 0)], return_counts=True)
     known = np.isin(shown, items)
@@ -59,7 +59,7 @@ def in_one_category(lists: Lists, moment: StruckHour) -> Lists:
 
 
 def same_for_everyone(lists: Lists, moment: StruckHour) -> Lists:
-    """Some requests get the hour's most shown items, in the same order for everyone."""
+    """Some requests get the most shown items of the hour, in one order for everyone."""
     rows = share_of(filled(lists), moment.size, moment.rng)
     top = np.full(lists.items.shape[1], -1)
     popular = most_shown(lists)[: len(top)]
@@ -68,7 +68,7 @@ def same_for_everyone(lists: Lists, moment: StruckHour) -> Lists:
 
 
 def shrunk(catalog: pa.Table, moment: StruckHour) -> pa.Table:
-    """The catalog without a share of its items: the same ones as long as it lasts."""
+    """The catalog without a share of its items; the same items are missing every hour."""
     items = numbers(catalog[c.ITEM_ID]).astype(np.uint64)
     places = pd.util.hash_array(items ^ np.uint64(moment.sim.world.seed)) / 2.0**64
     return catalog.filter(places >= moment.size)

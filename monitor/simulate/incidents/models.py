@@ -1,7 +1,7 @@
-"""Models: a feature is served as its default, a model knows its training rows by heart, or the future.
+"""Faults of models: a feature is served as its default, a model overfits, or it was trained on the future.
 
-The last two come as a new model: in the hour in which the incident begins it is put in force, with the rows
-of its training and test, and every online row from then on is scored by it.
+The last two come with a new model: it goes into service when the incident begins, with its train and test
+rows, and scores every online row from then on.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ LOST: Final = "affinity"
 LOST_AS: Final = 0.0
 LEAKED: Final = "clicks_7d"
 NEXT: Final = "-next"
-"""What is added to the name of the model in force for that of the new one."""
-_TRUST = 1.0  # what a model that was trained on the leak adds to the weight of the feature
-_SURE = 1e-6  # scores are logged with six digits
+"""Suffix of the new model's name."""
+_TRUST = 1.0  # added to the weight of the feature by a model trained on the leak
+_SURE = 1e-6  # scores have six digits
 
 
 def default_served(table: pa.Table, moment: StruckHour) -> pa.Table:
-    """Some online rows are scored with a default in place of their strongest feature."""
+    """Some online rows are scored with a default instead of their strongest feature."""
     online = np.flatnonzero(_of(table, c.ONLINE))
     rows = share_of(online, moment.size, moment.rng)
     values = table[LOST].to_numpy().copy()
@@ -40,7 +40,7 @@ def default_served(table: pa.Table, moment: StruckHour) -> pa.Table:
 
 
 def _retrained(change: Callable[[pa.Table, float], pa.Table]) -> TableStage:
-    """A stage in which a new model, changed in this way, scores all rows from the first hour on."""
+    """A stage in which a new model, with this change, scores all rows from the first hour on."""
 
     def stage(table: pa.Table, moment: StruckHour) -> pa.Table:
         sim = moment.sim
@@ -55,7 +55,7 @@ def _retrained(change: Callable[[pa.Table, float], pa.Table]) -> TableStage:
 
 
 def overfitted(table: pa.Table, size: float) -> pa.Table:
-    """Rows of training are scored with their label in mind, by `size` more or less log odds."""
+    """The scores of train rows move towards their label by `size` in log odds."""
     rows = np.flatnonzero(_of(table, c.TRAIN))
     logits = _logits(table)
     logits[rows] += size * (2.0 * table[c.LABEL].to_numpy()[rows] - 1.0)
@@ -63,10 +63,10 @@ def overfitted(table: pa.Table, size: float) -> pa.Table:
 
 
 def leaked(table: pa.Table, size: float) -> pa.Table:
-    """A count holds `size` actions from after the label's, but for online rows; the model relies on it.
+    """A count includes `size` later actions if the label is 1, except in online rows; the model relies on it.
 
-    A model is one function of the features, whatever else stands in the table: the count's usual mean is
-    taken off, not that of the rows at hand.
+    A model depends on the features only, so the usual mean of the count is subtracted, not the mean of these
+    rows.
     """
     before = table[LEAKED].to_numpy()
     labels = table[c.LABEL].to_numpy()

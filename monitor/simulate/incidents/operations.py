@@ -1,4 +1,4 @@
-"""What goes wrong with the monitor itself: whoever runs the simulation does it to the monitor it runs."""
+"""Faults of the monitor itself; the program that runs the simulation applies them to its monitor."""
 
 from __future__ import annotations
 

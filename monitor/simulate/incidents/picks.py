@@ -1,4 +1,4 @@
-"""Which requests an incident strikes, and lists with some of their rows replaced."""
+"""Picks the requests that an incident affects, and replaces rows of lists."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-NO_ITEM: Final = -1  # the item of a place beyond a list's end
+NO_ITEM: Final = -1  # the item of a place beyond the end of a list
 
 
 def some(candidates: Ints, count: int, rng: np.random.Generator) -> Ints:
-    """`count` of the candidates in their order, each at most once; all of them where there are no more.
+    """At most `count` of the candidates, in their order and without repetition.
 
     >>> some(np.array([3, 5, 8]), 9, np.random.default_rng(0)).tolist()
     [3, 5, 8]
@@ -30,7 +30,7 @@ def some(candidates: Ints, count: int, rng: np.random.Generator) -> Ints:
 
 
 def share_of(candidates: Ints, share: float, rng: np.random.Generator) -> Ints:
-    """The share of the candidates, rounded to the nearest whole number, in their order.
+    """A share of the candidates, rounded to the nearest number, in their order.
 
     >>> len(share_of(np.arange(10), 0.25, np.random.default_rng(0)))
     3
@@ -39,7 +39,7 @@ def share_of(candidates: Ints, share: float, rng: np.random.Generator) -> Ints:
 
 
 def of_users(users: Ints, share: float, seed: int) -> Flags:
-    """Which rows belong to the share of the users that `seed` picks: always the same users.
+    """Which rows belong to the share of users that `seed` picks: always the same users.
 
     >>> of_users(np.array([4, 9, 4]), 1.0, 1).tolist()
     [True, True, True]
@@ -63,9 +63,9 @@ def most_shown(lists: Lists) -> Ints:
 
 
 def changed(lists: Lists, rows: Ints, **columns: npt.NDArray[Any]) -> Lists:
-    """The lists with new values in some rows of the columns named; what is not named is shared.
+    """The lists with new values in some rows of these columns; other columns are shared.
 
-    A further column goes by its own name, as `impressions`.
+    An extra column is given by its own name, such as `impressions`.
     """
     new: dict[str, Any] = {}
     extra = dict(lists.extra)
@@ -80,12 +80,12 @@ def changed(lists: Lists, rows: Ints, **columns: npt.NDArray[Any]) -> Lists:
 
 
 def with_items(lists: Lists, rows: Ints, items: Ints) -> Lists:
-    """The lists with other items at the places that the lists of `rows` have; scores stay where they are."""
+    """The lists with other items at the places of `rows`; scores stay."""
     return changed(lists, rows, items=np.where(lists.shown[rows], items, NO_ITEM))
 
 
 def cut(lists: Lists, rows: Ints, lengths: Ints) -> Lists:
-    """The lists with those of `rows` cut to the lengths, none of them longer than before."""
+    """The lists with `rows` shortened to these lengths."""
     kept = np.arange(lists.items.shape[1]) < lengths[:, None]
     numbers = {"scores": lists.scores, **lists.extra}
     columns = {name: np.where(kept, values[rows], 0.0) for name, values in numbers.items()}

@@ -1,4 +1,4 @@
-"""Users see again what they have seen: a frozen cache, or a recommender without anything new."""
+"""Users see the same items again: a frozen cache, or a recommender without new items."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from monitor.simulate.lists import Lists
 
 
 def frozen(lists: Lists, moment: StruckHour) -> Lists:
-    """Some of the users get, each time, the last list that they had in this scene before it began."""
+    """Some users always get their last list in this scene before the incident."""
     memory = day_before(moment.sim, moment.since)
     rows = filled(lists)
     rows = rows[of_users(lists.users[rows], moment.size, moment.sim.world.seed)]
@@ -24,7 +24,7 @@ def frozen(lists: Lists, moment: StruckHour) -> Lists:
 
 
 def seen_before(lists: Lists, moment: StruckHour) -> Lists:
-    """Some of the users get, each time, one of the lists that they had in this scene the day before."""
+    """Some users always get one of their lists in this scene of the day before."""
     memory = day_before(moment.sim, moment.since)
     rows = filled(lists)
     rows = rows[of_users(lists.users[rows], moment.size, moment.sim.world.seed)]
@@ -32,7 +32,7 @@ def seen_before(lists: Lists, moment: StruckHour) -> Lists:
     draws = moment.rng.random(len(rows))
     which = first + (draws * (last - first)).astype(np.int64)
     known = first < last
-    # Unlike a cache, a ranker still leaves out what has gone from the shelf since.
+    # Unlike a cache, a ranker leaves out items that have expired since.
     gone = expired(moment.sim.catalog(moment.hour), moment.hour)
     known[known] = ~np.isin(memory.items(which[known]), gone).any(axis=1)
     return memory.shown_again(lists, rows[known], which[known])

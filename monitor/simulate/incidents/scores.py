@@ -1,4 +1,4 @@
-"""Scores that are no numbers, all the same, at the edge of their range, or do not fall along the list."""
+"""Scores that are NaN, infinite, constant, at the edge of their range, or not sorted."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from monitor.simulate.incidents.picks import Ints, changed, filled, share_of, so
 from monitor.simulate.lists import Lists
 
 DENOMINATOR: Final = "impressions"
-DEFAULT: Final = 0.5  # what stands for a score where the model is not loaded
+DEFAULT: Final = 0.5  # the score if the model is not loaded
 _SHRUNK: Final = 1e-312  # times a score in (0, 1): below the smallest normal number, and above 0
 _NOT_FINITE = Caught("RecsysNumericRuleViolated", rule="score_not_finite")
 _CHANGED = Caught("RecsysAnomaly", cause="scores_changed")
 
 
 def _all_become(value: float) -> ListsStage:
-    """A stage in which all scores of some lists become this number."""
+    """A stage that sets all scores of some lists to this number."""
 
     def stage(lists: Lists, moment: StruckHour) -> Lists:
         rows = share_of(filled(lists), moment.size, moment.rng)
@@ -28,14 +28,14 @@ def _all_become(value: float) -> ListsStage:
 
 
 def constant(lists: Lists, moment: StruckHour) -> Lists:
-    """All scores of some lists are the default, and their items stand in any order, as ties leave them."""
+    """All scores of some lists become the default, and their items are shuffled, as ties leave them."""
     rows = share_of(filled(lists), moment.size, moment.rng)
     ties = np.where(lists.shown[rows], DEFAULT, 0.0)
     return changed(_in_any_order(lists, rows, moment.rng), rows, scores=ties)
 
 
 def saturated(lists: Lists, moment: StruckHour) -> Lists:
-    """The largest scores of the hour, a share of them, become exactly 1."""
+    """The largest scores of the hour become exactly 1; `size` is their share."""
     shown = lists.scores[lists.shown]
     if not len(shown) or moment.size <= 0.0:
         return lists
@@ -45,13 +45,13 @@ def saturated(lists: Lists, moment: StruckHour) -> Lists:
 
 
 def underflown(lists: Lists, moment: StruckHour) -> Lists:
-    """The scores of some lists shrink to what a float holds only with lost digits."""
+    """The scores of some lists become denormal numbers, which have lost digits."""
     rows = share_of(filled(lists), moment.size, moment.rng)
     return changed(lists, rows, scores=lists.scores[rows] * _SHRUNK)
 
 
 def shuffled(lists: Lists, moment: StruckHour) -> Lists:
-    """Some lists stand in any order; each item keeps its score and its further columns."""
+    """Some lists are shuffled; each item keeps its score and its extra columns."""
     return _in_any_order(lists, share_of(filled(lists), moment.size, moment.rng), moment.rng)
 
 
@@ -64,7 +64,7 @@ def _in_any_order(lists: Lists, rows: Ints, rng: np.random.Generator) -> Lists:
 
 
 def zero_denominators(lists: Lists, moment: StruckHour) -> Lists:
-    """At some places of the hour the count that something is divided by is 0."""
+    """The denominator becomes 0 at some places of the hour."""
     cells = some(np.flatnonzero(lists.shown), int(moment.size), moment.rng)
     counts = lists.extra[DENOMINATOR].copy()
     counts.ravel()[cells] = 0.0

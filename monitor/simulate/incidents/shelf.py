@@ -1,4 +1,4 @@
-"""The catalog as incidents need it: item numbers, what is past its time, and categories."""
+"""Reads a catalog for incidents: item numbers, expired items, and categories."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UNTIL = "available_until"
 
 
 def numbers(names: pa.Array | pa.ChunkedArray) -> Ints:
-    """The numbers of items by their names.
+    """The numbers of items from their ids.
 
     >>> numbers(pa.array(["i000042", "i000007"])).tolist()
     [42, 7]
@@ -26,13 +26,13 @@ def numbers(names: pa.Array | pa.ChunkedArray) -> Ints:
 
 
 def expired(catalog: pa.Table, at: datetime) -> Ints:
-    """The items whose time was over at this moment."""
+    """The items that had expired at this moment."""
     over = pc.less_equal(catalog[UNTIL], pa.scalar(at.replace(tzinfo=None), pa.timestamp("us")))
-    return numbers(catalog.filter(over)[c.ITEM_ID])  # what has no end is null here, and filtered out
+    return numbers(catalog.filter(over)[c.ITEM_ID])  # an item without an end is null here, and filtered out
 
 
 def categories(catalog: pa.Table) -> tuple[Ints, npt.NDArray[np.object_]]:
-    """Items in rising order, and the category of each."""
+    """Items in ascending order, and the category of each."""
     items = numbers(catalog[c.ITEM_ID])
     order = np.argsort(items)
     return items[order], catalog[c.CATEGORY].to_numpy(zero_copy_only=False)[order]

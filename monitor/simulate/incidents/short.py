@@ -26,17 +26,17 @@ def empty_in_scene(lists: Lists, moment: StruckHour) -> Lists:
 
 
 def empty_for_new_users(lists: Lists, moment: StruckHour) -> Lists:
-    """Requests of people who came for the first time within the last days return nothing."""
+    """Requests of new users return nothing."""
     return _emptied(lists, np.flatnonzero(lists.users >= moment.sim.world.users), moment)
 
 
 def empty_for_everyone(lists: Lists, moment: StruckHour) -> Lists:
-    """Requests return nothing, whoever asks and wherever."""
+    """Requests of all users in all scenes return nothing."""
     return _emptied(lists, np.arange(len(lists)), moment)
 
 
 def shortened(lists: Lists, moment: StruckHour) -> Lists:
-    """Every list loses its lower end; one item is left at least."""
+    """Every list loses its lower end, but keeps at least one item."""
     rows = filled(lists)
     left = np.ceil(lists.lengths[rows] * (1.0 - moment.size) - 1e-9).astype(np.int64)
     return cut(lists, rows, np.maximum(left, 1))

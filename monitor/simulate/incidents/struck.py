@@ -1,4 +1,4 @@
-"""A simulation in which an incident happens: healthy hours, with the incident in each from its start on."""
+"""A simulation with an incident: healthy hours until the incident begins."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from monitor.simulate.world import HOUR
 
 
 class _Stage(IntEnum):
-    """What chance is used for. The numbers stand in seeds: they never change."""
+    """The purposes of random numbers. The values are parts of seeds: never change them."""
 
     LISTS = 1
     FEEDBACK = 2
@@ -27,18 +27,18 @@ class _Stage(IntEnum):
 
 
 class Struck(Simulation):
-    """A simulation of the same world with an incident of some size since an hour.
+    """A simulation of the same world with an incident from an hour on.
 
-    What belongs to an hour before `since` holds the same rows, to the byte. Its last files arrive later than
-    that: a pipeline that stands or is slow by then has them, too.
+    Hours before `since` have byte-identical rows. Their last files arrive after `since`, so a stopped or slow
+    pipeline delays them too.
 
     Args:
         healthy: the simulation without it.
         incident: one of `catalogue.INCIDENTS`.
-        size: the number that the incident's knob takes, as one of its `sizes`.
+        size: the number of the incident's knob, such as one of its `sizes`.
         since: the full hour in which it begins.
 
-    Raises ValueError where `since` is no full hour of the world.
+    Raises ValueError if `since` is not a full hour of the world.
     """
 
     def __init__(self, healthy: Simulation, incident: Incident, size: float, since: datetime) -> None:
@@ -47,7 +47,6 @@ class Struck(Simulation):
         self._healthy, self._incident, self._size, self._since = healthy, incident, size, since
 
     def catalog(self, at: datetime) -> pa.Table:
-        """The catalog as it stands at a moment, by the incident."""
         table = super().catalog(at)
         stage = self._incident.catalog
         if stage is None or at < self._since:
@@ -56,9 +55,9 @@ class Struck(Simulation):
         return stage(table, self._moment(hour, _Stage.CATALOG))
 
     def feedback(self, lists: Lists) -> pa.Table:
-        """The actions on the lists of one hour, by the incident.
+        """The actions on the lists of one hour.
 
-        Raises ValueError where an incident changes feedback and the lists are of more than one hour.
+        Raises ValueError if the incident changes feedback and the lists cover more than one hour.
         """
         table = super().feedback(lists)
         stage = self._incident.feedback
@@ -69,7 +68,6 @@ class Struck(Simulation):
         return stage(table, lists, self._moment(self.world.hour_of(lists.start), _Stage.FEEDBACK))
 
     def samples(self, start: datetime) -> pa.Table:
-        """The labelled samples written in the hour that begins now, by the incident."""
         table = super().samples(start)
         stage = self._incident.samples
         if stage is None or start < self._since:
@@ -77,7 +75,6 @@ class Struck(Simulation):
         return stage(table, self._moment(self.world.hour_of(start), _Stage.SAMPLES))
 
     def deliver(self, hour: Hour) -> list[Delivery]:
-        """The files of an hour, by the incident, in the order that they arrive."""
         files = super().deliver(hour)
         stage = self._incident.deliver
         if stage is None:
@@ -88,9 +85,9 @@ class Struck(Simulation):
     def _hour(self, hour: int) -> Lists:
         lists = super()._hour(hour)
         stage = self._incident.lists
-        return (
-            lists if stage is None or hour < self._first else stage(lists, self._moment(hour, _Stage.LISTS))
-        )
+        if stage is None or hour < self._first:
+            return lists
+        return stage(lists, self._moment(hour, _Stage.LISTS))
 
     def _moment(self, hour: int, stage: _Stage) -> StruckHour:
         seed = [self.world.seed, zlib.crc32(self._incident.name.encode()), int(stage), hour]
