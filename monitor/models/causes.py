@@ -1,4 +1,4 @@
-"""What explains a violated gap: rows of both splits are drawn, diagnosed, and the causes said as results."""
+"""Explains a violated gap: draws rows of both splits, diagnoses them, and turns the causes into results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 def explain(gap: Result, rows: SampleTables, settings: RecommenderSettings) -> Iterator[Result]:
-    """The causes of a violated gap as results, that of the largest share first."""
+    """The causes of a violated gap as results, the largest share first."""
     pair: specs.Pair = "train_test" if gap.labels[specs.PAIR_LABEL] == "train_test" else "test_online"
     model = gap.labels[MODEL_LABEL]
     better, worse = (_drawn(rows, split, model, settings) for split in SIDES[pair])
@@ -43,21 +43,20 @@ def _diagnosed(
     pairs: Pairs | None,
     settings: RecommenderSettings,
 ) -> tuple[tuple[Finding, ...], str]:
-    """The findings; and why they rest on no scoring function, where one was asked for and failed."""
+    """The findings, and why the configured scoring function was not used, if it failed."""
     models = settings.models
     asserted = min(getattr(models.gaps, pair), models.diagnosis.least_gap)
     bounds = models.diagnosis.model_copy(update={"least_gap": asserted})
+    note = ""
     if models.scorer is not None:
         try:
             scorer = load_scorer(models.scorer)
-            found = diagnose(pair, better, worse, train=train, pairs=pairs, scorer=scorer, settings=bounds)
+            return diagnose(
+                pair, better, worse, train=train, pairs=pairs, scorer=scorer, settings=bounds
+            ), note
         except ScorerError as exc:
             log.warning("%s: the scoring function: %s", settings.name, exc)
             note = f"without the scoring function: {exc}"
-        else:
-            return found, ""
-    else:
-        note = ""
     return diagnose(pair, better, worse, train=train, pairs=pairs, settings=bounds), note
 
 

@@ -1,7 +1,7 @@
-"""The check of the models: AUC and its kin of each split, and the gaps between the splits.
+"""The check of the models: AUC and related metrics of each split, and the gaps between splits.
 
-Train and test are measured once and kept until a file of them comes, changes or goes; what a window costs is
-its online rows. A gap is only ever taken between splits of one model.
+Train and test are measured once, and again if one of their files changes, appears or disappears. A window
+only reads its online rows. A gap is always between splits of one model.
 """
 
 from __future__ import annotations
@@ -32,18 +32,16 @@ _OF_SLICE = "__by_"
 
 @dataclass(slots=True)
 class _Reference:
-    """What is known of train and test until their files change."""
+    """The measured train and test splits, until their files change."""
 
     key: frozenset[FileKey] | None = None
     sums: Sums = field(default_factory=Sums)
-    newest: tuple[str, ...] = ()  # the models, the latest trained first
-    names: dict[str, Text] = field(default_factory=dict)  # how the values of a slice are written
+    newest: tuple[str, ...] = ()  # the models, newest first
+    names: dict[str, Text] = field(default_factory=dict)  # how values of slices are written
     kept: ProfileCache = field(default_factory=ProfileCache)
 
 
 class ModelsCheck(Check[WindowJob]):
-    """Remembers train and test of its recommender."""
-
     name = NAME
     part = SAMPLES
 
@@ -61,7 +59,7 @@ class ModelsCheck(Check[WindowJob]):
         return self.judge(job.engine, job.window)
 
     def judge(self, engine: Engine, window: Window, wanted: str | None = None) -> list[Result]:
-        """Every result of the models that are judged, or of the one wanted, as of the window's end."""
+        """The results of the judged models, or of `wanted`, at the window's end."""
         try:
             self._samples.look(engine)
             self._refer(engine)
@@ -76,13 +74,13 @@ class ModelsCheck(Check[WindowJob]):
             self._samples.release(engine)
 
     def failed(self, why: str) -> list[Result]:
-        """What is said where the check could not be done: an error for each gap that it would have judged."""
+        """An error for each gap that the check would have judged."""
         models = self._reference.newest[: self._settings.models.newest]
         gaps = [gap for model in models for gap in self._gaps(model, Sums())]
         return [replace(gap, status=Status.ERROR, detail=why) for gap in gaps]
 
     def _further(self, engine: Engine, found: Sequence[Result], online: ir.Table | None) -> Iterator[Result]:
-        """The features and scores of the models, and what explains the gaps that are violated."""
+        """The features and scores of the models, and the causes of violated gaps."""
         rows = self._samples.rows(engine, online)
         kept, settings = self._reference.kept, self._settings
         for model in dict.fromkeys(one.labels[MODEL_LABEL] for one in found):
@@ -116,7 +114,7 @@ class ModelsCheck(Check[WindowJob]):
         return {name: value_names(values_of(rows, name), models.budget) for name in present}
 
     def _measured(self, rows: ir.Table, names: dict[str, Text]) -> Sums:
-        """The sums; the values of slices are written as in train and test, so that a slice is one in all."""
+        """The sums; values of slices are written as in train and test, so that slices match."""
         known = {name: text for name, text in names.items() if name in rows.columns}
         sliced = {_OF_SLICE + name: text(text_of(rows[name])) for name, text in known.items()}
         sums = measure_splits(rows.mutate(**sliced), self._settings.metrics.clip, tuple(sliced))
@@ -149,24 +147,24 @@ class ModelsCheck(Check[WindowJob]):
                 yield gap_result(pair, sums[0], sums[1], settings.metrics, settings.models, model)
 
     def _expected(self, model: str, split: str, online: Sums) -> bool:
-        """Whether rows of the split are to be there: of a split that no file holds, none.
+        """Whether the model should have rows of the split: only if a file has the split.
 
-        A model that does not serve while another does has been replaced. A gap that it had is no news then,
-        and must not stand for as long as its test set lies there.
+        A model without online rows, while another model has some, was replaced. Its gap must not be reported
+        as long as its test rows exist.
         """
         serving = online.models(ONLINE)
         replaced = split == ONLINE and bool(serving) and model not in serving
         return self._samples.have(split) and not replaced
 
     def _judged(self, online: Sums) -> list[str]:
-        """The models that are judged: those with most online rows, then the latest trained."""
+        """The judged models: those with most online rows, then the newest."""
         serving = online.models(ONLINE)
         most = sorted(serving, key=lambda model: (-serving[model], model))
         return list(dict.fromkeys([*most, *self._reference.newest]))[: self._settings.models.newest]
 
 
 def _by_age(rows: ir.Table) -> tuple[str, ...]:
-    """The models, that with the newest row first; of those without any time the last by name."""
+    """The models by their newest row, newest first; without times by name, the last first."""
     newest = rows[TS].epoch_seconds().cast("int64").max() if TS in rows.columns else rows.count() * 0
     found = rows.group_by(MODEL).aggregate(newest=newest).to_pyarrow().to_pylist()
     found.sort(key=lambda row: (row["newest"] or 0, row[MODEL]), reverse=True)

@@ -1,7 +1,7 @@
-"""How the values of a feature are spread, where rows cannot be paired: counts over bins of the reference.
+"""The distribution of a feature's values over bins, for rows that cannot be paired.
 
-Bins come from a reference (the rows that the model was trained on) and stay, so that profiles of any rows can
-be put beside each other.
+The bins come from a reference (the training rows) and stay the same, so that profiles of any rows are
+comparable.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ VALUES: Final = 20
 class Bins:
     """The bins of a feature, from its reference.
 
-    A number lies in the first bin whose edge it does not exceed, or in one more beyond them all; infinities
-    lie in the outer ones. A text lies in the bin of its value, or in one more for all other values. The last
-    bin of both kinds is for what is missing.
+    A number belongs to the first bin whose edge it does not exceed, or to a further bin beyond all edges;
+    infinities belong to the outer bins. A text belongs to the bin of its value, or to a further bin for all
+    other values. The last bin is for missing values.
     """
 
     feature: str
@@ -52,8 +52,11 @@ class Bins:
 class FeatureProfile:
     """One feature of some rows, over the bins of a reference.
 
-    `counts` has one number a bin. `distinct` values are there, the commonest of them `top` in `top_count`
-    rows (the smallest of those as common); None where all are missing.
+    Attributes:
+        counts: the rows of each bin.
+        distinct: the number of different values.
+        top, top_count: the most frequent value (of equally frequent ones the smallest) and its rows; None if
+            all values are missing.
     """
 
     bins: Bins
@@ -76,25 +79,20 @@ class FeatureProfile:
 
     @property
     def null_share(self) -> float | None:
-        """Missing values / rows; None where there is no row."""
+        """Missing values / rows; None if there are no rows."""
         return self.missing / self.rows if self.rows else None
 
     @property
     def top_share(self) -> float | None:
-        """Rows with the commonest value / rows; None where there is no row."""
+        """Rows with the most frequent value / rows; None if there are no rows."""
         return self.top_count / self.rows if self.rows else None
-
-    @property
-    def constant(self) -> bool:
-        """Whether the rows say nothing apart: one value in all of them, or none in any."""
-        return self.rows > 0 and max(self.top_count, self.missing) == self.rows
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A feature's profile beside that of its reference; a distance is None where one side has no row.
+    """A feature's profile and that of its reference; a distance is None if a side has no rows.
 
-    `ks` is None for text, which has no order; a missing number counts as one beyond all bins.
+    `ks` is None for text, which has no order. A missing number counts as larger than all others.
     """
 
     reference: FeatureProfile
@@ -113,16 +111,16 @@ def bins_of(
 ) -> tuple[Bins, ...]:
     """The bins of each feature.
 
-    Of numbers: edges at the exact quantiles i / bins of the finite values; a value that several quantiles
-    have gets a bin of its own, so that a feature of few values (0 and 1; nearly always 0) is parted as well.
-    Of the rest: the commonest values, but for those too long or too odd for a query, which count as others.
-    No edge and no value where all is missing.
+    Numbers: edges at the exact quantiles i / bins of the finite values. A value at several quantiles gets its
+    own bin, so that a feature with few values (0 and 1; almost always 0) has several bins too. Other types:
+    the most frequent values, except those too long or invalid in a query, which count as others. No edge and
+    no value if all are missing.
 
     Args:
         reference: rows with the features.
         features: columns of it.
-        bins: at most so many bins of equal numbers.
-        values: at most so many values of a text; of those as common the smaller first.
+        bins: the most bins of equal size.
+        values: the most values of a text; of equally frequent ones the smallest.
 
     >>> rows = ibis.memtable({"age": range(101), "city": ["a", "b", "a"] + ["c"] * 98})
     >>> ages, cities = bins_of(rows, ["age", "city"], bins=4, values=2)
@@ -161,11 +159,11 @@ def _values(top: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
 def profiles(rows: ir.Table, bins: Sequence[Bins], *, described: bool = True) -> tuple[FeatureProfile, ...]:
     """The profile of each feature of these rows: one query for the counts of many, one for each top value.
 
-    Unless `described`, only the counts are there, which are all that a distance needs: the values of a
-    feature cost a query of their own. A column of another type than that of the reference is read as that
-    one's: text that is no number is missing where the reference has numbers.
+    Without `described` there are only the counts, which are enough for distances: the values of each feature
+    cost a further query. A column is read as the type of the reference: if that has numbers, other text is
+    missing.
 
-    Raises ValueError where the rows lack a feature.
+    Raises ValueError if the rows lack a feature.
 
     >>> rows = ibis.memtable({"age": [10.0, 20.0, 20.0, None]})
     >>> (found,) = profiles(rows, [Bins("age", "number", edges=(15.0,))])
@@ -186,7 +184,7 @@ def profiles(rows: ir.Table, bins: Sequence[Bins], *, described: bool = True) ->
 
 
 def with_values(rows: ir.Table, plain: FeatureProfile) -> FeatureProfile:
-    """A profile of these rows that has only its counts, with what its values are: a query.
+    """Adds the values to a profile that has only counts, with one query.
 
     >>> rows = ibis.memtable({"age": [10.0, 20.0, 20.0, None]})
     >>> (plain,) = profiles(rows, [Bins("age", "number", edges=(15.0,))], described=False)
@@ -202,7 +200,7 @@ def with_values(rows: ir.Table, plain: FeatureProfile) -> FeatureProfile:
 
 
 def _top(rows: ir.Table, feature: str, kind: Kind, most: int) -> list[dict[str, Any]]:
-    """The commonest values with how many rows have each, `n`, and how many values there are, `distinct`."""
+    """The most frequent values with their rows `n`, and the number of values `distinct`."""
     rows = rows.select(value=grouped_as(rows[feature], kind))
     rows = rows.filter(rows.value.notnull())
     counted = rows.aggregate(by="value", n=rows.count())
@@ -244,9 +242,9 @@ def _counts(rows: ir.Table, bins: Sequence[Bins]) -> list[tuple[int, ...]]:
 
 
 def compare(reference: FeatureProfile, current: FeatureProfile) -> Comparison:
-    """How far the current rows are from the reference, by the counts over its bins.
+    """The distances of the current rows from the reference, by the counts over its bins.
 
-    Raises ValueError where they are not of the same bins.
+    Raises ValueError if the bins differ.
 
     >>> bins = Bins("age", "number", edges=(15.0,))
     >>> found = compare(FeatureProfile(bins, (50, 50, 0), 2), FeatureProfile(bins, (25, 75, 0), 2))

@@ -1,7 +1,7 @@
-"""Serving skew: the features that a request was scored with, against those that were joined for it offline.
+"""Serving skew: compares the features that a request was scored with to those joined for it offline.
 
-The rows of both sides are paired by key, and each feature of a pair is compared. A few numbers a feature come
-back; no row leaves the engine.
+Rows of both sides are paired by key, and each feature of a pair is compared. The result is a few numbers for
+each feature; no row leaves the engine.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ from monitor.models.feature_values import (
     same,
     written,
 )
-from monitor.statistics.intervals import Interval, wilson
 
 TOLERANCE: Final = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """How the rows of both sides came together.
+    """How the rows of both sides were paired.
 
-    `keys` are the columns that they were paired by, none where the sides share none. `unknown` rows (of both
-    sides) have a null or a NaN in a key and pair with nothing. `ambiguous` keys are on both sides, and on one
-    of them more than once: which row belongs to which cannot be told, so they are left out.
+    Attributes:
+        keys: the columns of the pairing; empty if the sides share none.
+        online, offline: the rows of each side.
+        unknown: rows of both sides with a null or a NaN in a key, which have no pair.
+        ambiguous: keys on both sides, but more than once on one of them; they are left out.
     """
 
     keys: tuple[str, ...]
@@ -50,10 +51,12 @@ class Pairing:
 class FeatureSkew:
     """One feature over the paired rows.
 
-    A wrong pair is `missing` (there offline, not online), `extra` (there online, not offline) or `different`.
-    `commonest` is the online value that most wrong pairs have, and `commonest_count` how many: a default has
-    nearly all of them. None where no wrong value is there, or where it was not looked up. `stale` counts the
-    wrong pairs whose online value is of an older time; None where the feature has no time of its own.
+    A wrong pair is `missing` (offline only), `extra` (online only) or `different`.
+
+    Attributes:
+        stale: wrong pairs whose online value is older; None if the feature has no time of its own.
+        commonest, commonest_count: the online value of most wrong pairs, which are almost all if it is a
+            default; None if there is none or it was not looked up.
     """
 
     feature: str
@@ -69,20 +72,10 @@ class FeatureSkew:
     def wrong(self) -> int:
         return self.missing + self.extra + self.different
 
-    @property
-    def ratio(self) -> float | None:
-        """wrong / pairs; None where nothing was paired."""
-        return self.wrong / self.pairs if self.pairs else None
-
-    @property
-    def interval(self) -> Interval | None:
-        """Wilson's interval of the ratio; None where nothing was paired."""
-        return wilson(self.wrong, self.pairs)
-
 
 @dataclass(frozen=True, slots=True)
 class Skew:
-    """How the rows were paired, each feature in the order asked for, and the tolerance for numbers."""
+    """The pairing, the features in the given order, and the tolerance for numbers."""
 
     pairing: Pairing
     features: tuple[FeatureSkew, ...]
@@ -99,22 +92,21 @@ def measure_skew(
     times: Mapping[str, str] | None = None,
     looked_up: int = 20,
 ) -> Skew:
-    """Compare the features of the rows that both sides have.
+    """Compare the features of paired rows.
 
-    Null and NaN are one thing, missing, and the same on both sides; what is the same otherwise says `same` of
-    `feature_values`. Each query reads some features of both sides, so that memory does not grow with their
-    number.
+    Null and NaN both count as missing and equal each other; `feature_values.same` defines equality of other
+    values. Each query reads some of the features, so that memory does not grow with their number.
 
     Args:
-        online: what the model was served with: keys, features, their times.
-        offline: the same requests as the offline pipeline joins them.
+        online: the served rows: keys, features, their times.
+        offline: the same requests from the offline pipeline.
         features: columns that both sides have.
-        keys: what makes a row of one side and of the other the same; those that a side lacks are not used.
+        keys: the columns that pair rows; columns that a side lacks are not used.
         tolerance: numbers that differ by at most this share of the larger are the same.
-        times: a feature, and the column (of both sides) with the time that its value is of.
-        looked_up: the commonest wrong value is looked up for so many features, those that differ most.
+        times: feature -> the column (of both sides) with the time of its value.
+        looked_up: the commonest wrong value is queried for this many features, those that differ most.
 
-    Raises ValueError where a side lacks a feature or a time.
+    Raises ValueError if a side lacks a feature or a time.
 
     >>> online = ibis.memtable({"request_id": ["a", "b", "c"], "age": [31.0, 0.0, 0.0]})
     >>> offline = ibis.memtable({"request_id": ["a", "b", "c"], "age": [31.0, 52.0, 18.0]})
@@ -140,7 +132,7 @@ def measure_skew(
 
 
 class _Sides:
-    """The two tables, and how a query about some features of their pairs begins."""
+    """The two tables, and queries of their pairs."""
 
     def __init__(self, online: ir.Table, offline: ir.Table, keys: Sequence[str]) -> None:
         self._tables = online, offline
@@ -152,7 +144,7 @@ class _Sides:
         return [known(own[key]) if alike[key] else as_text(known(own[key])) for key in self._keys]
 
     def _rows(self, side: int, **columns: ir.Value) -> ir.Table:
-        """The rows whose keys are known, as `k_0`, ... of the one side and `j_0`, ... of the other."""
+        """The rows with all keys; the keys are `k_0`, ... on one side and `j_0`, ... on the other."""
         keys = self._keyed(side)
         rows = self._tables[side].filter(reduce(and_, [key.notnull() for key in keys]))
         return rows.select(**dict(zip(self._names(side), keys, strict=True)), **columns)
@@ -161,7 +153,7 @@ class _Sides:
         return [f"{'kj'[side]}_{number}" for number in range(len(self._keys))]
 
     def pairing(self) -> Pairing:
-        """How many rows come together, from one query over the keys of both sides."""
+        """The number of pairs, from one query over the keys of both sides."""
         online, offline = (int(table.count().execute()) for table in self._tables)
         if not self._keys or 0 in (online, offline):
             return Pairing(tuple(self._keys), online, offline)
@@ -189,7 +181,7 @@ class _Sides:
         return Pairing(tuple(self._keys), online, offline, row["pairs"], unknown, row["ambiguous"])
 
     def paired(self, batch: Sequence[str], times: Mapping[str, str], pairing: Pairing) -> ir.Table:
-        """One row a pair: `a_0` online and `b_0` offline, the times of both `a_at_0` and `b_at_0`."""
+        """One row for each pair: `a_0` online, `b_0` offline, their times `a_at_0` and `b_at_0`."""
         columns: list[dict[str, ir.Value]] = [{}, {}]
         for side, (table, own) in enumerate(zip(self._tables, "ab", strict=True)):
             for number, name in enumerate(batch):
@@ -260,6 +252,6 @@ def _commonest(both: _Sides, skew: FeatureSkew, tolerance: float, pairing: Pairi
 
 
 def _one(table: ir.Table) -> dict[str, Any]:
-    """The one row of sums, in which nothing counted is null but 0."""
+    """The single row of sums; null becomes 0."""
     (row,) = table.to_pyarrow().to_pylist()
     return {name: int(value or 0) for name, value in row.items()}

@@ -1,4 +1,4 @@
-"""What is told of a model's features in service, and of its scores: the metrics and their results."""
+"""The metrics of a model's features in service and of its scores, and their results."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Final
 
 from monitor.core.results import Result, ResultKind
 from monitor.core.text import VALUE_LENGTH, quoted
-from monitor.metrics.family import MODEL_LABEL, MetricSpec, ResultBuilder
+from monitor.metrics.family import MODEL_LABEL, ResultBuilder
 from monitor.metrics.scores.labelled import sentences
 from monitor.models.feature_profile import BINS, VALUES, Comparison, FeatureProfile
 from monitor.models.feature_skew import FeatureSkew, Pairing, Skew
-from monitor.models.specs import PAIR_LABEL, Pair
+from monitor.models.specs import PAIR_LABEL, Pair, samples_spec
 from monitor.settings.metrics import MetricSettings
 from monitor.settings.models import ModelSettings
 
@@ -27,7 +27,7 @@ _BINS: Final = (
 )
 _CHANCE: Final = "Small samples differ by chance: the psi of n and m rows is about (bins - 1)(1 / n + 1 / m)."
 
-FEATURE_SKEW: Final = MetricSpec(
+FEATURE_SKEW: Final = samples_spec(
     name="feature_skew",
     kind=ResultKind.MODEL,
     help="Share of requests whose feature differs between online and offline.",
@@ -43,13 +43,11 @@ FEATURE_SKEW: Final = MetricSpec(
     "does not use has no cost (see auc_gap_cause).",
     labels=(MODEL_LABEL, FEATURE_LABEL),
     interval="Wilson",
-    requires=("samples",),
     samples="pairs of an online and an offline row",
     no_data="one of the sides has no row, they share no column of `pair_by`, or no row of one pairs with a "
     "row of the other; the samples have no feature",
-    sliced=False,
 )
-FEATURE_DISTANCE: Final = MetricSpec(
+FEATURE_DISTANCE: Final = samples_spec(
     name="feature_distance",
     kind=ResultKind.MODEL,
     help="Distance between a feature's online values and its training values.",
@@ -59,13 +57,11 @@ FEATURE_DISTANCE: Final = MetricSpec(
     misleads=f"Other users and other days have other values: a distance alone is not a fault. {_CHANCE}",
     by=DISTANCES,
     labels=(MODEL_LABEL, FEATURE_LABEL),
-    requires=("samples",),
     samples="online rows",
     no_data="the reference or the online rows are empty; the samples have no feature",
     undefined="`ks` of text, which has no order",
-    sliced=False,
 )
-SCORE_DISTANCE: Final = MetricSpec(
+SCORE_DISTANCE: Final = samples_spec(
     name="score_distance",
     kind=ResultKind.MODEL,
     help="Distance between the scores of one split and the next: train and test, or test and online.",
@@ -75,18 +71,16 @@ SCORE_DISTANCE: Final = MetricSpec(
     f"what to show; the AUC need not. {_CHANCE}",
     by=DISTANCES,
     labels=(PAIR_LABEL, MODEL_LABEL),
-    requires=("samples",),
     samples="rows of the second split",
     no_data="one of the splits has no row of the model",
-    sliced=False,
 )
 FEATURE_SPECS: Final = {spec.name: spec for spec in (FEATURE_SKEW, FEATURE_DISTANCE, SCORE_DISTANCE)}
 
 
 def skew_results(skew: Skew, metrics: MetricSettings, models: ModelSettings, model: str) -> Iterator[Result]:
-    """The skew of the features of a model that differ most, the most first; one `no_data` without pairs.
+    """The skew of the features that differ most, the largest first; one `no_data` if there are no pairs.
 
-    The last says how many are not shown.
+    The last result says how many are not shown.
     """
     parts = [FEATURE_SKEW.definition(metrics), f"over={models.over.total_seconds():.0f}s"]
     parts += [f"pair_by={','.join(skew.pairing.keys)}", f"tolerance={skew.tolerance:g}"]
@@ -113,7 +107,7 @@ _NO_FEATURE: Final = (
 
 
 def _nothing_paired(pairing: Pairing, models: ModelSettings) -> str:
-    """What is lacking for a pair, and how to give it; empty where there are pairs."""
+    """What is missing for pairs, and how to provide it; empty if there are pairs."""
     if pairing.pairs:
         return ""
     if not pairing.online:
@@ -147,7 +141,7 @@ def _what_is_wrong(skew: FeatureSkew) -> str:
     if not skew.wrong:
         return ""
     parts = ((skew.missing, "missing online"), (skew.extra, "missing offline"), (skew.different, "different"))
-    told = ", ".join(f"{count} {what}" for count, what in parts if count)
+    kinds = ", ".join(f"{count} {what}" for count, what in parts if count)
     commonest = stale = ""
     if skew.commonest is not None:
         commonest = (
@@ -155,7 +149,7 @@ def _what_is_wrong(skew: FeatureSkew) -> str:
         )
     if skew.stale:
         stale = f"{skew.stale} of the wrong are older online"
-    return sentences(f"{skew.wrong} of {skew.pairs} pairs differ: {told}", commonest, stale)
+    return sentences(f"{skew.wrong} of {skew.pairs} pairs differ: {kinds}", commonest, stale)
 
 
 def _rest(left: Sequence[FeatureSkew]) -> str:
@@ -172,10 +166,10 @@ def _features(count: int) -> str:
 def distance_results(
     comparisons: Iterable[Comparison], metrics: MetricSettings, models: ModelSettings, model: str
 ) -> Iterator[Result]:
-    """The distances of the features of a model that are farthest from the reference, the farthest first.
+    """The distances of the features farthest from the reference, the farthest first.
 
-    One `no_data` of each distance where there is no feature, or where one of the sides has no row. The last
-    says how many are not shown.
+    One `no_data` for each distance if there is no feature, or if a side has no row. The last result says how
+    many are not shown.
     """
     definition = f"{FEATURE_DISTANCE.definition(metrics)};over={models.over.total_seconds():.0f}s"
 
@@ -198,7 +192,7 @@ def distance_results(
 def score_results(
     comparison: Comparison, metrics: MetricSettings, models: ModelSettings, pair: Pair, model: str
 ) -> Iterator[Result]:
-    """The distances of the scores of a pair of splits; `no_data` where one of them is empty."""
+    """The distances of the scores of a pair of splits; `no_data` if one of them is empty."""
     parts = [SCORE_DISTANCE.definition(metrics)]
     sides = pair.split("_")
     if sides[1] == "online":
@@ -229,8 +223,8 @@ def _distances(
     sides: Sequence[str] = ("reference", "online"),
 ) -> Iterator[Result]:
     both = (comparison.reference, comparison.current)
-    told = [f"{side}: {_told(own)}" for side, own in zip(sides, both, strict=True)]
-    detail = sentences(*told, rest)
+    described = [f"{side}: {_described(own)}" for side, own in zip(sides, both, strict=True)]
+    detail = sentences(*described, rest)
     rows = comparison.current.rows
     for by, builder in builders.items():
         value: float | None = getattr(comparison, by)
@@ -240,11 +234,11 @@ def _distances(
             yield builder.value(value, rows, detail=detail)
 
 
-def _told(profile: FeatureProfile) -> str:
-    """What a person would look at first: what is missing, how many values there are, and the commonest.
+def _described(profile: FeatureProfile) -> str:
+    """The share of missing values, the number of values, and the most frequent one.
 
     >>> from monitor.models.feature_profile import Bins
-    >>> _told(FeatureProfile(Bins("age", "number"), (9, 1), 3, "0", 7))
+    >>> _described(FeatureProfile(Bins("age", "number"), (9, 1), 3, "0", 7))
     "10% missing, 3 values, 70% '0'"
     """
     missing = _percent(profile.null_share)

@@ -1,4 +1,4 @@
-"""What a feature's value is, of whatever type: missing or there, number or text, the same or not."""
+"""Values of features of any type: missing or not, number or text, equal or not."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from monitor.core.text import EVIDENCE_LENGTH
 Kind = Literal["number", "text"]
 
 BATCH: Final = 25
-"""So many features are read by one query: more are no faster, and take more memory."""
+"""Features that one query reads: more are not faster, but need more memory."""
 
 
 def batches(features: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """The features, as many as one query takes at a time.
+    """The features in batches of one query each.
 
     >>> [len(one) for one in batches([f"f{i}" for i in range(60)])]
     [25, 25, 10]
@@ -30,7 +30,7 @@ def batches(features: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def kind_of(dtype: dt.DataType) -> Kind:
-    """Truth values are the numbers 0 and 1; what is neither number nor text is the text it casts to.
+    """Booleans are numbers; types other than numbers and text are read as text.
 
     >>> kind_of(dt.boolean), kind_of(dt.Array(dt.int64))
     ('number', 'text')
@@ -39,12 +39,12 @@ def kind_of(dtype: dt.DataType) -> Kind:
 
 
 def known(column: ir.Value) -> ir.Value:
-    """The column, null where it is NaN: both say that the value is missing. Empty text is a value."""
+    """The column with nulls instead of NaN: both mean missing. Empty text is a value."""
     return ibis.ifelse(column.isnan(), None, column) if column.type().is_floating() else column
 
 
 def as_number(column: ir.Value) -> ir.Value:
-    """The column as float64; text that is no number, such as `NaN`, becomes null."""
+    """The column as float64; text that is not a number, such as `NaN`, becomes null."""
     if column.type().is_boolean():
         column = column.cast("int64")
     elif not column.type().is_numeric():
@@ -58,14 +58,14 @@ def as_text(column: ir.Value) -> ir.Value:
 
 
 def grouped_as(column: ir.Value, kind: Kind) -> ir.Value:
-    """The column as what its values are counted by; minus zero is zero."""
+    """The column in the form in which its values are counted; minus zero becomes zero."""
     if kind == "number" and column.type().is_integer():
         return column
     return known(as_number(column)) + 0.0 if kind == "number" else as_text(known(column))
 
 
 def exactly(number: float) -> ir.Value:
-    """The number as float64, to the last bit: a plain literal of many digits is a decimal to some engines.
+    """The exact number as float64: some engines read a literal of many digits as a decimal.
 
     >>> float(exactly(0.1 + 0.2).execute()) == 0.1 + 0.2
     True
@@ -74,12 +74,13 @@ def exactly(number: float) -> ir.Value:
 
 
 def same(one: ir.Value, other: ir.Value, tolerance: float) -> ir.Value:
-    """Whether two values that are there are the same; never null where both are there.
+    """Whether two values are equal; never null if neither is missing.
 
-    - Whole numbers, truth values, text and times: equal.
-    - Other numbers: |a - b| <= tolerance * max(|a|, |b|). An infinity is the same as itself only, and 0 as 0.
-    - A number and text: the text is read as a number; text that is none is another value.
-    - The rest, and two types that have nothing in common: the same text.
+    - Integers, booleans, text and times: exactly.
+    - Other numbers: |a - b| <= tolerance * max(|a|, |b|). An infinity equals itself only, and 0 equals 0
+    only.
+    - A number and a text: the text is read as a number; any other text differs.
+    - Other types, and two unrelated types: equal as text.
     """
     types = one.type(), other.type()
     if kind_of(types[0]) == "number" or kind_of(types[1]) == "number":
@@ -98,7 +99,7 @@ def _close(a: ir.Value, b: ir.Value, tolerance: float) -> ir.Value:
 
 
 def written(value: Any) -> str:
-    """A value of a log as text: numbers short and alike, whatever their type; long text cut.
+    """A value from a log as text: numbers in a short form, long text shortened.
 
     >>> written(0.0), written(0), written(0.1 + 0.2), written("a b")
     ('0', '0', '0.3', 'a b')

@@ -1,4 +1,4 @@
-"""A model's features and scores in service beside those it was trained and tested on, one by one."""
+"""Compares each feature and the scores in service with those of train and test."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from monitor.settings.recommender import RecommenderSettings
 
 @dataclass(slots=True)
 class ProfileCache:
-    """What is known of the features and scores of train and test, by model, until their files change."""
+    """Profiles of the features and scores of train and test, by model, until their files change."""
 
     features: dict[str, tuple[FeatureProfile, ...]] = field(default_factory=dict)
     scores: dict[tuple[str, str, str], FeatureProfile] = field(default_factory=dict)  # over the bins of
@@ -38,7 +38,7 @@ class ProfileCache:
 def features_in_service(
     model: str, rows: SampleTables, kept: ProfileCache, settings: RecommenderSettings
 ) -> Iterator[Result]:
-    """How far each feature is from train, and how often it differs from what is joined offline."""
+    """The distance of each feature from train, and its skew against the offline join."""
     if rows.online is None:
         return
     online = rows.online.filter(rows.online[MODEL] == model)
@@ -51,7 +51,7 @@ def features_in_service(
 
 
 def _compared(known: Sequence[FeatureProfile], online: ir.Table, most: int) -> list[Comparison]:
-    """Each feature beside its reference; those that are farthest, and so are shown, with their values."""
+    """Each feature compared with its reference; the farthest, which are shown, with their values."""
     plain = profiles(online, [one.bins for one in known], described=False)
     found = {one.feature: compare(one, other) for one, other in zip(known, plain, strict=True)}
     far = sorted(found.values(), key=lambda one: -(one.jensen_shannon or 0.0))[:most]
@@ -76,7 +76,7 @@ def _profiled(
 def scores_of_pairs(
     model: str, pairs: Iterable[Pair], rows: SampleTables, kept: ProfileCache, settings: RecommenderSettings
 ) -> Iterator[Result]:
-    """How far the scores of each split are from those of the next; of pairs that have rows on both sides."""
+    """The distance of the scores between splits, for pairs with rows on both sides."""
     for pair in pairs:
         better, worse = SIDES[pair]
         base = _scores(model, better, better, rows, kept)
@@ -88,7 +88,7 @@ def scores_of_pairs(
 def _scores(
     model: str, split: str, bins_from: str, rows: SampleTables, kept: ProfileCache
 ) -> FeatureProfile | None:
-    """The profile of a split's scores over the bins of this or another split of train and test."""
+    """The profile of a split's scores over the bins of the split `bins_from`."""
     key = (model, split, bins_from)
     if key in kept.scores:
         return kept.scores[key]
@@ -109,7 +109,7 @@ def _of(table: ir.Table, model: str, split: str) -> ir.Table:
 
 
 def _with(rows: ir.Table, names: Sequence[str]) -> ir.Table:
-    """With every one of the columns: one that is gone is missing in each row."""
+    """The rows with all of these columns; a missing column becomes null."""
     return rows.mutate(**{name: ibis.null("float64") for name in names if name not in rows.columns})
 
 

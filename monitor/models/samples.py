@@ -1,5 +1,4 @@
-"""The samples of a recommender's models as tables: what they were trained and tested on, and what they scored
-in service."""
+"""The samples of a recommender's models as tables: train, test, online and offline rows."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ from monitor.window.tables import feedback_of
 
 NO_MODEL = ""
 _TABLES = ("reference_samples", "online_samples", "offline_samples")
-_OFFLINE = (c.OFFLINE, c.TRAIN, c.TEST)  # of whichever split: a row joined offline is one
+_OFFLINE = (c.OFFLINE, c.TRAIN, c.TEST)  # rows of train and test are joined offline too
 _JOINED = ("scored_exposures", "scored_around", "scored_responses")
 
 
@@ -51,19 +50,19 @@ class SampleTables:
 
     @cached_property
     def reference(self) -> ir.Table | None:
-        """All rows of train and test; None where there is none."""
+        """All rows of train and test; None if there are none."""
         return self._make_reference()
 
     @cached_property
     def offline(self) -> ir.Table | None:
-        """All rows that were joined offline; None where there is none."""
+        """All rows that were joined offline; None if there are none."""
         return self._make_offline()
 
     def offline_of(self, model: str) -> ir.Table | None:
-        """The offline rows that online rows of this model are paired with.
+        """The offline rows that pair with online rows of this model.
 
-        Two models may score the same request, each with features of its own. Offline rows without a model
-        belong to every model, and a model without a name takes them all.
+        Two models may score the same request with different features. Offline rows without a model belong to
+        every model, and a model without a name takes all offline rows.
         """
         rows = self.offline
         if rows is None or model == NO_MODEL:
@@ -72,7 +71,7 @@ class SampleTables:
 
 
 class Samples:
-    """Reads the samples of one recommender. Which splits a file holds is asked once a file."""
+    """Reads the samples of one recommender; the splits of each file are read once."""
 
     def __init__(self, settings: RecommenderSettings, source: Source, parts: Parts) -> None:
         self._settings = settings
@@ -82,13 +81,13 @@ class Samples:
         self._made: list[str] = []
 
     def rows(self, engine: Engine, online: ir.Table | None) -> SampleTables:
-        """The tables of a window; the large ones are made when somebody asks for them."""
+        """The tables of a window; the large ones are made on first use."""
         return SampleTables(
             online, lambda: self.reference(engine), lambda: self._of(engine, _OFFLINE, _TABLES[2])
         )
 
     def look(self, engine: Engine) -> None:
-        """Learn which splits the files hold that are new or have changed."""
+        """Read which splits new and changed files have."""
         entries = {_key(one): one for one in self._source.logs[c.SAMPLES].read_entries}
         self._splits = {key: splits for key, splits in self._splits.items() if key in entries}
         unknown = {key: one for key, one in entries.items() if key not in self._splits}
@@ -98,13 +97,13 @@ class Samples:
             self._splits[key] = frozenset(found.get(one.file.path, ()))
 
     def have(self, split: str) -> bool:
-        """Whether any file holds rows of the split."""
+        """Whether any file has rows of the split."""
         if split == c.ONLINE and self._parts.joined:
             return True
         return any(split in splits for splits in self._splits.values())
 
     def key(self, splits: Iterable[str]) -> frozenset[FileKey]:
-        """Changes when a file that holds rows of these splits does, or when one comes or goes."""
+        """Changes if a file with rows of these splits changes, appears or disappears."""
         wanted = set(splits)
         return frozenset(key for key, own in self._splits.items() if own & wanted)
 
@@ -113,7 +112,7 @@ class Samples:
         return self._of(engine, (c.TRAIN, c.TEST), _TABLES[0])
 
     def online(self, engine: Engine, window: Window) -> ir.Table | None:
-        """The online rows as of the window's end; None where there is none."""
+        """The online rows at the window's end; None if there are none."""
         looked_at = self._parts.samples_of(window)
         if self._parts.joined:
             return self._exposures(engine, window, looked_at)
@@ -122,7 +121,6 @@ class Samples:
         return None if rows is None else _complete(rows.filter(rows[c.SPLIT] == c.ONLINE))
 
     def release(self, engine: Engine) -> None:
-        """Drop what was made."""
         engine.drop(*self._made)
         self._made.clear()
 
@@ -136,7 +134,7 @@ class Samples:
         return _complete(rows.filter(rows[c.SPLIT].isin(splits)))
 
     def _exposures(self, engine: Engine, window: Window, looked_at: Window) -> ir.Table | None:
-        """The exposures as online samples: labelled by the feedback that belongs to them."""
+        """The exposures as online samples, labelled by their feedback."""
         shown = self._source.load(engine, c.EXPOSURES, looked_at, table="scored_exposures")
         self._made += [*_JOINED, "relevant", "scored_lists"]
         if shown is None or c.SCORE not in shown.columns:
@@ -165,12 +163,12 @@ def _key(entry: FileEntry) -> FileKey:
 
 
 def _complete(rows: ir.Table) -> ir.Table:
-    """With a model in every row: that without a name where the log has none."""
+    """The rows with a model in each; `NO_MODEL` if the log has none."""
     model = rows[c.MODEL].fill_null(NO_MODEL) if c.MODEL in rows.columns else ibis.literal(NO_MODEL)
     return rows.mutate(**{c.MODEL: model})
 
 
 def values_of(rows: ir.Table, column: str) -> ir.Table:
-    """How many rows each value of a column has, as `value_names` takes them."""
+    """The rows of each value of a column, for `value_names`."""
     values = rows.select(value=text_of(rows[column]))
     return values.group_by("value").aggregate(n=values.count())

@@ -1,4 +1,4 @@
-"""A bounded number of a model's rows as arrays, for the diagnosis: always the same ones of the same rows."""
+"""Samples a model's rows as arrays for the diagnosis; the same rows always give the same sample."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _KEY: Final = "__key_{}"
 
 
 def features_of(tables: Iterable[ir.Table | None], models: ModelSettings) -> tuple[str, ...]:
-    """The features: those that the settings name, else every further column that nothing else names.
+    """The features: the columns that the settings name, else all columns without another meaning.
 
-    Of these only the ones that every table has and that hold numbers, truth values or text. The row numbers
-    that pandas writes beside a table are no feature, unless the settings name them.
+    Only columns of all tables with numbers, booleans or text count. The row numbers that pandas writes are
+    not a feature, unless the settings name them.
     """
     present = [table for table in tables if table is not None]
     if not present:
@@ -50,7 +50,7 @@ def _is_value(kind: ibis.DataType) -> bool:
 
 
 def sample_rows(rows: ir.Table, features: Sequence[str], models: ModelSettings, limit: int = LIMIT) -> Sample:
-    """At most about `limit` of the rows that can be judged, with what the diagnosis looks at."""
+    """About `limit` usable rows at most, with the columns of the diagnosis."""
     sound = judgeable(rows)
     few = _part(sound, [name for name in _IDS if name in sound.columns] or [SCORE], limit)
     return _sample(_ordered(few.select(**_columns(few, features, models)).to_pyarrow()), features, models)
@@ -66,9 +66,9 @@ def sample_pairs(
     models: ModelSettings,
     limit: int = LIMIT,
 ) -> Pairs | None:
-    """At most about `limit` online rows beside the offline rows of the same requests; None where none meet.
+    """About `limit` online rows at most, paired with the offline rows of their requests; None without pairs.
 
-    A key that one side has twice, or not wholly, belongs to no pair.
+    A key that a side has twice, or with a missing part, has no pair.
     """
     keys = [name for name in models.pair_by if name in online.columns and name in offline.columns]
     if not keys:
@@ -96,7 +96,7 @@ def sample_pairs(
 
 
 def _part(rows: ir.Table, names: Sequence[str], limit: int) -> ir.Table:
-    """About `limit` rows, chosen by what they are called, so that both sides of a pair are chosen alike."""
+    """About `limit` rows, chosen by a hash of their keys, so that both sides choose the same pairs."""
     n = int(rows.count().to_pyarrow().as_py())
     if n <= limit:
         return rows
@@ -106,14 +106,14 @@ def _part(rows: ir.Table, names: Sequence[str], limit: int) -> ir.Table:
 
 
 def _ordered(table: pa.Table) -> pa.Table:
-    """The rows in an order of their own: an engine with several threads gives them in any."""
+    """The rows in a fixed order: an engine with several threads returns them in any order."""
     ids = [name for name in _IDS if name in table.column_names]
     names = dict.fromkeys([*ids, *table.column_names])
     return table.sort_by([(name, "ascending") for name in names if not pa.types.is_nested(table[name].type)])
 
 
 def _keyed(rows: ir.Table, keys: Sequence[str]) -> ir.Table:
-    """With the keys as text of both sides alike; a row that lacks one is left out."""
+    """The rows with their keys as text, without rows that lack a key."""
     named = {_KEY.format(i): as_text(known(rows[key])) for i, key in enumerate(keys)}
     rows = rows.mutate(**named)
     return rows.filter(reduce(and_, [rows[name].notnull() for name in named]))
@@ -153,7 +153,7 @@ def _sample(table: pa.Table, features: Sequence[str], models: ModelSettings) -> 
 
 
 def _values(column: pa.ChunkedArray) -> NDArray[Any]:
-    """Numbers as float64 with NaN for what is missing; anything else as text with None."""
+    """Numbers as float64 with NaN for missing values; other types as text with None."""
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
     if (
@@ -170,12 +170,12 @@ def _text(column: pa.ChunkedArray) -> NDArray[Any]:
 
 
 def _codes(column: pa.ChunkedArray) -> NDArray[Any]:
-    """Which rows are of one id, as text that is no id."""
+    """A code for each id, as text, that hides the id."""
     codes = column.combine_chunks().dictionary_encode().indices
     return np.asarray(codes.cast(pa.string()).to_numpy(zero_copy_only=False), object)
 
 
 def _seconds(column: pa.ChunkedArray) -> NDArray[np.float64]:
-    """Times as seconds since 1970, NaN where there is none."""
+    """Times as seconds since 1970; NaN if missing."""
     moments = column.cast(pa.timestamp("us")).cast(pa.int64()).to_numpy(zero_copy_only=False)
     return np.asarray(moments, np.float64) / 1e6

@@ -26,17 +26,18 @@ class ScorerError(Exception):
 
 
 def load_scorer(name: str) -> Scorer:
-    """The function of this name, as the diagnosis calls it.
+    """Load the scoring function for the diagnosis.
 
-    The module is looked up as Python's `import` does: in the folders of PYTHONPATH, in the working directory
-    where the command is `python -m monitor`, and among the installed packages.
+    The module is searched as by Python's `import`: in PYTHONPATH, in the working directory if the command is
+    `python -m monitor`, and in the installed packages.
 
     >>> load_scorer("sys:no_such_function")
     Traceback (most recent call last):
     ...
     monitor.models.scorer.ScorerError: sys has no function 'no_such_function'
 
-    Raises ScorerError where it cannot be loaded; what it gives raises one where it is not a number a row.
+    Raises ScorerError if it cannot be loaded. Calling it raises one if it does not return a number for each
+    row.
     """
     module, _, function = name.partition(":")
     try:
@@ -68,7 +69,7 @@ def load_scorer(name: str) -> Scorer:
 
 
 def _looked_up() -> str:
-    """Where a module is looked up, and what to do: the folders of Python's own are left out."""
+    """Where a module is searched, without Python's own folders, and what to do."""
     own = {Path(path).resolve() for name, path in sysconfig.get_paths().items() if name in _PYTHONS_OWN}
     folders = [one for one in dict.fromkeys(Path(one).resolve() for one in sys.path) if one.is_dir()]
     shown = [str(one) for one in folders if one.name not in _PACKAGES and not own & {one, *one.parents}]

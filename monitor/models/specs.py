@@ -1,11 +1,12 @@
-"""What is told of a model by its samples: the gaps of its AUC, and what explains them.
+"""The metrics of a model from its samples: the gaps of its AUC, and their causes.
 
-The AUC and its kin have specs of their own, since exposures have them too; of samples they carry the labels
-`split` and `model`.
+The AUC and related metrics have their specs in `monitor/metrics`, because exposures have them too. On samples
+they carry the labels `split` and `model`.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final, Literal
 
 from monitor.core.results import ResultKind
@@ -17,7 +18,10 @@ CAUSE_LABEL: Final = "cause"
 Pair = Literal["train_test", "test_online"]
 PAIRS: Final[tuple[Pair, ...]] = ("train_test", "test_online")
 
-SAMPLE_ROWS: Final = MetricSpec(
+samples_spec: Final = partial(MetricSpec, requires=("samples",), sliced=False)
+"""A spec of a metric that reads the samples."""
+
+SAMPLE_ROWS: Final = samples_spec(
     name="sample_rows",
     kind=ResultKind.MODEL,
     help="Samples of a split of a model that can be judged: with a finite score and a label of 0 or 1.",
@@ -28,12 +32,10 @@ SAMPLE_ROWS: Final = MetricSpec(
     "auc_gap add up what each user contributes where `user_id` is known; with fewer than 10 users there is "
     "none.",
     labels=(SPLIT_LABEL, MODEL_LABEL),
-    requires=("samples",),
     samples="rows of the split, whatever they hold",
     no_data="the split has no row of the model",
-    sliced=False,
 )
-AUC_GAP: Final = MetricSpec(
+AUC_GAP: Final = samples_spec(
     name="auc_gap",
     kind=ResultKind.GAP,
     range=(-1.0, 1.0),
@@ -49,12 +51,10 @@ AUC_GAP: Final = MetricSpec(
     "Models are never compared with each other.",
     labels=(PAIR_LABEL, MODEL_LABEL),
     interval="DeLong",
-    requires=("samples",),
     samples="rows of both splits",
     no_data="a split has no row of the model, labels of one class only, or too few of one to see such a gap",
-    sliced=False,
 )
-AUC_GAP_CAUSE: Final = MetricSpec(
+AUC_GAP_CAUSE: Final = samples_spec(
     name="auc_gap_cause",
     kind=ResultKind.CAUSE,
     help="Share of a violated AUC gap that one cause explains.",
@@ -68,10 +68,8 @@ AUC_GAP_CAUSE: Final = MetricSpec(
     "rows: where that is low a share is `about` or `at least` what is given, or unknown. A cause without a "
     "trace in the samples is not named.",
     labels=(PAIR_LABEL, MODEL_LABEL, CAUSE_LABEL),
-    requires=("samples",),
     samples="rows that the diagnosis looked at, of both splits",
     no_data="there is evidence, but its share of the gap is unknown",
-    sliced=False,
 )
 
 MODEL_SPECS: Final = {spec.name: spec for spec in (SAMPLE_ROWS, AUC_GAP, AUC_GAP_CAUSE)}

@@ -1,4 +1,4 @@
-"""What is said of a model's splits: the metrics of each, and the gaps between them."""
+"""The results of a model's splits: the metrics of each split, and the gaps between them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from monitor.statistics.auc import AucSums, auc_gap, delong_interval
 from monitor.statistics.effects import ratio_delta, ratio_within
 
 SIDES: Mapping[specs.Pair, tuple[str, str]] = {"train_test": (TRAIN, TEST), "test_online": (TEST, ONLINE)}
-"""The splits of a pair: that which should do as well, or better, first."""
+"""The splits of a pair; the first should have the same AUC or a higher one."""
 
 
 def builder(spec: MetricSpec, metrics: MetricSettings, models: ModelSettings, **labels: str) -> ResultBuilder:
     """The builder of one metric's results of a model.
 
-    What of the settings changes which rows are judged is in the definition.
+    The definition has the settings that change which rows are judged.
     """
     parts = [spec.definition(metrics)]
     of_online = ONLINE in (labels.get(SPLIT_LABEL), labels.get(specs.PAIR_LABEL, "").split("_")[-1])
@@ -35,7 +35,7 @@ def builder(spec: MetricSpec, metrics: MetricSettings, models: ModelSettings, **
         parts.append(f"over={models.over.total_seconds():.0f}s")
         if models.online != "samples":
             parts.append(f"online={models.online}")
-    kind = spec.kind if spec.kind.is_of_models else ResultKind.MODEL  # the AUC of exposures is a metric's
+    kind = spec.kind if spec.kind.is_of_models else ResultKind.MODEL  # auc is also a metric of exposures
     return ResultBuilder(spec, ";".join(parts), labels, kind=kind)
 
 
@@ -48,7 +48,7 @@ def split_results(
     model: str,
     **further: str,
 ) -> Iterator[Result]:
-    """The metrics of one split of one model; `further` are the labels of a slice."""
+    """The metrics of one split of one model; `further` has the labels of a slice."""
     labels = {SPLIT_LABEL: split, MODEL_LABEL: model, **further}
 
     def own(spec: MetricSpec, by: str = "") -> ResultBuilder:
@@ -69,7 +69,7 @@ def split_results(
     for by in WEIGHTS:
         yield _user_auc(own(USER_AUC, by), sums, by, out)
     row = sums.probabilities
-    assert row is not None  # a group with a row that can be judged has its sums
+    assert row is not None  # a group with a usable row has sums
     detail = sentences(moved(row, metrics.clip), out)
     yield own(LOG_LOSS).mean(sums.n, row["loss"], row["loss_squared"], "", detail=detail)
     if sums.positives == 0:
@@ -93,7 +93,7 @@ def _nothing(sums: SplitSums | None, split: str) -> str:
 
 
 def left_out(sums: SplitSums) -> str:
-    """What a split's metrics do not rest on; empty where that is nothing.
+    """The rows that a split's metrics leave out; empty if there are none.
 
     >>> left_out(SplitSums(rows=10, unscored=2, unlabelled=0, n=8, positives=4))
     '2 of 10 rows have no finite score'
@@ -133,8 +133,9 @@ def gap_result(
     """The gap of a pair of splits with its verdict.
 
     - `violated`: the whole interval is above the bound of `gaps`.
-    - `no_data`: a split has no row, too few for an interval, or so few that a gap of the bound could hide.
-    - `ok` otherwise: the bound is not passed, and would have been seen.
+    - `no_data`: a split has no rows, too few for an interval, or too few to detect a gap as large as the
+    bound.
+    - `ok` otherwise.
     """
     bound = getattr(models.gaps, pair)
     own = builder(specs.AUC_GAP, metrics, models, **{specs.PAIR_LABEL: pair, MODEL_LABEL: model})

@@ -1,7 +1,7 @@
-"""The samples of a model, split by split: the sums that AUC, user AUC, log loss and calibration are made of.
+"""Sums of a model's samples for each split, from which AUC, user AUC, log loss and calibration are computed.
 
-One query a metric for all models and splits together, and the same again for each column that they are cut
-by. What comes back are a few numbers a group, so that those of train and test can be kept.
+Each metric takes one query for all models and splits, and one more for each column of slices. The result is a
+few numbers for each group, so that those of train and test can be cached.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from monitor.statistics.auc import AucSums
 AggregateRow = Mapping[str, Any]
 Group = tuple[str, ...]
 _GROUP: Final = (MODEL, SPLIT)
-_ROWS: Final = 500_000  # rows of a split from which the spread between users is taken, about
+_ROWS: Final = 500_000  # about so many rows of a split give the variance between users
 _USERS: Final = 5_000
-_PARTS: Final = 1_000_003  # a prime: which part a user is in has nothing to do with how ids are made
+_PARTS: Final = 1_000_003  # a prime, so that parts are independent of how ids are made
 
 
 @dataclass(frozen=True, slots=True)
 class SplitSums:
     """The sums of one split of one model (or of one slice of it).
 
-    `rows` are all of it, `n` those with a finite score and a label of 0 or 1, on which everything rests.
-    `users` and `probabilities` are rows of `weighted_sums` and `probability_sums`, None where there is none.
+    `rows` counts all rows, `n` the usable ones with a finite score and a label of 0 or 1. `users` and
+    `probabilities` are rows of `weighted_sums` and `probability_sums`, or None.
     """
 
     rows: int
@@ -51,7 +51,7 @@ class SplitSums:
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Every split of every model: by (model, split), and by dimension by (model, split, value)."""
+    """All splits: by (model, split), and for each dimension by (model, split, value)."""
 
     whole: dict[Group, SplitSums] = field(default_factory=dict)
     slices: dict[str, dict[Group, SplitSums]] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Sums:
         return self.whole.get((model, split))
 
     def models(self, split: str) -> dict[str, int]:
-        """The models that have rows of the split, with how many."""
+        """Model -> its rows in the split, for models that have any."""
         return {model: sums.rows for (model, own), sums in self.whole.items() if own == split}
 
 
@@ -68,10 +68,10 @@ def measure_splits(rows: ir.Table, clip: float, dimensions: Sequence[str] = ()) 
     """The sums of every model and split of these rows.
 
     Args:
-        rows: split, model (never null), score, label, and where known user_id; the columns of `dimensions`,
-            which are text, never null, and of few values.
+        rows: split, model (never null), score, label, optionally user_id; the columns of `dimensions`, which
+            are text, never null, and have few values.
         clip: as in `probability_sums`.
-        dimensions: columns by which everything is repeated.
+        dimensions: the columns of slices.
     """
     prepared = judgeable(rows)
     slices = {name: _measure(rows, prepared, clip, (*_GROUP, name)) for name in dimensions}
@@ -133,10 +133,10 @@ def _clusters(
     totals: Mapping[Group, AggregateRow],
     known: Mapping[Group, AggregateRow],
 ) -> dict[Group, AggregateRow]:
-    """The rows of `cluster_sums`, worked out only where some user has several rows.
+    """The rows of `cluster_sums`; empty if no user has several rows.
 
-    Of many rows a part of the users is enough to know how users differ: always the same ones, with all of
-    their rows, and never fewer than `_USERS` of them.
+    If there are many rows, a part of the users is enough for their variance: always the same users, with all
+    their rows, and at least `_USERS` of them.
     """
     own = [row for group, row in known.items() if group in totals]
     if not any(int(row["rows"]) > int(row["users"]) for row in own):
