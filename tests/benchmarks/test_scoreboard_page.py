@@ -73,7 +73,7 @@ def test_the_page_shows_the_outcomes(tmp_path: Path) -> None:
     assert "Wednesday 00:00 UTC (world 1, after 2.0 days)" in text
     assert "- On 2026-03-01 with prometheus 2, on 4 cores.\n" in text
     assert "1.2 seconds of the processor" in text
-    assert "Digest of the code that ran: `ran`; of that which judged: `judged`." in text
+    assert "Digest of the code that ran: `ran`; of the code that judged: `judged`." in text
     assert "different versions of the code" not in text
     assert "**The bar is met.**" in written(tmp_path, run("large", 76))
 

@@ -86,7 +86,7 @@ def test_the_page_is_rewritten_from_stored_results(tmp_path: Path) -> None:
     assert "- blacklist-small-seed-1: not caught" in text
     assert "| 12.8 weeks | 0 | 0 | 0 |" in text
     assert "On 2026-03-01 with prometheus 2, on 4 cores." in text
-    assert "Digest of the code that ran: `code`; of that which judged: `rules`." in text
+    assert "Digest of the code that ran: `code`; of the code that judged: `rules`." in text
 
 
 def test_no_page_is_written_from_a_part_of_the_runs_or_from_other_sizes(
