@@ -31,6 +31,7 @@ from monitor.history.store import Store
 from monitor.metrics.catalogue import EXPOSURE_CHECK, FEEDBACK_CHECK
 from monitor.models.specs import CAUSE_LABEL
 from monitor.settings.bands import BandSettings
+from monitor.settings.recommender import RecommenderSettings
 from monitor.window.check import HISTORY, Check, HistoryJob, Recommender
 from monitor.window.verdicts import is_judged, window_status
 
@@ -62,7 +63,11 @@ class BandCheck(Check[HistoryJob]):
 
     @classmethod
     def of(cls, recommender: Recommender) -> Iterable[Self]:
-        settings = recommender.settings
+        return cls.of_settings(recommender.settings)
+
+    @classmethod
+    def of_settings(cls, settings: RecommenderSettings) -> Iterable[Self]:
+        """Its checks of bands; none without `bands`."""
         if settings.bands is not None:
             for name in MEASURED:
                 yield cls(settings.name, name, settings.bands)

@@ -28,6 +28,7 @@ from monitor.history.store import Store
 from monitor.metrics.catalogue import EXPOSURE_CHECK
 from monitor.metrics.family import round12
 from monitor.settings.bands import BandSettings
+from monitor.settings.recommender import RecommenderSettings
 from monitor.statistics.bands import drift as statistics
 from monitor.statistics.bands.scales import Scale
 from monitor.window.check import HISTORY, Check, HistoryJob, Recommender
@@ -98,7 +99,11 @@ class DriftCheck(Check[HistoryJob]):
 
     @classmethod
     def of(cls, recommender: Recommender) -> Iterable[Self]:
-        settings = recommender.settings
+        return cls.of_settings(recommender.settings)
+
+    @classmethod
+    def of_settings(cls, settings: RecommenderSettings) -> Iterable[Self]:
+        """Its checks of drift; none without `bands`, or where windows do not divide a day."""
         if settings.bands is not None and DAY % settings.window == timedelta(0):
             for name in BANDS:
                 yield cls(settings.name, name, settings.bands, settings.window)

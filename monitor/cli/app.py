@@ -347,3 +347,37 @@ def history_export(
     with printing():
         for line in export(config, first, last, only):
             write(line)
+
+
+@history_app.command(
+    "bands",
+    epilog="Example: recsys-monitor backfill --config shop.yaml --from 2026-01-01 --to 2026-03-01\n\n"
+    "         recsys-monitor history bands --config shop.yaml --from 2026-02-01\n\n"
+    "Exit codes: 0 printed, 2 a wrong config or usage, no bands, or no history that can be read.",
+)
+def history_bands(
+    config: ConfigPath,
+    start: From = None,
+    end: To = None,
+    only: Only = None,
+    output: Annotated[
+        Listing, typer.Option("--format", "-f", help="The output format; json is one object a line.")
+    ] = Listing.TABLE,
+) -> None:
+    """Print the tickets and pages that the bands of this config would have raised in the past.
+
+    It judges the measured windows of the history again, in a copy, in the order of time. The history does
+    not change. So you can try `false_alarms`, `history`, `holidays` or `sliced` before you rely on them. The
+    first four weeks of a history have wide bands: start later with --from.
+    """
+    first, last = span(start, end)
+    claim_output()
+    from monitor.cli.look_back import looked_back
+    from monitor.report.past_alerts import as_json, print_past_alerts
+
+    with printing():
+        for name, alerts, length in looked_back(config, first, last, only):
+            if output is Listing.TABLE:
+                print_past_alerts(name, alerts, length, out)
+            elif alerts:
+                write(as_json(name, alerts))

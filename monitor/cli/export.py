@@ -22,14 +22,19 @@ def export(path: Path, first: datetime | None, last: datetime | None, only: str 
     config = load_config(path)
     if only is not None:
         check_name(only, config)
+    with open_history(config) as store:
+        for one in store.results(recommenders=[only] if only else None, start=first, end=last):
+            line = result_as_json(one.recommender, one.check, one.window, one.result)
+            yield json.dumps(line, ensure_ascii=True)
+
+
+def open_history(config: Config) -> Store:
+    """The history of the config; an error if there is none yet."""
     location = config.history.location(config.state)
     url = parse_url(location)
     if url.get_backend_name() == "sqlite" and not Path(str(url.database)).is_file():
         fail(f"there is no history yet at {url.database}; `run` and `backfill` write one")
-    with Store.open(location) as store:
-        for one in store.results(recommenders=[only] if only else None, start=first, end=last):
-            line = result_as_json(one.recommender, one.check, one.window, one.result)
-            yield json.dumps(line, ensure_ascii=True)
+    return Store.open(location)
 
 
 def check_name(name: str, config: Config) -> None:

@@ -1,0 +1,46 @@
+"""The work of `history bands`: judge the measured windows of a history again, and write nothing to it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from monitor.anomalies.look_back import look_back
+from monitor.cli.export import check_name, open_history
+from monitor.cli.terminal import fail, note, progress
+from monitor.config.load import load_config
+from monitor.history.store import Store
+from monitor.metrics.catalogue import EXPOSURE_CHECK
+from monitor.report.past_alerts import PastAlert, past_alerts
+
+
+def looked_back(
+    path: Path, first: datetime | None, last: datetime | None, only: str | None
+) -> Iterator[tuple[str, list[PastAlert], timedelta]]:
+    """Each recommender with bands: the alerts of the span that these settings would have raised."""
+    config = load_config(path)
+    if only is not None:
+        check_name(only, config)
+    chosen = [one for one in config.recommenders if only in (None, one.name)]
+    banded = [one for one in chosen if one.bands is not None]
+    if not banded:
+        fail("no recommender has bands; write `bands: {}` below the recommender")
+    with open_history(config) as history:
+        for settings in banded:
+            windows = [one.window for one in history.evaluated(settings.name, EXPOSURE_CHECK, end=last)]
+            judged = [one for one in windows if first is None or one.start >= first]
+            if not judged:
+                note(f"{settings.name}: the history has no window in this span; `backfill` writes one")
+                continue
+            with (
+                tempfile.TemporaryDirectory(prefix="recsys-monitor-") as folder,
+                Store.open(f"sqlite:///{folder}/bands.sqlite") as scratch,
+                progress(0, f"{settings.name}: copying") as step,
+            ):
+                look_back(history, scratch, settings, last, step)
+                alerts = past_alerts(scratch.results(recommenders=[settings.name]))
+            since = judged[0].start
+            alerts = [alert for alert in alerts if alert.until is None or alert.until > since]
+            yield settings.name, alerts, judged[-1].end - since
