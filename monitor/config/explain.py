@@ -99,9 +99,7 @@ def _errors(error: ValidationError) -> list[ErrorDetails]:
     ]
 
 
-def _merged(
-    found: Sequence[tuple[_Spot, ErrorDetails]],
-) -> Iterable[tuple[_Spot, ErrorDetails | str]]:
+def _merged(found: Sequence[tuple[_Spot, ErrorDetails]]) -> Iterable[tuple[_Spot, ErrorDetails | str]]:
     """The errors, those of a union merged: the deepest ones, or one sentence for all of its members."""
     merged: set[KeyPath] = set()
     for spot, one in found:

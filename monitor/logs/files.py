@@ -88,10 +88,7 @@ def first_line(settings: LogSettings, file: LogFile) -> str:
 
 
 def unfinished(
-    settings: LogSettings,
-    file: LogFile,
-    now: datetime,
-    stop: Callable[[], bool] = lambda: False,
+    settings: LogSettings, file: LogFile, now: datetime, stop: Callable[[], bool] = lambda: False
 ) -> str | None:
     """Why a text file seems to be incomplete, or None.
 

@@ -100,12 +100,7 @@ def settings_digest(settings: LogSettings, time: TimeSettings, *, limits: bool =
 
 
 def index_file(
-    engine: Engine,
-    log: str,
-    settings: LogSettings,
-    file: LogFile,
-    time: TimeSettings,
-    now: datetime,
+    engine: Engine, log: str, settings: LogSettings, file: LogFile, time: TimeSettings, now: datetime
 ) -> FileEntry:
     """Scan one file. If it cannot be read, or not in time, the entry has the reason and no rows."""
     digest = settings_digest(settings, time)

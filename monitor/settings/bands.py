@@ -53,8 +53,7 @@ class BandSettings(Settings):
         "slices make all bands more sensitive",
     )
     without: tuple[str, ...] = Field(
-        WITHOUT,
-        description="metrics without a band; average_popularity follows the days before, not today",
+        WITHOUT, description="metrics without a band; average_popularity follows the days before, not today"
     )
     timezone: TimeZone = Field(
         "UTC", description="the users' time zone, for times of day, weekdays and holidays: Europe/Berlin"

@@ -56,8 +56,7 @@ class HistorySettings(Settings):
     """The history store: measurements, verdicts, evidence, counters."""
 
     url: Annotated[SecretStr, AfterValidator(_checked_url)] | None = Field(
-        None,
-        description="database URL, sqlite or postgresql; by default history.sqlite in the state folder",
+        None, description="database URL, sqlite or postgresql; by default history.sqlite in the state folder"
     )
     retention: Annotated[Duration, AfterValidator(_checked_retention)] = Field(
         timedelta(days=90),

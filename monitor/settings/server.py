@@ -74,8 +74,7 @@ class ServerSettings(Settings):
         "docs/runbooks/rules/blacklist.md, becomes a link below it",
     )
     web_config: Path | None = Field(
-        None,
-        description="a web config file in Prometheus' format: TLS and basic auth",
+        None, description="a web config file in Prometheus' format: TLS and basic auth"
     )
     series_limit: int = Field(
         10_000,

@@ -124,9 +124,7 @@ def test_late_rows_and_files_without_newer_rows_are_no_arrivals() -> None:
     assert allowed_silence([*backfilled, *log], log[-1][0], MINUTE) == 61 * MINUTE
 
 
-def test_a_real_news_log_pages_only_in_its_first_sunday_night(
-    shared: Path,
-) -> None:
+def test_a_real_news_log_pages_only_in_its_first_sunday_night(shared: Path) -> None:
     rows = pd.read_csv(shared / "data" / "ebnerd" / "exposures.csv.gz", usecols=["ts"], parse_dates=["ts"])
     minutes = sorted(rows["ts"].dt.tz_localize("UTC").dt.ceil("min").unique())
     log = [(at.to_pydatetime(), at.to_pydatetime()) for at in minutes]

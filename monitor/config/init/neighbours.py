@@ -30,11 +30,7 @@ _NAMES = {
     ),
     c.USERS: ("users", "user", "customers", "members"),
 }  # fmt: skip
-_KEYS = {
-    c.FEEDBACK: (c.REQUEST_ID, c.USER_ID, c.ITEM_ID),
-    c.CATALOG: (c.ITEM_ID,),
-    c.USERS: (c.USER_ID,),
-}
+_KEYS = {c.FEEDBACK: (c.REQUEST_ID, c.USER_ID, c.ITEM_ID), c.CATALOG: (c.ITEM_ID,), c.USERS: (c.USER_ID,)}
 _PARTITION = re.compile(r"[^=]+=.*|[\d_-]+(T\d+)?")
 _MOST_EVENTS = 10
 

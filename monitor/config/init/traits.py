@@ -44,11 +44,7 @@ def traits(engine: Engine, sample: str, settings: LogSettings, guesses: Mapping[
     table = canonical(engine.backend.table(sample), c.EXPOSURES, settings, {})
     rows = engine.create(READ, table)
     request, item = rows[c.REQUEST_ID], rows[c.ITEM_ID]
-    sums = {
-        "rows": rows.count(),
-        "first": rows[c.TS].min(),
-        "last": rows[c.TS].max(),
-    }
+    sums = {"rows": rows.count(), "first": rows[c.TS].min(), "last": rows[c.TS].max()}
     score = rows[c.SCORE] if c.SCORE in guesses else None
     if score is not None:
         finite = (score.isnan() | score.isinf()).ifelse(ibis.null("float64"), score)
