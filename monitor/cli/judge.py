@@ -10,7 +10,8 @@ from monitor.cli.export import check_name
 from monitor.cli.one_off import OneOff, one_off
 from monitor.cli.terminal import NOT_JUDGED, OK, VIOLATED, note, progress, say
 from monitor.config.checks.check import Checked
-from monitor.config.load import ConfigError, load_checked
+from monitor.config.load import load_checked
+from monitor.config.problems import ConfigError
 from monitor.core.results import Status, Window
 from monitor.history.errors import StoreError
 from monitor.history.plain import iso

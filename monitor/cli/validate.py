@@ -10,7 +10,8 @@ from pathlib import Path
 
 from monitor.cli.terminal import progress
 from monitor.config.checks.check import Checked
-from monitor.config.load import ConfigError, Problem, load_checked
+from monitor.config.load import load_checked
+from monitor.config.problems import ConfigError, Problem
 from monitor.config.validate.findings import ConfigFinding, Level, Reporter
 from monitor.config.validate.named_columns import rules_without_ground
 from monitor.models.scorer import ScorerError, load_scorer

@@ -27,8 +27,6 @@ from monitor.settings.recommender import RecommenderSettings
 if TYPE_CHECKING:
     from monitor.config.checks.check import Checked
 
-__all__ = ["ConfigError", "Problem", "load_checked", "load_config", "show_place"]
-
 _EXAMPLE = "a config is a mapping that has at least `recommenders`; `recsys-monitor init LOGFILE` writes one"
 
 

@@ -15,7 +15,8 @@ from pathlib import Path
 import duckdb
 
 from monitor.config.checks.check import Checked
-from monitor.config.load import ConfigError, load_checked
+from monitor.config.load import load_checked
+from monitor.config.problems import ConfigError
 from monitor.history.counters import TurnEnd
 from monitor.history.errors import StoreError
 from monitor.history.store import Store

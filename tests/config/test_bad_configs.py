@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from monitor.config.load import ConfigError, load_checked
+from monitor.config.load import load_checked
+from monitor.config.problems import ConfigError
 
 BAD = Path(__file__).parent / "bad"
 LONG = "a secret with a 'quote' that is so long that messages cut it, " + 9 * "hunter2 "

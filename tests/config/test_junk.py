@@ -10,7 +10,8 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 
 from monitor.config.checks.check import check_config
-from monitor.config.load import ConfigError, load_config
+from monitor.config.load import load_config
+from monitor.config.problems import ConfigError
 from monitor.rules.packs import pack_names
 from monitor.settings.config import Config
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from monitor.config.checks.check import check_config
-from monitor.config.load import ConfigError, load_config
+from monitor.config.load import load_config
+from monitor.config.problems import ConfigError
 from monitor.config.reference import reference
 from monitor.logs.index import settings_digest
 from monitor.settings.history import HistorySettings
