@@ -57,7 +57,7 @@ def _walks_one_list(log: LogSettings | None) -> LogSettings | None:
 
 
 def _duration_or_auto(value: Any) -> timedelta | None:
-    """None stands for `auto`; raises ValueError where it is neither."""
+    """A duration, or None for `auto`; raises ValueError for anything else."""
     try:
         return None if value in ("auto", None) else parse_duration(value)
     except ValueError as exc:
@@ -136,7 +136,7 @@ class SampleLogSettings(LogSettings):
         return self
 
     def split_values(self) -> dict[str, tuple[str, ...]]:
-        """Each of our splits with the values that stand for it.
+        """Each of our splits with its values in the log.
 
         >>> SampleLogSettings(path="x", splits={"test": "reference"}).split_values()["test"]
         ('reference',)

@@ -1,4 +1,4 @@
-"""`init` as its user has it: write a config for a log, load it, judge the log by it."""
+"""Fixtures that run `init` and other commands as a user does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A log of exposures, as a team might write it."""
+"""A small log of exposures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ START = datetime(2026, 1, 5, tzinfo=UTC)
 
 
 def frame(requests: int = 400, length: int = 5) -> pd.DataFrame:
-    """Exposures of six hours by our own names."""
+    """Exposures of six hours, with our own column names."""
     rng = np.random.default_rng(7)
     which = np.repeat(np.arange(requests), length)
     seconds = np.sort(rng.uniform(0, 6 * 3600, requests))

@@ -1,6 +1,6 @@
-"""Each file of bad/ is a config with the fault of its name; the .txt beside it is what must be said of it.
+"""Each file of bad/ is a config with the fault of its name; the .txt beside it has the expected problems.
 
-After a change of a sentence, look at what this prints and put it into the .txt.
+After a change of a message, check what this test prints and copy it into the .txt.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the config of an engine may say, and what Spark cannot do, is told at the check of the config."""
+"""The settings of the engine, and the problems of logs that Spark cannot read."""
 
 from __future__ import annotations
 

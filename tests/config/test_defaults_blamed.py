@@ -1,4 +1,4 @@
-"""A problem is reported at a key that somebody wrote, and not at a default that nobody set."""
+"""A problem is reported at a key that was written, not at a default."""
 
 from __future__ import annotations
 

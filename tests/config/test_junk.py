@@ -1,4 +1,4 @@
-"""Whatever stands in a config file, the answer is a config or a ConfigError, and never anything else."""
+"""Any config file gives a config or a ConfigError, and never another error."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_any_bytes_give_problems_and_no_crash(tmp_path, content):
 @pytest.mark.parametrize("place", [place for place in _PLACES if isinstance(place[-1], str)])
 def test_a_misspelt_key_at_any_place_is_reported(tmp_path, place):
     if place[-2:-1] in (("columns",), ("storage_options",), ("labels",)):
-        pytest.skip("free names stand here")
+        pytest.skip("this mapping takes any key")
     broken = copy.deepcopy(_SOUND)
     inner = broken
     for part in place[:-1]:

@@ -1,4 +1,4 @@
-"""What a good config becomes: defaults, paths, references; and that its secrets stay its own."""
+"""A valid config once it is loaded: defaults, paths, references, and no secret in its texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The config that the README shows is a good one."""
+"""The config in the README is valid."""
 
 from __future__ import annotations
 

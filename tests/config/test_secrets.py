@@ -1,4 +1,4 @@
-"""Which values of a config no message shows, and which stay readable."""
+"""Messages hide the secrets of a config and show its other values."""
 
 from __future__ import annotations
 

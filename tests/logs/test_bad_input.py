@@ -1,4 +1,4 @@
-"""Whatever a log can hold: a clear reason, nothing lost in silence, and the rest goes on."""
+"""Bad input gives a clear reason, is counted, and does not stop the reading of other files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalog: one row an item, whichever way its files lie."""
+"""The catalog has one row an item, from any number of files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that would stop all recommenders: each is skipped in time, and waits before it is tried again."""
+"""Files that are too large or too slow are skipped in time, and wait before they are tried again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LATER = NOW + timedelta(hours=1)
 
 
 def bomb(path: Path, content: bytes, times: int) -> None:
-    """A gzip file that holds its content many times over."""
+    """A gzip file that repeats its content many times."""
     packer = zlib.compressobj(1, wbits=31)
     with path.open("wb") as file:
         for _ in range(times):
@@ -36,7 +36,7 @@ def bomb(path: Path, content: bytes, times: int) -> None:
 
 @pytest.fixture
 def skipped(written, source_of, engine, tmp_path):
-    """The reason of a bad file beside a good one; the good one is read in any case."""
+    """The reason why a bad file is skipped; the good file beside it is read."""
 
     def look(name: str, **limits: object) -> str:
         written("good.csv", GOOD)

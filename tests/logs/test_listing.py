@@ -1,4 +1,4 @@
-"""Local globs: the same matches as fsspec's, and every error reported with the path that it hides."""
+"""Local globs match the same files as in fsspec, and report each error with the path that it hides."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def listed(*patterns: Path | str) -> Listing:
 
 
 def by_fsspec(pattern: str) -> list[str]:
-    """The files that fsspec finds, without those that are still in the making."""
+    """The files that fsspec finds, without unfinished ones."""
     found = fsspec.filesystem("file").glob(str(Path(pattern).absolute()))
     names = [(path, path.rsplit("/", 1)[-1]) for path in found if os.path.isfile(path)]
     return sorted(p for p, name in names if name[:1] not in "._" and not name.endswith((".tmp", ".part")))
@@ -175,7 +175,7 @@ def test_a_process_without_free_file_descriptors_reports_the_folder(tmp_path: Pa
 def test_a_failing_disk_or_a_stale_mount_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    """The only mock of this file: a disk that fails and a stale NFS mount cannot be had in a test."""
+    """The only mock of this file: a test cannot have a failing disk or a stale NFS mount."""
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "x.csv").write_text("x")

@@ -1,4 +1,4 @@
-"""Values inside records, by paths such as `recs[].iid` and `ab.exp`; what is no value is refused."""
+"""Values inside records, by paths such as `recs[].iid` and `ab.exp`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that an engine alone reads wrongly or not at all: odd names, links, times of change, first lines."""
+"""Files that an engine alone would misread: odd names, links, times of change, first lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that fit no column: a bad value is null and counted, whatever its type, and the file is read."""
+"""A bad value is null and counted, whatever its type, and its file is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When the part of a window that rests on feedback is judged: after the actions have had time to come."""
+"""The part of the feedback is judged after the actions have had time to come."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One log in many forms gives one table."""
+"""One log in many formats gives the same table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A log in an object store, read from a server that speaks the real S3 protocol on loopback."""
+"""A log in an object store, read from a local server with the S3 protocol."""
 
 from __future__ import annotations
 

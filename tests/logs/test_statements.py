@@ -1,4 +1,4 @@
-"""The embedded engine writes the same SQL for the same expression, and spans of time are half open."""
+"""DuckDB's engine reuses the SQL of equal expressions, and spans of time are half open."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def engine() -> Engine:
 
 @pytest.fixture
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What Ibis itself was asked to compile."""
+    """The expressions that Ibis compiled."""
     asked: list[Any] = []
     own = Backend.compile
 

@@ -1,4 +1,4 @@
-"""Files that cannot be read: of which windows they may hold rows, and for how long that is so."""
+"""Which windows wait for files that cannot be read, and for how long."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def rows(*moments):
 
 @pytest.fixture
 def seen(written, source_of, engine):
-    """The log of these files, (name, content, when it was written), and why its ten o'clock is late."""
+    """A log of files (name, content, time of change), and why its window at ten o'clock is late."""
 
     def look(*files, now=NOON, name=EXPOSURES, window=TEN):
         for file in files:

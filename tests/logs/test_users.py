@@ -1,4 +1,4 @@
-"""The users: one row each, with the columns that are asked for."""
+"""The users have one row each, with the requested columns."""
 
 from __future__ import annotations
 

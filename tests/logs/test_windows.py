@@ -1,4 +1,4 @@
-"""When a window is judged: on the log's own watermark, or late on the clock; again when its rows change."""
+"""When a window is due: by the log's watermark, late by the clock, and again when its rows change."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def window(hour: int) -> Window:
 
 @pytest.fixture
 def log_with(written, source_of, engine):
-    """A log with one row at each of the hours, as it is seen at a time."""
+    """A log with one row at each of these hours, and its settings."""
 
     def make(hours, now, **time):
         rows = "".join(f"r{i},u,{at(hour):%Y-%m-%d %H:%M:%S},a\n" for i, hour in enumerate(hours))

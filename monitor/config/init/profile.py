@@ -40,7 +40,7 @@ _DIGITS = r"(19|20)\d{6}[\sT_-]+[0-2]\d[0-5]\d{3}\s*$"
 _OTHER_DATE = rf"^\s*({_DAY_FIRST}|{_DIGITS})"
 _JSON = r"(?s)^\s*(\[\s*)?\{.*\}(\s*\])?\s*$"
 _BRACKETS = r"(?s)^\s*\[.*\]\s*$"
-# A text that lists values: what stands between two of them, and how such a text looks.
+# A text that lists values: the separator, and the pattern of such a text.
 _LISTS = (
     (",", r"^[^,;|\s{\[]+(\s*,\s*[^,;|\s]+)+$"),
     ("|", r"^[^|{\[]+(\|[^|]+)+$"),

@@ -80,7 +80,7 @@ def write_config(
     Args:
         arguments: files, folders or globs, as given.
         folder: where the config will lie; paths are written relative to it where they are below it.
-        feedback: the log of what users did, if it is named; else one is looked for near the exposures.
+        feedback: the log of what users did; by default `init` searches near the exposures.
         kind: the format of the exposures: parquet, csv or json; auto detects it by name or content.
 
     Raises:

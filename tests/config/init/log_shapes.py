@@ -1,4 +1,4 @@
-"""Logs of many shapes with one planted truth: what real teams write, named after the shape.
+"""Logs in the shapes that real teams write, with known contents; each function is named after its shape.
 
 Every log holds the same 600 requests of five items within six hours. Three lists show an item twice.
 Users clicked exactly 150 of the 3,000 exposures, which is a click rate of 5 %.
@@ -29,7 +29,7 @@ KEY = ["request_id", "user_id", "ts"]
 
 @dataclass(frozen=True)
 class Shape:
-    """One log as it was written to a folder, and what `init` should make of it.
+    """One log that was written to a folder, and the expected result of `init`.
 
     `columns` are some of the exposures' columns that the config must name, `text` is what it must contain.
     `bad_values` are values of the exposures that cannot be read, which `init` cannot repair.
@@ -45,14 +45,14 @@ class Shape:
 
 @dataclass(frozen=True)
 class Refused:
-    """A log that cannot be watched as it is, and what `init` should say."""
+    """A log that `init` must refuse, and the expected advice."""
 
     log: str
     said: tuple[str, ...]
 
 
 def exposures() -> pd.DataFrame:
-    """One row an exposure, by our own names."""
+    """One row an exposure, with our own column names."""
     rng = np.random.default_rng(11)
     which = np.repeat(np.arange(REQUESTS), LENGTH)
     seconds = np.sort(rng.uniform(0, 6 * 3600, REQUESTS)).round()

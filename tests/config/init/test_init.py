@@ -1,4 +1,4 @@
-"""A log of any shape gives a config that reads it."""
+"""`init` writes a config that reads the log, whatever its format and column names."""
 
 from __future__ import annotations
 

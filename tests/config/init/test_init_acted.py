@@ -1,4 +1,4 @@
-"""Clicks that stand beside the exposures, and lists that stand in several columns."""
+"""`init` on exposures with a column of clicks, and on lists in several columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _flagged(yes: object, no: object) -> pd.DataFrame:
 
 
 def _uncommented(text: str) -> str:
-    """The config with the lines of the feedback log and of its event switched on."""
+    """The config with the lines of the feedback log and of its event uncommented."""
     lines = text.splitlines()
     at = next(number for number, line in enumerate(lines) if line.startswith("      # feedback: "))
     for number in range(at, at + 5):
@@ -55,12 +55,12 @@ def test_a_click_time_in_the_exposures_gets_a_warning(tmp_path):
     done = clicks(shown)[["request_id", "item_id", "ts"]].rename(columns={"ts": "click_time"})
     shown.merge(done, how="left", on=["request_id", "item_id"]).to_csv(tmp_path / "log.csv", index=False)
     written = write_config([str(tmp_path / "log.csv")], tmp_path)
-    told = (
+    advice = (
         "'click_time' says what users did, and no metric uses it: feedback is rows with an event; write one "
         "row for each action (user_id, item_id, ts, event, request_id) to a feedback log"
     )
-    assert written.notes == (f"warning: {told}",)
-    assert f"      # feedback: {{path: ...}} # {told}\n" in written.text
+    assert written.notes == (f"warning: {advice}",)
+    assert f"      # feedback: {{path: ...}} # {advice}\n" in written.text
 
 
 def test_a_click_flag_is_ignored_if_there_is_a_feedback_log(tmp_path):

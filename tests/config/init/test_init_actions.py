@@ -1,4 +1,4 @@
-"""A feedback log tells `init` its events, what they are worth, and how long after its list they come."""
+"""`init` takes events, grades and the attribution from a feedback log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HOSTILE = ["line\nbreak", "${HOME}", "a: b # c", "<<", "no", "42", '"', "\u202er
 
 
 def actions(rows: pd.DataFrame, events: dict[str, int], delay: str = "1m") -> pd.DataFrame:
-    """So many actions of each event, each on an item that was shown, so long after it."""
+    """This many actions of each event, each on a shown item, after this delay."""
     names = [name for name, count in events.items() for _ in range(count)]
     some = rows.iloc[: len(names)][["request_id", "user_id", "item_id", "ts"]]
     return some.assign(ts=some["ts"] + pd.Timedelta(delay), event=names)
@@ -24,7 +24,7 @@ def actions(rows: pd.DataFrame, events: dict[str, int], delay: str = "1m") -> pd
 
 @pytest.fixture
 def shop(tmp_path):
-    """Exposures with the actions that are asked for beside them."""
+    """Writes exposures, with actions beside them."""
 
     def shop(found: pd.DataFrame, rows: pd.DataFrame | None = None, name: str = "feedback.parquet"):
         (frame() if rows is None else rows).to_parquet(tmp_path / "exposures.parquet")

@@ -1,4 +1,4 @@
-"""What `init` cannot read or find is said, and left as a TODO."""
+"""`init` reports what it cannot read or find, and leaves a TODO."""
 
 from __future__ import annotations
 
@@ -128,11 +128,11 @@ def test_a_catalog_without_a_common_id_is_left_out_with_the_reason(init, tmp_pat
     pd.DataFrame({"item_id": [f"z{n}" for n in range(90)]}).to_csv(tmp_path / "items.csv", index=False)
     settings, _, written = init(tmp_path / "exposures.csv")
     assert settings.logs.catalog is None
-    told = (
+    advice = (
         "it looks like catalog, but no id of its 'item_id' is in 'item_id' of the exposures: 'z0' here, "
         f"'{min(map(str, frame(60)['item_id']))}' there"
     )
-    assert list(written.notes) == [f"not used: {tmp_path / 'items.csv'}: {told}"]
+    assert list(written.notes) == [f"not used: {tmp_path / 'items.csv'}: {advice}"]
 
 
 def test_the_share_of_empty_users_is_shown(init, tmp_path):
@@ -269,11 +269,11 @@ def test_a_column_of_json_texts_is_no_id_and_is_reported(tmp_path, role, column)
 def test_a_log_of_events_without_impressions_gives_a_warning(tmp_path, shown, done):
     rows = frame(60).assign(action=shown)
     pd.concat([rows, rows.iloc[::5].assign(action=done)]).to_csv(tmp_path / "log.csv", index=False)
-    told = (
+    advice = (
         f"warning: 'action' has several events ('{shown}', '{done}'), and every row counts as shown; "
         "if only some were, set `only` for the exposures, and name the rest as feedback"
     )
-    assert told in write_config([str(tmp_path / "log.csv")], tmp_path).notes
+    assert advice in write_config([str(tmp_path / "log.csv")], tmp_path).notes
     rows.to_csv(tmp_path / "log.csv", index=False)
     assert write_config([str(tmp_path / "log.csv")], tmp_path).notes == ()
 

@@ -1,4 +1,4 @@
-"""`init` proposes no join that finds nothing, and no column of the exposures only because it would join."""
+"""`init` proposes no empty join, and no wrong column of the exposures just because it would join."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`init`, `validate` and `check` as a new user runs them, on logs of many shapes with a planted truth."""
+"""`init`, `validate` and `check` as a new user runs them, on logs of many shapes with known contents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The window follows from the pace of the whole log, not from the rows that were looked at first."""
+"""The window follows from the pace of the whole log, not of its first rows."""
 
 from __future__ import annotations
 

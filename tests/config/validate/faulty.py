@@ -1,4 +1,4 @@
-"""A small shop with sound logs of the last six hours, and one fault at a time in its logs or its config.
+"""A small shop with valid logs of the last six hours; each fault changes its logs or its config.
 
 Each fault is made as a newcomer makes it. What `validate` says of it is in faults.yaml, under its name.
 """
@@ -22,7 +22,7 @@ CLICKS = EXPOSURES // 5
 
 
 class Shop:
-    """The logs as tables and the config as a dict; a fault changes them, `write` puts them on the disk."""
+    """The logs as tables and the config as a dict; a fault changes them, `write` writes them to disk."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""`validate` names each fault of a config or of its logs, and finds none in a good config."""
+"""`validate` reports each fault of a config or of its logs, and none in a valid config."""
 
 from __future__ import annotations
 
