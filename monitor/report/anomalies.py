@@ -1,4 +1,4 @@
-"""What is unlike a recommender's own past: causes that were found, slow changes, what is learnt."""
+"""The section on anomalies: causes, drifts, and how many series have a band."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from monitor.report.bands import series_name
 from monitor.report.sparkline import sparkline
 from monitor.report.views import AnomaliesView, SeriesRow
 
-_DETAIL: Final = 2000  # a cause says what it means, and names its worst series
+_DETAIL: Final = 2000  # characters: the meaning of a cause and its worst series
 
 
 def anomaly_href(recommender: str, cause: str) -> str:
-    """The address of a cause's evidence.
+    """The address of the page of a cause.
 
     >>> anomaly_href("shop", "lists_empty")
     'recommenders/shop/anomalies/lists_empty'
@@ -31,22 +31,22 @@ def anomaly_href(recommender: str, cause: str) -> str:
 
 
 def causes_of(series: Iterable[Series]) -> dict[str, Series]:
-    """The series of every cause, in the order in which they are looked for.
+    """The series of every cause, in the order in which the causes are checked.
 
-    Both parts of a window look for `other`: of two series of one cause the worse one is told.
+    Both parts of a window check `other`. Of two series of one cause, the worse one is returned.
     """
-    found: dict[str, Series] = {}
+    by_cause: dict[str, Series] = {}
     for one in series:
         if one.result.kind is not ResultKind.ANOMALY:
             continue
         cause = one.result.labels[CAUSE_LABEL]
-        if cause not in found or rank(one.standing) < rank(found[cause].standing):
-            found[cause] = one
-    return found
+        if cause not in by_cause or rank(one.standing) < rank(by_cause[cause].standing):
+            by_cause[cause] = one
+    return by_cause
 
 
 def anomaly_row(series: Series, now: datetime) -> SeriesRow:
-    """A cause: its sentence, and how many series it was read from."""
+    """The row of a cause: its sentence and the number of its series."""
     result = series.result
     cause = result.labels[CAUSE_LABEL]
     row = rows.named_row(
@@ -57,42 +57,40 @@ def anomaly_row(series: Series, now: datetime) -> SeriesRow:
         href=anomaly_href(series.recommender, cause),
     )
     out = int(result.value or 0)
-    told = result.detail
-    if not told and series.standing is Status.VIOLATED and series.violation is not None:
-        told = series.violation.result.detail
+    detail = result.detail
+    if not detail and series.standing is Status.VIOLATED and series.violation is not None:
+        detail = series.violation.result.detail
     counted = f"{out:,} series" if out else ""
-    drawn = sparkline(series.past, numbers.number)
-    return replace(row, value="", bound="", counted=counted, detail=visible(told, _DETAIL), spark=drawn)
-
-
-def drift_row(series: Series, now: datetime) -> SeriesRow:
-    """A metric that slides: what it was and what it is now are in its detail."""
-    name, _ = series_name(series.result.labels)
-    return rows.named_row(series, now, name=name, note="drift")
+    spark = sparkline(series.past, numbers.number)
+    return replace(row, value="", bound="", counted=counted, detail=visible(detail, _DETAIL), spark=spark)
 
 
 def anomalies_view(series: Sequence[Series], now: datetime) -> AnomaliesView | None:
-    """What is shown of them; None where nothing is compared with its past."""
+    """The section; None if no series is compared with its past."""
     causes = list(causes_of(series).values())
     drifts = [one for one in series if one.result.kind is ResultKind.DRIFT]
     expected = [one for one in series if one.result.metric == EXPECTED.name]
     if not (causes or drifts or expected):
         return None
-    found = [one for one in causes if one.standing not in (Status.OK, Status.NO_DATA)]
-    quiet = [one for one in causes if one.standing in (Status.OK, Status.NO_DATA)]
-    sliding = [one for one in drifts if one.standing not in (Status.OK, Status.NO_DATA)]
+    quiet_states = (Status.OK, Status.NO_DATA)
+    found = [one for one in causes if one.standing not in quiet_states]
+    quiet = [one for one in causes if one.standing in quiet_states]
+    drifting = [one for one in drifts if one.standing not in quiet_states]
     return AnomaliesView(
         found=tuple(anomaly_row(one, now) for one in _worst_first(found)),
         quiet=tuple(anomaly_row(one, now) for one in quiet),
         summary=_summary(found, quiet),
         learning=_learning(expected),
-        drifts=tuple(drift_row(one, now) for one in _worst_first(sliding)),
-        steady=_steady(drifts, len(sliding)),
+        drifts=tuple(
+            rows.named_row(one, now, name=series_name(one.result.labels)[0], note="drift")
+            for one in _worst_first(drifting)
+        ),
+        steady=_steady(drifts, len(drifting)),
     )
 
 
 def attention_rows(view: AnomaliesView | None) -> list[SeriesRow]:
-    """What needs somebody: all that stands violated; one row for what could not be looked at."""
+    """The rows that need attention: everything violated, and one row if causes could not be checked."""
     if view is None:
         return []
     shown = [replace(row, counted="", value="", bound="") for row in (*view.found, *view.drifts)]
@@ -102,27 +100,29 @@ def attention_rows(view: AnomaliesView | None) -> list[SeriesRow]:
 
 
 def counted(view: AnomaliesView | None) -> list[str]:
-    """What stands violated, for the line that sums a recommender up."""
+    """The numbers of violated causes and drifts, for the summary of a recommender."""
     if view is None:
         return []
-    names = (("anomaly", "anomalies", view.found), ("drift", "drifts", view.drifts))
-    counts = [(one, many, [row.verdict.key for row in of].count(Status.VIOLATED)) for one, many, of in names]
-    return [f"{n} {one if n == 1 else many}" for one, many, n in counts if n]
+    parts = []
+    for singular, plural, shown in (("anomaly", "anomalies", view.found), ("drift", "drifts", view.drifts)):
+        count = sum(row.verdict.key == Status.VIOLATED for row in shown)
+        parts += [f"{count} {singular if count == 1 else plural}"] if count else []
+    return parts
 
 
 def _worst_first(series: Sequence[Series]) -> list[Series]:
-    """The violated ones before what could not be judged, in each the newest first."""
+    """Violated series before those that could not be judged, each group newest first."""
     return sorted(series, key=lambda one: (one.standing is not Status.VIOLATED, -one.since.timestamp()))
 
 
 def _summary(found: Sequence[Series], quiet: Sequence[Series]) -> str:
-    looked = [one for one in quiet if one.standing is Status.OK]
-    if not looked:
+    checked = sum(one.standing is Status.OK for one in quiet)
+    if not checked:
         return "No cause can be searched for yet: no series has enough past windows." if quiet else ""
     other = "other " if found else ""
-    text = f"{len(looked)} {other}{'cause' if len(looked) == 1 else 'causes'} checked, none found"
-    unseen = len(quiet) - len(looked)
-    return f"{text}; {unseen} could not be checked yet." if unseen else f"{text}."
+    text = f"{checked} {other}{'cause' if checked == 1 else 'causes'} checked, none found"
+    unchecked = len(quiet) - checked
+    return f"{text}; {unchecked} could not be checked yet." if unchecked else f"{text}."
 
 
 def _learning(expected: Sequence[Series]) -> str:
@@ -134,11 +134,9 @@ def _learning(expected: Sequence[Series]) -> str:
     return f"{banded:,} of {len(expected):,} series have a band; the others need more past windows."
 
 
-def _steady(drifts: Sequence[Series], sliding: int) -> str:
+def _steady(drifts: Sequence[Series], drifting: int) -> str:
     steady = sum(one.standing is Status.OK for one in drifts)
-    young = len(drifts) - steady - sliding
-    if not drifts:
-        return ""
-    text = f"{steady:,} {'other ' if sliding else ''}series do not drift" if steady else ""
-    learning = f"{young:,} series have too few days to judge drift" if young else ""
-    return "; ".join(part for part in (text, learning) if part) + ("." if text or learning else "")
+    unknown = len(drifts) - steady - drifting
+    parts = [f"{steady:,} {'other ' if drifting else ''}series do not drift"] if steady else []
+    parts += [f"{unknown:,} series have too few days to judge drift"] if unknown else []
+    return "; ".join(parts) + ("." if parts else "")

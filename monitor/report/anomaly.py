@@ -1,4 +1,4 @@
-"""The page of one cause: what it says, and the series that it was read from."""
+"""The page of one cause of anomalies, with the series that are out of their bands."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _RUNBOOKS: Final = "docs/runbooks"
 
 @dataclass(frozen=True, slots=True)
 class OutOfBand:
-    """A series that was out of its band; `spark` is its recent past, where it is still measured.
+    """A series that was out of its band.
 
-    `source` says what its band is now made of.
+    `spark` is its recent past, if it is still measured. `source` says what its present band is made of.
     """
 
     name: str
@@ -50,15 +50,18 @@ class OutOfBand:
 
 @dataclass(frozen=True, slots=True)
 class AnomalyPage:
-    """One cause. `means` is what it says wherever it is found, empty where the row says so already; `shown`
-    counts the series in the table."""
+    """The page of one cause.
+
+    `means` is the general meaning of the cause, empty if the row contains it. `shown` is the number of series
+    in the table.
+    """
 
     frame: Frame
     recommender: str
     recommender_href: str
     row: SeriesRow
     means: str
-    runbook: str  # an address, empty where it is only known as a path
+    runbook: str  # an address, empty if only the path is known
     runbook_path: str
     samples: str
     window: str
@@ -80,13 +83,13 @@ def anomaly_page(
 ) -> AnomalyPage | None:
     """A cause and its series, None if no window was checked for it."""
     state = next((one for one in snapshot.recommenders if one.name == recommender), None)
-    found = None if state is None else causes_of(state.series).get(cause)
-    if state is None or found is None:
+    series = None if state is None else causes_of(state.series).get(cause)
+    if state is None or series is None:
         return None
-    source = _source(found)
+    source = rows.evidence_source(series) or Violation(series.window, series.result)
     table = _table(source.result.evidence, state.series, now)
     path = f"{_RUNBOOKS}/{f'causes/{cause}' if cause in CAUSES else 'RecsysAnomaly'}.md"
-    result, row = found.result, anomaly_row(found, now)
+    result, row = series.result, anomaly_row(series, now)
     means = visible(CAUSES.get(cause, ""))
     return AnomalyPage(
         frame=frame(snapshot, now),
@@ -97,22 +100,15 @@ def anomaly_page(
         runbook=web_address(path, docs_url),
         runbook_path=visible(path),
         samples="" if result.samples is None else numbers.count(result.samples),
-        window=numbers.window(found.window),
-        evaluated=rows.moment(found.evaluated_at, now),
+        window=numbers.window(series.window),
+        evaluated=rows.moment(series.evaluated_at, now),
         definition=visible(result.definition),
         evidence_window=numbers.window(source.window),
-        evidence_is_older=source.window != found.window,
+        evidence_is_older=source.window != series.window,
         series=table,
         shown=_shown(len(table), source.result.value),
-        empty=_empty(found),
+        empty=_empty(series),
     )
-
-
-def _source(series: Series) -> Violation:
-    """The window that the series are from: the newest, else the last in which the cause was found."""
-    if series.result.evidence or series.violation is None:
-        return Violation(series.window, series.result)
-    return series.violation
 
 
 def _table(
@@ -126,13 +122,13 @@ def _table(
 
 
 def _out_of_band(
-    told: Mapping[str, Any], measured: Mapping[Key, Series], bands: Bands, now: datetime
+    row: Mapping[str, Any], measured: Mapping[Key, Series], bands: Bands, now: datetime
 ) -> OutOfBand:
-    key = key_named(told)
-    name, of_slice = series_name(told)
+    key = key_named(row)
+    name, of_slice = series_name(row)
     show = rows.shower(key[0])
     value, expected, lower, upper, deviation = (
-        told.get(field) for field in ("measured", "expected", "lower", "upper", "deviation")
+        row.get(field) for field in ("measured", "expected", "lower", "upper", "deviation")
     )
     one, band = measured.get(key), bands.get(key)
     return OutOfBand(
@@ -148,7 +144,7 @@ def _out_of_band(
 
 
 def _shown(shown: int, value: float | None) -> str:
-    """How many of the series are in the table.
+    """The number of series in the table, and of all if the table does not have all.
 
     >>> _shown(1, 1.0), _shown(20, 37.0)
     ('1 series', '20 of 37 series')

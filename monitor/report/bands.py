@@ -1,4 +1,4 @@
-"""What a series is expected to be by its own past, beside what was measured of it."""
+"""The band of a series: its expected values beside the measured ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAMED: Final = (METRIC_LABEL, BY_LABEL, OF_LABEL, "dimension", "value")
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """What is known of one series from its past; a series without a band has no deviation."""
+    """The expected values of one series, and its deviation from them if the band is known."""
 
     expected: Series
     deviation: Series | None
@@ -30,7 +30,7 @@ Bands = Mapping[Key, Band]
 
 
 def key_of(result: Result) -> Key:
-    """Which series a measured result belongs to.
+    """The key of the series of a measured result.
 
     >>> key_of(Result(metric="ndcg", labels={"k": "5", "by": "macro"}, status=Status.OK, definition="1"))
     ('ndcg', 'macro', 'k=5', '', '')
@@ -40,28 +40,28 @@ def key_of(result: Result) -> Key:
     return (result.metric, labels.get(BY_LABEL, ""), written_of(labels), *place)
 
 
-def key_named(told: Mapping[str, Any]) -> Key:
-    """Which series is meant, by the labels of a result that is told of it or by a row of evidence.
+def key_named(labels: Mapping[str, Any]) -> Key:
+    """The key of the series that the labels of a band, or a row of evidence, name.
 
     >>> key_named({"metric": "volume", "by": "users", "of": "", "dimension": "scene", "value": None})
     ('volume', 'users', '', 'scene', '')
     """
-    metric, by, of, dimension, value = (str(told.get(name) or "") for name in _NAMED)
+    metric, by, of, dimension, value = (str(labels.get(name) or "") for name in _NAMED)
     return metric, by, of, dimension, value
 
 
 def bands_of(series: Iterable[Series]) -> Bands:
-    """The bands among a recommender's series, by the series that they are about."""
-    found: dict[str, dict[Key, Series]] = {EXPECTED.name: {}, DEVIATION.name: {}}
+    """The bands among a recommender's series, by the key of their series."""
+    by_metric: dict[str, dict[Key, Series]] = {EXPECTED.name: {}, DEVIATION.name: {}}
     for one in series:
-        if one.result.metric in found:
-            found[one.result.metric][key_named(one.result.labels)] = one
-    far = found[DEVIATION.name]
-    return {key: Band(expected, far.get(key)) for key, expected in found[EXPECTED.name].items()}
+        if one.result.metric in by_metric:
+            by_metric[one.result.metric][key_named(one.result.labels)] = one
+    deviations = by_metric[DEVIATION.name]
+    return {key: Band(expected, deviations.get(key)) for key, expected in by_metric[EXPECTED.name].items()}
 
 
 def with_band(row: SeriesRow, series: Series, bands: Bands) -> SeriesRow:
-    """The series' row with its band, in the drawing as well; as it is where nothing is said of a band."""
+    """The row with the band of its series, also in its sparkline. Unchanged if the series has no band."""
     band = bands.get(key_of(series.result))
     if band is None:
         return row
@@ -83,9 +83,9 @@ def with_band(row: SeriesRow, series: Series, bands: Bands) -> SeriesRow:
 
 
 def view(series: Series, band: Band) -> BandView:
-    """What is expected of the series in its newest window, in the metric's own unit."""
+    """The band of the newest window, in the unit of the metric."""
     expected = band.expected.result
-    far = band.deviation
+    deviation = band.deviation
     lacking = ""
     if band.expected.window != series.window:
         lacking = "this window has not been compared yet"
@@ -93,19 +93,20 @@ def view(series: Series, band: Band) -> BandView:
         lacking = expected.detail or rows.verdict(expected.status).word
     if lacking:
         return BandView("", "", "", rows.verdict(Status.NO_DATA), visible(lacking))
-    same = far is not None and far.window == series.window
-    distance = far.result.value if same and far is not None else None
+    if deviation is not None and deviation.window != series.window:
+        deviation = None
+    distance = None if deviation is None else deviation.result.value
     return BandView(
         expected=rows.shower_of(series.result)(expected.value) if expected.value is not None else "",
         between=rows.between_text(rows.shower_of(series.result), expected.lower, expected.upper),
         deviation="" if distance is None else deviation_text(distance),
-        verdict=rows.verdict(far.standing if same and far is not None else Status.NO_DATA),
+        verdict=rows.verdict(Status.NO_DATA if deviation is None else deviation.standing),
         lacking="",
     )
 
 
 def deviation_text(deviation: float) -> str:
-    """How far a value is from what was expected, in standard deviations.
+    """The distance of a value from the expected one, in standard deviations.
 
     >>> [deviation_text(z) for z in (7.31, -0.42, 0.02, -1234.5)]
     ['7.3 sd above', '0.4 sd below', 'as expected', '1,234 sd below']
@@ -117,12 +118,12 @@ def deviation_text(deviation: float) -> str:
     return f"{text} sd {'above' if deviation > 0 else 'below'}"
 
 
-def series_name(told: Mapping[str, Any]) -> tuple[str, str]:
-    """The name of the series that is meant and, where it is one of a slice, the slice.
+def series_name(labels: Mapping[str, Any]) -> tuple[str, str]:
+    """The name of a series and its slice, if it is a series of a slice.
 
     >>> series_name({"metric": "ndcg", "by": "macro", "of": "event=click,k=5", "dimension": "scene"})
     ('ndcg by macro (event=click, k=5)', 'scene = ')
     """
-    metric, by, of, dimension, value = key_named(told)
+    metric, by, of, dimension, value = key_named(labels)
     name = metric + (f" by {by}" if by else "") + (f" ({of.replace(',', ', ')})" if of else "")
     return name, f"{dimension} = {value}" if dimension else ""

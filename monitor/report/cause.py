@@ -1,4 +1,4 @@
-"""The page of one cause of a model's gap: what was found, what to do, and the rows that show it."""
+"""The page of one cause of a model's gap: the finding, what to do, and the evidence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from monitor.report.views import CausePage, EvidenceTable
 def cause_page(
     snapshot: Snapshot, recommender: str, model: str, pair: str, cause: str, now: datetime, docs_url: str = ""
 ) -> CausePage | None:
-    """The evidence of a cause, None where the last window names none of this kind."""
+    """The page of a cause, None if the last window has no such cause."""
     state = next((s for s in snapshot.recommenders if s.name == recommender), None)
     if state is None:
         return None
@@ -49,7 +49,7 @@ def cause_page(
 
 
 def _tables(evidence: Sequence[Mapping[str, Any]]) -> Iterator[EvidenceTable]:
-    """The rows by what they tell: a cause has a row a feature, say, and rows of single requests."""
+    """A table for each kind of row: a cause may have rows of features and rows of requests."""
     kinds: dict[frozenset[str], list[Mapping[str, Any]]] = {}
     for row in evidence:
         kinds.setdefault(frozenset(row), []).append(row)

@@ -1,4 +1,4 @@
-"""Which of a window's results explain which: a violated gap of a model's AUC, and its causes."""
+"""The causes of a gap of a model's AUC among the results of a window."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def is_cause(result: Result) -> bool:
 
 
 def explains(cause: Result, gap: Result) -> bool:
-    """Whether it is a cause of this gap: of its pair of splits, and of its model."""
+    """Whether this is a cause of the gap: it has the same pair of splits and the same model."""
     return (
         is_cause(cause)
         and gap.kind is ResultKind.GAP
@@ -24,12 +24,12 @@ def explains(cause: Result, gap: Result) -> bool:
 
 
 def by_share(cause: Result) -> float:
-    """The key to sort causes by: that of the largest share first, one without a share last."""
+    """The sort key of causes: the largest share first, unknown shares last."""
     return 1.0 if cause.value is None else -cause.value
 
 
 def causes_of(gap: Result, results: Iterable[Result]) -> list[Result]:
-    """The causes of the gap among the results of its window, that of the largest share first.
+    """The causes of the gap among the results of its window, the largest share first.
 
     >>> from monitor.core.results import Status
     >>> own = {"status": Status.OK, "definition": "1"}
@@ -50,7 +50,7 @@ def cause_name(cause: Result) -> str:
 
 
 def share_bound(cause: Result) -> str:
-    """How the share is meant: exactly (empty), `about`, or `at least`, as the evidence says.
+    """How exact the share is, from the evidence: exact (empty), `about`, or `at least`.
 
     >>> from monitor.core.results import Status
     >>> row = {"measured_by": "a surrogate of the scores", "measure": "R2", "test": 0.8, "share": "about"}
@@ -58,10 +58,10 @@ def share_bound(cause: Result) -> str:
     >>> share_bound(cause), share_text(cause).split()
     ('about', ['about', '50', '%'])
     """
-    said = next((str(row.get("share", "")) for row in cause.evidence if "measured_by" in row), "")
-    return said if said in ("about", "at least") else ""
+    bound = next((str(row.get("share", "")) for row in cause.evidence if "measured_by" in row), "")
+    return bound if bound in ("about", "at least") else ""
 
 
 def share_text(cause: Result) -> str:
-    """How much of the gap the cause explains, empty where the share is unknown."""
+    """The share of the gap that the cause explains, empty if unknown."""
     return "" if cause.value is None else f"{share_bound(cause)} {numbers.share(cause.value)}".strip()

@@ -1,4 +1,4 @@
-"""What `diagnose` prints: a model's splits, its gaps, and why they are there."""
+"""The output of `diagnose`: a model's splits, its gaps and their causes."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _COLUMNS = (  # the heading, the metric and its `by`, the width
 _NAME, _SKEW, _NUMBER = 24, 30, 11
 _WIDEST = 110
 _BAR = 20
-_DETAIL = 2000  # a cause says what was found and what to do
+_DETAIL = 2000  # characters: the finding and what to do
 _SHARE = len("at least 100% of the gap ")
 
 
 def print_diagnosis(judged: Sequence[Judged], console: Console) -> None:
-    """A block a recommender and model: its splits, then each gap with its causes, the largest share first."""
+    """Print a block for each model: its splits, then each gap with its causes, the largest share first."""
     width = max(72, min(console.width, _WIDEST))
     blocks: dict[tuple[str, str], list[Judged]] = {}
     for one in judged:
@@ -87,7 +87,7 @@ def _lines(results: Sequence[Result], width: int) -> Iterator[Text]:
 
 
 def _features(results: Sequence[Result]) -> Iterator[Text]:
-    """A line a feature: how often it was wrong in service, and how far it is from train."""
+    """A line for each feature: how often service differs from offline, and its distance from training."""
     names = list(dict.fromkeys(one.labels[FEATURE_LABEL] for one in results))
     if not names:
         return
@@ -97,12 +97,12 @@ def _features(results: Sequence[Result]) -> Iterator[Text]:
     yield Text(f"  {'feature':<{width}}{'differs from offline':<{_SKEW}}{heading}", style="dim")
     for name in names:
         skew = known.get((name, FEATURE_SKEW.name, ""))
-        told = "" if skew is None else f"{share(skew.value or 0.0)}{_interval(skew)}"
+        differs = "" if skew is None else f"{share(skew.value or 0.0)}{_interval(skew)}"
         far = [known.get((name, FEATURE_DISTANCE.name, by)) for by in DISTANCES]
         numbers = ["" if one is None else number(one.value or 0.0) for one in far]
         cells = "".join(f"{one:>{_NUMBER}}" for one in numbers)
         shown = visible(name)
-        yield Text(f"  {shown}{' ' * (width - cell_len(shown))}{told:<{_SKEW}}{cells}")
+        yield Text(f"  {shown}{' ' * (width - cell_len(shown))}{differs:<{_SKEW}}{cells}")
 
 
 def _cell(results: Sequence[Result], split: str, name: str, metric: str, by: str, size: int) -> str:
@@ -130,11 +130,11 @@ def _gap(gap: Result, width: int) -> Iterator[Text]:
 
 def _cause(cause: Result, width: int) -> Iterator[Text]:
     bar = "" if cause.value is None else "█" * max(1, round(cause.value * _BAR))
-    told = "share unknown"
+    part = "share unknown"
     if cause.value is not None:
-        told = f"{share_bound(cause)} {cause.value:.0%} of the gap".strip()
+        part = f"{share_bound(cause)} {cause.value:.0%} of the gap".strip()
     name = cause.labels["cause"].replace("_", " ")
-    yield Text.assemble(f"    {told:<{_SHARE}}", (f"{bar:<{_BAR}} ", "red"), (visible(name), "bold"))
+    yield Text.assemble(f"    {part:<{_SHARE}}", (f"{bar:<{_BAR}} ", "red"), (visible(name), "bold"))
     yield from _indented(visible(cause.detail, _DETAIL), width)
     if cause.evidence:
         yield from _indented(f"{len(cause.evidence)} rows of evidence: --format json prints them", width)

@@ -1,4 +1,4 @@
-"""The page of one rule: what it says, what it counted, and the rows that it found."""
+"""The page of one rule: its verdict, its counts and its evidence."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from monitor.core.results import Status, rank
 from monitor.core.text import visible
 from monitor.history.counters import RULE_VIOLATIONS
-from monitor.history.snapshot import RecommenderState, Series, Snapshot, Violation
+from monitor.history.snapshot import RecommenderState, Series, Snapshot
 from monitor.report import numbers, rows
 from monitor.report.page import frame
 from monitor.report.runbooks import web_address
@@ -19,7 +19,7 @@ from monitor.report.views import RulePage
 def rule_page(
     snapshot: Snapshot, recommender: str, rule: str, now: datetime, docs_url: str = ""
 ) -> RulePage | None:
-    """The evidence of a rule, None where there is no such rule; runbook paths are below `docs_url`."""
+    """The page of a rule, None if there is no such rule. Runbook paths are below `docs_url`."""
     state = next((s for s in snapshot.recommenders if s.name == recommender), None)
     if state is None:
         return None
@@ -31,7 +31,7 @@ def rule_page(
         row = rows.pending_row(recommender, info)
     else:
         return None
-    source = _source(series)
+    source = rows.evidence_source(series) if series else None
     columns, cells = evidence_table(source.result.evidence if source else ())
     runbook = web_address(info.runbook, docs_url) if info else ""
     kind = info.kind.value if info is not None else series.result.labels.get("kind", "") if series else ""
@@ -59,26 +59,15 @@ def rule_page(
 
 
 def _series(state: RecommenderState, rule: str) -> Series | None:
-    """The rule's series; the worst one, should a rule be judged by slice as well."""
-    found: Series | None = None
-    for series in state.series:
-        matches = rows.is_rule(series.result) and series.result.labels.get("rule") == rule
-        if matches and (found is None or rank(series.standing) < rank(found.standing)):
-            found = series
-    return found
-
-
-def _source(series: Series | None) -> Violation | None:
-    """The newest window that has evidence: the last one, else the last that was violated."""
-    if series is None or series.result.evidence:
-        return None if series is None else Violation(series.window, series.result)
-    return series.violation
+    """The rule's series. If the rule is also judged by slice, the worst one."""
+    of_rule = (s for s in state.series if rows.is_rule(s.result) and s.result.labels.get("rule") == rule)
+    return min(of_rule, key=lambda series: rank(series.standing), default=None)
 
 
 def evidence_table(
     evidence: Sequence[Mapping[str, Any]],
 ) -> tuple[tuple[str, ...], tuple[tuple[str | None, ...], ...]]:
-    """The columns that any of the rows has, and the rows' cells: texts, None where there is no value."""
+    """The columns of all rows, and the cells of each row: texts, None without a value."""
     keys = list(dict.fromkeys(key for row in evidence for key in row))
     cells = tuple(
         tuple(None if row.get(key) is None else visible(row[key]) for key in keys) for row in evidence

@@ -1,4 +1,4 @@
-"""The gaps of a model's AUC as they are shown: their state, and the causes of those that are violated."""
+"""The gaps of a model's AUC on the page, with the causes of violated gaps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from monitor.report.causes import by_share, cause_name, explains, share_text
 from monitor.report.runbooks import web_address
 from monitor.report.views import CauseView, GapView, Measure, SeriesRow
 
-_DETAIL: Final = 2000  # a cause says what was found and what to do
+_DETAIL: Final = 2000  # characters: the finding and what to do
 _RUNBOOKS: Final = {
     "time_travel": "RecsysTimeTravel",
     "pruned_features": "RecsysPrunedFeatures",
@@ -46,7 +46,7 @@ def pair_name(pair: str) -> str:
 def cause_href(recommender: str, result: Result) -> str:
     """The address of a cause's evidence.
 
-    A model may be called anything, also nothing or `..`: so its name is last and has something before it.
+    A model may have any name, even an empty one or `..`. So its name is last and has a prefix.
 
     >>> labels = {"pair": "test_online", "cause": "serving_skew", "model": "a/b?"}
     >>> cause_href("shop", Result(metric="auc_gap_cause", labels=labels, status=Status.OK, definition="1"))
@@ -60,16 +60,16 @@ def cause_href(recommender: str, result: Result) -> str:
 
 
 def gaps_of(series: Iterable[Series]) -> list[Series]:
-    """The series that are gaps, in the order in which a model meets its splits."""
+    """The gaps among the series, from training to service."""
     order = list(_PAIRS)
     found = [one for one in series if one.result.kind is ResultKind.GAP]
     return sorted(found, key=lambda one: order.index(one.result.labels[PAIR_LABEL]))
 
 
 def gaps_that_count(series: Sequence[Series]) -> list[Series]:
-    """The gaps whose state is the recommender's as well.
+    """The gaps that count for the state of the recommender.
 
-    Where some model is served, one that is not has no online rows to be judged by, and nobody has to act.
+    If some model is served, the others have no online rows, and their missing verdict needs no action.
     """
     served = {
         one.result.labels[MODEL_LABEL]
@@ -86,7 +86,7 @@ def gaps_that_count(series: Sequence[Series]) -> list[Series]:
 
 
 def causes_of(gap: Series, series: Iterable[Series]) -> list[Series]:
-    """What explains the gap, that of the largest share first; nothing unless its last window is violated."""
+    """The causes of the gap, the largest share first. Empty unless its last window is violated."""
     if gap.result.status is not Status.VIOLATED:
         return []
     found = (one for one in series if explains(one.result, gap.result))
@@ -94,7 +94,7 @@ def causes_of(gap: Series, series: Iterable[Series]) -> list[Series]:
 
 
 def gap_view(gap: Series, series: Sequence[Series], now: datetime, docs_url: str) -> GapView:
-    """One gap; `series` are all of its model."""
+    """The view of a gap. `series` are all series of its model."""
     causes = causes_of(gap, series)
     unexplained = ""
     if gap.standing is Status.VIOLATED and not causes:
@@ -120,7 +120,7 @@ def gap_view(gap: Series, series: Sequence[Series], now: datetime, docs_url: str
 
 
 def cause_view(series: Series, docs_url: str) -> CauseView:
-    """One cause, with the ways to its evidence and its runbook."""
+    """The view of a cause, with links to its evidence and its runbook."""
     result = series.result
     path = f"docs/runbooks/{_RUNBOOKS.get(result.labels[CAUSE_LABEL], _GAP_RUNBOOK)}.md"
     known = result.value is not None
@@ -137,7 +137,7 @@ def cause_view(series: Series, docs_url: str) -> CauseView:
 
 
 def attention_row(gap: Series, series: Iterable[Series], now: datetime) -> SeriesRow:
-    """A gap among what needs attention: it names its model and its first cause, and leads to the evidence."""
+    """The attention row of a gap: it names the model and the first cause, and links to the evidence."""
     model, pair = gap.result.labels[MODEL_LABEL], gap.result.labels[PAIR_LABEL]
     note = f"model {rows.model_name(model)}"
     causes = causes_of(gap, [one for one in series if one.result.labels[MODEL_LABEL] == model])

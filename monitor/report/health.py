@@ -12,7 +12,7 @@ from monitor.report.views import HealthView
 
 
 def health_view(series: Iterable[Series], now: datetime) -> HealthView | None:
-    """What is shown of the score; None where there is none in the config, or no window has one yet."""
+    """The view of the score; None if the config has none, or no window has one yet."""
     of: dict[str, list[Series]] = {HEALTH_SCORE.name: [], HEALTH_PART.name: []}
     for one in series:
         if one.result.metric in of:

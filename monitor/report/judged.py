@@ -1,4 +1,4 @@
-"""What `check` prints for machines: JSON for programs, JUnit for a CI server."""
+"""The output of `check` for machines: JSON for programs, JUnit for a CI server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from monitor.report.causes import cause_name, causes_of, is_cause, share_text
 from monitor.report.result_json import result_as_json
 from monitor.report.rows import model_name
 
-_SURROGATES = range(0xD800, 0xE000)  # a file's name may hold them, and no encoding can say them
+_SURROGATES = range(0xD800, 0xE000)  # a file name may contain them, but they cannot be encoded
 _NOT_TEXT = {
     code: "�" for code in (*range(0x20), 0x7F, *_SURROGATES, 0xFFFE, 0xFFFF) if code not in (9, 10, 13)
 }
@@ -23,7 +23,7 @@ _NOT_TEXT = {
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One result with its place."""
+    """A result with its recommender, check and window."""
 
     recommender: str
     check: str
@@ -40,8 +40,8 @@ def as_json(judged: Sequence[Judged]) -> str:
 def as_junit(judged: Sequence[Judged]) -> str:
     """A test suite for each recommender, a test case for each result.
 
-    A violation is a failure. What could not be judged is an error. A metric without a value is skipped. Each
-    says why in its message and in its text, which also holds the evidence and the causes of a gap.
+    A violation is a failure. A result that could not be judged is an error. A metric without a value is
+    skipped. Message and text give the reason. The text also contains the evidence and the causes of a gap.
     """
     root = ElementTree.Element("testsuites", name="recsys-monitor")
     for name in dict.fromkeys(one.recommender for one in judged):
@@ -64,7 +64,7 @@ def as_junit(judged: Sequence[Judged]) -> str:
                 node = ElementTree.SubElement(case, kind, message=text, type=str(one.result.status))
                 causes = causes_of(one.result, explained.get(one.window, ()))
                 parts = [text, _rows(one.result), *map(_cause_text, causes)]
-                # Some CI servers show the message alone, others the text alone.
+                # Some CI servers show only the message, others only the text.
                 node.text = "\n".join(filter(None, parts)).translate(_NOT_TEXT)
         for key, count in counts.items():
             suite.set(key, str(count))
@@ -96,10 +96,10 @@ def _junit_kind(result: Result) -> str | None:
 
 
 def span_summary(verdicts: Iterable[Collection[Status]], judged: Iterable[Judged]) -> Iterator[str]:
-    """Lines that sum up many windows: how many have which verdict, and what was violated or an error.
+    """Lines that sum up many windows: the number of each verdict, and the violated or failed results.
 
-    `verdicts` are those of each window's checks; the worst one is the window's. The anomalies that bands find
-    are counted by their cause.
+    `verdicts` has the verdicts of each window's checks; the worst one is that of the window. Anomalies are
+    counted by cause.
 
     >>> list(span_summary([{Status.OK}, {Status.OK, Status.VIOLATED}], []))
     ['windows: 1 ok, 1 violated']
@@ -119,7 +119,7 @@ def span_summary(verdicts: Iterable[Collection[Status]], judged: Iterable[Judged
 
 
 def title(result: Result) -> str:
-    """A result's name as people read it.
+    """The name of a result, for people.
 
     >>> title(Result(metric="coverage", labels={"by": "pv"}, status=Status.OK, definition="1"))
     'coverage by=pv'

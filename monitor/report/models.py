@@ -1,4 +1,4 @@
-"""A recommender's models as they are shown: their splits, the gaps between them, and their features."""
+"""The section on models: their splits, the gaps between them, and their features."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from monitor.report.sparkline import sparkline
 from monitor.report.views import FeatureView, Measure, ModelView, SplitView
 
 _SPLITS: Final = (TRAIN, TEST, ONLINE)
-_WEIGHT: Final = "equal"  # of the user AUC that has a cell of its own
+_WEIGHT: Final = "equal"  # the user AUC with this weight has its own cell
 _FEATURES: Final = 20  # on a page; /metrics has them all
 
 
 def model_views(series: Iterable[Series], now: datetime, docs_url: str) -> tuple[ModelView, ...]:
-    """Every model of a recommender: the one in the worst state first, then the one with most online rows."""
+    """Every model of a recommender: the worst state first, then the most online rows."""
     models: dict[str, list[Series]] = {}
     for one in series:
         models.setdefault(one.result.labels[MODEL_LABEL], []).append(one)
@@ -55,7 +55,7 @@ def _model(model: str, series: Sequence[Series], now: datetime, docs_url: str) -
 
 
 def _state(series: Iterable[Series]) -> Status:
-    """The worst state of the model's gaps; of one without any, whether its splits could be measured."""
+    """The worst state of the model's gaps. Without gaps, that of the AUC of its splits."""
     series = list(series)
     found = gaps.gaps_of(series)
     if found:
@@ -101,7 +101,7 @@ def _split(name: str, series: Iterable[Series]) -> SplitView | None:
 
 
 def _features(results: Iterable[Result]) -> list[FeatureView]:
-    """That which surely differs most on the same requests first, then that which is farthest from train."""
+    """Sorted by the difference on the same requests (its lower bound), then by the distance from training."""
     found: dict[str, dict[str, Result]] = {}
     for one in results:
         if one.metric in (FEATURE_SKEW.name, FEATURE_DISTANCE.name) and FEATURE_LABEL in one.labels:
@@ -131,5 +131,5 @@ def _feature(name: str, own: dict[str, Result]) -> FeatureView:
 
 
 def _details(results: Iterable[Result]) -> list[str]:
-    """What is said of the results, each once."""
+    """The details of the results without repetitions."""
     return list(dict.fromkeys(one.detail for one in results if one.detail))

@@ -28,7 +28,7 @@ def number(value: float) -> str:
 
 
 def share(value: float) -> str:
-    """A share as a percentage (with a no-break space); one that is not whole is never shown as 100 %.
+    """A share as a percentage, with a no-break space. A share below 1 is never shown as 100 %.
 
     >>> [share(x).replace("\xa0", " ") for x in (0.0, 1.0, 0.000123, 0.5, 0.999999, 1e-9)]
     ['0 %', '100 %', '0.0123 %', '50 %', '99.9999 %', '1e-07 %']
@@ -44,7 +44,7 @@ def share(value: float) -> str:
 
 
 def count(value: float) -> str:
-    """A whole number with its thousands apart.
+    """A whole number with thousands separators.
 
     >>> count(40000)
     '40,000'
@@ -53,7 +53,7 @@ def count(value: float) -> str:
 
 
 def seconds(value: float) -> str:
-    """A duration that was measured.
+    """A measured duration.
 
     >>> [seconds(x) for x in (0.0123, 3.456, 75)]
     ['12 ms', '3.5 s', '1 min 15 s']
@@ -79,7 +79,7 @@ def span(length: timedelta) -> str:
 
 
 def age(moment: datetime, now: datetime) -> str:
-    """How long ago, coarse enough to be read at a glance.
+    """How long ago, in at most two units.
 
     >>> noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
     >>> [age(noon - timedelta(seconds=s), noon) for s in (5, 200, 8000, 300000, -600)]
@@ -98,7 +98,7 @@ def age(moment: datetime, now: datetime) -> str:
 
 
 def moment(time: datetime) -> str:
-    """A time in UTC, to the second only where there are seconds.
+    """A time in UTC, with seconds only if they are not 0.
 
     >>> moment(datetime(2026, 1, 1, 12, tzinfo=UTC))
     '2026-01-01 12:00 UTC'
@@ -108,7 +108,7 @@ def moment(time: datetime) -> str:
 
 
 def window(span_of_time: Window) -> str:
-    """A window, its day once where it is within one.
+    """A window. The day is shown once if start and end share it.
 
     >>> window(Window(datetime(2026, 1, 1, 10, tzinfo=UTC), datetime(2026, 1, 1, 11, tzinfo=UTC)))
     '2026-01-01 10:00 to 11:00 UTC'

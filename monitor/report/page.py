@@ -1,6 +1,6 @@
-"""From a snapshot to what the pages show: all that is decided about the pages' content is decided here.
+"""The content of the overview and of a recommender's page, as views of a snapshot.
 
-Templates only lay these views out. Nothing else is read: no store, and no clock (`now` is given).
+The templates only lay out these views. Nothing else is read: no store and no clock.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _COUNTERS: Final = {
 
 
 def overview(snapshot: Snapshot, now: datetime, docs_url: str = "") -> OverviewPage:
-    """The first page: every recommender, the one in the worst state first; runbooks are below `docs_url`."""
+    """The first page: every recommender, the worst state first. Runbook paths are below `docs_url`."""
     views = [recommender_view(state, snapshot, now, docs_url) for state in snapshot.recommenders]
     views.sort(key=lambda view: rank(Status(view.verdict.key)))
     return OverviewPage(
@@ -99,7 +99,7 @@ def frame(snapshot: Snapshot, now: datetime) -> Frame:
 def recommender_view(
     state: RecommenderState, snapshot: Snapshot, now: datetime, docs_url: str = ""
 ) -> RecommenderView:
-    """Everything about one recommender."""
+    """The view of one recommender."""
     of_bands = [series for series in state.series if rows.is_of_bands(series.result)]
     known = bands.bands_of(of_bands)
     anomalies = anomalies_view(of_bands, now)
@@ -121,8 +121,8 @@ def recommender_view(
     statuses = [series.standing for series in (*judged_rules, *judged_objectives, *judged_gaps)]
     statuses += [Status.ERROR for series in measured if series.result.status is Status.ERROR]
     statuses += [Status.ERROR] if state.error is not None else []
-    asked_for = [s for s in judged_objectives if s.result.metric != LOST.name]  # this one is judged anyway
-    if not (rules or asked_for or judged_gaps or pending):  # then it counts whether the log itself is well
+    asked_for = [s for s in judged_objectives if s.result.metric != LOST.name]  # LOST has a bound by default
+    if not (rules or asked_for or judged_gaps or pending):  # then the state of the logs counts
         statuses += [series.standing for series in metrics if series.result.kind is ResultKind.LOG]
     gap_rows = [gaps.attention_row(gap, of_models, now) for gap in _worst_first(judged_gaps)]
     failed = [s for s in measured if s.result.status is Status.ERROR and not rows.has_objective(s.result)]
@@ -265,7 +265,7 @@ def _counter_rows(snapshot: Snapshot, name: str) -> Iterable[tuple[str, str]]:
 
 
 def _worst_first(series: list[Series]) -> list[Series]:
-    """Those that need somebody first, the newest trouble on top; those that are ok in their own order."""
+    """Sorted by state, the worst and newest first. Series that are ok keep their order."""
     return sorted(
         series,
         key=lambda s: (rank(s.standing), 0 if s.standing is Status.OK else -s.since.timestamp()),

@@ -1,4 +1,4 @@
-"""A result as JSON: the one shape of `check --format json` and `history export`."""
+"""A result as JSON, for `check --format json` and `history export`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ _WITH_EVIDENCE: Final = (ResultKind.RULE, ResultKind.CAUSE, ResultKind.ANOMALY)
 
 
 def result_as_json(recommender: str, check: str, window: Window, result: Result) -> dict[str, Any]:
-    """The result as plain JSON values: times in ISO 8601 with Z, no value that JSON cannot say.
+    """The result as plain JSON values: times in ISO 8601 with Z, null for NaN and infinity.
 
-    `detail` says in a sentence why the status is not `ok`; it is empty where there is nothing to say. A rule
-    also has `violations`, `threshold` and `evidence`, and its `value` is the violation ratio. The gap of a
-    model's AUC also has its `threshold`. The cause of a gap, and an anomaly, also have `evidence`. Any other
-    metric that was judged has `threshold`, `bound` and, where a violation ends at another value than it
-    begins at, `clear`.
+    `detail` says in a sentence why the status is not `ok`. A rule also has `violations`, `threshold` and
+    `evidence`, and its `value` is the violation ratio. The gap of a model's AUC also has its `threshold`. The
+    cause of a gap, and an anomaly, also have `evidence`. Any other judged metric has `threshold` and `bound`,
+    and `clear` if a violation ends at another value than it begins at.
 
     >>> from datetime import UTC, datetime, timedelta
     >>> from monitor.core.results import Status

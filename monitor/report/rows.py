@@ -10,7 +10,7 @@ from urllib.parse import quote
 from monitor.catalogue import ALL_SPECS
 from monitor.core.results import Result, ResultKind, Status
 from monitor.core.text import visible
-from monitor.history.snapshot import RuleInfo, Series
+from monitor.history.snapshot import RuleInfo, Series, Violation
 from monitor.metrics.family import MODEL_LABEL
 from monitor.report import numbers
 from monitor.report.sparkline import sparkline
@@ -18,7 +18,7 @@ from monitor.report.views import Lately, SeriesRow, TimeView, Verdict
 
 _WORDS: Final = {status: status.value.replace("_", " ") for status in Status}
 _SLICE_LABELS: Final = ("dimension", "value")
-_BARE_LABELS: Final = ("by", "log", "part")  # whose values need no name
+_BARE_LABELS: Final = ("by", "log", "part")  # shown without their name
 
 
 def verdict(status: Status) -> Verdict:
@@ -44,7 +44,7 @@ def rule_href(recommender: str, rule: str) -> str:
 
 
 def model_name(model: str) -> str:
-    """How a model is called where people read; a log need not name its one.
+    """The shown name of a model. A log with one model need not name it.
 
     >>> model_name("v1"), model_name("")
     ('v1', '(no name)')
@@ -65,7 +65,7 @@ def is_of_model(result: Result) -> bool:
 
 
 def is_of_bands(result: Result) -> bool:
-    """Whether it is told of another series: its band, how far it is off, what that means."""
+    """Whether the result is about the past of other series: a band, a drift or a cause."""
     return result.kind.is_of_the_past
 
 
@@ -74,7 +74,7 @@ def has_objective(result: Result) -> bool:
 
 
 def shower(metric: str) -> Callable[[float], str]:
-    """How values of this metric are written: shares as percentages, the rest as plain numbers."""
+    """The format of this metric's values: shares as percentages, all others as plain numbers."""
     spec = ALL_SPECS.get(metric)
     if spec is None or not spec.unit:
         return numbers.number
@@ -82,7 +82,7 @@ def shower(metric: str) -> Callable[[float], str]:
 
 
 def shower_of(result: Result) -> Callable[[float], str]:
-    """How values of this result are written: that of a rule is a share."""
+    """The format of this result's values. The value of a rule is a share."""
     return numbers.share if is_rule(result) else shower(result.metric)
 
 
@@ -101,7 +101,7 @@ def rule_row(series: Series, now: datetime) -> SeriesRow:
 
 
 def pending_row(recommender: str, info: RuleInfo) -> SeriesRow:
-    """A rule of the config that no window has been judged by yet."""
+    """A rule of the config that has not judged any window yet."""
     return SeriesRow(
         name=visible(info.rule),
         note=info.kind.value,
@@ -126,17 +126,17 @@ def objective_row(series: Series, now: datetime) -> SeriesRow:
 
 
 def named_row(series: Series, now: datetime, *, name: str, note: str = "", href: str = "") -> SeriesRow:
-    """A row of a series that is called otherwise than by its metric."""
+    """The row of a series under another name than its metric."""
     return _row(series, now, name=name, note=note, href=href)
 
 
 def metric_row(series: Series, now: datetime) -> SeriesRow:
-    """A row within its metric's group: it is named by what tells it from the group's other rows."""
+    """A row within its metric's group, named by the labels that differ within the group."""
     return _row(series, now, name=_own(series.result), note="", href="")
 
 
 def _own(result: Result) -> str:
-    """What tells a series from the others of its metric.
+    """The labels that distinguish a series from others of its metric.
 
     >>> _own(Result(metric="recall", labels={"k": "10", "by": "macro"}, status=Status.OK, definition="1"))
     'macro, k 10'
@@ -157,26 +157,31 @@ def slice_row(series: Series, now: datetime) -> SeriesRow:
 
 
 def is_over(series: Series) -> bool:
-    """Whether a rule is well again after a violation in one of the recent windows."""
+    """Whether a rule was violated in one of the recent windows and is ok again."""
     return series.standing is Status.OK and series.violation is not None
 
 
 def lately(series: Series, now: datetime) -> Lately:
-    """What is told of a violation that is over."""
+    """The row of a violation that is over."""
     assert series.violation is not None
-    found = series.violation.result
+    violated = series.violation.result
     row = rule_row(series, now)
-    counted = f"{numbers.count(found.violations or 0)} of {numbers.count(found.samples or 0)}"
+    counted = f"{numbers.count(violated.violations or 0)} of {numbers.count(violated.samples or 0)}"
     return Lately(row.name, row.href, counted, moment(series.violation.window.start, now))
 
 
+def evidence_source(series: Series) -> Violation | None:
+    """The newest window with evidence: the last one, else the last one that was violated."""
+    return Violation(series.window, series.result) if series.result.evidence else series.violation
+
+
 def interval_text(result: Result) -> str:
-    """The interval as people read it, empty where there is none."""
+    """The interval, empty if there is none."""
     return between_text(shower_of(result), result.lower, result.upper)
 
 
 def between_text(show: Callable[[float], str], lower: float | None, upper: float | None) -> str:
-    """Two bounds as they are shown, empty where one is missing.
+    """Two bounds, empty if one is missing.
 
     >>> between_text(shower("gini"), 0.1, 0.25), between_text(shower("gini"), None, 0.25)
     ('0.1 to 0.25', '')

@@ -1,4 +1,4 @@
-"""Where a runbook is found: an address that may safely be a link, or nothing."""
+"""The link to a runbook, if it is safe."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import quote, urlsplit
 def web_address(runbook: str, docs_url: str) -> str:
     """The runbook as a link: an http(s) address as it is, a path of the repository below `docs_url`.
 
-    Empty where it is neither, such as a path that leads out of the repository, or where `docs_url` is empty.
+    Empty for anything else, such as a path that leaves the repository, or if `docs_url` is empty.
 
     >>> web_address("docs/runbooks/a b.md#now", "https://git.test/main")
     'https://git.test/main/docs/runbooks/a%20b.md#now'

@@ -1,4 +1,4 @@
-"""The recent past of one number as a small drawing: coordinates here, the SVG in the template."""
+"""The recent past of one number as a small drawing. The template turns the coordinates into SVG."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from monitor.history.snapshot import Point
 WIDTH, HEIGHT = 120, 28
 _MARGIN = 4
 _POINTS = 48
-_ALONE = 7  # how broad the band of a window without neighbours is drawn
-_SEEN = 2  # how high a band is drawn at least
+_ALONE = 7  # the width of the band of a window without neighbours
+_SEEN = 2  # the minimum height of a band
 
 
 _Placed = TypeVar("_Placed")
@@ -29,7 +29,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What was expected of the values drawn, and between which two values; `text` says the newest in words.
+    """The expected values and the bands of the windows. `text` describes the newest band.
 
     `broken` are the windows whose value was out of its band.
     """
@@ -42,10 +42,10 @@ class Around:
 
 @dataclass(frozen=True, slots=True)
 class Sparkline:
-    """Unbroken runs of values as polylines, violated and lone points as dots, missing values as ticks.
+    """Runs of values as polylines, violated and single points as dots, missing values as ticks.
 
-    `expected` are the runs of what was expected, `bands` the areas around them. `label` says the same in
-    words. y grows downwards, as SVG has it.
+    `expected` are the runs of expected values, `bands` the areas around them. `label` describes the drawing
+    in words. As in SVG, y grows downwards.
     """
 
     label: str
@@ -63,7 +63,7 @@ def sparkline(
     threshold: float | None = None,
     around: Around | None = None,
 ) -> Sparkline | None:
-    """The drawing of the last windows, None where fewer than two of them are known."""
+    """The drawing of the last windows, None if there are fewer than two, or no values."""
     points = past[-_POINTS:]
     if len(points) < 2:
         return None
@@ -85,7 +85,7 @@ def sparkline(
         return round(_MARGIN + index * step, 1)
 
     def place(index: int, value: float | None, status: Status) -> Dot | None:
-        """None where there is nothing to draw."""
+        """None if there is nothing to draw."""
         if value is None or not math.isfinite(value):
             return None
         return Dot(x(index), y(value), status.value)
@@ -121,13 +121,13 @@ def _finite(values: Iterable[float | None]) -> list[float]:
 
 
 def _both(ends: tuple[float, float] | None) -> tuple[float, float] | None:
-    """The ends of a band, the lower first; None where it has only one."""
+    """The ends of a band, the lower one first. None if one is missing."""
     found = sorted(_finite(ends or ()))
     return (found[0], found[1]) if len(found) == 2 else None
 
 
 def _runs(placed: Iterable[_Placed | None]) -> list[list[_Placed]]:
-    """What lies between those that are missing."""
+    """The runs of values between missing ones."""
     runs: list[list[_Placed]] = [[]]
     for one in placed:
         if one is None:
@@ -142,7 +142,7 @@ def _lines(runs: Iterable[Sequence[Dot]]) -> tuple[str, ...]:
 
 
 def _areas(placed: Iterable[tuple[float, float, float] | None]) -> tuple[str, ...]:
-    """Each run of x, top and bottom as a polygon, seen even where the band is very narrow or stands alone."""
+    """Each run of x, top and bottom as a polygon with a minimum height and width."""
     areas = []
     for found in _runs(placed):
         x, top, bottom = found[0]

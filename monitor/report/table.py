@@ -1,4 +1,4 @@
-"""What `check` prints for people: a few lines a window, readable at 80 columns."""
+"""The output of `check` for people: a few lines for each window, readable at 80 columns."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ MARKS = {
 _NAME_AT = 12
 _NUMBERS = (("value", 11), ("interval", 16), ("bound", 10), ("samples", 9))
 _WIDEST = 160
-_CAUSE_LENGTH = 2000  # what was found, and what to do
+_CAUSE_LENGTH = 2000  # characters: the finding and what to do
 
 
 def print_table(judged: Sequence[Judged], console: Console, *, everything: bool = False) -> None:
-    """A block for each window, then one line that counts the verdicts.
+    """Print a block for each window, then one line with the number of each verdict.
 
-    Without `everything` a block shows what is judged, and whatever is violated or an error; what is
-    only measured is counted. A terminal sets the width; elsewhere the longest name does.
+    Without `everything` a block shows the judged, violated and failed results, and counts the others. The
+    width is that of the terminal. If there is none, it is that of the longest name.
     """
     width = max(72, min(console.width, _WIDEST))
     if not console.is_terminal:
@@ -56,7 +56,7 @@ def print_table(judged: Sequence[Judged], console: Console, *, everything: bool 
 
 
 def summary(judged: Sequence[Judged]) -> str:
-    """How many verdicts of each kind there are, on how many windows."""
+    """The number of windows and of each verdict."""
     windows = len({(one.recommender, one.window) for one in judged})
     counts = Counter(one.result.status for one in judged if _is_judged(one.result))
     counts[Status.ERROR] += sum(
@@ -109,10 +109,10 @@ def _lines(result: Result, width: int) -> Iterator[Text]:
 
 
 def _cause_lines(cause: Result, width: int) -> Iterator[Text]:
-    """What explains the gap above: it is judged by nobody, so it has no mark."""
+    """A cause of the gap above. It has no verdict, so it has no mark."""
     share = share_text(cause)
-    told = f"{share} of the gap" if share else "its share of the gap is unknown"
-    yield Text(f"{' ' * _NAME_AT}{cause_name(cause)}: {told}")
+    part = f"{share} of the gap" if share else "its share of the gap is unknown"
+    yield Text(f"{' ' * _NAME_AT}{cause_name(cause)}: {part}")
     yield from _indented(visible(cause.detail, _CAUSE_LENGTH), width)
 
 
@@ -157,7 +157,7 @@ def _worth_a_line(result: Result) -> bool:
 def _is_judged(result: Result) -> bool:
     if "dimension" in result.labels and result.threshold is None:
         return False
-    if result.kind is ResultKind.LOG:  # worth a word only where something is wrong
+    if result.kind is ResultKind.LOG:  # shown only if something is wrong
         return result.status is not Status.OK
     return result.kind is ResultKind.RULE or result.threshold is not None
 

@@ -1,4 +1,4 @@
-"""What the pages show, as plain data: every text is ready to be read, nothing is escaped yet.
+"""The content of the pages as plain data. Texts are ready to be shown, but not escaped yet.
 
 Addresses (`href`) are relative to the root of the site and without a leading slash.
 """
@@ -25,7 +25,7 @@ class TimeView:
 
 @dataclass(frozen=True, slots=True)
 class BandView:
-    """What a value is expected to be by its own past; `lacking` says why that is not known."""
+    """The band of a value. `lacking` says why there is none."""
 
     expected: str
     between: str
@@ -38,7 +38,7 @@ class BandView:
 class SeriesRow:
     """A rule, an objective, a metric or a slice of one. A text that does not apply is empty.
 
-    `verdict` is what stands, `last` the last window's own state where it differs.
+    `verdict` is the current verdict, `last` the state of the last window if it differs.
     """
 
     name: str
@@ -74,8 +74,8 @@ class LogView:
     watermark: TimeView | None
     files: str
     skipped: tuple[tuple[str, str], ...]  # (path, reason)
-    lost: tuple[tuple[str, str], ...] = ()  # of files whose rows were read once
-    unlisted: tuple[tuple[str, str], ...] = ()  # of folders
+    lost: tuple[tuple[str, str], ...] = ()  # files whose rows were read before
+    unlisted: tuple[tuple[str, str], ...] = ()  # folders
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Lately:
 
 @dataclass(frozen=True, slots=True)
 class HealthView:
-    """The health score, and what it is made of, the worst part first."""
+    """The health score and its parts, the worst first."""
 
     score: SeriesRow
     parts: tuple[SeriesRow, ...]
@@ -98,10 +98,10 @@ class HealthView:
 
 @dataclass(frozen=True, slots=True)
 class AnomaliesView:
-    """What is unlike the recommender's own past: causes that stand violated, and metrics that drift.
+    """The causes of anomalies that were found, and the metrics that drift.
 
-    `quiet` are the causes that were looked for and not found, `summary` says so in one line; `learning` says
-    how many series have no band yet, and `steady` how many do not drift.
+    `quiet` are the causes that were checked and not found; `summary` counts them. `learning` says how many
+    series have no band yet, and `steady` how many do not drift.
     """
 
     found: tuple[SeriesRow, ...]
@@ -114,7 +114,7 @@ class AnomaliesView:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One number in a cell; `value` is empty where there is none, and then `verdict` says why."""
+    """One number in a cell. If `value` is empty, `verdict` says why."""
 
     value: str
     interval: str
@@ -123,7 +123,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class SplitView:
-    """What is known of a model on one split. A measure that the window does not have is None."""
+    """The measures of a model on one split. A missing measure is None."""
 
     name: str
     rows: Measure | None
@@ -138,7 +138,7 @@ class SplitView:
 
 @dataclass(frozen=True, slots=True)
 class CauseView:
-    """What explains a violated gap; `percent` of it, and None where a share cannot be told."""
+    """A cause of a violated gap. `percent` is its share of the gap, None if unknown."""
 
     name: str
     share: str
@@ -146,23 +146,23 @@ class CauseView:
     detail: str
     href: str
     evidence: int
-    runbook: str  # an address, empty where it is only known as a path
+    runbook: str  # an address, empty if only the path is known
     runbook_path: str
 
 
 @dataclass(frozen=True, slots=True)
 class GapView:
-    """The gap between two splits, the causes of one that is violated, and how far the scores are apart."""
+    """The gap between two splits, its causes if it is violated, and the distances of the scores."""
 
     row: SeriesRow
     causes: tuple[CauseView, ...]
-    unexplained: str  # why a gap that stands violated has no causes
+    unexplained: str  # why a violated gap has no causes
     distances: tuple[tuple[str, Measure], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureView:
-    """A feature in service against its fellow offline, and against what the model was trained on."""
+    """A feature in service, compared with the same feature offline and with the training data."""
 
     name: str
     skew: Measure | None
@@ -173,7 +173,7 @@ class FeatureView:
 
 @dataclass(frozen=True, slots=True)
 class ModelView:
-    """`lacking` says why features could not be compared; `left_out` of them are not shown."""
+    """`lacking` says why features could not be compared. `left_out` features are not shown."""
 
     name: str
     verdict: Verdict
@@ -191,7 +191,7 @@ class RecommenderView:
     verdict: Verdict
     summary: str
     error: str
-    maintenance: str  # until when alerts are held back, and why; empty where they are not
+    maintenance: str  # until when alerts are held back, and why
     last_window: str
     last_run: TimeView | None
     pending: str
@@ -199,7 +199,7 @@ class RecommenderView:
     health: HealthView | None
     anomalies: AnomaliesView | None
     attention: tuple[SeriesRow, ...]
-    lately: tuple[Lately, ...]  # what is well again, and was violated in one of the recent windows
+    lately: tuple[Lately, ...]  # rules that are ok again after a recent violation
     rules: tuple[SeriesRow, ...]
     objectives: tuple[SeriesRow, ...]
     models: tuple[ModelView, ...]
@@ -208,15 +208,15 @@ class RecommenderView:
     slice_count: int
     durations: tuple[tuple[str, str], ...]
     counters: tuple[tuple[str, str], ...]
-    empty: str  # why there is nothing to show yet; empty text where there is
+    empty: str  # why there is nothing to show yet
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What every page has around its subject."""
+    """The parts that every page has."""
 
     taken: TimeView
-    stale: str  # why the picture may be out of date
+    stale: str  # why the page may be out of date
     history_error: str  # why the history cannot be read or written
     config_error: str
     config_loaded: TimeView | None
@@ -238,7 +238,7 @@ class RecommenderPage:
 
 @dataclass(frozen=True, slots=True)
 class RulePage:
-    """One rule and the evidence of its last window: cells are texts, None where the log has nothing."""
+    """One rule and the evidence of its last window. A cell is None if the log has no value."""
 
     frame: Frame
     recommender: str
@@ -263,7 +263,7 @@ class RulePage:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceTable:
-    """Rows of evidence with the same columns: cells are texts, None where the log has nothing."""
+    """Rows of evidence with the same columns. A cell is None if the log has no value."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str | None, ...], ...]
