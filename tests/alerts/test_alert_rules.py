@@ -143,7 +143,7 @@ def test_the_page_of_a_cause_says_what_it_looks_like_what_to_check_and_whom_to_c
         assert (RUNBOOKS / "causes" / link).resolve().is_file(), link
 
 
-def test_the_list_of_runbooks_has_every_alert_with_where_it_goes() -> None:
+def test_the_list_of_runbooks_has_every_alert_with_its_receiver() -> None:
     page = (RUNBOOKS / "README.md").read_text(encoding="utf-8")
     listed = dict(re.findall(r"^\| \[(\w+)\]\(\1\.md\) \| ([a-z-]+) \|", page, re.MULTILINE))
     goes = {name: alert["labels"]["severity"].replace("none", "nobody") for name, alert in ALERTS.items()}
@@ -212,11 +212,11 @@ def test_all_links_to_evidence_are_built_in_the_same_way() -> None:
         assert end in link
 
 
-def test_only_the_watchdog_and_what_holds_others_back_are_neither_page_nor_ticket() -> None:
+def test_only_the_watchdog_and_inhibiting_alerts_are_neither_page_nor_ticket() -> None:
     neither = {name for name, alert in ALERTS.items() if alert["labels"]["severity"] == "none"}
     assert neither == {"RecsysWatchdog", "RecsysMaintenance", "RecsysFeedbackReturns"}
 
 
-def test_feedback_returns_as_soon_as_it_is_not_stalled_any_more() -> None:
+def test_the_feedback_alert_resolves_when_feedback_returns() -> None:
     stalled, returns = ALERTS["RecsysFeedbackStalled"], ALERTS["RecsysFeedbackReturns"]
     assert (returns["expr"], returns["for"]) == (stalled["expr"], stalled["for"])

@@ -69,7 +69,7 @@ def test_tickets_of_one_incident_are_one_message_and_two_recommenders_are_two(
     )
 
 
-def test_tickets_come_when_the_page_that_held_them_back_is_over(alertmanager: Alertmanager) -> None:
+def test_tickets_are_sent_when_the_page_that_held_them_back_resolves(alertmanager: Alertmanager) -> None:
     page, ticket = alert("RecsysAnomalySevere", cause="lists_empty"), alert("RecsysDrift", metric="failure")
     post(alertmanager, [page, ticket])
     assert_groups(
@@ -151,7 +151,7 @@ def test_a_log_that_has_stopped_is_one_message(alertmanager: Alertmanager) -> No
     )
 
 
-def test_feedback_that_comes_again_pages_nobody_for_what_was_lost_of_it(alertmanager: Alertmanager) -> None:
+def test_returning_feedback_does_not_page_for_the_missing_actions(alertmanager: Alertmanager) -> None:
     returns = alert("RecsysFeedbackReturns")
     lost = alert("RecsysAnomalySevere", cause="clicks_lost")
     post(
@@ -201,7 +201,7 @@ def test_maintenance_holds_back_all_of_its_recommender_and_nothing_of_another_or
     )
 
 
-def test_what_stands_when_maintenance_ends_is_told_then(alertmanager: Alertmanager) -> None:
+def test_alerts_that_still_fire_when_maintenance_ends_are_sent(alertmanager: Alertmanager) -> None:
     quiet, page = alert("RecsysMaintenance"), alert("RecsysHardRuleViolated", rule="blacklist")
     post(alertmanager, [quiet, page])
     assert_groups(
@@ -243,7 +243,7 @@ def test_a_silence_on_a_recommender_holds_everything_of_it_back_until_it_is_expi
     )
 
 
-def test_an_incident_of_days_is_not_told_every_hour() -> None:
+def test_an_incident_of_days_is_not_sent_every_hour() -> None:
     told_again = {route["receiver"]: route.get("repeat_interval") for route in CONFIG["route"]["routes"]}
     assert told_again["page"] == "4h"
     assert CONFIG["route"]["repeat_interval"] == "3d"

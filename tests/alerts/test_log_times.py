@@ -157,9 +157,7 @@ def test_a_log_with_an_unknown_pace_that_stops_pages_within_two_hours_in_one_mes
 
 
 @pytest.mark.parametrize("name", STOPS_OTHERWISE)
-def test_the_tickets_of_a_log_that_stops_wait_for_its_page_whatever_a_window_waits(
-    told: Fired, name: str
-) -> None:
+def test_the_tickets_of_a_stopped_log_wait_for_its_page_for_any_window(told: Fired, name: str) -> None:
     assert is_one_message(told[name], TICKETS, by=PAGE)
 
 

@@ -43,7 +43,7 @@ def test_every_cause_has_one_alert() -> None:
     assert sorted(cause for cause, _ in OF_CAUSES) == sorted(CAUSES)
 
 
-def test_the_alerts_of_causes_differ_in_the_cause_alone_so_that_exactly_one_is_told() -> None:
+def test_the_alerts_of_causes_differ_only_in_the_cause_so_exactly_one_fires() -> None:
     """The first of them stands while the gap does, and Alertmanager holds the others back."""
     before: tuple[str, ...] = ()
     for cause, name in OF_CAUSES:  # in the order of the file, which is that of equal shares
@@ -79,7 +79,7 @@ def alertmanager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Alertmana
         yield server
 
 
-def test_what_breaks_several_models_of_a_recommender_is_one_message(alertmanager: Alertmanager) -> None:
+def test_trouble_of_several_models_of_a_recommender_is_one_message(alertmanager: Alertmanager) -> None:
     post(
         alertmanager,
         [
@@ -99,7 +99,7 @@ def test_what_breaks_several_models_of_a_recommender_is_one_message(alertmanager
     )
 
 
-def test_skew_of_features_that_come_back_is_not_told_but_that_of_another_model_is(
+def test_skew_of_returning_features_is_not_reported_but_that_of_another_model_is(
     alertmanager: Alertmanager,
 ) -> None:
     post(

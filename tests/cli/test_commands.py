@@ -163,7 +163,7 @@ def test_mistakes_of_the_rules_and_of_the_web_config_come_together(world, monito
     assert "recommenders[0].rules[0].pack" in ran.err
 
 
-def test_what_a_message_quotes_steers_no_terminal_and_makes_no_pictures(world, monitor):
+def test_quoted_text_cannot_control_the_terminal_or_become_emoji(world, monitor):
     ran = monitor("init", "log\x1b[31m:smile:.csv", "--output", "-")
     assert ran.code == 2
     assert "log[U+001B][31m:smile:.csv" in ran.err
@@ -225,7 +225,7 @@ def test_a_folder_that_cannot_be_written_is_said(world, tmp_path):
         assert "Traceback" not in ran.err
 
 
-def test_an_address_in_use_is_said(world, tmp_path):
+def test_an_address_in_use_is_reported(world, tmp_path):
     folder = _own(world, tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -255,7 +255,7 @@ def test_init_writes_a_config_that_check_accepts(world, tmp_path):
     assert printed.out == (folder / "new.yaml").read_text()
 
 
-def test_init_says_what_it_could_not_find(world, tmp_path):
+def test_init_reports_missing_columns(world, tmp_path):
     (tmp_path / "log.csv").write_text("user_id,ts,item_id\n" + "u1,2026-01-05T10:00:00Z,a\n" * 5)
     ran = run_monitor("init", "log.csv", cwd=tmp_path)
     assert ran.code == 2
@@ -271,7 +271,7 @@ def _piped(command: str, cwd) -> subprocess.CompletedProcess[bytes]:
 
 
 @pytest.mark.parametrize(("form", "code"), [("table", 1), ("json", 1), ("junit", 1)])
-def test_a_reader_that_goes_away_changes_neither_exit_code_nor_manners(world, form, code):
+def test_a_closed_pipe_changes_neither_the_exit_code_nor_the_messages(world, form, code):
     done = _piped(f"MONITOR check -c violated.yaml --format {form} --all | true", world)
     assert done.stderr == b""
     assert done.returncode == code

@@ -118,7 +118,7 @@ def test_a_model_that_the_samples_do_not_have_is_a_mistake(world):
     assert "no row of a model 'ranker-v8'; without --model every model is diagnosed" in ran.err
 
 
-def test_a_config_without_samples_is_told_where_to_read_on(tmp_path):
+def test_a_config_without_samples_is_an_error_that_names_the_documentation(tmp_path):
     (tmp_path / "shop.yaml").write_text("recommenders: [{name: shop, logs: {exposures: {path: x.csv}}}]\n")
     ran = run_monitor("diagnose", "--config", "shop.yaml", cwd=tmp_path)
     assert (ran.code, ran.out) == (2, "")
@@ -140,7 +140,7 @@ def test_too_few_rows_to_tell_is_3(tmp_path):
     assert "an interval needs at least 10" in " ".join(ran.out.split())
 
 
-def test_what_could_not_be_read_of_the_samples_is_said(tmp_path):
+def test_unreadable_files_of_samples_are_reported(tmp_path):
     ran = diagnose(tmp_path)
     assert (ran.code, ran.out) == (2, "")
     assert "shop: no file matches samples/*.parquet" in ran.err.replace(str(tmp_path) + "/", "")
@@ -160,7 +160,7 @@ def said_in(text):
 
 
 @pytest.mark.parametrize("output", ["json", "table"])
-def test_the_results_are_all_of_standard_output_whatever_a_scoring_module_writes(world, output):
+def test_standard_output_holds_only_the_results_even_if_a_scorer_prints(world, output):
     quiet = diagnose(world, "--format", output, models="{scorer: 'ranker:score'}")
     noisy = diagnose(world, "--format", output, models="{scorer: 'ranker:score'}", NOISE="1")
     assert (said_in(noisy.out), noisy.code) == (said_in(quiet.out), quiet.code)

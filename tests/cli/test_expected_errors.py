@@ -38,7 +38,7 @@ class DiskIsGone(ExpectedError):
         (StateInUseError("process 7 writes it"), "process 7 writes it"),
     ],
 )
-def test_the_sentence_and_the_hint_are_all_that_is_said(capsys, exc, said):
+def test_an_expected_error_prints_only_its_sentence_and_its_hint(capsys, exc, said):
     with pytest.raises(SystemExit) as ended, guarded():
         raise exc
     assert ended.value.code == USAGE

@@ -53,7 +53,7 @@ def judged(config: Config, checked: Checked, now: datetime) -> dict[Window, Stat
     return found
 
 
-def test_after_max_wait_the_log_is_judged_as_it_is_and_before_it_is_late(tmp_path: Path) -> None:
+def test_a_log_is_judged_as_it_is_after_max_wait_and_is_late_before(tmp_path: Path) -> None:
     now = datetime.now(UTC)
     config, checked = shop(tmp_path, now)
     last = Window.of(now, HOUR)
@@ -86,7 +86,7 @@ def test_judging_once_leaves_nothing_behind(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
-def test_what_was_backfilled_the_daemon_does_not_correct_and_the_other_way_round(tmp_path: Path) -> None:
+def test_backfill_and_daemon_do_not_correct_each_other(tmp_path: Path) -> None:
     config, checked = shop(tmp_path, datetime(2026, 3, 1, 12, tzinfo=UTC))
     backfill(tmp_path / "config.yaml", None, None, None)
     with Store.open(config.history.location(config.state)) as store:
@@ -102,7 +102,7 @@ def test_what_was_backfilled_the_daemon_does_not_correct_and_the_other_way_round
         assert (list(store.results()), store.counters()) == (results, counters)
 
 
-def test_a_backfill_leaves_to_the_daemon_what_it_would_still_wait_for(
+def test_a_backfill_leaves_windows_that_still_wait_for_rows_to_the_daemon(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now = datetime.now(UTC)

@@ -58,16 +58,16 @@ def noisy(world, tmp_path_factory):
     return run
 
 
-def test_json_is_all_of_standard_output(noisy):
+def test_standard_output_holds_only_the_json(noisy):
     results = json.loads(noisy("check", "--config", "noisy.yaml", "--format", "json").out)
     assert {one["labels"].get("rule") for one in results} >= {"old", "older", "query", "blacklist"}
 
 
-def test_junit_is_all_of_standard_output(noisy):
+def test_standard_output_holds_only_the_junit_report(noisy):
     assert ElementTree.fromstring(noisy("check", "--config", "noisy.yaml", "--format", "junit").out).tag
 
 
-def test_a_table_and_a_sentence_are_all_of_standard_output(noisy):
+def test_standard_output_holds_only_the_table_and_the_summary(noisy):
     assert "noise" not in noisy("check", "--config", "noisy.yaml").out
     assert "noise" not in noisy("validate", "--config", "noisy.yaml").out
     assert json.loads(noisy("validate", "--config", "noisy.yaml", "--no-logs", "--format", "json").out)
@@ -75,7 +75,7 @@ def test_a_table_and_a_sentence_are_all_of_standard_output(noisy):
     assert json.loads(answer.out)["arms"] == 2
 
 
-def test_an_exported_history_is_all_of_standard_output(noisy):
+def test_standard_output_holds_only_the_exported_history(noisy):
     ran = noisy("backfill", "--config", "noisy.yaml", "--from", "2026-01-05", "--to", "2026-01-06")
     assert (ran.code, "noise" in ran.out) == (0, False)
     state = [noisy.folder / "noisy", *(noisy.folder / "noisy").rglob("*")]
@@ -87,7 +87,7 @@ def test_an_exported_history_is_all_of_standard_output(noisy):
     assert all(one["detail"] for one in results if one["status"] != "ok")
 
 
-def test_a_printed_config_is_all_of_standard_output(noisy):
+def test_standard_output_holds_only_the_printed_config(noisy):
     text = noisy("init", "log.parquet", "--output", "-").out
     assert "noise" not in text
     assert "recommenders:" in text
@@ -111,7 +111,7 @@ def test_the_daemon_says_on_standard_output_where_it_is_and_nothing_else(noisy, 
     assert "noise of a child" in err
 
 
-def test_a_closed_standard_error_stops_no_result(world):
+def test_a_closed_standard_error_does_not_stop_the_results(world):
     command = f"{sys.executable} -m monitor validate --config ok.yaml 2>&-"
     done = subprocess.run(
         command, shell=True, cwd=world, env=clean_environment(), capture_output=True, check=False, timeout=60

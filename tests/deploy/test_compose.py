@@ -171,7 +171,7 @@ def test_a_service_waits_for_services_that_exist_and_say_when_they_are_healthy(n
         assert "healthcheck" in SERVICES[other]
 
 
-def test_what_listens_in_the_container_is_what_is_published_asked_and_scraped() -> None:
+def test_the_container_port_is_published_probed_and_scraped() -> None:
     assert SERVICES["monitor"]["environment"]["RECSYS_LISTEN"] == "0.0.0.0:9108"
     prometheus = yaml.safe_load((ROOT / "deploy" / "prometheus.yml").read_text(encoding="utf-8"))
     targets = {job["job_name"]: job["static_configs"][0]["targets"] for job in prometheus["scrape_configs"]}
@@ -231,7 +231,7 @@ def test_the_image_runs_as_the_user_of_the_compose_file_and_asks_for_its_health(
     assert importlib.util.find_spec(asked[3]) is not None
 
 
-def test_what_the_image_copies_is_there_and_not_kept_out() -> None:
+def test_files_that_the_image_copies_exist_and_are_not_ignored() -> None:
     kept = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     for copied in instructions("COPY"):
         if "--from=" not in copied:

@@ -44,7 +44,7 @@ def test_none_is_chosen_of_what_needs_a_server_spark_or_a_browser() -> None:
     assert "no tests collected" in found.stdout
 
 
-def test_what_is_left_out_as_long_is_there() -> None:
+def test_the_files_excluded_as_long_exist() -> None:
     assert [one for one in LONG if not (ROOT / "tests" / one).exists()] == []
 
 

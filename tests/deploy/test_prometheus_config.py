@@ -82,7 +82,7 @@ def test_every_alert_reaches_the_receiver_of_its_severity(alert: str, severity: 
     assert answer.returncode == 0, answer.stdout + answer.stderr
 
 
-def test_an_alert_that_nobody_thought_of_becomes_a_ticket_and_does_not_get_lost() -> None:
+def test_an_unknown_alert_becomes_a_ticket() -> None:
     answer = tool(
         "amtool", "config", "routes", "test", f"--config.file={DEPLOY / 'alertmanager.yml'}",
         "--verify.receivers=ticket", "alertname=SomethingElse",
@@ -127,7 +127,7 @@ def test_an_inhibition_names_alerts_that_exist_and_only_maintenance_holds_back_a
         assert {"recommender", "instance"} & set(rule["equal"]), "of the same recommender or monitor alone"
 
 
-def test_what_holds_back_by_recommender_has_one_or_it_would_hold_back_all_that_have_none() -> None:
+def test_alerts_that_inhibit_by_recommender_have_a_recommender_label() -> None:
     for rule in INHIBITIONS:
         source = written(rule["source_matchers"])
         if rule.get("equal") == ["recommender"] and "alertname" not in source:

@@ -71,7 +71,7 @@ def test_make_venv_replaces_what_an_interrupted_attempt_left(tmp_path: Path) -> 
     assert (tmp_path / ".venv" / "bin" / "python").exists()
 
 
-def test_make_venv_says_what_to_install_where_it_may_not(tmp_path: Path, bare: Path) -> None:
+def test_make_venv_says_what_to_install_without_permission(tmp_path: Path, bare: Path) -> None:
     command(bare / "python3", 'case "$2" in *ensurepip*) exit 1 ;; *) echo 3.11 ;; esac')
     answer = run(MAKE_VENV, cwd=tmp_path, path=bare)
     assert answer.returncode == 1
@@ -111,7 +111,7 @@ def test_make_venv_refuses_a_python_that_is_too_old_or_not_there(tmp_path: Path,
     assert "there is no python3.99" in absent.stderr
 
 
-def test_install_says_what_is_missing_and_does_not_fail_where_it_may_not_install(
+def test_install_reports_missing_programs_and_succeeds_without_permission_to_install(
     tmp_path: Path, bare: Path
 ) -> None:
     command(bare / "prometheus", "true")
@@ -124,7 +124,7 @@ def test_install_says_what_is_missing_and_does_not_fail_where_it_may_not_install
     assert "chromium-driver" not in answer.stderr
 
 
-def test_install_is_quick_and_quiet_where_all_is_there(tmp_path: Path, bare: Path) -> None:
+def test_install_is_quick_and_quiet_if_everything_is_installed(tmp_path: Path, bare: Path) -> None:
     for name in (
         "prometheus",
         "promtool",

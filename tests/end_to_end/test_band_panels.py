@@ -67,7 +67,7 @@ def test_a_panel_of_the_past_has_data(expression: str, prometheus: Prometheus) -
     wait_for(f"data for {expression}", lambda: prometheus.ask(expression), 5)
 
 
-def test_the_state_of_a_cause_is_told_by_the_number_of_the_worst_verdict(prometheus: Prometheus) -> None:
+def test_the_panel_shows_the_worst_verdict_of_a_cause(prometheus: Prometheus) -> None:
     (timeline,) = [
         one.values[0]
         for one in QUERIES
@@ -81,7 +81,7 @@ def test_the_state_of_a_cause_is_told_by_the_number_of_the_worst_verdict(prometh
     )
 
 
-def test_the_farthest_series_are_told_on_their_side(prometheus: Prometheus) -> None:
+def test_the_series_farthest_out_are_shown_with_their_direction(prometheus: Prometheus) -> None:
     above, below = (
         next(one.values[0] for one in QUERIES if f"{word}(10, recsys_deviation" in one.values[0])
         for word in ("topk", "bottomk")

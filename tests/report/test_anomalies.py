@@ -38,7 +38,7 @@ def page(state: RecommenderState, cause: str = "lists_empty") -> AnomalyPage | N
     return anomaly_page(Snapshot(NOW, (state,)), NAME, cause, NOW, "https://git.test/main")
 
 
-def test_a_cause_that_was_found_stands_first_and_leads_to_its_evidence():
+def test_a_found_cause_comes_first_and_links_to_its_evidence():
     shown = anomalies(feeds())
     (row,) = shown.found
     assert (row.name, row.verdict.key, row.counted, row.evidence) == (
@@ -55,7 +55,7 @@ def test_a_cause_that_was_found_stands_first_and_leads_to_its_evidence():
     assert [one.name.replace(" ", "_") for one in shown.quiet] == [c for c in CAUSES if c != "lists_empty"]
 
 
-def test_what_is_violated_needs_attention_and_is_counted_with_the_drifts():
+def test_violated_causes_and_drifts_need_attention_and_are_counted():
     shown = view(feeds())
     assert (shown.verdict.key, shown.summary) == ("violated", "1 anomaly · 1 drift")
     assert [(row.name, row.note) for row in shown.attention] == [
@@ -69,7 +69,7 @@ def test_what_is_violated_needs_attention_and_is_counted_with_the_drifts():
     )  # fmt: skip
 
 
-def test_nothing_told_of_a_band_is_a_metric_an_objective_or_a_slice_of_its_own():
+def test_bands_are_not_listed_as_metrics_objectives_or_slices():
     shown = view(feeds())
     assert shown.objectives == ()
     assert {group.name for group in shown.metrics} == {"volume", "coverage", "failure", "gini", "action_rate"}
@@ -97,7 +97,7 @@ def test_a_recommender_whose_causes_are_all_ok_is_well():
     assert (shown.anomalies.found, shown.anomalies.drifts, shown.anomalies.steady) == ((), (), "")
 
 
-def test_while_it_learns_nobody_is_called_and_the_page_says_how_far_it_is():
+def test_while_bands_are_learned_nothing_alerts_and_the_page_shows_the_progress():
     waiting = [
         anomaly(name, Status.NO_DATA, None, detail="no series has enough past windows for a band yet")
         for name in CAUSES
@@ -126,7 +126,7 @@ def test_a_window_that_could_not_be_compared_is_one_line_and_not_one_a_cause():
     assert [(row.name, row.detail, row.href) for row in shown.attention] == [("anomalies", "interrupted", "")]
 
 
-def test_of_one_cause_seen_by_both_parts_of_a_window_the_worse_one_is_told():
+def test_the_worse_of_two_series_of_one_cause_is_shown():
     second = series(
         anomaly("other", Status.VIOLATED, 1.0, detail="odd"), recommender=NAME, check="bands_feedback"
     )
@@ -173,7 +173,7 @@ def test_every_cause_has_a_runbook_of_its_own_and_an_unknown_one_that_of_the_ale
     assert (ROOT / found.runbook_path).is_file()
 
 
-def test_what_a_cause_means_is_not_said_twice():
+def test_the_meaning_of_a_cause_is_not_repeated():
     told = replace(FOUND, detail=f"{CAUSES['lists_empty']}; failure is 0.4")
     found = page(feeds(told))
     assert found is not None
@@ -227,6 +227,6 @@ def test_a_series_that_is_measured_no_more_keeps_its_row_without_a_drawing():
 @pytest.mark.parametrize(
     ("name", "cause"), [("nobody", "lists_empty"), (NAME, "nonsense"), (NAME, ""), ("news", "lists_empty")]
 )
-def test_what_nobody_looks_for_has_no_page(name: str, cause: str):
+def test_an_unknown_cause_has_no_page(name: str, cause: str):
     snapshot = Snapshot(NOW, (feeds(), pictures.news()))
     assert anomaly_page(snapshot, name, cause, NOW) is None

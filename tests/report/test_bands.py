@@ -40,12 +40,12 @@ def test_a_value_has_its_band_in_its_own_unit_and_says_how_far_it_is_off():
     assert (found.deviation, found.verdict.key) == ("as expected", "ok")
 
 
-def test_a_series_too_young_for_a_band_says_what_it_has():
+def test_a_series_too_young_for_a_band_shows_how_many_windows_it_has():
     found = band(*pictured_bands.learning(metric("gini", value=0.65)))
     assert (found.lacking, found.expected, found.between, found.deviation) == ("7 of 24 windows", "", "", "")
 
 
-def test_the_band_of_another_window_is_never_held_against_this_value():
+def test_a_value_is_never_compared_with_the_band_of_another_window():
     made, expected, far = banded(FAILURE, 0.0102, 0.005, 55.1, violated=3)
     older = Window(LAST.start - HOUR, LAST.end - HOUR)
     found = band(made, replace(expected, window=older), replace(far, window=older))
@@ -54,7 +54,7 @@ def test_the_band_of_another_window_is_never_held_against_this_value():
     assert (plain(found.expected), found.deviation, found.verdict.key) == ("1.02 %", "", "no_data")
 
 
-def test_a_deviation_that_could_not_be_told_leaves_the_band_alone():
+def test_a_band_is_shown_even_if_its_deviation_is_unknown():
     made, expected, far = banded(FAILURE, 0.0102, 0.005, 55.1)
     unknown = replace(far, result=replace(far.result, value=None, status=Status.NO_DATA))
     found = band(made, expected, replace(unknown, standing=Status.NO_DATA))
@@ -80,7 +80,7 @@ def test_series_that_differ_in_a_label_or_a_slice_never_share_a_band():
     assert key_of(metric("ndcg", labels={"k": "1"})) not in known
 
 
-def test_a_row_without_anything_told_of_its_band_stays_as_it_is():
+def test_a_row_without_a_band_is_unchanged():
     row = metric_row(series(FAILURE), NOW)
     assert with_band(row, series(FAILURE), {}) is row
     assert row.band is None
@@ -93,7 +93,7 @@ def test_the_series_are_called_as_in_the_sentence_of_the_cause():
     assert departure.title() == f"{name} where {of_slice.replace(' = ', ' is ')}"
 
 
-def test_the_drawing_has_what_was_expected_the_band_and_the_windows_out_of_it():
+def test_the_sparkline_has_the_expected_values_the_band_and_the_windows_out_of_it():
     points = past([0.2, 0.2, None, 0.2, 0.9])
     foreseen = {point.window: 0.2 for point in points[1:]}
     between = dict.fromkeys(foreseen, (0.1, 0.3))
@@ -128,7 +128,7 @@ def test_a_band_that_is_not_finite_is_not_drawn(lower, upper):
     assert len(drawn.lines) == 1
 
 
-def test_a_band_of_no_width_and_one_that_stands_alone_are_still_seen():
+def test_a_band_without_width_and_a_single_band_are_visible():
     points = past([0.5, 0.5, 0.5])
     drawn = sparkline(
         points, str, None, Around({}, {one.window: (0.5, 0.5) for one in (points[0], points[2])})

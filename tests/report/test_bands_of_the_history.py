@@ -54,7 +54,7 @@ def test_every_measured_series_is_found_beside_its_band(snapshot: Snapshot):
     assert off == {("pv", ""), ("search", "failure pv")}
 
 
-def test_the_causes_stand_with_their_series_and_nothing_else_does(snapshot: Snapshot):
+def test_the_page_lists_only_the_found_causes_with_their_series(snapshot: Snapshot):
     page = recommender_page(snapshot, SHOP, NOW)
     assert page is not None
     shown = page.recommender.anomalies
@@ -73,7 +73,7 @@ def test_the_causes_stand_with_their_series_and_nothing_else_does(snapshot: Snap
     assert empty.means == ""
 
 
-def test_a_slice_that_is_gone_has_its_row_although_it_is_measured_no_more(snapshot: Snapshot):
+def test_a_lost_slice_has_a_row_although_it_is_no_longer_measured(snapshot: Snapshot):
     found = anomaly_page(snapshot, SHOP, "scene_lost", NOW)
     assert found is not None
     (one,) = found.series

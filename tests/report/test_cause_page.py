@@ -72,7 +72,7 @@ def test_a_cause_without_rows_has_a_page_as_well():
         {"cause": ""},
     ],
 )
-def test_what_is_not_there_has_no_page(wrong):
+def test_an_unknown_rule_or_recommender_has_no_page(wrong):
     assert found(**wrong) is None
 
 

@@ -30,7 +30,7 @@ def table(results: list[Result], width: int = 100, *, everything: bool = False) 
     return out.getvalue().replace("\xa0", " ").splitlines()
 
 
-def test_the_causes_are_told_below_their_gap_the_largest_share_first():
+def test_the_causes_are_printed_below_their_gap_the_largest_share_first():
     lines = table(RESULTS)
     small, large = (
         next(n for n, line in enumerate(lines) if f"pair={pair}" in line)
@@ -57,13 +57,13 @@ def test_causes_are_no_verdicts_of_their_own_and_nothing_that_is_only_measured()
     assert not any("auc_gap_cause" in line for line in everything)
 
 
-def test_what_a_log_holds_is_one_harmless_line_of_the_table():
+def test_text_of_a_log_is_one_harmless_line_of_the_table():
     lines = table([violated_gap(), *causes()], width=80)
     assert any("model=a/b?<script>#%[LF].." in line for line in lines)
     assert max(map(len, lines)) <= 80
 
 
-def test_a_model_without_a_name_is_said_to_have_none():
+def test_a_model_without_a_name_is_shown_as_no_name():
     assert title(violated_gap("")) == "auc_gap model=(no name) pair=test_online"
 
 

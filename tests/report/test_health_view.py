@@ -67,7 +67,7 @@ def test_the_line_is_laid_out_and_no_name_of_a_part_is_markup(snapshot, path):
     assert "&lt;script&gt;" in text
 
 
-def test_a_check_on_the_command_line_shows_the_score_among_what_is_judged():
+def test_check_shows_the_score_among_the_judged_results():
     out = io.StringIO()
     judged = [Judged("news", "health", LAST, result) for result in (SCORE, *PARTS)]
     print_table(judged, Console(file=out, width=100))

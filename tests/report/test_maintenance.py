@@ -23,13 +23,13 @@ def said(state: RecommenderState) -> str:
     return view.maintenance
 
 
-def test_maintenance_is_said_with_its_end_and_its_reason() -> None:
+def test_maintenance_is_shown_with_its_end_and_its_reason() -> None:
     assert said(held("a move")) == "Maintenance until 2026-03-09 16:07 UTC: a move. Nobody is alerted."
     assert said(held()) == "Maintenance until 2026-03-09 16:07 UTC. Nobody is alerted."
     assert said(pictures.news()) == ""
 
 
-def test_that_alerts_are_still_held_back_after_its_end_is_said() -> None:
+def test_the_page_says_that_alerts_are_still_held_back_after_the_end() -> None:
     assert said(held("a move", timedelta(0))) == (
         "Maintenance until 2026-03-09 14:07 UTC is over: a move. "
         "Alerts are held back until all of it has been judged."

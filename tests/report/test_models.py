@@ -45,7 +45,7 @@ def plain(text: str) -> str:
     return text.replace("\xa0", " ")
 
 
-def test_the_model_in_trouble_comes_first_and_one_without_a_name_is_said_to_have_none():
+def test_the_violated_model_comes_first_and_an_unnamed_one_is_shown_as_no_name():
     models = view().models
     assert [(model.name, model.verdict.key) for model in models] == [
         ("a/b?<script>#%[LF]..", "violated"),
@@ -99,7 +99,7 @@ def test_the_causes_of_a_violated_gap_are_ranked_by_their_share():
 
 
 @pytest.mark.parametrize("name", [*CAUSES, "of_a_later_version"])
-def test_every_cause_has_a_runbook_that_is_there_and_a_link_where_the_docs_have_an_address(name):
+def test_every_cause_has_an_existing_runbook_and_a_link_if_the_docs_have_an_address(name):
     results = [violated_gap("v"), cause(name, 0.5, "v")]
     (without,) = only(results).gaps[0].causes
     assert without.runbook == ""
@@ -108,7 +108,7 @@ def test_every_cause_has_a_runbook_that_is_there_and_a_link_where_the_docs_have_
     assert model.gaps[0].causes[0].runbook == f"{DOCS}/{without.runbook_path}"
 
 
-def test_a_gap_that_stands_but_was_not_violated_last_says_that_it_was_not_explained_again():
+def test_a_violated_gap_whose_last_window_was_not_violated_is_not_explained_again():
     calm = gap("test_online", "v", value=0.021, lower=0.01, upper=0.03, samples=9000)
     (held,) = only([calm, cause("serving_skew", 0.5, "v")], test_online=Status.VIOLATED).gaps
     assert (held.row.verdict.key, held.row.last and held.row.last.key) == ("violated", "ok")
@@ -116,7 +116,7 @@ def test_a_gap_that_stands_but_was_not_violated_last_says_that_it_was_not_explai
     assert "stays violated until a window clears it" in held.unexplained
 
 
-def test_a_violated_gap_without_a_cause_says_so_and_a_sound_one_says_nothing():
+def test_a_violated_gap_without_a_cause_is_reported_and_an_ok_gap_is_not():
     assert only([violated_gap("v")]).gaps[0].unexplained == "No cause was found that clearly explains it."
     assert only([gap("test_online", "v", value=0.0, samples=9)]).gaps[0].unexplained == ""
 
@@ -162,7 +162,7 @@ def test_all_is_well_where_every_gap_is_ok():
     assert (shown.verdict.key, shown.summary, shown.attention) == ("ok", "1 AUC gap ok", ())
 
 
-def test_a_model_that_is_not_served_while_another_is_needs_nobody():
+def test_a_model_that_is_not_served_needs_no_attention_if_another_is():
     old = gap("test_online", "old", Status.NO_DATA, samples=0, detail="there is no row of the split online")
     assert view(ranker([old])).verdict.key == "no_data"
     assert view(ranker([*pictured_models.unnamed(), old])).verdict.key == "ok"
@@ -202,7 +202,7 @@ def test_features_without_pairs_are_ordered_by_distance_and_those_beyond_the_pag
     assert model.features[0].skew is None
 
 
-def test_why_features_cannot_be_compared_is_said():
+def test_the_page_says_why_features_cannot_be_compared():
     assert view().models[1].lacking == (
         "no offline row of the model: log the same requests over again with the split `offline`",
     )

@@ -50,7 +50,7 @@ def test_the_summary_counts_each_rule_once():
     )
 
 
-def test_what_needs_attention_is_the_worst_first_and_the_newest_of_it_on_top():
+def test_attention_lists_the_worst_and_newest_first():
     rows = [(row.name, row.verdict.key) for row in shop_view().attention]
     assert rows == [
         ("blacklist", "violated"),
@@ -73,7 +73,7 @@ def test_a_rule_row_says_how_much_since_when_and_how_sure():
     assert row.evidence == len(pictures.NASTY)
 
 
-def test_a_violation_that_is_over_is_still_told_with_its_evidence():
+def test_a_violation_that_is_over_is_still_shown_with_its_evidence():
     broken = next(one for one in pictures.shop().series if one.result.labels.get("rule") == "blacklist")
     well = replace(
         broken,
@@ -95,7 +95,7 @@ def test_a_tiny_rate_is_not_shown_as_zero():
     assert plain(rows["list_length"].value) == "1.3e-05 %"
 
 
-def test_a_rule_that_stands_violated_says_that_its_last_window_was_ok():
+def test_a_violated_rule_shows_that_its_last_window_was_ok():
     rows = {row.name: row for row in shop_view().rules}
     last = rows["duplicate_item"].last
     assert (rows["duplicate_item"].verdict.key, last and last.key) == ("violated", "ok")
@@ -178,7 +178,7 @@ def test_the_evidence_keeps_every_column_and_tells_null_from_empty():
     assert (page.owner, page.runbook) == ("shop-oncall", "https://runbooks.example.org/blacklist")
 
 
-def test_a_runbook_that_is_no_web_address_is_no_link():
+def test_a_runbook_without_a_web_address_is_not_a_link():
     page = rule_page(pictures.full(), "shop", "brand_new", pictures.NOW)
     assert page is not None
     assert page.runbook == ""
@@ -225,14 +225,14 @@ def test_a_flat_or_lonely_past_is_drawn_without_dividing_by_zero():
     assert {point.split(",")[1] for point in flat.lines[0].split(" ")} == {"14.0"}
 
 
-def test_a_picture_is_out_of_date_where_the_worker_shows_no_life_however_new_it_is():
+def test_a_page_is_out_of_date_if_the_worker_shows_no_life():
     quiet = replace(pictures.full(), worked_at=pictures.NOW - timedelta(minutes=16))
     assert "may be stuck" in overview(quiet, pictures.NOW).frame.stale
     works = replace(pictures.full(), worked_at=pictures.NOW - timedelta(minutes=14))
     assert overview(works, pictures.NOW).frame.stale == ""
 
 
-def test_a_recommender_that_is_only_measured_needs_no_attention_while_its_log_is_there():
+def test_a_recommender_without_rules_needs_no_attention_while_its_log_is_ok():
     measured = [one for one in pictures.news().series if one.result.metric != "rule"]
     rows = pictures.metric("log_rows", value=9.0, samples=9, labels={"log": "exposures"})
     log = pictures.series(rows, recommender="news", check="logs")

@@ -96,7 +96,7 @@ def test_an_anomaly_says_what_was_found_and_shows_the_series() -> None:
     assert (shown["detail"], shown["evidence"]) == ("lists are empty", [{**row, "deviation": "inf"}])
 
 
-def test_it_is_one_line_of_strict_json_whatever_a_log_held() -> None:
+def test_a_result_is_one_line_of_strict_json_for_any_log_content() -> None:
     result = Result(
         metric="gini",
         status=Status.OK,

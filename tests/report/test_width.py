@@ -50,7 +50,7 @@ def test_the_name_of_a_feature_is_whole(terminal):
     assert first.index("0.5") == second.index("0.5")
 
 
-def test_a_span_is_summed_up_by_verdict_and_by_what_was_violated():
+def test_a_span_is_summed_up_by_verdict_and_by_violated_result():
     hours = [
         Window(pictures.LAST.start + timedelta(hours=n), pictures.LAST.end + timedelta(hours=n))
         for n in range(3)

@@ -164,7 +164,7 @@ def test_a_check_past_its_deadline_is_counted_and_the_next_window_is_judged(hous
     assert house.value("recsys_rule_status", recommender="hurried", rule="slow", status="ok") == 1
 
 
-def test_a_recommender_that_cannot_be_watched_says_so_and_stops_no_other(house: Monitor) -> None:
+def test_a_recommender_that_cannot_run_is_reported_and_does_not_stop_others(house: Monitor) -> None:
     for name, why in (("nosuite", "gone.yaml"), ("nofolder", "no file matches")):
         wait_for(f"{name} to say so", house.has("recsys_recommender_error", recommender=name))
         assert why in house.page(f"/recommenders/{name}")
@@ -174,7 +174,7 @@ def test_a_recommender_that_cannot_be_watched_says_so_and_stops_no_other(house: 
     wait_for("the folder to be there", house.has("recsys_recommender_error", 0, recommender="nofolder"))
 
 
-def test_everything_said_is_one_json_object_a_line(house: Monitor) -> None:
+def test_every_log_line_is_one_json_object(house: Monitor) -> None:
     assert house.running is not None
     lines = [json.loads(line) for line in house.running.err.read_text("utf-8").splitlines()]
     assert {"time", "level", "logger", "message"} <= set.intersection(*(set(line) for line in lines))

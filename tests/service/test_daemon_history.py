@@ -100,7 +100,7 @@ def stored(shop: Monitor, name: str) -> float:
         )
 
 
-def test_a_full_disk_is_counted_and_the_daemon_goes_on_when_there_is_room_again(shop: Monitor) -> None:
+def test_a_full_disk_is_counted_and_the_daemon_continues_when_there_is_room(shop: Monitor) -> None:
     assert shop.running is not None
     pid, before = shop.running.process.pid, judged(shop)
     # No file of this process may grow beyond 4 KiB: its writes then fail as on a full disk.
@@ -148,7 +148,7 @@ def failures_logged(shop: Monitor) -> int:
     return sum("history cannot be read" in line or "the window stays due" in line for line in lines)
 
 
-def test_counters_rise_by_what_happens_while_postgresql_is_stopped_and_after(tmp_path: Path) -> None:
+def test_counters_are_right_while_postgresql_is_stopped_and_after(tmp_path: Path) -> None:
     with postgres() as server:
         config = {"history": {"url": f"{server.url}/postgres"}, "recommenders": [RECOMMENDER]}
         next_window(tmp_path)

@@ -114,7 +114,7 @@ def test_a_bad_config_leaves_the_old_one_running_and_says_why(shop: Monitor) -> 
     assert words not in shop.page()
 
 
-def test_what_takes_effect_only_with_a_restart_is_said(shop: Monitor) -> None:
+def test_keys_that_take_effect_only_with_a_restart_are_reported(shop: Monitor) -> None:
     shop.config["state"] = "elsewhere"
     assert "only with a restart: state" in shop.reload()[1]
     land(shop.folder / "logs/shop/c.parquet", exposures(start() + 2 * MINUTE, 30))
@@ -122,7 +122,7 @@ def test_what_takes_effect_only_with_a_restart_is_said(shop: Monitor) -> None:
     assert not (shop.folder / "elsewhere").exists()
 
 
-def test_what_is_taken_out_of_the_config_stops_alerting_before_the_next_window(shop: Monitor) -> None:
+def test_removed_rules_and_objectives_stop_alerting_before_the_next_window(shop: Monitor) -> None:
     write_suite(shop.folder / "ours.yaml", "known", column="nowhere")  # so it is an error, which alerts too
     shop.config["recommenders"][0]["objectives"] = [{"metric": "gini_exposed", "max": 0.001}]
     assert shop.reload()[0] == 200
@@ -146,7 +146,7 @@ def test_what_is_taken_out_of_the_config_stops_alerting_before_the_next_window(s
     assert "All is well" in shop.page()
 
 
-def test_what_needs_a_restart_is_said_again_until_there_was_one(shop: Monitor) -> None:
+def test_keys_that_need_a_restart_are_reported_until_the_restart(shop: Monitor) -> None:
     shop.config["engine"] = {"threads": 2}
     shop.config["history"] = {"retention": "30d"}  # this takes effect at once
     for _ in range(2):

@@ -95,7 +95,7 @@ def test_it_stops_within_ten_seconds_in_the_middle_of_a_window_which_is_judged_l
 
 
 @pytest.mark.parametrize("busy", ["6s"], indirect=True)
-def test_runs_that_could_not_begin_are_counted_and_the_page_is_served_meanwhile(busy: Monitor) -> None:
+def test_runs_that_could_not_start_are_counted_and_the_page_is_still_served(busy: Monitor) -> None:
     overrun = {"recommender": "slow", "outcome": "overrun"}
     wait_for("an overrun", lambda: (busy.value("recsys_scheduler_runs_total", **overrun) or 0) > 1)
     for path in ("/", "/recommenders/slow", "/metrics", "/-/healthy", "/-/ready"):
@@ -107,7 +107,7 @@ def test_runs_that_could_not_begin_are_counted_and_the_page_is_served_meanwhile(
     wait_for("the next run", lambda: (busy.value("recsys_scheduler_runs_total", **ran) or 0) > before)
 
 
-def test_a_stop_is_clean_before_anything_was_judged_and_however_often_it_is_asked_for(tmp_path: Path) -> None:
+def test_repeated_stop_signals_before_the_first_window_stop_cleanly(tmp_path: Path) -> None:
     recommenders = [{"name": "shop", "logs": {"exposures": {"path": "logs/*.parquet"}}}]
     with monitor(tmp_path, {"recommenders": recommenders}) as made:
         assert made.running is not None

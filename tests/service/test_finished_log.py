@@ -157,7 +157,7 @@ def test_a_log_that_stops_while_the_daemon_watches_is_late_for_all_three(tmp_pat
 
 
 @pytest.mark.parametrize("folder", ["plain", "with #1"])
-def test_a_check_beside_a_daemon_leaves_its_history_as_it_is(tmp_path: Path, folder: str) -> None:
+def test_a_check_beside_a_daemon_does_not_change_the_history(tmp_path: Path, folder: str) -> None:
     tmp_path = tmp_path / folder
     tmp_path.mkdir()
     config = written(tmp_path, LONG_AGO)

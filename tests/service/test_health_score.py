@@ -71,9 +71,7 @@ def scores(store: Store) -> dict[int, tuple[Status, float | None]]:
     }
 
 
-def test_the_score_is_there_once_the_actions_have_been_judged_too(
-    tmp_path: Path, store: Store, runtime: Runtime
-) -> None:
+def test_the_score_waits_until_the_actions_are_judged(tmp_path: Path, store: Store, runtime: Runtime) -> None:
     write(tmp_path, 2, clicked=2)
     shop = watch(tmp_path, store, COVERAGE, CLICKS)
     shop.turn(runtime, SOON)
@@ -104,9 +102,7 @@ def test_late_clicks_correct_the_score(tmp_path: Path, store: Store, runtime: Ru
     assert (before[1], scores(store)[0][1]) == (pytest.approx(0.4), 1.0)
 
 
-def test_a_score_that_left_the_config_is_shown_no_more(
-    tmp_path: Path, store: Store, runtime: Runtime
-) -> None:
+def test_a_score_that_left_the_config_is_not_shown(tmp_path: Path, store: Store, runtime: Runtime) -> None:
     write(tmp_path, 2)
     with_score, without = watch(tmp_path, store, COVERAGE), watch(tmp_path, store)
     with_score.turn(runtime, SOON)

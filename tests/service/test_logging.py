@@ -13,13 +13,13 @@ def record(message: str) -> logging.LogRecord:
     return logging.LogRecord("monitor", logging.WARNING, __file__, 1, "%s", (message,), None)
 
 
-def test_a_quoted_name_forges_no_entry_and_steers_no_terminal():
+def test_a_quoted_name_cannot_forge_an_entry_or_control_the_terminal():
     shown = PlainFormatter().format(record("skipped a\nb\rc\x1b[2Jd\u202ee\u2028f.csv"))
     assert shown.endswith("WARNING skipped a\\nb\\rc[U+001B][2Jd[U+202E]e[U+2028]f.csv")
     assert len(shown.splitlines()) == 1
 
 
-def test_an_entry_of_json_is_one_line_of_ascii_that_says_the_same():
+def test_a_json_entry_is_one_line_of_ascii_with_the_same_message():
     shown = JsonFormatter().format(record("a\nb\u202e"))
     assert shown.isascii()
     assert json.loads(shown)["message"] == "a\nb\u202e"
@@ -53,7 +53,7 @@ def test_equal_warnings_are_written_20_times_a_minute_and_then_counted():
     assert stream.getvalue().endswith("cannot open file\n")
 
 
-def test_what_was_held_back_is_counted_at_the_end():
+def test_suppressed_records_are_counted_at_the_end():
     logger, handler, stream = limited(lambda: 0.0)
     for _ in range(25):
         logger.warning("slow")
@@ -61,7 +61,7 @@ def test_what_was_held_back_is_counted_at_the_end():
     assert stream.getvalue().endswith("5 more records like this one were not written: slow\n")
 
 
-def test_news_is_never_held_back():
+def test_info_lines_are_never_suppressed():
     logger, _, stream = limited(lambda: 0.0)
     for number in range(500):
         logger.info("judged %d", number)

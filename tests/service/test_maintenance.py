@@ -72,7 +72,7 @@ def shown(store: Store, tmp_path: Path) -> Shown:
     return Shown(store, tmp_path)
 
 
-def test_the_gauge_is_there_from_the_start_and_goes_by_the_clock(shown: Shown) -> None:
+def test_the_gauge_exists_from_the_start_and_follows_the_clock(shown: Shown) -> None:
     minutes = {-1: 0, 0: 1, 59: 1, 60: 1, 99: 1, 100: 0}  # an hour, five minutes of lateness, 35 to look back
     told = {number: find(shown.at(TEN + number * MINUTE), "recsys_maintenance", recommender="shop")
             for number in minutes}  # fmt: skip
@@ -99,7 +99,7 @@ def test_a_history_that_cannot_be_read_does_not_prolong_it(store: Store, tmp_pat
 
 
 @pytest.mark.parametrize("wrong", [{"rules": [{"suite": "gone.yaml"}]}, {"window": "0s"}])
-def test_a_recommender_that_cannot_be_read_at_the_start_is_in_maintenance_all_the_same(
+def test_a_recommender_that_cannot_run_is_in_maintenance_too(
     tmp_path: Path, wrong: dict[str, object]
 ) -> None:
     """The suites are away while they are moved, and the monitor is started again: by nobody's fault."""
@@ -118,7 +118,7 @@ def test_a_recommender_that_cannot_be_read_at_the_start_is_in_maintenance_all_th
     assert held == [0, 1, 0]
 
 
-def test_what_was_seen_in_maintenance_alone_is_not_told_of_a_recommender_that_cannot_be_read(
+def test_trouble_seen_only_in_maintenance_is_not_exported_for_a_broken_recommender(
     shown: Shown,
 ) -> None:
     shown.judge(22, 0.5)
@@ -131,7 +131,7 @@ def test_what_was_seen_in_maintenance_alone_is_not_told_of_a_recommender_that_ca
     assert shown.publisher.current().recommenders[0].error == "rules: gone.yaml does not exist"
 
 
-def test_what_was_seen_in_maintenance_alone_has_no_verdict_however_late_it_is_judged(shown: Shown) -> None:
+def test_trouble_seen_only_in_maintenance_has_no_verdict_however_late_it_is_judged(shown: Shown) -> None:
     shown.judge(21, 0.005)
     assert find(shown.at(TEN), "recsys_objective_status", status="violated", **OBJECTIVE) == 0
     shown.judge(22, 0.5)
@@ -144,13 +144,13 @@ def test_what_was_seen_in_maintenance_alone_has_no_verdict_however_late_it_is_ju
     assert find(shown.at(TEN + 25 * HOUR), "recsys_objective_status", status="ok", **OBJECTIVE) == 1
 
 
-def test_what_is_still_so_after_it_is_told(shown: Shown) -> None:
+def test_trouble_that_lasts_after_maintenance_is_exported(shown: Shown) -> None:
     for hour in (22, 23):
         shown.judge(hour, 0.5)
     assert find(shown.at(TEN + 3 * HOUR), "recsys_objective_status", status="violated", **OBJECTIVE) == 1
 
 
-def test_what_stood_before_it_stands_through_it(shown: Shown) -> None:
+def test_a_violation_from_before_maintenance_stays_violated(shown: Shown) -> None:
     for hour in (21, 22):
         shown.judge(hour, 0.5)
     assert find(shown.at(TEN + HOUR), "recsys_objective_status", status="violated", **OBJECTIVE) == 1
@@ -170,7 +170,7 @@ def test_an_excused_rule_has_numbers_and_no_verdict(status: Status) -> None:
     assert find(told[True], "recsys_rule_status", status=status.value, **labels) is None
 
 
-def test_the_page_says_so_and_a_reason_is_never_markup() -> None:
+def test_the_page_shows_maintenance_and_its_reason_is_never_markup() -> None:
     held = MaintenanceState(datetime(2999, 1, 1, tzinfo=UTC), f"a move {pictures.HOSTILE}")
     state = replace(pictures.news(), maintenance=held)
     for path in ("/", "/recommenders/news"):

@@ -41,14 +41,14 @@ def answers(folder: Path, text: str, *, healthy: bool) -> bool:
 
 
 @pytest.mark.parametrize("wanted", WEB_CONFIGS)
-def test_a_daemon_is_alive_whatever_it_wants_to_see_first(tmp_path, wanted):
+def test_a_daemon_that_asks_for_credentials_is_alive(tmp_path, wanted):
     assert answers(tmp_path, WEB_CONFIGS[wanted], healthy=True)
 
 
-def test_a_daemon_that_says_it_is_not_well_is_not(tmp_path):
+def test_a_daemon_that_answers_503_is_not_alive(tmp_path):
     assert not answers(tmp_path, "", healthy=False)
     assert not answers(tmp_path, WEB_CONFIGS["tls"], healthy=False)
 
 
-def test_nobody_there_is_not_alive():
+def test_an_unreachable_daemon_is_not_alive():
     assert not is_alive(f"http://127.0.0.1:{free_port()}/-/healthy")

@@ -57,7 +57,7 @@ def shown(folder: Path, store: Store, check: str, result: Result, **asked: Any) 
         ("drift", violated("drift", 9.0, **OF)),
     ],
 )
-def test_a_verdict_of_the_past_is_shown_while_bands_are_asked_for_and_gone_with_them(
+def test_verdicts_of_bands_are_shown_only_while_the_config_has_bands(
     check: str, result: Result, tmp_path: Path, store: Store
 ) -> None:
     (one,) = shown(tmp_path, store, check, result, bands={})

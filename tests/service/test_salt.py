@@ -8,7 +8,7 @@ from pathlib import Path
 from monitor.service.salt import install_salt
 
 
-def test_the_salt_stays_and_nobody_else_may_read_it(tmp_path: Path) -> None:
+def test_the_salt_stays_the_same_and_is_private(tmp_path: Path) -> None:
     state = tmp_path / "state"
     first = install_salt(state)
     assert len(first) == 32
@@ -17,7 +17,7 @@ def test_the_salt_stays_and_nobody_else_may_read_it(tmp_path: Path) -> None:
     assert [path.name for path in state.iterdir()] == ["salt"]
 
 
-def test_an_empty_file_that_a_crash_left_is_no_salt(tmp_path: Path) -> None:
+def test_an_empty_file_left_by_a_crash_is_replaced_by_a_new_salt(tmp_path: Path) -> None:
     (tmp_path / "salt").touch()
     assert len(install_salt(tmp_path)) == 32
 

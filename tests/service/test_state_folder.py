@@ -41,7 +41,7 @@ def older(state: Path) -> Path:
     return state
 
 
-def test_an_open_folder_is_closed_and_one_line_says_so(tmp_path, caplog):
+def test_a_readable_folder_is_made_private_with_one_warning(tmp_path, caplog):
     state = older(tmp_path / "state")
     keep_private(state)
     found = modes(state)
@@ -73,13 +73,13 @@ def test_a_new_file_is_private_and_a_link_is_not_followed(tmp_path):
     assert outside.stat().st_mode & 0o777 == 0o644
 
 
-def test_a_folder_that_does_not_exist_yet_is_no_trouble(tmp_path, caplog):
+def test_a_folder_that_does_not_exist_yet_gives_no_warning(tmp_path, caplog):
     keep_private(tmp_path / "none")
     assert not caplog.records
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to act as another user")
-def test_a_folder_of_another_user_is_named_with_what_to_do():
+def test_a_warning_names_a_folder_of_another_user_and_what_to_do():
     folder = Path(tempfile.mkdtemp(prefix="recsys-state-"))
     try:
         older(folder)

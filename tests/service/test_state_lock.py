@@ -17,7 +17,7 @@ from tests.processes import Monitor, Running, exposures, land, monitor
 LOG = {"recommenders": [{"name": "shop", "logs": {"exposures": {"path": "logs/*.parquet"}}, "window": "1m"}]}
 
 
-def test_a_folder_is_held_until_it_is_released(tmp_path: Path) -> None:
+def test_a_folder_is_locked_until_it_is_released(tmp_path: Path) -> None:
     state = tmp_path / "new" / "state"
     with StateLock(state):
         with pytest.raises(StateInUseError, match=rf"in use by another monitor \(process {os.getpid()} on "):
@@ -26,7 +26,7 @@ def test_a_folder_is_held_until_it_is_released(tmp_path: Path) -> None:
     StateLock(state).release()
 
 
-def test_the_file_of_a_process_that_is_gone_holds_nothing(tmp_path: Path) -> None:
+def test_the_lock_file_of_an_ended_process_locks_nothing(tmp_path: Path) -> None:
     (tmp_path / LOCK_FILE).write_text(
         "process 1 on elsewhere, and a longer text than the next holder's\n" * 9
     )

@@ -33,7 +33,7 @@ def read(tally: Tally, store: Store) -> dict[CounterKey, float]:
     return tally.shown()
 
 
-def test_what_can_be_counted_is_known_at_zero_before_it_happens(store: Store) -> None:
+def test_counters_start_at_zero_before_the_first_event(store: Store) -> None:
     tally = Tally(store)
     tally.declare("shop", ())
     shown = read(tally, store)
@@ -43,7 +43,7 @@ def test_what_can_be_counted_is_known_at_zero_before_it_happens(store: Store) ->
     }  # fmt: skip
 
 
-def test_what_cannot_be_written_is_shown_and_written_later_and_once(store: Store, tmp_path: Path) -> None:
+def test_unwritten_counts_are_shown_and_later_written_once(store: Store, tmp_path: Path) -> None:
     tally = Tally(store)
     with closing(sqlite3.connect(tmp_path / "history.sqlite", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -60,7 +60,7 @@ def test_what_cannot_be_written_is_shown_and_written_later_and_once(store: Store
         assert (read(tally, store)[OK], read(tally, store)[LOCKED]) == (1, 1)
 
 
-def test_what_is_shown_does_not_grow_by_being_asked_for_while_the_history_cannot_be_read(
+def test_reading_the_counts_does_not_change_them_while_the_history_is_down(
     store: Store,
 ) -> None:
     tally = Tally(store)

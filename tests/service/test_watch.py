@@ -45,7 +45,7 @@ def judged(store: Store) -> list[int]:
     return [int((one.window.start - FIRST) / HOUR) for one in store.evaluated("shop", "exposure")]
 
 
-def test_windows_are_caught_up_newest_first_some_at_a_turn_and_no_more_than_asked_for(
+def test_windows_are_caught_up_newest_first_a_few_per_turn_up_to_catch_up(
     tmp_path: Path, store: Store, runtime: Runtime
 ) -> None:
     write_hours(tmp_path, WINDOWS_A_TURN + 6)
@@ -58,7 +58,7 @@ def test_windows_are_caught_up_newest_first_some_at_a_turn_and_no_more_than_aske
     assert (shop.pending, shop.last_run, shop.error) == (0, NOW, None)
 
 
-def test_retention_makes_no_window_due_a_second_time(tmp_path: Path, store: Store, runtime: Runtime) -> None:
+def test_retention_does_not_make_a_window_due_again(tmp_path: Path, store: Store, runtime: Runtime) -> None:
     write_hours(tmp_path, 5)  # of a log that is older than the retention
     shop = watch(tmp_path, store, catch_up=3)
     retention = NOW - timedelta(days=1)
@@ -75,7 +75,7 @@ def test_retention_makes_no_window_due_a_second_time(tmp_path: Path, store: Stor
     assert judged(store) == [3, 4, 5]
 
 
-def test_a_stop_leaves_the_rest_due_and_a_restart_goes_on_with_it(
+def test_a_stop_leaves_windows_due_and_a_restart_judges_them(
     tmp_path: Path, store: Store, runtime: Runtime
 ) -> None:
     write_hours(tmp_path, 5)
@@ -157,7 +157,7 @@ def test_feedback_beside_a_window_that_has_lost_some_of_its_files_changes_no_ver
         assert (store.evaluated("shop", "feedback"), shop.pending) == (before, 0), gone
 
 
-def test_a_log_whose_files_are_all_moved_away_takes_nothing_back(
+def test_verdicts_stay_when_all_files_of_a_log_are_moved_away(
     tmp_path: Path, store: Store, runtime: Runtime
 ) -> None:
     shop = watch(tmp_path, store)
@@ -190,7 +190,7 @@ def test_a_log_without_any_file_is_an_error_until_one_comes(
     assert caplog.text.count("nosuchprotocol://x") <= 1, "the same words at every turn bury the rest"
 
 
-def test_what_no_window_needs_any_more_is_forgotten(tmp_path: Path, store: Store, runtime: Runtime) -> None:
+def test_items_that_no_window_needs_are_forgotten(tmp_path: Path, store: Store, runtime: Runtime) -> None:
     write_hours(tmp_path, 2)
     shop = watch(tmp_path, store, catch_up=1, metrics={"history": "1h"})
     shop.turn(runtime, NOW)
@@ -217,7 +217,7 @@ def test_memory_is_given_back_after_the_windows_of_a_turn(
     assert len(given) == 1
 
 
-def test_engines_are_made_anew_after_many_windows(tmp_path):
+def test_engines_are_reopened_after_many_windows(tmp_path):
     made = []
 
     def make():
@@ -235,7 +235,7 @@ def test_engines_are_made_anew_after_many_windows(tmp_path):
     assert len(made) == 2
 
 
-def test_a_late_window_counts_as_late_where_nobody_set_a_rule_or_an_objective(
+def test_a_late_window_counts_as_late_without_rules_and_objectives(
     tmp_path: Path, store: Store, runtime: Runtime
 ) -> None:
     shop = watch(tmp_path, store)

@@ -174,7 +174,7 @@ def as_nobody(folder: Path) -> Iterator[None]:
         os.seteuid(0)
 
 
-def test_a_folder_without_permission_takes_no_violation_back(shop: Shop, tmp_path: Path) -> None:
+def test_a_violation_stays_while_its_folder_has_no_permission(shop: Shop, tmp_path: Path) -> None:
     with as_nobody(tmp_path):
         folder = tmp_path / "logs/new"
         folder.chmod(0o000)
@@ -186,7 +186,7 @@ def test_a_folder_without_permission_takes_no_violation_back(shop: Shop, tmp_pat
         is_as_before(shop)
 
 
-def test_a_log_that_nobody_may_list_at_all_says_so(shop: Shop, tmp_path: Path) -> None:
+def test_a_log_whose_folder_cannot_be_listed_is_an_error(shop: Shop, tmp_path: Path) -> None:
     with as_nobody(tmp_path):
         (tmp_path / "logs").chmod(0o000)
         stands(shop, {0, 1, 2, 3, 4}, file="Permission denied")
@@ -196,16 +196,14 @@ def test_a_log_that_nobody_may_list_at_all_says_so(shop: Shop, tmp_path: Path) -
         assert shop.watch.error is None
 
 
-def test_a_folder_that_was_moved_away_takes_no_violation_back(shop: Shop, tmp_path: Path) -> None:
+def test_a_violation_stays_while_its_folder_is_moved_away(shop: Shop, tmp_path: Path) -> None:
     (tmp_path / "logs").rename(tmp_path / "moved")
     stands(shop, {0, 1, 2, 3, 4}, file="No such file or directory")
     (tmp_path / "moved").rename(tmp_path / "logs")
     is_as_before(shop)
 
 
-def test_one_folder_of_several_that_was_moved_away_takes_no_violation_back(
-    shop: Shop, tmp_path: Path
-) -> None:
+def test_a_violation_stays_while_one_of_several_folders_is_moved_away(shop: Shop, tmp_path: Path) -> None:
     (tmp_path / "logs/new").rename(tmp_path / "moved")
     stands(shop, {2, 3, 4}, file="the file is gone")
     (tmp_path / "moved").rename(tmp_path / "logs/new")
@@ -243,7 +241,7 @@ def deleted(path: Path) -> None:
 @pytest.mark.parametrize(
     "happen", [cut, empty, shorter, garbage, earlier, later_rows_beside_older_files, deleted]
 )
-def test_a_file_that_loses_rows_takes_no_violation_back(shop: Shop, happen: Callable[[Path], None]) -> None:
+def test_a_violation_stays_when_its_file_loses_rows(shop: Shop, happen: Callable[[Path], None]) -> None:
     path = shop.file(BAD)
     before, stamp = path.read_bytes(), path.stat().st_mtime
     happen(path)
@@ -279,7 +277,7 @@ def test_the_gauge_of_a_violation_stays_while_its_rows_cannot_be_read(
     assert shop.is_violated_now()
 
 
-def test_new_rows_of_a_window_that_lost_some_are_judged_and_take_nothing_back(shop: Shop) -> None:
+def test_new_rows_of_a_window_with_lost_rows_are_judged_and_its_violation_stays(shop: Shop) -> None:
     shop.file(BAD).unlink()
     shop.turn()
     write(shop.folder / "logs/new/more.csv", shown(BAD, lists=2).assign(user_id="another"))
@@ -315,7 +313,7 @@ def test_small_files_that_are_merged_into_one_lose_nothing(shop: Shop) -> None:
     is_as_before(shop)
 
 
-def test_more_rows_are_a_correction_as_ever_under_the_same_name_or_another(shop: Shop) -> None:
+def test_more_rows_are_a_correction_under_the_same_file_name_or_another(shop: Shop) -> None:
     write(shop.file(3), shown(3, lists=5), moment=60)
     shop.turn(1)
     assert shop.corrections() == 1
@@ -326,7 +324,7 @@ def test_more_rows_are_a_correction_as_ever_under_the_same_name_or_another(shop:
     assert shop.rule() == [OK] * COUNT
 
 
-def test_files_that_go_in_any_order_are_lost_until_all_older_ones_are_gone_too(shop: Shop) -> None:
+def test_deleted_files_are_lost_until_all_older_files_are_deleted_too(shop: Shop) -> None:
     shop.file(1).unlink()
     shop.turn()
     assert [one.status for one in shop.results("log_rows")] == [OK, LATE, OK, OK, OK]
@@ -336,7 +334,7 @@ def test_files_that_go_in_any_order_are_lost_until_all_older_ones_are_gone_too(s
     assert (shop.rule()[2:], shop.corrections()) == (BEFORE[2:], 0)
 
 
-def test_a_file_begun_anew_under_its_name_is_a_rotation(
+def test_a_file_that_starts_again_under_its_name_is_a_rotation(
     tmp_path: Path, store: Store, runtime: Runtime
 ) -> None:
     shop = Shop(tmp_path, store, runtime)
@@ -363,7 +361,7 @@ def test_a_window_that_was_never_judged_is_late_where_rows_of_it_were_lost(
     assert shop.results("log_rows")[3].status is LATE
 
 
-def test_what_was_removed_on_purpose_is_accepted_by_a_backfill(shop: Shop) -> None:
+def test_a_backfill_accepts_rows_that_were_removed_on_purpose(shop: Shop) -> None:
     from monitor.cli.one_off import OneOff
     from monitor.history.kept import KeptPairs
 
@@ -386,7 +384,7 @@ def test_what_was_removed_on_purpose_is_accepted_by_a_backfill(shop: Shop) -> No
     assert shop.store.gaps("shop", "exposures") == []
 
 
-def test_feedback_that_cannot_be_read_takes_no_verdict_back(
+def test_verdicts_on_feedback_stay_while_it_cannot_be_read(
     tmp_path: Path, store: Store, runtime: Runtime
 ) -> None:
     for hour in range(COUNT):
@@ -451,7 +449,7 @@ def test_a_file_that_is_being_appended_to_changes_no_verdict(
 
 
 @pytest.mark.parametrize("content", [b'"' * 300, b"\xff" * 5000])
-def test_a_file_that_is_overwritten_while_it_is_read_takes_no_violation_back(
+def test_a_violation_stays_when_its_file_is_overwritten_during_the_reading(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, content: bytes
 ) -> None:
     """The index is of the whole file; the change comes between the index and the reading of the window."""

@@ -105,7 +105,7 @@ def test_a_restart_judges_nothing_again(tmp_path, store, runtime):
     assert again.error is None
 
 
-def test_what_the_daemon_exports_of_a_model(tmp_path, store, runtime):
+def test_the_daemon_exports_the_gap_and_the_auc_of_a_model(tmp_path, store, runtime):
     write(tmp_path, "train", "train", 1.0)
     write(tmp_path, "test", "test", 1.0)
     write(tmp_path, "online", "online", 0.2, 1)
@@ -124,7 +124,7 @@ def test_what_the_daemon_exports_of_a_model(tmp_path, store, runtime):
     ]
 
 
-def test_a_cause_of_unknown_share_has_a_series_of_its_own_and_no_ratio(tmp_path, store, runtime):
+def test_a_cause_of_unknown_share_has_its_own_family_and_no_ratio(tmp_path, store, runtime):
     """The feature is constant online, and the scores do not show what that costs."""
     for name, split, strength, at in (("test", "test", 1.0, None), ("online", "online", 0.2, 1)):
         write(tmp_path, name, split, strength, at)
@@ -144,7 +144,7 @@ def test_a_cause_of_unknown_share_has_a_series_of_its_own_and_no_ratio(tmp_path,
     assert not [name for name, _ in samples(text) if name == "recsys_auc_gap_cause_ratio"]
 
 
-def test_a_log_without_a_file_says_so(tmp_path, store, runtime):
+def test_a_log_without_files_is_an_error(tmp_path, store, runtime):
     shop = watched(tmp_path, store)
     shop.turn(runtime, datetime.now(UTC))
     assert shop.error == f"no file matches {tmp_path}/samples/*.parquet"

@@ -43,7 +43,7 @@ def write_minutes(folder: Path, count: int) -> datetime:
     return newest
 
 
-def test_a_log_with_a_file_a_minute_may_be_four_minutes_silent_also_after_a_restart(
+def test_a_log_with_a_file_a_minute_stalls_after_four_minutes_also_after_a_restart(
     tmp_path: Path, store: Store, runtime: Runtime
 ) -> None:
     newest = write_minutes(tmp_path, 40)
@@ -56,16 +56,14 @@ def test_a_log_with_a_file_a_minute_may_be_four_minutes_silent_also_after_a_rest
     assert again.stalled_after == {"exposures": 4 * MINUTE}
 
 
-def test_the_setting_of_a_log_is_taken_as_it_is(tmp_path: Path, store: Store, runtime: Runtime) -> None:
+def test_a_configured_stalled_after_is_used_unchanged(tmp_path: Path, store: Store, runtime: Runtime) -> None:
     newest = write_minutes(tmp_path, 2)
     shop = watch(tmp_path, store, stalled_after="10m")
     shop.turn(runtime, newest)
     assert shop.stalled_after == {"exposures": 10 * MINUTE}
 
 
-def test_a_log_that_has_stalled_stays_so_until_rows_come(
-    tmp_path: Path, store: Store, runtime: Runtime
-) -> None:
+def test_a_log_stays_stalled_until_rows_come(tmp_path: Path, store: Store, runtime: Runtime) -> None:
     newest = write_minutes(tmp_path, 40)
     shop = watch(tmp_path, store)
     shop.turn(runtime, newest)

@@ -50,7 +50,7 @@ def test_a_violated_rule_has_its_numbers_and_exactly_one_status():
     assert states == {"ok": 0, "violated": 1, "no_data": 0, "late": 0, "error": 0, "undefined": None}
 
 
-def test_the_status_of_a_rule_is_its_standing_and_not_its_last_window():
+def test_the_status_of_a_rule_is_its_current_verdict_and_not_its_last_window():
     text = scrape(pictures.full())
     rule = {"recommender": "shop", "rule": "duplicate_item", "kind": "soft"}
     assert find(text, "recsys_rule_status", status="violated", **rule) == 1
@@ -65,7 +65,7 @@ def test_a_metric_without_a_value_has_a_status_and_no_value():
     assert "recsys_matthew_effect{" not in text
 
 
-def test_no_series_is_nan_whatever_a_result_holds():
+def test_no_series_is_nan_or_infinite():
     broken = pictures.metric("coverage", "pv", value=math.nan, lower=-math.inf, upper=math.inf, samples=3)
     snapshot = Snapshot(pictures.NOW, (RecommenderState("shop", series=(pictures.series(broken),)),))
     text = scrape(snapshot)
@@ -82,7 +82,7 @@ def test_an_objective_has_its_own_status_and_other_metrics_have_none():
     assert find(text, "recsys_objective_status", status="ok", **{**pv, "by": "uv"}) is None
 
 
-def test_an_objective_that_stands_at_undefined_is_exported_as_no_data():
+def test_an_undefined_objective_is_exported_as_no_data():
     result = pictures.metric("gini", status=Status.UNDEFINED, threshold=0.8, bound="max")
     snapshot = Snapshot(pictures.NOW, (RecommenderState("shop", series=(pictures.series(result),)),))
     labels = {"recommender": "shop", "metric": "gini", "by": ""}
@@ -147,7 +147,7 @@ def test_two_results_with_the_same_labels_give_one_series():
     assert scrape(snapshot).count("recsys_gini{") == 1
 
 
-def test_of_series_that_differ_in_a_further_label_the_worst_state_is_told():
+def test_series_that_differ_in_a_further_label_export_the_worst_state():
     good = pictures.metric("gini", value=0.1, threshold=0.5, bound="max", labels={"k": "5"})
     bad = replace(good, labels={"k": "10"}, value=0.9, status=Status.VIOLATED)
     for results in ((good, bad), (bad, good)):
@@ -159,7 +159,7 @@ def test_of_series_that_differ_in_a_further_label_the_worst_state_is_told():
             assert find(text, name, status="ok", **labels) == 0
 
 
-def test_checks_of_two_logs_are_told_apart():
+def test_checks_of_two_logs_have_different_labels():
     text = scrape(pictures.full())
     rows = {"recommender": "shop", "metric": "log_rows"}
     assert find(text, "recsys_metric_status", by="exposures", status="ok", **rows) == 1

@@ -31,7 +31,7 @@ def names(text: str) -> set[str]:
     return {name for name, labels in samples(text)}
 
 
-def test_a_band_is_three_gauges_and_what_it_rests_on_and_a_deviation_one():
+def test_a_band_has_three_gauges_and_its_samples_and_a_deviation_has_one_gauge():
     text = text_of(EXPECTED, DEVIATION)
     for family, value in (
         ("recsys_expected", 0.02),
@@ -44,13 +44,13 @@ def test_a_band_is_three_gauges_and_what_it_rests_on_and_a_deviation_one():
     assert "recsys_deviation_samples" not in names(text)
 
 
-def test_further_labels_of_the_series_are_one_label_so_that_all_series_are_one_family():
+def test_further_labels_of_a_series_are_joined_in_one_label():
     text = text_of(EXPECTED, replace(EXPECTED, labels=AT_K, value=0.3))
     assert find(text, "recsys_expected", recommender="shop", **AT_K) == 0.3
     assert find(text, "recsys_expected", recommender="shop", **OF) == 0.02
 
 
-def test_the_verdict_on_a_deviation_is_told_apart_and_never_as_the_state_of_a_metric_or_an_objective():
+def test_the_verdict_on_a_deviation_has_its_own_family():
     text = text_of(replace(DEVIATION, status=Status.VIOLATED, value=9.0))
     assert find(text, "recsys_deviation_status", recommender="shop", **OF, status="violated") == 1
     assert find(text, "recsys_deviation_status", recommender="shop", **OF, status="ok") == 0
@@ -60,7 +60,7 @@ def test_the_verdict_on_a_deviation_is_told_apart_and_never_as_the_state_of_a_me
 
 @pytest.mark.parametrize("name", ["expected", "deviation", "drift", "anomaly", "anomaly_severity"])
 @pytest.mark.parametrize("status", [Status.VIOLATED, Status.NO_DATA, Status.ERROR, Status.LATE])
-def test_nothing_that_stands_on_the_past_is_the_state_of_a_metric(name, status):
+def test_results_of_bands_and_drifts_are_never_the_state_of_a_metric(name, status):
     given = OF | {"cause": "lists_empty"}
     whole = metric(name, status=status, labels=given, threshold=1.0, bound="max")
     sliced = replace(whole, labels=given | {"dimension": "scene", "value": "home"})
@@ -68,12 +68,12 @@ def test_nothing_that_stands_on_the_past_is_the_state_of_a_metric(name, status):
     assert not [name for name in names(text) if name.endswith(("metric_status", "objective_status"))]
 
 
-def test_a_violation_stands_in_the_gauge_until_it_is_cleared():
+def test_the_gauge_stays_violated_until_the_violation_clears():
     text = text_of(DEVIATION, standing=Status.VIOLATED)
     assert find(text, "recsys_deviation_status", recommender="shop", **OF, status="violated") == 1
 
 
-def test_of_slices_only_those_that_stand_violated_have_a_state_and_all_have_their_number():
+def test_only_violated_slices_have_a_state_and_all_slices_have_numbers():
     well = replace(DEVIATION, labels=HOME)
     off = replace(DEVIATION, labels=HOME | {"value": HOSTILE}, status=Status.VIOLATED, value=30.0)
     text = text_of(replace(EXPECTED, labels=HOME), well, off)
@@ -86,12 +86,12 @@ def test_of_slices_only_those_that_stand_violated_have_a_state_and_all_have_thei
     assert "recsys_deviation_status" not in names(text)
 
 
-def test_a_recommender_that_is_well_has_no_state_of_slices_at_all():
+def test_a_healthy_recommender_has_no_states_of_slices():
     text = text_of(replace(DEVIATION, labels=HOME))
     assert "recsys_slice_deviation_status" not in names(text)
 
 
-def test_a_cause_has_its_number_of_series_its_verdict_and_how_much_is_gone():
+def test_a_cause_has_gauges_of_its_series_its_verdict_and_its_severity():
     found = metric("anomaly", status=Status.VIOLATED, labels={"cause": "lists_empty"}, value=12.0, samples=90)
     quiet = metric("anomaly", labels={"cause": "traffic_lost"}, value=0.0, samples=90)
     much = metric("anomaly_severity", labels={"cause": "lists_empty"}, value=0.75)
@@ -130,14 +130,14 @@ def test_a_drift_has_its_number_and_its_verdict():
     assert find(text, "recsys_drift_status", recommender="shop", **OF, status="violated") == 1
 
 
-def test_too_little_past_is_a_state_and_never_a_zero():
+def test_too_little_past_is_a_state_and_never_zero():
     young = replace(DEVIATION, status=Status.NO_DATA, value=None, detail="7 of 24 windows")
     text = text_of(replace(EXPECTED, status=Status.NO_DATA, value=None, lower=None, upper=None), young)
     assert find(text, "recsys_deviation_status", recommender="shop", **OF, status="no_data") == 1
     assert not names(text) & {"recsys_expected", "recsys_deviation", "recsys_expected_lower"}
 
 
-def test_the_sentence_of_a_cause_is_told_while_it_stands_whatever_a_log_put_into_it():
+def test_the_sentence_of_a_cause_is_exported_while_it_is_violated_with_any_text():
     said = f"lists are short; list_length where scene is {HOSTILE} is 2, expected 10 (9 to 11)"
     found = metric("anomaly", status=Status.VIOLATED, labels={"cause": "lists_short"}, value=1.0, detail=said)
     text = text_of(found)
@@ -147,7 +147,7 @@ def test_the_sentence_of_a_cause_is_told_while_it_stands_whatever_a_log_put_into
     assert "recsys_anomaly_detail_info" not in names(text_of(follows))
 
 
-def test_a_cause_that_stands_beyond_its_last_violated_window_keeps_the_sentence_of_that_one():
+def test_a_violated_cause_keeps_the_sentence_of_its_last_violated_window():
     held = metric("anomaly", labels={"cause": "lists_short"}, value=0.0)
     before = replace(held, status=Status.VIOLATED, detail="lists are short")
     kept = replace(series(held, standing=Status.VIOLATED), violation=Violation(pictures.LAST, before))
@@ -157,7 +157,7 @@ def test_a_cause_that_stands_beyond_its_last_violated_window_keeps_the_sentence_
     assert find(text, "recsys_anomaly_detail_info", **labels) == 1
 
 
-def test_a_sentence_is_cut_and_one_without_words_is_not_told():
+def test_a_long_sentence_is_cut_and_an_empty_one_is_not_exported():
     long = metric("drift", status=Status.VIOLATED, labels=OF, detail="x" * 5000)
     (told,) = [dict(labels) for name, labels in samples(text_of(long)) if name == "recsys_drift_detail_info"]
     assert told == OF | {"recommender": "shop", "detail": "x" * 599 + "…"}

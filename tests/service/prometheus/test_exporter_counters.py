@@ -19,7 +19,7 @@ def test_counters_of_every_known_rule_start_at_zero():
     assert find(text, "recsys_scheduler_runs_total", recommender="shop", outcome="missed") == 0
 
 
-def test_a_counter_of_a_rule_that_left_the_config_is_left_out_and_comes_back_with_it():
+def test_a_counter_of_a_removed_rule_is_not_exported_until_the_rule_comes_back():
     key = ("recsys_rule_violations_total", (("kind", "hard"), ("recommender", "shop"), ("rule", "old")))
     counted = replace(pictures.empty(), counters={key: 7.0})
     labels = {"recommender": "shop", "rule": "old", "kind": "hard"}
@@ -42,7 +42,7 @@ def test_a_counter_that_this_version_does_not_know_is_left_out():
     assert "gone_in_this_version" not in scrape(pictures.full())
 
 
-def test_the_monitor_says_how_it_is():
+def test_the_monitor_exports_its_own_state():
     text = scrape(pictures.full())
     assert find(text, "recsys_build_info", version="0.1.0") == 1
     assert find(text, "recsys_web_info", url="http://monitor.test") == 1

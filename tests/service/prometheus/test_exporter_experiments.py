@@ -36,7 +36,7 @@ def text_of(*results: Result, **standing: Status) -> str:
     return scrape(Snapshot(taken_at=pictures.NOW, recommenders=(state,)))
 
 
-def test_a_broken_split_stands_until_it_is_sound_again() -> None:
+def test_a_broken_split_stays_violated_while_there_is_no_data() -> None:
     text = text_of(replace(P, status=Status.NO_DATA, value=None), standing=Status.VIOLATED)
     labels = {"recommender": "shop", "experiment": "rank", "metric": P.metric, "by": "anytime"}
     assert find(text, "recsys_experiment_status", status="violated", **labels) == 1
@@ -53,7 +53,7 @@ def test_experiments_have_a_status_of_their_own_each() -> None:
     assert find(text_of(P, other), "recsys_experiment_status", experiment="rank", **labels) == 0
 
 
-def test_of_the_arms_of_a_metric_the_worst_is_told() -> None:
+def test_the_worst_arm_of_a_metric_is_exported() -> None:
     arms = [
         Result(
             kind=ResultKind.EXPERIMENT,
@@ -82,14 +82,14 @@ def test_every_metric_of_experiments_is_exported_whole_and_never_by_slice() -> N
     assert labels == ("recommender", "by", "experiment", "arm", "event")
 
 
-def test_the_page_of_experiments_is_what_the_code_says() -> None:
+def test_the_page_of_experiments_matches_the_code() -> None:
     written = (ROOT / "docs" / "experiments.md").read_text("utf-8")
     assert written == page(), "run: python -m monitor.experiments.describe > docs/experiments.md"
     for name in EXPERIMENT_SPECS:
         assert f"## {name}\n" in written
 
 
-def test_where_buckets_and_users_of_several_arms_are_a_ticket_is_what_the_alert_asks() -> None:
+def test_the_documented_limits_of_buckets_and_arms_match_the_alert() -> None:
     groups = yaml.safe_load((ROOT / "rules" / "alerts" / "metrics.yaml").read_text("utf-8"))["groups"]
     (expr,) = (
         rule["expr"]

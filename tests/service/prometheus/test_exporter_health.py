@@ -31,7 +31,7 @@ def test_the_score_and_each_of_its_parts_is_a_gauge():
     assert parts == ["lists"]
 
 
-def test_a_score_that_is_missing_is_a_state_and_never_a_zero():
+def test_a_missing_score_is_a_state_and_never_zero():
     text = text_of(replace(SCORE, value=None, status=Status.NO_DATA), LISTS, RECALL)
     assert "recsys_health_score_ratio" not in {name for name, _ in samples(text)}
     labels = {"recommender": "shop", "metric": "health_score", "by": ""}

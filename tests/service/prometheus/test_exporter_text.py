@@ -41,7 +41,7 @@ def test_above_the_limit_slices_go_first_whole_families_and_are_counted():
     assert limited == scrape(snapshot, series_limit=700)
 
 
-def test_what_alerts_stand_on_is_kept_even_where_the_limit_cannot_be_met():
+def test_families_that_alerts_need_are_kept_even_above_the_limit():
     text = scrape(pictures.full(), series_limit=100)
     assert find(
         text, "recsys_rule_status", recommender="shop", rule="blacklist", kind="hard", status="violated"
@@ -74,7 +74,7 @@ def test_both_text_forms_can_be_parsed_and_say_the_same(accept, parse):
     assert found == samples(scrape(pictures.full()))
 
 
-def test_openmetrics_is_given_to_whoever_asks_for_it():
+def test_openmetrics_is_served_on_request():
     exporter = Exporter(pictures.full, version="1", url="u")
     body, content_type = exporter.scrape(OPENMETRICS)
     assert content_type.startswith("application/openmetrics-text")
@@ -107,7 +107,7 @@ def _one_series_for_every_family() -> Snapshot:
         pytest.param(_one_series_for_every_family, id="every family"),
     ],
 )
-def test_promtool_finds_nothing_to_say_about_the_scrape(snapshot):
+def test_promtool_accepts_the_scrape(snapshot):
     promtool = shutil.which("promtool")
     if promtool is None:
         assert os.environ.get("CI") != "true", "promtool is missing: install the prometheus package"

@@ -92,7 +92,7 @@ def test_a_metric_whose_values_of_by_come_from_the_settings_has_the_label() -> N
     assert next(metric_families([spec(by_help="one a column")])).labels == ("recommender", "by")
 
 
-def test_the_page_of_gauges_is_what_the_code_says() -> None:
+def test_the_page_of_gauges_matches_the_code() -> None:
     page = (ROOT / "docs" / "gauges.md").read_text(encoding="utf-8")
     assert page == families.gauges_page(), (
         "run: python -m monitor.service.prometheus.families > docs/gauges.md"

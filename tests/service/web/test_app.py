@@ -37,7 +37,7 @@ def client(shown: Snapshot | Callable[[], Snapshot] = pictures.full, **given) ->
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_page_is_html_that_allows_no_script_and_no_frame(path):
+def test_a_page_is_html_and_its_policy_forbids_scripts_and_frames(path):
     with client() as web:
         answer = web.get(path)
     assert answer.status_code == 200
@@ -99,7 +99,7 @@ def test_the_refresh_can_be_paused():
 @pytest.mark.parametrize(
     "path", ["/nothing", "/recommenders/nobody", "/recommenders/shop/rules/nothing", "/recommenders/shop/"]
 )
-def test_an_address_that_is_not_there_is_a_404_for_people(path):
+def test_an_unknown_address_is_a_readable_404(path):
     with client() as web:
         answer = web.get(path)
     assert answer.status_code == 404
@@ -113,7 +113,7 @@ def test_an_empty_start_is_written_out():
         assert web.get("/metrics").status_code == 200
 
 
-def test_a_refused_config_is_told_on_every_page():
+def test_a_refused_config_is_reported_on_every_page():
     with client(replace(pictures.full(), config_error="a: wrong\nb: <b>wrong</b>")) as web:
         for path in PAGES:
             text = web.get(path).text
@@ -143,7 +143,7 @@ def test_readiness_and_liveness_are_answered_apart():
         assert web.get("/-/ready").status_code == 200
 
 
-def test_a_history_that_is_down_is_told_on_every_page():
+def test_a_history_that_is_down_is_reported_on_every_page():
     with client(replace(pictures.full(), history_error="the store is locked: <b>x</b>")) as web:
         for path in PAGES:
             text = web.get(path).text

@@ -104,7 +104,7 @@ def test_nothing_that_a_log_holds_is_run_or_becomes_an_element(browser, site, pa
     assert said == []
 
 
-def test_a_hostile_item_id_is_read_as_it_is_in_the_log(browser, site):
+def test_a_hostile_item_id_is_shown_as_text(browser, site):
     size(browser, 1280)
     browser.get(f"{site.address}/recommenders/shop/rules/blacklist")
     shown = [cell.text for cell in browser.find_elements(By.CSS_SELECTOR, ".evidence-rows td:nth-child(4)")]
@@ -209,7 +209,7 @@ return low;
 """
 
 
-def test_states_are_told_apart_without_colour(browser, site):
+def test_states_can_be_distinguished_without_colour(browser, site):
     size(browser, 1280)
     browser.get(f"{site.address}/recommenders/shop")
     browser.execute_script("document.querySelectorAll('details').forEach(d => d.open = true)")

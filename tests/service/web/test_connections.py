@@ -51,7 +51,9 @@ def hold(stack: ExitStack, port: int, first_bytes: bytes = b"") -> socket.socket
     return one
 
 
-def test_idle_connections_lock_nobody_out_and_hide_no_file(tmp_path: Path, held: ExitStack) -> None:
+def test_idle_connections_neither_block_clients_nor_use_up_the_open_files(
+    tmp_path: Path, held: ExitStack
+) -> None:
     (tmp_path / "logs").mkdir()
     at = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=5)
     land(tmp_path / "logs" / "1.parquet", exposures(at, 50))

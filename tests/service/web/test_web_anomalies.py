@@ -81,7 +81,7 @@ def test_a_recommender_of_any_name_is_linked_and_found():
         "/recommenders/nobody/anomalies/lists_empty",
     ],
 )
-def test_an_anomaly_that_nobody_looks_for_is_a_404_for_people(path: str):
+def test_an_unknown_anomaly_is_a_readable_404(path: str):
     with client(shown()) as web:
         answer = web.get(path)
     assert answer.status_code == 404

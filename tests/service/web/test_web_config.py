@@ -30,7 +30,7 @@ def problems(folder: Path, text: str) -> dict[str, str]:
     return dict(caught.value.problems)
 
 
-def test_what_yaml_alone_would_stumble_over_or_take_silently_is_a_problem_with_its_place(tmp_path):
+def test_yaml_dates_and_repeated_keys_are_problems_with_their_place(tmp_path):
     assert (
         "looks like a date"
         in problems(tmp_path, "basic_auth_users: {alice: 2026-13-45}")["line 1, column 27"]
@@ -39,7 +39,7 @@ def test_what_yaml_alone_would_stumble_over_or_take_silently_is_a_problem_with_i
     assert "given twice" in problems(tmp_path, twice)["line 3, column 3"]
 
 
-def test_a_password_in_the_clear_is_not_shown_whatever_yaml_makes_of_it(tmp_path):
+def test_a_plain_password_is_not_shown_however_yaml_parses_it(tmp_path):
     for password in ("*hunter2", "!hunter2", "hunter2", "%hunter2", "[hunter2", "&hunter2"):
         found = problems(tmp_path, f"basic_auth_users: {{alice: {password}}}")
         assert "hunter2" not in str(found)
@@ -128,7 +128,7 @@ def test_a_key_of_another_certificate_is_refused(tmp_path):
     assert "KEY_VALUES_MISMATCH" in found["tls_server_config"]
 
 
-def test_a_client_ca_that_nobody_is_checked_against_is_refused(tmp_path):
+def test_a_client_ca_without_client_authentication_is_refused(tmp_path):
     write_certificate(tmp_path)
     found = problems(
         tmp_path,
@@ -222,7 +222,7 @@ def test_a_listen_address_without_sense_is_refused(listen):
 @pytest.mark.parametrize(
     "url", ["monitor.example.org", "ftp://x", "https://", "https://x/?a=1", "javascript:alert(1)"]
 )
-def test_an_external_url_that_is_no_base_of_links_is_refused(url):
+def test_an_external_url_that_cannot_be_the_base_of_links_is_refused(url):
     with pytest.raises(ValidationError, match="is not a base URL"):
         ServerSettings(external_url=url)
 

@@ -63,7 +63,7 @@ def test_the_page_of_a_cause_shows_hostile_text_as_text_and_links_back():
         "/recommenders/ranker/gaps/%3Cscript%3E/x/model-%0A%3Cscript%3E",
     ],
 )
-def test_a_cause_that_is_not_there_is_a_404_for_people(path):
+def test_an_unknown_cause_is_a_readable_404(path):
     with client(of("v1")) as web:
         answer = web.get(path)
     assert answer.status_code == 404
