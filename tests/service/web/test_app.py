@@ -36,10 +36,16 @@ def client(shown: Snapshot | Callable[[], Snapshot] = pictures.full, **given) ->
         server.stop()
 
 
+@pytest.fixture(scope="module")
+def web() -> Iterator[httpx.Client]:
+    """The full snapshot, served for all tests that only read it."""
+    with client() as opened:
+        yield opened
+
+
 @pytest.mark.parametrize("path", PAGES)
-def test_a_page_is_html_and_its_policy_forbids_scripts_and_frames(path):
-    with client() as web:
-        answer = web.get(path)
+def test_a_page_is_html_and_its_policy_forbids_scripts_and_frames(web, path):
+    answer = web.get(path)
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     policy = answer.headers["content-security-policy"]
@@ -53,16 +59,14 @@ def test_a_page_is_html_and_its_policy_forbids_scripts_and_frames(path):
 
 
 @pytest.mark.parametrize("path", [*PAGES, "/recommenders/shop/rules/brand_new", "/?refresh=off", "/<b>'\""])
-def test_foreign_text_is_never_markup(path):
-    with client() as web:
-        text = web.get(path).text
+def test_foreign_text_is_never_markup(web, path):
+    text = web.get(path).text
     for markup in (pictures.HOSTILE, "<img", "<b>", "<scene>", "\u202e", 'href="javascript'):
         assert markup not in text
 
 
-def test_the_evidence_page_shows_the_hostile_item_as_text():
-    with client() as web:
-        text = web.get("/recommenders/shop/rules/blacklist").text
+def test_the_evidence_page_shows_the_hostile_item_as_text(web):
+    text = web.get("/recommenders/shop/rules/blacklist").text
     assert "&lt;script&gt;document.title=&#39;pwned&#39;&lt;/script&gt;" in text
     assert "two[LF]lines[TAB]and[NUL]nul" in text
 
@@ -83,25 +87,22 @@ def test_hostile_names_of_recommenders_and_rules_are_linked_and_found():
     assert 'href="../../../static/style.css"' in answer.text
 
 
-def test_links_are_relative_so_that_a_proxy_may_add_a_prefix():
-    with client() as web:
-        assert 'href="./static/style.css"' in web.get("/").text
-        deep = web.get("/recommenders/shop/rules/blacklist").text
+def test_links_are_relative_so_that_a_proxy_may_add_a_prefix(web):
+    assert 'href="./static/style.css"' in web.get("/").text
+    deep = web.get("/recommenders/shop/rules/blacklist").text
     assert 'href="../../../recommenders/shop"' in deep
     assert 'href="/' not in deep
 
 
-def test_the_refresh_can_be_paused():
-    with client() as web:
-        assert "http-equiv" not in web.get("/?refresh=off").text
+def test_the_refresh_can_be_paused(web):
+    assert "http-equiv" not in web.get("/?refresh=off").text
 
 
 @pytest.mark.parametrize(
     "path", ["/nothing", "/recommenders/nobody", "/recommenders/shop/rules/nothing", "/recommenders/shop/"]
 )
-def test_an_unknown_address_is_a_readable_404(path):
-    with client() as web:
-        answer = web.get(path)
+def test_an_unknown_address_is_a_readable_404(web, path):
+    answer = web.get(path)
     assert answer.status_code == 404
     assert "Nothing here" in answer.text
     assert "content-security-policy" in answer.headers
@@ -121,10 +122,9 @@ def test_a_refused_config_is_reported_on_every_page():
             assert "a: wrong\nb: &lt;b&gt;wrong" in text
 
 
-def test_metrics_come_in_the_form_that_is_asked_for():
-    with client() as web:
-        classic = web.get("/metrics")
-        open_metrics = web.get("/metrics", headers={"Accept": "application/openmetrics-text;version=1.0.0"})
+def test_metrics_come_in_the_form_that_is_asked_for(web):
+    classic = web.get("/metrics")
+    open_metrics = web.get("/metrics", headers={"Accept": "application/openmetrics-text;version=1.0.0"})
     assert classic.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     assert 'recsys_web_info{url="https://monitor.example.org"} 1.0' in classic.text
     assert open_metrics.headers["content-type"].startswith("application/openmetrics-text; version=1.0.0")

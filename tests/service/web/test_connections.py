@@ -18,6 +18,11 @@ from monitor.service.web.connections import MOST_CONNECTIONS
 from tests.processes import exposures, get, land, monitor, wait_for
 
 HELD = 1_500
+SECONDS = 3.0  # the limits of the daemons below: with those of users the tests would take minutes
+IMPATIENT = (
+    f"import monitor.service.web.connections as c; c.REQUEST_SECONDS = c.ANSWER_SECONDS = {SECONDS}; "
+    "from monitor.cli.app import main; main()"
+)
 CONFIG = {
     "recommenders": [{"name": "shop", "logs": {"exposures": {"path": "logs/*.parquet"}}, "window": "1m"}]
 }
@@ -77,21 +82,26 @@ def test_idle_connections_neither_block_clients_nor_use_up_the_open_files(
 
 def test_a_request_that_never_ends_is_ended(tmp_path: Path, held: ExitStack) -> None:
     (tmp_path / "logs").mkdir()
-    with monitor(tmp_path, CONFIG) as one:
+    with monitor(tmp_path, CONFIG, start=False) as one:
+        one.start(code=IMPATIENT)
         drip = hold(held, one.port, b"GET / HTTP/1.1\r\n")
         body = hold(held, one.port, b"POST /-/reload HTTP/1.1\r\nHost: x\r\nContent-Length: 999999\r\n\r\n")
         began = time.monotonic()
         with suppress(ConnectionError):
-            while time.monotonic() < began + connections.REQUEST_SECONDS + 10:
+            while time.monotonic() < began + SECONDS + 10:
                 drip.sendall(b"X: y\r\n")  # slowly, but always something
-                time.sleep(0.5)
-        assert connections.REQUEST_SECONDS - 1 < time.monotonic() - began < connections.REQUEST_SECONDS + 5
+                time.sleep(0.2)
+        assert SECONDS - 1 < time.monotonic() - began < SECONDS + 5
         body.settimeout(15)
         with suppress(ConnectionError):
             while body.recv(4096):  # an answer may come first
                 pass
         with pytest.raises(ConnectionError):
             send_on(body)
+
+
+def test_the_limits_of_a_request_and_its_answer() -> None:
+    assert (connections.REQUEST_SECONDS, connections.ANSWER_SECONDS) == (10, 60)
 
 
 def send_on(connection: socket.socket) -> None:
@@ -102,9 +112,8 @@ def send_on(connection: socket.socket) -> None:
 
 def test_a_client_that_does_not_read_its_answer_is_closed(tmp_path: Path, held: ExitStack) -> None:
     (tmp_path / "logs").mkdir()
-    with monitor(tmp_path, CONFIG) as one:
-        assert one.running is not None
-        process = one.running.process.pid
+    with monitor(tmp_path, CONFIG, start=False) as one:
+        process = one.start(code=IMPATIENT).process.pid
         before = open_files(process)
         for _ in range(20):
             hold(held, one.port, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 50)

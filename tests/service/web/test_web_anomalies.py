@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 import httpx
@@ -24,21 +25,25 @@ def shown(*states: RecommenderState) -> Snapshot:
     return Snapshot(pictures.NOW, states or (feeds(), pictures.news()))
 
 
-def test_every_cause_is_linked_and_has_a_page():
-    with client(shown()) as web:
-        links = re.findall(
-            r'href="\.\./(recommenders/[^"]+/anomalies/[^"]+)"', web.get("/recommenders/feeds").text
-        )
-        answers = [web.get(f"/{link}") for link in dict.fromkeys(links)]
+@pytest.fixture(scope="module")
+def web() -> Iterator[httpx.Client]:
+    with client(shown()) as opened:
+        yield opened
+
+
+def test_every_cause_is_linked_and_has_a_page(web):
+    links = re.findall(
+        r'href="\.\./(recommenders/[^"]+/anomalies/[^"]+)"', web.get("/recommenders/feeds").text
+    )
+    answers = [web.get(f"/{link}") for link in dict.fromkeys(links)]
     assert {link.rsplit("/", 1)[1] for link in links} == set(CAUSES)
     assert [answer.status_code for answer in answers] == [200] * len(CAUSES)
     for answer, link in zip(answers, dict.fromkeys(links), strict=True):
         assert CAUSES[link.rsplit("/", 1)[1]].split(":")[0].replace("'", "&#39;") in answer.text
 
 
-def test_the_page_of_an_anomaly_shows_hostile_text_as_text_and_links_back():
-    with client(shown()) as web:
-        answer = web.get(PATH)
+def test_the_page_of_an_anomaly_shows_hostile_text_as_text_and_links_back(web):
+    answer = web.get(PATH)
     assert answer.status_code == 200
     assert "scene = &lt;script&gt;document.title=&#39;pwned&#39;&lt;/script&gt;[LF][U+202E]" in answer.text
     for markup in (pictures.HOSTILE, "<script", "<img", "style=", "<b>", "\u202e"):
@@ -81,19 +86,17 @@ def test_a_recommender_of_any_name_is_linked_and_found():
         "/recommenders/nobody/anomalies/lists_empty",
     ],
 )
-def test_an_unknown_anomaly_is_a_readable_404(path: str):
-    with client(shown()) as web:
-        answer = web.get(path)
+def test_an_unknown_anomaly_is_a_readable_404(web, path: str):
+    answer = web.get(path)
     assert answer.status_code == 404
     assert "There is no anomaly of this name in any window." in answer.text
     assert "<script" not in answer.text
 
 
-def test_the_page_of_a_recommender_without_bands_has_no_column_and_no_section_for_them():
-    with client(shown()) as web:
-        of_news, of_feeds, both = (
-            web.get(path).text for path in ("/recommenders/news", "/recommenders/feeds", "/")
-        )
+def test_the_page_of_a_recommender_without_bands_has_no_column_and_no_section_for_them(web):
+    of_news, of_feeds, both = (
+        web.get(path).text for path in ("/recommenders/news", "/recommenders/feeds", "/")
+    )
     for text in ("<h3>Anomalies</h3>", "<th>Expected</th>"):
         assert text not in of_news
         assert text in of_feeds
@@ -101,9 +104,8 @@ def test_the_page_of_a_recommender_without_bands_has_no_column_and_no_section_fo
     assert 'id="anomalies"' not in both
 
 
-def test_a_row_of_the_page_has_its_value_expected_band_and_deviation():
-    with client(shown()) as web:
-        text = re.sub(r"<[^>]+>|\s+", " ", web.get("/recommenders/feeds").text).replace("\xa0", " ")
+def test_a_row_of_the_page_has_its_value_expected_band_and_deviation(web):
+    text = re.sub(r"<[^>]+>|\s+", " ", web.get("/recommenders/feeds").text).replace("\xa0", " ")
     row = re.sub(" +", " ", text[text.index("Share of requests, or of users") :])
     assert (
         row.index("41 %") < row.index("1.02 %") < row.index("0.52 % to 1.52 %") < row.index("55.1 sd above")
