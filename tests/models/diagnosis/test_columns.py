@@ -102,3 +102,22 @@ def test_rare_texts_share_the_last_bin():
     column = read_column("x", {"better": texts(*["a"] * 5, *["b"] * 4, "c", "d", None)})
     bins = part(column, 3)
     assert bins.codes(column.sides["better"]).tolist() == [1] * 5 + [2] * 4 + [3, 3, 0]
+
+
+@pytest.mark.parametrize(
+    ("online", "offline", "differs"),
+    [
+        (1.0, 1.0, False),
+        (1.0, 1.0005, False),  # within a thousandth of the larger
+        (1.0, 1.1, True),
+        (np.nan, np.nan, False),
+        (np.nan, 1.0, True),
+        (np.inf, np.inf, False),
+        (np.inf, 1e300, True),
+        (np.inf, -np.inf, True),
+        (0.0, 0.0, False),
+    ],
+)
+def test_pairs_differ_beyond_the_tolerance_and_an_infinity_equals_only_itself(online, offline, differs):
+    column = read_column("feature", {"online": np.array([online]), "offline": np.array([offline])})
+    assert column.differs(0.001).tolist() == [differs]
