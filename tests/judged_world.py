@@ -9,7 +9,7 @@ import pyarrow as pa
 from monitor.engines.duckdb import Engine
 from monitor.metrics.shared import Shared
 from monitor.rules.check import check_rules
-from monitor.rules.engines.duckdb import RuleEngine
+from monitor.rules.engines.duckdb import DuckDBRuleEngine
 from monitor.rules.suites import load_rules
 from monitor.settings.rules import RuleSettings
 from monitor.window.tables import WindowTables
@@ -39,7 +39,7 @@ class World:
 
     def __init__(self, folder) -> None:
         self.folder = folder
-        self.rule_engine = RuleEngine(f"world_{id(self)}")
+        self.rule_engine = DuckDBRuleEngine(f"world_{id(self)}")
         self.engine = Engine(self.rule_engine.cursor())
         (folder / "blacklist.csv").write_text("item_id\nbanned\n")
         self.catalog = [

@@ -8,8 +8,8 @@ from typing import Any, Final
 from monitor.anomalies.causes import DRIVEN_BY_VOLUME, REST, Cause
 from monitor.anomalies.results import Banded
 from monitor.anomalies.specs import ANOMALY, ANOMALY_SEVERITY
+from monitor.core.json_value import json_value
 from monitor.core.results import MOST_EVIDENCE, Result, Status
-from monitor.history.plain import plain
 from monitor.models.specs import CAUSE_LABEL
 
 ROWS: Final = 20  # of evidence, or one of each place where those are more
@@ -76,7 +76,7 @@ def anomalies(
 
 def _place(one: Banded) -> SliceKey:
     """Where a series is, as the evidence of a cause has it: that cuts long texts."""
-    return plain(one.place[0]), plain(one.place[1])
+    return json_value(one.place[0]), json_value(one.place[1])
 
 
 def _bringing(one: Banded, standing: Mapping[str, Collection[SliceKey]]) -> list[str]:

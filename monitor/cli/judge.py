@@ -12,9 +12,9 @@ from monitor.cli.terminal import NOT_JUDGED, OK, VIOLATED, note, progress, say
 from monitor.config.checks.check import Checked
 from monitor.config.load import load_checked
 from monitor.config.problems import ConfigError
+from monitor.core.json_value import iso
 from monitor.core.results import Status, Window
 from monitor.history.errors import StoreError
-from monitor.history.plain import iso
 from monitor.history.store import Store
 from monitor.history.watched import WATCHING, watched_since
 from monitor.logs.listing import no_file

@@ -1,8 +1,7 @@
-"""What is kept of each window, so that a long history is never read again from raw logs.
+"""Files that each window leaves for later ones, so that a long history is never read again from raw logs.
 
-One Parquet file a window. It is written beside its place, flushed to the disk and renamed: it is there as
-a whole, or not at all. `KeptPairs` are the items that each user was shown: user_id, item_id, scene where the
-log has one, exposures.
+One Parquet file for each window. It is written beside its place, flushed to the disk and renamed, so it is
+whole or missing. `KeptPairs` are the items that each user was shown: user_id, item_id, exposures.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _UNFINISHED: Final = ".part"
 
 
 class KeptWindows(ABC):
-    """One file a window in a folder; `what` names what is in it."""
+    """A folder with one file for each window; `what` names the content in messages."""
 
     what: str
 
@@ -48,23 +47,26 @@ class KeptWindows(ABC):
     def paths(self, start: datetime, end: datetime, length: timedelta) -> dict[Window, Path]:
         """The kept windows of this length that lie in [start, end), oldest first, each with its file.
 
-        A file that a crash has cut short counts as missing. The folder is listed once, however long the span:
-        asking for each window of a week of short windows by name would take seconds.
+        A file that a crash cut short counts as missing. The folder is listed once: to look up every short
+        window of a week by name would take seconds.
         """
         return {
             window: path
             for window, path in self._files()
-            if start <= window.start and window.end <= end and window.length == length and self._holds(path)
+            if start <= window.start
+            and window.end <= end
+            and window.length == length
+            and self._is_readable(path)
         }
 
     def forget(self, window: Window) -> None:
-        """Delete what is kept of a window, if anything is: it holds rows no more, or others."""
+        """Delete the file of a window, if there is one: its rows are gone or have changed."""
         path = self.path(window)
         path.unlink(missing_ok=True)
         self._whole.pop(path.name, None)
 
     def drop_before(self, moment: datetime) -> int:
-        """Delete the files of windows that ended before this time, and what a crash left half written."""
+        """Delete the files of windows that ended before this time, and unfinished files; how many windows."""
         dropped = 0
         for window, path in self._files():
             if window.end < moment:
@@ -79,13 +81,13 @@ class KeptWindows(ABC):
             if match := _NAME.fullmatch(path.name):
                 yield Window(_time(match[1]), _time(match[2])), path
 
-    def _holds(self, path: Path) -> bool:
-        """Whether the file is whole; looked into once for each state of the file."""
+    def _is_readable(self, path: Path) -> bool:
+        """Whether the file is whole. It is opened again only when it has changed."""
         try:
-            found = path.stat()
+            status = path.stat()
         except OSError:
             return False
-        state = (found.st_mtime_ns, found.st_size)
+        state = (status.st_mtime_ns, status.st_size)
         if self._whole.get(path.name) != state:
             if not is_whole(path):
                 return False
@@ -107,21 +109,16 @@ class KeptPairs(KeptWindows):
             raise ValueError("a recommender's name becomes a folder; this one is not a valid name")
         super().__init__(state / "kept" / recommender)
 
-    def keep(self, window: Window, rows: duckdb.DuckDBPyRelation, *, distinct: bool = False) -> Path:
-        """Write the pairs of a window, in place of those that were kept before.
+    def keep(self, window: Window, pairs: duckdb.DuckDBPyRelation) -> Path:
+        """Write the distinct pairs of a window, in place of those that were kept before.
 
-        Args:
-            window: the window that the rows are of.
-            rows: user_id, item_id and exposures; other columns are summed away, rows without an item are
-                left out.
-            distinct: each row is a pair of its own. Adding up ten million pairs would cost seconds.
+        The columns are user_id, item_id and exposures. Rows without an item are left out.
 
         Raises:
             StoreError: the file cannot be written; the old file is then still there.
         """
-        pairs = rows.filter(f"{ITEM_ID} IS NOT NULL")
         place = self.path(window)
-        write_whole(pairs if distinct else self.added_up(pairs), place, self.what)
+        write_whole(pairs.filter(f"{ITEM_ID} IS NOT NULL"), place, self.what)
         return place
 
     def added_up(self, rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
@@ -163,7 +160,7 @@ def is_whole(path: Path) -> bool:
 
 
 def drop_unfinished(folder: Path, moment: datetime) -> None:
-    """Delete what a crash left half written in a folder before this time."""
+    """Delete the files that a crash left unfinished in a folder before this time."""
     for part in folder.glob(f"*{_UNFINISHED}"):
         with suppress(FileNotFoundError):  # another process has just finished it
             if datetime.fromtimestamp(part.stat().st_mtime, UTC) < moment:

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Row, select
 
+from monitor.core.json_value import json_value
 from monitor.core.results import MOST_EVIDENCE, Result, ResultKind, Status
 from monitor.core.text import DETAIL_LENGTH
 from monitor.history import schema
-from monitor.history.plain import plain
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ def sanitize_result(result: Result) -> Result:
         samples=None if result.samples is None else int(result.samples),
         violations=None if result.violations is None else int(result.violations),
         detail=schema.safe_text(result.detail)[:DETAIL_LENGTH],
-        evidence=tuple(plain(row) for row in result.evidence[:MOST_EVIDENCE]),
+        evidence=tuple(json_value(row) for row in result.evidence[:MOST_EVIDENCE]),
     )
 
 

@@ -1,8 +1,8 @@
-"""What is kept of many windows in one file: an hour of short windows, a day of hours.
+"""One file for the kept windows of an hour or a day.
 
-With windows of a minute a day is 1,440 files, and opening them would cost more than judging. So the
-windows of an hour or a day that is over are added up in one file when first asked for, and again when
-one of them has changed. A sum is only made from kept windows, so losing it loses nothing.
+With windows of a minute, a day has 1,440 files, and to open them would cost more than judging. So the
+windows of a finished hour or day are added up in one file when they are first asked for, and again when
+one of them changes. A sum is made from kept windows alone, so it can be deleted at any time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NAME: Final = re.compile(r"\d{8}T\d{6}Z_(\d{8}T\d{6}Z)_[0-9a-f]+\.parquet")
 
 
 class Sums:
-    """The sums of what is kept, in a folder beside it; `periods` are their lengths, the longest first."""
+    """The sums of kept windows, in a folder beside them; `periods` are their lengths, the longest first."""
 
     def __init__(self, kept: KeptWindows, periods: Sequence[timedelta] = PERIODS) -> None:
         self._kept = kept
@@ -33,12 +33,13 @@ class Sums:
         self._folder = kept.folder / "sums"
 
     def files(self, span: Window, length: timedelta, connection: duckdb.DuckDBPyConnection) -> list[Path]:
-        """Few files that together hold what is kept of the windows of this length in a span.
+        """Few files that together hold the kept windows of this length in a span.
 
-        Raises StoreError when a sum cannot be written.
+        Raises:
+            StoreError: a sum cannot be written.
         """
         left = self._kept.paths(span.start, span.end, length)
-        found: list[Path] = []
+        sums: list[Path] = []
         for period in self._periods:
             if period <= length:
                 continue
@@ -48,12 +49,12 @@ class Sums:
             for whole, members in groups.items():
                 inside = span.start <= whole.start and whole.end <= span.end
                 if inside and len(members) >= _FEWEST:
-                    found.append(self._sum(whole, members, connection))
+                    sums.append(self._sum(whole, members, connection))
                     left = {window: path for window, path in left.items() if window not in members}
-        return found + list(left.values())
+        return sums + list(left.values())
 
     def drop_before(self, moment: datetime) -> None:
-        """Delete the sums of periods that ended before this time, and what a crash left half written."""
+        """Delete the sums of periods that ended before this time, and unfinished files."""
         for path in self._folder.glob("*.parquet"):
             match = _NAME.fullmatch(path.name)
             if match and datetime.strptime(match[1], STAMP).replace(tzinfo=UTC) < moment:
@@ -78,11 +79,7 @@ class Sums:
 def _state(members: Mapping[Window, Path]) -> str:
     """A digest that changes when one of the windows is kept again, added or taken away.
 
-    Each file is told from its successor by its number on the disk too: a clock that was set back, or that
-    ticks slowly, would make a file that is new look older than the sum of those before it.
+    It includes the inode: a clock that was set back could give a new file the time of the old one.
     """
-    states = [
-        (path.name, (found := path.stat()).st_mtime_ns, found.st_size, found.st_ino)
-        for path in members.values()
-    ]
-    return digest(repr(states), 16)
+    files = [(path.name, path.stat()) for path in members.values()]
+    return digest(repr([(name, file.st_mtime_ns, file.st_size, file.st_ino) for name, file in files]), 16)

@@ -27,7 +27,7 @@ from monitor.logs.source import Source
 from monitor.logs.windows import Due, Part, Parts
 from monitor.metrics.plans import Plans
 from monitor.models.check import ModelsCheck
-from monitor.rules.suites import LoadedRule
+from monitor.rules.rule import LoadedRule
 from monitor.settings.recommender import RecommenderSettings
 from monitor.window.check import Check, Recommender, WindowJob
 from monitor.window.tables import WindowTables, prepare
@@ -153,7 +153,7 @@ class Evaluator:
             return
         if due.rows and self._tables is not None:
             shown = runtime.engine.relation(self._tables.shared.user_items())
-            self.kept.keep(due.window, shown, distinct=True)
+            self.kept.keep(due.window, shown)
         else:  # what was kept of it may be of rows that are gone; who needs it makes it from the log
             self.kept.forget(due.window)
 

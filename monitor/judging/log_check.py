@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
-from typing import Self
+from typing import Any, Self
 
 from monitor.core.columns import EXPOSURES
 from monitor.core.results import Result, ResultKind, Status, Window
@@ -19,16 +19,15 @@ DEFINITION = "1"
 class LogCheck(Check[WindowJob]):
     """Rows, skipped files and bad values of each log in a window.
 
-    - `log_rows`: rows of the window; `no_data` where there is none (exposures only: feedback may be
-      rare, and a catalog has no windows), `late` where rows that were read once cannot be read any more.
-    - `log_skipped_files`: files that could not be read and were written since the window began (of a
-      catalog: at any time);
-      `error` where there is one, since what they hold is not judged. The same rows delivered twice
-      are counted and are no error.
-    - `log_bad_values`: values of the window that could not be read as their type, and rows without
-      a usable time or request.
-    - `log_lacks_slices`: columns that the metrics are to be sliced by and that no file of the log has;
-      `error` where there is one, since nothing is measured by them.
+    - `log_rows`: rows of the window. `no_data` if there are none (exposures only: feedback may be rare,
+      and a catalog has no windows), `late` if rows that were read before cannot be read now.
+    - `log_skipped_files`: unreadable files that were written since the window began (for a catalog: at any
+      time). `error` if there are any, because their rows are not judged. A file with the same rows as
+      another is counted and is no error.
+    - `log_bad_values`: values that could not be read as their type, and rows without a usable time or
+      request.
+    - `log_lacks_slices`: columns in `slices.by` that no file of the log has. `error` if there are any,
+      because nothing is measured by them.
     """
 
     name = NAME
@@ -46,93 +45,72 @@ class LogCheck(Check[WindowJob]):
         return self.look(job.window)
 
     def look(self, window: Window) -> list[Result]:
-        """What the index of the files says of the window."""
+        """What the index of the files says about the window."""
         logs = self._source.logs.values()
-        found = [result for log in logs for result in _of(log, window)]
+        results = [result for log in logs for result in _results_of(log, window)]
         for log in logs:
             wanted = self._slices.columns(log.name)
             if wanted and log.read_entries:
-                found.append(_lacking(log.name, wanted, self._source.schema(log.name)))
-        return found
+                results.append(_missing_slices(log.name, wanted, self._source.schema(log.name)))
+        return results
 
     def failed(self, why: str) -> list[Result]:
-        return [
-            Result(
-                kind=ResultKind.LOG,
-                metric="log_rows",
-                labels={"log": EXPOSURES},
-                status=Status.ERROR,
-                definition=DEFINITION,
-                detail=why,
-            )
-        ]
+        return [_result("log_rows", EXPOSURES, Status.ERROR, detail=why)]
 
 
-def _of(log: Log, window: Window) -> Iterator[Result]:
-    labels = {"log": log.name}
+def _result(metric: str, log: str, status: Status = Status.OK, **more: Any) -> Result:
+    return Result(
+        kind=ResultKind.LOG, metric=metric, labels={"log": log}, status=status, definition=DEFINITION, **more
+    )
+
+
+def _results_of(log: Log, window: Window) -> Iterator[Result]:
     if log.error is not None:
         for metric in ("log_rows", "log_skipped_files"):
-            yield Result(
-                kind=ResultKind.LOG, metric=metric, labels=labels, status=Status.ERROR,
-                definition=DEFINITION, detail=log.error,
-            )  # fmt: skip
+            yield _result(metric, log.name, Status.ERROR, detail=log.error)
         return
     if log.has_windows:
         rows = log.rows(window)
         lost = log.lost(window)
         empty = rows == 0 and log.is_required
-        yield Result(
-            kind=ResultKind.LOG,
-            metric="log_rows",
-            labels=labels,
-            status=Status.LATE if lost else Status.NO_DATA if empty else Status.OK,
-            definition=DEFINITION,
+        yield _result(
+            "log_rows",
+            log.name,
+            Status.LATE if lost else Status.NO_DATA if empty else Status.OK,
             value=float(rows),
             samples=rows,
             detail=lost or (_why_empty(log) if empty else ""),
         )
-        yield Result(
-            kind=ResultKind.LOG,
-            metric="log_bad_values",
-            labels=labels,
-            status=Status.OK,
-            definition=DEFINITION,
-            value=float(log.bad_values(window)),
-            samples=rows,
-        )
-    # A catalog has no windows: what cannot be read of it is missing from every one.
-    skipped = [one for one in log.skipped if one.file.modified >= window.start or not log.has_windows]
-    faults = [one for one in skipped if not one.is_duplicate]
-    yield Result(
-        kind=ResultKind.LOG,
-        metric="log_skipped_files",
-        labels=labels,
-        status=Status.ERROR if faults else Status.OK,
-        definition=DEFINITION,
+        yield _result("log_bad_values", log.name, value=float(log.bad_values(window)), samples=rows)
+    # A catalog has no windows: the rows of an unreadable file are missing from all of them.
+    skipped = [entry for entry in log.skipped if entry.file.modified >= window.start or not log.has_windows]
+    faults = [entry for entry in skipped if not entry.is_duplicate]
+    yield _result(
+        "log_skipped_files",
+        log.name,
+        Status.ERROR if faults else Status.OK,
         value=float(len(skipped)),
         samples=len(log.entries),
-        detail="; ".join(f"{one.file.path}: {one.reason}" for one in faults[:3]),
+        detail="; ".join(f"{entry.file.path}: {entry.reason}" for entry in faults[:3]),
     )
 
 
-def _lacking(log: str, wanted: Sequence[str], present: Container[str]) -> Result:
-    lacking = [column for column in wanted if column not in present]
-    return Result(
-        kind=ResultKind.LOG,
-        metric="log_lacks_slices",
-        labels={"log": log},
-        status=Status.ERROR if lacking else Status.OK,
-        definition=DEFINITION,
-        value=float(len(lacking)),
+def _missing_slices(log: str, wanted: Sequence[str], present: Container[str]) -> Result:
+    missing = [column for column in wanted if column not in present]
+    return _result(
+        "log_lacks_slices",
+        log,
+        Status.ERROR if missing else Status.OK,
+        value=float(len(missing)),
         samples=len(wanted),
-        detail=f"slices.by asks for what the log does not have: {', '.join(lacking)}" if lacking else "",
+        detail=f"slices.by asks for what the log does not have: {', '.join(missing)}" if missing else "",
     )
 
 
 def _why_empty(log: Log) -> str:
     text = "the log holds no row of this window"
-    ahead = [one for one in log.read_entries if one.future]
+    ahead = [entry for entry in log.read_entries if entry.future]
     if ahead and not log.windows():
-        count = sum(one.future for one in ahead)
+        count = sum(entry.future for entry in ahead)
         text += f"; {count:,} rows claim a time after their file was written, as in {ahead[0].file.path}"
     return text

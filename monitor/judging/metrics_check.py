@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 from monitor.core.columns import EXPOSURES, FEEDBACK
 from monitor.core.results import Result, Status
-from monitor.judging.unattributed import judge_unattributed
+from monitor.judging.unattributed import UnattributedVerdict
 from monitor.metrics.catalogue import (
     EXPOSURE_CHECK,
     EXPOSURE_FAMILIES,
@@ -105,13 +105,13 @@ class FeedbackMetrics(MetricsCheck):
         return [cls(recommender)]
 
     def run(self, job: WindowJob) -> list[Result]:
-        found = super().run(job)
-        if job.due.late:  # of an incomplete window any action may still find its list
-            return found
+        results = super().run(job)
+        if job.due.late:  # while the window is incomplete, any action may still find its list
+            return results
         around = self._parts.span(job.window, self.part)
-        return judge_unattributed(
-            found, self._settings, job.engine, self._source, job.tables(), job.window, around
-        )
+        return UnattributedVerdict(
+            self._settings, job.engine, self._source, job.tables(), job.window, around
+        ).apply(results)
 
 
 def _slice(result: Result) -> tuple[str, str]:

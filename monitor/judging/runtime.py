@@ -10,7 +10,8 @@ import duckdb
 import pyarrow as pa
 
 from monitor.engines.duckdb import Engine
-from monitor.rules.engines.duckdb import RuleEngine, Rules
+from monitor.rules.engines.base import RuleEngine
+from monitor.rules.engines.duckdb import DuckDBRuleEngine
 
 _numbers = itertools.count(1)
 
@@ -26,7 +27,7 @@ class Runtime:
         threads: default: one per core.
     """
 
-    rules: Rules
+    rules: RuleEngine
     engine: Engine
     index: Engine
 
@@ -45,7 +46,7 @@ class Runtime:
 
     def _open(self) -> None:
         pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool keeps what it once had
-        rules = RuleEngine(f"monitor_{os.getpid()}_{next(_numbers)}")
+        rules = DuckDBRuleEngine(f"monitor_{os.getpid()}_{next(_numbers)}")
         self._limit(rules.connection)
         self.rules = rules
         self.engine = self.index = Engine(rules.cursor())

@@ -10,9 +10,9 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from monitor.core.json_value import json_value
 from monitor.core.results import Result, ResultKind, Status
 from monitor.core.text import visible
-from monitor.history.plain import plain
 from monitor.metrics.scores.auc import AUC
 from monitor.metrics.scores.calibration import CALIBRATION, LOG_LOSS
 from monitor.metrics.scores.user_auc import USER_AUC
@@ -59,7 +59,7 @@ def as_json(judged: Sequence[Judged]) -> str:
         result_as_json(one.recommender, one.check, one.window, one.result)
         | {
             "threshold": one.result.threshold,
-            "evidence": [plain(row) for row in one.result.evidence],
+            "evidence": [json_value(row) for row in one.result.evidence],
         }
         for one in judged
     ]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
+from monitor.core.json_value import iso, json_value
 from monitor.core.results import Result, ResultKind, Window
-from monitor.history.plain import iso, plain
 
 _WITH_EVIDENCE: Final = (ResultKind.RULE, ResultKind.CAUSE, ResultKind.ANOMALY)
 
@@ -51,7 +51,7 @@ def result_as_json(recommender: str, check: str, window: Window, result: Result)
         shown |= {"threshold": _number(result.threshold), "bound": result.bound}
         shown |= {} if result.clear is None else {"clear": _number(result.clear)}
     if result.kind in _WITH_EVIDENCE:
-        shown["evidence"] = [plain(row) for row in result.evidence]
+        shown["evidence"] = [json_value(row) for row in result.evidence]
     return shown
 
 

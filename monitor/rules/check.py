@@ -14,19 +14,12 @@ import ibis.expr.types as ir
 from monitor.core.columns import EXPOSURES
 from monitor.core.results import Result, ResultKind, Status
 from monitor.engines.duckdb import Engine
-from monitor.rules.engines.duckdb import Outcome, Rules
+from monitor.rules.engines.base import Outcome, RuleEngine
 from monitor.rules.evidence import columns_of, order_of, readable_rows
 from monitor.rules.gx.messages import shorten
 from monitor.rules.list_tables import LIST_COLUMNS, arrivals, with_list_columns
-from monitor.rules.ready import (
-    CannotRun,
-    DoesNotApply,
-    NothingThere,
-    Ready,
-    RuleTables,
-    prepared,
-)
-from monitor.rules.suites import LoadedRule
+from monitor.rules.ready import NotJudged, Ready, RuleTables, prepared
+from monitor.rules.rule import LoadedRule
 from monitor.statistics.intervals import wilson
 from monitor.window.check import Check, Recommender, WindowJob
 from monitor.window.tables import WindowTables
@@ -64,7 +57,7 @@ class RuleCheck(Check[WindowJob]):
 
 
 def check_rules(
-    rule_engine: Rules,
+    rule_engine: RuleEngine,
     engine: Engine,
     rules: Sequence[LoadedRule],
     tables: WindowTables,
@@ -97,12 +90,12 @@ def check_rules(
     finally:
         rule_engine.release()
         own = [name for name in tables.made if name.startswith(_OWN)]
-        engine.drop(*own)  # at once: a day's pairs are large, and the metrics need the room
+        engine.drop(*own)  # now: a day's pairs are large, and the metrics need the memory
         tables.made[:] = [name for name in tables.made if name not in own]
 
 
 def make_tables(engine: Engine, rules: Sequence[LoadedRule], tables: WindowTables) -> RuleTables:
-    """Make what the loaded rules look at, and nothing else."""
+    """Make the tables that the loaded rules look at, and no others."""
     columns = tables.shared.exposures.columns
     known = frozenset(columns) if tables.known is None else tables.known
     result = RuleTables(known=known, has_files=tables.has_files)
@@ -119,7 +112,7 @@ def make_tables(engine: Engine, rules: Sequence[LoadedRule], tables: WindowTable
     if "catalog" in asked and tables.catalog is None:
         result.missing["catalog"] = "this recommender has no catalog, or it could not be read"
     elif "catalog" in asked and tables.catalog is not None and _is_empty(tables.catalog):
-        # Nothing is off the shelf of an empty catalog, so a rule on it would be ok whatever is shown.
+        # With an empty catalog no item is off the shelf, so every rule on it would be ok.
         result.missing["catalog"] = "the catalog is empty: its files hold no item"
     if "feedback" in asked and tables.feedback is None:
         result.missing["feedback"] = "this recommender has no feedback log"
@@ -148,20 +141,20 @@ def _is_empty(table: ir.Table) -> bool:
 
 
 def _named(engine: Engine, name: str, table: ir.Table, made: list[str]) -> str:
-    """The name of a table that GX can look at: its own where it is stored, else a new one."""
+    """The name under which GX finds the table: its own if it is stored, else a new one."""
     operation = table.op()
     if isinstance(operation, ops.DatabaseTable):
         return str(operation.name)
     made.append(name)
     if name == "rule_user_items_day":
-        engine.create(name, table)  # an aggregate, which GX's several queries would compute again and again
+        engine.create(name, table)  # an aggregate: as a view, each query of GX would compute it again
     else:
         engine.view(name, table)
     return name
 
 
 def judge(
-    rule_engine: Rules,
+    rule_engine: RuleEngine,
     rules: Sequence[LoadedRule],
     tables: RuleTables,
     *,
@@ -169,7 +162,7 @@ def judge(
     salt: str | None = None,
     seconds: dict[str, float] | None = None,
 ) -> list[Result]:
-    """Judge the rules on tables that are there: all rules of one table in one validation."""
+    """Judge the rules on finished tables: all rules of one table in one validation."""
     results: dict[str, Result] = {}
     for table in dict.fromkeys(rule.table for rule in rules):
         started = time.perf_counter()
@@ -180,12 +173,9 @@ def judge(
         for rule in mine:
             try:
                 ready.append(prepared(rule, present, tables))
-            except DoesNotApply as why:
-                results[rule.name] = _result(rule, Status.UNDEFINED, detail=f"not applicable: {why}")
-            except NothingThere as why:
-                results[rule.name] = _result(rule, Status.NO_DATA, detail=str(why), samples=0)
-            except CannotRun as why:
-                results[rule.name] = _error(rule, str(why))
+            except NotJudged as why:
+                samples = 0 if why.status is Status.NO_DATA else None
+                results[rule.name] = _result(rule, why.status, detail=str(why), samples=samples)
         if ready and physical is not None:
             outcomes = rule_engine.judge(physical, [one.expectation for one in ready])
             for one, outcome in zip(ready, outcomes, strict=True):
@@ -198,18 +188,18 @@ def judge(
     for pack in {rule.pack for rule in rules if rule.assumed}:
         mine = [rule for rule in rules if rule.pack == pack]
         if all(results[rule.name].status is Status.UNDEFINED for rule in mine):
-            # Whoever asked for the pack asked for something, and would never hear that nothing is judged.
+            # The config asks for this pack. Without an error the team would not notice that it does nothing.
             for rule in mine:
-                in_vain = f"no rule of the pack {pack} can be judged; {results[rule.name].detail}"
-                results[rule.name] = _error(rule, in_vain)
+                detail = f"no rule of the pack {pack} can be judged; {results[rule.name].detail}"
+                results[rule.name] = _error(rule, detail)
     return [results[rule.name] for rule in rules]
 
 
 def verdict(rule: LoadedRule, outcome: Outcome) -> Result:
-    """What the counts say about the rule.
+    """The result of a rule from its counts.
 
-    A hard rule is violated by one row. A rule that allows a share of violations is violated only where
-    Wilson's lower bound of the share is above it, so that few rows alone never wake anybody.
+    One row violates a hard rule. A rule that allows a share of violations is violated only if Wilson's lower
+    bound of the share is above it, so that a few rows alone never page anybody.
     """
     if outcome.error is not None:
         return _error(rule, outcome.error)
@@ -243,7 +233,7 @@ def verdict(rule: LoadedRule, outcome: Outcome) -> Result:
 
 
 def _with_evidence(
-    rule_engine: Rules,
+    rule_engine: RuleEngine,
     table: str,
     present: Mapping[str, str],
     ready: Ready,
@@ -252,7 +242,7 @@ def _with_evidence(
     salt: str | None,
 ) -> Result:
     try:
-        found = rule_engine.evidence(
+        violating = rule_engine.evidence(
             table, ready.expectation, columns_of(ready.rule, present), order_of(present), rows
         )
     except duckdb.InterruptException:
@@ -261,14 +251,14 @@ def _with_evidence(
         why = f"{result.detail}; the evidence could not be read: {shorten(str(error))}"
         return replace(result, detail=why)
     extra = {"list_version": ready.list_version} if ready.list_version else None
-    return replace(result, evidence=readable_rows(found, salt=salt, extra=extra))
+    return replace(result, evidence=readable_rows(violating, salt=salt, extra=extra))
 
 
 def _error(rule: LoadedRule, why: str) -> Result:
     return _result(rule, Status.ERROR, detail=why)
 
 
-def _result(rule: LoadedRule, status: Status, **found: Any) -> Result:
+def _result(rule: LoadedRule, status: Status, **more: Any) -> Result:
     return Result(
         kind=ResultKind.RULE,
         metric=METRIC,
@@ -277,5 +267,5 @@ def _result(rule: LoadedRule, status: Status, **found: Any) -> Result:
         labels={"rule": rule.name, "kind": rule.kind.value},
         threshold=rule.threshold,
         severity=rule.severity,
-        **found,
+        **more,
     )

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime
-from decimal import Decimal
 from typing import Any
 
 from monitor.core.columns import ITEM_ID, POSITION, REQUEST_ID, SCORE, TS, USER_ID
 from monitor.core.digest import digest
-from monitor.core.text import EVIDENCE_LENGTH, encodable, fit
+from monitor.core.json_value import json_value
+from monitor.core.text import EVIDENCE_LENGTH
 from monitor.rules.list_tables import AHEAD_SECONDS, WRITTEN_AT
-from monitor.rules.suites import LoadedRule
+from monitor.rules.rule import LoadedRule
 
 MAX_COLUMNS = 16  # of a row that a rule's own query gives
 _ALWAYS = (REQUEST_ID, USER_ID, ITEM_ID, TS, POSITION, SCORE, AHEAD_SECONDS, WRITTEN_AT)
@@ -39,37 +37,15 @@ def readable_rows(
     return tuple(
         {
             **{
-                name: _hashed(value, salt) if name == USER_ID and salt is not None else safe(value)
+                name: _hashed(value, salt)
+                if name == USER_ID and salt is not None
+                else json_value(value, longest=EVIDENCE_LENGTH, depth=0)
                 for name, value in list(row.items())[:MAX_COLUMNS]
             },
             **(extra or {}),
         }
         for row in rows
     )
-
-
-def safe(value: Any) -> Any:
-    """A value as JSON can hold it: times as ISO 8601 with Z, NaN and infinity as words, text cut.
-
-    >>> safe(float("nan")), safe(datetime(2026, 1, 1, 10)), safe(7)
-    ('NaN', '2026-01-01T10:00:00Z', 7)
-    >>> len(safe("x" * 5000))
-    200
-    """
-    if value is None or isinstance(value, bool | int):
-        return value
-    if isinstance(value, float):
-        if math.isfinite(value):
-            return value
-        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
-    if isinstance(value, datetime):
-        moment = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
-        return moment.isoformat() + "Z"
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, Decimal):
-        return safe(float(value))
-    return fit(encodable(str(value)), EVIDENCE_LENGTH)
 
 
 def _hashed(user: Any, salt: str) -> str | None:

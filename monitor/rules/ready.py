@@ -7,19 +7,25 @@ from dataclasses import dataclass, field
 
 from great_expectations.expectations.expectation import Expectation
 
+from monitor.core.columns import ITEM_ID
+from monitor.core.results import Status
 from monitor.rules.list_files import FILES, ListFileError
 from monitor.rules.list_tables import LIST_COLUMNS
-from monitor.rules.suites import LoadedRule
+from monitor.rules.rule import LoadedRule
 
 _OF_EXPOSURES = ("exposures", "requests", "user_items_day", "arrivals")
 
 
 @dataclass(slots=True)
 class RuleTables:
-    """The physical name of each table that rules may look at, and why one of them is missing.
+    """The tables that rules may look at in one window.
 
-    `known` are the columns of the exposures log in any window, not in this one alone. `has_files` is False
-    where no file of it is left, as after a stop of the log that was longer than its files are kept.
+    Attributes:
+        names: the physical name of each table.
+        missing: why a table is missing.
+        known: the columns of the exposures log in any window, not in this one alone.
+        has_files: False if the exposures log has no file left, as after a stop that was longer than its files
+            are kept.
     """
 
     names: dict[str, str] = field(default_factory=dict)
@@ -37,38 +43,33 @@ class Ready:
     list_version: str | None = None
 
 
-class DoesNotApply(Exception):
-    """Which column, that a pack looks at and nobody has named, the log does not have."""
+class NotJudged(Exception):
+    """A rule cannot be judged in this window: the status of its result, and why in a sentence."""
 
-
-class NothingThere(Exception):
-    """Why there is nothing to judge, and no word on whether the rule could be."""
-
-
-class CannotRun(Exception):
-    """Why a rule cannot be judged in this window, in a sentence."""
+    def __init__(self, status: Status, why: str) -> None:
+        super().__init__(why)
+        self.status = status
 
 
 def prepared(rule: LoadedRule, present: Mapping[str, str], tables: RuleTables) -> Ready:
     """The rule's expectation on the tables of this run.
 
-    `present` are the columns of the rule's table. Raises DoesNotApply, NothingThere or CannotRun.
+    Args:
+        rule: the rule.
+        present: the columns of the rule's table.
+        tables: the tables of this run.
+
+    Raises:
+        NotJudged: the rule needs something that this window lacks.
     """
-    for name in (rule.table, getattr(rule.expectation, "catalog_table", rule.table)):
+    expectation = rule.expectation
+    for name in (rule.table, getattr(expectation, "catalog_table", rule.table)):
         if name not in tables.names:
-            raise CannotRun(f"needs the table {name}: {tables.missing.get(name, 'there is none')}")
+            missing = tables.missing.get(name, "there is none")
+            raise NotJudged(Status.ERROR, f"needs the table {name}: {missing}")
     for column in rule.columns:
-        if column not in present and not tables.has_files and rule.table in _OF_EXPOSURES:
-            raise NothingThere("nothing to judge: the exposures log has no file that can be read")
-        if column not in present and rule.expectation.expectation_type != "expect_column_to_exist":
-            needs = LIST_COLUMNS.get(column, ()) if rule.table == "requests" else ()
-            asked = needs or ((f"exposures.{column}",) if rule.table == "exposures" else ())
-            never = [one.removeprefix("exposures.") for one in asked if one.startswith("exposures.")]
-            never = [one for one in never if one not in tables.known]
-            if never and column in rule.assumed:
-                raise DoesNotApply(f"the exposures log has no column {' and no column '.join(never)}")
-            because = f", which needs {' and '.join(needs)}" if needs else ""
-            raise CannotRun(f"the table {rule.table} has no column {column}{because}")
+        if column not in present:
+            _check_missing(column, rule, tables)
     changes: dict[str, object] = {}
     version = None
     path = rule.kwargs.get("list_path")
@@ -76,12 +77,28 @@ def prepared(rule: LoadedRule, present: Mapping[str, str], tables: RuleTables) -
         try:
             version = FILES.read(
                 path,
-                getattr(rule.expectation, "list_column", "item_id"),
-                allow_empty=getattr(rule.expectation, "allow_empty", False),
+                getattr(expectation, "list_column", ITEM_ID),
+                allow_empty=getattr(expectation, "allow_empty", False),
             ).version
         except ListFileError as error:
-            raise CannotRun(str(error)) from error
+            raise NotJudged(Status.ERROR, str(error)) from error
         changes["list_version"] = version
-    if hasattr(rule.expectation, "catalog_table"):
-        changes["catalog_table"] = tables.names[rule.expectation.catalog_table]
-    return Ready(rule, rule.expectation.copy(update=changes), version)
+    if hasattr(expectation, "catalog_table"):
+        changes["catalog_table"] = tables.names[expectation.catalog_table]
+    return Ready(rule, expectation.copy(update=changes), version)
+
+
+def _check_missing(column: str, rule: LoadedRule, tables: RuleTables) -> None:
+    if not tables.has_files and rule.table in _OF_EXPOSURES:
+        raise NotJudged(Status.NO_DATA, "nothing to judge: the exposures log has no file that can be read")
+    if rule.expectation.expectation_type == "expect_column_to_exist":
+        return
+    needs = LIST_COLUMNS.get(column, ()) if rule.table == "requests" else ()
+    sources = needs or ((f"exposures.{column}",) if rule.table == "exposures" else ())
+    of_exposures = [name.removeprefix("exposures.") for name in sources if name.startswith("exposures.")]
+    unknown = [name for name in of_exposures if name not in tables.known]
+    if unknown and column in rule.assumed:
+        columns = " and no column ".join(unknown)
+        raise NotJudged(Status.UNDEFINED, f"not applicable: the exposures log has no column {columns}")
+    because = f", which needs {' and '.join(needs)}" if needs else ""
+    raise NotJudged(Status.ERROR, f"the table {rule.table} has no column {column}{because}")

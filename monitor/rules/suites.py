@@ -26,7 +26,7 @@ from monitor.core.digest import digest
 from monitor.core.results import Kind
 from monitor.core.settings import NAME_PATTERN
 from monitor.core.yaml_text import YamlProblem, read_yaml
-from monitor.rules.engines.duckdb import build
+from monitor.rules.engines.base import build
 from monitor.rules.gx.internals import pydantic
 from monitor.rules.gx.messages import did_you_mean, shorten
 from monitor.rules.packs import pack_names, pack_path
@@ -40,8 +40,8 @@ _ENTRY_KEYS = {"type", "kwargs", "severity", "meta", "id", "notes", "description
 _SUITE_KEYS = {"name", "meta", "expectations", "id", "notes", "suite_parameters"}
 
 
-class SuiteReader:
-    """Reads one suite and notes what is wrong with it; its queries are in the SQL of `dialect`."""
+class _SuiteReader:
+    """Reads one suite and collects its mistakes; its queries are in the SQL of `dialect`."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class SuiteReader:
         base: Path,
         where: str,
         problems: list[RuleProblem],
-        dialect: str = "duckdb",
+        dialect: str,
     ) -> None:
         self.source, self.base, self.where, self.problems = source, base, where, problems
         self.dialect = dialect
@@ -57,71 +57,70 @@ class SuiteReader:
         self.meta: dict[str, Any] = {}
         self.parameters: dict[str, Any] = {}
 
-    def wrong(self, place: str, message: str) -> None:
+    def _wrong(self, place: str, message: str) -> None:
+        """A mistake in the suite file."""
         self.problems.append(
             RuleProblem(self.where, f"{self.file}: {place}" if place else self.file, message)
         )
+
+    def _wrong_setting(self, name: str, message: str) -> None:
+        """A mistake in the config's entry for this suite."""
+        place = f"{self.where}.{name}"
+        self.problems.append(RuleProblem(place, place, message))
 
     def read(self) -> list[LoadedRule]:
         suite = self._suite()
         if suite is None:
             return []
         for key in sorted(map(str, set(suite) - _SUITE_KEYS)):
-            self.wrong(key, f"unknown key{did_you_mean(key, _SUITE_KEYS)}")
+            self._wrong(key, f"unknown key{did_you_mean(key, _SUITE_KEYS)}")
         meta = suite.get("meta") or {}
         self.meta = meta if isinstance(meta, dict) else {}
         entries = suite.get("expectations")
         if not isinstance(entries, list):
-            self.wrong("expectations", "must be a list of expectations")
+            self._wrong("expectations", "must be a list of expectations")
             return []
         defaults = self.meta.get("parameters") or {}
         self.parameters = {**(defaults if isinstance(defaults, dict) else {}), **self.source.parameters}
         used = names_in(entries) | set(defaults)
         for name in sorted(set(self.source.parameters) - used):
-            self.problems.append(
-                RuleProblem(
-                    f"{self.where}.parameters.{name}",
-                    f"{self.where}.parameters.{name}",
-                    f"{self.file} has no such parameter{did_you_mean(name, used)}",
-                )
-            )
+            message = f"{self.file} has no such parameter{did_you_mean(name, used)}"
+            self._wrong_setting(f"parameters.{name}", message)
         self._check_disabled(entries)
-        found = [self._rule(f"expectations[{number}]", entry) for number, entry in enumerate(entries)]
-        return [rule for rule in found if rule is not None]
+        rules = [self._rule(f"expectations[{number}]", entry) for number, entry in enumerate(entries)]
+        return [rule for rule in rules if rule is not None]
 
     def _suite(self) -> dict[str, Any] | None:
         path = self.base / self.source.suite if self.source.suite else pack_path(self.source.pack or "")
         if path is None:
             names = pack_names()
             hint = did_you_mean(self.source.pack or "", names) or f"; there are {', '.join(names)}"
-            place = f"{self.where}.pack"
-            self.problems.append(RuleProblem(place, place, f"there is no pack {self.source.pack!r}{hint}"))
+            self._wrong_setting("pack", f"there is no pack {self.source.pack!r}{hint}")
             return None
         try:
             suite = read_yaml(path)
         except YamlProblem as problem:
-            self.wrong(problem.place, problem.message)
+            self._wrong(problem.place, problem.message)
             return None
         if isinstance(suite, dict):
             return suite
-        self.wrong("", "must be a mapping with `name` and `expectations`")
+        self._wrong("", "must be a mapping with `name` and `expectations`")
         return None
 
     def _check_disabled(self, entries: list[Any]) -> None:
         names = {str(_mapping(_mapping(entry).get("meta")).get("rule")) for entry in entries}
         for number, name in enumerate(self.source.disable):
             if name not in names:
-                place = f"{self.where}.disable[{number}]"
                 message = f"{self.file} has no rule {name!r}{did_you_mean(name, names)}"
-                self.problems.append(RuleProblem(place, place, message))
+                self._wrong_setting(f"disable[{number}]", message)
 
     def _rule(self, place: str, entry: Any) -> LoadedRule | None:
         before = len(self.problems)
         if not isinstance(entry, dict):
-            self.wrong(place, "must be a mapping with `type`, `kwargs` and `meta`")
+            self._wrong(place, "must be a mapping with `type`, `kwargs` and `meta`")
             return None
         for key in sorted(map(str, set(entry) - _ENTRY_KEYS)):
-            self.wrong(f"{place}.{key}", f"unknown key{did_you_mean(key, _ENTRY_KEYS)}")
+            self._wrong(f"{place}.{key}", f"unknown key{did_you_mean(key, _ENTRY_KEYS)}")
         meta = {**self.meta, **_mapping(entry.get("meta"))}
         name, kind, table, severity = self._words(place, entry, meta)
         if name in self.source.disable:
@@ -129,7 +128,7 @@ class SuiteReader:
             return None
         raw = entry.get("kwargs") or {}
         if not isinstance(raw, dict):
-            self.wrong(f"{place}.kwargs", "must be a mapping")
+            self._wrong(f"{place}.kwargs", "must be a mapping")
             return None
         try:
             kwargs = self._kwargs(place, raw)
@@ -146,14 +145,14 @@ class SuiteReader:
         if len(self.problems) > before or expectation is None or kind is None:
             return None
         judged = {key: value for key, value in kwargs.items() if key != "mostly"}
-        what = [entry["type"], judged, table, kind, threshold]
+        content = [entry["type"], judged, table, kind, threshold]
         return LoadedRule(
             name=name,
             kind=kind,
             table=table,
             severity=severity,
             threshold=threshold,
-            definition=digest(json.dumps(what, sort_keys=True, default=str), 12),
+            definition=digest(json.dumps(content, sort_keys=True, default=str), 12),
             expectation=expectation,
             kwargs=located,
             owner=str(meta.get("owner") or ""),
@@ -177,26 +176,26 @@ class SuiteReader:
     ) -> tuple[str, Kind | None, str, str]:
         own = entry.get("meta")
         if not isinstance(own, dict):
-            self.wrong(
+            self._wrong(
                 f"{place}.meta", "must say at least `rule` (its name) and `kind` (hard, soft, numeric)"
             )
             own = meta
         name = str(own.get("rule") or "")
         if not re.fullmatch(NAME_PATTERN, name):
-            self.wrong(
+            self._wrong(
                 f"{place}.meta.rule",
                 f"{name!r} is no name: lower-case letters, digits, - and _, 63 at most",
             )
         kind = next((one for one in Kind if one == meta.get("kind")), None)
         if kind is None:
-            self.wrong(f"{place}.meta.kind", f"{meta.get('kind')!r} is not one of hard, soft, numeric")
+            self._wrong(f"{place}.meta.kind", f"{meta.get('kind')!r} is not one of hard, soft, numeric")
         table = meta.get("table") or "exposures"
         if table not in TABLES:
             hint = did_you_mean(str(table), TABLES) or f"; there are {', '.join(TABLES)}"
-            self.wrong(f"{place}.meta.table", f"there is no table {table!r}{hint}")
+            self._wrong(f"{place}.meta.table", f"there is no table {table!r}{hint}")
         severity = entry.get("severity") or "critical"
         if severity not in SEVERITIES:
-            self.wrong(f"{place}.severity", f"{severity!r} is not one of {', '.join(SEVERITIES)}")
+            self._wrong(f"{place}.severity", f"{severity!r} is not one of {', '.join(SEVERITIES)}")
             severity = "critical"
         return name, kind, str(table), str(severity)
 
@@ -206,7 +205,7 @@ class SuiteReader:
             try:
                 kwargs[str(key)] = fill(value, self.parameters)
             except MissingParameter as missing:
-                self.wrong(
+                self._wrong(
                     f"{place}.kwargs.{key}",
                     f"needs the parameter {missing.name!r}; give it in "
                     f"{self.where}.parameters.{missing.name}",
@@ -216,17 +215,19 @@ class SuiteReader:
     def _threshold(self, place: str, kind: Kind | None, kwargs: dict[str, Any]) -> float:
         mostly = kwargs.get("mostly")
         if isinstance(mostly, bool) or (mostly is not None and not isinstance(mostly, int | float)):
-            self.wrong(place, f"{mostly!r} is not a number")
+            self._wrong(place, f"{mostly!r} is not a number")
             return 0.0
         if mostly is not None and not 0 <= mostly <= 1:
-            self.wrong(place, f"{mostly!r} is not between 0 and 1")
+            self._wrong(place, f"{mostly!r} is not between 0 and 1")
             return 0.0
         if mostly == 0:
-            self.wrong(place, "with 0 the rule can never be violated")
+            self._wrong(place, "with 0 the rule can never be violated")
         if kind is Kind.HARD and mostly not in (None, 1):
-            self.wrong(place, "a hard rule allows no violation; leave `mostly` out, or make its kind soft")
+            self._wrong(place, "a hard rule allows no violation; leave `mostly` out, or make its kind soft")
         if kind is Kind.SOFT and mostly in (None, 1):
-            self.wrong(place, "a soft rule needs `mostly` below 1: the smallest share of rows that must hold")
+            self._wrong(
+                place, "a soft rule needs `mostly` below 1: the smallest share of rows that must hold"
+            )
         return 0.0 if mostly is None else round(1 - mostly, 12)
 
     def _located(self, kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -239,36 +240,33 @@ class SuiteReader:
             try:
                 check_query(query, self.dialect)
             except UnsafeQuery as why:
-                self.wrong(f"{place}.kwargs.{QUERY}", f"the query of the rule {name!r} {why}")
+                self._wrong(f"{place}.kwargs.{QUERY}", f"the query of the rule {name!r} {why}")
 
     def _expectation(
         self, place: str, kind: Any, kwargs: dict[str, Any], severity: str
     ) -> Expectation | None:
         known = list_registered_expectation_implementations()
         if kind not in known:
-            self.wrong(f"{place}.type", f"there is no expectation {kind!r}{did_you_mean(str(kind), known)}")
+            self._wrong(f"{place}.type", f"there is no expectation {kind!r}{did_you_mean(str(kind), known)}")
             return None
         if kind in REFUSED:
-            self.wrong(f"{place}.type", f"{kind} is not supported: {REFUSED[kind]}")
+            self._wrong(f"{place}.type", f"{kind} is not supported: {REFUSED[kind]}")
             return None
         try:
             return build({"type": kind, "kwargs": kwargs, "meta": {}, "severity": severity})
         except pydantic.ValidationError as error:
             for one in error.errors():
                 path = ".".join(str(part) for part in one["loc"] if part != "__root__")
-                self.wrong(f"{place}.kwargs.{path}".rstrip("."), one["msg"])
+                self._wrong(f"{place}.kwargs.{path}".rstrip("."), one["msg"])
         except UnsafeQuery as why:
-            self.wrong(f"{place}.kwargs.row_condition", f"the row condition {why}")
+            self._wrong(f"{place}.kwargs.row_condition", f"the row condition {why}")
         except Exception as error:
-            self.wrong(f"{place}.kwargs", shorten(str(error)))
+            self._wrong(f"{place}.kwargs", shorten(str(error)))
         return None
 
 
 def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-__all__ = ["TABLES", "LoadedRule", "RuleProblem", "SuiteErrors", "load_rules"]
 
 
 def load_rules(
@@ -288,16 +286,12 @@ def load_rules(
     problems: list[RuleProblem] = []
     rules: list[LoadedRule] = []
     for number, source in enumerate(sources):
-        rules += SuiteReader(source, base, f"{where}[{number}]", problems, dialect).read()
-    seen: dict[str, LoadedRule] = {}
+        rules += _SuiteReader(source, base, f"{where}[{number}]", problems, dialect).read()
+    first: dict[str, LoadedRule] = {}
     for rule in rules:
-        first = seen.setdefault(rule.name, rule)
-        if first is not rule:
-            problems.append(
-                RuleProblem(
-                    "", f"{rule.source}.meta.rule", f"the name {rule.name!r} is taken by {first.source}"
-                )
-            )
+        if first.setdefault(rule.name, rule) is not rule:
+            message = f"the name {rule.name!r} is taken by {first[rule.name].source}"
+            problems.append(RuleProblem("", f"{rule.source}.meta.rule", message))
     if problems:
         raise SuiteErrors(problems)
     return tuple(rules)

@@ -16,7 +16,7 @@ from monitor.history.counters import OF_RULES, SCHEDULED, STORE_ERRORS, TURN_END
 from monitor.history.errors import Fault, StoreError
 from monitor.history.snapshot import CounterKey
 from monitor.history.store import Store
-from monitor.rules.suites import LoadedRule
+from monitor.rules.rule import LoadedRule
 
 log = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from monitor.judging.runtime import Runtime
 from monitor.logs.listing import no_file
 from monitor.logs.log import Log, Scan
 from monitor.logs.windows import Due, Part, candidate_windows, due_windows, was_accepted
-from monitor.rules.suites import LoadedRule
+from monitor.rules.rule import LoadedRule
 from monitor.service.file_index import from_history, index_of, loss_from_history
 from monitor.settings.maintenance import covers
 from monitor.settings.recommender import RecommenderSettings

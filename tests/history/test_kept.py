@@ -14,12 +14,7 @@ from monitor.history.errors import StoreError
 from monitor.history.kept import KeptPairs
 
 LENGTH = timedelta(hours=1)
-ROWS = [
-    ("u1", "a", "home", 2),
-    ("u1", "a", "search", 1),
-    ("u2", 'it\'s "<x>"\n', "home", 1),
-    ("u2", None, "home", 1),
-]
+ROWS = [("u1", "a", 3), ("u2", 'it\'s "<x>"\n', 1), ("u2", None, 1)]
 
 
 def hour(number: int) -> Window:
@@ -29,11 +24,13 @@ def hour(number: int) -> Window:
 @pytest.fixture
 def connection() -> duckdb.DuckDBPyConnection:
     made = duckdb.connect()
-    made.execute(
-        "CREATE TEMP TABLE user_items (user_id VARCHAR, item_id VARCHAR, scene VARCHAR, exposures BIGINT)"
-    )
-    made.executemany("INSERT INTO user_items VALUES (?, ?, ?, ?)", ROWS)
+    made.execute("CREATE TEMP TABLE user_items (user_id VARCHAR, item_id VARCHAR, exposures BIGINT)")
+    made.executemany("INSERT INTO user_items VALUES (?, ?, ?)", ROWS)
     return made
+
+
+def pairs(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
+    return connection.table("user_items")
 
 
 @pytest.fixture
@@ -48,17 +45,17 @@ def read(paths: tuple[Path, ...]) -> list[tuple[object, ...]]:
 def test_the_pairs_of_a_window_come_back_with_their_counts(
     kept: KeptPairs, connection: duckdb.DuckDBPyConnection
 ) -> None:
-    path = kept.keep(hour(0), connection.table("user_items"))
+    path = kept.keep(hour(0), pairs(connection))
     assert path.name == "20260101T000000Z_20260101T010000Z.parquet"
-    assert read((path,)) == [("u1", "a", 3), ("u2", ROWS[2][1], 1)]  # summed over the scenes
+    assert read((path,)) == ROWS[:2]  # a row without an item is no pair
 
 
 def test_a_window_that_is_kept_again_replaces_its_file(
     kept: KeptPairs, connection: duckdb.DuckDBPyConnection
 ) -> None:
-    kept.keep(hour(0), connection.table("user_items"))
+    kept.keep(hour(0), pairs(connection))
     connection.execute("DELETE FROM user_items WHERE user_id = 'u1'")
-    path = kept.keep(hour(0), connection.table("user_items"))
+    path = kept.keep(hour(0), pairs(connection))
     assert [row[0] for row in read((path,))] == ["u2"]
     assert list(path.parent.iterdir()) == [path]
 
@@ -67,7 +64,7 @@ def test_a_span_gives_its_kept_windows_oldest_first(
     kept: KeptPairs, connection: duckdb.DuckDBPyConnection
 ) -> None:
     for number in (1, 2, 4):
-        kept.keep(hour(number), connection.table("user_items"))
+        kept.keep(hour(number), pairs(connection))
     span = kept.paths(hour(0).start, hour(4).end, LENGTH)
     assert list(span) == [hour(1), hour(2), hour(4)]
     assert len(read(tuple(span.values()))) == 6
@@ -81,7 +78,7 @@ def test_a_span_gives_its_kept_windows_oldest_first(
 def test_a_file_that_a_crash_cut_short_counts_as_missing(
     kept: KeptPairs, connection: duckdb.DuckDBPyConnection, left: int
 ) -> None:
-    path = kept.keep(hour(0), connection.table("user_items"))
+    path = kept.keep(hour(0), pairs(connection))
     whole = path.read_bytes()
     path.write_bytes(whole[:left])
     assert kept.paths(hour(0).start, hour(0).end, LENGTH) == {}
@@ -92,9 +89,9 @@ def test_a_file_that_a_crash_cut_short_counts_as_missing(
 def test_old_windows_and_old_leftovers_are_dropped(
     kept: KeptPairs, connection: duckdb.DuckDBPyConnection
 ) -> None:
-    folder = kept.keep(hour(0), connection.table("user_items")).parent
+    folder = kept.keep(hour(0), pairs(connection)).parent
     for number in (1, 2):
-        kept.keep(hour(number), connection.table("user_items"))
+        kept.keep(hour(number), pairs(connection))
     (folder / "of somebody else.parquet").touch()
     for name, time in (("old.part", hour(0).start), ("new.part", hour(9).start)):
         (folder / name).touch()
@@ -112,10 +109,13 @@ def test_a_window_that_cannot_be_written_leaves_the_old_file(
     tmp_path: Path, connection: duckdb.DuckDBPyConnection
 ) -> None:
     kept = KeptPairs(tmp_path, "shop")
-    path = kept.keep(hour(0), connection.table("user_items"))
+    path = kept.keep(hour(0), pairs(connection))
     before = path.read_bytes()
     with pytest.raises(duckdb.Error):
-        kept.keep(hour(0), connection.sql("SELECT error('no') AS user_id, 'a' AS item_id, 1 AS exposures"))
+        kept.keep(
+            hour(0),
+            connection.sql("SELECT error('no') AS user_id, 'a' AS item_id, 1 AS exposures"),
+        )
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
 
@@ -125,7 +125,7 @@ def test_a_folder_that_cannot_be_made_is_a_store_error(
 ) -> None:
     (tmp_path / "kept").touch()
     with pytest.raises(StoreError, match="cannot be kept"):
-        KeptPairs(tmp_path, "shop").keep(hour(0), connection.table("user_items"))
+        KeptPairs(tmp_path, "shop").keep(hour(0), pairs(connection))
 
 
 @pytest.mark.parametrize("name", ["../shop", "", "a/b", "Shop", "a" * 64, "shop\n"])

@@ -67,8 +67,8 @@ def test_whatever_a_log_holds_can_be_kept(store: Store, text: str) -> None:
     (only,) = store.results()
     assert only.result.labels == labels
     (row,) = only.result.evidence
-    assert row["item_id"][:500] == text[:500]
-    assert len(row["item_id"]) <= 501
+    assert row["item_id"][:497] == text[:497]
+    assert len(row["item_id"]) <= 500
     put(store, [given])
     assert len(list(store.results())) == 1
 
@@ -78,7 +78,7 @@ def test_evidence_is_bounded_and_plain(store: Store) -> None:
     put(store, [replace(COVERAGE, evidence=rows)])
     (only,) = store.results()
     assert len(only.result.evidence) == MOST_EVIDENCE
-    assert only.result.evidence[1] == {"n": 1, "ts": "2026-01-01T00:00:00Z", "score": "nan"}
+    assert only.result.evidence[1] == {"n": 1, "ts": "2026-01-01T00:00:00Z", "score": "NaN"}
 
 
 def test_a_window_without_any_result_is_no_data_and_never_ok(store: Store) -> None:

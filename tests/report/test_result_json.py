@@ -69,7 +69,7 @@ def test_a_rule_has_its_violations_threshold_and_evidence_as_well() -> None:
     )
     shown = result_as_json("shop", "rules", HOUR, result)
     assert (shown["violations"], shown["threshold"]) == (1, 0.0)
-    assert shown["evidence"] == [{"item_id": "<b>\n\0", "ts": "2026-01-01T10:05:00Z", "score": "inf"}]
+    assert shown["evidence"] == [{"item_id": "<b>\n\0", "ts": "2026-01-01T10:05:00Z", "score": "Infinity"}]
 
 
 def test_an_anomaly_says_what_was_found_and_shows_the_series() -> None:
@@ -93,7 +93,7 @@ def test_an_anomaly_says_what_was_found_and_shows_the_series() -> None:
         evidence=(row,),
     )
     shown = result_as_json("shop", "bands", HOUR, result)
-    assert (shown["detail"], shown["evidence"]) == ("lists are empty", [{**row, "deviation": "inf"}])
+    assert (shown["detail"], shown["evidence"]) == ("lists are empty", [{**row, "deviation": "Infinity"}])
 
 
 def test_a_result_is_one_line_of_strict_json_for_any_log_content() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from monitor.rules.engines.duckdb import RuleEngine
+from monitor.rules.engines.duckdb import DuckDBRuleEngine
 from tests.shop import another_shop, runtime, shop, world  # noqa: F401
 
 
 @pytest.fixture(scope="module")
 def shared_engine():
-    engine = RuleEngine("expectations")
+    engine = DuckDBRuleEngine("expectations")
     yield engine
     engine.close()

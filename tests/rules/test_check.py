@@ -10,7 +10,7 @@ import pytest
 
 from monitor.core.results import Status
 from monitor.rules.check import RuleCheck, check_rules, verdict
-from monitor.rules.engines.duckdb import Outcome
+from monitor.rules.engines.base import Outcome
 from monitor.settings.rules import RuleSettings
 from monitor.statistics.intervals import wilson
 from tests.judged_world import LISTS, PACKS, START

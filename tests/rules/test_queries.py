@@ -9,7 +9,8 @@ from great_expectations.expectations.registry import (
 )
 
 from monitor.rules.queries import QUERY, REFUSED, UnsafeQuery, check_query
-from monitor.rules.suites import SuiteErrors, load_rules
+from monitor.rules.rule import SuiteErrors
+from monitor.rules.suites import load_rules
 from monitor.settings.rules import RuleSettings
 
 # fmt: off

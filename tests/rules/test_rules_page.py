@@ -8,7 +8,7 @@ import pytest
 
 from monitor.rules.list_tables import LIST_COLUMNS
 from monitor.rules.reference import PAGE, page
-from monitor.rules.suites import TABLES
+from monitor.rules.rule import TABLES
 
 
 def test_the_reference_is_the_one_that_the_code_gives():

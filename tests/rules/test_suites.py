@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from monitor.core.results import Kind
 from monitor.rules.packs import pack_names, pack_path
-from monitor.rules.suites import SuiteErrors, load_rules
+from monitor.rules.rule import SuiteErrors
+from monitor.rules.suites import load_rules
 from monitor.settings.rules import RuleSettings
 
 ROOT = Path(__file__).resolve().parents[2]

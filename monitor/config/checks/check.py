@@ -21,7 +21,8 @@ from monitor.core.columns import CATALOG, FEEDBACK, REQUIRED
 from monitor.core.text import NAME_LENGTH, quoted
 from monitor.metrics.catalogue import SPECS
 from monitor.metrics.exposure.update_rate import UPDATE_RATE
-from monitor.rules.suites import LoadedRule, SuiteErrors, load_rules
+from monitor.rules.rule import LoadedRule, SuiteErrors
+from monitor.rules.suites import load_rules
 from monitor.settings.config import Config
 from monitor.settings.recommender import RecommenderSettings
 

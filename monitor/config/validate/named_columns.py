@@ -13,7 +13,7 @@ from monitor.core import columns as c
 from monitor.metrics.catalogue import SPECS
 from monitor.rules.list_files import FILES, ListFileError
 from monitor.rules.list_tables import LIST_COLUMNS
-from monitor.rules.suites import LoadedRule
+from monitor.rules.rule import LoadedRule
 from monitor.settings.recommender import NEW_ITEM, RecommenderSettings, sliced_column
 
 _OF_REQUESTS = ("exposures", "requests", "user_items_day", "arrivals")

@@ -9,14 +9,15 @@ import duckdb
 import ibis
 import pytest
 
-from monitor.rules.engines.duckdb import RuleEngine, build
+from monitor.rules.engines.base import build
+from monitor.rules.engines.duckdb import DuckDBRuleEngine
 
 SLOW = "SELECT sum(hash(a.range + b.range)) FROM range(1000000) a, range(100000) b"
 
 
 @pytest.fixture
 def engine(request):
-    engine = RuleEngine(f"test_{request.node.name[:40]}")
+    engine = DuckDBRuleEngine(f"test_{request.node.name[:40]}")
     yield engine
     engine.close()
 
@@ -219,11 +220,11 @@ def test_an_interrupt_reaches_the_cursors_that_others_work_on(engine):
 
 
 def test_a_closed_engine_frees_its_database_and_a_new_one_starts_empty():
-    first = RuleEngine("reused")
+    first = DuckDBRuleEngine("reused")
     first.connection.execute("CREATE TABLE t AS SELECT 1 AS n")
     first.cursor()
     first.close()
-    second = RuleEngine("reused")
+    second = DuckDBRuleEngine("reused")
     try:
         assert second.columns("t") == {}
     finally:
@@ -236,7 +237,7 @@ def test_two_engines_in_two_threads_do_not_mix_their_results():
 
     def work(number: int) -> None:
         try:
-            engine = RuleEngine(f"thread_{number}")
+            engine = DuckDBRuleEngine(f"thread_{number}")
             rule = expectation(*BETWEEN, column="n", max_value=100 * number)
             for _ in range(8):
                 engine.connection.execute(

@@ -9,7 +9,8 @@ import duckdb
 import pytest
 
 from monitor.judging.runtime import Runtime
-from monitor.rules.engines.duckdb import RuleEngine, build
+from monitor.rules.engines.base import build
+from monitor.rules.engines.duckdb import DuckDBRuleEngine
 
 ATTACKS = {
     "a file as text": "SELECT * FROM {{batch}}, read_text('{secret}')",
@@ -123,7 +124,7 @@ def test_each_window_is_judged_on_its_own_rows_and_the_copies_are_freed(runtime)
 
 
 def test_a_database_of_rules_is_opened_only_for_a_query():
-    engine = RuleEngine("without_a_query")
+    engine = DuckDBRuleEngine("without_a_query")
     try:
         engine.connection.execute("CREATE TABLE t AS SELECT 1 AS n")
         plain = build({"type": "expect_column_values_to_not_be_null", "kwargs": {"column": "n"}})

@@ -7,7 +7,7 @@ import warnings
 import great_expectations as gx
 import pyarrow as pa
 
-from monitor.rules.engines.duckdb import build
+from monitor.rules.engines.base import build
 
 HOSTILE = [
     "'; DROP TABLE exposures; --",
