@@ -24,7 +24,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_no_half_of_a_secret_is_left_where_a_text_is_cut(way):
+def test_no_part_of_a_secret_is_left_when_a_text_is_cut(way):
     keep_secret(SECRET, SHOWN)
     limit, show = WAYS[way]
     for before in range(limit - 2 * len(SECRET), limit):
@@ -40,7 +40,7 @@ def test_a_cut_says_so_and_a_fit_stays_within_the_limit():
     assert fit("a" * 6, 5, "…") == "aaaa…"
 
 
-def test_what_a_reader_cannot_see_is_named_and_what_no_encoding_holds_is_replaced():
+def test_invisible_characters_are_named_and_unencodable_ones_replaced():
     assert quoted("a\u202eb\n") == "'a\\u202eb\\n'"
     assert visible("a\u202eb\n") == "a[U+202E]b[LF]"
     assert encodable("ü\ud800") == "ü?"

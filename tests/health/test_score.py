@@ -40,7 +40,7 @@ def scored(results, *parts, **more):
     return found[0], {one.labels["part"]: one for one in found[1:]}
 
 
-def test_the_score_is_the_weighted_mean_of_what_the_parts_are_worth():
+def test_the_score_is_the_weighted_mean_of_the_worth_of_its_parts():
     score, parts = scored(WELL)
     assert {name: one.value for name, one in parts.items()} == {
         "coverage by=pv": pytest.approx(0.75),
@@ -51,18 +51,18 @@ def test_the_score_is_the_weighted_mean_of_what_the_parts_are_worth():
     assert (score.status, score.samples, score.detail) == (Status.OK, 3, "")
 
 
-def test_a_part_says_what_it_rests_on():
+def test_a_part_reports_its_value_targets_and_weight():
     part = scored(WELL)[1]["coverage by=pv"]
     assert (part.samples, part.lower, part.upper) == (400, pytest.approx(0.5), 1.0)
     assert part.detail == "coverage is 0.95; worth 0 at 0.8, 1 at 1; 50% of the score"
 
 
-def test_the_interval_of_a_metric_that_should_be_low_is_turned_round():
+def test_the_interval_is_reversed_if_lower_values_are_better():
     part = scored([measured("gini", 0.6, lower=0.55, upper=0.8)], GINI)[1]["gini"]
     assert (part.lower, part.upper) == (pytest.approx(0.25), pytest.approx(0.875))
 
 
-def test_a_value_beyond_its_bounds_is_worth_nothing_or_all():
+def test_a_value_beyond_its_targets_is_worth_0_or_1():
     assert scored([measured("gini", 0.95)], GINI)[0].value == 0.0
     assert scored([measured("gini", 0.1)], GINI)[0].value == 1.0
 
@@ -84,11 +84,11 @@ def test_a_part_without_a_value_is_named_and_the_others_make_the_score(status, s
     assert (parts["gini"].status, parts["gini"].value, parts["gini"].detail) == (of_part, None, "of its own")
 
 
-def test_a_metric_that_is_violated_has_a_value_all_the_same():
+def test_a_violated_metric_counts_with_its_value():
     assert scored([measured("gini", 0.6, Status.VIOLATED)], GINI)[0].value == pytest.approx(0.75)
 
 
-def test_a_recommender_gets_no_score_out_of_what_is_left_of_it():
+def test_there_is_no_score_if_too_little_of_the_weight_has_a_value():
     score, parts = scored(WELL[2:3])
     assert (score.status, score.value, score.samples) == (Status.NO_DATA, None, 1)
     assert score.detail == (
@@ -100,18 +100,18 @@ def test_a_recommender_gets_no_score_out_of_what_is_left_of_it():
     assert scored([])[0].status is Status.NO_DATA
 
 
-def test_just_the_least_weight_is_enough_however_it_adds_up():
+def test_exactly_the_minimum_weight_is_enough_despite_rounding():
     parts = [{**GINI, "metric": name, "weight": 0.1} for name in ("gini", "a", "b")]
     there = [measured("gini", 0.5), measured("a", 0.5)]
     assert scored(there, *parts, min_weight=2 / 3)[0].value == 1.0
 
 
-def test_the_largest_bounds_that_a_number_can_hold_are_bounds():
+def test_targets_may_be_the_largest_floats():
     part = {"metric": "action_value", "zero": -1.7e308, "one": 1.7e308}
     assert scored([measured("action_value", 0.0)], part)[0].value == 0.5
 
 
-def test_another_weight_or_target_is_another_score_and_another_name_is_not():
+def test_the_definition_changes_with_weights_and_targets_but_not_with_names():
     def definition(**change):
         return scored(WELL, {**COVERAGE, **change}, GINI)[0].definition
 
@@ -119,7 +119,7 @@ def test_another_weight_or_target_is_another_score_and_another_name_is_not():
     assert definition() == definition(name="lists that hold something")
 
 
-def test_the_score_waits_for_the_actions_only_where_a_part_needs_them():
+def test_the_score_waits_for_the_actions_only_if_a_part_needs_them():
     assert HealthCheck(settings(COVERAGE, GINI)).needs == {EXPOSURES}
     clicks = {"metric": "action_rate", "labels": {"by": "pv", "event": "click"}, "zero": 0, "one": 0.1}
     assert HealthCheck(settings(COVERAGE, clicks)).needs == {EXPOSURES, FEEDBACK}
@@ -129,12 +129,12 @@ def test_the_score_waits_for_the_actions_only_where_a_part_needs_them():
     "change",
     [{"weight": 0}, {"weight": -1}, {"weight": math.inf}, {"one": 0.9}, {"zero": math.nan}, {"name": ""}],
 )
-def test_a_part_that_cannot_count_is_refused(change):
+def test_an_invalid_part_is_refused(change):
     with pytest.raises(ValidationError):
         HealthPart.model_validate({**GINI, **change})
 
 
 @pytest.mark.parametrize("change", [{"parts": ()}, {"min_weight": 0}, {"min_weight": 1.1}])
-def test_a_score_of_nothing_is_refused(change):
+def test_a_score_without_parts_or_with_an_invalid_weight_is_refused(change):
     with pytest.raises(ValidationError):
         HealthSettings.model_validate({"parts": (GINI,), **change})

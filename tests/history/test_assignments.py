@@ -67,7 +67,7 @@ def test_a_column_has_a_folder_of_its_own_whatever_it_is_called(tmp_path: Path) 
     assert read(kept["a\0b"], 1) == [("u", 'it\'s "<x>"\n\0', 0)]
 
 
-def test_what_was_read_under_another_name_is_kept_apart(tmp_path: Path) -> None:
+def test_columns_read_under_other_names_are_kept_apart(tmp_path: Path) -> None:
     plain = KeptAssignments(tmp_path, "arm")
     assert plain.folder == KeptAssignments(tmp_path, "arm", {"arm": "arm", "item_id": "sku"}).folder
     assert plain.folder != KeptAssignments(tmp_path, "arm", {"arm": "variant"}).folder
@@ -94,7 +94,7 @@ def test_windows_before_the_start_are_dropped_with_their_sums(tmp_path: Path) ->
     assert list((kept.folder / "sums").iterdir()) == []
 
 
-def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "arms").write_text("in the way")
     with pytest.raises(StoreError, match="the users of an experiment in a window cannot be kept"):
         keep(KeptAssignments(tmp_path, "arm"), 0, ("u", "a"))

@@ -45,7 +45,7 @@ def test_a_window_without_rows_makes_both_known_at_zero(store: Store) -> None:
     assert totals(store) == (0, 0)
 
 
-def test_the_same_window_judged_again_adds_only_what_has_come(store: Store) -> None:
+def test_a_window_judged_again_adds_only_the_increase(store: Store) -> None:
     put(store, [soft(3)])
     put(store, [soft(3)])
     assert totals(store) == (3, 100)
@@ -61,7 +61,7 @@ def test_a_window_that_was_violated_adds_nothing_when_it_is_corrected(store: Sto
     assert totals(store) == (30, 100)
 
 
-def test_in_maintenance_soft_rules_use_no_budget_and_hard_ones_count_as_always(store: Store) -> None:
+def test_in_maintenance_soft_rules_use_no_budget_and_hard_ones_count_as_usual(store: Store) -> None:
     in_maintenance(store, [soft(60, status=Status.VIOLATED), rule("blacklist", 2)], 0)
     assert totals(store) == (0, 0)
     assert totals(store, "blacklist", "hard") == (2, 100)

@@ -114,7 +114,7 @@ def test_a_violation_ends_exactly_where_a_value_is_back_at_the_bound_to_clear_at
 
 
 @given(st.integers(-40, 40), st.integers(8, 32), st.integers(0, 8))
-def test_below_is_the_mirror_of_above(value: int, fire: int, easier: int) -> None:
+def test_a_lower_bound_mirrors_an_upper_bound(value: int, fire: int, easier: int) -> None:
     above = replace(FAILURE, threshold=float(fire), clear=float(fire - easier))
     below = replace(above, threshold=-float(fire), clear=-float(fire - easier), bound="min")
     assert signal_of(judged(value, above)) is signal_of(judged(-value, below))

@@ -46,7 +46,7 @@ def kill_in_the_middle(url: str, folder: Path, windows: int) -> None:
     recorder.process.wait(30)
 
 
-def test_killed_again_and_again_the_history_ends_as_that_of_an_undisturbed_run(
+def test_a_recorder_killed_many_times_writes_the_same_history_as_an_undisturbed_one(
     url: str, tmp_path: Path, dump: Callable[[Store], dict[str, list[Any]]]
 ) -> None:
     random.seed(7)

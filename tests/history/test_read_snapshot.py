@@ -102,7 +102,7 @@ def test_a_window_that_was_judged_and_has_no_results_shows_none(store: Store) ->
     assert state(store).series == ()
 
 
-def test_a_run_that_failed_as_a_whole_does_not_end_a_violation_nor_leave_ok_standing(store: Store) -> None:
+def test_a_failed_run_neither_ends_a_violation_nor_leaves_a_series_ok(store: Store) -> None:
     put(store, 0, GINI, BROKEN)
     put(store, 1, status=Status.NO_DATA)
     put(store, 2, status=Status.ERROR)
@@ -130,7 +130,7 @@ def test_the_evidence_of_a_violation_outlives_the_window_that_cleared_it(store: 
     assert rule.violation is None
 
 
-def test_a_violation_that_stands_keeps_its_evidence_however_old_it_is(store: Store) -> None:
+def test_a_current_violation_keeps_its_evidence_however_old_it_is(store: Store) -> None:
     put(store, 0, BROKEN)
     for number in range(1, 9):
         put(store, number, replace(RULE, status=Status.NO_DATA, value=None))
@@ -186,7 +186,7 @@ def test_logs_show_their_watermark_their_files_and_what_was_skipped(store: Store
     assert (feedback.log, feedback.files, feedback.skipped) == ("feedback", 0, ())
 
 
-def test_the_counters_are_in_the_picture(store: Store) -> None:
+def test_the_counters_are_in_the_snapshot(store: Store) -> None:
     put(store, 0, BROKEN)
     counters = read_snapshot(store, ["shop"], NOON).counters
     assert counters == store.counters()
@@ -195,7 +195,7 @@ def test_the_counters_are_in_the_picture(store: Store) -> None:
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_the_cost_of_a_picture_does_not_grow_with_the_history(tmp_path: Path, late: bool) -> None:
+def test_the_cost_of_a_snapshot_does_not_grow_with_the_history(tmp_path: Path, late: bool) -> None:
     """Counted in steps of SQLite's virtual machine, so that no clock is needed."""
     with Store.open(tmp_path / "history.sqlite") as store:
         steps = 0
@@ -225,7 +225,7 @@ def test_the_cost_of_a_picture_does_not_grow_with_the_history(tmp_path: Path, la
         assert costs[2] < costs[0] * 1.3 + 10
 
 
-def test_what_was_read_before_is_not_read_again_unless_it_has_changed(store: Store) -> None:
+def test_unchanged_points_are_not_read_again(store: Store) -> None:
     kept: KeptPoints = {}
     for number in range(4):
         put(store, number, replace(GINI, value=number / 10))

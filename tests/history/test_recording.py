@@ -62,7 +62,9 @@ def test_other_results_on_the_same_data_are_no_correction(store: Store) -> None:
     assert store.evaluated("shop")[0].revision == 0
 
 
-def test_another_definition_stands_beside_the_old_one_and_in_front_of_it(store: Store, dump: Dump) -> None:
+def test_results_of_a_new_definition_are_kept_beside_the_old_ones_and_shown_instead(
+    store: Store, dump: Dump
+) -> None:
     put(store, [rule("blacklist", 2)])
     put(store, [rule("blacklist", 3)], definition="2")
     assert [one.definition for one in store.evaluated("shop")] == ["2"]

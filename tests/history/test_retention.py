@@ -13,7 +13,7 @@ from tests.history.conftest import hour
 from tests.history.recording import COVERAGE, Dump, put, rule
 
 
-def test_retention_drops_old_windows_with_all_that_hangs_on_them(store: Store, dump: Dump) -> None:
+def test_retention_drops_old_windows_with_their_results_and_evidence(store: Store, dump: Dump) -> None:
     for number in range(130):
         put(store, [rule("blacklist", 1), rule(f"old{number % 7}" if number < 100 else "new", 1)], number)
     before = store.counters()
@@ -49,7 +49,7 @@ def test_retention_forgets_the_log_state_of_a_recommender_that_is_gone_but_not_o
     assert store.watermarks("shop") == {"exposures": hour(0).end}
 
 
-def test_an_id_is_never_that_of_another_series_after_its_own_was_dropped(store: Store) -> None:
+def test_the_id_of_a_dropped_series_is_not_used_again(store: Store) -> None:
     """The reader of the past knows series by their ids, and outlives the housekeeping."""
     past = PastWindows("shop", "rules")
 

@@ -126,7 +126,7 @@ def test_the_signal_of_one_window(result: Result, signal: Signal) -> None:
     assert signal_of(result) is signal
 
 
-def test_of_several_statuses_a_person_hears_of_the_worst_first() -> None:
+def test_the_worst_of_several_statuses_comes_first() -> None:
     order = [Status.VIOLATED, Status.ERROR, Status.LATE, Status.NO_DATA, Status.UNDEFINED, Status.OK]
     while order:
         assert worst_status(random.sample(order, len(order))) is order[0]
@@ -157,7 +157,7 @@ def shown(store: Store) -> Series:
     st.lists(st.tuples(st.sampled_from(Signal), st.sampled_from(Signal)), min_size=1, max_size=9),
     st.randoms(use_true_random=False),
 )
-def test_what_is_shown_does_not_depend_on_the_order_in_which_windows_were_recorded(
+def test_the_snapshot_does_not_depend_on_the_order_of_recording(
     tmp_path_factory: pytest.TempPathFactory, windows: list[tuple[Signal, Signal]], chance: random.Random
 ) -> None:
     """Each window is recorded with one signal and later corrected to another, in any order of windows."""

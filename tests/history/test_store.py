@@ -60,7 +60,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=["sql", "html", "nul", "surrogate", "lines", "long"])
-def test_whatever_a_log_holds_can_be_kept(store: Store, text: str) -> None:
+def test_hostile_text_from_a_log_can_be_stored(store: Store, text: str) -> None:
     labels = {"dimension": "scene", "value": text}
     given = replace(COVERAGE, labels=labels, detail=text, evidence=({"item_id": text, text[:9]: [text]},))
     put(store, [given])
@@ -73,7 +73,7 @@ def test_whatever_a_log_holds_can_be_kept(store: Store, text: str) -> None:
     assert len(list(store.results())) == 1
 
 
-def test_evidence_is_bounded_and_plain(store: Store) -> None:
+def test_evidence_is_bounded_and_stored_as_json(store: Store) -> None:
     rows = tuple({"n": n, "ts": datetime(2026, 1, 1), "score": float("nan")} for n in range(1000))
     put(store, [replace(COVERAGE, evidence=rows)])
     (only,) = store.results()
@@ -112,7 +112,7 @@ def test_the_export_pages_through_any_number_of_windows_in_order(store: Store) -
     assert list(store.results(recommenders=[])) == []
 
 
-def test_the_index_of_files_says_exactly_what_was_given_last(store: Store) -> None:
+def test_the_index_holds_exactly_the_files_given_last(store: Store) -> None:
     one = IndexedFile(
         path="logs/a.parquet",
         size=10,

@@ -111,7 +111,7 @@ def test_a_clock_that_was_set_back_hides_no_window_that_was_kept_again(kept, con
     assert held(Sums(kept).files(span, MINUTES, connection), connection) == {("u", "a"): 10}
 
 
-def test_a_window_that_is_forgotten_leaves_its_sum(kept, connection):
+def test_a_forgotten_window_is_removed_from_its_sum(kept, connection):
     for number in range(6):
         keep(kept, connection, number, [("u", f"i{number}", 1)])
     span = Window(DAY, DAY + timedelta(hours=1))

@@ -70,7 +70,7 @@ def _of_the_first_version(url: str, further: Sequence[tuple[str, dict[str, str]]
     engine.dispose()
 
 
-def test_what_an_older_version_kept_is_there_after_the_upgrade(url: str) -> None:
+def test_an_upgrade_keeps_the_history_of_an_older_version(url: str) -> None:
     _of_the_first_version(url)
     with Store.open(url) as store:
         with store.reading() as connection:
@@ -85,7 +85,7 @@ def test_what_an_older_version_kept_is_there_after_the_upgrade(url: str) -> None
         assert counted(store, "recsys_windows_total", status="violated") == 7
 
 
-def test_a_violation_of_before_the_upgrade_stands_until_the_bound_of_after_it(url: str) -> None:
+def test_a_violation_from_before_the_upgrade_ends_at_the_new_clear_bound(url: str) -> None:
     _of_the_first_version(url)
     with Store.open(url) as store:
         for number, (value, standing) in enumerate([(0.25, Status.VIOLATED), (0.3, Status.OK)], 1):
@@ -119,7 +119,7 @@ def test_the_upgrade_gives_every_series_its_kind(url: str) -> None:
         assert [tuple(row) for row in connection.execute(query.order_by(columns.id))] == wanted
 
 
-def test_a_series_that_an_older_version_called_another_kind_is_of_its_kind_again(url: str) -> None:
+def test_recording_corrects_the_kind_of_a_series_from_an_older_version(url: str) -> None:
     with Store.open(url) as store:
         put(store, [COVERAGE], 0)
         put(store, [replace(COVERAGE, kind=ResultKind.HEALTH)], 1)

@@ -10,9 +10,7 @@ from tests.shop import Shop, hour, rows, ruled
 
 
 @pytest.mark.parametrize("ids", ["numbers", "text"])
-def test_a_rule_on_any_column_of_the_log_says_no_data_whatever_the_type_of_the_ids(
-    shop: Shop, ids: str
-) -> None:
+def test_rules_have_no_data_in_an_empty_window_with_any_type_of_ids(shop: Shop, ids: str) -> None:
     shop.config["logs"]["catalog"] = {"path": str(shop.folder / "catalog.parquet")}
     shop.rule("priced", "hard", "expect_column_values_to_be_between", column="price", min_value=1)
     shop.rule("known", "hard", "expect_column_values_to_be_in_catalog", column="item_id")
@@ -35,7 +33,7 @@ def test_a_rule_on_any_column_of_the_log_says_no_data_whatever_the_type_of_the_i
 
 
 @pytest.mark.parametrize("ids", ["numbers", "text"])
-def test_without_any_file_nothing_is_said_of_missing_columns(shop: Shop, ids: str) -> None:
+def test_missing_columns_are_not_reported_when_there_are_no_files(shop: Shop, ids: str) -> None:
     shop.config["logs"]["feedback"] = {"path": str(shop.folder / "feedback.parquet")}
     shop.rule("priced", "hard", "expect_column_values_to_be_between", column="price", min_value=1)
     shop.rule("there", "hard", "expect_column_to_exist", column="price")

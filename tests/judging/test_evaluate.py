@@ -67,7 +67,7 @@ def test_a_rule_that_takes_too_long_is_interrupted_and_the_rest_is_judged(shop: 
     assert statuses(after)["rules"] == ("ok", Status.OK)
 
 
-def test_after_an_interrupted_window_the_next_gives_what_it_gives_alone(
+def test_an_interrupted_window_does_not_change_the_results_of_the_next(
     shop: Shop, another_shop: Callable[[str], Shop]
 ) -> None:
     with_slow_rule(shop, "1s")
@@ -81,7 +81,7 @@ def test_after_an_interrupted_window_the_next_gives_what_it_gives_alone(
     assert comparable(shop.judge(hour(1))) == comparable(alone.judge(hour(1)))
 
 
-def test_a_deadline_that_passes_at_the_very_end_of_a_check_spoils_no_later_window(shop: Shop) -> None:
+def test_a_deadline_that_passes_at_the_end_of_a_check_does_not_affect_later_windows(shop: Shop) -> None:
     shop.rule("known", "hard", "expect_column_values_to_not_be_null", column="item_id")
     shop.write("logs/0.parquet", rows(0))
     hasty = shop.evaluator.settings.model_copy(update={"deadline": hour(0).length * 0})
@@ -113,7 +113,7 @@ def test_a_rule_that_fails_stops_no_other_rule_and_no_other_check(shop: Shop) ->
     assert one(evaluation, "coverage", by="pv").status is Status.OK
 
 
-def test_a_file_that_goes_away_before_it_is_read_is_an_error_of_its_window_alone(
+def test_a_file_that_disappears_before_it_is_read_is_an_error_of_its_window_only(
     shop: Shop,
 ) -> None:
     shop.rule("known", "hard", "expect_column_values_to_not_be_null", column="item_id")
@@ -131,7 +131,7 @@ def test_a_file_that_goes_away_before_it_is_read_is_an_error_of_its_window_alone
     assert ruled(shop.judge(hour(1)), "known").status is Status.OK
 
 
-def test_pairs_that_cannot_be_kept_leave_the_window_to_be_judged_again(shop: Shop) -> None:
+def test_a_window_is_not_judged_if_its_pairs_cannot_be_written(shop: Shop) -> None:
     shop.write("logs/0.parquet", rows(0))
     shop.write("logs/1.parquet", rows(1))
     (shop.folder / "state").write_text("a file where the folder should be")
@@ -142,7 +142,7 @@ def test_pairs_that_cannot_be_kept_leave_the_window_to_be_judged_again(shop: Sho
     assert one(shop.judge(hour(1)), "novelty", by="item").status is Status.OK
 
 
-def test_what_was_measured_before_a_check_failed_is_judged_all_the_same(
+def test_results_measured_before_a_check_failed_are_still_judged(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop.config["objectives"] = [
@@ -217,7 +217,7 @@ def rounded(result: Result) -> Result:
     return replace(result, **{n: None if v is None else float(f"{v:.9g}") for n, v in numbers.items()})
 
 
-def test_no_order_of_judging_makes_a_difference(another_shop: Callable[[str], Shop]) -> None:
+def test_the_order_of_judging_does_not_matter(another_shop: Callable[[str], Shop]) -> None:
     numbers = [21, 22, 24, 25, 26]  # over a midnight, with an hour that holds nothing
     windows = [hour(number) for number in range(21, 27)]
     orders = {"oldest first": windows, "newest first": windows[::-1]}
@@ -249,7 +249,7 @@ def test_no_order_of_judging_makes_a_difference(another_shop: Callable[[str], Sh
 
 
 @pytest.mark.parametrize(("window", "by_day"), [("8h", True), ("1d", True), ("7h", False), ("2d", False)])
-def test_what_counts_by_day_is_left_out_where_a_window_may_lie_in_two(
+def test_daily_values_are_left_out_if_a_window_may_span_two_days(
     shop: Shop, window: str, by_day: bool
 ) -> None:
     shop.config["window"] = window

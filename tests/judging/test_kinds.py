@@ -37,7 +37,7 @@ def test_every_spec_has_a_kind() -> None:
     }
 
 
-def test_every_result_of_a_judged_window_has_the_kind_of_what_it_says(shop: Shop) -> None:
+def test_every_result_of_a_judged_window_has_the_right_kind(shop: Shop) -> None:
     shop.rule("known", "hard", "expect_column_values_to_not_be_null", column="item_id")
     shop.config |= {
         "experiments": [{"name": "rank", "split": {"old": 1, "new": 1}}],
@@ -62,7 +62,7 @@ def test_every_result_of_a_judged_window_has_the_kind_of_what_it_says(shop: Shop
     }
 
 
-def test_every_check_that_fails_has_results_of_its_kind(shop: Shop) -> None:
+def test_every_failed_check_gives_results_of_its_kind(shop: Shop) -> None:
     shop.write("logs/0.parquet", pd.DataFrame({"item_id": ["a"]}))
     shop.rule("known", "hard", "expect_column_values_to_not_be_null", column="item_id")
     results = [each for run in shop.judge(hour(0)).runs for each in run.results]
@@ -75,7 +75,7 @@ def test_every_check_that_fails_has_results_of_its_kind(shop: Shop) -> None:
     assert {each.metric for each in results if each.kind is ResultKind.METRIC} <= set(SPECS)
 
 
-def test_of_models_even_a_metric_of_exposures_is_of_a_model(shop: Shop) -> None:
+def test_a_metric_measured_on_samples_of_a_model_has_the_kind_model(shop: Shop) -> None:
     shop.config["logs"] = {"samples": {"path": str(shop.folder / "samples" / "*")}}
     shop.config["models"] = {"by": ["city"]}
     right = model_world.rows("online", 2000, 3, at=5)
@@ -92,7 +92,7 @@ def test_of_models_even_a_metric_of_exposures_is_of_a_model(shop: Shop) -> None:
     assert any(each.metric == "auc" and "dimension" in each.labels for each in found)
 
 
-def test_what_bands_and_causes_say_has_their_kind(three_weeks) -> None:
+def test_results_of_bands_and_causes_have_their_kind(three_weeks) -> None:
     put(three_weeks, NOW, usual_hour(NOW))
     found = judge(three_weeks, a_check(), NOW).results
     assert {each.status for each in found} >= {Status.OK, Status.NO_DATA}

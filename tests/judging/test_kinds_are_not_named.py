@@ -95,7 +95,7 @@ def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
         ("'dimension' in one.labels", False),
     ],
 )
-def test_what_recognises_a_kind_is_found(code: str, found: bool) -> None:
+def test_comparisons_that_recognise_a_kind_are_detected(code: str, found: bool) -> None:
     known = {
         "AUC_GAP": ALL_SPECS["auc_gap"], "EXPECTED": ALL_SPECS["expected"], "BAND_SPECS": BAND_SPECS,
         "HEALTH_SPECS": HEALTH_SPECS, "MODEL_SPECS": MODEL_SPECS, "FEATURE_SPECS": FEATURE_SPECS,

@@ -34,7 +34,7 @@ def test_feedback_may_be_rare_so_an_empty_window_of_it_is_ok(shop: Shop) -> None
     ("written", "status"),
     [(hour(0).start, Status.ERROR), (hour(0).start - timedelta(seconds=1), Status.OK)],
 )
-def test_a_skipped_file_is_an_error_of_the_windows_that_it_may_hold(
+def test_a_skipped_file_is_an_error_of_the_windows_it_may_contain(
     shop: Shop, written: object, status: Status
 ) -> None:
     shop.write("logs/a.parquet", rows(0))
@@ -80,7 +80,7 @@ def test_a_late_window_keeps_what_the_log_check_found(shop: Shop) -> None:
     assert one(evaluation, "coverage", by="pv").status is Status.LATE
 
 
-def test_a_broken_catalog_is_an_error_however_old_it_is(shop: Shop) -> None:
+def test_an_unreadable_catalog_is_an_error_regardless_of_its_age(shop: Shop) -> None:
     shop.config["logs"]["catalog"] = {"path": str(shop.folder / "catalog.csv")}
     shop.write("logs/a.parquet", rows(5))
     shop.write("catalog.csv", "sku\n1\n", DAY - 100 * HOUR)

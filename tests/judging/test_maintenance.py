@@ -72,7 +72,7 @@ def test_a_recommender_has_a_hundred_spans_at_most() -> None:
         (TEN - HOUR, TEN + 2 * HOUR, [-1, 0, 1]),
     ],
 )
-def test_a_window_of_which_some_lies_in_a_span_is_covered(
+def test_a_window_that_overlaps_a_span_is_covered(
     begins: datetime, until: datetime, hours: list[int]
 ) -> None:
     assert [number for number in range(-3, 4) if covers([span(begins, until)], hour(number))] == hours
@@ -80,7 +80,7 @@ def test_a_window_of_which_some_lies_in_a_span_is_covered(
 
 
 @given(st.integers(0, 300), st.integers(1, 300), st.integers(1, 90), st.integers(0, 600))
-def test_a_window_is_covered_where_it_shares_a_minute_with_a_span(
+def test_a_window_is_covered_if_it_shares_a_minute_with_a_span(
     begins: int, length: int, window: int, at: int
 ) -> None:
     maintenance = span(TEN + begins * MINUTE, TEN + (begins + length) * MINUTE)
@@ -91,7 +91,7 @@ def test_a_window_is_covered_where_it_shares_a_minute_with_a_span(
 
 
 @given(st.integers(0, 300), st.integers(1, 300), st.integers(1, 90), st.integers(0, 30))
-def test_alerts_are_held_back_until_the_last_window_has_been_judged_and_looked_back_on(
+def test_alerts_are_held_back_until_the_aftermath_of_the_last_window_is_over(
     begins: int, length: int, window: int, lateness: int
 ) -> None:
     maintenance = span(TEN + begins * MINUTE, TEN + (begins + length) * MINUTE)
@@ -106,7 +106,7 @@ def test_alerts_are_held_back_until_the_last_window_has_been_judged_and_looked_b
     assert [held(over - MINUTE), held(over)] == [True, False]
 
 
-def test_of_several_spans_the_one_that_ends_last_is_told() -> None:
+def test_of_several_spans_the_one_that_ends_last_is_reported() -> None:
     short, long, later = span(), span(TEN, TEN + 3 * HOUR), span(TEN + 9 * HOUR, TEN + 10 * HOUR)
     assert now_quiet([short, long, later], TEN, window=HOUR, lateness=MINUTE) is long
     assert now_quiet([later], TEN, window=HOUR, lateness=MINUTE) is None
@@ -123,7 +123,7 @@ def test_of_several_spans_the_one_that_ends_last_is_told() -> None:
         (-1, -1, False),
     ],
 )
-def test_only_what_was_seen_in_maintenance_alone_is_excused(window: int, since: int, within: bool) -> None:
+def test_only_a_violation_seen_in_maintenance_alone_is_excused(window: int, since: int, within: bool) -> None:
     maintenance = [span(TEN, TEN + 3 * HOUR)]
     assert began_within(maintenance, hour(window), hour(since).start) is within
 

@@ -58,7 +58,7 @@ def test_an_action_in_the_next_hour_counts_for_the_list_of_this_one(shop: Shop) 
     assert (second.value, second.samples) == (0.5, 2)
 
 
-def test_what_is_judged_late_keeps_what_was_measured(shop: Shop) -> None:
+def test_a_late_window_keeps_its_measured_values(shop: Shop) -> None:
     prepared(shop)
     late = one(shop.judge(hour(1), "the feedback has stopped", part="feedback"), "serendipity")
     assert (late.status, late.value, late.detail) == (Status.LATE, 0.5, "the feedback has stopped")

@@ -26,7 +26,7 @@ def runtime(tmp_path: Path) -> Iterator[Runtime]:
     runtime.close()
 
 
-def test_what_a_window_needed_goes_back_to_the_operating_system(runtime: Runtime) -> None:
+def test_the_memory_of_a_window_goes_back_to_the_operating_system(runtime: Runtime) -> None:
     cursor = runtime.engine.cursor
     before = resident()
     for number in range(5):

@@ -22,7 +22,7 @@ def prepared(shop: Shop) -> None:
         shop.write(f"feedback/{number}.parquet", pd.DataFrame(orders))
 
 
-def test_an_hour_without_any_feedback_has_sold_for_zero_and_breaks_the_objective(shop: Shop) -> None:
+def test_an_hour_without_feedback_has_zero_sales_and_violates_the_objective(shop: Shop) -> None:
     prepared(shop)
     shop.config["objectives"] = [
         {"metric": "action_value", "labels": {"by": "sum", "event": "buy"}, "min": 1},

@@ -95,7 +95,7 @@ def test_actions_of_busy_users_that_start_elsewhere_are_no_violation(tmp_path):
     assert {one.status for one in found} == {Status.OK}
 
 
-def test_with_the_timezone_that_was_named_all_is_well(tmp_path):
+def test_the_suggested_timezone_ends_the_violation(tmp_path):
     shown, acted = logs(tmp_path, shift=8)
     there = {"exposures": {"path": "exposures.parquet"}}
     there["feedback"] = {"path": "feedback.parquet", "timezone": "Asia/Singapore"}
@@ -134,7 +134,7 @@ def test_an_attribution_that_is_too_short_is_named(tmp_path):
     assert "raise metrics.attribution" in found[0].detail
 
 
-def test_actions_from_elsewhere_are_said_to_be_so(tmp_path):
+def test_actions_that_start_elsewhere_are_reported_as_such(tmp_path):
     shown, acted = logs(tmp_path)
     acted["item_id"] = np.random.default_rng(2).permutation(acted.item_id)
     acted["ts"] = pd.Timestamp(START) + pd.to_timedelta(
@@ -161,7 +161,7 @@ def test_the_bound_can_be_set_and_switched_off(tmp_path):
     assert check(tmp_path / "c", shown, both, OK, metrics={"max_unattributed": None})[0].threshold is None
 
 
-def test_an_objective_of_the_teams_own_takes_its_place_and_gets_the_reason(tmp_path):
+def test_an_objective_of_the_team_replaces_the_bound_and_gets_the_reason(tmp_path):
     objectives = [{"metric": "unattributed", "max": 0.95}]
     found = check(tmp_path / "a", *logs(tmp_path, shift=8), OK, objectives=objectives)
     assert [one.threshold for one in found] == [0.95, 0.95]
@@ -170,7 +170,7 @@ def test_an_objective_of_the_teams_own_takes_its_place_and_gets_the_reason(tmp_p
     assert "shifted by -8 h" in found[0].detail
 
 
-def test_a_window_without_actions_is_as_ok_as_before(tmp_path):
+def test_a_window_without_actions_is_undefined_and_no_violation(tmp_path):
     shown, acted = logs(tmp_path)
     acted = acted[acted.ts >= START + timedelta(days=1, hours=1)]
     found = check(tmp_path, shown, acted, OK)

@@ -24,7 +24,7 @@ def soft(world, mostly=0.99):
     )
 
 
-def test_a_soft_rule_is_violated_exactly_from_where_wilsons_lower_bound_passes_the_threshold(world):
+def test_a_soft_rule_is_violated_once_wilsons_lower_bound_passes_the_threshold(world):
     (rule,) = world.rules(soft(world))
     first = next(n for n in range(1000) if wilson(n, 1000).lower > rule.threshold)
     assert first > 10  # ten of a thousand are allowed, and a few more prove nothing
@@ -157,7 +157,7 @@ def test_a_list_file_can_be_replaced_while_the_monitor_runs(world):
     assert world.check(meant)["blacklist"].status is Status.OK
 
 
-def test_an_interrupt_is_no_error_of_a_rule(world):
+def test_an_interrupt_is_raised_and_not_reported_as_an_error_of_a_rule(world):
     slow = (
         "SELECT b.* FROM (SELECT * FROM {batch}) b, (SELECT sum(hash(x.range + y.range)) AS s "
         "FROM range(1000000) x, range(100000) y) WHERE s = 0"

@@ -28,7 +28,7 @@ def test_a_quoted_id_may_hold_a_line_break_in_a_csv(files, tmp_path):
     assert files.read(tmp_path / "a.csv").values == ("line\nbreak",)
 
 
-def test_the_column_can_be_named_and_a_byte_order_mark_is_no_part_of_it(files, tmp_path):
+def test_the_column_can_be_named_and_a_byte_order_mark_is_ignored(files, tmp_path):
     (tmp_path / "a.csv").write_text("sku,why\n7,x\n", encoding="utf-8-sig")
     assert files.read(tmp_path / "a.csv", "sku").values == ("7",)
 
@@ -72,7 +72,7 @@ def test_an_unchanged_file_is_not_read_again(files, tmp_path):
     assert files.read(path) is files.read(path)
 
 
-def test_the_same_content_has_the_same_version_wherever_it_lies(files, tmp_path):
+def test_the_same_content_has_the_same_version_in_every_file(files, tmp_path):
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text("a\n")
     assert files.read(tmp_path / "a.txt").version == files.read(tmp_path / "b.txt").version
@@ -130,12 +130,12 @@ def test_a_parquet_without_an_id_is_empty(files, tmp_path, column):
 
 
 @pytest.mark.parametrize(("name", "content"), [("a.csv", "item_id\n"), ("a.txt", ""), ("b.txt", "\n\n")])
-def test_a_list_that_may_be_empty_is(files, tmp_path, name, content):
+def test_an_empty_list_is_read_if_allow_empty_is_set(files, tmp_path, name, content):
     (tmp_path / name).write_text(content)
     assert files.read(tmp_path / name, allow_empty=True).values == ()
 
 
-def test_a_list_that_becomes_empty_is_refused_at_the_next_look_and_by_its_version(files, tmp_path):
+def test_a_list_that_becomes_empty_is_refused_by_read_and_by_get(files, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("item_id\n13\n")
     assert files.read(path).values == ("13",)

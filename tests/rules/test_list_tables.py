@@ -50,7 +50,7 @@ def column(backend, rows, name, **options):
     return {r: row.get(name) for r, row in lists(backend, rows, **options).items()}
 
 
-def test_duplicates_are_the_items_that_a_list_shows_again(backend):
+def test_duplicates_count_the_repeated_items_of_a_list(backend):
     rows = [("none", None, None, None)]
     rows += [("a", item, n, 0.5) for n, item in enumerate("xyz")]
     rows += [("b", item, n, 0.5) for n, item in enumerate("xxyyy")]
@@ -81,13 +81,13 @@ def test_score_inversions_are_scores_that_rise_with_the_position(backend):
     }  # fmt: skip
 
 
-def test_items_at_the_same_position_are_no_inversion_in_whatever_order_they_are_read(backend):
+def test_items_at_the_same_position_are_no_inversion_in_any_reading_order(backend):
     for order in itertools.permutations([("i1", 1, 0.9), ("i2", 1, 0.5), ("i3", 2, 0.4)]):
         rows = [("r", item, position, score) for item, position, score in order]
         assert column(backend, rows, "score_inversions") == {"r": 0}
 
 
-def test_lists_whose_rows_are_mixed_count_like_lists_that_stand_in_order(backend):
+def test_lists_with_interleaved_rows_count_like_lists_in_order(backend):
     placed = {
         "a": [(1, 0.9), (2, 0.5), (3, 0.7)],
         "b": [(4, 0.9), (5, 0.8), (7, 0.8)],
@@ -157,7 +157,7 @@ def test_only_wanted_columns_are_made_and_only_those_that_the_log_can_give(backe
         max_size=25,
     )
 )
-def test_any_lists_count_as_plain_python_counts_them(rows):
+def test_random_lists_count_as_in_plain_python(rows):
     found = lists(ibis.duckdb.connect(), rows)
     for request, row in found.items():
         mine = [one for one in rows if one[0] == request]

@@ -154,7 +154,7 @@ def test_a_select_over_the_rows_of_the_rule_is_fine(query, dialect):
         *((query, "spark") for query in REFUSED_ON_SPARK),
     ],
 )
-def test_whatever_reaches_beyond_them_is_refused_with_a_sentence(query, dialect):
+def test_a_query_that_reads_anything_else_is_refused_with_a_reason(query, dialect):
     with pytest.raises(
         UnsafeQuery, match=r"^(reads|calls|holds|is not|does not|has a|cannot be read) .{10,}"
     ):

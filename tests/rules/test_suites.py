@@ -112,7 +112,7 @@ def test_the_definition_follows_what_is_counted_and_nothing_else(tmp_path):
     assert definition(entry(), tmp_path / "elsewhere") == first
 
 
-def test_gx_own_written_form_with_its_extra_keys_is_read(tmp_path):
+def test_the_extra_keys_of_the_form_that_gx_writes_are_accepted(tmp_path):
     (rule,) = load_rules([suite(tmp_path, entry(more="id: 123e4567-e89b-12d3-a456-426614174000"))], tmp_path)
     assert rule.name == "r"
 
@@ -200,7 +200,7 @@ BOMB = b"a0: &a0 [x, x]\n" + b"".join(
         (b"!!python/object/apply:os.system ['true']", "ours.yaml: line 1, column 1: tags are not allowed"),
     ],
 )
-def test_a_file_that_is_no_suite_says_why(tmp_path, content, says):
+def test_a_file_that_is_no_suite_is_reported_with_the_reason(tmp_path, content, says):
     if content is not None:
         (tmp_path / "ours.yaml").write_bytes(content)
     found = problems(RuleSettings(suite="ours.yaml"), base=tmp_path)
@@ -230,7 +230,7 @@ NEEDED = {"blacklist": {"blacklist": "x.csv"}, "category": {"max_per_category": 
 
 
 @pytest.mark.parametrize("name", pack_names())
-def test_a_pack_loads_and_tells_a_person_on_call_what_to_do(name, tmp_path):
+def test_every_pack_loads_and_its_rules_have_owner_description_and_runbook(name, tmp_path):
     rules = load_rules([RuleSettings(pack=name, parameters=NEEDED.get(name, {}))], tmp_path)
     assert rules
     for rule in rules:
@@ -239,7 +239,7 @@ def test_a_pack_loads_and_tells_a_person_on_call_what_to_do(name, tmp_path):
         assert (ROOT / rule.runbook).is_file(), rule.runbook
 
 
-def test_all_packs_together_have_no_name_twice(tmp_path):
+def test_no_rule_name_occurs_in_two_packs(tmp_path):
     sources = [RuleSettings(pack=name, parameters=NEEDED.get(name, {})) for name in pack_names()]
     assert len(load_rules(sources, tmp_path)) >= 16
 

@@ -69,7 +69,7 @@ def test_an_attack_is_an_error_of_that_rule_and_writes_nothing(runtime, tmp_path
     assert engine.connection.execute("SELECT count(*) FROM t").fetchone() == (10,)
 
 
-def test_what_describes_the_database_shows_the_rules_table_alone(runtime):
+def test_the_information_schema_shows_only_the_rules_table(runtime):
     engine = runtime.rules
     engine.connection.execute("CREATE TABLE t AS SELECT 1 AS n")
     engine.connection.execute("CREATE TABLE other AS SELECT 1 AS secret")
@@ -123,7 +123,7 @@ def test_each_window_is_judged_on_its_own_rows_and_the_copies_are_freed(runtime)
     assert not engine._sealed.holds("t")
 
 
-def test_a_database_of_rules_is_opened_only_for_a_query():
+def test_the_sealed_database_is_opened_only_for_a_rule_in_sql():
     engine = DuckDBRuleEngine("without_a_query")
     try:
         engine.connection.execute("CREATE TABLE t AS SELECT 1 AS n")

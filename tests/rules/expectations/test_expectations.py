@@ -52,7 +52,7 @@ def test_a_number_is_banned_however_the_log_and_the_list_write_it(engine, tmp_pa
     assert on_duckdb(engine, {"seller": pa.array([7, 8, None]).cast(dtype)}, rule) == (2, 1)
 
 
-def test_a_list_that_could_never_meet_a_column_of_numbers_is_an_error(engine, tmp_path):
+def test_a_list_without_numbers_is_an_error_for_a_column_of_numbers(engine, tmp_path):
     (tmp_path / "list.txt").write_text("abc\nsku-7\n")
     path = str(tmp_path / "list.txt")
     rule = expectation("expect_column_values_to_not_be_in_list_file", column="n", list_path=path)
@@ -61,7 +61,7 @@ def test_a_list_that_could_never_meet_a_column_of_numbers_is_an_error(engine, tm
     assert "no id of the list file" in outcome.error
 
 
-def test_a_list_that_may_be_empty_bans_nothing(engine, tmp_path):
+def test_an_empty_list_bans_nothing_if_it_is_allowed(engine, tmp_path):
     listed = tmp_path / "list.csv"
     listed.write_text("item_id\n")
     kwargs = {"column": "item_id", "list_path": str(listed)}
@@ -74,7 +74,7 @@ def test_a_list_that_may_be_empty_bans_nothing(engine, tmp_path):
     assert "is empty: it holds no id" in outcome.error
 
 
-def test_items_that_the_catalog_lacks_are_counted_even_where_it_holds_a_null(engine):
+def test_items_missing_from_the_catalog_are_counted_even_if_it_holds_a_null(engine):
     engine.connection.execute(
         "CREATE OR REPLACE TABLE catalog AS SELECT unnest(['a', 'b', NULL, ?]) AS item_id", [HOSTILE[0]]
     )
@@ -145,7 +145,7 @@ def test_a_status_of_one_is_true_however_it_is_written(engine, kind, good):
     assert on_duckdb(engine, columns, rule) == (3, 1)
 
 
-def test_on_shelf_needs_to_be_told_what_shelf_means():
+def test_on_shelf_needs_a_time_or_status_column():
     with pytest.raises(ValueError, match="at least one of from_column"):
         expectation("expect_column_values_to_be_on_shelf", column="item_id")
 
@@ -190,7 +190,7 @@ def test_a_row_with_any_zero_in_the_columns_is_counted_once(engine):
     assert both(engine, columns, rule) == (5, 3)
 
 
-def test_one_column_will_do_where_gx_wants_two(engine):
+def test_a_single_column_is_enough(engine):
     rule = expectation("expect_columns_to_not_be_zero", column_list=["a"])
     assert both(engine, {"a": [1.0, 0.0, 2.0]}, rule) == (3, 1)
 
@@ -202,7 +202,7 @@ def test_missing_values_and_nan_are_no_zeros(engine):
 
 
 @pytest.mark.parametrize(("zero_counts", "violations"), [(False, 3), (True, 4)])
-def test_denormal_numbers_are_counted_and_an_exact_zero_only_where_asked(engine, zero_counts, violations):
+def test_denormal_numbers_are_counted_and_an_exact_zero_only_if_asked(engine, zero_counts, violations):
     rule = expectation("expect_columns_to_not_underflow", column_list=["a"], zero_is_underflow=zero_counts)
     columns = {"a": [1.0, 5e-324, -1e-310, 2.225073858507201e-308, 2.2250738585072014e-308, 0.0]}
     assert both(engine, columns, rule) == (6, violations)
@@ -213,7 +213,7 @@ def test_the_smallest_number_can_be_that_of_a_32_bit_float(engine):
     assert both(engine, {"a": [1e-39, 1e-37]}, rule) == (2, 1)
 
 
-def test_every_own_expectation_says_what_it_is_and_what_it_takes():
+def test_every_own_expectation_documents_its_arguments():
     for one in EXPECTATIONS:
         text = one.__doc__ or ""
         taken = set(one.__fields__) - set(one.__mro__[1].__fields__) - {"list_version"}
