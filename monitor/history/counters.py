@@ -1,6 +1,6 @@
-"""Counters that survive restarts: their names, how things end, and what results add.
+"""Counters that survive restarts: their names, and by how much results raise them.
 
-Those of results are counted in the same transaction as the thing they count.
+Counters of results are raised in the transaction that stores the results.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def key(name: str, labels: Mapping[str, str]) -> CounterKey:
 
 
 def add(connection: Connection, increments: Mapping[CounterKey, float]) -> None:
-    """Add to the counters; an increment of 0 makes a counter known, so that its first rise is seen."""
+    """Add to the counters. An increment of 0 creates a counter, so that Prometheus sees its first rise."""
     if not increments:
         return
     if any(not math.isfinite(by) or by < 0 for by in increments.values()):
@@ -77,20 +77,20 @@ def read(connection: Connection) -> dict[CounterKey, float]:
 def of_results(
     recommender: str, results: Iterable[Result], before: Iterable[Result], *, in_maintenance: bool = False
 ) -> dict[CounterKey, float]:
-    """What the results of a window add, given those that the window had before: only what has risen.
+    """The increments from the results of a window, less what its earlier results `before` added.
 
-    A rule that was violated in this window already adds nothing more: alerts watch the counter, and a
-    correction must not wake anybody a second time for the same window. The rows that it has judged are
-    counted as its violations are, so that their ratio is one. Slices are left out: they count the same
-    violations once more. In maintenance soft rules add nothing: their error budget is not meant for it.
+    A rule that was already violated in this window adds nothing: alerts watch the counter, and a correction
+    must not page anybody again for the same window. Judged rows are counted like violations, so that their
+    ratio is right. Slices are left out, because they count the same violations again. In maintenance soft
+    rules add nothing: maintenance uses no error budget.
     """
     before, results = list(before), list(results)
     if in_maintenance:
         results = [_emptied(one) if one.labels.get("kind") == Kind.SOFT else one for one in results]
     old = _counted(recommender, before)
-    told = set(_counted(recommender, [one for one in before if one.status is Status.VIOLATED]))
+    violated = set(_counted(recommender, [one for one in before if one.status is Status.VIOLATED]))
     return {
-        name: 0 if name in told else max(0, count - old.get(name, 0))
+        name: 0 if name in violated else max(0, count - old.get(name, 0))
         for name, count in _counted(recommender, results).items()
     }
 
@@ -109,7 +109,7 @@ def _counted(recommender: str, results: Iterable[Result]) -> Counter[CounterKey]
             labels["recommender"] = recommender
             counted[key(RULE_VIOLATIONS, labels)] += result.violations or 0
             counted[key(RULE_JUDGED, labels)] += result.samples or 0
-        else:  # known at 0 for good: a later window may lack the metric, and a counter must not disappear
+        else:  # also 0: a later window may lack the metric, and a counter must not disappear
             undefined = key(UNDEFINED, {"recommender": recommender, "metric": result.metric})
             counted[undefined] += result.status is Status.UNDEFINED
     return counted

@@ -1,4 +1,4 @@
-"""Questions to the history: which windows were evaluated, and what came out of them."""
+"""Queries of the history: which windows were evaluated, with which results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PAGE = 100
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """The marker of one window that a check has evaluated."""
+    """A window that a check has judged, as the store marks it."""
 
     recommender: str
     check: str
@@ -33,7 +33,7 @@ class Evaluated:
 
 @dataclass(frozen=True, slots=True)
 class StoredResult:
-    """One kept result, with where it belongs."""
+    """One stored result with its recommender, check and window."""
 
     recommender: str
     check: str
@@ -82,7 +82,7 @@ def kept_page(
     end: datetime | None,
     after: tuple[str, datetime, datetime, str, int] | None,
 ) -> tuple[list[StoredResult], tuple[str, datetime, datetime, str, int] | None]:
-    """One page of results by recommender and time, and where the next page starts (None: that was all)."""
+    """One page of results by recommender and time, and where the next page starts (None: no more)."""
     table = schema.windows
     order = (table.c.recommender, table.c.window_end, table.c.window_start, table.c.check_name, table.c.id)
     query = select(table).where(table.c.current).order_by(*order).limit(_PAGE)
@@ -95,13 +95,13 @@ def kept_page(
     if after is not None:
         query = query.where(tuple_(*order) > tuple_(*after, types=[column.type for column in order]))
     windows = connection.execute(query).all()
-    found = results_of_windows(connection, [row.id for row in windows])
-    kept = [
+    results = results_of_windows(connection, [row.id for row in windows])
+    stored = [
         StoredResult(row.recommender, row.check_name, Window(row.window_start, row.window_end), result)
         for row in windows
-        for result in found[row.id].values()
+        for result in results[row.id].values()
     ]
     if len(windows) < _PAGE:
-        return kept, None
+        return stored, None
     last = windows[-1]
-    return kept, (last.recommender, last.window_end, last.window_start, last.check_name, last.id)
+    return stored, (last.recommender, last.window_end, last.window_start, last.check_name, last.id)

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from monitor.core.results import Result, Status, Window, rank, worst_status
 from monitor.history import counters, schema
-from monitor.history.rows import batches, by_series, results_of_windows
+from monitor.history.rows import batches, by_series, results_of_windows, stored_fields
 from monitor.history.snapshot import CounterKey
 from monitor.history.standing import signal_of
 from monitor.logs.windows import of_whole_data
@@ -20,11 +20,12 @@ from monitor.logs.windows import of_whole_data
 class CheckRun:
     """One check's results of one window.
 
-    `status` is the window's verdict by this check; by default the worst of its results, those that are
-    undefined left out. `outcome` says how the run itself went (`ok`, `error`, `interrupted`); by default
-    `error` where there is no result other than errors. `definition` is the version of the check: the same
-    window judged under another definition is kept beside the old one and takes its place in everything
-    that is shown.
+    Attributes:
+        status: the check's verdict on the window; by default the worst of its results, undefined ones left
+            out.
+        definition: the version of the check. Results of another definition are kept beside the old ones and
+            shown in their place.
+        outcome: how the run itself ended; by default `error` if all results are errors.
     """
 
     check: str
@@ -37,7 +38,13 @@ class CheckRun:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What a recording did: `first` for a window new to a check, `corrected` where its data had changed."""
+    """Result of recording a window.
+
+    Attributes:
+        first: a check had not judged this window before.
+        corrected: the window's data changed.
+        changed: anything was written.
+    """
 
     first: bool
     corrected: bool
@@ -45,7 +52,9 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _Stored:
+    """A window of one check and definition as it is in the store."""
+
     id: int
     definition: str
     status: Status
@@ -65,13 +74,13 @@ def record(
     evaluated_at: datetime,
     in_maintenance: bool = False,
 ) -> Recorded:
-    """Write what the checks found in a window, with the counters that follow from it."""
-    held = _held(connection, recommender, window)
-    before = _verdict(held)
+    """Write the results of a window and add them to the counters."""
+    windows = _stored_windows(connection, recommender, window)
+    before = _verdict(windows)
     added: dict[CounterKey, float] = {}
     first = changed = False
     for run in runs:
-        known = held.get(run.check, [])
+        known = windows.get(run.check, [])
         now = next((row for row in known if row.current), None)
         target = next((row for row in known if row.definition == run.definition), None)
         fresh = by_series(run.results)
@@ -104,15 +113,15 @@ def record(
         _put_results(connection, recommender, run.check, window, window_id, fresh)
     if not changed:
         return Recorded(first=False, corrected=False, changed=False)
-    held_now = _held(connection, recommender, window)
-    corrected = before is not None and _revision(held_now) > _revision(held)
-    after = _verdict(held_now)
-    rose = after if after is not None and (before is None or rank(after) < rank(before)) else None
-    counters.add(connection, added | counters.of_window(recommender, rose, corrected))
+    stored_now = _stored_windows(connection, recommender, window)
+    corrected = before is not None and _revision(stored_now) > _revision(windows)
+    after = _verdict(stored_now)
+    worse = after if after is not None and (before is None or rank(after) < rank(before)) else None
+    counters.add(connection, added | counters.of_window(recommender, worse, corrected))
     return Recorded(first=first, corrected=corrected, changed=True)
 
 
-def _held(connection: Connection, recommender: str, window: Window) -> dict[str, list[_Held]]:
+def _stored_windows(connection: Connection, recommender: str, window: Window) -> dict[str, list[_Stored]]:
     columns = schema.windows.c
     query = select(
         columns.check_name,
@@ -127,24 +136,24 @@ def _held(connection: Connection, recommender: str, window: Window) -> dict[str,
         columns.window_start == window.start,
         columns.window_end == window.end,
     )
-    held: dict[str, list[_Held]] = {}
+    held: dict[str, list[_Stored]] = {}
     for check, number, definition, status, fingerprint, revision, current in connection.execute(query):
-        row = _Held(number, definition, Status(status), fingerprint, revision, current)
+        row = _Stored(number, definition, Status(status), fingerprint, revision, current)
         held.setdefault(check, []).append(row)
     return held
 
 
-def _current(held: Mapping[str, list[_Held]]) -> list[_Held]:
+def _current(held: Mapping[str, list[_Stored]]) -> list[_Stored]:
     return [row for rows in held.values() for row in rows if row.current]
 
 
-def _verdict(held: Mapping[str, list[_Held]]) -> Status | None:
+def _verdict(held: Mapping[str, list[_Stored]]) -> Status | None:
     """The worst verdict over the checks of a window; None before the first."""
     rows = _current(held)
     return worst_status(row.status for row in rows) if rows else None
 
 
-def _revision(held: Mapping[str, list[_Held]]) -> int:
+def _revision(held: Mapping[str, list[_Stored]]) -> int:
     # The checks of one window share its data: three of them evaluated anew are one correction.
     return max((row.revision for row in _current(held)), default=0)
 
@@ -153,9 +162,9 @@ def _status(run: CheckRun, fresh: Mapping[str, Result]) -> Status:
     judged = worst_status(result.status for result in fresh.values() if result.status is not Status.UNDEFINED)
     if run.status is None:
         return judged
-    # A result that turned out to be no number makes the window an error, whatever the check believed.
-    found = {result.status for result in fresh.values()} - {result.status for result in run.results}
-    return worst_status([run.status, *found])
+    # If sanitizing made a result an error, the window is one too, whatever status the check gave.
+    changed = {result.status for result in fresh.values()} - {result.status for result in run.results}
+    return worst_status([run.status, *changed])
 
 
 def _outcome(run: CheckRun, fresh: Mapping[str, Result]) -> counters.RunEnd:
@@ -164,7 +173,7 @@ def _outcome(run: CheckRun, fresh: Mapping[str, Result]) -> counters.RunEnd:
     return "error" if all(result.status is Status.ERROR for result in fresh.values()) else "ok"
 
 
-def _supersede(connection: Connection, rows: Sequence[_Held]) -> None:
+def _supersede(connection: Connection, rows: Sequence[_Stored]) -> None:
     for row in rows:
         connection.execute(update(schema.windows).where(schema.windows.c.id == row.id).values(current=False))
         table = schema.results
@@ -176,7 +185,7 @@ def _put_window(
     recommender: str,
     run: CheckRun,
     window: Window,
-    target: _Held | None,
+    target: _Stored | None,
     values: Mapping[str, object],
 ) -> int:
     table = schema.windows
@@ -210,18 +219,7 @@ def _put_results(
             "series_id": ids[name],
             "window_end": window.end,
             "signal": int(signal_of(result)),
-            "definition": result.definition,
-            "status": result.status.value,
-            "value": result.value,
-            "samples": result.samples,
-            "lower": result.lower,
-            "upper": result.upper,
-            "detail": result.detail,
-            "violations": result.violations,
-            "threshold": result.threshold,
-            "bound": result.bound,
-            "clear_bound": result.clear,
-            "severity": result.severity,
+            **stored_fields(result),
         }
         for name, result in fresh.items()
     ]

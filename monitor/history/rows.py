@@ -20,55 +20,39 @@ log = logging.getLogger(__name__)
 _NUMBERS: Final = ("value", "lower", "upper", "threshold", "clear")
 BATCH: Final = 500  # ids in one IN (...)
 
+_STORED: Final = (
+    "definition", "status", "value", "samples", "lower", "upper", "detail", "violations", "threshold",
+    "bound", "clear", "severity",
+)  # fmt: skip
+"""The fields of a result that are columns of their own."""
+_COLUMN: Final = {"clear": "clear_bound"}  # where it has another name than the field
+
 RESULT_COLUMNS: Final = (
     schema.results.c.window_id,
     schema.results.c.series_id,
-    schema.results.c.definition,
-    schema.results.c.status,
-    schema.results.c.value,
-    schema.results.c.samples,
-    schema.results.c.lower,
-    schema.results.c.upper,
-    schema.results.c.detail,
-    schema.results.c.violations,
-    schema.results.c.threshold,
-    schema.results.c.bound,
-    schema.results.c.clear_bound,
-    schema.results.c.severity,
+    *(schema.results.c[_COLUMN.get(name, name)] for name in _STORED),
 )
 SERIES_COLUMNS: Final = (schema.series.c.metric, schema.series.c.labels, schema.series.c.kind)
 
 
 def sanitize_result(result: Result) -> Result:
-    """The result as it is kept: finite numbers, plain bounded evidence.
+    """The result as it is stored: finite numbers, bounded evidence of plain JSON values.
 
-    A value, interval or bound that is NaN or infinite is a mistake of the check that gave it: the result
-    becomes an `error` that says so, and the rest of the window is kept.
+    A NaN or infinite number is a mistake of the check: the result becomes an `error` that says so, and the
+    rest of the window is stored.
     """
-    wrong = [f"{name} {getattr(result, name)}" for name in _NUMBERS if not _finite(getattr(result, name))]
+    numbers: dict[str, Any] = {name: _float(getattr(result, name)) for name in _NUMBERS}
+    wrong = [f"{name} {value}" for name, value in numbers.items() if not _finite(value)]
     if wrong:
         log.warning("%s %s gave %s", result.metric, dict(result.labels), ", ".join(wrong))
         detail = f"the check gave {', '.join(wrong)}, which is no number that can be judged or kept"
-        threshold = result.threshold if _finite(result.threshold) else None
-        clear = result.clear if _finite(result.clear) else None
-        result = replace(
-            result,
-            status=Status.ERROR,
-            value=None,
-            lower=None,
-            upper=None,
-            threshold=threshold,
-            clear=clear,
-            detail=detail,
-        )
+        result = replace(result, status=Status.ERROR, detail=detail)
+        numbers |= dict.fromkeys(("value", "lower", "upper"))
+        numbers |= {name: value if _finite(value) else None for name, value in numbers.items()}
     return replace(
         result,
+        **numbers,
         labels={str(name): str(value) for name, value in result.labels.items()},
-        value=_float(result.value),
-        lower=_float(result.lower),
-        upper=_float(result.upper),
-        threshold=_float(result.threshold),
-        clear=_float(result.clear),
         samples=None if result.samples is None else int(result.samples),
         violations=None if result.violations is None else int(result.violations),
         detail=schema.safe_text(result.detail)[:DETAIL_LENGTH],
@@ -85,12 +69,12 @@ def _float(value: float | None) -> float | None:
 
 
 def series_digest(result: Result) -> str:
-    """What tells the series of one check apart."""
+    """The key of a series among those of its check."""
     return schema.value_digest([result.metric, dict(result.labels)])
 
 
 def by_series(results: Iterable[Result]) -> dict[str, Result]:
-    """Sound results by series. One series given twice is an error: nobody could say which of them holds."""
+    """Sanitized results by series. A series that is given twice is an error: either could be right."""
     kept: dict[str, Result] = {}
     for result in map(sanitize_result, results):
         name = series_digest(result)
@@ -111,26 +95,17 @@ def _twice(result: Result) -> Result:
     )
 
 
+def stored_fields(result: Result) -> dict[str, Any]:
+    """The columns of a result in the table of results."""
+    fields = {_COLUMN.get(name, name): getattr(result, name) for name in _STORED}
+    return fields | {"status": result.status.value}
+
+
 def result_of(row: Row[*tuple[Any, ...]], evidence: Sequence[Any] = ()) -> Result:
     """A row of RESULT_COLUMNS and SERIES_COLUMNS as a result again."""
-    return Result(
-        kind=ResultKind(row.kind),
-        metric=row.metric,
-        labels=row.labels,
-        definition=row.definition,
-        status=Status(row.status),
-        value=row.value,
-        samples=row.samples,
-        lower=row.lower,
-        upper=row.upper,
-        detail=row.detail,
-        violations=row.violations,
-        threshold=row.threshold,
-        bound=row.bound,
-        clear=row.clear_bound,
-        severity=row.severity,
-        evidence=tuple(evidence),
-    )
+    fields = {name: getattr(row, _COLUMN.get(name, name)) for name in _STORED}
+    fields |= {"status": Status(row.status), "kind": ResultKind(row.kind)}
+    return Result(metric=row.metric, labels=row.labels, evidence=tuple(evidence), **fields)
 
 
 def results_of_windows(connection: Connection, ids: Sequence[int]) -> dict[int, dict[str, Result]]:

@@ -1,4 +1,4 @@
-"""One immutable picture of everything that is shown: the exporter and the page read nothing else."""
+"""The snapshot: an immutable record of everything that is shown. The exporter and the page read only this."""
 
 from __future__ import annotations
 
@@ -32,11 +32,13 @@ class Violation:
 class Series:
     """A result's newest window and its recent past.
 
-    `standing` is what the alert goes by: a soft rule fires where its interval says so and stands
-    until the rate itself is back at the threshold. `since` is the start of the first window of
-    the present standing. `violation` is the newest window that was violated: the one at hand, or an
-    older one of the recent past or that still stands, so that its evidence outlives the next window.
-    `excused` says that the standing is not ok, and was so in windows of maintenance alone: nobody is alerted.
+    Attributes:
+        standing: the status that alerts use. A soft rule fires when its interval is above the threshold, and
+            clears when the rate itself is back at the threshold.
+        since: start of the first window with this standing.
+        violation: the newest violated window: this one, one of the recent past, or the one that began the
+            current violation. So its evidence outlives the next window.
+        excused: the standing is not ok, but only in windows of maintenance: nobody is alerted.
     """
 
     recommender: str
@@ -53,7 +55,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class SkippedFile:
-    """A file that cannot be read, that misses rows, or a folder that cannot be listed; and why."""
+    """A file that cannot be read or lacks rows, or a folder that cannot be listed; and why."""
 
     path: str
     reason: str
@@ -62,10 +64,12 @@ class SkippedFile:
 
 @dataclass(frozen=True, slots=True)
 class LogState:
-    """How far a log has come, and what of it cannot be read.
+    """How far a log was read, and what cannot be read.
 
-    `lost` are files whose rows were read once and cannot be read any more, `unlisted` folders or globs.
-    `stalled_after` is the age of the newest row from which on the log counts as stalled, where it is known.
+    Attributes:
+        lost: files whose rows were read before and cannot be read now.
+        unlisted: folders or globs that cannot be listed.
+        stalled_after: the log counts as stalled once its newest row is older than this, if it is known.
     """
 
     log: str
@@ -79,7 +83,7 @@ class LogState:
 
 @dataclass(frozen=True, slots=True)
 class RuleInfo:
-    """What a rule says of itself. Known from the config, so it is there before any window is judged."""
+    """The description of a rule. It comes from the config, so it is known before any window is judged."""
 
     rule: str
     kind: Kind
@@ -98,7 +102,7 @@ class MaintenanceState:
 
 @dataclass(frozen=True, slots=True)
 class RecommenderState:
-    """`error` is set when the recommender itself cannot be run (then it shows nothing else new)."""
+    """`error` is set if the recommender cannot be run; then nothing else in it is new."""
 
     name: str
     series: tuple[Series, ...] = ()

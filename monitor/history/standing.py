@@ -1,4 +1,4 @@
-"""What an alert goes by: the standing of a series, folded from the verdicts of its windows in time order.
+"""The status that alerts use: the standing of a series, from the signals of its windows in time order.
 
 Each window leaves one signal, which depends on that window alone. The standing is a function of the signals
 in time order, computed when it is read, so the order in which windows were evaluated, caught up or corrected
@@ -44,9 +44,9 @@ _STATUS: Final[Mapping[Signal, Status]] = {
 def signal_of(result: Result) -> Signal:
     """The signal of one window's result.
 
-    A rule that allows a rate, and a metric with an objective, fires where its interval says so (the check has
-    judged that: status `violated`) and clears only where the value itself is back at the result's `clear`, or
-    at the threshold where it has none. A rule that allows none (threshold 0) has no such middle.
+    A rule that allows a rate, and a metric with an objective, fires when its interval is beyond the threshold
+    (the check judges that: status `violated`). It clears only when the value itself is back at the result's
+    `clear`, or at the threshold if there is no `clear`. A rule with threshold 0 never holds.
 
     >>> from dataclasses import replace
     >>> soft = {"rule": "few_unknown", "kind": "soft"}
@@ -83,17 +83,20 @@ _UNCLEAR: Final[Mapping[Status, Signal]] = {
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The status that stands now, and the window in which it began."""
+    """The current status, and the window in which it began."""
 
     status: Status
     since: Window
 
 
 def fold(verdicts: Iterable[tuple[Window, Signal]], before: Standing | None = None) -> Standing:
-    """The standing after these windows, given oldest first, and after `before`; ValueError for none at all.
+    """The standing after these windows, given oldest first, and after `before`.
 
-    A violation stands until a window that could be judged clears it. Otherwise the newest window's own status
-    stands, so that no data, late and error are never shown as ok.
+    A violation lasts until a judged window clears it. Otherwise the newest window's status is the standing,
+    so that no data, late and error are never shown as ok.
+
+    Raises:
+        ValueError: there is no window and no `before`.
 
     >>> from datetime import UTC, datetime, timedelta
     >>> hours = [Window.of(datetime(2026, 1, 1, h, tzinfo=UTC), timedelta(hours=1)) for h in range(4)]
@@ -115,17 +118,17 @@ def fold(verdicts: Iterable[tuple[Window, Signal]], before: Standing | None = No
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The first window after a time (None: of all time) that left one of these signals."""
+    """Asks for the first window after a time (None: since the beginning) with one of these signals."""
 
     signals: tuple[Signal, ...]
     after: datetime | None
 
 
 def from_last(last: Mapping[Signal, datetime]) -> tuple[Status, tuple[Question, ...]]:
-    """What `fold` gives, from the end of the last window of each signal: no need to read years of windows.
+    """The status that `fold` gives, from the end of the last window of each signal, without reading the past.
 
-    The standing began with the latest of the windows that answer the questions. That this agrees with
-    `fold` on every history is held by a test.
+    The standing began with the latest of the windows that answer the questions. A test compares this with
+    `fold` on random histories.
 
     >>> from datetime import UTC, datetime
     >>> status, questions = from_last({Signal.FIRE: datetime(2026, 1, 2, tzinfo=UTC)})

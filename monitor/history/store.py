@@ -11,7 +11,7 @@ from typing import Self
 
 from sqlalchemy import Connection
 
-from monitor.core.results import Result, Status, Window
+from monitor.core.results import Window
 from monitor.history import counters, logstate, reads, record, retention
 from monitor.history.database import Database
 from monitor.history.logstate import IndexedFile
@@ -58,34 +58,6 @@ class Store:
         """A transaction that sees one state of the store, for readers beside this file."""
         return self._database.reading()
 
-    def record(
-        self,
-        recommender: str,
-        check: str,
-        window: Window,
-        results: Sequence[Result],
-        *,
-        fingerprint: str,
-        rows: int,
-        seconds: float,
-        evaluated_at: datetime,
-        status: Status | None = None,
-        definition: str = "1",
-        outcome: counters.RunEnd | None = None,
-    ) -> Recorded:
-        """Write one check's window; see `record_window`, which writes all checks of a window together."""
-        run = CheckRun(
-            check=check,
-            results=results,
-            status=status,
-            definition=definition,
-            seconds=seconds,
-            outcome=outcome,
-        )
-        return self.record_window(
-            recommender, window, [run], fingerprint=fingerprint, rows=rows, evaluated_at=evaluated_at
-        )
-
     def record_window(
         self,
         recommender: str,
@@ -97,13 +69,12 @@ class Store:
         evaluated_at: datetime,
         in_maintenance: bool = False,
     ) -> Recorded:
-        """Write what the checks found in a window: results, evidence, marker and counters, or nothing.
+        """Write the runs of a window's checks: results, evidence, marker and counters, or nothing.
 
-        Writing the same again changes nothing. Other results take the place of the old ones; those that are
-        no longer given are gone. Only another `fingerprint` of the data makes it a correction.
-        `recsys_windows_total` counts a window under its worst status over the checks when that status is
-        first reached, so give all checks in one call where they are at hand. `in_maintenance` leaves the
-        window out of the error budgets of soft rules.
+        To write the same again changes nothing. New results replace those of the same check; results that are
+        missing now are deleted. Only another `fingerprint` of the data makes it a correction.
+        `recsys_windows_total` counts a window under its worst status over all checks, so pass all checks in
+        one call. `in_maintenance` leaves the window out of the error budgets of soft rules.
         """
         with self._database.writing() as connection:
             return record.record(
@@ -185,9 +156,9 @@ class Store:
                 logstate.set_watermark(connection, recommender, log, watermark)
 
     def drop_before(self, moment: datetime, keep: Mapping[str, datetime] | None = None) -> int:
-        """Drop the windows that ended before this time, in short transactions; how many windows went.
+        """Drop the windows that ended before this time, in short transactions. Returns their number.
 
-        `keep` says of a recommender from when on its windows stay, however old they are.
+        `keep` maps a recommender to the time from which its windows stay, however old they are.
         """
         dropped = 0
         while True:

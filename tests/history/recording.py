@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from monitor.core.results import Result, ResultKind, Status
+from monitor.core.results import Result, ResultKind, Status, Window
 from monitor.history.counters import key
+from monitor.history.record import CheckRun, Recorded
 from monitor.history.store import Store
 from tests.history.conftest import hour
 
@@ -48,15 +49,30 @@ COVERAGE = Result(
 )
 
 
-def put(store: Store, results: list[Result], number: int = 0, fingerprint: str = "a", **more: Any) -> Any:
-    given = {
-        "recommender": "shop",
-        "check": "rules",
-        "rows": 100,
-        "seconds": 0.5,
-        "evaluated_at": NOON,
-    } | more
-    return store.record(window=hour(number), results=results, fingerprint=fingerprint, **given)
+def record(
+    store: Store,
+    window: Window,
+    results: Sequence[Result],
+    *,
+    recommender: str = "shop",
+    check: str = "rules",
+    fingerprint: str = "a",
+    rows: int = 1,
+    evaluated_at: datetime = NOON,
+    **run: Any,
+) -> Recorded:
+    """Record the window of one check; `run` are the other fields of its `CheckRun`."""
+    runs = [CheckRun(check=check, results=results, **run)]
+    return store.record_window(
+        recommender, window, runs, fingerprint=fingerprint, rows=rows, evaluated_at=evaluated_at
+    )
+
+
+def put(
+    store: Store, results: list[Result], number: int = 0, fingerprint: str = "a", **more: Any
+) -> Recorded:
+    given = {"rows": 100, "seconds": 0.5} | more
+    return record(store, hour(number), results, fingerprint=fingerprint, **given)
 
 
 def counted(store: Store, name: str, **labels: str) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import duckdb
@@ -11,13 +11,9 @@ import pytest
 from monitor.core.results import Window
 from monitor.experiments.assignments import KeptAssignments, forget_others
 from monitor.history.errors import StoreError
+from tests.history.conftest import hour
 
 HOUR = timedelta(hours=1)
-BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-def hour(number: int) -> Window:
-    return Window(BEGIN + number * HOUR, BEGIN + (number + 1) * HOUR)
 
 
 def keep(kept: KeptAssignments, number: int, *pairs: tuple[str, str]) -> None:

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import duckdb
 import pytest
 
-from monitor.core.results import Window
 from monitor.history.errors import StoreError
 from monitor.history.kept import KeptPairs
+from tests.history.conftest import hour
 
 LENGTH = timedelta(hours=1)
 ROWS = [("u1", "a", 3), ("u2", 'it\'s "<x>"\n', 1), ("u2", None, 1)]
-
-
-def hour(number: int) -> Window:
-    return Window.of(datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=number), LENGTH)
 
 
 @pytest.fixture

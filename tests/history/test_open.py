@@ -24,6 +24,7 @@ from monitor.history import migrate, schema
 from monitor.history.errors import Fault, StoreError
 from monitor.history.store import Store
 from monitor.settings.history import HistorySettings, parse_url
+from tests.history.recording import record
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 HOUR = Window.of(NOON, timedelta(hours=1))
@@ -34,9 +35,7 @@ def put(store: Store, count: int = 1, fingerprint: str = "a") -> None:
         Result(metric=f"m{n}", status=Status.OK, definition="1", value=1.0, detail="x" * 1000)
         for n in range(count)
     ]
-    store.record(
-        "shop", "rules", HOUR, results, fingerprint=fingerprint, rows=1, seconds=0, evaluated_at=NOON
-    )
+    record(store, HOUR, results, fingerprint=fingerprint, evaluated_at=NOON)
 
 
 def test_the_migrations_make_exactly_the_tables_that_the_code_knows(store: Store) -> None:

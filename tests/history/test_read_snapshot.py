@@ -14,6 +14,8 @@ from monitor.history.logstate import IndexedFile
 from monitor.history.read_snapshot import KeptPoints, read_snapshot
 from monitor.history.snapshot import RecommenderState, SkippedFile
 from monitor.history.store import Store
+from tests.history.conftest import hour
+from tests.history.recording import record
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 GINI = Result(metric="gini", status=Status.OK, definition="1", value=0.4, samples=10)
@@ -31,20 +33,15 @@ RULE = Result(
 BROKEN = replace(RULE, status=Status.VIOLATED, value=0.1, violations=1, evidence=({"item_id": "<b>"},))
 
 
-def hour(number: int) -> Window:
-    return Window.of(datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=number), timedelta(hours=1))
-
-
 def put(
     store: Store, number: int, *results: Result, check: str = "rules", status: Status | None = None
 ) -> None:
-    store.record(
-        "shop",
-        check,
+    record(
+        store,
         hour(number),
         results,
+        check=check,
         fingerprint=f"{results}",
-        rows=1,
         seconds=number / 10,
         evaluated_at=NOON + timedelta(hours=number),
         status=status,
@@ -154,8 +151,7 @@ def test_a_correction_of_a_past_window_changes_the_standing_at_once(store: Store
 def test_a_window_judged_by_a_newer_definition_counts_once(store: Store) -> None:
     put(store, 0, RULE)
     put(store, 1, BROKEN)
-    store.record("shop", "rules", hour(1), [RULE], fingerprint="a", rows=1, seconds=1, evaluated_at=NOON,
-                 definition="2")  # fmt: skip
+    record(store, hour(1), [RULE], definition="2")
     (rule,) = state(store).series
     assert (rule.standing, rule.since, rule.violation) == (Status.OK, hour(0).start, None)
     assert len(rule.past) == 2
@@ -165,9 +161,9 @@ def test_the_longer_windows_of_a_changed_config_follow_the_shorter_ones(store: S
     put(store, 22, BROKEN)
     put(store, 23, RULE)
     day = Window(hour(0).start, hour(23).end)
-    store.record("shop", "rules", day, [RULE], fingerprint="a", rows=1, seconds=1, evaluated_at=NOON)
+    record(store, day, [RULE])
     following = Window(day.end, day.end + timedelta(days=1))
-    store.record("shop", "rules", following, [BROKEN], fingerprint="a", rows=1, seconds=1, evaluated_at=NOON)
+    record(store, following, [BROKEN])
     (rule,) = state(store).series
     assert (rule.window, rule.standing, rule.since) == (following, Status.VIOLATED, following.start)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,13 +15,10 @@ from monitor.history.read_snapshot import read_snapshot
 from monitor.history.snapshot import Series
 from monitor.history.standing import Signal, fold, from_last, signal_of
 from monitor.history.store import Store
+from tests.history.conftest import hour
+from tests.history.recording import NOON, record
 
-NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 LETTERS = dict(zip("CHFNLEU", Signal, strict=True))  # clear, hold, fire, no data, late, error, undefined
-
-
-def hour(number: int) -> Window:
-    return Window.of(datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=number), timedelta(hours=1))
 
 
 def numbered(signals: Sequence[Signal]) -> list[tuple[Window, Signal]]:
@@ -169,15 +165,8 @@ def test_the_snapshot_does_not_depend_on_the_order_of_recording(
     for order in (jobs, undisturbed):
         with Store.open(tmp_path_factory.mktemp("order") / "history.sqlite") as store:
             for number, revision in order:
-                store.record(
-                    "shop",
-                    "rules",
-                    hour(number),
-                    [result_for(windows[number][revision])],
-                    fingerprint=str(revision),
-                    rows=1,
-                    seconds=0,
-                    evaluated_at=NOON,
+                record(
+                    store, hour(number), [result_for(windows[number][revision])], fingerprint=str(revision)
                 )
             pictures.append(shown(store))
     assert pictures[0] == pictures[1]
@@ -191,8 +180,7 @@ def test_the_order_does_not_matter_in_a_database_of_either_kind(url: str) -> Non
     random.Random(3).shuffle(order)
     with Store.open(url) as store:
         for number in order:
-            store.record("shop", "rules", hour(number), [result_for(signals[number])],
-                         fingerprint="a", rows=1, seconds=0, evaluated_at=NOON)  # fmt: skip
+            record(store, hour(number), [result_for(signals[number])])
         for end in range(len(signals), 0, -1):
             standing = fold(numbered(signals[:end]))
             assert (shown(store).standing, shown(store).since) == (standing.status, standing.since.start)

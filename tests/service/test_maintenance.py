@@ -20,6 +20,7 @@ from monitor.service.publisher import Running, SnapshotPublisher
 from monitor.service.tally import Tally
 from monitor.service.watch import Watch
 from monitor.settings.recommender import RecommenderSettings
+from tests.history.recording import record
 from tests.service import pictures
 from tests.service.prometheus.scrapes import find, scrape
 from tests.service.web.test_app import client
@@ -61,10 +62,8 @@ class Shown:
             metric="failure", status=status, definition="1", labels={"by": "pv"}, value=value,
             threshold=0.02, bound="max", clear=0.01,
         )  # fmt: skip
-        self.store.record(
-            "shop", check, Window(start, start + HOUR), [result],
-            fingerprint="a", rows=1, seconds=0, evaluated_at=start + HOUR,
-        )  # fmt: skip
+        window = Window(start, start + HOUR)
+        record(self.store, window, [result], check=check, evaluated_at=window.end)
 
 
 @pytest.fixture
