@@ -1,8 +1,8 @@
-"""Id lists kept in files: blacklists and the like, which may change while the monitor runs.
+"""Lists of ids in files, such as blacklists, which may change while the monitor runs.
 
 A list is a file, never part of a suite: a hundred thousand ids inside a suite cost eleven seconds of
-Python a run. The file is read as a whole, hashed and parsed from the same bytes, so the version in the
-evidence is the version that was judged by.
+Python a run. The file is hashed and parsed from the same bytes, so the evidence names the version that was
+used.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ class ListContent:
 
 
 class ListFiles:
-    """Reads list files, and reads one again only when it has changed.
+    """Reads list files, and reads a file again only when it has changed.
 
-    A version that was handed out stays available by its version for a while, so that a rule's count and
-    its evidence are made with the same content even where the file is replaced in between.
+    A version stays in memory for a while, so that a rule's count and its evidence use the same content even
+    if the file is replaced in between.
     """
 
     def __init__(self) -> None:
@@ -70,39 +70,51 @@ class ListFiles:
         self._newest: dict[tuple[str, str], tuple[tuple[int, ...], str]] = {}
         self._contents: OrderedDict[tuple[str, str, str], ListContent] = OrderedDict()
 
-    def read(self, path: str | Path, column: str = ITEM_ID, *, allow_empty: bool = False) -> ListContent:
-        """The file's present content.
+    def read(
+        self,
+        path: str | Path,
+        column: str = ITEM_ID,
+        version: str | None = None,
+        *,
+        allow_empty: bool = False,
+    ) -> ListContent:
+        """The file's present content, or that of a version which is still in memory.
 
-        A list without an id bans nothing, whatever is shown. It is more often an export that failed, or a
-        file that is just being written, than a list that shall be empty. So somebody has to say that it may.
+        An empty list bans nothing. It is more often a failed export, or a file that is just being written,
+        than a list that is meant to be empty. So the config must allow it.
 
         Args:
             path: a `.csv` with a header line (the ids are in `column`), a `.txt` with one id a line and
                 no header, or a `.parquet` (the ids are in `column`, or in its only column).
             column: the column that holds the ids; not used for `.txt`.
-            allow_empty: whether a list without any id is meant. A blank id is none, and neither is a line
-                that begins with `#` in a file of such lines alone.
+            version: the version to read; the present one if it is None or no longer in memory.
+            allow_empty: whether a list without ids is accepted. A blank id does not count, and neither does
+                a line that begins with `#` if all lines do.
 
         Raises:
             ListFileError: the file cannot be read, is not understood, or holds no id.
         """
-        content = self._read(str(path), column)
-        if not allow_empty:
-            _refuse_empty(content)
+        path = str(path)
+        with self._lock:
+            content = self._contents.get((path, column, version or ""))
+        content = content or self._present(path, column)
+        if not allow_empty and all(value.lstrip().startswith("#") for value in content.values):
+            raise ListFileError(
+                f"the list file {path} is empty: it holds no id. If this is intended, set allow_empty: true"
+            )
         return content
 
-    def _read(self, path: str, column: str) -> ListContent:
+    def _present(self, path: str, column: str) -> ListContent:
         if "\0" in path:
             raise ListFileError(f"the list file {path!r} cannot be read: no file has such a name")
         try:
             stat = os.stat(path)
             stamp = (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino)
             with self._lock:
-                known = self._newest.get((path, column))
-                if known is not None and known[0] == stamp:
-                    content = self._contents.get((path, column, known[1]))
-                    if content is not None:
-                        return content
+                newest_stamp, version = self._newest.get((path, column), ((), ""))
+                content = self._contents.get((path, column, version))
+            if newest_stamp == stamp and content is not None:
+                return content
             data = Path(path).read_bytes()
         except OSError as error:
             raise ListFileError(f"the list file {path} cannot be read: {error.strerror}") from error
@@ -116,27 +128,9 @@ class ListFiles:
                 self._contents.popitem(last=False)
         return content
 
-    def get(
-        self,
-        path: str | Path,
-        column: str = ITEM_ID,
-        version: str | None = None,
-        *,
-        allow_empty: bool = False,
-    ) -> ListContent:
-        """The content of this version where it is still kept, else the file's present content; as `read`."""
-        if version is not None:
-            with self._lock:
-                content = self._contents.get((str(path), column, version))
-            if content is not None:
-                if not allow_empty:
-                    _refuse_empty(content)
-                return content
-        return self.read(path, column, allow_empty=allow_empty)
-
 
 FILES = ListFiles()
-"""The one that the expectations read through; GX makes their classes, so it cannot be handed to them."""
+"""Shared by all expectations: GX makes their classes, so it cannot be passed to them."""
 
 
 def _parse(path: str, column: str, data: bytes) -> tuple[str, ...]:
@@ -156,17 +150,9 @@ def _parse(path: str, column: str, data: bytes) -> tuple[str, ...]:
         raise ListFileError(f"the list file {path} is not UTF-8 text (byte {error.start})") from error
     except (pa.ArrowException, OSError, csv.Error) as error:  # Arrow says OSError of a broken footer
         raise ListFileError(f"the list file {path} cannot be read as {suffix[1:]}: {error}") from error
-    # Nobody sees a blank at a line's end, and it must not lift the ban.
+    # A blank at the end of a line is invisible, and it must not lift the ban.
     forms = (form for value in values if value.strip() for form in (value, value.strip()))
     return tuple(dict.fromkeys(forms))
-
-
-def _refuse_empty(content: ListContent) -> None:
-    if all(value.lstrip().startswith("#") for value in content.values):
-        raise ListFileError(
-            f"the list file {content.path} is empty: it holds no id. If this is intended, set allow_empty: "
-            "true"
-        )
 
 
 def _csv(path: str, column: str, text: str) -> list[str]:

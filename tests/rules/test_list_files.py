@@ -63,7 +63,7 @@ def test_a_replaced_file_is_read_again_and_has_another_version(files, tmp_path):
     second = files.read(path)
     assert (first.values, second.values) == (("a",), ("b",))
     assert first.version != second.version
-    assert files.get(path, version=first.version) is first
+    assert files.read(path, version=first.version) is first
 
 
 def test_an_unchanged_file_is_not_read_again(files, tmp_path):
@@ -135,7 +135,7 @@ def test_an_empty_list_is_read_if_allow_empty_is_set(files, tmp_path, name, cont
     assert files.read(tmp_path / name, allow_empty=True).values == ()
 
 
-def test_a_list_that_becomes_empty_is_refused_by_read_and_by_get(files, tmp_path):
+def test_a_list_that_becomes_empty_is_refused_also_by_its_version(files, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("item_id\n13\n")
     assert files.read(path).values == ("13",)
@@ -144,4 +144,4 @@ def test_a_list_that_becomes_empty_is_refused_by_read_and_by_get(files, tmp_path
         files.read(path)
     version = files.read(path, allow_empty=True).version
     with pytest.raises(ListFileError, match="is empty"):
-        files.get(path, version=version)
+        files.read(path, version=version)

@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame
 
 from monitor.core.columns import ITEM_ID, TS
 from monitor.core.digest import digest
+from monitor.rules.expectations.items import list_content
 from monitor.rules.expectations.numbers import SMALLEST_NORMAL
 from monitor.rules.gx.internals import (
     ColumnMapMetricProvider,
@@ -25,7 +26,6 @@ from monitor.rules.gx.internals import (
     columns_condition,
     metric_value,
 )
-from monitor.rules.list_files import FILES
 
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 _DOMAIN = ("batch_id", "table", "column", "row_condition", "condition_parser")
@@ -78,13 +78,7 @@ def _with_subquery(
 
 
 def _not_in_list_file(rows: DataFrame, column: str, kwargs: dict[str, Any]) -> str:
-    path = kwargs["list_path"]
-    content = FILES.get(
-        path,
-        kwargs.get("list_column") or ITEM_ID,
-        kwargs.get("list_version"),
-        allow_empty=bool(kwargs.get("allow_empty")),
-    )
+    path, content = kwargs["list_path"], list_content(kwargs)
     kind = dict(rows.dtypes).get(column, "")
     number = kind.startswith(_NUMBERS)
     if number and content.values and not content.integers:

@@ -20,7 +20,7 @@ from monitor.rules.gx.internals import (
     metric_value,
     pydantic,
 )
-from monitor.rules.list_files import FILES
+from monitor.rules.list_files import FILES, ListContent
 
 _WHOLE = (
     "TINYINT",
@@ -36,6 +36,16 @@ _WHOLE = (
 _FRACTIONS = ("DOUBLE", "FLOAT", "REAL", "DECIMAL")
 
 
+def list_content(kwargs: Mapping[str, Any]) -> ListContent:
+    """The content of the list file that the arguments of the expectation name."""
+    return FILES.read(
+        kwargs["list_path"],
+        kwargs.get("list_column") or ITEM_ID,
+        kwargs.get("list_version"),
+        allow_empty=bool(kwargs.get("allow_empty")),
+    )
+
+
 class _NotInListFile(ColumnMapMetricProvider):
     condition_metric_name = "column_values.not_in_list_file"
     condition_value_keys = ("list_path", "list_column", "list_version", "allow_empty")
@@ -44,38 +54,27 @@ class _NotInListFile(ColumnMapMetricProvider):
     def _sqlalchemy(
         cls,  # noqa: N805
         column: Any,
-        list_path: str,
-        list_column: str = ITEM_ID,
-        list_version: str | None = None,
-        allow_empty: bool = False,
         _execution_engine: Any = None,
         _metrics: Any = None,
-        **_: Any,
+        **kwargs: Any,
     ) -> Any:
-        content = FILES.get(list_path, list_column or ITEM_ID, list_version, allow_empty=bool(allow_empty))
+        content = list_content(kwargs)
         kind = column_type(_metrics, column.name)
         # Numbers with gaps are floating ones in many logs, where 7 is 7.0.
         number = kind in _WHOLE or kind.startswith(_FRACTIONS)
         if number and content.values and not content.integers:
-            # Such a list could never be broken: the rule would be ok whatever is shown.
+            # Nothing could violate such a list: the rule would always be ok.
             raise ValueError(
-                f"no id of the list file {list_path} is a whole number, and column {column.name} holds {kind}"
+                f"no id of the list file {content.path} is a whole number, and column {column.name} holds "
+                f"{kind}"
             )
         table = _execution_engine.list_table(content, as_integers=number)
         compared = column if number or kind == "VARCHAR" else sa.cast(column, sa.String)
         return sa.not_(compared.in_(sa.select(table.c.value)))
 
     @column_condition(engine=PandasExecutionEngine)
-    def _pandas(
-        cls,  # noqa: N805
-        column: Any,
-        list_path: str,
-        list_column: str = ITEM_ID,
-        list_version: str | None = None,
-        allow_empty: bool = False,
-        **_: Any,
-    ) -> Any:
-        content = FILES.get(list_path, list_column or ITEM_ID, list_version, allow_empty=bool(allow_empty))
+    def _pandas(cls, column: Any, **kwargs: Any) -> Any:  # noqa: N805
+        content = list_content(kwargs)
         if pd.api.types.is_numeric_dtype(column):
             return ~column.isin(content.integers)
         return ~column.astype(str).isin(content.values)
