@@ -36,8 +36,8 @@ TEST: Final = "test"
 ONLINE: Final = "online"
 OFFLINE: Final = "offline"
 SPLITS: Final = (TRAIN, TEST, ONLINE, OFFLINE)
-"""What a sample is: a row that the model was fitted on, was tested on, or scored in service; `offline` is an
-online row over again, with its features as the offline pipeline joins them, and is only compared with it."""
+"""The kinds of samples: rows that the model was fitted on, tested on, or scored in service. An `offline` row
+repeats an online row with the features of the offline pipeline; the two are only compared."""
 
 ColumnType = Literal["id", "time", "integer", "number", "text", "texts", "numbers", "split"]
 

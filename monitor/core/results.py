@@ -16,9 +16,9 @@ from typing import Any, Final
 class Status(StrEnum):
     """What a result says. Never mix these up: an empty window is not a healthy one.
 
-    The five verdicts are `ok`, `violated`, `no_data`, `late` and `error`. A measurement that is
-    judged by nobody can also be `undefined`: there was data, but the formula has no value on it
-    (a denominator of 0, one class only).
+    The five verdicts are `ok`, `violated`, `no_data`, `late` and `error`. A measurement without an
+    objective can also be `undefined`: there was data, but the formula has no value on it (a denominator of
+    0, one class only).
     """
 
     OK = "ok"
@@ -39,12 +39,12 @@ _WORST_FIRST: Final = (
 
 
 def rank(status: Status) -> int:
-    """The place of a status in the order in which a person should hear of them: 0 is the worst."""
+    """The rank of a status by severity: 0 is the worst."""
     return _WORST_FIRST.index(status)
 
 
 def worst_status(statuses: Iterable[Status], default: Status = Status.NO_DATA) -> Status:
-    """The status that a person should hear of first; no status at all is `no_data`, never `ok`.
+    """The worst status; without any status it is `no_data`, never `ok`.
 
     >>> worst_status([Status.OK, Status.VIOLATED, Status.ERROR]).value, worst_status([]).value
     ('violated', 'no_data')

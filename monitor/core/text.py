@@ -1,7 +1,7 @@
-"""Foreign text, from a log, a file, a config or an engine's error, made safe to keep and to show.
+"""Makes foreign text safe to store and to show: text from a log, a file, a config or an engine's error.
 
-Secrets are taken out before a text is cut: half of a secret would no longer be found. Each limit is in
-characters and has its name here.
+Secrets are removed before a text is cut, because half of a secret would not be recognised. All limits are in
+characters.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ _WRITE: Final = "history_write"
 
 
 class Database:
-    """A database whose schema is that of this version. Raises StoreError where it cannot be had."""
+    """A database with the schema of this version. Raises StoreError if it cannot be opened or upgraded."""
 
     def __init__(self, url: URL, *, wait_seconds: float = _WAIT_SECONDS) -> None:
         self.url = url
@@ -80,13 +80,13 @@ class Database:
         if self._file is None:
             return
         try:
-            found = _identity(self.url)
+            current = _identity(self.url)
         except OSError as error:
             message = f"the history store's file was moved or deleted ({shown(self.url)}): {error.strerror}"
             raise StoreError(message, Fault.UNREACHABLE) from error
-        if found != self._file:
+        if current != self._file:
             self._engine.dispose()
-            self._file = found
+            self._file = current
 
     def close(self) -> None:
         self._engine.dispose()
@@ -110,7 +110,7 @@ def _make_folder(url: URL) -> None:
 
 
 def _configure_sqlite(connection: Any, _: Any) -> None:
-    # The driver's own handling would open a transaction only at the first write: too late to see one state.
+    # The driver itself would begin a transaction only at the first write: too late for a consistent read.
     connection.isolation_level = None
     cursor = connection.cursor()
     cursor.execute("PRAGMA journal_mode = WAL")
@@ -120,6 +120,6 @@ def _configure_sqlite(connection: Any, _: Any) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    # IMMEDIATE: a reader that turns writer later would fail with "locked" at once and not wait its turn.
+    # IMMEDIATE: a reader that becomes a writer later would fail with "locked" at once and not wait.
     write = connection.get_execution_options().get(_WRITE, False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")

@@ -1,4 +1,4 @@
-"""What can go wrong with the history store, in words for the person on call, without any password."""
+"""Errors of the history store, in words for the person on call and without passwords."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from monitor.core.text import MESSAGE_LENGTH, one_line
 
 
 class Fault(StrEnum):
-    """Why the store could not do its work; few values, so they can be counted by label."""
+    """Why the store failed; few values, so that errors can be counted by this label."""
 
     FULL = "full"
     LOCKED = "locked"
@@ -59,7 +59,7 @@ _POSTGRES: Final = {
 
 
 class StoreError(ExpectedError):
-    """The store could not read or write. The transaction in hand was rolled back as a whole."""
+    """The store could not read or write. The transaction was rolled back as a whole."""
 
     def __init__(self, message: str, fault: Fault = Fault.OTHER) -> None:
         super().__init__(message)
@@ -78,7 +78,7 @@ def translated(url: URL) -> Iterator[None]:
 
 
 def shown(url: URL) -> str:
-    """The URL as it may be shown: the password, and whatever else it carries in its query, left out.
+    """The URL without the password and without the query, which may hold secrets too.
 
     >>> shown(URL.create("postgresql", "me", "secret", "db", database="history", query={"password": "x"}))
     'postgresql://me:***@db/history'

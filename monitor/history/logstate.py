@@ -1,4 +1,4 @@
-"""How far each log has been read: watermarks, and the index of the files that it lies in."""
+"""How far each log was read: watermarks, and the index of its files."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from monitor.history.snapshot import LogState, SkippedFile
 class IndexedFile:
     """One file of a log as the reader last saw it, or what is missing of it.
 
-    `status`: `read`, or `skipped` with a reason. `lost` and `rotated` are of files whose rows were read once
-    and are missing now; `unlisted` is a folder that could not be listed.
-    `modified` is whatever tells a changed file (a time of change, an etag). `buckets` is plain JSON of the
-    reader's own: rows and checksum by window, and what else it wants back.
+    Attributes:
+        status: `read`, or `skipped` with a reason; `lost` or `rotated` if its rows were read before and are
+            missing now; `unlisted` for a folder that could not be listed.
+        modified: changes when the file changes (a time, an etag).
+        buckets: JSON of the reader's own: rows and checksum by window, and more.
     """
 
     path: str
@@ -48,7 +49,7 @@ def watermarks(connection: Connection, recommender: str) -> dict[str, datetime]:
 
 
 def set_watermark(connection: Connection, recommender: str, log: str, reached: datetime) -> None:
-    """Set it as given: whether a watermark may move back is for the reader to say."""
+    """Set the watermark, also to an earlier time: the reader decides that."""
     table = (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(schema.watermarks)
     connection.execute(
         table.values(recommender=recommender, log=log, reached=reached).on_conflict_do_update(
@@ -63,7 +64,7 @@ def files(connection: Connection, recommender: str, log: str) -> dict[str, Index
 
 
 def gaps(connection: Connection, recommender: str, log: str) -> list[IndexedFile]:
-    """What is missing of a log: lost and rotated files, and folders that could not be listed."""
+    """The missing parts of a log: lost and rotated files, and folders that could not be listed."""
     return [one for one in _kept(connection, recommender, log) if one.status in OF_ITS_GAPS]
 
 
@@ -76,14 +77,14 @@ def _kept(connection: Connection, recommender: str, log: str) -> list[IndexedFil
 
 
 def _key(file: IndexedFile) -> str:
-    """A file may be read and miss rows: these are two rows of the table."""
+    """A file that is read but lacks rows has two rows in the table."""
     if file.status in OF_THE_INDEX:
         return schema.value_digest(file.path)
     return schema.value_digest(["unlisted" if file.status == "unlisted" else "lost", file.path])
 
 
 def replace_files(connection: Connection, recommender: str, log: str, now: Iterable[IndexedFile]) -> None:
-    """Make the index say exactly this; only what differs is written."""
+    """Make the index hold exactly these files; only differences are written."""
     before = {_key(file): file for file in _kept(connection, recommender, log)}
     after = {_key(file): file for file in now}
     stale = [key for key, file in before.items() if after.get(key) != file]
@@ -94,18 +95,18 @@ def replace_files(connection: Connection, recommender: str, log: str, now: Itera
                 columns.recommender == recommender, columns.log == log, columns.digest.in_(part)
             )
         )
-    fresh = [
+    changed = [
         {"recommender": recommender, "log": log, "digest": key}
         | {name: getattr(file, name) for name in _FIELDS}
         for key, file in after.items()
         if before.get(key) != file
     ]
-    if fresh:
-        connection.execute(insert(schema.log_files), fresh)
+    if changed:
+        connection.execute(insert(schema.log_files), changed)
 
 
 def log_states(connection: Connection, recommender: str) -> tuple[LogState, ...]:
-    """What is shown of each log that has a watermark or an indexed file."""
+    """The state of each log that has a watermark or an indexed file."""
     columns = schema.log_files.c
     reached = watermarks(connection, recommender)
     mine = columns.recommender == recommender
@@ -117,16 +118,16 @@ def log_states(connection: Connection, recommender: str) -> tuple[LogState, ...]
             .group_by(columns.log)
         )
     }
-    told: dict[tuple[str, str], list[SkippedFile]] = {}
+    listed: dict[tuple[str, str], list[SkippedFile]] = {}
     shown = ("skipped", "lost", "unlisted")
     query = select(columns.log, columns.status, columns.path, columns.reason, columns.rows).where(
         mine, columns.status.in_(shown)
     )
     for log, status, path, reason, rows in connection.execute(query):
-        told.setdefault((log, status), []).append(SkippedFile(path, reason, rows))
+        listed.setdefault((log, status), []).append(SkippedFile(path, reason, rows))
 
     def of(log: str, status: str) -> tuple[SkippedFile, ...]:
-        return tuple(sorted(told.get((log, status), ()), key=lambda file: file.path))
+        return tuple(sorted(listed.get((log, status), ()), key=lambda file: file.path))
 
     return tuple(
         LogState(
@@ -137,5 +138,5 @@ def log_states(connection: Connection, recommender: str) -> tuple[LogState, ...]
             lost=of(log, "lost"),
             unlisted=of(log, "unlisted"),
         )
-        for log in sorted(reached.keys() | counted.keys() | {log for log, _ in told})
+        for log in sorted(reached.keys() | counted.keys() | {log for log, _ in listed})
     )

@@ -1,4 +1,4 @@
-"""The standing of many series at once, by a few seeks into an index for each: their past is not read."""
+"""The standing of many series at once. It takes a few index look-ups for each and never reads its past."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _answers(connection: Connection, asked: Sequence[tuple[int, Question]]) -> l
     ]
     first: dict[int, int] = {}
     for part in batches(rows, _ASKED_AT_ONCE):
-        # Whole numbers only; thousands of bound parameters would take longer to build than the seeks take.
+        # Integers only, so no injection. Thousands of bound parameters would take longer than the query.
         questions = ",".join(f"({series},{signal},{after},{place})" for series, signal, after, place in part)
         for place, end in connection.exec_driver_sql(_FIRST_AFTER.replace("QUESTIONS", questions)):
             if end is not None:

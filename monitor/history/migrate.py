@@ -1,4 +1,4 @@
-"""Bring the tables of a database to the schema of this version, or say why that cannot be."""
+"""Upgrades the tables of a database to the schema of this version."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ def migrate(connection: Connection) -> None:
     """Upgrade inside the caller's transaction, which must already hold the write lock.
 
     A second process that opens the same database waits for that lock and then finds nothing to do. A
-    process that dies in the middle leaves the old schema. Raises StoreError for a schema that a newer version
-    has written.
+    process that dies in the middle leaves the old schema.
+
+    Raises:
+        StoreError: a newer version wrote the schema.
     """
     scripts = ScriptDirectory(str(_SCRIPTS))
 
@@ -29,11 +31,11 @@ def migrate(connection: Connection) -> None:
         return scripts._upgrade_revs("head", heads)
 
     context = MigrationContext.configure(connection, opts={"fn": steps, "transactional_ddl": True})
-    found = context.get_current_heads()
-    if found == (HEAD,):
+    heads = context.get_current_heads()
+    if heads == (HEAD,):
         return
     known = {script.revision for script in scripts.walk_revisions()}
-    if unknown := sorted(set(found) - known):
+    if unknown := sorted(set(heads) - known):
         raise StoreError(
             f"the history store has schema {', '.join(unknown)}, written by a newer version of "
             f"recsys-monitor; this one knows up to {HEAD}: upgrade it, or give it a store of its own",

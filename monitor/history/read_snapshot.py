@@ -1,4 +1,4 @@
-"""One picture of the store: what the exporter and the page show until the next one is taken."""
+"""Reads the snapshot that the exporter and the page show until the next one is read."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class _Evaluated:
 
 _State = tuple[object, ...]
 KeptPoints = dict[int, tuple[_State, dict[int, Point]]]
-"""Id of a window -> its state when it was read, and its points by series: they need not be read again."""
+"""Id of a window -> its state when it was read, and its points by series."""
 
 
 @dataclass(slots=True)
 class _Check:
-    """A check of a recommender: its newest windows, newest first, and the results of the newest with any."""
+    """A check of a recommender: its windows, newest first, and the results of the newest that has any."""
 
     recommender: str
     check: str
@@ -54,7 +54,7 @@ class _Check:
 
     @property
     def blank(self) -> list[_Evaluated]:
-        """The windows since then, oldest first: they could not be judged and gave no result at all."""
+        """The newer windows, oldest first: they could not be judged and gave no result."""
         return self.windows[: self.shown][::-1]
 
 
@@ -63,11 +63,19 @@ def read_snapshot(
 ) -> Snapshot:
     """The newest result of every series of these recommenders, its recent past, standing, logs and counters.
 
-    A series that the newest window of its check does not have is gone. Only a window that could not be
-    judged and so gave no result at all (a run that failed or was interrupted) does not make its series
-    disappear: they take on the status of that window. What the store cannot know (pending windows, errors
-    of the config) is for the caller to add. `kept` is filled with what was read of the past, and spares the
-    next call, by the same caller, all of it that has not changed. Raises StoreError.
+    A series that the newest window of its check lacks is gone. But if that window could not be judged and
+    gave no result (its run failed or was interrupted), the series stay and take on the status of that window.
+    The caller adds what the store cannot know: pending windows, and errors of the config.
+
+    Args:
+        store: the history.
+        names: the recommenders.
+        now: the time of the snapshot.
+        past: the most windows of each check.
+        kept: the points of earlier calls, so that only changed windows are read again; it is updated.
+
+    Raises:
+        StoreError: the history cannot be read.
     """
     points: KeptPoints = {} if kept is None else kept
     with store.reading() as connection:
@@ -178,7 +186,7 @@ _End = tuple[str, str, datetime]  # recommender, check, end of a window
 def _windows_by_end(
     connection: Connection, checks: Iterable[_Check], stands: Mapping[int, tuple[Status, datetime]]
 ) -> dict[_End, Window]:
-    """The windows that standings began in, or that hold a violation worth showing."""
+    """The windows in which standings began, or with a violation to show."""
     found: dict[_End, Window] = {}
     for check in checks:
         known = {one.window.end: one.window for one in reversed(check.windows)}
@@ -202,7 +210,7 @@ def _violations(
     stands: Mapping[int, tuple[Status, datetime]],
     last: Mapping[int, Mapping[Signal, datetime]],
 ) -> dict[int, Violation]:
-    """Series id -> its newest violated window, where that is not the newest window itself."""
+    """Series id -> its newest violated window, if that is not the newest window itself."""
     columns, windows = schema.results.c, schema.windows.c
     wanted: list[tuple[int, datetime]] = []
     for check in checks:

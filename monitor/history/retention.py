@@ -1,4 +1,4 @@
-"""Letting go of what is older than the retention, in steps short enough not to hold up the daemon."""
+"""Deletes what is older than the retention, in steps that are short enough not to delay the daemon."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ SERIES_AT_ONCE: Final = 5000
 
 
 def drop_windows(connection: Connection, before: datetime, keep: Mapping[str, datetime]) -> int:
-    """Drop one batch of windows that ended before this time, with all that hangs on them; how many went.
+    """Drop one batch of windows that ended before this time, with their results. Returns their number.
 
-    Those of a recommender in `keep` that reach beyond its time there stay, however old they are.
+    Windows of a recommender in `keep` that end after its time there stay, however old they are.
     """
     table = schema.windows
     aged = table.c.window_end < before
@@ -32,10 +32,8 @@ def drop_windows(connection: Connection, before: datetime, keep: Mapping[str, da
 def drop_leftovers(connection: Connection, before: datetime) -> None:
     """Drop series without a result, and the log state of recommenders that have no window left.
 
-    The newest series stays in any case: SQLite counts up from the largest id there is, and an id given
-    twice would be taken for the series that readers know by it.
-
-    The index of a log that is still read is never touched: the reader keeps it to the files that exist.
+    The newest series always stays: SQLite counts up from the largest id in the table, and readers would take
+    a series with a reused id for the old one. The index of a log that is still read is never touched.
     """
     series, results, windows = schema.series, schema.results, schema.windows
     unused = (

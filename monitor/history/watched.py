@@ -1,4 +1,4 @@
-"""When the daemon began to watch a recommender, read without touching its history."""
+"""Reads when the daemon began to watch a recommender, without changing its history."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _WAIT_SECONDS: Final = 5
 
 
 def watched_since(location: str, recommender: str) -> datetime | None:
-    """The first start of the daemon on this recommender; None where there was none, or no history.
+    """The first start of the daemon on this recommender; None if there was none, or if there is no history.
 
-    Nothing is created or upgraded: whoever asks may be of another version than the daemon.
+    Nothing is created or upgraded: the caller may be of another version than the daemon.
 
     Args:
         location: what `HistorySettings.location` gives.
         recommender: its name.
 
     Raises:
-        StoreError: the history is there and cannot be read.
+        StoreError: the history exists and cannot be read.
     """
     url = parse_url(location)
     arguments = {"connect_timeout": _WAIT_SECONDS}

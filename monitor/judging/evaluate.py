@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Evaluation:
-    """What all checks found in a window; `costs` are the seconds of each part."""
+    """The runs of all checks on a window; `costs` are the seconds of each part."""
 
     due: Due
     runs: list[CheckRun] = field(default_factory=list)
@@ -75,7 +75,7 @@ class Evaluator:
         self._plans: dict[Part, Plans] = {part: Plans() for part in (EXPOSURES, FEEDBACK)}
 
     def keep(self, due: Due, before: Sequence[CheckRun]) -> Evaluation:
-        """What is said of a window that lost rows once it was judged; `before` is what it said until then."""
+        """The evaluation of a judged window that lost rows; `before` are its runs until now."""
         kept = as_late([run for run in before if run.check != LogCheck.name], due.late or "")
         if due.part == EXPOSURES:
             now = self._logs.look(due.window)
@@ -85,11 +85,14 @@ class Evaluator:
     def evaluate(self, runtime: Runtime, due: Due, before: Sequence[CheckRun] = ()) -> Evaluation:
         """Run every check on one window. A check that fails or takes too long does not stop the others.
 
-        `before` is what the history says of the window. A violation of it stays where the window cannot be
-        judged now.
+        Args:
+            runtime: the engines of this thread.
+            due: the window and its part.
+            before: the runs in the history. Their violations stay if the window cannot be judged now.
 
-        Raises duckdb.InterruptException where the runtime was interrupted from outside, and StoreError where
-        what later windows need of this one cannot be kept; then the window is not judged.
+        Raises:
+            duckdb.InterruptException: the runtime was interrupted from outside.
+            StoreError: the files that later windows need cannot be written. The window is not judged then.
         """
         evaluation = Evaluation(due)
         runtime.judged += 1
@@ -111,7 +114,7 @@ class Evaluator:
         outcome: RunEnd = "ok"
         try:
             with deadline(self.settings.deadline.total_seconds(), runtime.interrupt):
-                # Built anew for each check: a deadline that was exceeded has thrown the engines away.
+                # A new job for each check: after an exceeded deadline the engines are new ones.
                 results = check.run(WindowJob(due, runtime.engine, runtime.rules, tables, costs))
         except DeadlineExceeded as exc:
             log.warning("%s: check %s of %s %s", self.settings.name, name, due.window.start, exc)
@@ -119,7 +122,7 @@ class Evaluator:
             runtime.renew()
             self._tables = None
         except (duckdb.InterruptException, StoreError):
-            raise  # stopped from outside, or nothing can be kept: the window is judged again later
+            raise  # stopped from outside, or nothing can be stored: the window is judged again later
         except Exception as exc:
             log.exception("%s: check %s of %s failed", self.settings.name, name, due.window.start)
             outcome, results = "error", check.failed(readable(exc))
@@ -128,7 +131,7 @@ class Evaluator:
             results = mark_late(results, due.late, a_sample=not joined)
         status = check.status(results)
         if outcome != "ok" and status is not Status.VIOLATED:
-            status = Status.ERROR  # however much of it was done
+            status = Status.ERROR  # even if some of its results are good
         return CheckRun(
             check=name,
             results=results,
@@ -148,13 +151,13 @@ class Evaluator:
         return self._tables
 
     def _remember(self, runtime: Runtime, due: Due) -> None:
-        """Keep who was shown what, for the windows to come."""
+        """Keep who was shown what, for later windows."""
         if due.part != EXPOSURES:
             return
         if due.rows and self._tables is not None:
             shown = runtime.engine.relation(self._tables.shared.user_items())
             self.kept.keep(due.window, shown)
-        else:  # what was kept of it may be of rows that are gone; who needs it makes it from the log
+        else:  # the kept pairs may include rows that are gone; later windows make them from the log
             self.kept.forget(due.window)
 
     def _release(self, runtime: Runtime) -> None:

@@ -1,4 +1,4 @@
-"""What is said of a window that was judged, and whose rows cannot all be read any more."""
+"""The results of a window that was judged before some of its rows became unreadable."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UNJUDGED = (Status.LATE, Status.ERROR)
 
 
 def as_late(runs: Iterable[CheckRun], why: str) -> list[CheckRun]:
-    """The same results, late for this reason. Violations stay: they were seen."""
+    """The same results, late for this reason. Violations stay, because they were measured."""
     return [_with(run, [_late(result, why) for result in run.results]) for run in runs]
 
 
@@ -30,21 +30,21 @@ def _still(result: Result, why: str) -> Result:
 
 
 def with_violations(runs: Sequence[CheckRun], before: Iterable[CheckRun], *, lost: bool) -> list[CheckRun]:
-    """The new runs of a window, with the violations of the old ones that they cannot take back.
+    """The new runs of a window, with the earlier violations that they cannot end.
 
-    A violation ends only where the window was judged anew and all its rows were there: a check that fails,
-    comes late or misses rows that were `lost` shows nothing.
+    A violation ends only if the window was judged again with all its rows. A check that fails, is late or
+    lacks rows that were `lost` proves nothing.
     """
     known = {run.check: run for run in before}
     return [_keeping(run, known[run.check], lost=lost) if run.check in known else run for run in runs]
 
 
 def _keeping(run: CheckRun, before: CheckRun, *, lost: bool) -> CheckRun:
-    fresh = {_series(result): result for result in run.results}
+    current = {_series(result): result for result in run.results}
     failed = run.outcome not in (None, "ok")
     kept: dict[object, Result] = {}
     for result in before.results:
-        now = fresh.get(_series(result))
+        now = current.get(_series(result))
         if result.status is not Status.VIOLATED:
             continue
         if now is None:
@@ -54,7 +54,7 @@ def _keeping(run: CheckRun, before: CheckRun, *, lost: bool) -> CheckRun:
             now.status in _UNJUDGED or (lost and now.status is not Status.VIOLATED)
         ):
             kept[_series(result)] = _still(result, now.detail)
-    return _with(run, list((fresh | kept).values())) if kept else run
+    return _with(run, list((current | kept).values())) if kept else run
 
 
 def _with(run: CheckRun, results: list[Result]) -> CheckRun:

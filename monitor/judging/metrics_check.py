@@ -56,10 +56,10 @@ class MetricsCheck(Check[WindowJob]):
         return apply_objectives(self._found, self._objectives, metrics)
 
     def failed(self, why: str) -> Sequence[Result]:
-        """What was measured so far, and an error for each metric that the logs could have given.
+        """The results so far, and an error for each metric that the logs could have given.
 
-        What was measured is judged too: unjudged, it would end a violation. Where the tables could not be
-        made there is no result at all, so that every series keeps its place, with the status of the window.
+        The results so far are judged too: an unjudged result would end a violation. If the tables could not
+        be made there are no results, so that every series stays, with the status of the window.
         """
         if self._tables is None:
             return ()

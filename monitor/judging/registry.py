@@ -30,7 +30,7 @@ CHECKS: Final[tuple[type[Check[Any]], ...]] = (
     DriftCheck,
     HealthCheck,
 )
-"""In the order in which they run. Those of the history have names of their own for each check they follow."""
+"""In the order in which they run. A check of the history is named after the check that it follows."""
 
 CHECKS_OF: Final[Mapping[Part, tuple[str, ...]]] = {
     part: tuple(one.name for one in CHECKS if one.part == part) for part in PARTS
@@ -49,5 +49,5 @@ def checks_of(recommender: Recommender) -> tuple[Check[Any], ...]:
 
 
 def of_history(checks: tuple[Check[Any], ...]) -> tuple[Check[Any], ...]:
-    """Those that are judged from the history alone."""
+    """The checks that read only the history."""
     return tuple(one for one in checks if one.part == HISTORY)

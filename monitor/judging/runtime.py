@@ -17,9 +17,9 @@ _numbers = itertools.count(1)
 
 
 class Runtime:
-    """Both engines see the same tables. After an interrupt, `renew` gives clean ones.
+    """Both engines see the same tables. After an interrupt, `renew` opens new ones.
 
-    `index` is the embedded engine that learns what the files hold; here it is that of the tables too.
+    `index` is the embedded engine that reads the index of the files; on DuckDB it is also the `engine`.
 
     Args:
         spill: a folder for what does not fit into `memory`.
@@ -57,19 +57,19 @@ class Runtime:
             connection.execute(f"SET {name} = ?", [value])
 
     def give_back(self) -> None:
-        """Return to the operating system what the embedded engine has freed and keeps for its next query.
+        """Return to the operating system the memory that the embedded engine has freed but still holds.
 
-        After windows that is some 25 MiB, and stays so while nothing runs. Setting the limit, to what it is,
-        makes DuckDB flush its allocator, in 3 ms; it has no statement for that alone.
+        After windows that is some 25 MiB. DuckDB has no statement for this, but it flushes its allocator, in
+        3 ms, when the memory limit is set again.
         """
         self.index.cursor.execute("SET memory_limit = ?", [self._settings["memory_limit"]])
 
     def interrupt(self) -> None:
-        """Stop what runs; from any thread. The work in hand ends with an exception."""
+        """Stop what runs; from any thread. The running call ends with an exception."""
         self.rules.interrupt()
 
     def renew(self) -> None:
-        """Throw both engines away, with every table, and make new ones."""
+        """Close both engines, with every table, and open new ones."""
         self.rules.close()
         self._open()
 

@@ -1,4 +1,4 @@
-"""The engines of one worker thread where the tables are on Spark; the index of files stays embedded."""
+"""The engines of one worker thread with the tables on Spark; the index of files stays on DuckDB."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from monitor.settings.engine import EngineSettings
 
 
 class SparkRuntime(Runtime):
-    """See `Runtime`; the Spark application is the process's, and outlives it."""
+    """See `Runtime`. The Spark application belongs to the process and outlives the runtime."""
 
     def __init__(self, settings: EngineSettings, spill: Path) -> None:
         self._session = start_session(settings.url, settings.options)

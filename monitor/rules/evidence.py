@@ -18,14 +18,14 @@ _ORDER = (TS, REQUEST_ID, USER_ID, ITEM_ID, POSITION)
 
 
 def columns_of(rule: LoadedRule, present: Iterable[str]) -> list[str]:
-    """What of a table is shown: who was shown what and when, then the columns that the rule mentions."""
+    """The columns to show: who was shown what and when, then the columns that the rule mentions."""
     present = list(present)
     shown = [name for name in _ALWAYS if name in present]
     return shown + [name for name in present if name not in shown and rule.mentions(name)]
 
 
 def order_of(present: Iterable[str]) -> list[str]:
-    """By what the rows are ordered, so that the same window gives the same evidence."""
+    """The columns to sort by, so that the same window gives the same evidence."""
     present = set(present)
     return [name for name in _ORDER if name in present]
 
@@ -33,7 +33,7 @@ def order_of(present: Iterable[str]) -> list[str]:
 def readable_rows(
     rows: Sequence[Mapping[str, Any]], *, salt: str | None, extra: Mapping[str, Any] | None = None
 ) -> tuple[Mapping[str, Any], ...]:
-    """The rows with safe values; user ids hashed with the salt unless it is None."""
+    """The rows with values that JSON can hold; user ids hashed with the salt unless it is None."""
     return tuple(
         {
             **{

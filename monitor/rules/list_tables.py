@@ -1,7 +1,6 @@
-"""The tables that rules look at beside the logs themselves: lists with what rules ask of a list, arrivals.
+"""The tables that rules look at besides the logs: lists with extra columns, and arrivals.
 
-Everything here is from Ibis tables to Ibis tables. A column that costs a scan is computed only where a
-loaded rule mentions it.
+Ibis tables in, Ibis tables out. A column that costs a scan is computed only if a loaded rule mentions it.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ LIST_COLUMNS: Final = {
     SCORES_ALL_EQUAL: (f"exposures.{SCORE}",),
     CATEGORY_MAX: (f"catalog.{CATEGORY}",),
 }
-"""The columns that `requests` can be given, and what of the logs each needs."""
+"""The extra columns of `requests`, and the columns of the logs that each needs."""
 
 
 def with_list_columns(shared: Shared, wanted: Iterable[str]) -> ir.Table:
@@ -71,7 +70,7 @@ def with_list_columns(shared: Shared, wanted: Iterable[str]) -> ir.Table:
             known = result["scored"] > 1
             result = result.mutate(**{SCORE_INVERSIONS: known.ifelse(result[SCORE_INVERSIONS], ibis.null())})
     if SCORES_ALL_EQUAL in wanted and has_score:
-        # SQL engines hold NaN for the largest number, so one NaN makes the maximum NaN.
+        # SQL engines sort NaN above every number, so one NaN makes the maximum NaN.
         known = (result["scored"] > 1) & ~result["score_max"].isnan()
         equal = result["score_min"] == result["score_max"]
         result = result.mutate(**{SCORES_ALL_EQUAL: known.ifelse(equal, ibis.null())})
@@ -122,7 +121,7 @@ def _joined(requests: ir.Table, found: ir.Table, columns: list[str], otherwise: 
 
 @ibis.udf.scalar.builtin(name="list_position")  # type: ignore[untyped-decorator]
 def _first_place(items, one) -> int:  # type: ignore[no-untyped-def, empty-body]
-    """Where a value is found first in a list, from 1 on."""
+    """The first place of a value in a list, from 1 on."""
 
 
 @ibis.udf.scalar.builtin(name="list_unique")  # type: ignore[untyped-decorator]
@@ -133,7 +132,7 @@ def _distinct(items) -> int:  # type: ignore[no-untyped-def, empty-body]
 def _duplicates(lists: ir.Table) -> ir.Table:
     items = lists["items"]
     length = items.length()
-    # A repeat has its like before it; in a short list, to look for that is faster than to make a set.
+    # A repeated item occurs earlier in the list; in a short list this search is faster than a set.
     repeats = items.filter(lambda one, place: _first_place(items, one) <= place).length()
     counted = (length <= _SHORT).ifelse(repeats, length - _distinct(items))
     return lists.select(found_request=lists[REQUEST_ID], **{DUPLICATES: counted})
@@ -141,7 +140,7 @@ def _duplicates(lists: ir.Table) -> ir.Table:
 
 def _broken_steps(shared: Shared, with_scores: bool) -> ir.Table:
     """Requests whose positions do not go up by one, or whose scores go up."""
-    # Stored, for it is small, and the engine would copy all exposures to read them twice in one query.
+    # Stored, because it is small, and to read it twice in one query the engine would copy all exposures.
     lists = shared.once(f"list_steps_{with_scores}", None, lambda: _steps_as_read(shared, with_scores))
     in_order = lists.filter(lists.loose == 1)
     in_order = in_order.select(

@@ -1,4 +1,4 @@
-"""Where the rule packs that come with the monitor are found."""
+"""The files of the rule packs that come with the monitor."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def pack_names() -> tuple[str, ...]:
 
 
 def pack_path(name: str) -> Path | None:
-    """The suite file of a pack, or None where there is no such pack.
+    """The suite file of a pack, or None if there is no such pack.
 
     >>> pack_path("blacklist").name
     'blacklist.yaml'

@@ -9,7 +9,7 @@ KEY = "$PARAMETER"
 
 
 class MissingParameter(LookupError):
-    """Nobody gave this parameter a value."""
+    """A parameter without a value."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -38,9 +38,9 @@ def fill(value: Any, parameters: Mapping[str, Any]) -> Any:
             if parameters[name] is None:
                 raise LeftOut(name)
             return parameters[name]
-        return {key: fill(one, parameters) for key, one in value.items()}
+        return {key: fill(inner, parameters) for key, inner in value.items()}
     if isinstance(value, list):
-        return [fill(one, parameters) for one in value]
+        return [fill(inner, parameters) for inner in value]
     return value
 
 

@@ -1,8 +1,8 @@
-"""Which SQL a rule may bring along: one SELECT over the rows of its own table, and nothing else.
+"""Checks the SQL of a rule: one SELECT over the rows of its own table, and nothing else.
 
-A suite is written by one team and read by the monitor, which may reach more than that team. The text is
-checked before it runs, with a sentence that says what is wrong. On DuckDB it then runs in a database that
-holds nothing but the rule's table (`monitor.rules.engines.sealed`). On Spark this check is the only one.
+A team writes a suite, and the monitor, which may have more rights than that team, runs it. So the SQL is
+checked first, and the message says what is wrong. On DuckDB it then runs in a database that holds nothing but
+the rule's table (`monitor.rules.engines.sealed`). On Spark this check is the only protection.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ class UnsafeQuery(ValueError):
 
 
 def query_of(expectation: Expectation) -> str | None:
-    """The SQL that an expectation brings along, if it does."""
+    """The SQL of an expectation; None if it has none."""
     query = getattr(expectation, QUERY, None)
     return query if isinstance(query, str) else None
 
 
 def over(query: str, table: str) -> str:
-    """The query with `{batch}` put to the name of a table, quoted by the caller, and `{{` to `{`.
+    """The query with a table, quoted by the caller, in place of `{batch}`, and `{` in place of `{{`.
 
     >>> over("SELECT * FROM {batch} WHERE note = '{{}}'", '"exposures"')
     'SELECT * FROM "exposures" WHERE note = \\'{}\\''
@@ -76,7 +76,7 @@ def check_query(query: str, dialect: str = "duckdb") -> None:
         dialect: `duckdb` or `spark`.
 
     Raises:
-        UnsafeQuery: it is no such text; the message says why.
+        UnsafeQuery: it is not; the message says why.
 
     >>> check_query("WITH old AS (SELECT * FROM {batch} WHERE position > 9) SELECT item_id FROM old")
     >>> check_query("SELECT * FROM read_text('/etc/passwd'), {batch}")
@@ -106,7 +106,7 @@ def check_query(query: str, dialect: str = "duckdb") -> None:
 
 
 def check_conditions(expectation: Expectation) -> None:
-    """Refuse a row condition that hands text to the engine as it is.
+    """Refuse a row condition that passes text to the engine unchecked.
 
     Raises:
         UnsafeQuery: it holds one.

@@ -2,7 +2,7 @@
 
     python -m monitor.rules.reference
 
-rewrites it; a test holds the page against the code.
+rewrites it; a test compares the page with the code.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ def reference() -> str:
     for name in pack_names():
         lines += _pack(name)
     lines += ["## Our own expectations", ""]
-    for one in EXPECTATIONS:
-        lines += [f"### `{one.expectation_type}`", "", *_docstring(one), ""]
+    for expectation in EXPECTATIONS:
+        lines += [f"### `{expectation.expectation_type}`", "", *_docstring(expectation), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
 def page(text: str) -> str:
-    """The page with its generated part renewed.
+    """The page with its generated part written again.
 
     Raises:
-        ValueError: the page has lost the marks around that part.
+        ValueError: the page lacks the marks around that part.
     """
     before, mark, rest = text.partition(BEGIN)
     _, closing, after = rest.partition(END)
@@ -76,8 +76,8 @@ def _shown(value: Any) -> str:
     return yaml.safe_dump(value, default_flow_style=True).removesuffix("...\n").strip()
 
 
-def _docstring(one: type[Any]) -> list[str]:
-    lines = inspect.cleandoc(one.__doc__ or "").splitlines()
+def _docstring(expectation: type[Any]) -> list[str]:
+    lines = inspect.cleandoc(expectation.__doc__ or "").splitlines()
     shown: list[str] = []
     for line in lines:
         if line.startswith("Arguments:"):

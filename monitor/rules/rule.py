@@ -1,4 +1,4 @@
-"""A rule as the checks see it, and what may be wrong with a suite."""
+"""A rule as the checks see it, and the mistakes that a suite may have."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RuleProblem:
 
 
 class SuiteErrors(ValueError):
-    """Everything that is wrong with the suites of one recommender."""
+    """All mistakes in the suites of one recommender."""
 
     def __init__(self, problems: Sequence[RuleProblem]) -> None:
         self.problems = tuple(problems)
@@ -40,8 +40,11 @@ class SuiteErrors(ValueError):
 class LoadedRule:
     """One rule, ready to be judged.
 
-    `threshold` is the share of violations that is allowed: 0, or 1 - mostly. `definition` changes with
-    whatever changes what is counted, so results of different definitions are never compared.
+    Attributes:
+        threshold: the share of violations that is allowed: 0, or 1 - mostly.
+        definition: changes with everything that affects the count; results of different definitions are
+            never compared.
+        assumed: the columns that a pack names and the config does not, so the log may lack them.
     """
 
     name: str
@@ -58,7 +61,6 @@ class LoadedRule:
     source: str = ""
     pack: str = ""
     assumed: frozenset[str] = frozenset()
-    """The columns that a pack asks for by itself, so that nobody has said that the log has them."""
 
     @property
     def with_confidence(self) -> bool:

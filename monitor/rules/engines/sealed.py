@@ -1,8 +1,8 @@
-"""Where a rule's own SQL runs: a database that holds copies of the window's tables, and reaches nothing else.
+"""The database in which a rule's SQL runs: it holds copies of the window's tables and reaches nothing else.
 
 No file, no network, no extension, no other table, no environment; its configuration is locked. The engine's
-own database cannot be closed like this: its tables are views over the files of the logs, and the setting
-holds for a whole database.
+own database cannot be locked like this: its tables are views over the files of the logs, and the setting
+applies to a whole database.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MOST_SPILLED: Final = "16GiB"  # of one recursive query: the disk is for the ot
 
 
 class SealedDatabase:
-    """Runs one SELECT at a time on copies of tables. It belongs to one thread; any may interrupt it.
+    """Runs one SELECT at a time on copies of tables. It belongs to one thread; any thread may interrupt it.
 
     Args:
         memory, threads: as the engine's own database has them.
