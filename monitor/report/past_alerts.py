@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.text import Text
 
 from monitor.anomalies.specs import ANOMALY_SEVERITY
+from monitor.core.json_value import iso
 from monitor.core.results import Result, ResultKind, Window
 from monitor.core.text import visible
-from monitor.history.plain import iso
 from monitor.history.reads import StoredResult
 from monitor.history.standing import Signal, signal_of
 from monitor.models.specs import CAUSE_LABEL
