@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.real_traffic import page, peers, results
-from benchmarks.real_traffic.sweep import Sample, sweep
+from benchmarks.real_traffic.sweep import FALSE_ALARMS, Sample, sweep
 from benchmarks.real_traffic.traffic import SERIES, read
 from benchmarks.scoreboard.alerts import ROOT
 
@@ -64,7 +64,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--skip", type=float, default=0.0, help="so many weeks of the series are left out first"
     )
-    parser.add_argument("--false-alarms", type=float, default=0.1, help="bands.false_alarms of the config")
+    parser.add_argument(
+        "--false-alarms", type=float, default=FALSE_ALARMS, help="bands.false_alarms of the config"
+    )
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--without-peers", action="store_true", help="do not compare with STL")
     parser.add_argument(

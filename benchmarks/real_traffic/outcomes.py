@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from benchmarks.real_traffic.incidents import INCIDENTS, Incident
-from benchmarks.real_traffic.sweep import LEARNED, Sample, Struck, Swept
+from benchmarks.real_traffic.sweep import FALSE_ALARMS, LEARNED, Sample, Struck, Swept
 from benchmarks.real_traffic.traffic import HOUR, SERIES, WEEK, Hours
 from benchmarks.scoreboard.alerts import Episode, told
 from benchmarks.scoreboard.verdicts import ordinary_alerts
@@ -108,8 +108,11 @@ class Figures:
 
     @property
     def name(self) -> str:
-        """The series, and from which week on if its first are left out."""
-        return f"{self.series} from week {self.sample.skip:g}" if self.sample.skip else self.series
+        """The series, with what is unusual of the sample: the weeks that are left out, the false alarms."""
+        sample = self.sample
+        skipped = f" from week {sample.skip:g}" if sample.skip else ""
+        allowed = f", false_alarms {sample.false_alarms:g}" if sample.false_alarms != FALSE_ALARMS else ""
+        return f"{self.series}{skipped}{allowed}"
 
     @classmethod
     def of(cls, swept: Swept, hours: Hours) -> Figures:
@@ -137,8 +140,12 @@ class Figures:
 
     def named_traffic(self) -> Share:
         """If only the volume changed and a cause was reported: how often the first is `traffic_*`."""
-        named = [one for one in self.outcomes if INCIDENTS[one.incident].only_volume and one.cause]
-        return Share.of(one.cause.startswith("traffic_") for one in named)
+        return Share.of(cause.startswith("traffic_") for cause in self.first_causes())
+
+    def first_causes(self) -> list[str]:
+        """The first cause of each case in which only the volume changed and a cause was reported."""
+        volume = [one for one in self.outcomes if INCIDENTS[one.incident].only_volume]
+        return [one.cause for one in volume if one.cause]
 
     def of_incident(self, incident: Incident) -> list[Outcome]:
         """The outcomes of one kind of incident."""

@@ -77,8 +77,8 @@ def write(found: Sequence[Content], page: Path = PAGE) -> str:
         "incidents": _incidents(figures),
         "named": [f"{100 * TRAFFIC_NAMED:.0f}"],
         "named_table": _table(
-            ("series", "first cause is `traffic_*`"),
-            ((one.name, str(one.named_traffic())) for one in figures),
+            ("series", "first cause is `traffic_*`", "first causes"),
+            ((one.name, str(one.named_traffic()), _causes(one)) for one in figures),
         ),
         "tickets": [f"{MOST_TICKETS:g}"],
         "pages": [f"{MOST_PAGES:g}"],
@@ -89,7 +89,7 @@ def write(found: Sequence[Content], page: Path = PAGE) -> str:
         "made": _made(found),
     }
     text = Template(_TEMPLATE.read_text("utf-8")).substitute(
-        {name: "\n".join(lines) for name, lines in parts.items()}
+        {name: "\n".join(lines).rstrip() for name, lines in parts.items()}
     )
     page.write_text(text, "utf-8")
     return text
@@ -176,6 +176,11 @@ def _cell(figures: Figures, incident: Incident) -> str:
     windows = [one.windows for one in outcomes if one.windows is not None]
     after = f"; {median(windows):g} windows, {len(windows)} reported" if windows else ""
     return f"{figures.share(incident)}{after}"
+
+
+def _causes(figures: Figures) -> str:
+    counted = Counter(figures.first_causes()).most_common()
+    return ", ".join(f"{cause} {count}" for cause, count in counted) or "-"
 
 
 def _false(figures: Sequence[Figures]) -> Iterator[str]:

@@ -51,12 +51,16 @@ def _compared(method: str, curve: Curve, false: float) -> Compared:
 def save(contents: Iterable[Content], path: Path = RESULTS) -> None:
     """Keep sweeps; one of the same weeks of a series gives way."""
     known = {one.figures.name: one for one in (*kept(path), *contents)}
-    order = list(SERIES)
-    ordered = sorted(known.values(), key=lambda one: (order.index(one.figures.series), one.figures.start))
+    ordered = sorted(known.values(), key=_order)
     texts = [_KEPT.dump_json(one) for one in ordered]
     partial = path.with_name(f".{path.name}.part")
     partial.write_bytes(gzip.compress(b"\n".join(texts), mtime=0))
     partial.replace(path)
+
+
+def _order(one: Content) -> tuple[int, float, float]:
+    figures = one.figures
+    return list(SERIES).index(figures.series), figures.sample.skip, figures.sample.false_alarms
 
 
 def kept(path: Path = RESULTS) -> list[Content]:

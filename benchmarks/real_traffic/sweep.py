@@ -27,6 +27,7 @@ LEARNED: Final = 4 * WEEK
 """The history before the first incident, and before alerts count as false."""
 SWITCHED_ON: Final = 3 * WEEK
 """The history before the bands are switched on; they judge a week before the first incident."""
+FALSE_ALARMS: Final = 0.1  # a week: the default of bands.false_alarms
 CLEAN: Final = "clean"
 _SEED: Final = 1
 _BY_DAY: Final = (8, 20)
@@ -42,7 +43,7 @@ class Sample:
     weeks: float | None = None
     skip: float = 0.0
     """Weeks of the series that are left out first."""
-    false_alarms: float = 0.1
+    false_alarms: float = FALSE_ALARMS
 
     @property
     def is_whole(self) -> bool:
