@@ -239,7 +239,7 @@ def _concentration(shown: Ints) -> Row:
     }
 
 
-def _busy(clicks: npt.NDArray[np.float64], exposures: npt.NDArray[np.float64]) -> Row:
+def _busy(clicks: npt.NDArray[Any], exposures: npt.NDArray[Any]) -> Row:
     """Of all users, and of the busiest of them; ties by the number of the user."""
     busiest = np.argsort(-clicks, kind="stable")
     busiest = busiest[clicks[busiest] > 0]

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from benchmarks.real_traffic.incidents import INCIDENTS, Incident
 from benchmarks.real_traffic.sweep import FALSE_ALARMS, LEARNED, Sample, Struck, Swept
 from benchmarks.real_traffic.traffic import HOUR, SERIES, WEEK, Hours
-from benchmarks.scoreboard.alerts import Episode, told
+from benchmarks.scoreboard.alerts import Episode, alert_text
 from benchmarks.scoreboard.verdicts import ordinary_alerts
 from monitor.core.results import Window
 from monitor.statistics.intervals import Interval, wilson
@@ -63,7 +63,7 @@ def outcome(struck: Struck, clean: Sequence[Episode], *, is_small: bool) -> Outc
     since = int(struck.begins.timestamp())
     end = since + len(struck.requests) * 3600
     ordinary = ordinary_alerts(struck.episodes, clean, since, end)
-    own = [one for one in struck.episodes if told(one.labels) not in ordinary]
+    own = [one for one in struck.episodes if alert_text(one.labels) not in ordinary]
     wanted = [one for one in own if incident.by == "any" or one.severity == PAGE]
     first = min((one.since for one in wanted), default=None)
     windows = None if first is None else -(-(first - since) // 3600)
@@ -160,7 +160,7 @@ def ordinary_hours(swept: Swept, hours: Hours) -> Iterator[int]:
 
 
 def _alert(one: Episode) -> Alert:
-    return Alert(told(one.labels), datetime.fromtimestamp(one.since, UTC))
+    return Alert(alert_text(one.labels), datetime.fromtimestamp(one.since, UTC))
 
 
 def _is_false(alert: Episode, swept: Swept, hours: Hours) -> bool:

@@ -72,9 +72,8 @@ def stl(requests: Floats, python: str) -> Forecast:
     command = [python, "-W", "ignore", str(Path(__file__).with_name("peer_stl.py"))]
     done = subprocess.run(command, input=json.dumps(plain), stdout=subprocess.PIPE, text=True, check=True)
     answer = json.loads(done.stdout)
-    return Forecast(
-        *(np.array(answer[name], dtype=np.float64) for name in ("expected", "spread")), is_log=True
-    )
+    expected, spread = (np.array(answer[name], dtype=np.float64) for name in ("expected", "spread"))
+    return Forecast(expected, spread, is_log=True)
 
 
 def install() -> str:
