@@ -9,7 +9,7 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any, Final
 
-from monitor.core.text import STORED_LENGTH, fit
+from monitor.core.text import STORED_LENGTH, encodable, fit
 
 _LONGEST_LIST: Final = 50
 
@@ -56,7 +56,7 @@ def json_value(value: Any, *, longest: int = STORED_LENGTH, depth: int = 5) -> A
             return fit(value[:longest].decode("utf-8", "backslashreplace"), longest)
         case Mapping() if depth > 0:
             return {
-                fit(str(key), longest): json_value(inner, longest=longest, depth=depth - 1)
+                _text(key, longest): json_value(inner, longest=longest, depth=depth - 1)
                 for key, inner in islice(value.items(), _LONGEST_LIST)
             }
         case Iterable() if depth > 0 and not isinstance(value, str):
@@ -64,7 +64,11 @@ def json_value(value: Any, *, longest: int = STORED_LENGTH, depth: int = 5) -> A
                 json_value(inner, longest=longest, depth=depth - 1) for inner in islice(value, _LONGEST_LIST)
             ]
         case _:
-            return fit(str(value), longest)
+            return _text(value, longest)
+
+
+def _text(value: object, longest: int) -> str:
+    return fit(encodable(str(value)), longest)
 
 
 def _number(value: float) -> float | str:
