@@ -30,7 +30,7 @@ SERVERS = {
 WINDOWS = {"another_shop", "command", "init", "runtime"}  # fixtures that judge windows: half a second each
 # What takes long without any of these: folders and files of this folder.
 LONG = (
-    "anomalies/test_bands_standing.py", "anomalies/test_bands_weeks.py",
+    "anomalies/test_lasting_anomalies.py", "anomalies/test_anomalies_over_weeks.py",
     "benchmarks",
     "examples",
     "experiments/test_experiment_truth.py",

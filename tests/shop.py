@@ -22,7 +22,7 @@ from monitor.logs.windows import Due, Part
 from monitor.rules.suites import load_rules
 from monitor.settings.recommender import RecommenderSettings
 from monitor.settings.rules import RuleSettings
-from tests.anomalies.banded import NOW, put, usual_hour
+from tests.anomalies.banded import NOW, store_hour, usual_hour
 from tests.judged_world import World
 
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
@@ -156,7 +156,7 @@ def three_weeks_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("three_weeks") / "history.db"
     with Store.open(path) as store:
         for number in range(NOW):
-            put(store, number, usual_hour(number))
+            store_hour(store, number, usual_hour(number))
     return path
 
 

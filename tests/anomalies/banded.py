@@ -1,4 +1,4 @@
-"""A made-up past for the checks of bands: windows of an hour that were measured, in a store."""
+"""A made-up past for the checks of bands: measured windows of an hour, in a store."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def usual_hour(number: int, factor: float = 1.0) -> list[Result]:
 
 
 def changed(results: Iterable[Result], values: Mapping[tuple[str, str], float | None]) -> list[Result]:
-    """The results with other values for some: (metric, value of the slice) -> value; None takes it out."""
+    """The results with some values replaced: (metric, value of the slice) -> value; None removes it."""
     found = []
     for one in results:
         key = one.metric, one.labels.get("value", "")
@@ -66,9 +66,11 @@ def changed(results: Iterable[Result], values: Mapping[tuple[str, str], float | 
     return found
 
 
-def put(store: Store, number: int, results: Iterable[Result], of: str = NAME, version: str = "a") -> None:
-    """Write what the window was measured to be."""
-    run = CheckRun(check=MEASURED[of], results=list(results), outcome="ok")
+def store_hour(
+    store: Store, number: int, results: Iterable[Result], check: str = NAME, version: str = "a"
+) -> None:
+    """Record the measured results of a window."""
+    run = CheckRun(check=MEASURED[check], results=list(results), outcome="ok")
     window = hour(number)
     store.record_window(
         SHOP, window, [run], fingerprint=f"{number}{version}", rows=1, evaluated_at=window.end
@@ -76,7 +78,7 @@ def put(store: Store, number: int, results: Iterable[Result], of: str = NAME, ve
 
 
 def judge(store: Store, check: BandCheck, number: int, quiet: Iterable[Window] = ()) -> CheckRun:
-    """Run the check on a window, and keep what it says."""
+    """Run the check on a window and record its results."""
     window = hour(number)
     run = run_of(check, store, window, quiet)
     store.record_window(SHOP, window, [run], fingerprint=str(number), rows=1, evaluated_at=window.end)
@@ -84,7 +86,7 @@ def judge(store: Store, check: BandCheck, number: int, quiet: Iterable[Window] =
 
 
 def run_of(check: Check[HistoryJob], store: Store, window: Window, quiet: Sequence[Window] = ()) -> CheckRun:
-    """The check's verdict on a window."""
+    """Run the check on a window without recording it."""
     return run_check(check, HistoryJob(window, store, quiet))
 
 
@@ -92,29 +94,29 @@ def a_check(name: str = NAME, **settings: object) -> BandCheck:
     return BandCheck(SHOP, name, BandSettings.model_validate(settings))
 
 
-def hours_of(
+def judge_hours(
     store: Store,
     check: BandCheck,
     values_of: Callable[[int], Mapping[tuple[str, str], float | None]],
     count: int,
     first: int = NOW,
 ) -> list[CheckRun]:
-    """Measure and judge hours in a row; `values_of` gives the values that are not as usual."""
+    """Measure and judge hours in a row; `values_of` gives the unusual values."""
     runs = []
     for number in range(first, first + count):
-        put(store, number, changed(usual_hour(number), values_of(number)))
+        store_hour(store, number, changed(usual_hour(number), values_of(number)))
         runs.append(judge(store, check, number))
     return runs
 
 
 def judge_usual(store: Store, check: BandCheck, number: int, gini: float) -> CheckRun:
-    """Measure and judge an hour that is as usual but for its gini."""
-    put(store, number, changed(usual_hour(number), {("gini", ""): gini}))
+    """Measure and judge a usual hour with another gini."""
+    store_hour(store, number, changed(usual_hour(number), {("gini", ""): gini}))
     return judge(store, check, number)
 
 
-def of(run: CheckRun, name: str, /, **labels: str) -> Result:
-    """The one result with these labels among its own."""
+def result_of(run: CheckRun, name: str, /, **labels: str) -> Result:
+    """The only result of this metric with these labels."""
     found = [
         one
         for one in run.results
@@ -125,7 +127,7 @@ def of(run: CheckRun, name: str, /, **labels: str) -> Result:
 
 
 def causes(run: CheckRun) -> list[str]:
-    """The causes that stand, in their order."""
+    """The violated causes, in their order."""
     return [
         one.labels["cause"]
         for one in run.results

@@ -1,4 +1,4 @@
-"""Series in and out of their bands, and the causes that are told of them."""
+"""Series in and out of their bands, and the causes that are reported for them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ USUAL = tuple(
     for metric, by in [(sign.metric, sign.by)]
     for place in ([("scene", "quiet")] if sign.sliced else [()])
 )
-"""A series that each cause can be read from."""
+"""One series for each sign of each cause."""
 
 
 def within(series: BandedSeries, **numbers: object) -> Banded:
@@ -32,15 +32,17 @@ def out(metric: str, side: str, by: str = "", of: str = "", slice_: str = "", **
 
 
 def missing(metric: str, side: str, by: str = "", slice_: str = "") -> Banded:
-    """A series that stood out on this side, and has no value now."""
+    """A series that was out of its band on this side and has no value now."""
     place = ("scene", slice_) if slice_ else ()
     return Banded.unseen(BandedSeries(metric, by, "", *place), 9.0 if side == "above" else -9.0)
 
 
-def told(found, causes=EVERY, usual=USUAL, **more) -> dict[str, Result]:
+def anomaly_results(found, causes=EVERY, usual=USUAL, **more) -> dict[str, Result]:
     results = anomalies([*found, *map(within, usual)], causes, **({"version": "1"} | more))
     return {one.labels["cause"]: one for one in results if one.metric == "anomaly"}
 
 
-def standing(found, causes=EVERY, **more) -> list[str]:
-    return [name for name, one in told(found, causes, **more).items() if one.status is Status.VIOLATED]
+def violated_causes(found, causes=EVERY, **more) -> list[str]:
+    return [
+        name for name, one in anomaly_results(found, causes, **more).items() if one.status is Status.VIOLATED
+    ]

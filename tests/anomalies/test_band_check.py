@@ -1,4 +1,4 @@
-"""What the check of bands says of windows against a made-up past."""
+"""The check of bands on windows with a made-up past."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tests.anomalies.banded import (
     a_check,
     causes,
     changed,
-    hours_of,
     judge,
+    judge_hours,
     measured,
-    of,
-    put,
+    result_of,
+    store_hour,
     usual_hour,
 )
 
@@ -36,80 +36,80 @@ def store(three_weeks):
     return three_weeks
 
 
-def test_a_usual_hour_is_ok_and_tells_what_was_expected(store):
-    put(store, NOW, usual_hour(NOW))
+def test_a_usual_hour_is_ok_and_has_an_expected_value(store):
+    store_hour(store, NOW, usual_hour(NOW))
     run = judge(store, a_check(), NOW)
-    expected = of(run, "expected", metric="volume", by="requests", dimension="")
+    expected = result_of(run, "expected", metric="volume", by="requests", dimension="")
     season = 3200 * (1 + 0.5 * 0.5)  # sin of ten hours of a day is 0.5
     assert expected.value == pytest.approx(season, rel=0.03)
     assert expected.lower < season < expected.upper
     assert expected.samples > 100
-    assert abs(of(run, "deviation", metric="volume", by="requests", dimension="").value) < 4
+    assert abs(result_of(run, "deviation", metric="volume", by="requests", dimension="").value) < 4
     assert run.status is Status.OK
     assert causes(run) == []
     assert "same weekday" in expected.detail
 
 
-def test_a_loss_of_a_third_is_an_anomaly_at_the_second_hour(store):
+def test_a_loss_of_a_third_is_an_anomaly_in_the_second_hour(store):
     def lost(number):
         usual = {(one.metric, one.labels.get("value", "")): one.value for one in usual_hour(number)}
         return {key: round(value * 0.66) for key, value in usual.items() if key[0] == "volume"}
 
-    runs = hours_of(store, a_check(), lost, 3)
+    runs = judge_hours(store, a_check(), lost, 3)
     assert [causes(run) for run in runs][1:] == [["traffic_lost"]] * 2
-    told = of(runs[1], "anomaly", cause="traffic_lost")
-    assert told.detail.startswith("fewer requests than at this time of the week")
-    assert [row["metric"] for row in told.evidence] == ["volume"] * len(told.evidence)
-    assert of(runs[1], "anomaly_severity", cause="traffic_lost").value == pytest.approx(0.34, abs=0.04)
-    assert of(runs[1], "anomaly", cause="scene_lost").status is Status.OK
+    anomaly = result_of(runs[1], "anomaly", cause="traffic_lost")
+    assert anomaly.detail.startswith("fewer requests than at this time of the week")
+    assert [row["metric"] for row in anomaly.evidence] == ["volume"] * len(anomaly.evidence)
+    assert result_of(runs[1], "anomaly_severity", cause="traffic_lost").value == pytest.approx(0.34, abs=0.04)
+    assert result_of(runs[1], "anomaly", cause="scene_lost").status is Status.OK
 
 
 def test_all_lists_empty_is_an_anomaly_at_once(store):
-    run = hours_of(store, a_check(), lambda _: {("failure", ""): 0.9}, 1)[0]
+    run = judge_hours(store, a_check(), lambda _: {("failure", ""): 0.9}, 1)[0]
     assert causes(run) == ["lists_empty"]
-    assert of(run, "anomaly_severity", cause="lists_empty").value == pytest.approx(0.895, abs=0.005)
+    assert result_of(run, "anomaly_severity", cause="lists_empty").value == pytest.approx(0.895, abs=0.005)
 
 
-def test_a_few_empty_lists_of_a_small_scene_are_an_anomaly_at_the_second_hour(store):
+def test_a_few_empty_lists_of_a_small_scene_are_an_anomaly_in_the_second_hour(store):
     """Eight of a hundred lists, where one is in two hours; on the scale of shares that is within the band."""
     evening = 22 * 24 + 17
-    runs = hours_of(store, a_check(), lambda _: {("failure", "search"): 0.08}, 2, evening)
+    runs = judge_hours(store, a_check(), lambda _: {("failure", "search"): 0.08}, 2, evening)
     assert [causes(run) for run in runs] == [[], ["lists_empty"]]
-    told = of(runs[1], "deviation", metric="failure", value="search")
-    band = of(runs[1], "expected", metric="failure", value="search")
+    deviation = result_of(runs[1], "deviation", metric="failure", value="search")
+    band = result_of(runs[1], "expected", metric="failure", value="search")
     assert 0.03 < band.upper < 0.08
-    assert told.value > 5
+    assert deviation.value > 5
 
 
-def test_a_scene_without_a_row_is_missed_with_0(store):
+def test_the_volume_of_a_scene_without_rows_is_0(store):
     gone = {("volume", "search"): None, ("failure", "search"): None}
-    run = hours_of(store, a_check(), lambda _: gone, 2)[1]
+    run = judge_hours(store, a_check(), lambda _: gone, 2)[1]
     assert causes(run) == ["scene_lost"]
-    row = of(run, "anomaly", cause="scene_lost").evidence[0]
+    row = result_of(run, "anomaly", cause="scene_lost").evidence[0]
     assert (row["dimension"], row["value"], row["measured"]) == ("scene", "search", 0.0)
 
 
-def test_a_scene_is_not_missed_while_others_share_its_name_or_nothing_was_measured(store):
+def test_a_scene_is_not_missing_if_it_may_be_part_of_other_or_nothing_was_measured(store):
     rest = measured("volume", 10.0, 10, by="requests", dimension="scene", value="other")
-    put(store, NOW, [*changed(usual_hour(NOW), {("volume", "search"): None}), rest])
+    store_hour(store, NOW, [*changed(usual_hour(NOW), {("volume", "search"): None}), rest])
     run = judge(store, a_check(), NOW)
     assert all(
         one.labels.get("value") != "search" for one in run.results if one.labels.get("metric") == "volume"
     )
-    put(store, NOW + 1, [measured("volume", None, by="requests")])
+    store_hour(store, NOW + 1, [measured("volume", None, by="requests")])
     run = judge(store, a_check(), NOW + 1)
     assert causes(run) == []
-    assert of(run, "deviation", metric="volume").status is Status.NO_DATA
-    assert of(run, "anomaly", cause="scene_lost").status is Status.NO_DATA
+    assert result_of(run, "deviation", metric="volume").status is Status.NO_DATA
+    assert result_of(run, "anomaly", cause="scene_lost").status is Status.NO_DATA
 
 
-def test_what_rises_from_0_is_dust_until_it_is_a_thousandth(store):
+def test_a_rise_from_0_below_a_thousandth_is_ignored(store):
     for number in range(NOW - 60, NOW):
-        put(store, number, [*usual_hour(number), measured("unknown_category", 0.0)], version="z")
+        store_hour(store, number, [*usual_hour(number), measured("unknown_category", 0.0)], version="z")
     check = a_check()
     found = []
     for back, share in enumerate((1e-6, 9e-4, 9e-4, 0.02, 0.02)):
-        put(store, NOW + back, [*usual_hour(NOW + back), measured("unknown_category", share)])
+        store_hour(store, NOW + back, [*usual_hour(NOW + back), measured("unknown_category", share)])
         found.append(causes(judge(store, check, NOW + back)))
     assert found == [[], [], [], ["catalog_changed"], ["catalog_changed"]]
 
@@ -125,77 +125,79 @@ def test_what_rises_from_0_is_dust_until_it_is_a_thousandth(store):
         ("gini", Scale.LEVEL),
     ],
 )
-def test_a_ratio_of_so_many_is_a_share_with_chance(metric, scale):
+def test_each_metric_has_its_scale(metric, scale):
     assert BandedSeries(metric, "", "").scale is scale
 
 
-def test_the_values_of_six_metrics_are_counts():
+def test_six_metrics_are_counts():
     assert {name for name, spec in SPECS.items() if spec.scale is Scale.COUNT} == {
         "volume", "action_volume", "catalog_items", "coverage_unknown_items", "actions_without_item",
         "other_events",
     }  # fmt: skip
 
 
-def test_a_known_change_begins_the_past_anew(store):
+def test_the_past_starts_again_at_a_known_change(store):
     at = (START + NOW * HOUR).isoformat()
     check = a_check(changes=[{"at": at, "what": "model m7", "metrics": ["gini"]}])
 
     def values_of(number):
         return {("gini", ""): 0.8} | ({("failure", ""): 0.9} if number == NOW + 5 else {})
 
-    runs = hours_of(store, check, values_of, 26)
+    runs = judge_hours(store, check, values_of, 26)
     assert [place for place, run in enumerate(runs) if causes(run)] == [5]
-    first = of(runs[0], "deviation", metric="gini")
+    first = result_of(runs[0], "deviation", metric="gini")
     assert first.status is Status.NO_DATA
     assert first.detail == "0 past windows can be used; a band needs 24 over a day"
-    assert of(runs[-1], "expected", metric="gini").value == pytest.approx(0.8, abs=0.001)
-    assert of(runs[0], "deviation", metric="volume", dimension="").status is Status.OK
-    told = of(runs[5], "anomaly", cause="lists_empty").detail
-    assert told.endswith("; model m7 since 2026-03-24 10:00 UTC")
+    assert result_of(runs[-1], "expected", metric="gini").value == pytest.approx(0.8, abs=0.001)
+    assert result_of(runs[0], "deviation", metric="volume", dimension="").status is Status.OK
+    detail = result_of(runs[5], "anomaly", cause="lists_empty").detail
+    assert detail.endswith("; model m7 since 2026-03-24 10:00 UTC")
 
 
-def test_after_a_change_of_everything_nothing_is_ok_but_what_stood(store):
+def test_after_a_change_of_all_metrics_only_the_earlier_anomaly_is_ok(store):
     check = a_check()
-    hours_of(store, check, lambda _: {("gini", ""): 0.9}, 2)
+    judge_hours(store, check, lambda _: {("gini", ""): 0.9}, 2)
     at = (START + (NOW + 2) * HOUR).isoformat()
     check = a_check(changes=[{"at": at, "what": "new home page"}])
-    runs = hours_of(store, check, lambda _: {("failure", ""): 0.9}, 3, first=NOW + 2)
+    runs = judge_hours(store, check, lambda _: {("failure", ""): 0.9}, 3, first=NOW + 2)
     for run in runs:
         found = {one.labels["cause"]: one.status for one in run.results if one.metric == "anomaly"}
         assert found.pop("few_items") is Status.OK
         assert set(found.values()) == {Status.NO_DATA}
         assert run.status is Status.NO_DATA
     for number in range(NOW + 5, NOW + 30):
-        put(store, number, changed(usual_hour(number), {("gini", ""): None}), version="n")
-    later = hours_of(store, check, lambda _: {}, 1, first=NOW + 30)[0]
-    assert of(later, "deviation", metric="gini").status is Status.NO_DATA  # learns, and nobody waits for it
-    assert of(later, "anomaly", cause="few_items").status is Status.NO_DATA
+        store_hour(store, number, changed(usual_hour(number), {("gini", ""): None}), version="n")
+    later = judge_hours(store, check, lambda _: {}, 1, first=NOW + 30)[0]
+    assert (
+        result_of(later, "deviation", metric="gini").status is Status.NO_DATA
+    )  # it learns; no anomaly waits for it
+    assert result_of(later, "anomaly", cause="few_items").status is Status.NO_DATA
 
 
-def test_what_is_late_has_a_band_and_no_verdict(store):
+def test_a_late_metric_has_a_band_and_no_deviation(store):
     late = [
         measured(one.metric, one.value, one.samples, **one.labels)
         if one.metric != "gini"
         else measured("gini", None)
         for one in usual_hour(NOW)
     ]
-    put(store, NOW, late)
+    store_hour(store, NOW, late)
     run = judge(store, a_check(), NOW)
-    assert of(run, "expected", metric="gini").status is Status.OK
-    assert of(run, "deviation", metric="gini").status is Status.NO_DATA
+    assert result_of(run, "expected", metric="gini").status is Status.OK
+    assert result_of(run, "deviation", metric="gini").status is Status.NO_DATA
 
 
-def test_another_definition_is_another_series(store):
+def test_values_of_another_definition_are_no_past(store):
     other = next(one for one in usual_hour(NOW) if one.metric == "gini")
-    put(store, NOW, [measured("gini", other.value, other.samples)])
-    with_past = of(judge(store, a_check(), NOW), "expected", metric="gini")
+    store_hour(store, NOW, [measured("gini", other.value, other.samples)])
+    with_past = result_of(judge(store, a_check(), NOW), "expected", metric="gini")
     assert with_past.samples > 100
-    put(store, NOW, [replace(other, definition="2")], version="b")
-    assert of(judge(store, a_check(), NOW), "expected", metric="gini").samples == 0
+    store_hour(store, NOW, [replace(other, definition="2")], version="b")
+    assert result_of(judge(store, a_check(), NOW), "expected", metric="gini").samples == 0
 
 
-def test_what_is_not_asked_for_has_no_band(store):
-    put(store, NOW, usual_hour(NOW))
+def test_metrics_and_slices_outside_the_settings_have_no_band(store):
+    store_hour(store, NOW, usual_hour(NOW))
     run = judge(store, a_check(sliced=["failure"], without=["gini"]), NOW)
     named = {
         (one.labels["metric"], one.labels.get("dimension", ""))
@@ -205,17 +207,17 @@ def test_what_is_not_asked_for_has_no_band(store):
     assert named == {("volume", ""), ("failure", ""), ("failure", "scene")}
 
 
-def test_what_counts_the_days_before_has_no_band_unless_asked_for(store):
-    put(store, NOW, [measured("average_popularity", 8000.0, 400), measured("gini", 0.6, 400)])
+def test_average_popularity_has_no_band_unless_without_is_empty(store):
+    store_hour(store, NOW, [measured("average_popularity", 8000.0, 400), measured("gini", 0.6, 400)])
     named = {one.labels.get("metric") for one in judge(store, a_check(), NOW).results} - {None}
     assert named == {"gini"}
     named = {one.labels.get("metric") for one in judge(store, a_check(without=[]), NOW).results} - {None}
     assert named == {"gini", "average_popularity"}
 
 
-def test_the_first_window_of_all_is_told_to_learn(tmp_path):
+def test_the_first_window_ever_is_no_data_with_a_reason(tmp_path):
     with Store.open(tmp_path / "new.db") as store:
-        put(store, 0, usual_hour(0))
+        store_hour(store, 0, usual_hour(0))
         run = judge(store, a_check(), 0)
         assert {one.status for one in run.results} | {run.status} == {Status.NO_DATA}
         assert {one.detail for one in run.results if one.metric == "expected"} == {
@@ -223,39 +225,45 @@ def test_the_first_window_of_all_is_told_to_learn(tmp_path):
         }
 
 
-def test_a_cause_of_the_exposures_explains_one_of_the_feedback(store):
+def test_a_cause_in_the_exposures_explains_a_cause_in_the_feedback(store):
     for number in range(NOW):
-        put(store, number, [measured("action_volume", 300.0 + number % 7, event="click")], of=OF_FEEDBACK)
+        store_hour(
+            store, number, [measured("action_volume", 300.0 + number % 7, event="click")], check=OF_FEEDBACK
+        )
     shown, clicked = a_check(), a_check(OF_FEEDBACK)
-    told = []
+    results = []
     for number, failing in ((NOW, 0.9), (NOW + 1, 0.9)):
-        put(store, number, changed(usual_hour(number), {("failure", ""): failing}))
+        store_hour(store, number, changed(usual_hour(number), {("failure", ""): failing}))
         judge(store, shown, number)
-        put(store, number, [measured("action_volume", 20.0, event="click")], of=OF_FEEDBACK)
-        told.append(of(judge(store, clicked, number), "anomaly", cause="clicks_lost"))
-    assert told[1].status is Status.OK
-    assert told[1].detail.startswith("follows from lists_empty; ")
+        store_hour(store, number, [measured("action_volume", 20.0, event="click")], check=OF_FEEDBACK)
+        results.append(result_of(judge(store, clicked, number), "anomaly", cause="clicks_lost"))
+    assert results[1].status is Status.OK
+    assert results[1].detail.startswith("follows from lists_empty; ")
 
 
-def test_a_scene_of_the_exposures_does_not_explain_all_of_the_feedback(store):
+def test_a_lost_scene_in_the_exposures_does_not_explain_a_loss_in_all_feedback(store):
     for number in range(NOW):
-        put(store, number, [measured("action_volume", 300.0 + number % 7, event="click")], of=OF_FEEDBACK)
+        store_hour(
+            store, number, [measured("action_volume", 300.0 + number % 7, event="click")], check=OF_FEEDBACK
+        )
     shown, clicked = a_check(), a_check(OF_FEEDBACK)
     for number in (NOW, NOW + 1):
-        put(store, number, changed(usual_hour(number), {("volume", "search"): 0.0}))
+        store_hour(store, number, changed(usual_hour(number), {("volume", "search"): 0.0}))
         of_lists = judge(store, shown, number)
-        put(store, number, [measured("action_volume", 20.0, event="click")], of=OF_FEEDBACK)
+        store_hour(store, number, [measured("action_volume", 20.0, event="click")], check=OF_FEEDBACK)
         of_clicks = judge(store, clicked, number)
     assert causes(of_lists) == ["scene_lost"]
     assert causes(of_clicks) == ["clicks_lost"]
-    assert of(of_clicks, "anomaly_severity", cause="clicks_lost").value == pytest.approx(0.93, abs=0.01)
+    assert result_of(of_clicks, "anomaly_severity", cause="clicks_lost").value == pytest.approx(
+        0.93, abs=0.01
+    )
 
 
-def test_a_new_model_is_told_beside_an_anomaly(store):
+def test_the_detail_of_an_anomaly_names_a_new_model(store):
     for number in range(NOW - 30, NOW + 2):
         model = "m1" if number < NOW - 3 else "m2"
         by_model = measured("volume", 3000.0, 3000, by="requests", dimension="model", value=model)
-        put(
+        store_hour(
             store,
             number,
             [*changed(usual_hour(number), {("gini", ""): 0.9} if number >= NOW else {}), by_model],
@@ -263,7 +271,7 @@ def test_a_new_model_is_told_beside_an_anomaly(store):
         )
     check = a_check()
     runs = [judge(store, check, number) for number in (NOW, NOW + 1)]
-    assert of(runs[1], "anomaly", cause="few_items").detail.endswith(
+    assert result_of(runs[1], "anomaly", cause="few_items").detail.endswith(
         "; model m2 serves most since 2026-03-24 07:00 UTC"
     )
     assert causes(runs[1]) == ["few_items"]
@@ -274,35 +282,35 @@ def test_a_new_model_is_told_beside_an_anomaly(store):
     [("scene", True), ("country", True), ("model", False), ("arm", False), ("user_activity", False),
      ("item_popularity", False), ("new_item", False), ("hour", False), ("weekday", False)],
 )  # fmt: skip
-def test_the_volume_of_a_slice_has_a_band_where_it_is_a_part_of_the_traffic(dimension, banded):
+def test_the_volume_of_a_slice_has_a_band_if_the_slice_is_a_part_of_the_traffic(dimension, banded):
     volume = BandedSeries("volume", "requests", "", dimension, "x")
     assert volume.is_banded(BandSettings()) is banded
     assert BandedSeries("failure", "pv", "", dimension, "x").is_banded(BandSettings())
 
 
-def test_a_hostile_name_of_a_slice_is_kept_as_it_is(store):
+def test_a_hostile_slice_name_is_stored_unchanged(store):
     name = "'); DROP TABLE series; --<script>"
     for number in range(NOW - 40, NOW + 2):
         share = 0.9 if number >= NOW else 0.001 * (number % 3)
         odd = measured("failure", share, 500, by="pv", dimension="scene", value=name)
-        put(store, number, [*usual_hour(number), odd], version="h")
+        store_hour(store, number, [*usual_hour(number), odd], version="h")
     check = a_check()
     runs = [judge(store, check, number) for number in (NOW, NOW + 1)]
-    assert of(runs[1], "anomaly", cause="lists_empty").evidence[0]["value"] == name
+    assert result_of(runs[1], "anomaly", cause="lists_empty").evidence[0]["value"] == name
 
 
-def test_days_that_have_no_hours_are_windows_as_well(tmp_path):
+def test_windows_of_a_day_have_one_neighbour_a_day(tmp_path):
     day = Window(START + timedelta(days=40), START + timedelta(days=41))
     found = neighbours(day, timedelta(days=28), latest=48)
     assert found.near.tolist() == [0] * 28
     assert found.same_weekday.sum() == 4
 
 
-def test_a_count_of_nothing_is_seen_to_have_fallen(store):
+def test_a_count_of_0_with_status_no_data_is_a_loss(store):
     for number in (NOW, NOW + 1):
         nothing = replace(measured("volume", 0.0, 0, by="requests"), status=Status.NO_DATA)
-        put(store, number, [nothing])
+        store_hour(store, number, [nothing])
     check = a_check()
     run = [judge(store, check, number) for number in (NOW, NOW + 1)][1]
     assert causes(run) == ["traffic_lost"]
-    assert of(run, "anomaly_severity", cause="traffic_lost").value == 1.0
+    assert result_of(run, "anomaly_severity", cause="traffic_lost").value == 1.0

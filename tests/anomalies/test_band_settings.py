@@ -1,4 +1,4 @@
-"""The days that a config may call holidays: those that are found again when they come."""
+"""Which holidays a config may name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from monitor.anomalies.neighbours import weekday_of
 from monitor.settings.bands import BandSettings
 
 
-def test_a_holiday_is_like_a_sunday_when_it_comes():
+def test_a_holiday_is_like_a_sunday():
     friday = datetime(2026, 12, 25, 12, tzinfo=UTC)
     assert weekday_of(friday, BandSettings(holidays=("2026-12-25",)).holidays) == 6
     assert weekday_of(friday, BandSettings().holidays) == 4
@@ -31,6 +31,6 @@ def test_a_holiday_is_like_a_sunday_when_it_comes():
         "",
     ],
 )
-def test_a_day_that_is_written_otherwise_or_does_not_exist_is_refused(day):
+def test_a_holiday_in_another_format_or_a_day_that_does_not_exist_is_refused(day):
     with pytest.raises(ValidationError, match="is not a day; write it as 2026-12-25"):
         BandSettings(holidays=("2026-12-24", day))

@@ -1,4 +1,4 @@
-"""From series out of their bands to the causes that are told."""
+"""From series out of their bands to the reported causes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from monitor.anomalies.results import Banded
 from monitor.anomalies.series import BandedSeries
 from monitor.core.results import Status
 from monitor.metrics.catalogue import SPECS
-from tests.anomalies.departures import EVERY, missing, out, standing, told, within
+from tests.anomalies.departures import EVERY, anomaly_results, missing, out, violated_causes, within
 
 
 @pytest.mark.parametrize(
@@ -61,8 +61,8 @@ from tests.anomalies.departures import EVERY, missing, out, standing, told, with
     ],
     ids=lambda value: value if isinstance(value, str) else value.departure().title(),
 )
-def test_each_pattern_is_read_as_its_cause(departure: Banded, cause: str) -> None:
-    assert standing([departure]) == [cause]
+def test_each_pattern_gives_its_cause(departure: Banded, cause: str) -> None:
+    assert violated_causes([departure]) == [cause]
 
 
 def test_every_metric_of_a_sign_is_in_the_catalogue() -> None:
@@ -73,7 +73,7 @@ def test_every_metric_of_a_sign_is_in_the_catalogue() -> None:
             assert set(sign.by) <= set(SPECS[sign.metric].by), (cause.name, sign)
 
 
-def test_a_cause_follows_only_from_one_that_is_looked_for_before_it() -> None:
+def test_a_cause_follows_only_from_earlier_causes() -> None:
     names = [cause.name for cause in EVERY]
     assert len(set(names)) == len(names)
     assert list(CAUSES) == [*names, OTHER]
@@ -81,9 +81,9 @@ def test_a_cause_follows_only_from_one_that_is_looked_for_before_it() -> None:
         assert set(cause.follows) <= set(names[:place]), cause.name
 
 
-def test_what_follows_from_another_cause_stays_ok_and_says_so() -> None:
+def test_a_cause_that_follows_from_another_is_ok_and_names_it() -> None:
     gone = [out("volume", "below", "requests"), out("volume", "below", "requests", slice_="home")]
-    found = told([*gone, out("action_volume", "below", of="event=click")])
+    found = anomaly_results([*gone, out("action_volume", "below", of="event=click")])
     assert found["traffic_lost"].status is Status.VIOLATED
     for name in ("scene_lost", "clicks_lost"):
         assert found[name].status is Status.OK
@@ -92,66 +92,68 @@ def test_what_follows_from_another_cause_stays_ok_and_says_so() -> None:
         assert found[name].evidence == ()
 
 
-def test_a_cause_of_the_other_part_of_the_window_explains_as_well() -> None:
+def test_a_cause_in_the_exposures_explains_causes_in_the_feedback() -> None:
     lost = [out("action_volume", "below", of="event=click")]
-    assert standing(lost, FEEDBACK_CAUSES) == ["clicks_lost"]
-    assert standing(lost, FEEDBACK_CAUSES, before={"lists_empty": [WHOLE]}) == []
-    assert standing(lost, FEEDBACK_CAUSES, before={"lists_empty": [("scene", "home")]}) == ["clicks_lost"]
+    assert violated_causes(lost, FEEDBACK_CAUSES) == ["clicks_lost"]
+    assert violated_causes(lost, FEEDBACK_CAUSES, before={"lists_empty": [WHOLE]}) == []
+    assert violated_causes(lost, FEEDBACK_CAUSES, before={"lists_empty": [("scene", "home")]}) == [
+        "clicks_lost"
+    ]
 
 
-def test_a_scene_that_is_gone_explains_what_lies_in_it_and_nothing_else() -> None:
+def test_a_lost_scene_explains_only_the_series_of_that_scene() -> None:
     gone = out("volume", "below", "requests", slice_="old")
     of_the_scene = out("list_length", "below", slice_="old")
     of_another = out("list_length", "below", slice_="home")
     of_the_whole = out("action_rate", "below", "pv", "event=click")
-    assert standing([gone, of_the_scene]) == ["scene_lost"]
-    assert standing([gone, of_the_scene, of_another]) == ["scene_lost", "lists_short"]
-    assert standing([gone, of_the_whole]) == ["scene_lost", "clicks_lost"]
+    assert violated_causes([gone, of_the_scene]) == ["scene_lost"]
+    assert violated_causes([gone, of_the_scene, of_another]) == ["scene_lost", "lists_short"]
+    assert violated_causes([gone, of_the_whole]) == ["scene_lost", "clicks_lost"]
 
 
-def test_users_that_are_lost_are_neither_severe_nor_explain_the_lists() -> None:
+def test_lost_users_are_not_severe_and_do_not_explain_lists() -> None:
     users = out("volume", "below", "users", measured=0.0, expected=100.0)
     shown = anomalies([users, out("update_rate", "below", "refresh")], EVERY, version="1")
     stands = [one.labels["cause"] for one in shown if one.status is Status.VIOLATED]
     assert stands == ["users_lost", "lists_stale"]
     assert not [one for one in shown if one.metric == "anomaly_severity" and one.value]
-    assert standing([users, out("volume", "below", "requests")]) == ["traffic_lost"]
+    assert violated_causes([users, out("volume", "below", "requests")]) == ["traffic_lost"]
 
 
-def test_nothing_out_of_its_band_is_ok_and_no_band_at_all_is_not() -> None:
-    assert {one.status for one in told([]).values()} == {Status.OK}
-    assert set(told([])) == {*CAUSES}
-    learning = told([], usual=())
+def test_all_causes_are_ok_if_no_series_left_its_band_and_no_data_without_bands() -> None:
+    assert {one.status for one in anomaly_results([]).values()} == {Status.OK}
+    assert set(anomaly_results([])) == {*CAUSES}
+    learning = anomaly_results([], usual=())
     assert {one.status for one in learning.values()} == {Status.NO_DATA}
     assert {one.detail for one in learning.values()} == {"no series has enough past windows for a band yet"}
     assert not [one for one in anomalies([], EVERY, version="1") if one.metric != "anomaly"]
 
 
-def test_a_cause_is_no_data_without_a_series_of_its_own_that_could_be_judged() -> None:
-    found = told([], usual=[BandedSeries("gini", "", "")])
+def test_a_cause_is_no_data_if_none_of_its_series_is_judged() -> None:
+    found = anomaly_results([], usual=[BandedSeries("gini", "", "")])
     assert {name for name, one in found.items() if one.status is Status.OK} == {"few_items", OTHER}
     detail = "none of its series has both a value and a band"
     assert found["lists_empty"].detail == detail
 
 
-def test_a_series_that_stood_out_and_has_no_value_leaves_its_cause_without_a_verdict() -> None:
-    found = told([missing("failure", "above", "pv", "home"), missing("gini", "below")])
+def test_a_cause_is_no_data_if_its_series_left_the_band_and_has_no_value_now() -> None:
+    found = anomaly_results([missing("failure", "above", "pv", "home"), missing("gini", "below")])
     assert {name for name, one in found.items() if one.status is Status.NO_DATA} == {"lists_empty", OTHER}
     assert found["lists_empty"].detail == (
         "failure by pv where scene is home was out of its band and has no value now"
     )
     both = [missing("failure", "above", "pv"), out("failure", "above", "uv")]
-    assert standing(both) == ["lists_empty"]
+    assert violated_causes(both) == ["lists_empty"]
 
 
-def test_a_cause_without_a_verdict_explains_while_it_did_stand() -> None:
+def test_a_cause_without_a_verdict_still_explains_others() -> None:
     lost = [out("action_volume", "below", of="event=click")]
-    assert standing([missing("failure", "above", "pv"), *lost]) == []
-    assert standing([missing("failure", "above", "pv", "home"), *lost]) == ["clicks_lost"]
+    assert violated_causes([missing("failure", "above", "pv"), *lost]) == []
+    assert violated_causes([missing("failure", "above", "pv", "home"), *lost]) == ["clicks_lost"]
 
 
 @pytest.mark.parametrize(("side", "over"), [("above", "few_items"), ("below", OTHER)])
-def test_a_known_change_ends_what_stood_and_says_nothing_of_the_others(side: str, over: str) -> None:
+def test_a_known_change_ends_a_cause_and_leaves_the_others_without_data(side: str, over: str) -> None:
     learns = missing("gini", side)
     found = anomalies([replace(learns, learns=True)], EVERY, version="1")
     statuses = {one.labels["cause"]: one.status for one in found if one.metric == "anomaly"}
@@ -159,17 +161,17 @@ def test_a_known_change_ends_what_stood_and_says_nothing_of_the_others(side: str
     assert set(statuses.values()) == {Status.NO_DATA}
 
 
-def test_the_worst_series_is_told_first_and_evidence_is_bounded() -> None:
+def test_the_worst_series_comes_first_and_evidence_is_bounded() -> None:
     many = [out("gini", "above", of=f"k={place}", deviation=5.0 + place) for place in range(ROWS + 5)]
-    found = told(many)["few_items"]
+    found = anomaly_results(many)["few_items"]
     assert found.value == ROWS + 5
     assert len(found.evidence) == ROWS
     assert found.evidence[0]["of"] == f"k={ROWS + 4}"
     assert found.detail.endswith(f"gini (k={ROWS + 4}) is 1, expected 2 (1.5 to 2.5), and {ROWS + 4} more")
 
 
-def test_known_changes_are_told_beside_a_cause_that_stands() -> None:
-    found = told([out("gini", "above")], notes=["model m2 serves most since 10:00"])
+def test_notes_are_added_to_the_detail_of_a_violated_cause() -> None:
+    found = anomaly_results([out("gini", "above")], notes=["model m2 serves most since 10:00"])
     assert found["few_items"].detail.endswith("; model m2 serves most since 10:00")
     assert found["lists_empty"].detail == ""
 
@@ -183,7 +185,7 @@ def test_known_changes_are_told_beside_a_cause_that_stands() -> None:
         ([out("coverage", "below", "pv")], "lists_empty", 0.0),
         ([out("action_volume", "below", measured=0.0, expected=40.0)], "clicks_lost", 1.0),
         ([out("action_volume", "below", measured=0.0, expected=0.0)], "clicks_lost", 0.0),
-        (  # a rare event is gone, and hardly any of all actions with it
+        (  # a rare event is gone: few of all actions
             [
                 out("action_volume", "below", of="event=order", measured=0.0, expected=40.0),
                 within(BandedSeries("action_volume", "", "event=click"), measured=950.0, expected=960.0),
@@ -193,7 +195,7 @@ def test_known_changes_are_told_beside_a_cause_that_stands() -> None:
         ),
     ],
 )
-def test_how_much_is_gone_of_the_whole(departures, cause: str, gone: float) -> None:
+def test_severity_is_the_missing_share_of_the_whole(departures, cause: str, gone: float) -> None:
     found = anomalies(departures, EVERY, version="1")
     severity = {one.labels["cause"]: one.value for one in found if one.metric == "anomaly_severity"}
     assert severity[cause] == pytest.approx(gone)

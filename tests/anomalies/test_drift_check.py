@@ -1,4 +1,4 @@
-"""What the check of drift says of days, from the hours that were measured in them."""
+"""The check of drift on days of measured hours."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from monitor.core.results import Result, ResultKind, Status, Window
 from monitor.history.record import CheckRun
 from monitor.history.store import Store
 from monitor.settings.bands import BandSettings
-from tests.anomalies.banded import HOUR, SHOP, START, hour, measured, of, run_of
+from tests.anomalies.banded import HOUR, SHOP, START, hour, measured, result_of, run_of
 
 DAY = timedelta(days=1)
-HALF = DAY / 2  # windows as long as that make the same days in less time
-REQUESTS = 200_000  # of a window: chance alone moves a share of 5 % of two such by less than 1 %
+HALF = DAY / 2  # long windows make the same days in less time
+REQUESTS = 200_000  # a window; chance moves a share of 5 % by less than 1 % in two of them
 
 
 def day(number: int) -> Window:
@@ -77,15 +77,15 @@ def days_of(store, check, values, length=HOUR):
 def test_a_fall_of_three_percent_a_day_is_reported_on_the_third_day(store):
     check = a_check()
     runs = days_of(store, check, [share_of(number, -0.03) for number in range(24)])
-    told = [of(run, "drift", metric="failure").status for run in runs]
-    assert Status.VIOLATED not in told[:20]
-    assert told.index(Status.VIOLATED) <= 22
-    slides = of(runs[23], "drift", metric="failure")
+    statuses = [result_of(run, "drift", metric="failure").status for run in runs]
+    assert Status.VIOLATED not in statuses[:20]
+    assert statuses.index(Status.VIOLATED) <= 22
+    slides = result_of(runs[23], "drift", metric="failure")
     assert slides.status is Status.VIOLATED
     assert slides.detail.startswith("fell from 0.0")
     assert runs[23].status is Status.VIOLATED
     assert (slides.bound, slides.value < slides.threshold < slides.clear) == ("min", True)
-    assert of(runs[23], "drift", metric="gini").status is Status.OK
+    assert result_of(runs[23], "drift", metric="gini").status is Status.OK
 
 
 def slid(number: int, back: int = 99) -> float:
@@ -95,7 +95,7 @@ def slid(number: int, back: int = 99) -> float:
 
 def test_a_drift_is_violated_until_the_level_is_back(store):
     runs = days_of(store, a_check(HALF), [slid(number, back=62) for number in range(66)], length=HALF)
-    found = [of(run, "drift", metric="failure") for run in runs]
+    found = [result_of(run, "drift", metric="failure") for run in runs]
     first = [one.status for one in found].index(Status.VIOLATED)
     assert first <= 22
     assert {one.status for one in found[first:62]} == {Status.VIOLATED}
@@ -105,7 +105,7 @@ def test_a_drift_is_violated_until_the_level_is_back(store):
     for one in found[first:62]:
         before, now = (float(part) for part in one.detail.split(",")[0].split()[2::2])
         assert now <= 0.97 * before
-    assert {of(run, "drift", metric="gini").status for run in runs[first:]} == {Status.OK}
+    assert {result_of(run, "drift", metric="gini").status for run in runs[first:]} == {Status.OK}
 
 
 def test_a_known_change_ends_a_drift(store):
@@ -114,52 +114,52 @@ def test_a_known_change_ends_a_drift(store):
     check = a_check(HALF, changes=[change])
     for number in range(30, 44):
         put_day(store, number, slid(number), length=HALF)
-        found = of(judge_day(store, check, number), "drift", metric="failure")
+        found = result_of(judge_day(store, check, number), "drift", metric="failure")
         assert found.status is (Status.NO_DATA if number < 41 else Status.OK)
 
 
-def test_a_drift_that_no_day_could_judge_lately_is_still_one(store):
+def test_a_drift_continues_over_days_without_a_judgement(store):
     check = a_check(HALF)
     days_of(store, check, [slid(number) for number in range(26)], length=HALF)
     put_day(store, 26, slid(26), hours=0, length=HALF)  # a day without a value
-    assert of(run_of(check, store, day(25)), "drift", metric="failure").status is Status.VIOLATED
+    assert result_of(run_of(check, store, day(25)), "drift", metric="failure").status is Status.VIOLATED
     for number in range(27, 31):
         put_day(store, number, slid(number), length=HALF)
-        found = of(judge_day(store, check, number), "drift", metric="failure")
+        found = result_of(judge_day(store, check, number), "drift", metric="failure")
     assert found.status is Status.VIOLATED
 
 
-def test_what_stands_still_does_not_drift_and_learns_first(store):
+def test_a_steady_series_learns_first_and_does_not_drift(store):
     runs = days_of(store, a_check(), [share_of(number) for number in range(16)])
-    first = of(runs[0], "drift", metric="failure")
+    first = result_of(runs[0], "drift", metric="failure")
     assert (first.status, first.detail) == (
         Status.NO_DATA,
         "0 days before can be used, and 8 are needed",
     )
     assert [run.status for run in runs] == [Status.NO_DATA] * 11 + [Status.OK] * 5
-    assert of(runs[0], "daily", metric="failure").value == pytest.approx(share_of(0))
-    assert of(runs[0], "daily", metric="failure").samples == 24 * REQUESTS
-    assert {of(run, "drift", metric="failure").status for run in runs[12:]} == {Status.OK}
+    assert result_of(runs[0], "daily", metric="failure").value == pytest.approx(share_of(0))
+    assert result_of(runs[0], "daily", metric="failure").samples == 24 * REQUESTS
+    assert {result_of(run, "drift", metric="failure").status for run in runs[12:]} == {Status.OK}
 
 
-def test_the_first_hit_after_weeks_is_no_drift_of_a_share_nor_of_a_count(store):
+def test_the_first_hit_after_weeks_is_no_drift_for_a_share_or_a_count(store):
     check = a_check(HALF)
     for number in range(28):
         hits = 1.0 if number == 27 else 0.0
         put_day(store, number, hits / REQUESTS, length=HALF, more=[measured("catalog_items", hits)])
         run = judge_day(store, check, number)
     for metric in ("failure", "catalog_items"):
-        found = of(run, "drift", metric=metric)
+        found = result_of(run, "drift", metric=metric)
         assert (found.status, 0 < found.value < 2) == (Status.OK, True)
 
 
 def test_a_day_with_less_than_half_of_its_hours_has_no_value(store):
     put_day(store, 0, 0.05, hours=11)
     run = judge_day(store, a_check(), 0)
-    daily = of(run, "daily", metric="failure")
+    daily = result_of(run, "daily", metric="failure")
     assert (daily.status, daily.detail) == (Status.NO_DATA, "11 of the day's windows have a value")
     put_day(store, 1, 0.05, hours=12)
-    assert of(judge_day(store, a_check(), 1), "daily", metric="failure").status is Status.OK
+    assert result_of(judge_day(store, a_check(), 1), "daily", metric="failure").status is Status.OK
 
 
 def failed_window(store: Store, window: Window) -> None:
@@ -171,22 +171,22 @@ def test_a_day_whose_last_window_failed_has_the_values_of_its_other_windows(stor
     runs = days_of(store, a_check(HALF), [share_of(number) for number in range(14)], length=HALF)
     failed_window(store, Window(day(12).start + HALF, day(12).end))
     judged = [*runs[:12], *(judge_day(store, a_check(HALF), number) for number in (12, 13))]
-    assert of(judged[12], "daily", metric="failure").samples == REQUESTS
+    assert result_of(judged[12], "daily", metric="failure").samples == REQUESTS
     for metric in ("failure", "gini"):
-        assert [of(run, "drift", metric=metric).status for run in judged[11:]] == [Status.OK] * 3
+        assert [result_of(run, "drift", metric=metric).status for run in judged[11:]] == [Status.OK] * 3
     failed_window(store, Window(day(13).start + HALF, day(13).end))
     failed_window(store, Window(day(13).start, day(13).start + HALF))
     assert judge_day(store, a_check(HALF), 13).results == []
 
 
-def test_of_a_series_that_is_defined_anew_within_the_day_only_the_new_windows_count(store):
+def test_only_the_windows_of_the_newest_definition_count(store):
     put_day(store, 0, 0.05, length=HALF)
     put_day(store, 0, 0.04, hours=12, length=HALF, definition="0")  # the first of the two windows
-    found = of(judge_day(store, a_check(HALF), 0), "daily", metric="failure")
+    found = result_of(judge_day(store, a_check(HALF), 0), "daily", metric="failure")
     assert (found.value, found.samples) == (pytest.approx(0.05), REQUESTS)
 
 
-def test_a_day_in_which_a_series_left_its_band_is_none_of_it(store):
+def test_a_series_has_no_value_for_a_day_in_which_it_left_its_band(store):
     put_day(store, 0, 0.05)
     labels = {"metric": "failure", "by": "pv", "of": ""}
     out = Result(
@@ -196,25 +196,25 @@ def test_a_day_in_which_a_series_left_its_band_is_none_of_it(store):
     run = CheckRun(check="bands", results=[out])
     store.record_window(SHOP, hour(7), [run], fingerprint="7", rows=1, evaluated_at=hour(7).end)
     judged = judge_day(store, a_check(), 0)
-    assert of(judged, "daily", metric="failure").detail == "it left its band that day"
-    assert of(judged, "daily", metric="gini").status is Status.OK
+    assert result_of(judged, "daily", metric="failure").detail == "it left its band that day"
+    assert result_of(judged, "daily", metric="gini").status is Status.OK
 
 
-def test_shares_weigh_by_samples_and_levels_do_not(store):
+def test_shares_are_weighted_by_samples_and_levels_are_not(store):
     for at, (share, requests, gini) in enumerate([(0.1, 100, 0.5), (0.3, 300, 0.7)] * 12):
         results = [measured("failure", share, requests, by="pv"), measured("gini", gini, requests)]
         run = CheckRun(check="exposure", results=results, outcome="ok")
         store.record_window(SHOP, hour(at), [run], fingerprint=str(at), rows=1, evaluated_at=hour(at).end)
     judged = judge_day(store, a_check(), 0)
-    assert of(judged, "daily", metric="failure").value == pytest.approx((0.1 * 100 + 0.3 * 300) / 400)
+    assert result_of(judged, "daily", metric="failure").value == pytest.approx((0.1 * 100 + 0.3 * 300) / 400)
     assert {(one.metric, one.kind) for one in judged.results} == {
         ("daily", ResultKind.BAND),
         ("drift", ResultKind.DRIFT),
     }
-    assert of(judged, "daily", metric="gini").value == pytest.approx(0.6)
+    assert result_of(judged, "daily", metric="gini").value == pytest.approx(0.6)
 
 
-def test_slices_and_what_is_not_asked_for_are_left_out(store):
+def test_slices_and_excluded_metrics_are_left_out(store):
     results = [
         measured("failure", 0.1, 100, by="pv"),
         measured("failure", 0.1, 100, by="pv", dimension="scene", value="home"),
@@ -240,32 +240,34 @@ def stepped(number: int) -> float:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "status"),
     [
         (None, Status.VIOLATED),
         ({"metrics": []}, Status.NO_DATA),
         ({"metrics": ["failure"]}, Status.NO_DATA),
         ({"metrics": ["gini"]}, Status.VIOLATED),
-        ({"at": START + timedelta(days=40)}, Status.VIOLATED),  # known, and not yet so
+        ({"at": START + timedelta(days=40)}, Status.VIOLATED),  # not in effect yet
     ],
 )
-def test_what_a_known_change_did_is_no_drift(store, change, told):
+def test_the_step_of_a_known_change_is_no_drift(store, change, status):
     known = {"at": START + 20 * DAY, "what": "new home page"} | (change or {})
     check = a_check(HALF, changes=[known] if change else [])
     runs = days_of(store, check, [stepped(number) for number in range(23)], length=HALF)
-    found = of(runs[-1], "drift", metric="failure")
-    assert found.status is told
-    assert of(runs[-1], "daily", metric="failure").status is Status.OK
-    if told is Status.NO_DATA:
+    found = result_of(runs[-1], "drift", metric="failure")
+    assert found.status is status
+    assert result_of(runs[-1], "daily", metric="failure").status is Status.OK
+    if status is Status.NO_DATA:
         assert found.detail == "0 days before can be used, and 8 are needed"
 
 
-def test_a_series_begins_anew_with_a_known_change_and_is_judged_again(store):
+def test_a_series_is_judged_again_twelve_days_after_a_known_change(store):
     change = {"at": START + 5 * DAY + HOUR, "what": "new home page"}
     check = a_check(HALF, changes=[change])
     values = [share_of(number) * (1.3 if number >= 5 else 1.0) for number in range(18)]
-    told = [of(run, "drift", metric="failure").status for run in days_of(store, check, values, length=HALF)]
-    assert told == [Status.NO_DATA] * 17 + [Status.OK]  # the day of the change itself is neither
+    statuses = [
+        result_of(run, "drift", metric="failure").status for run in days_of(store, check, values, length=HALF)
+    ]
+    assert statuses == [Status.NO_DATA] * 17 + [Status.OK]  # the day of the change counts for neither level
 
 
 def test_holidays_are_like_sundays(store):
@@ -274,49 +276,49 @@ def test_holidays_are_like_sundays(store):
 
     days = [f"{START + number * DAY:%Y-%m-%d}" for number in range(22, 25)]
     runs = days_of(store, a_check(HALF, holidays=days), [value(number) for number in range(25)], length=HALF)
-    assert of(runs[-1], "drift", metric="failure").status is Status.OK
-    assert of(judge_day(store, a_check(HALF), 24), "drift", metric="failure").status is Status.VIOLATED
+    assert result_of(runs[-1], "drift", metric="failure").status is Status.OK
+    assert result_of(judge_day(store, a_check(HALF), 24), "drift", metric="failure").status is Status.VIOLATED
 
 
-def test_windows_of_maintenance_are_no_part_of_their_day(store):
+def test_windows_in_maintenance_are_left_out_of_the_day(store):
     put_day(store, 0, 0.05, hours=20)
     for at in range(20, 24):
         run = CheckRun(check="exposure", results=[measured("failure", 0.9, REQUESTS, by="pv")], outcome="ok")
         store.record_window(SHOP, hour(at), [run], fingerprint=str(at), rows=1, evaluated_at=hour(at).end)
     night = Window(hour(20).start + HOUR / 2, hour(23).end)
     quiet = run_of(a_check(), store, day(0), [night])
-    assert of(quiet, "daily", metric="failure").value == pytest.approx(0.05)
-    assert of(quiet, "daily", metric="failure").samples == 20 * REQUESTS
-    assert of(run_of(a_check(), store, day(0)), "daily", metric="failure").value > 0.1
+    assert result_of(quiet, "daily", metric="failure").value == pytest.approx(0.05)
+    assert result_of(quiet, "daily", metric="failure").samples == 20 * REQUESTS
+    assert result_of(run_of(a_check(), store, day(0)), "daily", metric="failure").value > 0.1
     most = run_of(a_check(), store, day(0), [Window(hour(11).start, hour(23).end)])
-    assert of(most, "daily", metric="failure").detail == "11 of the day's windows have a value"
+    assert result_of(most, "daily", metric="failure").detail == "11 of the day's windows have a value"
     assert run_of(a_check(), store, day(0), [day(0)]).status is Status.NO_DATA
 
 
-def test_what_counts_has_no_value_of_a_day_with_maintenance(store):
+def test_a_count_has_no_value_for_a_day_with_maintenance(store):
     for at in range(24):
         run = CheckRun(
             check="exposure", results=[measured("volume", 90.0 + at, 90, by="requests")], outcome="ok"
         )
         store.record_window(SHOP, hour(at), [run], fingerprint=str(at), rows=1, evaluated_at=hour(at).end)
     night = run_of(a_check(), store, day(0), [hour(2)])  # nights are quiet: the other hours have more
-    assert of(night, "daily", metric="volume").detail == "maintenance took a part of the day"
-    assert of(run_of(a_check(), store, day(0)), "daily", metric="volume").value == pytest.approx(101.5)
+    assert result_of(night, "daily", metric="volume").detail == "maintenance took a part of the day"
+    assert result_of(run_of(a_check(), store, day(0)), "daily", metric="volume").value == pytest.approx(101.5)
 
 
 def test_days_of_another_definition_are_not_compared(store):
     days_of(store, a_check(HALF), [share_of(number) for number in range(20)], length=HALF)
     put_day(store, 20, share_of(20), length=HALF, definition="2")
-    found = of(judge_day(store, a_check(HALF), 20), "drift", metric="failure")
+    found = result_of(judge_day(store, a_check(HALF), 20), "drift", metric="failure")
     assert (found.status, found.samples) == (Status.NO_DATA, 0)
-    assert of(judge_day(store, a_check(HALF), 20), "drift", metric="gini").status is Status.OK
+    assert result_of(judge_day(store, a_check(HALF), 20), "drift", metric="gini").status is Status.OK
 
 
-def test_the_step_of_a_new_model_neither_feigns_a_drift_nor_hides_one(store):
+def test_the_step_of_a_new_model_neither_looks_like_a_drift_nor_hides_one(store):
     """A model each week, the last of them 7 % higher and from the day before on; then it slides, or not."""
     models = ["m0", "m1", "m2", "m3"]
 
-    def put(number, slide):
+    def store_hour(number, slide):
         value = (
             share_of(number) * (1.07 if number >= 21 else 1.0) * 0.97 ** max(0, number - 21 if slide else 0)
         )
@@ -327,13 +329,13 @@ def test_the_step_of_a_new_model_neither_feigns_a_drift_nor_hides_one(store):
     check, blind = a_check(HALF), a_check(HALF)
     blind._models = lambda _store, starts: [-1] * len(starts)
     for number in range(25):
-        put(number, slide=False)
+        store_hour(number, slide=False)
         judge_day(store, check, number)
-    assert of(run_of(check, store, day(24)), "drift", metric="failure").status is Status.OK
+    assert result_of(run_of(check, store, day(24)), "drift", metric="failure").status is Status.OK
     for number in range(22, 25):
-        put(number, slide=True)
+        store_hour(number, slide=True)
         judge_day(store, check, number)
-    hidden = of(run_of(blind, store, day(24)), "drift", metric="failure")
-    seen = of(run_of(check, store, day(24)), "drift", metric="failure")
+    hidden = result_of(run_of(blind, store, day(24)), "drift", metric="failure")
+    seen = result_of(run_of(check, store, day(24)), "drift", metric="failure")
     assert abs(hidden.value) < 2
     assert seen.value < -3

@@ -1,4 +1,4 @@
-"""Which causes explain which others: in a row, by the number of rows alone, and by their evidence."""
+"""Which causes explain which others: in a chain, by the number of rows, and by their evidence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from monitor.anomalies.explain import ROWS, WHOLE
 from monitor.core.results import MOST_EVIDENCE, Status
 from monitor.history.rows import sanitize_result
 from monitor.metrics.catalogue import SPECS
-from tests.anomalies.departures import missing, out, standing, told
+from tests.anomalies.departures import anomaly_results, missing, out, violated_causes
 
 SURGE = out("volume", "above", "requests")
 LOSS = out("volume", "below", "requests")
@@ -30,20 +30,20 @@ WORSE = out("ndcg", "below", of="k=10")
         ([SURGE, WORSE], "traffic_surge"),
     ],
 )
-def test_what_follows_from_a_cause_explains_what_follows_from_itself(found, first) -> None:
-    assert standing(found) == [first]
-    assert standing(found[1:]) != []  # without the first of them the next one is told
+def test_a_chain_of_causes_is_reported_as_the_first(found, first) -> None:
+    assert violated_causes(found) == [first]
+    assert violated_causes(found[1:]) != []  # without the first cause, the next is reported
 
 
-def test_what_follows_explains_no_more_than_where_it_is() -> None:
+def test_a_cause_in_one_scene_explains_only_that_scene() -> None:
     gone = out("volume", "below", "requests", slice_="old")
     clicks, worse = (replace(one, series=replace(one.series, dimension="scene", value="old"))
                      for one in (FEW_CLICKS, WORSE))  # fmt: skip
-    assert standing([gone, clicks, worse]) == ["scene_lost"]
-    assert standing([gone, clicks, WORSE]) == ["scene_lost", "ranking_worse"]
+    assert violated_causes([gone, clicks, worse]) == ["scene_lost"]
+    assert violated_causes([gone, clicks, WORSE]) == ["scene_lost", "ranking_worse"]
 
 
-MOVED = [  # by more rows alone, and what each is a sign of by itself, above and below
+MOVED = [  # series that more rows move; the cause of each alone, above and below
     (out("volume", "above", "items"), OTHER, "few_items"),
     (out("coverage", "above", "item"), OTHER, "few_items"),
     (out("coverage_unknown_items", "above"), "catalog_changed", OTHER),
@@ -56,43 +56,51 @@ MOVED = [  # by more rows alone, and what each is a sign of by itself, above and
 
 
 @pytest.mark.parametrize(("one", "above", "below"), MOVED, ids=lambda one: getattr(one, "series", one))
-def test_what_the_number_of_rows_moves_is_told_alone_and_not_beside_the_traffic(one, above, below) -> None:
+def test_a_series_that_the_number_of_rows_moves_is_no_sign_beside_a_traffic_cause(one, above, below) -> None:
     down = one if one.side == "below" else replace(one, deviation=-one.deviation)
     up = one if one.side == "above" else replace(one, deviation=-one.deviation)
-    assert standing([up]) == [above]
-    assert standing([down]) == [below]
+    assert violated_causes([up]) == [above]
+    assert violated_causes([down]) == [below]
     more, fewer = (up, down) if one.side == "above" else (down, up)
-    assert standing([SURGE, more]) == ["traffic_surge"]
-    assert standing([LOSS, fewer]) == ["traffic_lost"]
-    of_surge = told([SURGE, more])[above if one.side == "above" else below]
+    assert violated_causes([SURGE, more]) == ["traffic_surge"]
+    assert violated_causes([LOSS, fewer]) == ["traffic_lost"]
+    of_surge = anomaly_results([SURGE, more])[above if one.side == "above" else below]
     assert of_surge.status is Status.OK
     assert of_surge.detail.startswith("follows from traffic_surge; ")
 
 
-def test_more_rows_do_not_explain_what_fewer_would() -> None:
-    assert standing([SURGE, out("effective_sample_size", "below")]) == ["traffic_surge", OTHER]
-    assert standing([LOSS, out("coverage_unknown_items", "above")]) == ["traffic_lost", "catalog_changed"]
+def test_more_rows_do_not_explain_the_effects_of_fewer() -> None:
+    assert violated_causes([SURGE, out("effective_sample_size", "below")]) == ["traffic_surge", OTHER]
+    assert violated_causes([LOSS, out("coverage_unknown_items", "above")]) == [
+        "traffic_lost",
+        "catalog_changed",
+    ]
 
 
-def test_what_rows_move_is_explained_where_they_are_and_beside_a_sign_of_its_own() -> None:
+def test_the_number_of_rows_explains_series_only_in_its_own_place() -> None:
     home = out("volume", "above", "requests", slice_="home")
-    assert standing([home, out("coverage", "above", "item")]) == ["traffic_surge", OTHER]
-    assert standing([home, out("coverage", "above", "item", slice_="home")]) == ["traffic_surge"]
-    found = told([LOSS, out("score_health", "above", "distinct"), out("gini", "below")])[OTHER]
+    assert violated_causes([home, out("coverage", "above", "item")]) == ["traffic_surge", OTHER]
+    assert violated_causes([home, out("coverage", "above", "item", slice_="home")]) == ["traffic_surge"]
+    found = anomaly_results([LOSS, out("score_health", "above", "distinct"), out("gini", "below")])[OTHER]
     assert found.status is Status.VIOLATED
     assert found.value == 1.0
     assert [row["metric"] for row in found.evidence] == ["gini"]
     gone = out("volume", "below", "requests", slice_="home")
-    assert standing([gone, out("volume", "below", "items", slice_="home")]) == ["scene_lost"]
-    assert standing([out("list_length", "below"), out("volume", "below", "items")]) == ["lists_short"]
+    assert violated_causes([gone, out("volume", "below", "items", slice_="home")]) == ["scene_lost"]
+    assert violated_causes([out("list_length", "below"), out("volume", "below", "items")]) == ["lists_short"]
 
 
-def test_what_goes_by_the_length_of_lists_speaks_for_nothing_while_that_has_changed() -> None:
+def test_counts_by_list_are_no_sign_while_the_length_of_lists_is_out_of_its_band() -> None:
     short, diverse = out("list_length", "below"), out("intra_list_diversity", "below")
-    assert standing([diverse, out("update_rate", "below", "day")]) == ["category_takeover", "lists_stale"]
-    assert standing([short, diverse, out("update_rate", "below", "day")]) == ["lists_short"]
-    assert standing([out("list_length", "above"), out("category_entropy", "below", "pv")]) == ["lists_long"]
-    assert standing([short, out("category_entropy", "below", "overall")]) == [
+    assert violated_causes([diverse, out("update_rate", "below", "day")]) == [
+        "category_takeover",
+        "lists_stale",
+    ]
+    assert violated_causes([short, diverse, out("update_rate", "below", "day")]) == ["lists_short"]
+    assert violated_causes([out("list_length", "above"), out("category_entropy", "below", "pv")]) == [
+        "lists_long"
+    ]
+    assert violated_causes([short, out("category_entropy", "below", "overall")]) == [
         "lists_short",
         "category_takeover",
     ]
@@ -101,24 +109,26 @@ def test_what_goes_by_the_length_of_lists_speaks_for_nothing_while_that_has_chan
         out("action_rate", "above", "exposure", "event=click"),
         out("precision", "above", "macro", "k=5"),
     )
-    assert standing([clicks, precise], FEEDBACK_CAUSES) == ["clicks_surge", OTHER]
-    assert standing([clicks, precise], FEEDBACK_CAUSES, before=before) == []
+    assert violated_causes([clicks, precise], FEEDBACK_CAUSES) == ["clicks_surge", OTHER]
+    assert violated_causes([clicks, precise], FEEDBACK_CAUSES, before=before) == []
     auc = out("auc", "below")
-    assert standing([clicks, auc], FEEDBACK_CAUSES, before=before) == ["ranking_worse"]
+    assert violated_causes([clicks, auc], FEEDBACK_CAUSES, before=before) == ["ranking_worse"]
 
 
-def test_what_rows_move_explains_nothing_itself() -> None:
+def test_a_series_that_the_number_of_rows_moves_does_not_explain_others() -> None:
     before = {"traffic_lost": [WHOLE]}
-    assert standing([FRAUD, MANY_CLICKS], FEEDBACK_CAUSES) == ["few_clickers"]
-    assert standing([FRAUD, MANY_CLICKS], FEEDBACK_CAUSES, before=before) == ["clicks_surge"]
+    assert violated_causes([FRAUD, MANY_CLICKS], FEEDBACK_CAUSES) == ["few_clickers"]
+    assert violated_causes([FRAUD, MANY_CLICKS], FEEDBACK_CAUSES, before=before) == ["clicks_surge"]
 
 
-def test_a_series_that_is_missing_leaves_no_verdict_beside_one_that_rows_move() -> None:
-    found = told([SURGE, out("coverage_unknown_items", "above"), missing("catalog_items", "below")])
+def test_a_missing_series_makes_its_cause_no_data_even_if_the_number_of_rows_moves_another() -> None:
+    found = anomaly_results(
+        [SURGE, out("coverage_unknown_items", "above"), missing("catalog_items", "below")]
+    )
     assert found["catalog_changed"].status is Status.NO_DATA
 
 
-def test_every_series_that_rows_move_is_in_the_catalogue_and_every_cause_of_it_is_one() -> None:
+def test_the_signs_driven_by_volume_name_real_metrics_and_causes() -> None:
     assert set(DRIVEN_BY_VOLUME) <= set(CAUSES)
     for name, sign in ((name, sign) for name, signs in DRIVEN_BY_VOLUME.items() for sign in signs):
         assert set(sign.by) <= set(SPECS[sign.metric].by)
@@ -126,36 +136,36 @@ def test_every_series_that_rows_move_is_in_the_catalogue_and_every_cause_of_it_i
 
 
 def evidence(found, cause="scene_lost"):
-    """The places of a cause as the history gives them back."""
-    kept = sanitize_result(told(found, EXPOSURE_CAUSES)[cause])
+    """The places of a cause, as the history stores them."""
+    kept = sanitize_result(anomaly_results(found, EXPOSURE_CAUSES)[cause])
     return {(row["dimension"], row["value"]) for row in kept.evidence}
 
 
-def test_every_place_of_a_cause_is_in_its_evidence_and_explains_what_happens_there() -> None:
+def test_evidence_has_every_place_of_a_cause_so_that_it_explains_them_all() -> None:
     places = [f"s{place:02}" for place in range(ROWS + 5)]
     gone = [out("volume", "below", "requests", slice_=one, deviation=-50.0) for one in places]
     clicks = [out("action_rate", "below", "pv", "event=click", slice_=one) for one in places]
     before = {"scene_lost": evidence(gone)}
-    assert standing(clicks, FEEDBACK_CAUSES) == ["clicks_lost"]
-    assert standing(clicks, FEEDBACK_CAUSES, before=before) == []
+    assert violated_causes(clicks, FEEDBACK_CAUSES) == ["clicks_lost"]
+    assert violated_causes(clicks, FEEDBACK_CAUSES, before=before) == []
     elsewhere = out("action_rate", "below", "pv", "event=click", slice_="home")
-    assert standing([*clicks, elsewhere], FEEDBACK_CAUSES, before=before) == ["clicks_lost"]
+    assert violated_causes([*clicks, elsewhere], FEEDBACK_CAUSES, before=before) == ["clicks_lost"]
 
 
-def test_a_place_with_a_long_name_is_known_by_what_is_kept_of_it() -> None:
+def test_a_place_with_a_long_name_is_recognised_by_its_shortened_name() -> None:
     name = "x" * 700
     before = {"scene_lost": evidence([out("volume", "below", "requests", slice_=name)])}
     clicks = out("action_rate", "below", "pv", "event=click", slice_=name)
-    assert standing([clicks], FEEDBACK_CAUSES, before=before) == []
+    assert violated_causes([clicks], FEEDBACK_CAUSES, before=before) == []
     other = out("action_rate", "below", "pv", "event=click", slice_="x" * 400)
-    assert standing([other], FEEDBACK_CAUSES, before=before) == ["clicks_lost"]
+    assert violated_causes([other], FEEDBACK_CAUSES, before=before) == ["clicks_lost"]
 
 
-def test_evidence_has_one_of_each_place_before_a_second_and_is_bounded() -> None:
+def test_evidence_has_one_row_of_each_place_first_and_is_bounded() -> None:
     home = [out("failure", "above", "pv", f"k={place}", "home", deviation=90.0) for place in range(ROWS + 5)]
     rest = [out("failure", "above", "pv", slice_=f"s{place:03}") for place in range(MOST_EVIDENCE + 5)]
-    found = told([*home, *rest[:4]])["lists_empty"].evidence
+    found = anomaly_results([*home, *rest[:4]])["lists_empty"].evidence
     assert [row["value"] for row in found] == ["home"] * (ROWS - 4) + ["s000", "s001", "s002", "s003"]
-    found = told([*rest, out("failure", "above", "pv", deviation=5.0)])["lists_empty"].evidence
+    found = anomaly_results([*rest, out("failure", "above", "pv", deviation=5.0)])["lists_empty"].evidence
     assert len(found) == MOST_EVIDENCE
-    assert found[-1]["dimension"] == ""  # the whole explains most, and is among them
+    assert found[-1]["dimension"] == ""  # the whole explains most

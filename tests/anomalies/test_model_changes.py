@@ -1,4 +1,4 @@
-"""Which model served a day: that of most of its requests, where the history knows."""
+"""The model of a day: the one with most requests, if the history knows it."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def window(number: int, **requests: float) -> PastWindow:
     )  # fmt: skip
 
 
-def test_the_model_of_most_requests_of_a_day_is_told_not_that_of_most_hours():
+def test_the_model_of_a_day_has_most_requests_not_most_hours():
     windows = [window(30, m1=1, m2=9), window(3, m1=90, m2=10), window(4, m1=20, m2=60), window(5, m2=39)]
     assert models_by_day(windows, NAMES, HOUR, START) == {START: "m1", START + DAY: "m2"}
 
 
-def test_the_last_hour_belongs_to_its_own_day_and_of_two_equals_the_first_by_name_is_told():
+def test_the_last_hour_belongs_to_its_own_day_and_ties_go_to_the_first_name():
     assert models_by_day([window(23, m1=5, m2=5)], NAMES, HOUR, START) == {START: "m1"}
 
 
@@ -46,7 +46,7 @@ def test_a_day_may_begin_at_any_hour():
     assert models_by_day(windows, NAMES, HOUR, six) == days
 
 
-def test_a_day_whose_models_are_unknown_is_none():
+def test_a_day_with_unknown_models_is_left_out():
     assert models_by_day([], NAMES, HOUR, START) == {}
     assert models_by_day([window(3, home=7, m0=9)], NAMES, HOUR, START) == {}
     assert models_by_day([window(3, m1=0), window(4, m1=np.nan)], NAMES, HOUR, START) == {}

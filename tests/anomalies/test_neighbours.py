@@ -1,4 +1,4 @@
-"""Which past windows are like one: by the clock that the users live by, over its changes as well."""
+"""Which past windows are similar to a window, by local time and across clock changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from monitor.core.results import Status, Window
 from monitor.history.record import CheckRun
 from monitor.history.store import Store
 from monitor.settings.bands import BandSettings
-from tests.anomalies.banded import HOUR, SHOP, causes, measured, of, run_of
+from tests.anomalies.banded import HOUR, SHOP, causes, measured, result_of, run_of
 
 MONTH = timedelta(days=28)
 BERLIN = ZoneInfo("Europe/Berlin")  # 2026-03-29: 2 is 3 o'clock; 2026-10-25: 3 is 2 o'clock
@@ -35,7 +35,7 @@ def partners(window: Window, zone, length=HOUR) -> dict[date, datetime]:
 
 
 @pytest.mark.parametrize("month", [3, 10])
-def test_in_the_weeks_around_a_change_of_the_clock_every_day_has_its_partner_at_the_same_local_time(month):
+def test_around_a_clock_change_each_day_has_a_neighbour_at_the_same_local_time(month):
     first = datetime(2026, month, 24, tzinfo=BERLIN)
     for number in range(24 * 35):
         window = at(first + number * timedelta(hours=1))
@@ -47,7 +47,7 @@ def test_in_the_weeks_around_a_change_of_the_clock_every_day_has_its_partner_at_
         assert set(found) >= {local.date() - timedelta(days=back) for back in range(1, 29)}, window
 
 
-def test_an_hour_that_is_there_twice_is_its_first_for_other_days_and_has_the_partners_of_both():
+def test_a_repeated_hour_has_the_same_neighbours_twice_and_counts_once_for_other_days():
     first, second = (datetime(2026, 10, 25, 2, tzinfo=BERLIN, fold=fold) for fold in (0, 1))
     monday = partners(at(datetime(2026, 10, 26, 2, tzinfo=BERLIN)), BERLIN)
     assert monday[date(2026, 10, 25)].astimezone(UTC) == first.astimezone(UTC)
@@ -57,7 +57,7 @@ def test_an_hour_that_is_there_twice_is_its_first_for_other_days_and_has_the_par
     assert (before.age > 0).all()
 
 
-def test_age_is_in_days_of_the_clock_on_the_wall():
+def test_age_is_in_days_of_local_time():
     window = at(datetime(2026, 3, 30, 9, tzinfo=BERLIN))
     found = neighbours(window, MONTH, 48, zone=BERLIN)
     assert found.age[found.near == 0].tolist() == list(range(1, 29))
@@ -66,7 +66,7 @@ def test_age_is_in_days_of_the_clock_on_the_wall():
 
 
 @pytest.mark.parametrize("hours", [2, 4, 6, 24])
-def test_windows_too_long_to_move_with_the_clock_stay_where_they_are(hours):
+def test_long_windows_do_not_move_with_the_clock(hours):
     length = timedelta(hours=hours)
     window = at(datetime(2026, 4, 2, 9, tzinfo=BERLIN), length)
     found = neighbours(window, MONTH, 1, zone=BERLIN)
@@ -75,7 +75,7 @@ def test_windows_too_long_to_move_with_the_clock_stay_where_they_are(hours):
     ]
 
 
-def test_half_an_hour_of_summer_moves_windows_of_half_an_hour():
+def test_a_clock_change_of_half_an_hour_moves_windows_of_half_an_hour():
     lord_howe = ZoneInfo("Australia/Lord_Howe")
     half = timedelta(minutes=30)
     window = at(datetime(2026, 4, 7, 8, 30, tzinfo=lord_howe), half)
@@ -84,7 +84,7 @@ def test_half_an_hour_of_summer_moves_windows_of_half_an_hour():
     assert len(found) == 28
 
 
-def test_a_holiday_is_that_of_the_zone_from_its_midnight_to_midnight():
+def test_a_holiday_runs_from_midnight_to_midnight_of_the_zone():
     tokyo = ZoneInfo("Asia/Tokyo")
     sunday = at(datetime(2026, 1, 11, 12, tzinfo=tokyo))
     found = neighbours(sunday, MONTH, 28 * 24, ["2026-01-01"], tokyo)
@@ -97,7 +97,7 @@ def test_a_holiday_is_that_of_the_zone_from_its_midnight_to_midnight():
     assert alike == {new_year + number * HOUR for number in range(24)}
 
 
-def test_a_day_of_utc_is_the_weekday_and_the_holiday_that_most_of_it_is():
+def test_a_utc_day_has_the_local_weekday_of_its_middle():
     west = ZoneInfo("America/Los_Angeles")
     day = timedelta(days=1)
     christmas = Window(datetime(2026, 12, 25, tzinfo=UTC), datetime(2026, 12, 26, tzinfo=UTC))
@@ -107,7 +107,7 @@ def test_a_day_of_utc_is_the_weekday_and_the_holiday_that_most_of_it_is():
     assert found.same_day_type.sum() == 8
 
 
-def test_quarters_of_an_hour_reach_a_day_back_and_half_a_day_of_them_is_no_past(tmp_path):
+def test_windows_of_a_quarter_hour_need_a_past_of_a_day(tmp_path):
     quarter, noon = timedelta(minutes=15), datetime(2026, 3, 2, 12, tzinfo=UTC)
     check = BandCheck(SHOP, NAME, BandSettings())
     with Store.open(tmp_path / "history.db") as store:
@@ -119,11 +119,11 @@ def test_quarters_of_an_hour_reach_a_day_back_and_half_a_day_of_them_is_no_past(
             store.record_window(SHOP, window, [run], fingerprint="a", rows=1, evaluated_at=window.end)
             judged = run_of(check, store, window)
             assert causes(judged) == [], window
-            status = of(judged, "expected", metric="volume").status
+            status = result_of(judged, "expected", metric="volume").status
             assert status is (Status.OK if number >= 96 else Status.NO_DATA), window
 
 
-def test_the_morning_after_a_change_of_the_clock_is_usual_for_those_who_live_by_it(tmp_path):
+def test_the_morning_after_a_clock_change_is_normal_in_the_local_zone(tmp_path):
     start, change = datetime(2026, 3, 2, tzinfo=UTC), datetime(2026, 3, 29, 1, tzinfo=UTC)
     after = range((change - start) // HOUR + 24, (change - start) // HOUR + 48)
     with Store.open(tmp_path / "history.db") as store:
@@ -134,15 +134,15 @@ def test_the_morning_after_a_change_of_the_clock_is_usual_for_those_who_live_by_
             shown = measured("volume", float(requests), requests, by="requests")
             run = CheckRun(check=MEASURED[NAME], results=[shown], outcome="ok")
             store.record_window(SHOP, window, [run], fingerprint="a", rows=1, evaluated_at=window.end)
-        told = {}
+        anomalies = {}
         for zone in ("UTC", "Europe/Berlin"):
             check = BandCheck(SHOP, NAME, BandSettings(timezone=zone))
-            told[zone] = sum(
-                abs(of(run, "deviation", metric="volume").value or 0) > 4
+            anomalies[zone] = sum(
+                abs(result_of(run, "deviation", metric="volume").value or 0) > 4
                 for run in (
                     run_of(check, store, Window(start + number * HOUR, start + (number + 1) * HOUR))
                     for number in after
                 )
             )
-    assert told["UTC"] > 10
-    assert told["Europe/Berlin"] == 0
+    assert anomalies["UTC"] > 10
+    assert anomalies["Europe/Berlin"] == 0

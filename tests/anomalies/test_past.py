@@ -13,7 +13,18 @@ from monitor.core.results import Result, Status, Window
 from monitor.history.record import CheckRun
 from monitor.history.store import Store
 from monitor.settings.bands import BandSettings
-from tests.anomalies.banded import NOW, SHOP, START, a_check, judge, measured, of, put, run_of, usual_hour
+from tests.anomalies.banded import (
+    NOW,
+    SHOP,
+    START,
+    a_check,
+    judge,
+    measured,
+    result_of,
+    run_of,
+    store_hour,
+    usual_hour,
+)
 
 DAY = timedelta(days=1)
 LATELY = range(NOW - 60, NOW)
@@ -25,8 +36,8 @@ def store(three_weeks):
 
 
 def expected_gini(store: Store, **settings: object) -> Result:
-    put(store, NOW, usual_hour(NOW))
-    return of(judge(store, a_check(**settings), NOW), "expected", metric="gini")
+    store_hour(store, NOW, usual_hour(NOW))
+    return result_of(judge(store, a_check(**settings), NOW), "expected", metric="gini")
 
 
 def put_again(store: Store, status: Status, gini: float) -> None:
@@ -36,7 +47,7 @@ def put_again(store: Store, status: Status, gini: float) -> None:
             replace(one, status=status, value=gini) if one.metric == "gini" else one
             for one in usual_hour(number)
         ]
-        put(store, number, results, version="b")
+        store_hour(store, number, results, version="b")
 
 
 @pytest.mark.parametrize("status", [Status.VIOLATED, Status.LATE, Status.ERROR])
@@ -60,19 +71,19 @@ def width(store: Store, **settings: object) -> float:
     return band.upper - band.lower
 
 
-def test_a_band_is_wider_the_fewer_false_alarms_there_may_be(store):
+def test_fewer_allowed_false_alarms_give_a_wider_band(store):
     assert width(store, false_alarms=0.001) > 1.2 * width(store, false_alarms=1.0)
 
 
-def test_a_band_is_wider_the_more_is_judged_beside_it(store):
+def test_more_judged_series_give_a_wider_band(store):
     before = width(store)
     for number in range(NOW - 96, NOW + 1):
         more = [
             measured("failure", 0.005, 1000, by="pv", dimension="scene", value=f"s{n}") for n in range(60)
         ]
-        put(store, number, [*usual_hour(number), *more], version="b")
+        store_hour(store, number, [*usual_hour(number), *more], version="b")
     run = judge(store, a_check(), NOW)
-    band = of(run, "expected", metric="gini")
+    band = result_of(run, "expected", metric="gini")
     assert len([one for one in run.results if one.metric == "deviation" and one.value is not None]) > 60
     assert band.upper - band.lower > 1.05 * before
 
@@ -90,10 +101,10 @@ def drift_threshold(path, series: int, **settings: object) -> float:
             store.record_window(SHOP, window, [run], fingerprint="a", rows=1, evaluated_at=window.end)
             judged = run_of(check, store, window)
             store.record_window(SHOP, window, [judged], fingerprint="", rows=0, evaluated_at=window.end)
-    return of(judged, "drift", metric="failure").threshold
+    return result_of(judged, "drift", metric="failure").threshold
 
 
-def test_a_drift_has_to_be_larger_the_more_is_judged_beside_it_and_the_fewer_false_alarms_there_may_be(
+def test_more_series_and_fewer_allowed_false_alarms_raise_the_bound_of_drift(
     tmp_path,
 ):
     alone = drift_threshold(tmp_path / "alone.db", 0)

@@ -1,4 +1,4 @@
-"""Bands and drift as the daemon has them judged: after the windows, in order, and again where data came."""
+"""The schedule of bands and drift: after the windows, in order, and again after late data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from monitor.anomalies.schedule import BandScheduler
 from monitor.core.results import Status, Window
 from monitor.history.store import Store
 from monitor.settings.recommender import RecommenderSettings
-from tests.anomalies.banded import HOUR, SHOP, START, hour, measured, put
+from tests.anomalies.banded import HOUR, SHOP, START, hour, measured, store_hour
 
 DAY = timedelta(days=1)
 LONG_AGO = START - timedelta(days=400)
@@ -37,7 +37,7 @@ def gini(number: int) -> float:
 
 def put_hours(store, numbers, value_of=gini, version="a"):
     for number in numbers:
-        put(store, number, [measured("gini", value_of(number), 500)], version=version)
+        store_hour(store, number, [measured("gini", value_of(number), 500)], version=version)
 
 
 def turn(store, since=LONG_AGO, **more):
@@ -45,12 +45,12 @@ def turn(store, since=LONG_AGO, **more):
 
 
 def scheduler(asked, store):
-    recommender = SimpleNamespace(settings=asked)  # bands and drift are made from the settings alone
+    recommender = SimpleNamespace(settings=asked)  # the checks need only the settings
     return BandScheduler(asked, store, [*bands.BandCheck.of(recommender), *drift.DriftCheck.of(recommender)])
 
 
 def kept(store, check=bands.NAME):
-    """Everything that the history holds of the check, by window."""
+    """All results of the check in the history, by window."""
     found = {}
     for one in store.results():
         if one.check == check:
@@ -69,13 +69,13 @@ def test_every_measured_window_gets_its_band_once(store):
     assert store.counters().get(("recsys_corrections_total", (("recommender", SHOP),)), 0) == 0
 
 
-def test_without_the_setting_there_is_none(store):
+def test_without_the_setting_there_are_no_bands(store):
     put_hours(store, range(3))
     assert turn(store, bands=None) is False
     assert kept(store) == {}
 
 
-def test_it_makes_no_difference_in_which_order_or_in_how_many_turns_windows_were_measured(tmp_path):
+def test_the_order_and_number_of_turns_do_not_matter(tmp_path):
     found = []
     for name, order in (("forth", range(40)), ("back", reversed(range(40)))):
         with Store.open(tmp_path / f"{name}.db") as store:
@@ -102,7 +102,7 @@ def test_late_data_judges_its_window_again_and_no_other(store):
     assert {window for window in after if after[window] != before[window]} == {hour(39)}
 
 
-def test_late_data_comes_out_as_if_it_had_been_there_from_the_first(tmp_path):
+def test_late_data_gives_the_same_results_as_data_in_time(tmp_path):
     """A far value alone is no anomaly, but is one right after another; that one was wrong, and is mended."""
     values = [{36: 0.9, 37: 0.9}.get(number, gini(number)) for number in range(40)]
     found = []
@@ -120,7 +120,7 @@ def test_late_data_comes_out_as_if_it_had_been_there_from_the_first(tmp_path):
     assert found[0] == found[1]
 
 
-def test_late_data_judges_its_window_and_those_that_remember_it_and_no_other(store):
+def test_late_data_judges_its_window_and_the_next_three_again(store):
     put_hours(store, range(45))
     turn(store)
     put_hours(store, [30], lambda _: 0.7, version="late data")
@@ -128,14 +128,14 @@ def test_late_data_judges_its_window_and_those_that_remember_it_and_no_other(sto
     assert turns_of(store) == []
 
 
-def test_a_window_measured_after_those_that_remember_it_judges_them_again(store):
+def test_a_window_measured_late_judges_the_next_windows_again(store):
     put_hours(store, [*range(30), *range(31, 40)])
     turn(store)
     put_hours(store, [30])
     assert turns_of(store) == [30, 31, 32, 33]
 
 
-def test_windows_at_the_edge_of_what_is_caught_up_are_not_judged_again_as_it_moves(store):
+def test_windows_at_the_start_of_the_catch_up_are_not_judged_again_when_it_moves(store):
     put_hours(store, range(40))
     turn(store, since=hour(20).start)
     before = store.evaluated(SHOP, bands.NAME)
@@ -167,13 +167,13 @@ def violated(store):
     }
 
 
-def test_windows_before_those_that_are_caught_up_get_none(store):
+def test_windows_before_the_catch_up_get_no_band(store):
     put_hours(store, range(40))
     turn(store, since=hour(30).start)
     assert set(kept(store)) == {hour(number) for number in range(30, 40)}
 
 
-def test_a_stop_leaves_the_rest_for_the_next_turn(store):
+def test_a_stop_leaves_the_other_windows_for_the_next_turn(store):
     put_hours(store, range(5))
     asked = iter([False, False, True])
     banding = scheduler(settings(), store)
@@ -183,7 +183,7 @@ def test_a_stop_leaves_the_rest_for_the_next_turn(store):
     assert len(kept(store)) == 5
 
 
-def test_each_band_is_said_to_be_recorded(store):
+def test_the_callback_is_called_for_each_recorded_band(store):
     put_hours(store, range(3))
     said = []
     scheduler(settings(), store).turn(datetime.now(UTC), LONG_AGO, recorded=lambda: said.append(1))
@@ -220,7 +220,7 @@ def daily(store, number):
     return found.value, found.detail
 
 
-def test_a_day_that_was_judged_while_files_were_missing_is_judged_again(store):
+def test_a_day_judged_with_missing_files_is_judged_again(store):
     put_hours(store, range(48), lambda number: 0.9 if number in (40, 41) else gini(number))
     banding = scheduler(settings(), store)
     banding.turn(datetime.now(UTC), hour(26).start)
@@ -237,7 +237,7 @@ def test_a_day_that_was_judged_while_files_were_missing_is_judged_again(store):
     ]
 
 
-def test_days_whose_windows_the_history_has_dropped_keep_their_value(store):
+def test_days_keep_their_value_after_the_history_dropped_their_windows(store):
     put_hours(store, range(72))
     turn(store)
     before = daily(store, 0)
@@ -246,14 +246,14 @@ def test_days_whose_windows_the_history_has_dropped_keep_their_value(store):
     assert daily(store, 0) == before
 
 
-def test_windows_of_maintenance_are_no_part_of_a_day(store):
+def test_windows_in_maintenance_are_left_out_of_the_scheduled_day(store):
     put_hours(store, range(24), lambda number: 0.9 if number >= 20 else gini(number))
     quiet = {"from": hour(20).start.isoformat(), "until": hour(23).end.isoformat()}
     turn(store, maintenance=[quiet])
     assert daily(store, 0)[0] == pytest.approx(0.602, abs=0.001)
 
 
-def test_windows_of_maintenance_are_no_past_of_a_band(store):
+def test_windows_in_maintenance_are_left_out_of_the_bands_past(store):
     put_hours(store, range(40))
     quiet = {"from": hour(10).start.isoformat(), "until": hour(20).start.isoformat()}
     turn(store, maintenance=[quiet])

@@ -1,4 +1,4 @@
-"""A band or a day of drift that fails: told as an error, and the others are judged all the same."""
+"""A band or a day of drift that fails is an error, and the others are still judged."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_day_whose_drift_fails_is_an_error_and_the_other_days_are_judged(store
     assert caplog.text == ""
 
 
-def test_a_history_that_fails_keeps_the_window_due(store, monkeypatch):
+def test_a_window_stays_due_if_the_history_fails(store, monkeypatch):
     put_hours(store, range(5))
     with monkeypatch.context() as patch:
         failing(patch, bands.BandCheck, {hour(3).start}, StoreError("the disk is full"))
@@ -77,7 +77,7 @@ def test_a_history_that_fails_keeps_the_window_due(store, monkeypatch):
     assert ends(store, bands.NAME) == (5, 0)
 
 
-def test_an_incident_stands_through_a_window_whose_band_fails(store, monkeypatch):
+def test_an_incident_continues_through_a_window_whose_band_fails(store, monkeypatch):
     put_hours(store, range(41), lambda number: 0.9 if number >= 38 else gini(number))
     failing(monkeypatch, bands.BandCheck, {hour(40).start}, ZeroDivisionError())
     turn(store)

@@ -1,4 +1,4 @@
-"""The false alarms that are allowed a week are those of all checks of bands and of drift together."""
+"""All checks of bands and drift share the allowed false alarms a week."""
 
 from __future__ import annotations
 
@@ -22,7 +22,18 @@ from monitor.settings.recommender import RecommenderSettings
 from monitor.statistics.bands import drift as statistics
 from monitor.statistics.bands.false_alarms import bounds
 from monitor.statistics.bands.scales import Scale
-from tests.anomalies.banded import NOW, SHOP, START, a_check, judge, measured, of, put, run_of, usual_hour
+from tests.anomalies.banded import (
+    NOW,
+    SHOP,
+    START,
+    a_check,
+    judge,
+    measured,
+    result_of,
+    run_of,
+    store_hour,
+    usual_hour,
+)
 from tests.anomalies.test_schedule import scheduler
 
 DAY = timedelta(days=1)
@@ -46,7 +57,7 @@ def put_halves(store: Store, number: int, share: float, checks: tuple[str, ...] 
             store.record_window(SHOP, window, [run], fingerprint="a", rows=1, evaluated_at=window.end)
 
 
-def test_as_many_checks_share_the_budget_as_the_service_runs(store: Store) -> None:
+def test_the_budget_is_divided_by_the_number_of_checks_that_run(store: Store) -> None:
     logs = {"exposures": {"path": "log/*.parquet"}}
     given = {"name": SHOP, "logs": logs, "window": "12h", "bands": {}}
     for number in range(2):
@@ -59,7 +70,7 @@ def test_as_many_checks_share_the_budget_as_the_service_runs(store: Store) -> No
 
 
 def test_a_deviation_is_judged_by_a_quarter_of_the_budget(three_weeks: Store) -> None:
-    put(three_weeks, NOW, usual_hour(NOW))
+    store_hour(three_weeks, NOW, usual_hour(NOW))
     run = judge(three_weeks, a_check(), NOW)
     tested = [one for one in run.results if one.metric == "deviation" and one.value is not None]
     assert len(tested) == 7  # requests and failures of all, of home and of search; and gini
@@ -85,6 +96,6 @@ def test_a_drift_is_judged_by_a_quarter_of_the_budget(store: Store) -> None:
     )
     bound = statistics.drift_bounds(2, found, budget=QUARTER).change
     for place, metric in enumerate(("failure", "gini")):
-        told = of(run, "drift", metric=metric)
-        assert told.threshold is not None
-        assert abs(told.threshold) == pytest.approx(bound[place], rel=1e-6)
+        result = result_of(run, "drift", metric=metric)
+        assert result.threshold is not None
+        assert abs(result.threshold) == pytest.approx(bound[place], rel=1e-6)

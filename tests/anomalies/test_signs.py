@@ -1,11 +1,11 @@
-"""Every sign of a cause, written out: a series out of its band on this side alone is told as this cause."""
+"""Every sign of a cause, written out: one series out of its band on this side gives this cause."""
 
 from __future__ import annotations
 
 import pytest
 
 from monitor.anomalies.results import Side
-from tests.anomalies.departures import EVERY, out, standing
+from tests.anomalies.departures import EVERY, out, violated_causes
 
 SIGNS: dict[str, dict[Side, tuple[str, ...]]] = {
     "traffic_lost": {"below": ("volume by requests in the whole",)},
@@ -65,7 +65,7 @@ SIGNS: dict[str, dict[Side, tuple[str, ...]]] = {
         ),
     },
 }
-"""Of each cause its series by the side; without a place, in the whole and in slices alike."""
+"""The signs of each cause, by side. Without a place they hold for the whole and for slices."""
 PLACES = {True: " in a slice", False: " in the whole", None: ""}
 WRITTEN = [
     (cause, side, sign) for cause, sides in SIGNS.items() for side, signs in sides.items() for sign in signs
@@ -85,14 +85,14 @@ def signs_of_the_table() -> list[tuple[str, str, str]]:
     ]
 
 
-def test_the_signs_are_those_that_are_written_here_and_each_is_there_once() -> None:
+def test_the_signs_are_exactly_those_in_this_file() -> None:
     assert sorted(signs_of_the_table()) == sorted(WRITTEN)
     assert list(SIGNS) == [cause.name for cause in EVERY]
 
 
 @pytest.mark.parametrize(("cause", "side", "sign"), WRITTEN)
-def test_each_sign_alone_is_told_as_its_cause(cause: str, side: Side, sign: str) -> None:
+def test_each_sign_alone_gives_its_cause(cause: str, side: Side, sign: str) -> None:
     series, _, place = sign.partition(" in ")
     metric, _, by = series.partition(" by ")
     for slice_ in {"": ("", "home"), "the whole": ("",), "a slice": ("home",)}[place]:
-        assert standing([out(metric, side, by, slice_=slice_)]) == [cause]
+        assert violated_causes([out(metric, side, by, slice_=slice_)]) == [cause]

@@ -1,4 +1,4 @@
-"""When the absence of a scene is a 0, now and in the past."""
+"""When a missing scene counts as 0, now and in the past."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from monitor.anomalies.past import PastWindow, SeriesName
 from monitor.anomalies.table import left_out, tabled
 from monitor.history.store import Store
 from monitor.settings.bands import BandSettings
-from tests.anomalies.banded import SHOP, causes, changed, hour, judge, of, put, usual_hour
+from tests.anomalies.banded import SHOP, causes, changed, hour, judge, result_of, store_hour, usual_hour
 
 WHOLE, SEARCH, REST, DEVIATION = 1, 2, 3, 4
 SCENE = {"by": "requests", "dimension": "scene"}
@@ -41,7 +41,7 @@ def a_window(number: int, values: dict[int, float], violated: bool = False) -> P
 
 
 def tabled_with(values_of, calm=lambda _: True):
-    """The column of search in the noons of 35 days, the latest first: its past, and whether it stays out."""
+    """The scene `search` at noon of 35 days, newest first: past values, and which departed."""
     around = neighbours(hour(NOW), timedelta(days=35), latest=1)
     around = around.only({end for end, near in zip(around.ends, around.near, strict=True) if near == 0})
     past = [a_window(NOW - 24 * day, {WHOLE: 900.0} | values_of(day)) for day in DAYS]
@@ -58,21 +58,23 @@ def on_working_days(day: int) -> dict[int, float]:
     return {} if day % 7 in (0, 1) else {SEARCH: 100.0}
 
 
-def test_an_absence_is_a_0_of_the_past_and_counts_where_every_such_day_has_it():
+def test_an_absence_is_0_in_the_past_and_usual_if_every_such_weekday_has_it():
     values, departed = tabled_with(on_working_days)
-    # The first day of all is a Sunday: there is nothing before it that could be missed.
+    # The oldest day is a Sunday: the scene was not seen before, so it cannot be missing.
     assert values[:-1] == [0.0 if day % 7 in (0, 1) else 100.0 for day in DAYS[:-1]]
     assert np.isnan(values[-1])
-    assert departed[:-1] == [day % 7 != 0 for day in DAYS[:-1]]  # judged is a Sunday: Saturdays stay out
+    assert departed[:-1] == [
+        day % 7 != 0 for day in DAYS[:-1]
+    ]  # the window is on a Sunday, so only Sundays are usual
 
 
 @pytest.mark.parametrize("day", [7, 28])
-def test_days_that_had_it_once_are_no_rule(day):
+def test_an_absence_is_not_usual_if_the_series_was_there_once_on_that_weekday(day):
     _, departed = tabled_with(lambda one: {SEARCH: 100.0} if one == day else on_working_days(one))
     assert all(departed)
 
 
-def test_two_days_are_no_rule_and_days_of_maintenance_are_none():
+def test_two_absences_are_not_usual_and_days_in_maintenance_do_not_count():
     _, departed = tabled_with(on_working_days, calm=lambda day: day not in (7, 28))
     assert all(departed)
     _, departed = tabled_with(on_working_days, calm=lambda day: day != 7)
@@ -84,7 +86,7 @@ def test_two_days_are_no_rule_and_days_of_maintenance_are_none():
     [{WHOLE: np.nan}, {REST: 40.0}, {SEARCH: np.nan}],
     ids=["the window could not be judged", "it may be among the others", "it was late"],
 )
-def test_an_absence_in_a_window_that_does_not_know_is_no_0(unknown):
+def test_an_absence_is_not_0_in_an_incomplete_window(unknown):
     values, _ = tabled_with(lambda day: unknown if day == 8 else on_working_days(day))
     assert np.isnan(values[7])
     assert values[6] == 0
@@ -96,22 +98,22 @@ def test_before_its_first_row_a_scene_is_unknown_and_not_0():
     assert values[20:22] == [0.0, 0.0]
 
 
-def test_a_scene_that_is_never_there_on_fridays_is_missed_three_times_and_then_known(tmp_path):
+def test_a_scene_without_fridays_is_missing_on_three_fridays_and_then_usual(tmp_path):
     check = BandCheck(SHOP, NAME, BandSettings(sliced=("volume",)))
     missed = []
     with Store.open(tmp_path / "history.db") as store:
         for number in [24 * day + one for day in range(5 * 7) for one in range(8, 13)]:
             is_friday = hour(number).start.weekday() == 4
             gone = {("volume", "search"): None} if is_friday else {}
-            put(store, number, changed(usual_hour(number), gone))
+            store_hour(store, number, changed(usual_hour(number), gone))
             if causes(run := judge(store, check, number)):
                 missed.append(number // 24)
             if is_friday and number > 4 * 7 * 24:
                 scene = {"metric": "volume", "value": "search"}
-                assert of(run, "expected", **scene).value == pytest.approx(0, abs=1e-9)
-                assert of(run, "deviation", **scene).value == pytest.approx(0, abs=1e-9)
-        for number in range(35 * 24 + 8, 35 * 24 + 10):  # on a Monday it is missed as before
-            put(store, number, changed(usual_hour(number), {("volume", "search"): None}))
+                assert result_of(run, "expected", **scene).value == pytest.approx(0, abs=1e-9)
+                assert result_of(run, "deviation", **scene).value == pytest.approx(0, abs=1e-9)
+        for number in range(35 * 24 + 8, 35 * 24 + 10):  # on a Monday it is reported as missing
+            store_hour(store, number, changed(usual_hour(number), {("volume", "search"): None}))
             run = judge(store, check, number)
         assert causes(run) == ["scene_lost"]
     assert set(missed) <= {4, 11, 18}

@@ -11,7 +11,7 @@ from monitor.core.results import ResultKind, Status
 from monitor.health.score import health
 from monitor.metrics.catalogue import SPECS
 from monitor.settings.health import HealthPart, HealthSettings
-from tests.anomalies.banded import NOW, a_check, judge, put, usual_hour
+from tests.anomalies.banded import NOW, a_check, judge, store_hour, usual_hour
 from tests.models import model_world
 from tests.shop import DAY, HOUR, Shop, hour, one, rows
 
@@ -93,7 +93,7 @@ def test_a_metric_measured_on_samples_of_a_model_has_the_kind_model(shop: Shop) 
 
 
 def test_results_of_bands_and_causes_have_their_kind(three_weeks) -> None:
-    put(three_weeks, NOW, usual_hour(NOW))
+    store_hour(three_weeks, NOW, usual_hour(NOW))
     found = judge(three_weeks, a_check(), NOW).results
     assert {each.status for each in found} >= {Status.OK, Status.NO_DATA}
     assert {(each.metric, each.kind) for each in found} == {

@@ -16,7 +16,7 @@ from monitor.history.store import Store
 from monitor.report.anomaly import anomaly_page
 from monitor.report.page import recommender_page
 from monitor.settings.bands import BandSettings
-from tests.anomalies.banded import SHOP, changed, hour, judge, put, usual_hour
+from tests.anomalies.banded import SHOP, changed, hour, judge, store_hour, usual_hour
 from tests.service.web.test_app import client
 
 LAST = 219
@@ -31,7 +31,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
     with Store.open(tmp_path_factory.mktemp("history") / "history.db") as store:
         for number in range(LAST + 1):
             results = usual_hour(number)
-            put(store, number, changed(results, BROKEN) if number > LAST - 2 else results)
+            store_hour(store, number, changed(results, BROKEN) if number > LAST - 2 else results)
             if number > LAST - 6:
                 judge(store, check, number)
         yield read_snapshot(store, [SHOP], NOW)

@@ -10,7 +10,7 @@ from monitor.statistics.bands.past import FAR, NEAR, Past
 
 
 def past_of(values, samples=None, *, days=None, near=None, weekend=(5, 6), today=0):
-    """The past of a window on weekday `today`: rows are `days` back (1, 2, ...), one a day unless told."""
+    """The past of a window on weekday `today`: rows are `days` back (1, 2, ...), one a day by default."""
     values = np.asarray(values, np.float64)
     days = np.arange(1, len(values) + 1) if days is None else np.asarray(days)
     near = np.zeros(len(values), np.int64) if near is None else np.asarray(near)
@@ -48,7 +48,7 @@ def noise(rng, size, *, tails=np.inf, serial=0.0):
 
 
 def judged(values, samples, weekday, scale, hours_judged):
-    """The deviations and degrees of freedom of these hours, each from the past that it had."""
+    """The deviations and degrees of freedom of these hours, each from its own past."""
     found = [_judged(values, samples, weekday, scale, hour) for hour in hours_judged]
     return np.array([one for one, _ in found]), np.array([df for _, df in found])
 

@@ -71,7 +71,7 @@ def _spread(residuals):
     [(28, Level.WEEKDAY), (20, Level.DAY_TYPE), (7, Level.DAY_TYPE), (4, Level.ANY_WINDOW)],
 )
 @pytest.mark.parametrize("seed", range(3))
-def test_bands_are_what_a_plain_computation_gives(days_back, level, seed):
+def test_bands_equal_a_plain_computation(days_back, level, seed):
     rng = np.random.default_rng([seed, days_back])
     offsets = [-2, -1, 0, 1, 2] if level != Level.ANY_WINDOW else [-2, -1, 0, 1, 2, 99, 99]
     days = np.repeat(np.arange(1, days_back + 1), len(offsets))
@@ -89,7 +89,7 @@ def test_bands_are_what_a_plain_computation_gives(days_back, level, seed):
 
 
 @pytest.mark.parametrize(("days_back", "df"), [(28, 28.0), (14, 14.0), (2, 4.0)])
-def test_five_windows_of_a_day_are_one_day_of_luck(days_back, df):
+def test_degrees_of_freedom_are_at_most_the_number_of_days(days_back, df):
     days, near = np.repeat(np.arange(1, days_back + 1), 5), np.tile([-2, -1, 0, 1, 2], days_back)
     values = np.random.default_rng(11).normal(10, 1, (len(days), 1))
     found = band(past_of(values, days=days, near=near, today=2), Scale.LEVEL, UNKNOWN, least=8)
@@ -97,7 +97,7 @@ def test_five_windows_of_a_day_are_one_day_of_luck(days_back, df):
     assert found.pooled[0] > 2 * df
 
 
-def test_a_series_takes_the_most_alike_windows_that_it_has_enough_of():
+def test_a_series_uses_the_most_similar_windows_if_it_has_enough_of_them():
     values = np.random.default_rng(3).normal(10, 1, (28, 4))
     mondays, weekdays = np.arange(28) % 7 == 6, ~np.isin(np.arange(28) % 7, [0, 1])
     values[np.flatnonzero(mondays)[:2], 1] = np.nan  # two Mondays left
@@ -120,7 +120,7 @@ def test_the_first_saturday_has_no_band_from_working_days():
     assert band(past, Scale.LEVEL, UNKNOWN).level.tolist() == [Level.NONE]
 
 
-def test_the_second_saturday_is_allowed_to_be_as_far_off_as_the_first():
+def test_the_second_saturday_has_a_wide_band():
     days, near = np.repeat(np.arange(1, 13), 5), np.tile([-2, -1, 0, 1, 2], 12)
     weekend = np.isin((5 - days) % 7, [5, 6])
     rng = np.random.default_rng(5)
@@ -137,7 +137,7 @@ def test_without_a_past_there_is_no_band():
     assert np.isnan(np.concatenate([found.expected, found.sd, *limits(found, 4.0)])).all()
 
 
-def test_without_series_there_is_nothing():
+def test_no_series_gives_empty_bands():
     found = band(past_of(np.empty((28, 0))), Scale.LEVEL, np.empty(0))
     assert deviation(found, []).shape == (0,)
 
@@ -153,7 +153,7 @@ def test_a_past_of_one_window_or_of_nulls_has_no_band(scale):
 @pytest.mark.parametrize(
     ("scale", "value", "near_by"), [(0, 0.25, 0.2503), (1, 900.0, 910.0), (2, 7.0, 7.01)]
 )
-def test_a_series_that_never_moved_is_not_judged_on_dust_but_on_change(scale, value, near_by):
+def test_a_constant_series_ignores_tiny_changes_and_reports_real_ones(scale, value, near_by):
     found = band(past_of(np.full((28, 1), value), np.full((28, 1), 1e9)), scale, [1e9])
     assert found.expected[0] == pytest.approx(value)
     assert deviation(found, [value])[0] == pytest.approx(0, abs=1e-6)
@@ -161,13 +161,13 @@ def test_a_series_that_never_moved_is_not_judged_on_dust_but_on_change(scale, va
     assert abs(deviation(found, [value * 1.3])[0]) > 7
 
 
-def test_a_level_that_was_always_0_is_as_far_as_can_be_once_it_is_not():
+def test_a_level_that_was_always_0_has_the_largest_deviation_once_it_moves():
     found = band(past_of(np.zeros((28, 2))), Scale.LEVEL, np.full(2, np.nan))
     assert deviation(found, [0.0, -0.02]).tolist() == [0.0, -FARTHEST]
     assert deviation(found, [1e-6, -1e-6]) == pytest.approx([0.1, -0.1])
 
 
-def test_infinite_values_and_those_of_no_sample_are_missing_and_counted():
+def test_infinite_values_and_values_without_samples_are_missing_and_counted():
     values = np.random.default_rng(6).normal(5, 1, (28, 3))
     spoilt, samples = values.copy(), np.full((28, 3), 40.0)
     spoilt[[2, 9], 1] = [np.inf, -np.inf]
@@ -199,14 +199,14 @@ def test_fewer_samples_than_usual_widen_a_band():
     assert abs(deviation(many, [0.08, 0.8])[0]) > 15
 
 
-def test_samples_that_nobody_knows_are_those_of_the_past():
+def test_unknown_samples_are_taken_from_the_past():
     past = past_of(np.full((28, 1), 0.5), np.full((28, 1), 400.0))
     known, unknown = band(past, Scale.SHARE, [400.0]), band(past, Scale.SHARE, UNKNOWN)
     assert known.sd.tolist() == unknown.sd.tolist()
     assert unknown.samples.tolist() == [400.0]
 
 
-def test_the_interval_of_a_level_is_the_least_that_it_may_deviate():
+def test_the_sd_of_a_level_is_at_least_its_standard_error():
     found = band(past_of(np.full((28, 3), 10.0)), [2, 2, 1], np.full(3, np.nan))
     errors = [5.0, np.nan, 5.0]
     far = deviation(found, np.full(3, 20.0), errors)
@@ -216,7 +216,7 @@ def test_the_interval_of_a_level_is_the_least_that_it_may_deviate():
     assert (lower[0], upper[0]) == pytest.approx((0.0, 20.0))
 
 
-def test_limits_are_where_the_deviation_is_the_multiple_and_stay_within_what_can_be():
+def test_limits_have_the_asked_deviation_and_stay_in_the_possible_range():
     rng = np.random.default_rng(8)
     values = np.column_stack([rng.binomial(300, 0.4, 28) / 300, rng.poisson(80, 28), rng.normal(-5, 1, 28)])
     found = band(past_of(values, np.full((28, 3), 300.0)), [0, 1, 2], np.full(3, 300.0))
@@ -229,7 +229,7 @@ def test_limits_are_where_the_deviation_is_the_multiple_and_stay_within_what_can
 
 @given(scale=st.floats(0.01, 100), shift=st.floats(-1000, 1000), seed=st.integers(0, 50))
 @settings(max_examples=40, deadline=None)
-def test_a_levels_deviation_hangs_on_its_unit_in_the_smallest_sd_alone(scale, shift, seed):
+def test_the_unit_of_a_level_matters_only_for_the_smallest_sd(scale, shift, seed):
     values = np.random.default_rng(seed).normal(0, 1, (28, 2))
     one = band(past_of(values), Scale.LEVEL, np.full(2, np.nan))
     other = band(past_of(values * scale + shift), Scale.LEVEL, np.full(2, np.nan))
@@ -239,7 +239,7 @@ def test_a_levels_deviation_hangs_on_its_unit_in_the_smallest_sd_alone(scale, sh
     assert found[wide] == pytest.approx(deviation(one, [1.0, 2.0])[wide], rel=1e-6)
 
 
-def test_neither_the_order_of_series_nor_that_of_windows_matters():
+def test_the_order_of_series_and_windows_does_not_matter():
     rng = np.random.default_rng(9)
     values, scales = rng.poisson(50, (28, 9)).astype(float), np.tile([1, 2, 1], 3)
     order, rows = rng.permutation(9), rng.permutation(28)
@@ -249,7 +249,7 @@ def test_neither_the_order_of_series_nor_that_of_windows_matters():
     assert other.sd == pytest.approx(one.sd[order])
 
 
-def test_a_wild_window_in_the_past_moves_nothing():
+def test_an_outlier_in_the_past_hardly_moves_the_band():
     values = np.random.default_rng(10).normal(50, 2, (28, 1))
     clean = band(past_of(values), Scale.LEVEL, UNKNOWN)
     values[6] = 1e7
@@ -290,7 +290,7 @@ def test_a_shape_of_the_week_does_not_widen_the_band():
     assert far.max() < -15
 
 
-def test_a_level_of_no_sample_now_keeps_its_band_and_has_no_deviation():
+def test_a_level_without_samples_now_keeps_its_band_and_has_no_deviation():
     values = np.tile(np.linspace(0.4, 0.6, 28)[:, None], 2)
     found = band(past_of(values, np.full((28, 2), 500.0)), Scale.LEVEL, [0.0, 500.0])
     lower, upper = limits(found, 5.0)

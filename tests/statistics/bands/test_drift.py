@@ -63,7 +63,7 @@ def test_a_drift_worked_by_hand():
     assert (found.df[0], found.pace_df[0]) == pytest.approx((0.7 * 23, 0.7 * 0.7 * 22))
 
 
-def test_the_week_is_known_as_far_as_weekdays_differ():
+def test_weekdays_count_as_far_as_they_differ():
     values = np.tile(np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 9.0]), 3)[:, None]
     found = usual(values, weekdays(21), np.array([6, 0]))
     assert (found.centre[:, 0].tolist(), found.sd.tolist()) == ([9.0, 1.0], [0.0])
@@ -73,7 +73,7 @@ def test_the_week_is_known_as_far_as_weekdays_differ():
     assert found.sd.mean() == pytest.approx(1, rel=0.05)
 
 
-def test_with_less_than_two_of_a_weekday_all_days_are_alike_and_the_weekend_is_noise():
+def test_with_fewer_than_two_of_a_weekday_the_weekend_is_noise():
     values = 1 + WEEK[weekdays(12)][:, None]
     found = usual(values, weekdays(12), np.array([5]))
     assert found.centre[0, 0] == np.median(values)
@@ -81,7 +81,7 @@ def test_with_less_than_two_of_a_weekday_all_days_are_alike_and_the_weekend_is_n
     assert found.df[0] == pytest.approx(0.7 * 11)
 
 
-def test_a_drift_of_two_percent_a_day_is_seen_on_its_third_day():
+def test_a_drift_of_two_percent_a_day_is_reported_on_its_third_day():
     daily = 0.7 ** (np.arange(1, 6) / 14)
     assert fires(series(daily[:3])) > 0.88
     assert fires(series(daily[:3], noise=0.004)) > 0.99
@@ -90,11 +90,11 @@ def test_a_drift_of_two_percent_a_day_is_seen_on_its_third_day():
     assert fires(series(1 - 0.3 * (np.arange(4) + 0.5) / 14, noise=0.005)) > 0.99
 
 
-def test_a_drift_upwards_is_one_too():
+def test_a_rise_is_a_drift_too():
     assert fires(series(1.02 ** np.arange(1, 5))) > 0.88
 
 
-def test_a_slower_drift_is_seen_later():
+def test_a_slower_drift_is_reported_later():
     assert fires(series(0.9 ** (np.arange(1, 4) / 14))) < 0.05
     assert fires(series(0.8 ** (np.arange(1, 8) / 14))) > 0.75
 
@@ -105,7 +105,7 @@ def test_a_step_is_no_drift():
     assert fires(series(np.full(5, 0.97))) < 0.05
 
 
-def test_a_step_that_is_large_is_told_although_it_does_not_go_on():
+def test_a_large_step_is_reported_although_it_does_not_continue():
     assert fires(series(np.full(4, 0.9))) > 0.99
 
 
@@ -120,17 +120,17 @@ def test_false_alarms_stay_within_the_budget(noise):
     begun = 0
     for past in (13, 18, 22, 27, 31):
         quarters = 2 * noise * np.random.default_rng(past).normal(size=(4 * past + 3, 20_000))
-        told = []
+        drifting = []
         for late in range(4):
             day = quarters[late : 4 * past + late].reshape(past, 4, -1).mean(axis=1)
             found = found_in(0.03 * (1 + WEEK[weekdays(past)][:, None] + day))
-            told.append(drifts(found, drift_bounds(SERIES, found)))
-        begun += sum((now & ~before).sum() for before, now in pairwise(told))
+            drifting.append(drifts(found, drift_bounds(SERIES, found)))
+        begun += sum((now & ~before).sum() for before, now in pairwise(drifting))
     assert begun / (5 * 3 * 20_000) * 28 * SERIES < 0.1
 
 
 @pytest.mark.parametrize(("days", "known"), [(24, False), (25, True)])
-def test_the_pace_alone_makes_no_drift_before_twenty_moves_are_known(days, known):
+def test_the_pace_alone_is_no_drift_with_fewer_than_twenty_moves(days, known):
     found = found_in(np.arange(float(days)) + 50)
     assert np.isfinite(drift_bounds(1, found).pace[0]) == known
     assert np.isfinite(found.pace[0])
@@ -149,7 +149,7 @@ def test_too_few_days_have_no_judgement(days):
     assert drifts(found, drift_bounds(2, found)).tolist() == [False, False]
 
 
-def test_twelve_days_are_enough_and_no_series_is_none():
+def test_twelve_days_are_enough_and_no_series_gives_empty_results():
     assert found_in(np.arange(12.0) + 50).days.tolist() == [8]
     assert np.isfinite(found_in(np.arange(12.0) + 50).change).all()
     assert found_in(np.empty((28, 0))).change.shape == (0,)
@@ -157,21 +157,21 @@ def test_twelve_days_are_enough_and_no_series_is_none():
 
 @pytest.mark.parametrize("missing", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("day", [-1, -2, -3, -4])
-def test_a_day_that_is_missing_among_the_last_four_leaves_no_judgement(missing, day):
+def test_there_is_no_judgement_if_one_of_the_last_four_days_is_missing(missing, day):
     values = np.full((28, 2), 5.0)
     values[day, 1] = missing
     found = found_in(values)
     assert (found.change[0], np.isnan(found.change[1]), np.isnan(found.pace[1])) == (0.0, True, True)
 
 
-def test_days_that_are_missing_before_are_passed_over():
+def test_earlier_missing_days_are_skipped():
     values = np.random.default_rng(2).normal(10, 0.1, (28, 1))
     values[[3, 11]] = np.inf
     assert found_in(values).days.tolist() == [22]
     assert abs(found_in(values).change[0]) < 4
 
 
-def test_a_day_of_few_samples_is_missing_and_one_of_half_weighs_less():
+def test_a_day_with_few_samples_is_missing_and_a_half_day_weighs_less():
     values, weights = np.full((28, 3), 100.0), np.full((28, 3), 1000.0)
     values[-1] = 90.0
     weights[-1] = [1000.0, 500.0, 199.0]
@@ -182,7 +182,7 @@ def test_a_day_of_few_samples_is_missing_and_one_of_half_weighs_less():
     assert found_in(values, weights).days.tolist() == [23] * 3
 
 
-def test_a_level_of_0_that_moves_has_moved_infinitely_far_and_one_that_stays_not_at_all():
+def test_a_move_away_from_0_is_infinite_relative_to_0():
     values = np.zeros((28, 2))
     values[-3:, 1] = [1.0, 2.0, 3.0]
     found = found_in(values)
@@ -193,7 +193,7 @@ def test_a_level_of_0_that_moves_has_moved_infinitely_far_and_one_that_stays_not
 
 @given(scale=st.floats(1e-3, 1e3), seed=st.integers(0, 100))
 @settings(max_examples=30, deadline=None)
-def test_the_unit_of_the_values_does_not_matter_nor_which_way_is_up(scale, seed):
+def test_unit_and_sign_of_the_values_do_not_matter(scale, seed):
     values = np.random.default_rng(seed).normal(1, 0.02, (28, 3))
     one, other = found_in(values), found_in(-scale * values)
     for name in ("change", "pace", "relative"):
@@ -212,7 +212,7 @@ def test_only_the_last_28_days_count():
     assert found_in(longer).change.tolist() == found_in(values).change.tolist()
 
 
-def test_the_bounds_are_the_formula_and_rise_with_the_number_of_series():
+def test_bounds_follow_the_formula_and_rise_with_the_number_of_series():
     found = found_in(np.full((28, 1), 100.0))
     bounds, more = drift_bounds(SERIES, found), drift_bounds(10 * SERIES, found)
     chance = 0.1 / 2 / SERIES
@@ -252,7 +252,7 @@ def made(**changed):
         ({"change": np.nan, "pace": np.nan}, False),
     ],
 )
-def test_a_drift_is_sure_large_enough_and_goes_on(changed, fires):
+def test_a_drift_is_certain_large_enough_and_continues(changed, fires):
     found = made(**changed)
     assert drifts(found, drift_bounds(SERIES, found)).tolist() == [fires]
 
@@ -267,12 +267,12 @@ def test_a_drift_is_sure_large_enough_and_goes_on(changed, fires):
         (np.ones((28, 2)), np.ones((28, 2)), np.full(28, 0.5)),
     ],
 )
-def test_shapes_that_differ_and_weekdays_that_are_none_are_refused(values, weights, days):
+def test_different_shapes_and_invalid_weekdays_are_refused(values, weights, days):
     with pytest.raises(ValueError, match="weekday"):
         drift(values, weights, days)
 
 
-def test_holidays_that_are_told_as_sundays_neither_slide_nor_go_on():
+def test_holidays_given_as_sundays_are_no_drift():
     """Sundays are at 60 of 100; so is a holiday of three days in the middle of the last week."""
     codes = weekdays(31)  # 0 is a Monday; the last day is a Wednesday
     values = np.where(codes == 6, 60.0, 100.0) * (1 + 0.005 * np.random.default_rng(6).normal(size=31))

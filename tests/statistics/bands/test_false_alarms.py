@@ -1,4 +1,4 @@
-"""The bounds keep the budget of false alarms, and see what is worth seeing; simulated, with fixed seeds."""
+"""The bounds keep the budget of false alarms and detect real shifts; simulated, with fixed seeds."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def test_false_alarms_stay_within_the_budget(tails, serial, df):
     assert simulated(tails, serial, df) < BUDGET
 
 
-def test_noise_that_hardly_changes_from_window_to_window_costs_less_than_twice_the_budget():
+def test_strong_serial_correlation_costs_less_than_twice_the_budget():
     assert BUDGET < simulated(np.inf, 0.9, 25.0) < 2 * BUDGET
 
 
-def test_a_budget_that_is_larger_is_used_and_not_exceeded():
+def test_a_larger_budget_is_used_and_not_exceeded():
     """At twenty alarms a week there is something to count: the bounds are not far too high either."""
     rng = np.random.default_rng(2)
     far = noise(rng, (WEEK, 100 * SERIES), serial=SERIAL)
@@ -60,19 +60,19 @@ def test_a_budget_that_is_larger_is_used_and_not_exceeded():
 
 
 @pytest.mark.parametrize(("shift", "least"), [(6.0, 0.88), (10.0, 0.999)])
-def test_a_shift_is_seen_within_two_windows(shift, least):
+def test_a_shift_is_detected_within_two_windows(shift, least):
     rng = np.random.default_rng(3)
     far = shift + noise(rng, (32, 4000), serial=0.3)[-2:]
     bound = bounds(SERIES * WEEK, np.full(4000, 70.0))
     assert decide(far[1], far[0], bound).mean() > least
 
 
-def test_a_shift_of_20_is_seen_at_once():
+def test_a_shift_of_20_is_detected_at_once():
     far = 20 + np.random.default_rng(4).normal(size=4000)
     assert decide(far, np.zeros(4000), bounds(300 * WEEK, np.full(4000, 70.0))).mean() > 0.999
 
 
-def test_bands_and_bounds_together_raise_no_false_alarm_in_three_weeks_and_see_a_third_missing():
+def test_bands_raise_no_false_alarm_in_three_weeks_and_detect_a_loss_of_a_third():
     rng = np.random.default_rng(5)
     weekday, time = hours(29)
     wander = np.exp(0.03 * noise(rng, (29 * 24, 60), tails=8.0, serial=0.5))
@@ -85,7 +85,7 @@ def test_bands_and_bounds_together_raise_no_false_alarm_in_three_weeks_and_see_a
     assert fires[-1].all()
 
 
-def test_the_bounds_are_the_formula():
+def test_bounds_follow_the_formula():
     found = bounds(1000.0, [40.0], budget=2.0)
     assert found.single[0] == pytest.approx(stats.t.isf(0.002 * AT_ONCE / 2, 1 / (1 / 40 + 1 / 10)))
     beyond = stats.norm.sf(stats.norm.isf(one_of_a_pair(0.002 * 0.9 / 2, 0.5)))
@@ -94,7 +94,7 @@ def test_the_bounds_are_the_formula():
 
 
 @pytest.mark.parametrize(("first_day", "size"), [(7, 0.5), (22, 0.7)])
-def test_days_that_have_luck_of_their_own_raise_no_alarm_and_an_incident_is_still_seen(first_day, size):
+def test_noise_common_to_a_day_raises_no_alarm_and_hides_no_incident(first_day, size):
     """Most of the noise is the day's: all hours of a day are high or low together."""
     rng = np.random.default_rng(6)
     weekday, time = hours(first_day + 5)
@@ -112,7 +112,7 @@ def test_days_that_have_luck_of_their_own_raise_no_alarm_and_an_incident_is_stil
 
 @pytest.mark.parametrize("chance", [1e-2, 1e-5, 1e-9])
 @pytest.mark.parametrize("correlation", [-0.5, 0.0, 0.5, 0.9])
-def test_a_pair_is_beyond_with_the_chance_that_was_asked_for(chance, correlation):
+def test_a_pair_exceeds_its_bound_with_the_given_chance(chance, correlation):
     c = stats.norm.isf(one_of_a_pair(chance, correlation))
     both = stats.multivariate_normal([0, 0], [[1, correlation], [correlation, 1]]).cdf([-c, -c])
     assert both == pytest.approx(chance, rel=2e-3)
@@ -131,7 +131,7 @@ def test_bounds_are_finite_and_in_order_for_any_number_of_tests(tests_a_week):
     assert (found.single > found.pair).all()
 
 
-def test_without_a_band_there_is_no_bound_and_nothing_beyond_it():
+def test_without_a_band_there_is_no_bound_and_no_alarm():
     found = bounds(1000, [np.nan])
     assert np.isnan(found.single[0])
     assert decide([100.0], [100.0], found).tolist() == [False]
@@ -145,7 +145,7 @@ def test_without_a_band_there_is_no_bound_and_nothing_beyond_it():
         (0.0, 0.0, False),
     ],
 )  # fmt: skip
-def test_one_window_far_out_or_two_on_the_same_side_fire(now, before, fires):
+def test_one_window_beyond_single_or_two_beyond_pair_on_one_side_fire(now, before, fires):
     assert decide([now], [before], Bounds(*(np.array([one]) for one in (8.0, 4.0, 2.4)))).tolist() == [fires]
 
 

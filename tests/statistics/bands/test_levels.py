@@ -1,4 +1,4 @@
-"""Levels of models: taken out as far as they are known, and no further."""
+"""The steps of models are removed as far as they are known."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def of(values, model=WEEKLY):
     return levelled(values[:, None] if values.ndim == 1 else values, DAYS % 7, model, SHARE)
 
 
-def told(values, model):
+def drift_rate(values, model):
     found = drift(values, np.full(values.shape, np.nan), DAYS % 7, model)
     return drifts(found, drift_bounds(20, found, budget=0.025)).mean()
 
@@ -28,7 +28,7 @@ def noisy(columns=3000, noise=0.005, seed=1):
     return 1 + noise * np.random.default_rng(seed).normal(size=(28, columns))
 
 
-def test_what_a_model_of_a_week_did_is_taken_out():
+def test_the_step_of_a_model_that_served_a_week_is_removed():
     steps = np.array([0.0, 0.03, -0.02, 0.02, 0.03])
     found = of(100 * (1 + steps[WEEKLY]))
     assert np.ptp(found.values) < 0.01
@@ -36,7 +36,7 @@ def test_what_a_model_of_a_week_did_is_taken_out():
     assert found.taken[0] == pytest.approx(4)
 
 
-def test_a_model_that_has_come_within_the_last_days_may_have_moved_by_two_percent():
+def test_a_model_of_the_last_days_may_have_a_step_of_two_percent():
     model = np.where(DAYS >= 26, 1, 0)
     values = np.where(model, 104.0, 100.0)
     found = of(values, model)
@@ -45,7 +45,7 @@ def test_a_model_that_has_come_within_the_last_days_may_have_moved_by_two_percen
     assert found.taken.tolist() == [0.0]
 
 
-def test_of_noisy_days_a_young_model_keeps_what_may_be_chance():
+def test_with_noisy_days_a_young_models_step_is_removed_only_in_part():
     values = 100 * noisy(noise=0.02)
     model = np.where(DAYS >= 24, 1, 0)  # one day before the last three
     values[24:] += 3.0
@@ -62,24 +62,24 @@ def test_of_noisy_days_a_young_model_keeps_what_may_be_chance():
         DAYS,  # another each day
         DAYS // 3,  # they last three days
         np.full(28, -1),
-        np.where(DAYS == 9, -1, WEEKLY),  # a day whose model nobody knows
+        np.where(DAYS == 9, -1, WEEKLY),  # a day with an unknown model
     ],
 )
-def test_where_models_say_nothing_nothing_is_done(model):
+def test_nothing_is_removed_if_models_give_no_information(model):
     values = noisy(3)
     found = of(values, model)
     assert (found.values == values).all()
     assert found.unknown.tolist() == found.taken.tolist() == [0.0] * 3
 
 
-def test_days_that_nobody_saw_need_no_model():
+def test_days_without_values_need_no_model():
     values = np.where(DAYS < 7, np.nan, np.where(WEEKLY > 2, 103.0, 100.0))
     found = of(values, np.where(DAYS < 7, -1, WEEKLY))
     assert np.nanmax(found.values) - np.nanmin(found.values) < 0.3
     assert np.isnan(found.values[:7]).all()
 
 
-def test_series_of_nothing_at_all_and_of_zeros():
+def test_series_of_missing_values_and_of_zeros():
     values = np.column_stack([np.full(28, np.nan), np.zeros(28)])
     found = of(values)
     assert np.isnan(found.values[:, 0]).all()
@@ -87,17 +87,17 @@ def test_series_of_nothing_at_all_and_of_zeros():
     assert found.unknown[1] == 0
 
 
-def test_new_models_of_each_week_are_no_drift_and_hide_none():
+def test_a_new_model_each_week_is_no_drift_and_hides_none():
     steps = np.random.default_rng(5).uniform(-0.03, 0.03, (5, 3000))
     for comes in range(8):  # days before the end at which the last model came
         model = (DAYS - (28 - comes)) // 7
         model -= model.min()
         values = noisy() * (1 + steps[model])
-        assert told(values, model) < 0.005, comes
+        assert drift_rate(values, model) < 0.005, comes
         values[-3:] *= (0.98 ** np.arange(1, 4))[:, None]
         if comes > 3:
-            assert told(values, model) > 0.94, comes
-            assert told(values, model) > told(values, None) + 0.1, comes
+            assert drift_rate(values, model) > 0.94, comes
+            assert drift_rate(values, model) > drift_rate(values, None) + 0.1, comes
 
 
 def test_a_model_that_comes_back_has_the_level_that_it_had():
@@ -107,6 +107,6 @@ def test_a_model_that_comes_back_has_the_level_that_it_had():
     assert found.taken[0] == pytest.approx(1)
 
 
-def test_models_are_one_a_day():
+def test_there_must_be_one_model_a_day():
     with pytest.raises(ValueError, match="a model is one a day"):
         drift(np.ones((28, 1)), np.ones((28, 1)), DAYS % 7, np.zeros(27))

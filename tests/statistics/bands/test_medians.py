@@ -16,7 +16,7 @@ numbers = st.lists(st.one_of(st.just(float("nan")), st.floats(-1e6, 1e6)), max_s
 
 @given(numbers)
 @settings(max_examples=150, deadline=None)
-def test_a_median_is_that_of_the_values_that_are_there(values):
+def test_a_median_skips_missing_values(values):
     there = [value for value in values if value == value]
     found = float(median(np.array([values]))[0]) if values else float(median(np.empty((1, 0)))[0])
     assert found == pytest.approx(statistics.median(there), rel=1e-12) if there else np.isnan(found)
@@ -24,14 +24,14 @@ def test_a_median_is_that_of_the_values_that_are_there(values):
 
 @given(numbers)
 @settings(max_examples=150, deadline=None)
-def test_the_median_of_the_others_leaves_one_value_out_and_no_other(values):
+def test_the_median_of_the_others_leaves_out_exactly_one_value(values):
     found = median_of_the_others(np.array([values], dtype=np.float64).reshape(1, -1))[0]
     for place, one in enumerate(found):
         others = [value for n, value in enumerate(values) if n != place and value == value]
         assert one == pytest.approx(statistics.median(others), rel=1e-12) if others else np.isnan(one)
 
 
-def test_equal_values_are_each_others_median():
+def test_the_median_of_the_others_of_equal_values_is_that_value():
     assert median_of_the_others(np.array([2.0, 2.0, 2.0])).tolist() == [2.0, 2.0, 2.0]
 
 
@@ -48,13 +48,13 @@ def test_few_residuals_do_not_make_the_spread_small(n, widest):
     assert 0.96 < np.sqrt((found**2).mean()) < widest
 
 
-def test_a_third_of_wild_residuals_widens_the_spread_by_a_bounded_factor():
+def test_a_third_of_outliers_widens_the_spread_by_a_bounded_factor():
     draws = np.random.default_rng(13).normal(size=(200, 90))
     draws[:, :30] = 1e9
     assert spread(draws).max() < 4.5
 
 
-def test_what_lies_far_out_does_not_count_in_the_spread_of_most():
+def test_outliers_do_not_count_in_spread_of_most():
     draws = np.random.default_rng(14).normal(size=(400, 90))
     assert spread_of_most(draws).mean() == pytest.approx(1, rel=0.03)
     draws[:, :12] = 1e9
@@ -62,12 +62,12 @@ def test_what_lies_far_out_does_not_count_in_the_spread_of_most():
     assert spread(draws).mean() > 1.3
 
 
-def test_where_most_residuals_are_0_the_others_still_count():
+def test_if_most_residuals_are_0_the_others_still_count():
     assert spread(np.array([[0.0, 0.0, 0.0, 0.0, 1.0]]))[0] > 0.2
     assert spread(np.array([[0.0] * 5]))[0] == 0.0
 
 
-def test_no_residual_has_no_spread_and_one_has_its_size():
+def test_the_spread_of_no_residual_is_nan_and_of_one_its_size():
     found = spread(np.array([[np.nan, np.nan], [2.0, np.nan]]))
     assert np.isnan(found[0])
     assert found[1] >= 2.0

@@ -1,4 +1,4 @@
-"""Which windows of the past are like each other, and how many are asked for."""
+"""Which past windows are similar, and how many are needed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from monitor.statistics.bands.past import Level, Past, groups, levels_of, like, 
 from tests.statistics.bands.band_worlds import past_of
 
 
-def test_windows_of_one_weekday_are_one_group_on_each_side_of_midnight():
+def test_windows_of_one_weekday_are_one_group_on_both_sides_of_midnight():
     """Judged is an hour after midnight: two hours earlier is the day before, and still its own group."""
     days, near = np.repeat([1, 7, 8, 14], 3), np.tile([-2, 0, 2], 4)
     found = groups(past_of(np.empty((12, 1)), days=days, near=near), Level.WEEKDAY)
@@ -18,7 +18,7 @@ def test_windows_of_one_weekday_are_one_group_on_each_side_of_midnight():
     assert len(set(found.tolist())) == 6
 
 
-def test_half_a_day_away_always_falls_on_the_same_side():
+def test_windows_half_a_day_away_always_round_to_the_same_day():
     """Windows of six hours: two windows away is half a day, and its age ends in one half."""
     days = np.arange(1, 22)
     past = past_of(np.empty((21, 1)), days=days)
@@ -28,7 +28,7 @@ def test_half_a_day_away_always_falls_on_the_same_side():
     assert len(set(found[:7].tolist())) == 7
 
 
-def test_a_holiday_is_neither_like_its_weekday_nor_in_its_group():
+def test_a_holiday_is_not_similar_to_its_weekday():
     days = np.arange(1, 29)
     past = past_of(np.ones((28, 1)), days=days)
     past.same_day_type[6] = False  # the last Monday
@@ -38,7 +38,7 @@ def test_a_holiday_is_neither_like_its_weekday_nor_in_its_group():
     assert found[6] not in groups(past, Level.DAY_TYPE)[[13, 20, 27]]
 
 
-def test_the_pool_is_of_near_windows_and_of_the_own_day_type_where_that_differs():
+def test_the_pool_has_near_windows_and_only_the_same_day_type_if_day_types_are_mixed():
     days, near = np.array([1, 2, 3, 3, 3]), np.array([0, 0, 0, 2, 99])  # Sunday, Saturday, Friday
     past = past_of(np.empty((5, 1)), days=days, near=near)
     assert pool(past, Level.WEEKDAY).tolist() == [True, True, True, True, False]
@@ -47,7 +47,7 @@ def test_the_pool_is_of_near_windows_and_of_the_own_day_type_where_that_differs(
 
 
 @pytest.mark.parametrize(("least", "level"), [(28, Level.ANY_WINDOW), (29, Level.NONE)])
-def test_any_window_needs_as_many_as_are_asked_for(least, level):
+def test_any_window_needs_least_windows(least, level):
     past = past_of(np.ones((28, 1)), near=np.full(28, 99))
     assert levels_of(past, np.full((28, 1), True), least).tolist() == [level]
 
@@ -63,7 +63,7 @@ def test_any_window_needs_a_past_that_reaches_a_day_back(windows, level):
     assert levels_of(past, there, 24).tolist() == [level, Level.NONE]
 
 
-def test_a_level_needs_residuals_enough_for_a_spread():
+def test_a_level_needs_enough_residuals_for_a_spread():
     """Three Mondays alone tell where a Monday lies, but not how far it may lie from there."""
     past = past_of(np.ones((3, 1)), days=np.array([7, 14, 21]))
     assert levels_of(past, np.full((3, 1), True), 3).tolist() == [Level.NONE]
@@ -80,7 +80,7 @@ def test_a_level_needs_residuals_enough_for_a_spread():
         {"age": np.array([1.0, np.nan, 2.0])},
     ],
 )
-def test_a_past_that_does_not_fit_together_is_refused(broken):
+def test_a_past_with_wrong_shapes_or_ages_is_refused(broken):
     sound = {
         "values": np.ones((3, 1)),
         "samples": np.ones((3, 1)),

@@ -1,4 +1,4 @@
-"""What is seldom in a share: by hand, against scipy's negative binomial, at the edges, and by simulation."""
+"""Rare hits of a share: by hand, against scipy's negative binomial, at the edges, and by simulation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_tail_worked_by_hand():
 @given(
     st.integers(1, 40), st.floats(0.5, 60), st.floats(50, 1e5), st.integers(1, 2000), st.sampled_from([-1, 1])
 )
-def test_a_deviation_is_the_tail_of_the_negative_binomial(hits, seen, trials, samples, side):
+def test_a_deviation_equals_the_tail_of_the_negative_binomial(hits, seen, trials, samples, side):
     samples = max(samples, hits)
     one = np.ones(1)
     found = Rare(side * one, seen * one, trials * one, one, samples * one)
@@ -49,20 +49,20 @@ def test_a_deviation_is_the_tail_of_the_negative_binomial(hits, seen, trials, sa
 @given(
     st.floats(0.5, 8), st.floats(0.5, 60), st.floats(50, 1e5), st.floats(1, 3), st.sampled_from([-1.0, 1.0])
 )
-def test_a_limit_is_where_the_deviation_is_so_large(multiple, seen, trials, noise, side):
+def test_a_limit_has_the_asked_deviation(multiple, seen, trials, noise, side):
     one = np.ones(1)
     found = Rare(side * one, seen * one, trials * one, noise * one, 200 * one)
     limit = found.limit(multiple * one)
     assert found.deviation(limit)[0] == pytest.approx(side * multiple, rel=1e-5, abs=1e-5)
 
 
-def test_a_bound_beyond_all_reach_limits_nothing():
+def test_a_multiple_out_of_numeric_range_gives_an_infinite_limit():
     one = np.ones(1)
     assert Rare(one, 0.5 * one, 1e4 * one, one, 50 * one).limit(200 * one).tolist() == [np.inf]
     assert Rare(-one, 0.5 * one, 1e4 * one, one, 50 * one).limit(200 * one).tolist() == [-np.inf]
 
 
-def test_windows_that_differ_more_than_by_chance_bring_the_deviation_nearer():
+def test_windows_that_differ_more_than_by_chance_reduce_the_deviation():
     """Ten hits, one in each of ten windows or all in one: the mean is the same, the noise is not."""
     even, burst = np.zeros((28, 1)), np.zeros((28, 1))
     even[:10], burst[3] = 1 / 60, 10 / 60
@@ -76,7 +76,7 @@ def test_windows_that_differ_more_than_by_chance_bring_the_deviation_nearer():
     assert wild.deviation(np.array([0.2]))[0] < calm.deviation(np.array([0.2]))[0] / 2
 
 
-def test_what_is_expected_now_counts_where_it_is_more_than_the_past_had():
+def test_the_expected_share_counts_if_it_is_above_the_past_mean():
     past, lists = np.zeros((28, 1)), np.full((28, 1), 60.0)
     found = rare(past, lists, np.array([0.05]), NOW)
     assert found.seen[0] / found.trials[0] == pytest.approx(0.05)
@@ -95,20 +95,20 @@ def test_what_is_expected_now_counts_where_it_is_more_than_the_past_had():
         pytest.param(np.zeros((0, 1)), 60.0, 57.0, id="no past"),
     ],
 )
-def test_where_nothing_is_rare_the_scale_does(values, lists, now):
+def test_rare_is_nan_if_nothing_is_rare(values, lists, now):
     found = rare(values, np.full(values.shape, lists), np.zeros(1), np.array([now]))
     assert np.isnan([found.deviation(np.array([0.5]))[0], found.limit(np.array([5.0]))[0]]).all()
 
 
-def test_five_hits_are_few_and_more_are_many():
+def test_up_to_five_expected_hits_are_rare():
     past, lists = np.full((28, 1), 139.5 / 2800), np.full((28, 1), 100.0)  # 139.5 and a half in 2800
     few, many = (rare(past, lists, np.zeros(1), np.array([now])) for now in (FEW * 20 - 0.1, FEW * 20 + 0.1))
     assert (few.side.tolist(), np.isnan(many.side).tolist()) == ([1.0], [True])
 
 
 @pytest.mark.parametrize("mirrored", [False, True])
-def test_eleven_of_sixty_are_far_and_the_band_ends_where_they_are_too_many(mirrored):
-    """A scene of sixty lists an hour, of which none is empty in most hours."""
+def test_eleven_of_sixty_are_far_out_and_the_limit_agrees(mirrored):
+    """A scene of sixty lists an hour; in most hours none is empty."""
     hits = np.zeros(28)
     hits[[3, 9, 17]] = 1
     found = band(_weeks(hits, mirrored=mirrored), Scale.SHARE, NOW)
@@ -129,8 +129,8 @@ def test_eleven_of_sixty_are_far_and_the_band_ends_where_they_are_too_many(mirro
     assert other[0] == pytest.approx(1.0 if mirrored else 0.0)
 
 
-def test_the_hours_before_are_not_what_is_rare():
-    """An incident's first hour must not be what makes the second one ordinary."""
+def test_the_hours_just_before_do_not_count_as_past_of_rare_hits():
+    """The first hour of an incident must not hide the second one."""
     calm = np.zeros((28 * 3, 1))
     near, days = np.tile([-1, 0, 1], 28), np.repeat(np.arange(28), 3)
     keep = (days > 0) | (near == -1)
@@ -148,7 +148,7 @@ def test_the_hours_before_are_not_what_is_rare():
 
 
 @pytest.mark.parametrize("rate", [0.0005, 0.005, 0.03])
-def test_chance_alone_is_as_far_as_chance_is(rate):
+def test_chance_alone_gives_normal_deviations(rate):
     """Four weeks of five windows a day, of 60 lists: how often is the next beyond two and three?"""
     rng = np.random.default_rng(7)
     series = 20_000

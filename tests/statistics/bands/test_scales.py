@@ -1,4 +1,4 @@
-"""The scales: there and back, even noise, and what can't be read."""
+"""The scales: round trips, even noise, and unusable values."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_level_is_its_own_scale(x):
 
 
 @pytest.mark.parametrize("many", [20, 300, 5_000])
-def test_chance_moves_a_count_by_1_on_its_scale_whatever_its_size(many):
+def test_the_sampling_sd_of_a_count_is_1_on_its_scale(many):
     rng = np.random.default_rng(1)
     draws = rng.poisson(many * np.exp(0.02 * rng.normal(size=40_000))).astype(float)
     on_scale = to_scale(draws, np.full(draws.size, np.nan), np.full(draws.size, Scale.COUNT))
@@ -53,14 +53,14 @@ def test_chance_moves_a_count_by_1_on_its_scale_whatever_its_size(many):
 
 
 @pytest.mark.parametrize(("p", "n"), [(0.5, 50), (0.1, 200), (0.01, 3_000), (0.97, 400)])
-def test_chance_moves_a_share_by_its_sampling_sd_whatever_its_size(p, n):
+def test_the_sampling_sd_of_a_share_does_not_depend_on_its_size(p, n):
     draws = np.random.default_rng(2).binomial(n, p, 40_000) / n
     samples, scales = np.full(draws.size, float(n)), np.full(draws.size, Scale.SHARE)
     expected = sampling_sd(samples[:1], scales[:1])[0]
     assert to_scale(draws, samples, scales).std() == pytest.approx(expected, rel=0.05)
 
 
-def test_nothing_where_eight_were_expected_is_not_taken_for_impossible():
+def test_0_where_8_were_expected_is_not_impossible():
     nothing = np.full(2, np.nan)
     far = np.diff(to_scale(np.array([8.0, 0.0]), nothing, np.full(2, Scale.COUNT)))[0]
     assert far == pytest.approx(-4.56, abs=0.03)
@@ -72,14 +72,14 @@ def test_the_ends_of_a_share_and_of_a_count_are_kept():
     assert from_scale(np.array([-5.0]), samples[:1], one(Scale.COUNT)).tolist() == [0.0]
 
 
-def test_what_lies_outside_the_scale_is_infinite_or_of_no_sample_cannot_be_read():
+def test_values_outside_the_scale_infinite_or_without_samples_are_not_usable():
     values = np.array([-0.1, 1.1, np.inf, np.nan, 0.5, -1.0, np.inf, -np.inf, -7.0])
     samples = np.array([9.0, 9.0, 9.0, 9.0, 0.0, np.nan, np.nan, 5.0, 5.0])
     scales = np.array([Scale.SHARE] * 5 + [Scale.COUNT] * 2 + [Scale.LEVEL] * 2)
     assert usable(values, samples, scales).tolist() == [False] * 8 + [True]
 
 
-def test_rounding_beyond_the_ends_is_forgiven():
+def test_rounding_errors_beyond_the_ends_are_accepted():
     assert usable(np.array([1 + 1e-12, -1e-12]), np.full(2, 5.0), np.full(2, Scale.SHARE)).all()
 
 
@@ -87,7 +87,7 @@ def test_a_level_of_0_still_has_a_smallest_sd():
     assert smallest_sd(np.array([0.0, 1e-4, 1.0]), np.full(3, Scale.LEVEL)).tolist() == [1e-5, 1e-5, 0.01]
 
 
-def test_the_smallest_sd_of_a_share_is_the_same_from_both_ends():
+def test_the_smallest_sd_of_a_share_is_the_same_at_both_ends():
     found = smallest_sd(np.array([0.02, 0.98]), np.full(2, Scale.SHARE))
     assert found[0] == pytest.approx(found[1])
     # One percent of 0.02, that is 0.0002, on the scale of the arc sine.
@@ -95,6 +95,6 @@ def test_the_smallest_sd_of_a_share_is_the_same_from_both_ends():
 
 
 @pytest.mark.parametrize("scales", [[0, 3], [0], [[0, 1]]])
-def test_scales_that_are_none_or_not_one_a_series_are_refused(scales):
+def test_unknown_scales_and_wrong_shapes_are_refused(scales):
     with pytest.raises(ValueError, match="scale"):
         as_scales(scales, 2)

@@ -1,4 +1,4 @@
-"""What a day should be by the days before it: wild days are left out, and nothing else is."""
+"""The expected value of a day from the days before it: only outliers are left out."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def days(count, first=None, noise=0.01, columns=200):
 
 
 @pytest.mark.parametrize("first", [0.2, 3.0])
-def test_a_first_day_unlike_all_others_is_no_half_of_what_a_monday_should_be(first):
+def test_an_unusual_first_day_is_left_out_of_the_expected_monday(first):
     values, weekday = days(14, first)
     found = usual(values, weekday, np.array([MONDAY]))
     without = usual(values[1:], weekday[1:], np.array([MONDAY]))
@@ -27,7 +27,7 @@ def test_a_first_day_unlike_all_others_is_no_half_of_what_a_monday_should_be(fir
     assert np.abs(found.centre - 1).max() < 0.02
 
 
-def test_two_sundays_unlike_all_other_days_are_what_a_sunday_should_be():
+def test_two_sundays_unlike_all_other_days_give_the_expected_sunday():
     values, weekday = days(14)
     values[weekday == SUNDAY] += 2
     found = usual(values, weekday, np.array([SUNDAY, MONDAY]))
@@ -46,19 +46,19 @@ def test_two_sundays_unlike_each_other_and_all_other_days_both_count():
     assert np.abs(found.centre[0] - 6.5).max() < 0.05
 
 
-def test_the_first_sunday_is_not_wild():
+def test_the_first_sunday_is_not_left_out():
     values, weekday = days(12)
     values[6] += 2
     assert usual(values, weekday, np.array([SUNDAY])).days.tolist() == [12.0] * 200
 
 
-def test_what_comes_now_and_then_is_not_wild():
+def test_rare_events_are_not_left_out():
     values = np.zeros((28, 1))
     values[[3, 11, 20]] = 1.0
     assert usual(values, np.arange(28) % 7, np.array([MONDAY])).days.tolist() == [28.0]
 
 
-def test_a_day_that_stands_out_of_a_constant_is_wild_from_three_percent_on():
+def test_a_day_three_percent_off_a_constant_is_left_out():
     values, weekday = np.full((21, 3), 100.0), np.arange(21) % 7
     values[8] = [102.9, 105.0, 70.0]
     assert usual(values, weekday, np.array([1])).days.tolist() == [21.0, 20.0, 20.0]

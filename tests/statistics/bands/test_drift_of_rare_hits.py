@@ -1,4 +1,4 @@
-"""Drift of shares and counts with few hits or none: what chance does is no drift, and what slides is one."""
+"""Drift of shares and counts with few hits or none: chance is no drift, a real slide is."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def found_in(values, samples=np.nan, scale=Scale.SHARE):
     return drift(values, weights, np.arange(len(values)) % 7, scales=scale, windows=HOURS)
 
 
-def told(found):
+def reported(found):
     return drifts(found, drift_bounds(SERIES, found, budget=BUDGET))
 
 
@@ -36,10 +36,10 @@ def test_the_first_hits_after_weeks_without_any_are_no_drift(hits, samples):
     found = found_in(days(*hits) / samples, samples)
     assert 0 < found.change[0] < 2
     assert found.pace[0] < 1
-    assert not told(found).any()
+    assert not reported(found).any()
 
 
-def test_the_first_hit_of_a_share_and_of_a_count_by_hand():
+def test_the_first_hit_of_a_share_and_of_a_count_worked_by_hand():
     """Before there is none, now 9/14 of a hit, of a thousand: chance is the mean of 3/8 and 1.02 hits."""
     weights, of_median = 98 / 14**2, np.pi / (2 * 24 + 2.5)
     hits = np.array([0.0, 9 / 14]) + 0.375
@@ -60,23 +60,23 @@ def test_false_alarms_of_rare_hits_stay_within_the_budget(a_day, samples, scale)
     hits = np.random.default_rng(5).poisson(a_day, (DAYS, 20_000))
     values = hits / (HOURS if scale is Scale.COUNT else samples)
     found = found_in(values, samples, scale)
-    assert told(found).mean() * 7 * SERIES <= BUDGET
+    assert reported(found).mean() * 7 * SERIES <= BUDGET
 
 
 @pytest.mark.parametrize(("slope", "days_of_it", "least"), [(0.13, 3, 0.99), (0.025, 8, 0.97)])
 @pytest.mark.parametrize("scale", [Scale.SHARE, Scale.COUNT])
-def test_what_slides_is_told_where_chance_is_nearly_all_of_the_noise(slope, days_of_it, least, scale):
+def test_a_drift_is_reported_if_nearly_all_noise_is_chance(slope, days_of_it, least, scale):
     """3000 clicks a day of 100,000 requests."""
     rng = np.random.default_rng(8)
     effect = np.concatenate([np.ones(DAYS), (1 - slope) ** np.arange(1.0, days_of_it + 1)])
     rate = 3000 * effect[:, None] * (1 + 0.002 * rng.normal(size=(len(effect), 500)))
     per = HOURS if scale is Scale.COUNT else 1e5
-    assert told(found_in(rng.poisson(rate) / per, 1e5, scale)).mean() > least
+    assert reported(found_in(rng.poisson(rate) / per, 1e5, scale)).mean() > least
 
 
 def test_hits_that_come_every_day_after_weeks_without_any_are_a_drift():
     found = found_in(np.stack([days(20.0, 40.0, 60.0), days(0.0, 0.0, 40.0)], axis=1) / 1e4, 1e4)
-    assert told(found).tolist() == [True, True]
+    assert reported(found).tolist() == [True, True]
 
 
 @pytest.mark.parametrize("scale", [Scale.SHARE, Scale.LEVEL])
@@ -84,53 +84,53 @@ def test_hits_that_come_every_day_after_weeks_without_any_are_a_drift():
     ("last", "drifting"),
     [((2e-4, 4e-4, 9e-4), False), ((5e-4, 1e-3, 2e-3), True), ((5e-4, 1e-3, 9e-4), False)],
 )
-def test_a_rise_by_less_than_a_thousandth_is_dust_however_sure_it_is(scale, last, drifting):
+def test_a_rise_by_less_than_a_thousandth_is_ignored_however_certain_it_is(scale, last, drifting):
     found = found_in(days(*last), 1e9, scale)
     assert found.change[0] > 100
-    assert told(found).tolist() == [drifting]
+    assert reported(found).tolist() == [drifting]
     if scale is Scale.LEVEL:  # which way is up does not matter to a level
-        assert told(found_in(-days(*last), 1e9, scale)).tolist() == [drifting]
+        assert reported(found_in(-days(*last), 1e9, scale)).tolist() == [drifting]
 
 
 @pytest.mark.parametrize("scale", [Scale.SHARE, Scale.LEVEL])
-def test_a_small_number_that_falls_is_no_dust(scale):
+def test_a_small_value_that_falls_can_drift(scale):
     values = np.full(DAYS, 5e-4)
     values[-3:] = [4e-4, 3e-4, 2e-4]
-    assert told(found_in(values, 1e9, scale)).tolist() == [True]
+    assert reported(found_in(values, 1e9, scale)).tolist() == [True]
 
 
-def test_a_count_knows_no_dust():
+def test_small_rises_of_counts_are_not_ignored():
     values = np.full(DAYS, 1e-4)
     values[-3:] = [4e-4, 6e-4, 9e-4]
     found = drift(values[:, None], np.full((DAYS, 1), np.nan), np.arange(DAYS) % 7, scales=Scale.COUNT,
                   windows=10**9)  # fmt: skip
-    assert told(found).tolist() == [True]
+    assert reported(found).tolist() == [True]
 
 
 @pytest.mark.parametrize("scale", list(Scale))
 @pytest.mark.parametrize("samples", [np.nan, 1000.0])
 @pytest.mark.parametrize("value", [0.0, 1.0])
-def test_what_never_moved_is_at_0_deviations(scale, samples, value):
+def test_a_constant_series_has_no_change_and_no_pace(scale, samples, value):
     found = found_in(np.full(DAYS, value), samples, scale)
-    assert (found.change.tolist(), found.pace.tolist(), told(found).tolist()) == ([0.0], [0.0], [False])
+    assert (found.change.tolist(), found.pace.tolist(), reported(found).tolist()) == ([0.0], [0.0], [False])
 
 
-def test_a_share_whose_samples_are_unknown_has_no_known_chance():
+def test_a_share_with_unknown_samples_has_no_floor_by_chance():
     values = 0.3 * (1 + 0.01 * np.random.default_rng(2).normal(size=DAYS))
     assert found_in(values).change.tolist() == found_in(values, scale=Scale.LEVEL).change.tolist()
 
 
-def test_the_day_before_at_0_and_no_change_is_no_drift_and_no_warning():
-    """The three days are where they were; the one before them was 0, and all has moved from there."""
+def test_a_constant_0_is_no_drift_and_raises_no_warning():
+    """The last three days are at the old level. Only the day before them was 0."""
     values = np.full(DAYS, 5.0)
     values[-4] = 0.0
     with np.errstate(all="raise"):
         found = found_in(values, scale=Scale.LEVEL)
         assert found.change[0] == 0.0
-        assert told(found).tolist() == [False]
+        assert reported(found).tolist() == [False]
 
 
 @pytest.mark.parametrize(("scale", "windows"), [(3, 1), (Scale.COUNT, 0)])
-def test_what_is_no_scale_and_a_day_without_windows_are_refused(scale, windows):
+def test_an_unknown_scale_and_a_day_without_windows_are_refused(scale, windows):
     with pytest.raises(ValueError, match=r"a scale is one of|a window or more"):
         drift(np.ones((DAYS, 1)), np.ones((DAYS, 1)), np.zeros(DAYS), scales=scale, windows=windows)

@@ -1,11 +1,21 @@
-"""Incidents of weeks, with the nights and Sundays in them."""
+"""Incidents that last for weeks, with normal nights and Sundays in between."""
 
 from __future__ import annotations
 
 import pytest
 
 from monitor.core.results import Status
-from tests.anomalies.banded import a_check, causes, changed, hour, judge, measured, of, put, usual_hour
+from tests.anomalies.banded import (
+    a_check,
+    causes,
+    changed,
+    hour,
+    judge,
+    measured,
+    result_of,
+    store_hour,
+    usual_hour,
+)
 
 FIRST = 22 * 24  # midnight of a Tuesday, after three weeks and a day
 
@@ -16,36 +26,36 @@ def store(three_weeks):
 
 
 def days_of(store, check, days, factor_of, first=FIRST):
-    """Judge whole days; what is told by day, and by the hour of the day."""
-    told = []
+    """Judge whole days; the runs by day and by hour of the day."""
+    runs = []
     for day in range(days):
         of_day = []
         for number in range(first + 24 * day, first + 24 * day + 24):
-            put(store, number, usual_hour(number, factor_of(number % 24)))
+            store_hour(store, number, usual_hour(number, factor_of(number % 24)))
             of_day.append(judge(store, check, number))
-        told.append(of_day)
-    return told
+        runs.append(of_day)
+    return runs
 
 
-def test_an_incident_that_nights_interrupt_stands_for_weeks_and_ends_with_the_number(store):
+def test_an_incident_with_normal_nights_lasts_for_weeks_until_the_value_is_back(store):
     check = a_check(history="6d", sliced=[])
     weeks = days_of(store, check, 14, lambda hour: 0.5 if 8 <= hour < 20 else 1.0)
     assert all(causes(run) == ["traffic_lost"] for day in weeks for run in day[9:20])
     assert not any(causes(run) for day in weeks for run in day[:8] + day[20:])
-    noons = [of(day[12], "expected", metric="volume") for day in weeks]
-    # Two weeks of halves, and a working day still expects what its last whole one had.
+    noons = [result_of(day[12], "expected", metric="volume") for day in weeks]
+    # After two weeks at half, a working day still expects the level of the last normal one.
     assert noons[13].value == pytest.approx(noons[0].value, rel=0.05)
     assert noons[13].detail.startswith("its last band")
     (back,) = days_of(store, check, 1, lambda _: 1.0, first=FIRST + 14 * 24)
     assert not any(causes(run) for run in back)
-    assert {of(run, "deviation", metric="volume").status for run in back} == {Status.OK}
+    assert {result_of(run, "deviation", metric="volume").status for run in back} == {Status.OK}
 
 
-def test_an_incident_that_lasts_longer_than_the_history_stands(store):
-    told = days_of(store, a_check(history="6d", sliced=[]), 7, lambda _: 0.5)
-    runs = [run for day in told for run in day]
+def test_a_daytime_incident_can_last_longer_than_the_history(store):
+    days = days_of(store, a_check(history="6d", sliced=[]), 7, lambda _: 0.5)
+    runs = [run for day in days for run in day]
     assert all(causes(run) == ["traffic_lost"] for run in runs[1:])
-    last = of(runs[-1], "expected", metric="volume")
+    last = result_of(runs[-1], "expected", metric="volume")
     assert last.detail.startswith("its last band")
 
 
@@ -60,50 +70,50 @@ def mornings_of(store, check, days, results_of, first=FIRST):
     """Judge some hours of each of the days."""
     runs = []
     for number in (first + 24 * day + one for day in range(days) for one in HOURS):
-        put(store, number, results_of(number))
+        store_hour(store, number, results_of(number))
         runs.append(judge(store, check, number))
     return runs
 
 
-def test_a_lost_scene_is_missed_for_longer_than_the_history_until_it_is_back(store):
+def test_a_lost_scene_is_missing_for_longer_than_the_history_until_it_is_back(store):
     check = a_check(history="6d", sliced=["volume"])
     gone = mornings_of(store, check, 12, without_search)
     assert all(causes(run) == ["scene_lost"] for run in gone[1:])
-    row = of(gone[-1], "anomaly", cause="scene_lost").evidence[0]
+    row = result_of(gone[-1], "anomaly", cause="scene_lost").evidence[0]
     assert (row["value"], row["measured"]) == ("search", 0.0)
     assert row["expected"] == pytest.approx(250, rel=0.3)  # 200 an hour, by time of day and week
     back = mornings_of(store, check, 1, usual_hour, first=FIRST + 12 * 24)
     scene = {"metric": "volume", "value": "search"}
-    assert {of(run, "deviation", **scene).status for run in back} == {Status.OK}
+    assert {result_of(run, "deviation", **scene).status for run in back} == {Status.OK}
     assert not any(causes(run) for run in back)
 
 
-def test_a_scene_that_was_lost_for_longer_than_the_history_ends_with_a_known_change(store):
+def test_a_known_change_ends_the_report_of_a_scene_lost_for_longer_than_the_history(store):
     gone = mornings_of(store, a_check(history="6d", sliced=["volume"]), 10, without_search)
     assert causes(gone[-1]) == ["scene_lost"]
     at = hour(FIRST + 10 * 24).start.isoformat()
     check = a_check(history="6d", sliced=["volume"], changes=[{"at": at, "what": "no search any more"}])
     after = mornings_of(store, check, 9, without_search, first=FIRST + 10 * 24)
-    assert of(after[0], "anomaly", cause="scene_lost").status is Status.OK
+    assert result_of(after[0], "anomaly", cause="scene_lost").status is Status.OK
     assert not any(causes(run) for run in after)
     scenes = {one.labels.get("value") for one in after[-1].results if one.metric == "deviation"}
     assert scenes == {None, "home"}
 
 
-def test_a_scene_that_is_younger_than_half_of_the_history_is_missed(store):
+def test_a_scene_younger_than_half_of_the_history_can_be_missing(store):
     scene = {"by": "requests", "dimension": "scene", "value": "launch"}
     for number in range(FIRST, FIRST + 3 * 24 + 10):
         launched = measured("volume", 1500.0 + number % 7, 1500, **scene)
-        put(store, number, [*usual_hour(number), launched], version="l")
+        store_hour(store, number, [*usual_hour(number), launched], version="l")
     check = a_check(sliced=["volume"])
-    told = []
+    runs = []
     for number in range(FIRST + 3 * 24 + 10, FIRST + 3 * 24 + 13):
-        put(store, number, usual_hour(number))
-        told.append(judge(store, check, number))
-    assert [causes(run) for run in told[1:]] == [["scene_lost"]] * 2
-    assert of(told[1], "anomaly", cause="scene_lost").evidence[0]["value"] == "launch"
+        store_hour(store, number, usual_hour(number))
+        runs.append(judge(store, check, number))
+    assert [causes(run) for run in runs[1:]] == [["scene_lost"]] * 2
+    assert result_of(runs[1], "anomaly", cause="scene_lost").evidence[0]["value"] == "launch"
 
 
-def test_a_scene_that_is_lost_for_weeks_is_not_taken_for_one_that_is_never_there_on_a_weekday(store):
+def test_a_scene_lost_for_weeks_is_not_taken_for_a_weekly_absence(store):
     gone = mornings_of(store, a_check(history="25d", sliced=["volume"]), 24, without_search)
     assert all(causes(run) == ["scene_lost"] for run in gone[1:])
