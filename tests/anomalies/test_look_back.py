@@ -10,7 +10,7 @@ from monitor.core.results import Result, Window
 from monitor.history.reads import StoredResult
 from monitor.history.store import Store
 from monitor.report.past_alerts import past_alerts
-from tests.anomalies.banded import START, hour, put, usual_hour
+from tests.anomalies.banded import START, hour, store_hour, usual_hour
 from tests.anomalies.test_schedule import scheduler, settings
 
 LOST = range(600, 612)  # hours without half of the requests
@@ -18,7 +18,7 @@ LOST = range(600, 612)  # hours without half of the requests
 
 def measure(store: Store, hours: int = 640) -> None:
     for number in range(hours):
-        put(store, number, usual_hour(number, factor=0.4 if number in LOST else 1.0))
+        store_hour(store, number, usual_hour(number, factor=0.4 if number in LOST else 1.0))
 
 
 def verdicts(store: Store) -> dict[tuple[Window, str], list[Result]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from monitor.history.store import Store
-from tests.anomalies.banded import put, usual_hour
+from tests.anomalies.banded import store_hour, usual_hour
 from tests.cli.conftest import run_monitor
 
 CONFIG = """\
@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "state").mkdir(mode=0o700)
     with Store.open(folder / "state/history.sqlite") as store:
         for number in range(420):
-            put(store, number, usual_hour(number, factor=0.2 if number in LOST else 1.0))
+            store_hour(store, number, usual_hour(number, factor=0.2 if number in LOST else 1.0))
     return folder
 
 
