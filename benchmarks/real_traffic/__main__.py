@@ -9,15 +9,15 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import sys
-import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Final
 
 from benchmarks.real_traffic import page, peers, results
-from benchmarks.real_traffic.sweep import FALSE_ALARMS, Sample, sweep
-from benchmarks.real_traffic.traffic import SERIES, read
+from benchmarks.real_traffic.runs import run
+from benchmarks.real_traffic.sweep import FALSE_ALARMS, Sample
+from benchmarks.real_traffic.traffic import SERIES
 from benchmarks.scoreboard.alerts import ROOT
 
 FOLDER: Final = ROOT.parent / "shared" / "data" / "series"
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     made = page.Made.now(results.code())
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(chosen.processes, len(names)), context) as pool:
-        work = [pool.submit(_line, name, chosen.folder, sample, python, made) for name in names]
+        work = [pool.submit(run, name, chosen.folder, sample, python, made) for name in names]
         lines = [one.result() for one in work]
     if chosen.keep:
         results.save(lines)
@@ -46,13 +46,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         text = page.write(lines, peers.WORK / "real-traffic.md")
     print(text)
     return int(bool(page.misses([one.figures for one in lines])))
-
-
-def _line(name: str, folder: Path, sample: Sample, python: str | None, made: page.Made) -> page.Content:
-    began = time.monotonic()
-    hours = read(SERIES[name], folder).after(sample.skip)
-    swept = sweep(SERIES[name], hours, sample, lambda text: _say(f"{text}, {time.monotonic() - began:.0f} s"))
-    return results.content(swept, hours, peers.curves(swept, hours, python), made)
 
 
 def _parser() -> argparse.ArgumentParser:
