@@ -137,10 +137,10 @@ def test_a_file_without_end_is_refused(tmp_path):
 
 
 def test_a_bomb_of_aliases_is_refused_at_once():
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(ConfigError, match="more than 100,000 values"):
         load_config(Path(__file__).parent / "bad" / "billion_laughs.yaml")
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
 
 
 def test_no_repr_dump_or_digest_of_the_settings_shows_a_secret():

@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -124,7 +123,7 @@ def test_install_reports_missing_programs_and_succeeds_without_permission_to_ins
     assert "chromium-driver" not in answer.stderr
 
 
-def test_install_is_quick_and_quiet_if_everything_is_installed(tmp_path: Path, bare: Path) -> None:
+def test_install_prints_nothing_if_everything_is_installed(tmp_path: Path, bare: Path) -> None:
     for name in (
         "prometheus",
         "promtool",
@@ -136,10 +135,8 @@ def test_install_is_quick_and_quiet_if_everything_is_installed(tmp_path: Path, b
         "java",
     ):
         command(bare / name, "true")
-    began = time.monotonic()
     answer = run(INSTALL, cwd=tmp_path, path=bare)
     assert (answer.returncode, answer.stdout, answer.stderr) == (0, "", "")
-    assert time.monotonic() - began < 5
 
 
 def test_one_package_that_cannot_be_had_does_not_stop_the_others(tmp_path: Path, bare: Path) -> None:

@@ -51,8 +51,8 @@ def test_a_rule_that_takes_too_long_is_interrupted_and_the_rest_is_judged(shop: 
     started = time.monotonic()
     evaluation = shop.judge(hour(0))
     rules, exposure = evaluation.runs[1], evaluation.runs[2]
-    assert rules.seconds < 2 + 1.5
-    assert time.monotonic() - started < 10
+    assert rules.seconds < 2 + 10
+    assert time.monotonic() - started < 60
     assert statuses(evaluation) == {
         "logs": ("ok", Status.OK),
         "rules": ("interrupted", Status.ERROR),

@@ -197,7 +197,7 @@ def test_an_interrupt_stops_a_running_rule_at_once_and_is_no_rule_error(engine):
     started = time.monotonic()
     with pytest.raises(duckdb.InterruptException):
         engine.judge("t", [expectation(*BETWEEN, column="n", max_value=1), slow])
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 60
 
 
 def test_after_an_interrupt_every_call_is_refused(engine):

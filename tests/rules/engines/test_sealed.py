@@ -88,7 +88,7 @@ def test_an_endless_query_ends_at_the_deadline_and_the_next_window_is_judged(run
     started = time.monotonic()
     with pytest.raises(duckdb.InterruptException):
         engine.judge("t", [bomb])
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 60
     timer.join()
     runtime.renew()
     runtime.rules.connection.execute("CREATE TABLE t AS SELECT 1 AS n")
