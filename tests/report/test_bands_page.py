@@ -63,5 +63,5 @@ def test_every_gauge_and_every_page_that_is_named_is_there():
     assert len(named) == 10
     assert named <= all_families().keys()
     links = {link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", TEXT)}
-    assert len(links) == 4
+    assert len(links) == 6
     assert [link for link in sorted(links) if not (ROOT / "docs" / link).is_file()] == []
