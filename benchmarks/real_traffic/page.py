@@ -157,8 +157,11 @@ def _summary(figures: Sequence[Figures]) -> Iterator[str]:
 
 
 def _incidents(figures: Sequence[Figures]) -> Iterator[str]:
-    head = ["incident", "bar", *(one.name for one in figures)]
-    rows = ([one.says, _bar(one), *(_cell(each, one) for each in figures)] for one in INCIDENTS.values())
+    head = ["incident", "bar", "followed for", *(one.name for one in figures)]
+    rows = (
+        [one.says, _bar(one), f"{one.watched} windows", *(_cell(each, one) for each in figures)]
+        for one in INCIDENTS.values()
+    )
     yield from _table(head, rows)
     yield ""
     yield from (f"- *{one.name}*: {one.title}." for one in SERIES.values())

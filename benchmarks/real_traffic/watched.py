@@ -40,7 +40,7 @@ ALERTS: Final = ("RecsysAnomaly", "RecsysAnomalySevere", "RecsysDrift")
 REQUESTS: Final = BandedSeries("volume", "requests", "")
 KEPT: Final = timedelta(days=36)
 """How much of the history is kept: bands and drift read four weeks."""
-_TOLD: Final = (ANOMALY.name, ANOMALY_SEVERITY.name, DRIFT.name)
+_ALERTED_ON: Final = (ANOMALY.name, ANOMALY_SEVERITY.name, DRIFT.name)
 _SEVERE: Final = 0.5
 
 
@@ -76,10 +76,10 @@ class _Shown:
         return _Shown(dict(self.results), dict(self.standings))
 
     def take(self, window: Window, run: CheckRun) -> None:
-        told = [one for one in run.results if one.metric in _TOLD]
-        if not told:
+        results = [one for one in run.results if one.metric in _ALERTED_ON]
+        if not results:
             return
-        newest = {(one.metric, tuple(sorted(one.labels.items()))): (window, one) for one in told}
+        newest = {(one.metric, tuple(sorted(one.labels.items()))): (window, one) for one in results}
         for key, (_, result) in newest.items():
             self.standings[key] = fold([(window, signal_of(result))], self.standings.get(key))
         self.results[run.check] = newest

@@ -101,7 +101,7 @@ def test_the_page_is_written_again_from_what_is_kept(tmp_path: Path) -> None:
     assert results.again(kept, tmp_path / "again.md") == text == written.read_text("utf-8")
     assert "**This is a sample" in text
     assert "- twitter: not run yet." in text
-    assert "99 %: a page within 2 windows (small series: 4) | 1 of 1 (" in text
+    assert "99 %: a page within 2 windows (small series: 4) | 8 windows | 1 of 1 (" in text
     assert "- taxi-large: 1 pages in 1.7 weeks, the bar is 0.02 a week" in text
     assert "| taxi-large | 1 of 1 |" in text
 

@@ -39,8 +39,8 @@ def test_a_loss_pages_in_time_and_the_rest_of_the_series_has_no_alert(
     monkeypatch.setattr(sweep, "SWITCHED_ON", LEARNED - 4 * HOUR)
     rate = np.full(76, 400.0)
     rate[60] = np.nan
-    hours, told = Hours(START, rate, []), list[str]()
-    found = sweep.sweep(SERIES["taxi-large"], hours, Sample(), told.append)
+    hours, said = Hours(START, rate, []), list[str]()
+    found = sweep.sweep(SERIES["taxi-large"], hours, Sample(), said.append)
 
     assert found.requests[60] is None
     assert sum(one is not None for one in found.requests) == 75
@@ -53,7 +53,7 @@ def test_a_loss_pages_in_time_and_the_rest_of_the_series_has_no_alert(
     assert figures.outcomes[0].in_time
     assert figures.named_traffic() == Share(1, 1)
     assert not figures.pages
-    assert told == ["taxi-large: week 0 of 0"]
+    assert said == ["taxi-large: week 0 of 0"]
 
 
 def test_the_command_sweeps_in_processes_and_prints_the_page(
