@@ -1,7 +1,7 @@
-"""The check of bands: is each number of a window where its own past says it should be?
+"""The check of bands: is each value of a window in the range that its own past predicts?
 
-It reads nothing but the history: what the window was measured to be, and what the windows before it were. So
-it runs after them, in the order of time, and a window that is judged again gets its band anew.
+It reads only the history: the results of this window and of the windows before it. So windows are judged in
+the order of time, and a window that is measured again is judged again.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from monitor.window.verdicts import is_judged, window_status
 NAME: Final = "bands"
 OF_FEEDBACK: Final = "bands_feedback"
 MEASURED: Final[Mapping[str, str]] = {NAME: EXPOSURE_CHECK, OF_FEEDBACK: FEEDBACK_CHECK}
-"""Of each check of bands the check whose numbers it judges."""
+"""For each check of bands, the check whose results it judges."""
 _CAUSES: Final[Mapping[str, tuple[Cause, ...]]] = {NAME: EXPOSURE_CAUSES, OF_FEEDBACK: FEEDBACK_CAUSES}
-_LATEST: Final = 48  # windows that make a past while no day is over
+_LATEST: Final = 48  # recent windows of any time of day that are read as well
 REMEMBERED: Final = 3
-"""Windows back in which a series may have left its band."""
+"""How many windows back a departure still counts for the verdict on a window."""
 
 
 class BandCheck(Check[HistoryJob]):
-    """One of the checks of bands of a recommender; for one thread, since it keeps what it read last."""
+    """A check of bands of a recommender. Not thread-safe: it caches what it read last."""
 
     part = HISTORY
 
@@ -56,8 +56,8 @@ class BandCheck(Check[HistoryJob]):
         self._settings = settings
         self._measured = PastWindows(recommender, MEASURED[name])
         self._judged = PastWindows(recommender, name, DEVIATION.name)
-        self._told = PastWindows(recommender, NAME, ANOMALY.name)
-        self._kept = LastBands(recommender, name)
+        self._anomalies = PastWindows(recommender, NAME, ANOMALY.name)
+        self._last = LastBands(recommender, name)
         content = settings.model_dump_json(exclude={"changes", "holidays"})
         self._band_definition = f"3;of={digest(content, 12)}"
 
@@ -84,22 +84,28 @@ class BandCheck(Check[HistoryJob]):
             every = np.unique(np.concatenate([one.series for one in measured.values()]))
             names = self._measured.names(connection, every)
             numbers = [one.series for one in judged.values()]
-            told = self._judged.names(connection, np.unique(np.concatenate(numbers))) if numbers else {}
+            judged_names = (
+                self._judged.names(connection, np.unique(np.concatenate(numbers))) if numbers else {}
+            )
         now = measured.pop(window.end)
         around = around.only(measured.keys())
         past = [measured[end] for end in around.ends]
         calm = np.array([not _is_quiet(end, length, quiet) for end in around.ends], dtype=np.bool_)
         verdicts = [judged.get(end) for end in around.ends]
-        missed = lost(verdicts, told, around, settings)
+        missed = lost(verdicts, judged_names, around, settings)
         table = tabled(now, past, names, settings, around, calm, missed)
         recent = np.array([_is_recent(end, window) for end in around.ends], dtype=np.bool_)
-        bands = BandJob(window, settings, table, around, calm, recent, *left_out(table, verdicts, told))
-        found = judge_bands(bands, partial(self._last_bands, store, bands))
-        results = [result for one in found for result in one.results(self._band_definition)]
+        bands = BandJob(
+            window, settings, table, around, calm, recent, *left_out(table, verdicts, judged_names)
+        )
+        banded = judge_bands(bands, partial(self._last_bands, store, bands))
+        results = [result for one in banded for result in one.results(self._band_definition)]
         starts = [end - length for end in around.ends]
-        found += unseen(table, verdicts, told, starts, recent, _places(now, names), window.end, settings)
+        banded += unseen(
+            table, verdicts, judged_names, starts, recent, _places(now, names), window.end, settings
+        )
         return results + anomalies(
-            found,
+            banded,
             _CAUSES[self.name],
             version=self._band_definition,
             before=self._standing(store, window) if self.name == OF_FEEDBACK else {},
@@ -111,28 +117,30 @@ class BandCheck(Check[HistoryJob]):
         return window_status(results) if is_any else Status.NO_DATA
 
     def _last_bands(self, store: Store, job: BandJob, wanted: Bools) -> BandValues:
-        """The last band of each wanted series: of this time on such a day, else of this time, else of any."""
+        """The last band of each wanted series: same time and day type first, then same time, then any."""
         around = job.around
         order = np.lexsort((~around.same_day_type, around.near != 0))
         ends = [around.ends[place] for place in order]
-        return self._kept.read(store, job.table, wanted, ends, job.window.length)
+        return self._last.read(store, job.table, wanted, ends, job.window.length)
 
     def _standing(self, store: Store, window: Window) -> dict[str, set[SliceKey]]:
-        """The causes that stand by the exposures of this window, and where: their evidence says it."""
+        """The violated causes of the exposures of this window, with their places, from their evidence."""
         with store.reading() as connection:
-            found = markers(connection, self._recommender, NAME, [window.end], window.length)
-            told = evidence_of(connection, schema.results.c.window_id.in_([one.id for one in found]))
-            names = self._told.names(connection, np.array([number for _, number in told], dtype=np.int64))
+            windows = markers(connection, self._recommender, NAME, [window.end], window.length)
+            evidence = evidence_of(connection, schema.results.c.window_id.in_([one.id for one in windows]))
+            names = self._anomalies.names(
+                connection, np.array([number for _, number in evidence], dtype=np.int64)
+            )
         return {
             names[number].labels[CAUSE_LABEL]: {(row["dimension"], row["value"]) for row in rows}
-            for (_, number), rows in told.items()
+            for (_, number), rows in evidence.items()
             if names[number].metric == ANOMALY.name
         }
 
     def _notes(
         self, window: Window, windows: Sequence[PastWindow], names: Mapping[int, SeriesName]
     ) -> list[str]:
-        """What was changed in the day before, as far as it is known."""
+        """Notes on known changes and new models in the day before the window's end."""
         known = [
             f"{one.what} since {one.at:%Y-%m-%d %H:%M} UTC"
             for one in self._settings.changes
@@ -142,7 +150,7 @@ class BandCheck(Check[HistoryJob]):
 
 
 def _places(window: PastWindow, names: Mapping[int, SeriesName]) -> set[SliceKey]:
-    """The slices that have any number in the window."""
+    """The slices that have any value in the window."""
     series = (BandedSeries.named(names[one]) for one in window.series[np.isfinite(window.value)].tolist())
     return {(one.dimension, one.value) for one in series}
 

@@ -1,4 +1,4 @@
-"""From a table of series and their past to a verdict on each: within its band, or out of it."""
+"""Judge each series of a table by its past: within its band, or out of it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from monitor.statistics.bands.false_alarms import EASIER, Bounds, bounds, decide
 from monitor.statistics.bands.past import Level, Past
 from monitor.statistics.bands.scales import Scale
 
-CHECKS: Final = 4  # two of bands and two of drift share the false alarms that are allowed
+CHECKS: Final = 4  # two of bands and two of drift share the allowed false alarms
 _WEEK: Final = timedelta(days=7)
 _HALF_OF_95: Final = 1.959964  # half of a 95 % interval, in standard errors
 _DUST: Final = 0.001
-"""Ignore smaller rises of a number that is not a count: from 0, any rise is a large part of what was."""
+"""Ignore smaller rises of anything but a count: relative to 0, any rise is large."""
 _OF_OLD: Final = "its last band: too few windows without a deviation since then for a new one"
 _LEVELS: Final = {
     Level.WEEKDAY: "the same time of the same weekday",
@@ -37,7 +37,7 @@ _LEVELS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class BandJob:
-    """A window whose series are to be judged, with the n windows before it, the newest first."""
+    """A window whose m series are judged, with the n windows before it, newest first."""
 
     window: Window
     settings: BandSettings
@@ -48,7 +48,7 @@ class BandJob:
     recent: Bools
     """n: just before the window."""
     deviations: Floats
-    """n by m: how far each series was from its band, NaN where it was not judged."""
+    """n by m: the deviation of each series, NaN where it was not judged."""
     departed: Bools
     """n by m: whether it was out of its band."""
 
@@ -60,13 +60,13 @@ class BandJob:
 
 @dataclass(frozen=True, slots=True)
 class _Earlier:
-    """What the windows before said of each series."""
+    """The earlier verdicts on each series."""
 
     was: Floats
-    """Its deviation just before, or the one at which it stands out where its last band holds."""
+    """Its deviation in the recent windows; if its last band holds, the deviation of its departure."""
     was_out: Bools
     newest: Floats
-    """Its deviation when it was judged last, however long ago."""
+    """Its deviation when it was last judged, however long ago."""
     still_out: Bools
     stood: Floats
     has_stood: Bools
@@ -78,7 +78,7 @@ class _Earlier:
 
 @dataclass(frozen=True, slots=True)
 class _Expected:
-    """Where each series is expected, and how far from there it is."""
+    """The band and the deviation of each series."""
 
     expected: Floats
     lower: Floats
@@ -94,16 +94,16 @@ def judge_bands(job: BandJob, last_bands: Callable[[Bools], BandValues]) -> list
         last_bands: reads the last band of the series that it is asked for.
     """
     table, anew = job.table, job.begun_anew()
-    made = _band(job, anew)
-    earlier = _earlier(job, anew, made)
+    bands = _band(job, anew)
+    earlier = _earlier(job, anew, bands)
     errors = table.error / _HALF_OF_95
-    far = deviation(made, table.value, errors)
-    bound = _bounds(job, made, earlier, far)
-    found = _Expected(made.expected, *limits(made, bound.pair, errors), far)
+    far = deviation(bands, table.value, errors)
+    bound = _bounds(job, bands, earlier, far)
+    found = _Expected(bands.expected, *limits(bands, bound.pair, errors), far)
     if earlier.kept.any():
         found = _by_last_band(found, table.value, bound, earlier.kept, last_bands(earlier.kept))
     departed = _departed(job, found, earlier, bound)
-    learns = earlier.out_of_old & (made.level == Level.NONE)
+    learns = earlier.out_of_old & (bands.level == Level.NONE)
     learns &= just_changed(table.series, job.window, job.settings)
     still = np.where(earlier.still_out | learns, earlier.newest, np.nan)
     was = np.where(earlier.was_out, earlier.was, still)
@@ -115,10 +115,10 @@ def judge_bands(job: BandJob, last_bands: Callable[[Bools], BandValues]) -> list
             lower=float(found.lower[place]),
             upper=float(found.upper[place]),
             deviation=float(found.deviation[place]),
-            points=int(made.seen[place]),
+            points=int(bands.seen[place]),
             reached=float(bound.pair[place]),
             departed=bool(departed[place]),
-            why=_OF_OLD if earlier.kept[place] else _why(made, place, job.settings),
+            why=_OF_OLD if earlier.kept[place] else _why(bands, place, job.settings),
             was=float(was[place]),
             learns=bool(learns[place]),
         )
@@ -127,7 +127,7 @@ def judge_bands(job: BandJob, last_bands: Callable[[Bools], BandValues]) -> list
 
 
 def _band(job: BandJob, anew: Bools) -> Bands:
-    """The bands, from what of the past was normal."""
+    """The bands from the normal windows of the past."""
     past, around = job.table.past, job.around
     out = past.violated | job.departed | anew | ~job.calm[:, None]
     normal = Past(
@@ -142,13 +142,13 @@ def _band(job: BandJob, anew: Bools) -> Bands:
     return band(normal, scales, job.table.samples, least=job.settings.least)
 
 
-def _earlier(job: BandJob, anew: Bools, made: Bands) -> _Earlier:
+def _earlier(job: BandJob, anew: Bools, bands: Bands) -> _Earlier:
     deviations, departed = job.deviations, job.departed & ~anew
     was, was_out = last(deviations[job.recent], departed[job.recent])
     newest, still_out = last(deviations, departed)
-    # Of what stands out less and less past is left. It is not back because its band gets wide.
+    # A long departure leaves few windows for a band. A wide new band must not end the departure.
     stood, has_stood = standing(deviations, departed & np.isfinite(job.table.past.value), job.around)
-    kept = has_stood & ~np.isin(made.level, (Level.WEEKDAY, Level.DAY_TYPE))
+    kept = has_stood & ~np.isin(bands.level, (Level.WEEKDAY, Level.DAY_TYPE))
     return _Earlier(
         was=np.where(kept, stood, was),
         was_out=was_out | kept,
@@ -161,29 +161,29 @@ def _earlier(job: BandJob, anew: Bools, made: Bands) -> _Earlier:
     )
 
 
-def _bounds(job: BandJob, made: Bands, earlier: _Earlier, far: Floats) -> Bounds:
-    """How far a series may be from what is expected, given how many are tested in a week."""
+def _bounds(job: BandJob, bands: Bands, earlier: _Earlier, far: Floats) -> Bounds:
+    """The bounds of the deviations, given the number of tests a week."""
     settings = job.settings
     tests = max(1, int((np.isfinite(far) | earlier.kept).sum())) * (_WEEK / job.window.length)
-    known = np.fmax(settings.history / DAY, made.df)
-    df = np.where(earlier.was_out | earlier.has_stood, known, made.df)
+    known = np.fmax(settings.history / DAY, bands.df)
+    df = np.where(earlier.was_out | earlier.has_stood, known, bands.df)
     return bounds(tests, df, budget=settings.false_alarms / CHECKS)
 
 
 def _by_last_band(
-    found: _Expected, values: Floats, bound: Bounds, kept: Bools, told: BandValues
+    found: _Expected, values: Floats, bound: Bounds, kept: Bools, stored: BandValues
 ) -> _Expected:
-    """The last band in place of this window's, where it still holds."""
+    """Replace the band of this window by the last band where that still holds."""
     return _Expected(
-        expected=np.where(kept, told.expected, found.expected),
-        lower=np.where(kept, told.lower, found.lower),
-        upper=np.where(kept, told.upper, found.upper),
-        deviation=np.where(kept, told.deviation(values, bound.pair), found.deviation),
+        expected=np.where(kept, stored.expected, found.expected),
+        lower=np.where(kept, stored.lower, found.lower),
+        upper=np.where(kept, stored.upper, found.upper),
+        deviation=np.where(kept, stored.deviation(values, bound.pair), found.deviation),
     )
 
 
 def _departed(job: BandJob, found: _Expected, earlier: _Earlier, bound: Bounds) -> Bools:
-    """Which series are out of their band: those that fire now, and those that fired and are not back."""
+    """Which series are out of their bands: those that leave now, and those that left and are not back."""
     far = found.deviation
     yesterday = np.where(earlier.has_stood, earlier.stood, np.nan)
     fires = decide(far, earlier.was, bound) | decide(far, yesterday, bound)
@@ -193,7 +193,7 @@ def _departed(job: BandJob, found: _Expected, earlier: _Earlier, bound: Bounds) 
 
 
 def _matters(job: BandJob, expected: Floats, part: float = 1.0) -> Bools:
-    """Whether the change is large enough for anybody to care, however sure it is; or a part of that."""
+    """Whether the change reaches `part` of the smallest change that counts, however certain it is."""
     table, settings = job.table, job.settings
     count = np.array([one.scale is Scale.COUNT for one in table.series], dtype=np.bool_)
     least = np.where(count, settings.least_volume_change, settings.least_change)
@@ -204,9 +204,9 @@ def _matters(job: BandJob, expected: Floats, part: float = 1.0) -> Bools:
     return np.asarray((np.abs(change) >= part * least * size) & ~is_dust)
 
 
-def _why(made: Bands, place: int, settings: BandSettings) -> str:
-    level = Level(int(made.level[place]))
+def _why(bands: Bands, place: int, settings: BandSettings) -> str:
+    level = Level(int(bands.level[place]))
     if level is Level.NONE:
-        seen = int(made.seen[place])
+        seen = int(bands.seen[place])
         return f"{seen} past windows can be used; a band needs {settings.least} over a day"
     return f"from {_LEVELS[level]}"

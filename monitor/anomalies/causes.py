@@ -1,7 +1,7 @@
-"""The few causes that people can act on, and the series out of their bands that speak for each.
+"""The causes of anomalies, and the series out of their bands that are signs of each.
 
-Three hundred series that leave their bands together are one incident. Each cause is a pattern of such series,
-looked for in this order; a cause that follows from one before it is not told a second time.
+Three hundred series that leave their bands together are one incident. Each cause is a pattern of such series.
+The causes are checked in this order. A cause that follows from an earlier one is not reported again.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ OTHER: Final = "other"
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """Series that speak for a cause: of this metric, out of the band on this side (None: on either)."""
+    """Series that are signs of a cause: of this metric, out of the band on this side (None: on either)."""
 
     metric: str
     side: Side | None
     by: tuple[str, ...] = ()  # empty: any
-    sliced: bool | None = None  # True: slices alone, False: the whole alone
+    sliced: bool | None = None  # True: only slices, False: only the whole
 
     def is_of(self, one: BandedSeries) -> bool:
-        """Whether this series would speak for the cause."""
+        """Whether this series can be a sign of the cause."""
         return (
             one.metric == self.metric
             and (not self.by or one.by in self.by)
@@ -35,15 +35,15 @@ class Sign:
         )
 
     def fits(self, one: BandedSeries, side: Side) -> bool:
-        """Whether this series speaks for the cause, being out of its band on this side."""
+        """Whether this series is a sign of the cause if it is out of its band on this side."""
         return self.side in (None, side) and self.is_of(one)
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A named cause: what it says, the series that speak for it, and the causes that it may follow from.
+    """A named cause: its message, its signs, and the earlier causes that it may follow from.
 
-    `severity` measures how much is gone, None where the cause has no such share.
+    `severity` measures the missing share, None if the cause has no such share.
     """
 
     name: str
@@ -53,11 +53,11 @@ class Cause:
     severity: Severity | None = field(default=None, repr=False)
 
     def is_read_from(self, one: BandedSeries) -> bool:
-        """Whether this series can speak for it."""
+        """Whether this series can be a sign of it."""
         return any(sign.is_of(one) for sign in self.signs)
 
     def fits(self, one: BandedSeries, side: Side) -> bool:
-        """Whether this series speaks for it, being out of its band on this side."""
+        """Whether this series is a sign of it if it is out of its band on this side."""
         return any(sign.fits(one, side) for sign in self.signs)
 
 
@@ -202,7 +202,7 @@ FEEDBACK_CAUSES: Final = (
     ),
 )
 
-# What more rows move by themselves, whatever is in them: a count, or a share of different values.
+# Series that more rows move whatever their content: counts, and shares of distinct values.
 _MORE_ROWS: Final = (
     Sign("volume", "above", ("items",)),
     Sign("coverage", "above", ("item",)),
@@ -215,7 +215,7 @@ _MORE_ACTIONS: Final = (
 )
 
 
-# What is counted by the list, or by the exposure, moves with the length of lists, some up and some down.
+# Metrics by list or by exposure move with the length of lists, some up and some down.
 _BY_LENGTH: Final = (
     *_all(None, "intra_list_diversity", "update_rate", "serendipity", "action_rate", "trimmed_action_rate"),
     Sign("category_entropy", None, ("pv", "uv")),
@@ -237,6 +237,6 @@ DRIVEN_BY_VOLUME: Final[Mapping[str, tuple[Sign, ...]]] = {
     "lists_short": (*_opposite(_MORE_ROWS), *_BY_LENGTH),
     "lists_long": (*_MORE_ROWS, *_BY_LENGTH),
 }
-"""Of causes that change the number of rows: the series that speak for nothing else where it stands."""
+"""For causes that change the number of rows: series that are no sign of other causes while it is violated."""
 REST: Final = Cause(OTHER, "series that belong to no named cause are out of their bands", ())
 CAUSES: Final[Mapping[str, str]] = {one.name: one.says for one in (*EXPOSURE_CAUSES, *FEEDBACK_CAUSES, REST)}

@@ -1,7 +1,7 @@
-"""The check of drift: does a number slide, too slowly for any window to show it?
+"""The check of drift: does a value change too slowly for a single window to show it?
 
-Every six hours each series' value of the 24 hours before is kept, and those of the last three days are held
-against the weeks before. Series of slices are left out: a drift that matters moves the whole.
+Every six hours the value of each series over the last 24 hours is stored, and the last three days are
+compared with the weeks before. Series of slices are left out: a drift that matters moves the whole.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from monitor.window.verdicts import is_judged
 NAME: Final = "drift"
 OF_FEEDBACK: Final = "drift_feedback"
 BANDS: Final[Mapping[str, str]] = {NAME: bands.NAME, OF_FEEDBACK: bands.OF_FEEDBACK}
-"""Of each check of drift the check of bands whose series it watches."""
+"""For each check of drift, the check of bands whose series it watches."""
 DEFINITION: Final = "5"
 _STEPS: Final = tuple(timedelta(hours=hours) for hours in (6, 8, 12))
 REMEMBERED: Final = 56
-"""So many days back, a day on which a series drifted is no past of it."""
+"""A day on which a series drifted is left out of its past for so many days."""
 _RECENT: Final = statistics.FIRST - 1  # the days that are judged, and the one before them
-_FULL: Final = 0.5  # of a day's windows, or it has no value
+_FULL: Final = 0.5  # the part of a day's windows that its value needs
 
 
 def step(length: timedelta) -> timedelta:
-    """How often a day is judged, by the length of a window: every six hours, or the next longer part of a day
-    that windows fill.
+    """How often a day is judged: every six hours, or the next longer step that windows divide.
+
 
     >>> [str(step(timedelta(hours=hours))) for hours in (1, 4, 24)]
     ['6:00:00', '8:00:00', '1 day, 0:00:00']
@@ -58,7 +58,7 @@ def step(length: timedelta) -> timedelta:
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """Of a series on a day: NaN, and why, where there is none."""
+    """The value of a series on a day; NaN and the reason if there is none."""
 
     value: float
     samples: float
@@ -75,7 +75,7 @@ class _Drifted:
 
     @property
     def days(self) -> tuple[int, ...]:
-        """Those days, and those just before that made them a drift."""
+        """Those days, and the three days before each, which are part of the drift."""
         return tuple(sorted({one + before for one in self.at for before in range(_RECENT)}))
 
 
@@ -83,7 +83,7 @@ _NEVER: Final = _Drifted()
 
 
 class DriftCheck(Check[HistoryJob]):
-    """One of the checks of drift of a recommender; for one thread, since it keeps what it read last."""
+    """A check of drift of a recommender. Not thread-safe: it caches what it read last."""
 
     part = HISTORY
     definition = DEFINITION
@@ -109,7 +109,7 @@ class DriftCheck(Check[HistoryJob]):
                 yield cls(settings.name, name, settings.bands, settings.window)
 
     def run(self, job: HistoryJob) -> list[Result]:
-        """Judge 24 hours, from wherever they begin, whose windows have been measured and have their bands.
+        """Judge 24 hours, beginning at any hour, after their windows were measured and have bands.
 
         Quiet spans are left out of the day. Raises StoreError.
         """
@@ -132,7 +132,7 @@ class DriftCheck(Check[HistoryJob]):
         was: _Drifted,
         tested: int,
     ) -> dict[BandedSeries, list[Result]]:
-        """The results of series that drifted on the same days, which say nothing of what is usual."""
+        """The results of series that drifted on the same days; these days are left out of their past."""
         series = list(today)
         older = [number for number in range(_RECENT, statistics.LAST + REMEMBERED) if number not in was.days]
         back = [*reversed(older[: statistics.LAST - _RECENT]), *reversed(range(_RECENT))]
@@ -164,8 +164,8 @@ class DriftCheck(Check[HistoryJob]):
         with store.reading() as connection:
             judged = self._drifts.read(connection, ends, DAY)
             numbers = [one.series for one in judged.values()]
-            told = self._drifts.names(connection, np.unique(np.concatenate(numbers))) if numbers else {}
-        number_of = {BandedSeries.banded(name): number for number, name in told.items()}
+            names = self._drifts.names(connection, np.unique(np.concatenate(numbers))) if numbers else {}
+        number_of = {BandedSeries.banded(name): number for number, name in names.items()}
         known = [one for one in series if one in number_of]
         days = [number for number, end in enumerate(ends, 1) if end in judged]
         change, drifts = verdicts(
@@ -175,7 +175,8 @@ class DriftCheck(Check[HistoryJob]):
         drifts &= ~begun_anew(known, starts, day.end, self._settings)
         found = {}
         for place in np.flatnonzero(drifts.any(axis=0)).tolist():
-            newest = int(np.isfinite(change[:, place]).argmax())  # a day without a judgement ends no drift
+            # A day without a judgement does not end a drift.
+            newest = int(np.isfinite(change[:, place]).argmax())
             found[known[place]] = _Drifted(
                 tuple(days[row] for row in np.flatnonzero(drifts[:, place])),
                 int(np.sign(change[newest, place])) if drifts[newest, place] else 0,
@@ -186,7 +187,7 @@ class DriftCheck(Check[HistoryJob]):
         return worst_status(one.status for one in results if is_judged(one))
 
     def _today(self, store: Store, day: Window, quiet: Sequence[Window]) -> dict[BandedSeries, _Value]:
-        """The series that are watched, each with its value of the day."""
+        """The watched series, each with its value of the day."""
         length = self._length
         least = _FULL * (DAY // length)
         ends = [
@@ -198,7 +199,7 @@ class DriftCheck(Check[HistoryJob]):
             windows = markers(connection, self._recommender, bands.MEASURED[BANDS[self.name]], ends, length)
             if not windows:
                 return {}
-            # A window that failed has no series: those of all others count, each by its newest definition.
+            # A failed window has no series: take those of all others, each by its newest definition.
             definitions: dict[int, str] = {}
             for past in read_windows(connection, sorted(windows, key=lambda one: one.end)):
                 definitions.update(zip(past.series.tolist(), past.definition.tolist(), strict=True))
@@ -217,7 +218,7 @@ class DriftCheck(Check[HistoryJob]):
             definition = f"{DEFINITION};of={digest(f'{definitions[number]} {length}', 12)}"
             if (
                 one.scale is Scale.COUNT and len(ends) < DAY // length
-            ):  # what is left says little of the whole
+            ):  # the sum of the remaining windows is not the sum of the day
                 found[one] = _Value(math.nan, math.nan, definition, "maintenance took a part of the day")
                 continue
             found[one] = _value(one, definition, added, sums.get(number), one in departed, least)
@@ -240,15 +241,15 @@ class DriftCheck(Check[HistoryJob]):
         """Values and samples of series of these definitions on days; NaN where there are none."""
         ends = [start + DAY for start in starts]
         with store.reading() as connection:
-            kept = self._daily.read(connection, ends, DAY)
-            told = [one.series for one in kept.values()]
-            names = self._daily.names(connection, np.unique(np.concatenate(told))) if told else {}
+            days = self._daily.read(connection, ends, DAY)
+            numbers = [one.series for one in days.values()]
+            names = self._daily.names(connection, np.unique(np.concatenate(numbers))) if numbers else {}
         number_of = {BandedSeries.banded(name): number for number, name in names.items()}
         known = np.array([number_of.get(one, -1) for one, _ in series], dtype=np.int64)
         definitions = np.array([definition for _, definition in series], dtype=object)
         order = np.argsort(known, kind="stable")
-        rows = np.array([place for place, end in enumerate(ends) if end in kept], dtype=np.int64)
-        found = aligned([kept[end] for end in ends if end in kept], known[order], definitions[order])
+        rows = np.array([place for place, end in enumerate(ends) if end in days], dtype=np.int64)
+        found = aligned([days[end] for end in ends if end in days], known[order], definitions[order])
         values, samples = np.full((2, len(ends), len(series)), np.nan)
         values[np.ix_(rows, order)] = found.value
         samples[np.ix_(rows, order)] = np.where(found.samples > 0, found.samples, np.nan)

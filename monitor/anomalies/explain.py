@@ -1,4 +1,4 @@
-"""From many series out of their bands to the causes that are told."""
+"""From many series out of their bands to the reported causes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from monitor.core.json_value import json_value
 from monitor.core.results import MOST_EVIDENCE, Result, Status
 from monitor.models.specs import CAUSE_LABEL
 
-ROWS: Final = 20  # of evidence, or one of each place where those are more
+ROWS: Final = 20  # rows of evidence; more if there are more places
 
 SliceKey = tuple[str, str]
-"""A dimension and its value; WHOLE is no slice at all."""
+"""A dimension and its value; WHOLE stands for no slice."""
 WHOLE: Final[SliceKey] = ("", "")
 
 
@@ -27,20 +27,22 @@ def anomalies(
     before: Mapping[str, Collection[SliceKey]] | None = None,
     notes: Sequence[str] = (),
 ) -> list[Result]:
-    """One result for each cause: violated with its series, ok, or `no_data` where nobody can say.
+    """One result for each cause: violated with its series, ok, or `no_data`.
 
-    A cause follows from another that stands in the whole, or in every place in which it stands itself: a
-    scene that is gone explains nothing of the others. A series that the rows of such a cause move by their
-    number speaks for no other cause, and explains none. A cause is `no_data` where none of its series could
-    be judged, or where one that stood out has no value now: then it neither stands anew nor is over. It is
-    over where a known change says so of one that stood out.
+    - A cause follows from another one that is violated in the whole, or in every place of this cause: a lost
+      scene does not explain other scenes.
+    - A series that the number of rows moves is no sign of another cause beside such a cause, and explains
+      none.
+    - A cause is `no_data` if none of its series was judged, or if one that was out of its band has no value
+      now.
+    - A known change ends the cause of a series that was out of its band.
 
     Args:
-        found: the series of the window, and those that stood out before it and are missing.
-        causes: those that this part of a window can show, in their order.
+        found: the series of the window, and the missing ones that were out of their bands before.
+        causes: the causes of this part of a window, in their order.
         version: the definition of the results.
-        before: the causes that stand by another part of the same window, with their places.
-        notes: known changes near the window, told beside a cause.
+        before: the violated causes of another part of the same window, with their places.
+        notes: known changes near the window, added to the detail of a violated cause.
     """
     standing = {name: set(places) for name, places in (before or {}).items()}
     banded = sum(one.is_judged for one in found)
@@ -60,27 +62,27 @@ def anomalies(
         here = {_place(one) for one in own or lost if not _bringing(one, standing)}
         by = [name for name in cause.follows if here and _explains(standing.get(name, set()), here)]
         if own:
-            results += _told(cause, own, by, found, banded, version, notes)
+            results += _reported(cause, own, by, found, banded, version, notes)
         elif mine and not lost:
             by = [name for name in standing if any(name in _bringing(one, standing) for one in mine)]
-            results += _told(cause, mine, by, found, banded, version, notes)
+            results += _reported(cause, mine, by, found, banded, version, notes)
         else:
             can_say = bool(over) or any(
                 one.is_judged and (rest or cause.is_read_from(one.series)) for one in found
             )
             results += _quiet(cause, lost, banded, can_say, version)
-        if here:  # what follows from another explains what follows from itself
+        if here:  # a cause that follows from another one still explains later causes
             standing[cause.name] = here
     return results
 
 
 def _place(one: Banded) -> SliceKey:
-    """Where a series is, as the evidence of a cause has it: that cuts long texts."""
+    """The place of a series as the evidence stores it: long texts are cut."""
     return json_value(one.place[0]), json_value(one.place[1])
 
 
 def _bringing(one: Banded, standing: Mapping[str, Collection[SliceKey]]) -> list[str]:
-    """The causes whose number of rows alone moves the series to its side."""
+    """The violated causes whose number of rows alone explains this departure."""
     return [
         name
         for name, places in standing.items()
@@ -93,7 +95,7 @@ def _explains(places: Collection[SliceKey], here: Collection[SliceKey]) -> bool:
     return WHOLE in places or (bool(places) and set(here) <= set(places))
 
 
-def _told(
+def _reported(
     cause: Cause,
     mine: Sequence[Banded],
     by: Sequence[str],
@@ -128,7 +130,7 @@ def _told(
 def _quiet(
     cause: Cause, lost: Sequence[Banded], banded: int, can_say: bool, version: str
 ) -> Iterator[Result]:
-    """A cause that no series speaks for: it is not there, or nobody can say."""
+    """A cause without a sign: `ok`, or `no_data` if it cannot be judged."""
     labels = {CAUSE_LABEL: cause.name}
     if can_say and not lost:
         yield Result(
@@ -161,9 +163,10 @@ def _worst(worst: Sequence[Banded]) -> str:
 
 
 def _shown(worst: Sequence[Banded]) -> list[Banded]:
-    """The rows of evidence, the worst first: of each place one, the whole before all, and the next worst.
+    """The rows of evidence, the worst first: one for each place, the whole first, then the next worst.
 
-    The places of a cause explain other causes; of more than are kept, those that are least far are cut.
+    Every place is needed, since the places of a cause explain other causes. If there are too many, the
+    smallest deviations are cut.
     """
     first: dict[SliceKey, int] = {}
     for rank, one in enumerate(worst):
@@ -188,5 +191,5 @@ def _severe(labels: Mapping[str, str], value: float, version: str) -> Result:
 
 
 def _severity(cause: Cause, mine: Sequence[Banded], found: Sequence[Banded]) -> float | None:
-    """The share of what was expected that is gone; None for a cause that has no such share."""
+    """The missing share of the expected value; None for a cause without such a share."""
     return None if cause.severity is None else min(1.0, max(0.0, cause.severity(mine, found)))

@@ -1,4 +1,4 @@
-"""What a window of bands takes over from those before it: which series stood out."""
+"""The earlier verdicts of bands: which series were out of their bands, and their last bands."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class BandValues:
-    """The bands of m series as they were told before, NaN where there is none."""
+    """The stored bands of m series, NaN where there is none."""
 
     expected: Floats
     lower: Floats
     upper: Floats
 
     def deviation(self, values: Floats, bound: Floats) -> Floats:
-        """How far the values are, in units in which the edge of the band is at the bound.
+        """The deviations of the values, scaled so that the edge of the band is at `bound`.
 
         >>> one = np.array([1.0])
         >>> kept = BandValues(10 * one, 8 * one, 14 * one)
@@ -47,26 +47,26 @@ class BandValues:
 
 
 class LastBands:
-    """What a check of bands has told to be expected; for one thread, since it keeps what it read last."""
+    """The stored bands of a check of bands. Not thread-safe: it caches what it read last."""
 
     def __init__(self, recommender: str, check: str) -> None:
-        self._told = PastWindows(recommender, check, EXPECTED.name)
+        self._expected = PastWindows(recommender, check, EXPECTED.name)
 
     def read(
         self, store: Store, table: Table, wanted: Bools, ends: Sequence[datetime], length: timedelta
     ) -> BandValues:
-        """The band of each wanted series of the table in the first of these windows that has one.
+        """The band of each wanted series in the first of these windows that has one.
 
         Raises StoreError.
         """
         with store.reading() as connection:
-            told = self._told.read(connection, ends, length)
-            known = [one.series for one in told.values()]
-            names = self._told.names(connection, np.unique(np.concatenate(known))) if known else {}
+            stored = self._expected.read(connection, ends, length)
+            known = [one.series for one in stored.values()]
+            names = self._expected.names(connection, np.unique(np.concatenate(known))) if known else {}
         number_of = {BandedSeries.banded(name): number for number, name in names.items()}
         numbers = np.array([number_of.get(one, -1) for one in table.series], dtype=np.int64)
         expected, half = np.full((2, len(numbers)), np.nan)
-        for window in (told[end] for end in ends if end in told):
+        for window in (stored[end] for end in ends if end in stored):
             lacking = np.flatnonzero(wanted & np.isnan(expected))
             _, mine, theirs = np.intersect1d(numbers[lacking], window.series, return_indices=True)
             expected[lacking[mine]], half[lacking[mine]] = window.value[theirs], window.error[theirs]
@@ -75,7 +75,7 @@ class LastBands:
 
 
 def within(expected: Floats, half: Floats, scales: npt.NDArray[np.int64]) -> BandValues:
-    """The bands of these half widths. Where one would leave its scale it is moved, and stays as wide."""
+    """Bands of these half widths. A band that would leave its scale is moved and keeps its width."""
     level = scales == Scale.LEVEL
     lower = np.where(level, expected - half, np.maximum(expected - half, 0.0))
     upper = lower + 2 * half
@@ -100,11 +100,10 @@ def last(deviations: Floats, departed: Bools) -> tuple[Floats, Bools]:
 
 
 def standing(deviations: Floats, departed: Bools, around: Neighbours) -> tuple[Floats, Bools]:
-    """The deviation at which each series stands out (rows: the newest window first), and whether it does.
+    """Whether each series is in a departure, and its deviation there (rows: the newest window first).
 
-    It stands where it had departed in the newest window, in the newest of this time of day, or in the newest
-    of this time on such a day: neither a night nor a Sunday in which it was within its band ends an incident
-    of weeks.
+    It is if it had departed in the newest window, in the newest window of this time of day, or in the newest
+    of this time and day type. So a normal night or Sunday does not end an incident of weeks.
     """
     same_time = around.near == 0
     stood, stands = last(deviations, departed)
@@ -120,10 +119,10 @@ def lost(
     around: Neighbours,
     settings: BandSettings,
 ) -> dict[BandedSeries, datetime]:
-    """The slices whose requests stood out below their band when this time of day was judged last.
+    """The slices whose requests were below their band when this time of day was last judged.
 
-    Such a one is missed until it is back, be it longer than its past lasts: what once was there, and when,
-    says less and less about it. Each comes with the end of the first window in which it was judged.
+    Such a slice is missing until it is back, even if that takes longer than the history. Each comes with the
+    end of the first window in which it was judged.
     """
     series = {number: BandedSeries.banded(name) for number, name in names.items()}
     numbers = sorted(number for number, one in series.items() if one.is_missed and one.is_banded(settings))
@@ -145,20 +144,20 @@ def unseen(
     end: datetime,
     settings: BandSettings,
 ) -> list[Banded]:
-    """The series that stood out when they were last judged, and that the window at hand does not have at all.
+    """The series that were out of their bands when last judged, and that are absent from this window.
 
-    However long ago that was: nobody has seen them back. But a slice of which nothing is left is forgotten
-    after the recent windows, since nothing can be wrong with it any more; that it is gone is for its volume.
+    They count however long ago that was. But a slice without any value is forgotten after the recent windows:
+    its volume reports that it is missing.
 
     Args:
-        table: the series of the window at hand.
-        judged: n windows of bands before it, the newest first, None where there was no verdict.
-        names: what each series of theirs is.
-        starts: when each of them starts.
-        recent: which of them are just before it.
-        places: the slices of which the window at hand has a number, each a dimension and a value.
-        end: of the window at hand.
-        settings: which series have a band, and the known changes: what stood out before one is not missed.
+        table: the series of the window.
+        judged: the n windows of bands before it, newest first; None without a verdict.
+        names: the names of their series.
+        starts: their starts.
+        recent: which of them are just before the window.
+        places: the slices with a value in the window, each a dimension and a value.
+        end: the end of the window.
+        settings: which series have a band, and the known changes, which end a departure.
     """
     series = {number: BandedSeries.banded(name) for number, name in names.items()}
     here = set(table.series)

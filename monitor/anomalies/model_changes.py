@@ -1,4 +1,4 @@
-"""When another model took over: the change that most often comes before a number leaves its band."""
+"""When another model took over: the most frequent change before a value leaves its band."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def model_changes(
 def models_by_day(
     windows: Sequence[PastWindow], names: Mapping[int, SeriesName], length: timedelta, begin: datetime
 ) -> dict[datetime, str]:
-    """By the start of each day the model that took the most requests of it; of two the first by name.
+    """The model with the most requests of each day, by the day's start; ties go to the first name.
 
-    A day without requests, or without `model` in `slices.by`, is not among them.
+    A day without requests, or without `model` in `slices.by`, is left out.
 
     Args:
         windows: some of the past, in any order.

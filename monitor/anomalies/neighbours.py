@@ -1,4 +1,4 @@
-"""Which past windows say something about a window: those of the same time of day, and the latest ones."""
+"""The past windows that a band uses: those of about the same time of day, and the latest ones."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Past windows by their ends, the latest first, and how each is related to the window at hand.
+    """Past windows by their ends, the latest first, and how each relates to the judged window.
 
-    `age` in days by the clock on the wall; `near` is how many windows its time of day is later, FAR where it
-    is more than NEAR apart; `same_day_type` tells working days from weekends and holidays.
+    `age` is in days of local time. `near` is how many windows later its time of day is, FAR if that is more
+    than NEAR. `same_day_type`: both on working days, or both on weekends and holidays.
     """
 
     ends: tuple[datetime, ...]
@@ -36,7 +36,7 @@ class Neighbours:
     same_day_type: Bools
 
     def only(self, ends: Collection[datetime]) -> Neighbours:
-        """Those of them that have one of these ends."""
+        """The neighbours with one of these ends."""
         kept = np.array([end in ends for end in self.ends], dtype=np.bool_)
         return Neighbours(
             tuple(end for end, is_kept in zip(self.ends, kept, strict=True) if is_kept),
@@ -54,12 +54,12 @@ def neighbours(
     holidays: Collection[str] = (),
     zone: tzinfo = UTC,
 ) -> Neighbours:
-    """The windows of the past that a band is made of: five a day, the `latest` ones, and all of the last day.
+    """The past windows of a band: five a day around this time, the `latest` ones, and the whole last day.
 
-    Times of day, weekdays and holidays are those of the zone. Where its clock was changed since, the partner
-    of a window on an earlier day is the one at the same local time, to the nearest whole window: windows of
-    an hour move by one, windows of four hours stay. On a day without that time it is the first after the
-    change; on a day that has it twice, the first of the two.
+    Times of day, weekdays and holidays are those of the zone. After a clock change, the neighbour on an
+    earlier day is the window at the same local time, to the nearest whole window: windows of an hour move by
+    one, windows of four hours do not move. If a day lacks that time, it is the first window after the change.
+    If a day has it twice, it is the first of the two.
 
     >>> hour = Window.of(datetime(2026, 1, 12, 10, tzinfo=UTC), timedelta(hours=1))  # a Monday
     >>> found = neighbours(hour, timedelta(days=7), latest=1)
@@ -69,7 +69,7 @@ def neighbours(
     length = window.length
     step, day = length // _MICROSECOND, DAY // _MICROSECOND
     partners = _partners(window, history, zone)
-    # Four weeks in which the clock was put back are an hour longer, and their last day counts.
+    # Four weeks with a clock put back are an hour longer; the last day still counts.
     reach = max(history // _MICROSECOND, int(partners[history // DAY]))
     back = np.arange(1, reach // step + 1, dtype=np.int64)
     distance = back * step
@@ -93,7 +93,7 @@ def neighbours(
 
 
 def _partners(window: Window, history: timedelta, zone: tzinfo) -> Ints:
-    """How long ago it was the same time of day, by whole days back, in microseconds and in whole windows."""
+    """How long ago it was the same local time, for each day back: microseconds, rounded to whole windows."""
     middle, length = _middle(window), window.length
     local = middle.astimezone(zone)
     found = [timedelta(0)]
@@ -104,7 +104,7 @@ def _partners(window: Window, history: timedelta, zone: tzinfo) -> Ints:
 
 
 def _middle(window: Window) -> datetime:
-    """In the day of the middle lies most of a window, be it a day of UTC far from Greenwich."""
+    """Most of a window lies in the local day of its middle, even for a UTC day far from Greenwich."""
     return window.start + window.length / 2
 
 

@@ -1,4 +1,4 @@
-"""The past of a check's series, as arrays: what the bands are made of."""
+"""The past of a check's series as arrays, the input of bands and drift."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class PastWindow:
-    """One judged window of a check: its series in the order of their ids, with what was measured.
+    """One judged window of a check: its results in the order of the ids of their series.
 
-    `value` is NaN where there was none, or where the window was late or in error; a count of nothing is 0.
-    `samples` is NaN where unknown, `error` is half of the interval and NaN where there is none.
+    `value` is NaN if there was none, or if the result was late or an error; an empty count is 0. `samples` is
+    NaN if unknown. `error` is half of the interval, NaN without one.
     """
 
     end: datetime
@@ -37,7 +37,7 @@ class PastWindow:
 
 @dataclass(frozen=True, slots=True)
 class SeriesName:
-    """What a series of the store is of."""
+    """The metric and labels of a stored series."""
 
     metric: str
     labels: dict[str, str]
@@ -54,7 +54,7 @@ def series_of(connection: Connection, recommender: str, check: str) -> dict[int,
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """One judged window of a check: its id, and what changes when it is judged anew."""
+    """One judged window of a check: its id, and a state that changes when it is judged again."""
 
     id: int
     end: datetime
@@ -116,7 +116,7 @@ def _window(end: datetime, rows: Sequence[Sequence[object]]) -> PastWindow:
     _, series, value, samples, lower, upper, status, definition = columns
     told = np.array(status, dtype=object)
     violated = np.asarray(told == Status.VIOLATED.value, dtype=np.bool_)
-    # A count of nothing is `no_data`, and 0: a band must see it fall.
+    # An empty count has status `no_data` and value 0: a band must see the fall.
     counted = np.isin(told, (Status.OK.value, Status.VIOLATED.value, Status.NO_DATA.value))
     measured = np.where(counted, np.array(value, dtype=np.float64), np.nan)
     error = (np.array(upper, dtype=np.float64) - np.array(lower, dtype=np.float64)) / 2
@@ -133,9 +133,9 @@ def _window(end: datetime, rows: Sequence[Sequence[object]]) -> PastWindow:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """A check's series over a day: how often each was measured, the mean of it, also weighted by samples.
+    """A check's series over a day: number of values, plain mean, and mean weighted by samples.
 
-    `weighted` is NaN where no samples are known, `samples` is then 0.
+    Without known samples `weighted` is NaN and `samples` is 0.
     """
 
     series: Ints
@@ -146,7 +146,7 @@ class Day:
 
 
 def read_day(connection: Connection, wanted: Sequence[Marker], definitions: Mapping[int, str]) -> Day:
-    """What the database adds up over these windows; a series counts by one definition alone."""
+    """Sum these windows in the database; only the given definition of each series counts."""
     table = schema.results.c
     sums: dict[int, list[float]] = {}
     for part in batches(wanted):
@@ -174,9 +174,9 @@ def read_day(connection: Connection, wanted: Sequence[Marker], definitions: Mapp
 
 
 class PastWindows:
-    """The windows of one check that were read last, so that the next window reads few more.
+    """A cache of the windows of one check that were read last, so that the next window reads few more.
 
-    Not to be shared between threads. A window that was judged anew since is read again.
+    Not thread-safe. A window that was judged again since is read again.
     """
 
     def __init__(self, recommender: str, check: str, metric: str | None = None) -> None:
@@ -187,7 +187,7 @@ class PastWindows:
     def read(
         self, connection: Connection, ends: Iterable[datetime], length: timedelta
     ) -> dict[datetime, PastWindow]:
-        """The judged windows with these ends; all others are forgotten."""
+        """The judged windows with these ends; all others leave the cache."""
         found = markers(connection, self._recommender, self._check, ends, length)
         kept = {one.end: self._kept[one.end] for one in found if self._is_kept(one)}
         new = [one for one in found if one.end not in kept]
@@ -209,9 +209,9 @@ class PastWindows:
 
 @dataclass(frozen=True, slots=True)
 class Aligned:
-    """What windows (rows) measured of series (columns); NaN, and not violated, where they do not have one.
+    """Results of windows (rows) by series (columns); NaN and not violated without a result.
 
-    `there` is whether a window has a result of the series, be it without a value or of another definition.
+    `there`: the window has a result of the series, even without a value or of another definition.
     """
 
     value: Floats

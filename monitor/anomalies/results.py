@@ -1,4 +1,4 @@
-"""What is said of a series and its band in a window."""
+"""The results on a series and its band in a window."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Side = Literal["above", "below"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Departure:
-    """A series that stands out of its band in a window."""
+    """A series that is out of its band in a window."""
 
     metric: str
     by: str
@@ -35,7 +35,7 @@ class Departure:
         return "above" if self.deviation > 0 else "below"
 
     def title(self) -> str:
-        """What a person calls the series.
+        """The series in words.
 
         >>> Departure(metric="failure", by="pv", of="", measured=0.5, expected=0.01, lower=0, upper=0.02,
         ...           deviation=50.0, dimension="scene", value="search").title()
@@ -52,11 +52,11 @@ NO_VALUE = "the metric has no value in this window"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Banded:
-    """A series in a window: what it was measured to be, and its band, NaN where it has none.
+    """A series in a window: its measured value and its band, NaN if it has none.
 
-    `reached` is the bound, in robust standard deviations, that its deviation was judged by; `why` says why it
-    has no band. `was` is its deviation when it last stood out, NaN where it did not or nobody remembers;
-    `learns` says that it stood out until a known change began its past anew, and that there is no band since.
+    `reached`: the bound of its deviation, in robust standard deviations. `why`: where the band comes from, or
+    why there is none. `was`: its deviation when it was last out of its band, NaN if it was not. `learns`: it
+    was out of its band until a known change, and has no new band yet.
     """
 
     series: BandedSeries
@@ -74,7 +74,7 @@ class Banded:
 
     @classmethod
     def unseen(cls, series: BandedSeries, was: float) -> Banded:
-        """A series that stood out before and is not measured in this window."""
+        """A series that was out of its band before and is not measured in this window."""
         return cls(
             series=series, measured=math.nan, expected=math.nan, lower=math.nan, upper=math.nan,
             deviation=math.nan, points=0, reached=math.nan, departed=False, was=was,
@@ -82,17 +82,17 @@ class Banded:
 
     @property
     def is_missing(self) -> bool:
-        """Whether it stood out and nobody can say if it still does."""
+        """Whether it was out of its band and cannot be judged now."""
         return not math.isnan(self.was) and not self.is_judged and not self.learns
 
     @property
     def place(self) -> tuple[str, str]:
-        """Its dimension and value, both empty where it is of the whole."""
+        """Its dimension and value, both empty for the whole."""
         return self.series.dimension, self.series.value
 
     @property
     def side(self) -> Side:
-        """The side on which it stands out, or stood out where it has no value now."""
+        """The side on which it is out of its band, or was if it has no value now."""
         return "above" if (self.deviation if self.is_judged else self.was) > 0 else "below"
 
     @property
@@ -110,7 +110,7 @@ class Banded:
         )  # fmt: skip
 
     def results(self, definition: str) -> Iterator[Result]:
-        """What is expected, and how far the measured value is from it."""
+        """The expected value, and the deviation from it."""
         labels = self.series.labels
         if not math.isfinite(self.expected):
             for spec in (EXPECTED, DEVIATION):

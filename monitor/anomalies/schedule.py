@@ -28,7 +28,7 @@ from monitor.window.check import Check, HistoryJob, run_check
 log = logging.getLogger(__name__)
 
 CHECKS: Final = (*bands.MEASURED, *drift.BANDS)
-_DAYS: Final = 28 * DAY  # of the past that get their daily values when somebody first asks for them
+_DAYS: Final = 28 * DAY  # the past days that get daily values in the first turn
 
 
 class BandScheduler:
@@ -43,7 +43,7 @@ class BandScheduler:
         self._bands = [one for one in checks if isinstance(one, BandCheck)]
         self._drifts = [one for one in checks if isinstance(one, DriftCheck)]
         self._quiet = [one.span for one in settings.maintenance]
-        self._caught_up: set[str] = set()  # checks of drift that have judged all days of the past
+        self._caught_up: set[str] = set()  # checks of drift that have judged all past days
 
     def turn(
         self,
@@ -52,10 +52,10 @@ class BandScheduler:
         stopping: Callable[[], bool] = lambda: False,
         recorded: Callable[[], None] = lambda: None,
     ) -> bool:
-        """Judge every window from `since` on whose band is missing or rests on other data, the oldest first.
+        """Judge every window from `since` on whose band is missing or rests on other data, oldest first.
 
-        True where some are left. A window that fails is kept as an error, and the others are judged. Raises
-        StoreError where the history cannot be read or written; then the window stays due.
+        True if some are left. A window that fails is recorded as an error, and the others are judged. Raises
+        StoreError if the history cannot be read or written; then the window stays due.
         """
         for check in self._bands:
             for one in self._due(check, since):
@@ -85,7 +85,7 @@ class BandScheduler:
         try:
             return run_check(check, HistoryJob(window, self._store, self._quiet))
         except StoreError:
-            raise  # nothing can be read or kept: the window stays due
+            raise  # the window stays due
         except Exception as exc:
             log.exception("%s: check %s of %s failed", self._settings.name, check.name, window.start)
             return CheckRun(
@@ -94,10 +94,10 @@ class BandScheduler:
             )  # fmt: skip
 
     def _due(self, check: BandCheck, since: datetime) -> list[Evaluated]:
-        """The windows that were measured and have no band of the same data yet, oldest first.
+        """The measured windows that have no band of the same data yet, oldest first.
 
-        A verdict remembers the windows before its own, so these are of its data as well: late data judges as
-        many windows again, and no more. Each comes with the fingerprint of them all.
+        A verdict uses the REMEMBERED windows before its own, so late data makes that many later windows due
+        again. The fingerprint of each covers them all.
         """
         name, length = self._settings.name, self._settings.window
         first = since - bands.REMEMBERED * length

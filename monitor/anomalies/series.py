@@ -1,4 +1,4 @@
-"""Which series of a window have a band, on which scale it is drawn, and what each is called."""
+"""Which series of a window have a band, on which scale, and by which name."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from monitor.settings.recommender import DERIVED
 from monitor.statistics.bands.scales import Scale
 
 VOLUME: Final = "volume"
-# What is meant to come and go: the volume of a model or an arm, of an hour or of a day of the week. So is
-# that of users and items by what the days before made of them: a day of short lists leaves few heavy users.
+# Slices that come and go: models, arms, hours and weekdays. So do groups of users and items by their
+# past: a day of short lists leaves few heavy users.
 PASSING: Final = frozenset({MODEL, ARM, *DERIVED})
 DIMENSION: Final = "dimension"
 SLICE_VALUE: Final = "value"
-DIMENSION_OTHER: Final = "other"  # where a dimension has more values than are named
+DIMENSION_OTHER: Final = "other"  # the value of all slices beyond the budget
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class BandedSeries:
-    """A measured series as the results on its band name it."""
+    """A measured series, by the labels of the results on its band."""
 
     metric: str
     by: str
@@ -57,12 +57,12 @@ class BandedSeries:
 
     @property
     def scale(self) -> Scale:
-        """How its spread is understood: a share of so many, a count, or a level with an interval or none."""
+        """The scale of its noise: share, count or level."""
         return SPECS[self.metric].scale
 
     @property
     def is_missed(self) -> bool:
-        """Whether nothing in its place is 0 of it: the requests of a scene, where the log has none of it."""
+        """Whether its value is 0 without rows: the volume of a slice."""
         return self.metric == VOLUME and bool(self.dimension)
 
     def is_banded(self, settings: BandSettings) -> bool:

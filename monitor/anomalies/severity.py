@@ -1,4 +1,4 @@
-"""How much of what was expected is gone, for the causes that have such a share."""
+"""The missing share of the expected value, for the causes that have such a share."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ Severity = Callable[[Sequence[Banded], Sequence[Banded]], float]
 
 
 def lost_requests(mine: Sequence[Banded], found: Sequence[Banded]) -> float:  # noqa: ARG001
-    """The share of the expected volume that is gone."""
+    """The missing share of the expected volume."""
     return _gone([one for one in mine if not one.series.dimension and one.series.metric == "volume"])
 
 
 def lost_actions(mine: Sequence[Banded], found: Sequence[Banded]) -> float:  # noqa: ARG001
-    """The share of the expected actions that is gone, of all events together.
+    """The missing share of the expected actions, of all events together.
 
-    It counts events within their bands too: a rare event may be gone alone.
+    Events within their bands count too: the loss of a rare event alone is not severe.
     """
     actions = (one for one in found if not one.series.dimension and one.series.metric == "action_volume")
     return _gone([one for one in actions if one.is_judged])

@@ -1,7 +1,7 @@
-"""What is told of a series against its own past: its band, how far it is off, slow changes, and named causes.
+"""Specs of the results on a series and its past: band, deviation, drift and causes.
 
-These are made of other metrics' results, and are of no family. `metric`, `by` and `of` say which series is
-meant: `by` is empty where the metric has none, and `of` holds its further labels as `k=10,event=click`.
+They come from the results of other metrics, so no family has them. `metric`, `by` and `of` name the series:
+`by` is empty if the metric has none, `of` holds its further labels as `k=10,event=click`.
 """
 
 from __future__ import annotations

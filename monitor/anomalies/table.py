@@ -24,14 +24,14 @@ _WHOLE: Final = BandedSeries(VOLUME, "requests", "")
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """m series: what each is, what it is now (NaN: no value), and what it was in n windows of the past."""
+    """m series: name, value now (NaN: no value), and values in n windows of the past."""
 
     series: tuple[BandedSeries, ...]
     value: Floats  # [m]
     samples: Floats  # [m]
     error: Floats  # [m], half of the interval
     past: Aligned  # [n, m]
-    usual: Bools  # [n, m], where it was away as on every such weekday
+    usual: Bools  # [n, m], where its absence is usual for that weekday
 
 
 def tabled(
@@ -45,22 +45,22 @@ def tabled(
 ) -> Table:
     """The series that have a band, with their past.
 
-    A slice whose volume was there in at least half of the windows at the same time of day since its first
-    one, and has no row now, is there with 0: what is missed must be seen to be gone. So it is 0 in the past
-    as well where it had no row, from its first one on: a scene that is never there on Fridays is not missed
-    on a Friday. What is lost is missed until it is back, however long ago it was there.
+    The volume of a missing slice is 0. A slice without rows now is missing if it had rows in at least half of
+    the windows at this time of day since its first one. In the past it is 0 as well where it had no rows,
+    from its first row on: so a scene that has no rows on Fridays is not missing on a Friday. A lost slice is
+    missing until it is back.
 
     Args:
-        now: the window at hand.
+        now: the judged window.
         past: n windows before it.
-        names: what each series is.
+        names: the names of the series.
         settings: which series have a band.
-        around: how each of the past windows is related to it.
-        calm: which of them are past, and not left out for maintenance.
-        lost: the slices that are known to be missed at this time of day, and since when they are known.
+        around: how each past window relates to it.
+        calm: which past windows are outside of maintenance.
+        lost: the slices that are already missing at this time of day, and when each was first judged.
     """
     named = {number: BandedSeries.named(name) for number, name in names.items()}
-    # What has no row in the whole of the past has no number among those of the past.
+    # A slice without rows in the whole past has no id there: give it a negative one.
     named |= {-1 - place: one for place, one in enumerate(sorted(lost.keys() - set(named.values())))}
     measured = {number for number in now.series.tolist() if named[number].is_banded(settings)}
     missed = _missed(now, past, named, settings, (around.near == 0) & calm, lost)
@@ -72,7 +72,7 @@ def tabled(
     definition = np.array([definitions.get(number) for number in ids.tolist()], dtype=object)
     at_hand, before = aligned([now], ids), aligned(past, ids, definition)
     gone = np.isin(ids, list(missed))
-    # What is back was away as well: else nothing is left of that it stood out, nor of its last band.
+    # A slice that is back was absent too: without this, its departure and last band would be forgotten.
     away = gone | np.array([named[number] in lost for number in ids.tolist()], dtype=np.bool_)
     usual = np.zeros(before.value.shape, dtype=np.bool_)
     if away.any():
@@ -103,12 +103,12 @@ def _missed(
     same_time: Bools,
     lost: Mapping[BandedSeries, datetime],
 ) -> set[int]:
-    """The series of volume that have no row now although they are there at this time of the day."""
+    """The series of volume without rows now that usually have rows at this time of day."""
     there = {
         named[number]: value for number, value in zip(now.series.tolist(), now.value.tolist(), strict=True)
     }
     whole = there.get(_WHOLE)
-    if whole is None or np.isnan(whole):  # the window could not be judged, or nobody measured
+    if whole is None or np.isnan(whole):  # the window was not measured
         return set()
     full = {one.dimension for one in there if one.value == DIMENSION_OTHER}
     wanted = [
@@ -131,7 +131,7 @@ def _ends(past: Sequence[PastWindow]) -> Floats:
 
 
 def _first(past: Sequence[PastWindow], there: Bools) -> Floats:
-    """When each series (column) had its first row in the past; infinity where it has none."""
+    """When each series (column) had its first row in the past; infinity without one."""
     return np.asarray(np.where(there, _ends(past), np.inf).min(axis=0, initial=np.inf))
 
 
@@ -142,9 +142,9 @@ def _absent(
     named: Mapping[int, BandedSeries],
     lost: Mapping[BandedSeries, datetime],
 ) -> Bools:
-    """Where a missed series (column) was 0 in a past window (row), since it has no row there.
+    """Where a missing series (column) was 0 in a past window (row) because it has no row there.
 
-    The window has to know its whole volume and every value of the dimension, and the series has to be older.
+    The window must have its whole volume and no slice `other` of the dimension, and the series must be older.
     """
     rest_of = {number: one.dimension for number, one in named.items() if one.value == DIMENSION_OTHER}
     whole = [number for number, one in named.items() if one == _WHOLE]
@@ -160,11 +160,11 @@ def _absent(
 
 
 def _usual(absent: Bools, there: Bools, around: Neighbours, calm: Bools) -> Bools:
-    """Absences that belong to a weekday: the series was away each time that it was this time of this day.
+    """Absences that are usual for a weekday: the series was absent each time at this time of this weekday.
 
-    They are known after as many of them as a weekday has to have, and count although each stood out: else
-    what is never there on Fridays would be missed on every Friday for good. It was there in between: what
-    never came back is lost.
+    An absence is usual after as many absences as a weekday needs windows, although each was out of its band:
+    otherwise a scene without Fridays would be missing on every Friday. The series must have had rows in
+    between: otherwise it is lost.
     """
     same_day = around.same_weekday & around.same_day_type
     same_time = (around.near == 0) & calm
@@ -181,7 +181,7 @@ def _usual(absent: Bools, there: Bools, around: Neighbours, calm: Bools) -> Bool
 def left_out(
     table: Table, judged: Sequence[PastWindow | None], names: Mapping[int, SeriesName]
 ) -> tuple[Floats, Bools]:
-    """The `verdicts` on the table's series in n windows; what is usual of its weekday had not departed."""
+    """The `verdicts` on the table's series in n windows; a usual absence is no departure."""
     number_of = {BandedSeries.banded(name): number for number, name in names.items()}
     numbers = np.array([number_of.get(one, -1) for one in table.series], dtype=np.int64)
     deviation, departed = verdicts(judged, numbers)
@@ -189,9 +189,9 @@ def left_out(
 
 
 def verdicts(judged: Sequence[PastWindow | None], numbers: Ints) -> tuple[Floats, Bools]:
-    """The deviations in n windows of bands (rows) of the series with these m numbers, and which had departed.
+    """The deviations in n windows of bands (rows) of the m series with these ids, and which had departed.
 
-    A window that bands have not judged is None: NaN, and not departed, as is a series without a result.
+    A window without a verdict is None. It gives NaN and no departure, as does a series without a result.
     """
     deviation = np.full((len(judged), len(numbers)), np.nan)
     departed = np.zeros(deviation.shape, dtype=np.bool_)
@@ -217,7 +217,7 @@ def begun_anew(
 
 
 def just_changed(series: Sequence[BandedSeries], window: Window, settings: BandSettings) -> Bools:
-    """Which series had a known change so late that there need not be a band yet."""
+    """Which series had a known change so recently that there may be no band yet."""
     late = [one for one in settings.changes if window.end - one.at <= settings.least * window.length]
     return np.array(
         [any(change.concerns(one.metric, window.end) for change in late) for one in series], np.bool_
