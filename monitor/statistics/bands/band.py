@@ -1,4 +1,4 @@
-"""Where a metric should lie by its own past, and how far it lies from there.
+"""The expected value of a metric from its own past, and the deviation from it.
 
 Many series at once: a column is a series, a row of the past is a window before the one that is judged.
 """
@@ -25,11 +25,11 @@ from monitor.statistics.bands.scales import (
 from monitor.statistics.counts import Floats
 
 FARTHEST = 1000.0
-"""No deviation is told as farther than this."""
+"""Larger deviations are cut to this."""
 _EARLIER = 0.5
-"""Days ago from which on windows say what is rare: those before may be of what is to be told."""
+"""Only windows at least so many days old give the rate of rare hits: newer ones may be in the incident."""
 FEWEST = 4
-"""The degrees of freedom of the first days: with fewer, not even a number that is gone would be told."""
+"""The least degrees of freedom: with fewer, not even a complete loss would be reported."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,14 @@ class Bands:
     pooled: Ints
     """Past windows whose residuals gave the sd."""
     seen: Ints
-    """Past windows that could be read at all."""
+    """Past windows with a usable value."""
     unusable: Ints
-    """Past values that are there but can't be: infinite, outside the scale, or of no sample."""
+    """Past values that are not usable: infinite, outside the scale, or without samples."""
     scales: Ints
     samples: Floats
-    """Of the window judged; those of the typical past where they were not known."""
+    """Of the window judged; if unknown, those of a typical past window."""
     rare: Rare
-    """What is so seldom in a share that its scale does not do."""
+    """The rare hits of shares, which their scale does not suit."""
 
 
 def band(past: Past, scales: ArrayLike, samples_now: ArrayLike, *, least: int = 24) -> Bands:
@@ -168,7 +168,7 @@ def _days(there: Bools, age: Floats) -> Ints:
 def _sd(width: Floats, expected: Floats, typical: Floats, now: Floats, kinds: Ints) -> Floats:
     usual, chance = sampling_sd(typical, kinds), sampling_sd(now, kinds)
     more = np.maximum(chance**2 - usual**2, 0.0)
-    # Of nothing at all there is no value either, and what is expected of it is as wide as ever.
+    # Without samples there is no value either, and the band keeps its width.
     less = (kinds == Scale.LEVEL) & (now > 0) & (now < typical)
     fewer = np.divide(typical, now, out=np.ones_like(typical), where=less)
     wide = np.sqrt(np.maximum(width, usual) ** 2 * fewer + more)

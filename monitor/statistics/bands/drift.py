@@ -20,25 +20,25 @@ from monitor.statistics.bands.weekdays import EFFICIENCY, usual
 from monitor.statistics.counts import Floats
 
 RECENT = 3
-"""The days that are judged, the newest of them weighing 9, the one before 4, the oldest 1."""
+"""The number of judged days. The newest has weight 9, the one before 4, the oldest 1."""
 FIRST, LAST = 5, 28
-"""The days that they are held against, counted back from the last day, which is 1."""
+"""The days that they are compared with, counted back from the last day, which is 1."""
 LEAST = 8
-"""Without as many of those there is no judgement."""
+"""The least number of those days for a judgement."""
 LEAST_MOVES = 20
-"""Without as many moves from day to day among them the pace alone makes no drift."""
+"""With fewer moves from day to day among them, the pace alone is no drift."""
 FLOOR = 0.005
-"""The smallest relative noise that a daily value is believed to have."""
+"""The least relative noise of a daily value."""
 SMALLEST = 0.04
 """The smallest relative change that is called a drift."""
 LARGE = 2.0
-"""A change this many times the smallest is a drift whether it goes on or not."""
+"""A change of so many times the smallest is a drift even if it does not continue."""
 GOING_ON = 0.25
-"""The pace above which a change goes on; a step has none once it is made."""
+"""The least pace of a change that continues; a step has almost none."""
 DUST = 0.001
-"""Ignore smaller rises of anything but a count: from 0, any rise is a large part."""
+"""Ignore smaller rises of anything but a count: relative to 0, any rise is large."""
 FARTHEST = 1000.0
-"""No change and no pace is told as larger than this."""
+"""Larger changes and paces are cut to this."""
 _JUDGED_ANEW = 2.5  # as many alarms begin, judged every six hours, as in so many judgements a day; simulated
 _PACES_A_WEEK = 7 * _JUDGED_ANEW
 _CHANGES_A_WEEK = _PACES_A_WEEK / RECENT  # of three days in a row, the judgements share their days
@@ -53,7 +53,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Drift:
-    """What became of m series. NaN where there is no judgement."""
+    """The change of m series. NaN without a judgement."""
 
     before: Floats
     """What the last three days would be by the days before them."""
@@ -309,6 +309,6 @@ def stays(found: Drift, bounds: DriftBounds, side: ArrayLike, *, smallest: float
 
 
 def _is_dust(found: Drift) -> Bools:
-    """Whether anything but a count goes from 0 by so little that it does not matter."""
+    """Whether anything but a count rises by less than DUST."""
     away = (np.abs(found.now) >= np.abs(found.before)) & (np.abs(found.now - found.before) < DUST)
     return np.asarray(away & (found.scales != Scale.COUNT))

@@ -1,4 +1,4 @@
-"""Bounds of a deviation that hold the number of false alarms a week, not the p-value of one test.
+"""Bounds of a deviation that limit the number of false alarms a week, not the p-value of one test.
 
 Three hundred series judged every hour are fifty thousand tests a week: at three standard deviations a sound
 recommender would raise more than a hundred alarms. So the bounds come from how many are allowed.
@@ -25,7 +25,7 @@ TAILS_OF_ONE = 10.0
 TAILS_OF_TWO = 30.0
 """The same of two windows in a row, which seldom meet with two wild values."""
 EASIER = 0.6
-"""What is violated clears below this part of the bound `pair`."""
+"""A departure ends below this part of the bound `pair`."""
 
 
 class Bounds(NamedTuple):
@@ -79,7 +79,7 @@ def bounds(tests_a_week: float, df: ArrayLike, *, budget: float = BUDGET) -> Bou
 
 
 def student_bound(chance: float, df: ArrayLike) -> Floats:
-    """What Student's t with these degrees of freedom exceeds with this chance, above.
+    """The value that Student's t with these degrees of freedom exceeds with this probability.
 
     >>> student_bound(0.025, [1.0, 10.0, float("inf")]).round(3).tolist()
     [12.706, 2.228, 1.96]

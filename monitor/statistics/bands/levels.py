@@ -1,4 +1,4 @@
-"""What each model did to the level of a series, taken out of its days as far as it is told from chance."""
+"""Remove the step of each model from the days of a series, as far as it differs from chance."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from monitor.statistics.bands.weekdays import WEEK, apart, median_noise, usual
 from monitor.statistics.counts import Floats
 
 STEP = 0.02
-"""The standard deviation of what a new model does to a level, relative to it; as believed beforehand."""
+"""The prior standard deviation of the step of a new model, relative to the level."""
 LASTS = 4
 """Models that last fewer days than this on average are part of the noise of days."""
 _DUST = 1e-9
@@ -32,7 +32,7 @@ class Levelled(NamedTuple):
 
 
 def levelled(values: Floats, weekday: Ints, model: Floats, share: Floats) -> Levelled:
-    """Take from each day what its model did, by the days before the last ones.
+    """Remove the step of its model from each day, estimated from the days before the last ones.
 
         r = the day less what is usual of such a weekday
         e_k = b_k median(r of model k),  b_k = t^2 / (t^2 + v_k s^2),  t = 2 % of the level
@@ -46,8 +46,8 @@ def levelled(values: Floats, weekday: Ints, model: Floats, share: Floats) -> Lev
     Args:
         values: days x series; NaN where there is none.
         weekday: of each day, 0 to 6.
-        model: of each day; -1 where it is unknown, or nobody saw the day.
-        share: what each of the last days counts in their mean.
+        model: of each day; -1 if it is unknown or the day has no values.
+        share: the weight of each of the last days in their mean.
 
     >>> steady = np.where(np.arange(28) < 14, 100.0, 103.0)[:, None]
     >>> found = levelled(steady, np.arange(28) % 7, np.arange(28) // 14, np.array([1 / 3] * 3))

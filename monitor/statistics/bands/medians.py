@@ -1,4 +1,4 @@
-"""Medians that pass over missing values, and the median of the others, for many series at once."""
+"""Medians that skip missing values, and the median of the others, for many series at once."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def spread(residuals: Floats) -> Floats:
 
 
 def spread_of_most(residuals: Floats) -> Floats:
-    """As `spread`, but without what is beyond the reach: no noise, but something that was done.
+    """As `spread`, but without residuals beyond the reach: those are steps, not noise.
 
         s^2 = the mean of r^2 where |r| <= 3 s0, / 0.9733, times n / (n - 0.8), n how many those are
 

@@ -1,7 +1,7 @@
-"""Shares of which few hits are expected, by chance alone: the exact tail in place of a curve.
+"""Shares with few expected hits: the exact tail probability in place of a scale.
 
-Of sixty lists none is empty in most hours, and eleven are beyond all chance. On the scale of `scales` they
-lie five standard deviations away: it evens the noise of many hits, and not of none.
+Example: of sixty lists usually none is empty, so eleven are far beyond chance. On the scale of `scales` they
+are only five standard deviations away: it suits many hits, not few.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 from monitor.statistics.counts import Floats
 
 FEW = 5.0
-"""Where more hits are expected, the scale does."""
+"""If more hits are expected, the scale is used."""
 ENOUGH = 8
-"""Windows of the past without which nothing is known to be rare."""
+"""The least number of past windows."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Rare:
     """Of m shares what is seldom in each, its hits or what is missing to all; NaN where nothing is."""
 
     side: Floats
-    """1 where hits are seldom, -1 where misses are."""
+    """1 if hits are rare, -1 if misses are."""
     seen: Floats
     """So many of them in the past, and a half."""
     trials: Floats

@@ -1,4 +1,4 @@
-"""The scales on which a metric's noise is even: shares, counts, and levels that are taken as they are."""
+"""Scales on which the noise does not depend on the value: for shares and counts; levels stay as they are."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from monitor.statistics.counts import Floats
 
 COUNT_FLOOR = 0.02
-"""The smallest relative noise that a count is believed to have."""
+"""The least relative noise of a count."""
 SHARE_FLOOR = 0.01
-"""The same of a share, as a part of the share or of what is missing to 1, whichever is less."""
+"""The same for a share, as a part of the share or of 1 - share, whichever is smaller."""
 LEVEL_FLOOR = 0.01
-"""The same of a level, as a part of its size."""
+"""The same for a level, as a part of its size."""
 LEVEL_DUST = 1e-5
-"""The noise that even a level is believed to have that was always 0."""
+"""The least noise of a level that was always 0."""
 _DUST = 1e-9
 
 

@@ -1,4 +1,4 @@
-"""What a day should be by the days before it: by those of the same weekday as far as weekdays differ."""
+"""The expected value of a day from the days before it, by weekday as far as weekdays differ."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from monitor.statistics.bands.medians import median, median_of_the_others, sprea
 from monitor.statistics.counts import Floats
 
 WEEK = 7
-_SMALLEST = 0.005  # the least spread, relative to a usual day, by which a day is called wild
+_SMALLEST = 0.005  # the least spread for outliers, relative to a usual day
 EFFICIENCY = 0.7
 """Degrees of freedom of a day, those of the centres taken off: the spread is about medians; by simulation."""
 
 WILD = 6.0
-"""How many spreads a wild day is apart from all others, and from those of its weekday."""
+"""An outlier is so many spreads from all other days, and from those of its weekday."""
 
 Ints = NDArray[np.int64]
 
@@ -34,7 +34,7 @@ class Usual(NamedTuple):
     df: Floats
     """m: degrees of freedom of the sd: what the weekdays took of them, taken as far as they count."""
     days: Floats
-    """m: days before that have a value and are not wild."""
+    """m: earlier days that have a value and are not outliers."""
 
 
 def usual(
@@ -52,8 +52,8 @@ def usual(
     Else the centre is m, and the sd the root mean square about the median of the others: a robust one would
     take the days of the first weekends for wild ones, and the next for an alarm.
 
-    A day that is wild, such as the first of all or one of an outage, is left out: of the two days that a
-    weekday may have it would be half of what is expected.
+    An outlier, such as the very first day or a day with an outage, is left out: a weekday may have only two
+    days, and it would be half of the expected value.
 
     Args:
         values: days x series; NaN where there is none.
