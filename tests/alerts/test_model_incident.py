@@ -18,7 +18,7 @@ SHOP = {
     "name": "shop",
     "logs": {"samples": {"path": "samples/*.parquet"}},
     "window": "1m",
-    "every": "1s",
+    "every": "5s",
     "lateness": "1s",
     "catch_up": 2,
 }

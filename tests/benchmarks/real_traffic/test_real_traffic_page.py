@@ -110,10 +110,11 @@ def test_the_kept_page_is_that_of_the_kept_results(tmp_path: Path) -> None:
     assert results.again(target=tmp_path / "page.md") == page.PAGE.read_text("utf-8")
 
 
-def test_a_loss_is_beyond_the_bounds_of_peers_that_know_the_hour() -> None:
+@pytest.mark.parametrize("method", [peers.THREE_SIGMA, peers.FILTER])
+def test_a_loss_is_beyond_the_bounds_of_methods_that_know_the_hour(method: str) -> None:
     one, hours = swept()
     one.struck[0].requests[:] = [5] * 8
-    found = peers.curves(one, hours, None)[peers.THREE_SIGMA]
+    found = peers.curves(one, hours, None)[method]
     place = found.at_most(1.0)
     assert place is not None
     assert found.caught["half"][place] == Share(1, 1)
