@@ -351,8 +351,8 @@ def history_export(
 
 @history_app.command(
     "bands",
-    epilog="Example: recsys-monitor backfill --config shop.yaml --from 2026-01-01 --to 2026-03-01\n\n"
-    "         recsys-monitor history bands --config shop.yaml --from 2026-02-01\n\n"
+    epilog="Example: recsys-monitor history bands --config shop.yaml --from 2026-02-01\n\n"
+    "Fill the history first: recsys-monitor backfill --config shop.yaml --from 2026-01-01 --to 2026-03-01\n\n"
     "Exit codes: 0 printed, 2 a wrong config or usage, no bands, or no history that can be read.",
 )
 def history_bands(
@@ -366,9 +366,10 @@ def history_bands(
 ) -> None:
     """Print the tickets and pages that the bands of this config would have raised in the past.
 
-    It judges the measured windows of the history again, in a copy, in the order of time. The history does
-    not change. So you can try `false_alarms`, `history`, `holidays` or `sliced` before you rely on them. The
-    first four weeks of a history have wide bands: start later with --from.
+    It judges the measured windows of the history again, in a copy and in the order of
+    time. The history does not change. So you can try `false_alarms`, `history`,
+    `holidays` or `sliced` before you rely on them. The bands of the first four weeks
+    of a history are wide: start later with --from.
     """
     first, last = span(start, end)
     claim_output()
