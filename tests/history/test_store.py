@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from monitor.core.results import MOST_EVIDENCE, Status
+from monitor.core.text import encodable
 from monitor.history.logstate import IndexedFile
 from monitor.history.store import Store
 from tests.history.conftest import hour
@@ -67,7 +68,7 @@ def test_hostile_text_from_a_log_can_be_stored(store: Store, text: str) -> None:
     (only,) = store.results()
     assert only.result.labels == labels
     (row,) = only.result.evidence
-    assert row["item_id"][:497] == text[:497]
+    assert row["item_id"][:497] == encodable(text)[:497]
     assert len(row["item_id"]) <= 500
     put(store, [given])
     assert len(list(store.results())) == 1
