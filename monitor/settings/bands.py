@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from datetime import date, datetime, timedelta
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
-from pydantic import AwareDatetime, Field, field_validator
+from pydantic import AwareDatetime, Field, ValidationInfo, field_validator, model_validator
 
 from monitor.core.settings import Duration, Settings, TimeZone
 from monitor.core.text import NAME_LENGTH, quoted
+from monitor.settings.days_off import Country, Day, DaysOff, as_working_day, is_day
 
 WITHOUT = ("average_popularity",)
 SLICED = ("volume", "coverage", "failure", "list_length", "action_rate")
@@ -24,6 +27,26 @@ class KnownChange(Settings):
     def concerns(self, metric: str, end: datetime) -> bool:
         """Whether the band of the metric in a window with this end begins anew with the change."""
         return self.at < end and (not self.metrics or metric in self.metrics)
+
+
+class Season(Settings):
+    """Days that are unlike the rest of the year. They are judged with alerts, but later windows are not
+    compared with them.
+    """
+
+    first: Day = Field(alias="from", description="its first day in `timezone`: 2026-11-20")
+    last: Day = Field(alias="to", description="its last day, which still belongs to it: 2026-12-24")
+    what: str = Field(min_length=1, max_length=200, description="a text for people: Christmas shopping")
+
+    @model_validator(mode="after")
+    def _ends_after_it_begins(self) -> Season:
+        if self.last < self.first:
+            raise ValueError("to must not be before from")
+        return self
+
+    def covers(self, day: date) -> bool:
+        """Whether a day of `timezone` lies in it."""
+        return self.first <= day <= self.last
 
 
 class BandSettings(Settings):
@@ -61,20 +84,69 @@ class BandSettings(Settings):
     holidays: tuple[str, ...] = Field(
         (), max_length=1000, description="days of `timezone` that count as a Sunday: 2026-12-25"
     )
+    country: Country | None = Field(
+        None,
+        description="its public holidays also count as a Sunday: DE, or with a part of the country, US-NY",
+    )
+    working_days: tuple[str, ...] = Field(
+        (),
+        max_length=1000,
+        description="public holidays of `country` on which users behave as on any day: a day, or the name of "
+        "a holiday that is one every year, Veterans Day",
+    )
+    seasons: tuple[Season, ...] = Field((), max_length=100)
     changes: tuple[KnownChange, ...] = Field((), max_length=100)
 
     @property
     def zone(self) -> ZoneInfo:
         return ZoneInfo(self.timezone)
 
+    @property
+    def days_off(self) -> Container[str]:
+        """The days that count as a Sunday, as texts: `"2026-12-25" in settings.days_off`.
+
+        >>> days = BandSettings(country="US", working_days=("Veterans Day",)).days_off
+        >>> ["2026-12-25" in days, "2026-11-11" in days]
+        [True, False]
+        """
+        country = self.country
+        working = () if country is None else (as_working_day(one, country) for one in self.working_days)
+        return DaysOff(frozenset(self.holidays), country, frozenset(working))
+
+    def season_of(self, day: date) -> Season | None:
+        """The season in which a day of `timezone` lies."""
+        return next((one for one in self.seasons if one.covers(day)), None)
+
     @field_validator("holidays")
     @classmethod
     def _are_days(cls, days: tuple[str, ...]) -> tuple[str, ...]:
         for day in days:
-            try:
-                is_canonical = date.fromisoformat(day).isoformat() == day
-            except ValueError:
-                is_canonical = False
-            if not is_canonical:  # days are compared as texts, so 20261225 would never match
+            if not is_day(day):  # days are compared as texts, so 20261225 would never match
                 raise ValueError(f"{quoted(day, NAME_LENGTH)} is not a day; write it as 2026-12-25")
         return days
+
+    @field_validator("working_days")
+    @classmethod
+    def _are_public_holidays(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        if "country" not in info.data:  # a wrong country is reported itself
+            return names
+        country = info.data["country"]
+        if names and country is None:
+            raise ValueError("needs `country`, whose public holidays are meant")
+        for name in names:
+            if as_working_day(name, country) in info.data.get("holidays", ()):
+                raise ValueError(
+                    f"{quoted(name, NAME_LENGTH)} is in `holidays` too; leave it out of one list"
+                )
+        return names
+
+    @field_validator("seasons")
+    @classmethod
+    def _do_not_overlap(cls, seasons: tuple[Season, ...]) -> tuple[Season, ...]:
+        for before, after in pairwise(sorted(seasons, key=lambda one: one.first)):
+            if after.first <= before.last:
+                raise ValueError(
+                    f"{quoted(before.what, NAME_LENGTH)} and {quoted(after.what, NAME_LENGTH)} overlap: "
+                    f"{after.first} belongs to both"
+                )
+        return seasons
