@@ -47,6 +47,7 @@ class Stage(IntEnum):
     CLICK_HOUR = 29
     MIX_CATEGORY = 30
     MIX = 31
+    WEATHER = 32
 
 
 def stream(seed: int, stage: Stage, *numbers: int) -> np.random.Generator:

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
+from monitor.simulate.unsteady import Season, Step, Weather
+
 HOUR = timedelta(hours=1)
 
 
@@ -78,6 +80,10 @@ class World:
     growth: float = 0.01
     """Relative growth of requests from week to week."""
     holidays: tuple[date, ...] = (date(2026, 1, 19),)
+    steps: tuple[Step, ...] = ()
+    seasons: tuple[Season, ...] = ()
+    """On a day of two seasons, both count."""
+    weather: Weather | None = None
     retrain_days: int = 7
     arms: tuple[str, ...] = ("control", "treatment")
     arm_lift: float = 0.02

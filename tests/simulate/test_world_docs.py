@@ -12,6 +12,7 @@ from monitor.simulate.people import BUCKETS
 from monitor.simulate.retraining import AT_HOUR, LEAST, MOST
 from monitor.simulate.samples import ONLINE_ROWS
 from monitor.simulate.seasons import DAY_LUCK, HOLIDAY, HOUR_LUCK
+from monitor.simulate.unsteady import Weather
 from monitor.simulate.world import World
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "simulation.md"
@@ -43,6 +44,8 @@ def test_the_numbers_of_the_page_are_those_of_the_code():
         f"the second clicks {100 * world.arm_lift:g} % more",
         f"{ONLINE_ROWS:,} labelled rows an hour",
         f"a deploy at 13:{DIP_FROM}",
+        f"An hour is usually {100 * Weather().sd:g} % off, and its correlation with the hour before is "
+        f"{Weather().memory}",
     ):
         assert said in text
     assert world.retrain_days == 7
