@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, select, tuple_
+from sqlalchemy import Connection, func, select, tuple_
 
 from monitor.core.results import Result, Status, Window
 from monitor.history import schema
-from monitor.history.rows import results_of_windows
+from monitor.history.rows import results_of_windows, series_digest
 
 _PAGE = 100
 
@@ -73,6 +73,44 @@ def evaluated(
         )
         for row in rows
     ]
+
+
+def newest_end(connection: Connection, recommender: str, check: str) -> datetime | None:
+    """The end of the newest window that the check has judged; None if there is none."""
+    columns = schema.windows.c
+    query = select(func.max(columns.window_end)).where(
+        columns.recommender == recommender, columns.check_name == check
+    )
+    end: datetime | None = connection.execute(query).scalar()
+    return end
+
+
+def values_of(
+    connection: Connection, recommender: str, check: str, series: Result, start: datetime, end: datetime
+) -> list[tuple[Window, float]]:
+    """The measured values of one series in the windows that lie in [start, end), oldest first.
+
+    `series` names it by metric and labels. A count without rows is 0; late results and errors are left out.
+    """
+    windows, results = schema.windows.c, schema.results.c
+    query = (
+        select(windows.window_start, windows.window_end, results.value)
+        .join(schema.results, results.window_id == windows.id)
+        .join(schema.series, schema.series.c.id == results.series_id)
+        .where(
+            windows.recommender == recommender,
+            windows.check_name == check,
+            windows.current,
+            windows.window_start >= start,
+            windows.window_end > start,
+            windows.window_end <= end,
+            schema.series.c.digest == series_digest(series),
+            results.status.in_((Status.OK, Status.VIOLATED, Status.NO_DATA)),
+            results.value.is_not(None),
+        )
+        .order_by(windows.window_end, windows.window_start)
+    )
+    return [(Window(first, last), value) for first, last, value in connection.execute(query)]
 
 
 def kept_page(

@@ -102,7 +102,10 @@ class MaintenanceState:
 
 @dataclass(frozen=True, slots=True)
 class RecommenderState:
-    """`error` is set if the recommender cannot be run; then nothing else in it is new."""
+    """`error` is set if the recommender cannot be run; then nothing else in it is new.
+
+    `clock_change` says why the time zone of the bands seems wrong; empty if it does not.
+    """
 
     name: str
     series: tuple[Series, ...] = ()
@@ -114,6 +117,7 @@ class RecommenderState:
     error: str | None = None
     rules: tuple[RuleInfo, ...] = ()  # every rule of the config, in its order
     maintenance: MaintenanceState | None = None
+    clock_change: str = ""
 
 
 CounterKey = tuple[str, tuple[tuple[str, str], ...]]  # family name, sorted (label, value) pairs

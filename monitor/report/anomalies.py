@@ -65,7 +65,7 @@ def anomaly_row(series: Series, now: datetime) -> SeriesRow:
     return replace(row, value="", bound="", counted=counted, detail=visible(detail, _DETAIL), spark=spark)
 
 
-def anomalies_view(series: Sequence[Series], now: datetime) -> AnomaliesView | None:
+def anomalies_view(series: Sequence[Series], now: datetime, clock_change: str = "") -> AnomaliesView | None:
     """The section; None if no series is compared with its past."""
     causes = list(causes_of(series).values())
     drifts = [one for one in series if one.result.kind is ResultKind.DRIFT]
@@ -86,6 +86,7 @@ def anomalies_view(series: Sequence[Series], now: datetime) -> AnomaliesView | N
             for one in _worst_first(drifting)
         ),
         steady=_steady(drifts, len(drifting)),
+        clock_change=visible(clock_change, _DETAIL),
     )
 
 

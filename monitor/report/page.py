@@ -102,7 +102,7 @@ def recommender_view(
     """The view of one recommender."""
     of_bands = [series for series in state.series if rows.is_of_bands(series.result)]
     known = bands.bands_of(of_bands)
-    anomalies = anomalies_view(of_bands, now)
+    anomalies = anomalies_view(of_bands, now, state.clock_change)
     every = [series for series in state.series if not rows.is_of_bands(series.result)]
     rules = [series for series in every if rows.is_rule(series.result)]
     of_models = [series for series in every if rows.is_of_model(series.result)]

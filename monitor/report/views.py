@@ -101,7 +101,8 @@ class AnomaliesView:
     """The causes of anomalies that were found, and the metrics that drift.
 
     `quiet` are the causes that were checked and not found; `summary` counts them. `learning` says how many
-    series have no band yet, and `steady` how many do not drift.
+    series have no band yet, and `steady` how many do not drift. `clock_change` says why the bands' time zone
+    seems wrong.
     """
 
     found: tuple[SeriesRow, ...]
@@ -110,6 +111,7 @@ class AnomaliesView:
     learning: str
     drifts: tuple[SeriesRow, ...]
     steady: str
+    clock_change: str = ""
 
 
 @dataclass(frozen=True, slots=True)

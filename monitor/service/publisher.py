@@ -166,6 +166,7 @@ def _completed(state: RecommenderState, running: Running, now: datetime) -> Reco
         last_run=watch.last_run if watch and watch.last_run else state.last_run,
         pending_windows=watch.pending if watch else 0,
         error=running.error(state.name),
+        clock_change=watch.clock_change if watch else "",
         maintenance=_maintenance(settings, now),
         rules=tuple(
             RuleInfo(one.name, one.kind, one.description, one.owner, one.runbook)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from monitor.anomalies.clock_change import ClockChangeCheck
 from monitor.anomalies.schedule import BandScheduler
 from monitor.core.columns import EXPOSURES, FEEDBACK
 from monitor.core.results import Result, Window
@@ -52,9 +53,11 @@ class Watch:
         self.pending = 0
         self.stalled_after: dict[str, timedelta] = {}  # by log, if known
         self.error: str | None = None
+        self.clock_change = ""  # why `bands.timezone` seems wrong
         self.retry_files = False  # set by a reload: the next look retries unreadable files at once
         self.evaluator = Evaluator(settings, rules, KeptPairs(state, settings.name), salt)
         self.band_scheduler = BandScheduler(settings, store, of_history(self.evaluator.checks))
+        self._clock_changes = ClockChangeCheck(settings, store)
         self._restored = False
         self._unsaved: set[str] = set()  # logs whose index is newer than the stored one
         self._reported: dict[str, set[str]] = {}
@@ -97,6 +100,8 @@ class Watch:
         left = left or self.band_scheduler.turn(now, self._catch_up_start(now), stopping, recorded)
         if all_due:
             runtime.give_back()
+        if not left:
+            self.clock_change = self._clock_changes.look(now)
         self.last_run = now
         self.error = self._log_error()
         return left
