@@ -26,7 +26,10 @@ _WINDOWS = tuple(timedelta(minutes=one) for one in (5, 15, 60, 360, 720, 1440))
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Requests and the time that they span; `basis` says what was counted, `exact`: the whole log was."""
+    """Requests and the time that they span; `basis` says what was counted, `exact`: the whole log was.
+
+    `hours` are the rows of each hour of the day in UTC, if the whole log was counted.
+    """
 
     requests: float
     span: timedelta
@@ -34,6 +37,7 @@ class Pace:
     exact: bool = False
     first: datetime | None = None
     last: datetime | None = None
+    hours: tuple[int, ...] = ()
 
     @property
     def an_hour(self) -> float:
@@ -75,7 +79,7 @@ def measure_pace(
     for files in (found.files, spread(found.files, SOME_FILES)):
         try:
             with deadline(seconds, (engine := Engine(connection.cursor())).interrupt):
-                requests, first, last = _count(engine, found, settings, guesses, files)
+                requests, first, last, hours = _count(engine, found, settings, guesses, files)
         except (DeadlineExceeded, duckdb.Error):
             continue
         looked_at = sum(file.size for file in files)
@@ -88,7 +92,7 @@ def measure_pace(
             else f"estimated by size from {len(files)} of {len(found.files):,} files"
         )
         span = last - first if first and last else timedelta(0)
-        return Pace(requests / part, span, basis, exact, first, last)
+        return Pace(requests / part, span, basis, exact, first, last, hours if exact else ())
     rows = f"counted in {sample.rows:,} rows of the log; this is wrong if they are not sorted by time"
     return Pace(sample.requests, sample.span, rows, False, sample.first, sample.last)
 
@@ -99,7 +103,7 @@ def _count(
     settings: LogSettings,
     guesses: Mapping[str, Guess],
     files: Sequence[LogFile],
-) -> tuple[int, datetime | None, datetime | None]:
+) -> tuple[int, datetime | None, datetime | None, tuple[int, ...]]:
     open_filesystems(engine, settings)
     request, time = guesses[c.REQUEST_ID].column, guesses[c.TS].column
     paths = [file.path for file in files]
@@ -109,10 +113,13 @@ def _count(
         rows = rows.filter(rows[settings.columns.get(column, column)].cast("string").isin(values))
     # As feedback: the lists of exposures would be made rows, which takes long and changes no count here.
     read = canonical(rows.select(request, time), c.FEEDBACK, settings, {})
-    sums = read.filter(read[c.TS].notnull()).aggregate(
+    read = read.filter(read[c.TS].notnull())
+    sums = read.aggregate(
         requests=lambda t: t[c.REQUEST_ID].nunique(),
         first=lambda t: t[c.TS].min(),
         last=lambda t: t[c.TS].max(),
+        **{f"hour_{hour}": read.count(where=read[c.TS].hour() == hour) for hour in range(24)},
     )
     row = engine.backend.execute(sums).iloc[0].to_dict()
-    return int(row["requests"]), moment(row["first"]), moment(row["last"])
+    hours = tuple(int(row[f"hour_{hour}"]) for hour in range(24))
+    return int(row["requests"]), moment(row["first"]), moment(row["last"]), hours

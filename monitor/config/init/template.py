@@ -37,6 +37,9 @@ class Draft:
     objectives: list[str] = field(default_factory=list)
     experiments: list[str] = field(default_factory=list)
     feedback_hint: list[str] = field(default_factory=list)  # lines of a feedback log, written as comments
+    zone: str = "UTC"  # of the users
+    zone_comment: str = ""
+    country: str = "DE"
     left_out: dict[str, tuple[str, str, bool]] = field(default_factory=dict)  # log: path, why, is it a TODO
 
 
@@ -144,10 +147,19 @@ def _lines(draft: Draft) -> Iterable[str]:
     else:
         yield "    # slices: {by: [scene], budget: 10} # no column with few values was found"
     yield from _section("experiments: # does each arm get its share? docs/experiments.md", draft.experiments)
-    hint = "" if parse_duration(draft.window) <= timedelta(days=1) else "# "  # too few windows in four weeks
-    yield f"    {hint}bands: {{}} # the range expected of every metric from its own past, docs/bands.md"
+    yield from _bands(draft)
     yield "    # objectives: # bounds on metrics; violated where the whole interval is beyond the bound"
     yield from (f"    #   {line}" for line in draft.objectives)
+
+
+def _bands(draft: Draft) -> Iterable[str]:
+    about = "# the range expected of every metric from its own past, docs/bands.md"
+    if parse_duration(draft.window) > timedelta(days=1):  # too few windows in four weeks
+        yield f"    # bands: {{}} {about}"
+        return
+    yield f"    bands: {about}"
+    yield f"      timezone: {scalar(draft.zone)}{comment(draft.zone_comment)}"
+    yield f"      # country: {draft.country} # its public holidays count as a Sunday; a part of it: US-NY"
 
 
 def _section(head: str, lines: Sequence[str]) -> Iterable[str]:

@@ -13,6 +13,7 @@ import duckdb
 
 from monitor.config.init.acted_columns import ActedColumn, acted_columns, as_feedback, events, sentence
 from monitor.config.init.actions import Actions, look_at_actions
+from monitor.config.init.calendar import guess_zone, machine_zone
 from monitor.config.init.guess import (
     EMPTY,
     GUESS,
@@ -112,6 +113,7 @@ def write_config(
         if not around.only:
             warnings += _mixed_events(engine, exposures, guesses)
         warnings += _set_zones(draft.logs, exposures, pace, acted, actions)
+        _set_calendar(draft, pace)
         if pace is not None:
             draft.window, draft.window_comment = show_duration(pace.window), _rate(pace)
         flags = acted_columns(exposures, guesses, engine.backend.table(exposures.table))
@@ -254,6 +256,14 @@ def _set_zones(
                 for key, value, why in logs[name].settings
             ]
     return [fitting.note] if fitting.note else []
+
+
+def _set_calendar(draft: Draft, pace: Pace | None) -> None:
+    """Propose the zone of the users for the bands."""
+    log = draft.logs[c.EXPOSURES]
+    zone = next((value for name, value, _ in log.settings if name == "timezone"), None)
+    found = guess_zone(pace, zone if _is_naive(log) else None, machine_zone())
+    draft.zone, draft.zone_comment, draft.country = found.zone, found.why, found.country
 
 
 def _is_naive(log: LogDraft) -> bool:
