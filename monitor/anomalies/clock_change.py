@@ -12,7 +12,6 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from monitor.anomalies.neighbours import DAY
 from monitor.core.results import Result, Status
 from monitor.history import reads
 from monitor.history.store import Store
@@ -24,6 +23,7 @@ from monitor.statistics.day_shape import NIGHT, NIGHT_MIDDLE, days_moved, hours_
 log = logging.getLogger(__name__)
 
 HOUR: Final = timedelta(hours=1)
+DAY: Final = timedelta(days=1)
 BEFORE: Final = timedelta(weeks=4)
 AFTER: Final = timedelta(weeks=1)
 _REACH: Final = timedelta(days=190)  # the change before the last one too
