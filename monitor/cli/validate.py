@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
+from typing import Final
 
 from monitor.cli.terminal import progress
 from monitor.config.checks.check import Checked
@@ -17,6 +19,9 @@ from monitor.config.validate.named_columns import rules_without_ground
 from monitor.models.scorer import ScorerError, load_scorer
 from monitor.service.web.web_config import WebConfigError, load_web_config
 from monitor.settings.config import Config
+
+_DAYS_AHEAD: Final = 366
+_DAYS_SHOWN: Final = 4
 
 
 def validate(path: Path, *, with_logs: bool) -> list[ConfigFinding]:
@@ -45,6 +50,7 @@ def validate(path: Path, *, with_logs: bool) -> list[ConfigFinding]:
             else:
                 found += rules_without_ground(name, where, one.settings, one.rules, None)
         found += _scorer(one, where)
+        found += _days_off(one, now)
     known = {one.place for one in found if one.check == "config"}
     return _by_log([one for one in found if one.check == "config" or not one.place or one.place not in known])
 
@@ -78,6 +84,18 @@ def _scorer(checked: Checked, where: str) -> Iterator[ConfigFinding]:
         yield say.problem("scorer", str(exc), f"{where}.models.scorer")
     else:
         yield say.ok("scorer", f"{models.scorer} can be imported")
+
+
+def _days_off(checked: Checked, now: datetime) -> Iterator[ConfigFinding]:
+    """The next days that count as a Sunday, so that a wrong country is noticed."""
+    bands = checked.settings.bands
+    if bands is None or not (bands.country or bands.holidays):
+        return
+    today = now.astimezone(bands.zone).date()
+    days, days_off = (str(today + timedelta(days=number)) for number in range(_DAYS_AHEAD)), bands.days_off
+    following = list(islice((day for day in days if day in days_off), _DAYS_SHOWN))
+    say = Reporter(checked.settings.name, "", "")
+    yield say.ok("bands", f"the next days that count as a Sunday: {', '.join(following) or 'none'}")
 
 
 def problems_of(path: Path, found: Sequence[ConfigFinding]) -> ConfigError | None:

@@ -63,6 +63,29 @@ def test_a_valid_config_has_a_line_for_each_thing_checked(shop, command):
     assert [one for one in expected if not any(one in line for line in lines)] == []
 
 
+@pytest.mark.parametrize(
+    ("bands", "shown"),
+    [
+        ({"country": "DE"}, 4),
+        ({"holidays": ["2020-02-29"]}, 0),
+        ({"country": "BV"}, 0),
+        ({"timezone": "Europe/Berlin"}, None),
+    ],
+)
+def test_the_next_days_off_are_shown(bands, shown, shop, command):
+    shop.recommender["bands"] = bands
+    shop.write()
+    code, output, _ = command("validate", "--config", "shop.yaml", "--no-logs")
+    line = next((one for one in output.splitlines() if "count as a Sunday" in one), None)
+    assert code == 0
+    if shown is None:
+        assert line is None
+    else:
+        days = re.findall(r"\b2\d{3}-\d\d-\d\d\b", line)
+        assert (len(days), "none" in line) == (shown, not shown)
+        assert days == sorted(days)
+
+
 def test_a_look_at_the_logs_writes_nothing(shop, command):
     shop.write()
     before = {path: path.stat().st_mtime_ns for path in shop.folder.rglob("*")}
