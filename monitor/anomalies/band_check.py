@@ -25,7 +25,6 @@ from monitor.anomalies.specs import ANOMALY, DEVIATION
 from monitor.anomalies.table import left_out, tabled
 from monitor.core.digest import digest
 from monitor.core.results import Result, Status, Window
-from monitor.history import schema
 from monitor.history.rows import evidence_of
 from monitor.history.store import Store
 from monitor.metrics.catalogue import EXPOSURE_CHECK, FEEDBACK_CHECK
@@ -127,7 +126,7 @@ class BandCheck(Check[HistoryJob]):
         """The violated causes of the exposures of this window, with their places, from their evidence."""
         with store.reading() as connection:
             windows = markers(connection, self._recommender, NAME, [window.end], window.length)
-            evidence = evidence_of(connection, schema.results.c.window_id.in_([one.id for one in windows]))
+            evidence = evidence_of(connection, [one.id for one in windows])
             names = self._anomalies.names(
                 connection, np.array([number for _, number in evidence], dtype=np.int64)
             )

@@ -8,11 +8,12 @@ from datetime import datetime, timedelta
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, Float, cast, func, select
+from sqlalchemy import Connection, select
 
 from monitor.core.results import Status
 from monitor.history import schema
-from monitor.history.rows import batches
+from monitor.history.packing import WindowResults
+from monitor.history.rows import batches, window_results
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -93,27 +94,22 @@ def read_windows(
     connection: Connection, wanted: Sequence[Marker], metric: str | None = None
 ) -> list[PastWindow]:
     """The results of these windows, or those of one metric alone."""
-    table, series = schema.results.c, schema.series.c
-    columns = (
-        table.window_id, table.series_id, table.value, table.samples, table.lower, table.upper,
-        table.status, table.definition,
-    )  # fmt: skip
+    columns = schema.series.c
+    asked = None
+    if metric is not None:
+        asked = set(connection.scalars(select(columns.id).where(columns.metric == metric)))
     found = []
     for part in batches(wanted, 50):
-        query = select(*columns).where(table.window_id.in_([one.id for one in part]))
-        if metric is not None:
-            query = query.join(schema.series, series.id == table.series_id).where(series.metric == metric)
-        rows = connection.execute(query.order_by(table.window_id, table.series_id)).all()
-        by_window = np.array([row[0] for row in rows], dtype=np.int64)
+        stored = window_results(connection, [one.id for one in part])
         for one in part:
-            first, last = np.searchsorted(by_window, [one.id, one.id + 1])
-            found.append(_window(one.end, rows[first:last]))
+            results = stored[one.id] if asked is None else stored[one.id].of(asked)
+            found.append(_window(one.end, results))
     return found
 
 
-def _window(end: datetime, rows: Sequence[Sequence[object]]) -> PastWindow:
-    columns = list(zip(*rows, strict=True)) or [()] * 8
-    _, series, value, samples, lower, upper, status, definition = columns
+def _window(end: datetime, results: WindowResults) -> PastWindow:
+    named = ("value", "samples", "lower", "upper", "status", "definition")
+    value, samples, lower, upper, status, definition = (results.column(name) for name in named)
     told = np.array(status, dtype=object)
     violated = np.asarray(told == Status.VIOLATED.value, dtype=np.bool_)
     # An empty count has status `no_data` and value 0: a band must see the fall.
@@ -122,7 +118,7 @@ def _window(end: datetime, rows: Sequence[Sequence[object]]) -> PastWindow:
     error = (np.array(upper, dtype=np.float64) - np.array(lower, dtype=np.float64)) / 2
     return PastWindow(
         end,
-        np.array(series, dtype=np.int64),
+        np.array(results.series, dtype=np.int64),
         measured,
         np.array(samples, dtype=np.float64),
         error,
@@ -146,27 +142,18 @@ class Day:
 
 
 def read_day(connection: Connection, wanted: Sequence[Marker], definitions: Mapping[int, str]) -> Day:
-    """Sum these windows in the database; only the given definition of each series counts."""
-    table = schema.results.c
+    """Sum these windows; only the given definition of each series counts."""
     sums: dict[int, list[float]] = {}
-    for part in batches(wanted):
-        weight = cast(table.samples, Float)
-        query = (
-            select(
-                table.series_id,
-                table.definition,
-                func.count(table.value),
-                func.sum(table.value),
-                func.sum(table.value * weight),
-                func.sum(weight),
-            )
-            .where(table.window_id.in_([one.id for one in part]), table.status == Status.OK.value)
-            .group_by(table.series_id, table.definition)
-        )
-        for number, definition, *added in connection.execute(query):
-            if definitions.get(number) == definition:
-                held = sums.setdefault(number, [0.0] * len(added))
-                sums[number] = [one + float(more or 0) for one, more in zip(held, added, strict=True)]
+    for results in window_results(connection, [one.id for one in wanted]).values():
+        named = ("status", "definition", "value", "samples")
+        rows = zip(results.series, *(results.column(name) for name in named), strict=True)
+        for number, status, definition, value, samples in rows:
+            if status != Status.OK.value or definitions.get(number) != definition:
+                continue
+            weight = samples or 0
+            added = (0, 0.0, 0.0) if value is None else (1, value, value * weight)
+            held = sums.setdefault(number, [0.0] * 4)
+            sums[number] = [one + more for one, more in zip(held, (*added, weight), strict=True)]
     series = np.array(sorted(sums), dtype=np.int64)
     count, total, weighted, samples = np.array([sums[one] for one in series.tolist()]).reshape(-1, 4).T
     with np.errstate(divide="ignore", invalid="ignore"):

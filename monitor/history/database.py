@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +15,11 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, func, sele
 from monitor.history.errors import Fault, StoreError, shown, translated
 from monitor.history.migrate import migrate
 
+log = logging.getLogger(__name__)
+
 _WAIT_SECONDS: Final = 10.0
+_VACUUM: Final = "VACUUM"
+_FREE_PAGES: Final = 1000  # less is not worth the time
 _LOCK: Final = 7_305_142_811  # the advisory lock that makes PostgreSQL write one at a time, as SQLite does
 _WRITE: Final = "history_write"
 
@@ -41,11 +47,31 @@ class Database:
         self._file: tuple[int, int] | None = None  # device and inode of the SQLite file in use
         try:
             with self.writing() as connection:
-                migrate(connection)
+                upgraded = migrate(connection)
+            if upgraded and self.is_sqlite:
+                self._shrink()
             self._file = _identity(url) if self.is_sqlite else None
         except BaseException:
             self.close()
             raise
+
+    def _shrink(self) -> None:
+        """Give back the space of an SQLite file that an upgrade has left free, if it is most of the file.
+
+        A failure is no loss: later windows use the free space.
+        """
+        try:
+            with self._engine.connect() as connection:
+                cursor = connection.connection.cursor()  # outside of a transaction, where VACUUM must run
+                (free,) = cursor.execute("PRAGMA freelist_count").fetchone()
+                (pages,) = cursor.execute("PRAGMA page_count").fetchone()
+                if free > _FREE_PAGES and 2 * free > pages:
+                    log.warning("giving back the free space of the history")
+                    cursor.execute(_VACUUM)
+                    cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                cursor.close()
+        except sqlite3.Error as error:
+            log.warning("the file of the history keeps its size after the upgrade: %s", error)
 
     def _connect_args(self, wait_seconds: float) -> dict[str, Any]:
         if self.is_sqlite:

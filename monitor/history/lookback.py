@@ -19,20 +19,23 @@ _LONG_AGO: Final = schema.EPOCH.replace(year=1)
 _FIRST_AFTER: Final = """
 WITH asked (series_id, signal, after, place) AS (VALUES QUESTIONS)
 SELECT asked.place, (
-    SELECT MIN(results.window_end) FROM results
-    WHERE results.series_id = asked.series_id AND results.signal = asked.signal
-        AND results.window_end > asked.after
+    SELECT MIN(signals.window_end) FROM signals
+    WHERE signals.series_id = asked.series_id AND signals.signal = asked.signal
+        AND signals.window_end > asked.after
 )
 FROM asked
 """
 
 
 def last_of_each_signal(connection: Connection, series: Sequence[int]) -> dict[int, dict[Signal, datetime]]:
-    """Series id -> signal -> the end of the newest window that left it."""
-    results = schema.results.alias()
+    """Series id -> signal -> the end of the newest window that left it anew: all standings need no more.
+
+    Of `FIRE` it is the newest window that left it at all.
+    """
+    signals = schema.signals.alias()
     newest = [
-        select(func.max(results.c.window_end))
-        .where(results.c.series_id == schema.series.c.id, results.c.signal == int(signal))
+        select(func.max(signals.c.window_end))
+        .where(signals.c.series_id == schema.series.c.id, signals.c.signal == int(signal))
         .scalar_subquery()
         .label(signal.name)
         for signal in _SIGNALS

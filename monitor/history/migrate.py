@@ -16,11 +16,11 @@ from monitor.history.schema import HEAD
 _SCRIPTS = Path(__file__).parent / "migrations"
 
 
-def migrate(connection: Connection) -> None:
+def migrate(connection: Connection) -> bool:
     """Upgrade inside the caller's transaction, which must already hold the write lock.
 
     A second process that opens the same database waits for that lock and then finds nothing to do. A
-    process that dies in the middle leaves the old schema.
+    process that dies in the middle leaves the old schema. Returns whether there was anything to do.
 
     Raises:
         StoreError: a newer version wrote the schema.
@@ -33,7 +33,7 @@ def migrate(connection: Connection) -> None:
     context = MigrationContext.configure(connection, opts={"fn": steps, "transactional_ddl": True})
     heads = context.get_current_heads()
     if heads == (HEAD,):
-        return
+        return False
     known = {script.revision for script in scripts.walk_revisions()}
     if unknown := sorted(set(heads) - known):
         raise StoreError(
@@ -43,3 +43,4 @@ def migrate(connection: Connection) -> None:
         )
     with Operations.context(context):
         context.run_migrations()
+    return True

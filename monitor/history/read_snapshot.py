@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import Connection, or_, select
 
@@ -13,7 +12,7 @@ from monitor.core.results import Result, Status, Window
 from monitor.history import counters, schema
 from monitor.history.logstate import log_states
 from monitor.history.lookback import last_of_each_signal, standings
-from monitor.history.rows import RESULT_COLUMNS, SERIES_COLUMNS, batches, evidence_of, result_of
+from monitor.history.rows import batches, results_of_windows, window_results
 from monitor.history.snapshot import (
     LogState,
     Point,
@@ -132,22 +131,20 @@ def _checks(connection: Connection, recommender: str, past: int) -> list[_Check]
 
 def _read_points(connection: Connection, checks: Iterable[_Check], kept: KeptPoints) -> None:
     """The newest values of each series, oldest first; and which window the results are shown from."""
-    columns = schema.results.c
-    query = select(
-        columns.window_id, columns.series_id, columns.value, columns.status, columns.lower, columns.upper
-    )
     named = {status.value: status for status in Status}
     windows = {one.id: one for check in checks for one in check.windows}
     for number in [number for number in kept if number not in windows]:
         del kept[number]
     new = [number for number, one in windows.items() if number not in kept or kept[number][0] != one.state]
-    for part in batches(new):
-        read: dict[int, dict[int, Point]] = {number: {} for number in part}
-        for number, series, value, status, *ends in connection.execute(
-            query.where(columns.window_id.in_(part))
-        ):
-            read[number][series] = Point(windows[number].window, value, named[status], *ends)
-        kept |= {number: (windows[number].state, points) for number, points in read.items()}
+    for number, results in window_results(connection, new).items():
+        columns = (results.column(name) for name in ("value", "status", "lower", "upper"))
+        kept[number] = (
+            windows[number].state,
+            {
+                series: Point(windows[number].window, value, named[status], lower, upper)
+                for series, value, status, lower, upper in zip(results.series, *columns, strict=True)
+            },
+        )
     for check in checks:
         there = [kept[one.id][1] for one in check.windows]
         check.shown = _shown(check.windows, there)
@@ -166,18 +163,8 @@ def _shown(windows: Sequence[_Evaluated], points: Sequence[Mapping[int, Point]])
 
 def _read_results(connection: Connection, checks: Sequence[_Check]) -> None:
     by_window = {check.windows[check.shown].id: check for check in checks}
-    where = schema.results.c.window_id.in_(by_window)
-    evidence = evidence_of(connection, where)
-    for row in connection.execute(_results().where(where)):
-        result = result_of(row, evidence.get((row.window_id, row.series_id), ()))
-        by_window[row.window_id].results[row.series_id] = result
-
-
-def _results() -> Any:
-    table, series = schema.results, schema.series
-    return select(*RESULT_COLUMNS, *SERIES_COLUMNS, table.c.window_end).join_from(
-        table, series, table.c.series_id == series.c.id
-    )
+    for number, results in results_of_windows(connection, list(by_window)).items():
+        by_window[number].results = results
 
 
 _End = tuple[str, str, datetime]  # recommender, check, end of a window
@@ -211,7 +198,7 @@ def _violations(
     last: Mapping[int, Mapping[Signal, datetime]],
 ) -> dict[int, Violation]:
     """Series id -> its newest violated window, if that is not the newest window itself."""
-    columns, windows = schema.results.c, schema.windows.c
+    columns, windows = schema.signals.c, schema.windows.c
     wanted: list[tuple[int, datetime]] = []
     for check in checks:
         oldest = check.windows[-1].window.end
@@ -231,13 +218,13 @@ def _violations(
                 for number, end in part
             )
         )
-        evidence = evidence_of(connection, where)
-        query = (
-            _results().add_columns(windows.window_start).join(schema.windows, windows.id == columns.window_id)
-        )
-        for row in connection.execute(query.where(where)):
-            kept = result_of(row, evidence.get((row.window_id, row.series_id), ()))
-            found[row.series_id] = Violation(Window(row.window_start, row.window_end), kept)
+        query = select(columns.series_id, windows.id, windows.window_start, windows.window_end)
+        rows = connection.execute(
+            query.join(schema.windows, windows.id == columns.window_id).where(where)
+        ).all()
+        results = results_of_windows(connection, sorted({number for _, number, _, _ in rows}))
+        for series, number, start, end in rows:
+            found[series] = Violation(Window(start, end), results[number][series])
     return found
 
 

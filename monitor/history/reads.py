@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, select, tuple_
 
 from monitor.core.results import Result, Status, Window
 from monitor.history import schema
-from monitor.history.rows import results_of_windows, series_digest
+from monitor.history.rows import batches, results_of_windows, series_digest, window_results
 
 _PAGE = 100
 
@@ -92,11 +92,18 @@ def values_of(
 
     `series` names it by metric and labels. A count without rows is 0; late results and errors are left out.
     """
-    windows, results = schema.windows.c, schema.results.c
+    windows, named = schema.windows.c, schema.series.c
+    number = connection.scalar(
+        select(named.id).where(
+            named.recommender == recommender,
+            named.check_name == check,
+            named.digest == series_digest(series),
+        )
+    )
+    if number is None:
+        return []
     query = (
-        select(windows.window_start, windows.window_end, results.value)
-        .join(schema.results, results.window_id == windows.id)
-        .join(schema.series, schema.series.c.id == results.series_id)
+        select(windows.id, windows.window_start, windows.window_end)
         .where(
             windows.recommender == recommender,
             windows.check_name == check,
@@ -104,13 +111,20 @@ def values_of(
             windows.window_start >= start,
             windows.window_end > start,
             windows.window_end <= end,
-            schema.series.c.digest == series_digest(series),
-            results.status.in_((Status.OK, Status.VIOLATED, Status.NO_DATA)),
-            results.value.is_not(None),
         )
         .order_by(windows.window_end, windows.window_start)
     )
-    return [(Window(first, last), value) for first, last, value in connection.execute(query)]
+    spans = {one: Window(first, last) for one, first, last in connection.execute(query)}
+    found: list[tuple[Window, float]] = []
+    for part in batches(list(spans)):
+        for one, results in window_results(connection, part).items():
+            mine = results.of({number})
+            found += [
+                (spans[one], value)
+                for value, status in zip(mine.column("value"), mine.column("status"), strict=True)
+                if value is not None and status in (Status.OK, Status.VIOLATED, Status.NO_DATA)
+            ]
+    return found
 
 
 def kept_page(

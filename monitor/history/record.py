@@ -10,7 +10,9 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from monitor.core.results import Result, Status, Window, rank, worst_status
 from monitor.history import counters, schema
-from monitor.history.rows import batches, by_series, results_of_windows, stored_fields
+from monitor.history.packing import SIGNAL, pack
+from monitor.history.rows import batches, by_series, results_of_windows, series_digest, stored_fields
+from monitor.history.signals import mark
 from monitor.history.snapshot import CounterKey
 from monitor.history.standing import signal_of
 from monitor.logs.windows import of_whole_data
@@ -84,7 +86,7 @@ def record(
         now = next((row for row in known if row.current), None)
         target = next((row for row in known if row.definition == run.definition), None)
         fresh = by_series(run.results)
-        stored = results_of_windows(connection, [now.id])[now.id] if now else {}
+        stored = _stored_results(connection, now) if now else {}
         same_data = now is not None and of_whole_data(now.fingerprint) == of_whole_data(fingerprint)
         status = _status(run, fresh)
         unchanged = now is not None and now.fingerprint == fingerprint and now.status is status
@@ -110,7 +112,8 @@ def record(
         }
         _supersede(connection, [row for row in known if row.current and row is not target])
         window_id = _put_window(connection, recommender, run, window, target, values)
-        _put_results(connection, recommender, run.check, window, window_id, fresh)
+        _put_results(connection, recommender, run.check, window_id, fresh)
+        mark(connection, recommender, run.check, window.end)
     if not changed:
         return Recorded(first=False, corrected=False, changed=False)
     stored_now = _stored_windows(connection, recommender, window)
@@ -141,6 +144,11 @@ def _stored_windows(connection: Connection, recommender: str, window: Window) ->
         row = _Stored(number, definition, Status(status), fingerprint, revision, current)
         held.setdefault(check, []).append(row)
     return held
+
+
+def _stored_results(connection: Connection, window: _Stored) -> dict[str, Result]:
+    results = results_of_windows(connection, [window.id])[window.id]
+    return {series_digest(one): one for one in results.values()}
 
 
 def _current(held: Mapping[str, list[_Stored]]) -> list[_Stored]:
@@ -176,8 +184,7 @@ def _outcome(run: CheckRun, fresh: Mapping[str, Result]) -> counters.RunEnd:
 def _supersede(connection: Connection, rows: Sequence[_Stored]) -> None:
     for row in rows:
         connection.execute(update(schema.windows).where(schema.windows.c.id == row.id).values(current=False))
-        table = schema.results
-        connection.execute(update(table).where(table.c.window_id == row.id).values(signal=None))
+        connection.execute(delete(schema.signals).where(schema.signals.c.window_id == row.id))
 
 
 def _put_window(
@@ -191,7 +198,8 @@ def _put_window(
     table = schema.windows
     if target is not None:
         connection.execute(update(table).where(table.c.id == target.id).values(**values))
-        connection.execute(delete(schema.results).where(schema.results.c.window_id == target.id))
+        for stored in (schema.results, schema.evidence):
+            connection.execute(delete(stored).where(stored.c.window_id == target.id))
         return target.id
     key = {
         "recommender": recommender,
@@ -205,31 +213,19 @@ def _put_window(
 
 
 def _put_results(
-    connection: Connection,
-    recommender: str,
-    check: str,
-    window: Window,
-    window_id: int,
-    fresh: Mapping[str, Result],
+    connection: Connection, recommender: str, check: str, window_id: int, fresh: Mapping[str, Result]
 ) -> None:
     ids = _series_ids(connection, recommender, check, fresh)
-    rows = [
-        {
-            "window_id": window_id,
-            "series_id": ids[name],
-            "window_end": window.end,
-            "signal": int(signal_of(result)),
-            **stored_fields(result),
-        }
-        for name, result in fresh.items()
-    ]
+    rows = {
+        ids[name]: {SIGNAL: int(signal_of(result)), **stored_fields(result)} for name, result in fresh.items()
+    }
     evidence = [
         {"window_id": window_id, "series_id": ids[name], "place": place, "content": content}
         for name, result in fresh.items()
         for place, content in enumerate(result.evidence)
     ]
     if rows:
-        connection.execute(insert(schema.results), rows)
+        connection.execute(insert(schema.results).values(window_id=window_id, content=pack(rows)))
     if evidence:
         connection.execute(insert(schema.evidence), evidence)
 

@@ -9,6 +9,7 @@ from typing import Final
 from sqlalchemy import Connection, delete, exists, func, or_, select
 
 from monitor.history import schema
+from monitor.history.signals import mark
 
 WINDOWS_AT_ONCE: Final = 50
 SERIES_AT_ONCE: Final = 5000
@@ -22,23 +23,29 @@ def drop_windows(connection: Connection, before: datetime, keep: Mapping[str, da
     table = schema.windows
     aged = table.c.window_end < before
     free = [or_(table.c.recommender != name, table.c.window_end <= moment) for name, moment in keep.items()]
-    old = select(table.c.id).where(aged, *free).order_by(table.c.window_end)
-    ids = list(connection.scalars(old.limit(WINDOWS_AT_ONCE)))
-    if ids:
-        connection.execute(delete(table).where(table.c.id.in_(ids)))
-    return len(ids)
+    old = select(table.c.id, table.c.recommender, table.c.check_name).where(aged, *free)
+    rows = connection.execute(old.order_by(table.c.window_end).limit(WINDOWS_AT_ONCE)).all()
+    if rows:
+        connection.execute(delete(table).where(table.c.id.in_([row.id for row in rows])))
+    for recommender, check in {(row.recommender, row.check_name) for row in rows}:
+        mine = (table.c.recommender == recommender, table.c.check_name == check, table.c.current)
+        oldest = connection.scalar(select(func.min(table.c.window_end)).where(*mine))
+        if oldest is not None:
+            mark(connection, recommender, check, oldest)
+    return len(rows)
 
 
 def drop_leftovers(connection: Connection, before: datetime) -> None:
-    """Drop series without a result, and the log state of recommenders that have no window left.
+    """Drop series without a signal, and the log state of recommenders that have no window left.
 
+    A series without a signal has no result: see signals.py.
     The newest series always stays: SQLite counts up from the largest id in the table, and readers would take
     a series with a reused id for the old one. The index of a log that is still read is never touched.
     """
-    series, results, windows = schema.series, schema.results, schema.windows
+    series, signals, windows = schema.series, schema.signals, schema.windows
     unused = (
         select(series.c.id)
-        .where(~exists().where(results.c.series_id == series.c.id))
+        .where(~exists().where(signals.c.series_id == series.c.id))
         .where(series.c.id < select(func.max(series.c.id)).scalar_subquery())
         .limit(SERIES_AT_ONCE)
     )

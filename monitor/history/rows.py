@@ -1,4 +1,4 @@
-"""Results as rows of the store, and back."""
+"""Results as the store keeps them, and back."""
 
 from __future__ import annotations
 
@@ -6,33 +6,20 @@ import logging
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, select
 
 from monitor.core.json_value import json_value
 from monitor.core.results import MOST_EVIDENCE, Result, ResultKind, Status
 from monitor.core.text import DETAIL_LENGTH
 from monitor.history import schema
+from monitor.history.packing import FIELDS, WindowResults, unpack
 
 log = logging.getLogger(__name__)
 
 _NUMBERS: Final = ("value", "lower", "upper", "threshold", "clear")
 BATCH: Final = 500  # ids in one IN (...)
-
-_STORED: Final = (
-    "definition", "status", "value", "samples", "lower", "upper", "detail", "violations", "threshold",
-    "bound", "clear", "severity",
-)  # fmt: skip
-"""The fields of a result that are columns of their own."""
-_COLUMN: Final = {"clear": "clear_bound"}  # where it has another name than the field
-
-RESULT_COLUMNS: Final = (
-    schema.results.c.window_id,
-    schema.results.c.series_id,
-    *(schema.results.c[_COLUMN.get(name, name)] for name in _STORED),
-)
-SERIES_COLUMNS: Final = (schema.series.c.metric, schema.series.c.labels, schema.series.c.kind)
 
 
 def sanitize_result(result: Result) -> Result:
@@ -96,50 +83,76 @@ def _twice(result: Result) -> Result:
 
 
 def stored_fields(result: Result) -> dict[str, Any]:
-    """The columns of a result in the table of results."""
-    fields = {_COLUMN.get(name, name): getattr(result, name) for name in _STORED}
-    return fields | {"status": result.status.value}
+    """The fields of a result that are stored by window."""
+    return {name: getattr(result, name) for name in FIELDS} | {"status": result.status.value}
 
 
-def result_of(row: Row[*tuple[Any, ...]], evidence: Sequence[Any] = ()) -> Result:
-    """A row of RESULT_COLUMNS and SERIES_COLUMNS as a result again."""
-    fields = {name: getattr(row, _COLUMN.get(name, name)) for name in _STORED}
-    fields |= {"status": Status(row.status), "kind": ResultKind(row.kind)}
-    return Result(metric=row.metric, labels=row.labels, evidence=tuple(evidence), **fields)
+class StoredSeries(NamedTuple):
+    """What the results of a series share."""
+
+    metric: str
+    labels: dict[str, str]
+    kind: ResultKind
+    digest: str
 
 
-def results_of_windows(connection: Connection, ids: Sequence[int]) -> dict[int, dict[str, Result]]:
-    """Window id -> series digest -> result with its evidence, in the order of metric and labels."""
-    table, series = schema.results, schema.series
-    found: dict[int, dict[str, Result]] = {window: {} for window in ids}
+def series_by_id(connection: Connection, ids: Iterable[int]) -> dict[int, StoredSeries]:
+    """These series, in the order of metric and labels."""
+    columns = schema.series.c
+    query = select(columns.id, columns.metric, columns.labels, columns.kind, columns.digest)
+    found = {
+        number: StoredSeries(metric, labels, ResultKind(kind), digest)
+        for part in batches(sorted(set(ids)))
+        for number, metric, labels, kind, digest in connection.execute(query.where(columns.id.in_(part)))
+    }
+    return dict(sorted(found.items(), key=lambda one: (one[1].metric, schema.canonical(one[1].labels))))
+
+
+def window_results(connection: Connection, ids: Sequence[int]) -> dict[int, WindowResults]:
+    """Window id -> its results by field, quicker than as objects."""
+    columns = schema.results.c
+    found = {number: WindowResults([], {}) for number in ids}
     for part in batches(ids):
-        shown = evidence_of(connection, table.c.window_id.in_(part))
-        query = (
-            select(*RESULT_COLUMNS, *SERIES_COLUMNS, series.c.digest)
-            .join_from(table, series, table.c.series_id == series.c.id)
-            .where(table.c.window_id.in_(part))
-        )
-        rows = sorted(connection.execute(query), key=lambda row: (row.metric, schema.canonical(row.labels)))
-        for row in rows:
-            evidence = shown.get((row.window_id, row.series_id), ())
-            found[row.window_id][row.digest] = result_of(row, evidence)
+        query = select(columns.window_id, columns.content).where(columns.window_id.in_(part))
+        found |= {number: unpack(content) for number, content in connection.execute(query)}
     return found
 
 
-def evidence_of(connection: Connection, where: Any) -> dict[tuple[int, int], list[Any]]:
-    """(window id, series id) -> rows of evidence, for the results that match."""
-    table, held = schema.results, schema.evidence
-    query = (
-        select(held.c.window_id, held.c.series_id, held.c.content)
-        .join_from(
-            table, held, (held.c.window_id == table.c.window_id) & (held.c.series_id == table.c.series_id)
-        )
-        .where(where)
-        .order_by(held.c.window_id, held.c.series_id, held.c.place)
+def results_of_windows(connection: Connection, ids: Sequence[int]) -> dict[int, dict[int, Result]]:
+    """Window id -> series id -> result with its evidence, in the order of metric and labels."""
+    stored = window_results(connection, ids)
+    series = series_by_id(connection, {number for results in stored.values() for number in results.series})
+    evidence = evidence_of(connection, ids)
+    found: dict[int, dict[int, Result]] = {}
+    for window, results in stored.items():
+        rows = zip(*(results.column(name) for name in FIELDS), strict=True)
+        by_id = dict(zip(results.series, rows, strict=True))
+        found[window] = {
+            number: _result(one, by_id[number], evidence.get((window, number), ()))
+            for number, one in series.items()
+            if number in by_id
+        }
+    return found
+
+
+def _result(series: StoredSeries, row: Sequence[Any], evidence: Sequence[Any]) -> Result:
+    fields = dict(zip(FIELDS, row, strict=True))
+    fields["status"] = Status(fields["status"])
+    return Result(
+        metric=series.metric, labels=series.labels, kind=series.kind, evidence=tuple(evidence), **fields
     )
+
+
+def evidence_of(connection: Connection, ids: Sequence[int]) -> dict[tuple[int, int], list[Any]]:
+    """(window id, series id) -> rows of evidence, of these windows."""
+    held = schema.evidence.c
     found: dict[tuple[int, int], list[Any]] = {}
-    for window, series, content in connection.execute(query):
-        found.setdefault((window, series), []).append(content)
+    for part in batches(ids):
+        query = select(held.window_id, held.series_id, held.content).where(held.window_id.in_(part))
+        for window, series, content in connection.execute(
+            query.order_by(held.window_id, held.series_id, held.place)
+        ):
+            found.setdefault((window, series), []).append(content)
     return found
 
 

@@ -3,12 +3,14 @@
 Times are whole microseconds since 1970-01-01 UTC: exact, sortable and the same on every database, with no
 session time zone to go wrong. To read one by hand: `to_timestamp(window_end / 1e6)` on PostgreSQL,
 `datetime(window_end / 1000000, 'unixepoch')` on SQLite. What comes from a log is kept as JSON in ASCII, since
-a database's text holds neither every byte nor a NUL.
+a database's text holds neither every byte nor a NUL. The results of a window are one compressed value, which
+`history export` reads.
 """
 
 from __future__ import annotations
 
 import json
+import zlib
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -19,9 +21,9 @@ from sqlalchemy import (
     Dialect,
     Float,
     ForeignKey,
-    ForeignKeyConstraint,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     SmallInteger,
     Table,
@@ -33,7 +35,7 @@ from sqlalchemy import (
 from monitor.core.digest import digest
 from monitor.core.text import encodable
 
-HEAD: Final = "0004"  # the newest migration; a test compares it with the scripts
+HEAD: Final = "0005"  # the newest migration; a test compares it with the scripts
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _BIG_ID: Final = BigInteger().with_variant(Integer, "sqlite")  # only INTEGER counts up by itself there
@@ -63,6 +65,19 @@ class JsonText(TypeDecorator[Any]):
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:  # noqa: ARG002
         return None if value is None else json.loads(value)
+
+
+class CompressedJson(TypeDecorator[Any]):
+    """Plain JSON as canonical ASCII text, compressed by zlib."""
+
+    impl = LargeBinary
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> bytes:  # noqa: ARG002
+        return zlib.compress(canonical(value).encode("ascii"))
+
+    def process_result_value(self, value: bytes | None, dialect: Dialect) -> Any:  # noqa: ARG002
+        return None if value is None else json.loads(zlib.decompress(value))
 
 
 class SafeText(TypeDecorator[str]):
@@ -147,35 +162,27 @@ results: Final = Table(
     "results",
     metadata,
     Column("window_id", _BIG_ID, ForeignKey("windows.id", ondelete="CASCADE"), primary_key=True),
+    Column("content", CompressedJson, nullable=False),  # see packing.py
+)
+
+signals: Final = Table(
+    "signals",
+    metadata,
     Column("series_id", _BIG_ID, ForeignKey("series.id"), primary_key=True),
-    Column("window_end", UTCTime, nullable=False),
-    Column("signal", SmallInteger),  # null where a newer definition has judged the same window
-    Column("definition", Text, nullable=False),
-    Column("status", Text, nullable=False),
-    Column("value", Float(53)),
-    Column("samples", BigInteger),
-    Column("lower", Float(53)),
-    Column("upper", Float(53)),
-    Column("detail", SafeText, nullable=False),
-    Column("violations", BigInteger),
-    Column("threshold", Float(53)),
-    Column("bound", Text),
-    Column("clear_bound", Float(53)),  # `clear` is a method of SQLAlchemy's own
-    Column("severity", Text),
-    Index("results_by_signal", "series_id", "signal", "window_end"),
+    Column("signal", SmallInteger, primary_key=True),
+    Column("window_end", UTCTime, primary_key=True),
+    Column("window_id", _BIG_ID, ForeignKey("windows.id", ondelete="CASCADE"), primary_key=True),
+    Index("signals_by_window", "window_id"),
     sqlite_with_rowid=False,
 )
 
 evidence: Final = Table(
     "evidence",
     metadata,
-    Column("window_id", _BIG_ID, primary_key=True),
+    Column("window_id", _BIG_ID, ForeignKey("windows.id", ondelete="CASCADE"), primary_key=True),
     Column("series_id", _BIG_ID, primary_key=True),
     Column("place", SmallInteger, primary_key=True),
     Column("content", JsonText, nullable=False),
-    ForeignKeyConstraint(
-        ["window_id", "series_id"], ["results.window_id", "results.series_id"], ondelete="CASCADE"
-    ),
     sqlite_with_rowid=False,
 )
 

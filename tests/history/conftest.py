@@ -15,6 +15,7 @@ from sqlalchemy import select
 
 from monitor.core.results import Window
 from monitor.history import schema
+from monitor.history.packing import FIELDS, SIGNAL, unpack
 from monitor.history.store import Store
 
 _numbers = itertools.count()
@@ -64,14 +65,34 @@ def dump() -> Callable[[Store], dict[str, list[Any]]]:
             for table in (windows, schema.watermarks, schema.log_files, schema.counters):
                 rows = connection.execute(select(*(c for c in table.c if c.name not in hidden)))
                 found[table.name] = sorted((tuple(row) for row in rows), key=repr)
-            for table in (results, evidence):
+            of_window = select(
+                windows.c.recommender, windows.c.check_name, windows.c.window_start, windows.c.definition
+            )
+            named = {
+                number: tuple(row)
+                for number, *row in connection.execute(select(series.c.id, series.c.metric, series.c.labels))
+            }
+            packed = of_window.add_columns(results.c.content).join(
+                results, windows.c.id == results.c.window_id
+            )
+            found["results"] = sorted(
+                (
+                    (*window, *named[number], *row)
+                    for *window, content in connection.execute(packed)
+                    for stored in [unpack(content)]
+                    for number, *row in zip(
+                        stored.series, *(stored.column(name) for name in (SIGNAL, *FIELDS)), strict=True
+                    )
+                ),
+                key=repr,
+            )
+            for table in (schema.signals, evidence):
                 columns = [c for c in table.c if c.name not in hidden]
                 query = (
-                    select(windows.c.recommender, windows.c.check_name, windows.c.window_start,
-                           windows.c.definition, series.c.metric, series.c.labels, *columns)
-                    .join_from(table, windows, windows.c.id == table.c.window_id)
+                    of_window.add_columns(series.c.metric, series.c.labels, *columns)
+                    .join(table, windows.c.id == table.c.window_id)
                     .join(series, series.c.id == table.c.series_id)
-                )  # fmt: skip
+                )
                 found[table.name] = sorted((tuple(row) for row in connection.execute(query)), key=repr)
         return found
 

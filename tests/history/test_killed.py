@@ -76,7 +76,7 @@ def assert_whole(found: dict[str, list[Any]]) -> None:
     revisions = {place: row[-2] for place, row in windows.items()}
     values: dict[Any, set[float]] = {}
     for row in found["results"]:
-        values.setdefault((row[1], row[2]), set()).add(round(row[10] % 1, 3))
+        values.setdefault((row[1], row[2]), set()).add(round(row[9] % 1, 3))
     assert values == {place: {revision / 10} for place, revision in revisions.items()}
     contents = {(row[1], row[2], row[-1]["revision"]) for row in found["evidence"]}
     assert contents == {(*place, revision) for place, revision in revisions.items()}

@@ -17,6 +17,7 @@ from benchmarks.real_traffic.watched import Judged, Watched
 from monitor.core.results import Window
 from monitor.history import schema
 from monitor.history.read_snapshot import read_snapshot
+from monitor.history.rows import results_of_windows
 from monitor.service.prometheus.exporter import snapshot_values
 from monitor.service.prometheus.families import all_families
 
@@ -55,13 +56,18 @@ def hours(tmp_path: Path) -> Iterator[Hours]:
 
 def content(connection: Connection) -> list[Any]:
     """Every window and every result of a history, whatever their ids and how long they took."""
-    windows, results, series = schema.windows.c, schema.results.c, schema.series.c
+    windows = schema.windows.c
     query = select(
-        windows.check_name, windows.window_start, windows.fingerprint, windows.status, windows.revision,
-        series.metric, series.labels, results.status, results.value, results.samples, results.lower,
-        results.upper, results.detail, results.signal, windows.current,
-    ).where(windows.id == results.window_id, series.id == results.series_id)  # fmt: skip
-    return sorted(map(repr, connection.execute(query)))
+        windows.id, windows.check_name, windows.window_start, windows.fingerprint, windows.status,
+        windows.revision, windows.current,
+    )  # fmt: skip
+    rows = connection.execute(query).all()
+    results = results_of_windows(connection, [number for number, *_ in rows])
+    signals = schema.signals.c
+    left = select(signals.signal, signals.window_end, schema.series.c.metric, schema.series.c.labels)
+    marked = connection.execute(left.where(signals.series_id == schema.series.c.id)).all()
+    found = [(window, list(results[number].values())) for number, *window in rows]
+    return sorted(map(repr, [*found, *marked]))
 
 
 def test_an_incident_in_a_fork_leaves_the_history_and_later_verdicts_as_they_were(
