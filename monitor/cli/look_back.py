@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from monitor.anomalies.look_back import look_back
 from monitor.cli.export import check_name, open_history
+from monitor.cli.scratch import scratch_folder
 from monitor.cli.terminal import fail, note, progress
 from monitor.config.load import load_config
 from monitor.history.store import Store
@@ -35,7 +35,7 @@ def looked_back(
                 note(f"{settings.name}: the history has no window in this span; `backfill` writes one")
                 continue
             with (
-                tempfile.TemporaryDirectory(prefix="recsys-monitor-") as folder,
+                scratch_folder("recsys-monitor-bands-") as folder,
                 Store.open(f"sqlite:///{folder}/bands.sqlite") as scratch,
                 progress(0, f"{settings.name}: copying") as step,
             ):
