@@ -71,7 +71,7 @@ bench-simulate: .venv/installed ## time a simulated day of a million exposures
 history-size: .venv/installed ## measure how many bytes 30 weeks of history take; takes minutes
 	$(BIN)/python -m benchmarks.history_size
 
-scoreboard: .venv/installed ## measure which incidents are caught, and the false alarms of healthy days; takes hours
+scoreboard: .venv/installed ## measure which incidents are caught, and the false alarms of healthy days; takes about two hours
 	sh deploy/install-test-services
 	$(BIN)/python -m benchmarks.scoreboard --keep
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -10,9 +10,9 @@ from benchmarks.real_traffic.incidents import INCIDENTS, Incident
 from benchmarks.real_traffic.sweep import FALSE_ALARMS, LEARNED, Sample, Struck, Swept
 from benchmarks.real_traffic.traffic import HOUR, SERIES, WEEK, Hours
 from benchmarks.scoreboard.alerts import Episode, alert_text
+from benchmarks.scoreboard.rates import Share
 from benchmarks.scoreboard.verdicts import ordinary_alerts
 from monitor.core.results import Window
-from monitor.statistics.intervals import Interval, wilson
 
 PAGE = "page"
 
@@ -26,35 +26,6 @@ class Outcome:
     windows: int | None
     cause: str
     in_time: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """So many of n, with Wilson's interval."""
-
-    hits: int
-    n: int
-
-    @property
-    def interval(self) -> Interval | None:
-        return wilson(self.hits, self.n)
-
-    def __str__(self) -> str:
-        """As the page shows it.
-
-        >>> str(Share(9, 10)), str(Share(0, 0))
-        ('9 of 10 (60 to 98 %)', '-')
-        """
-        found = self.interval
-        if found is None:
-            return "-"
-        return f"{self.hits} of {self.n} ({100 * found.lower:.0f} to {100 * found.upper:.0f} %)"
-
-    @classmethod
-    def of(cls, outcomes: Iterable[bool]) -> Share:
-        """How many of these are true."""
-        found = list(outcomes)
-        return cls(sum(found), len(found))
 
 
 def outcome(struck: Struck, clean: Sequence[Episode], *, is_small: bool) -> Outcome:

@@ -21,10 +21,11 @@ from benchmarks.real_traffic.incidents import (
     TRAFFIC_NAMED,
     Incident,
 )
-from benchmarks.real_traffic.outcomes import Figures, Share
+from benchmarks.real_traffic.outcomes import Figures
 from benchmarks.real_traffic.traffic import SERIES
 from benchmarks.real_traffic.watched import ALERTS
 from benchmarks.scoreboard.alerts import ROOT
+from benchmarks.scoreboard.rates import Share
 from monitor import __version__
 
 PAGE: Final = ROOT / "docs" / "real-traffic.md"

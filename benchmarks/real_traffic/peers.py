@@ -17,11 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.real_traffic.incidents import INCIDENTS
-from benchmarks.real_traffic.outcomes import Share, ordinary_hours
+from benchmarks.real_traffic.outcomes import ordinary_hours
 from benchmarks.real_traffic.seasonal_filter import SeasonalFilter
 from benchmarks.real_traffic.sweep import Struck, Swept
 from benchmarks.real_traffic.traffic import HOUR, SERIES, WEEK, Hours
 from benchmarks.scoreboard.alerts import ROOT
+from benchmarks.scoreboard.rates import Share
 from monitor.statistics.bands.scales import Scale
 
 OURS, THREE_SIGMA, STL, FILTER = "bands", "three sigma", "STL", "seasonal filter"

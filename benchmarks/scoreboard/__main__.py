@@ -1,8 +1,9 @@
 """`make scoreboard`, or `python -m benchmarks.scoreboard --seeds 1 --only blacklist` for a part of it.
 
 Days of healthy traffic and every incident go through the real monitor, Prometheus and Alertmanager; see
-docs/scoreboard.md. What is finished is kept in benchmarks/work/scoreboard, for the code that it was made by,
-so that an interrupted scoreboard goes on where it was. Ends with 1 where the bar is missed.
+docs/scoreboard.md. Without --keep, the worlds that are held back do not run. What is finished is kept in
+benchmarks/work/scoreboard, for the code that it was made by, so that an interrupted scoreboard goes on where
+it was. Ends with 1 where the bar is missed.
 """
 
 from __future__ import annotations
@@ -12,17 +13,18 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 from benchmarks.scoreboard import page, results
 from benchmarks.scoreboard.alerts import ROOT
 from benchmarks.scoreboard.jobs import JUDGING_CODE, Job, digest
-from benchmarks.scoreboard.planned import DAYS, SEEDS, WORLD, Planned
+from benchmarks.scoreboard.planned import Planned
 from benchmarks.scoreboard.servers import NotInstalledError, version
 from benchmarks.scoreboard.verdicts import Verdicts
 from benchmarks.scoreboard.workers import done, seconds, work_on
+from benchmarks.scoreboard.worlds import DAYS, HELD_BACK, SEEDS, TUNED, drawn
 from monitor.simulate.incidents.catalogue import INCIDENTS
 from monitor.simulate.incidents.incident import SIZES
 from monitor.simulate.world import World
@@ -31,7 +33,9 @@ WORK: Final = ROOT / "benchmarks" / "work" / "scoreboard"
 _MIXED: Final = "other-code"
 
 
-def main(arguments: Sequence[str] | None = None, world: World = WORLD, base: Path = WORK) -> int:
+def main(
+    arguments: Sequence[str] | None = None, world: Callable[[int], World] = drawn, base: Path = WORK
+) -> int:
     """Run what is asked for, print the page; 1 where the bar is missed."""
     chosen = _chosen(arguments)
     try:
@@ -44,7 +48,11 @@ def main(arguments: Sequence[str] | None = None, world: World = WORLD, base: Pat
         _say(str(error))
         return 2
     planned = Planned.of(
-        world, seeds=chosen.seeds, days=chosen.days, names=chosen.only or list(INCIDENTS), sizes=chosen.sizes
+        world,
+        seeds=chosen.seeds or (SEEDS if chosen.keep else TUNED),
+        days=chosen.days,
+        names=chosen.only or list(INCIDENTS),
+        sizes=chosen.sizes or (),
     )
     if chosen.fresh:
         shutil.rmtree(base, ignore_errors=True)
@@ -56,7 +64,7 @@ def main(arguments: Sequence[str] | None = None, world: World = WORLD, base: Pat
     verdicts = Verdicts(work / results.VERDICTS, judging)
     failed = {} if chosen.so_far else _run(_to_do(planned, verdicts), work, chosen.processes)
     finished = [job for job in planned.jobs if job not in failed and (done(job, work) or job in verdicts)]
-    for job, error in verdicts.judge(finished, work):
+    for job, error in verdicts.judge(finished, work, chosen.processes):
         _say(f"judged {job.name} {error}")
         if error:
             failed[job] = f"not judged: {error}"
@@ -88,10 +96,12 @@ def _to_do(planned: Planned, verdicts: Verdicts) -> list[Job]:
 def _chosen(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = _parser()
     chosen = parser.parse_args(arguments)
-    whole = {"only": None, "seeds": list(SEEDS), "sizes": list(SIZES), "days": DAYS, "go_on": False}
+    whole = {"only": None, "seeds": None, "sizes": None, "days": DAYS, "go_on": False}
     parts = [name.replace("_", "-") for name, value in whole.items() if getattr(chosen, name) != value]
     if chosen.keep and parts:
         parser.error(f"--keep writes the whole scoreboard, so it goes without --{parts[0]}")
+    if held := sorted(set(chosen.seeds or ()) & set(HELD_BACK)):
+        parser.error(f"the world of seed {held[0]} is held back, so only --keep runs it")
     return chosen
 
 
@@ -100,8 +110,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--only", action="append", choices=list(INCIDENTS), help="an incident; again for more"
     )
-    parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS), help="one world each")
-    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=list(SIZES))
+    parser.add_argument("--seeds", type=int, nargs="+", help="one world each")
+    parser.add_argument(
+        "--sizes", nargs="+", choices=SIZES, help="all of these in each world; else one in each, as sampled"
+    )
     parser.add_argument("--days", type=float, default=DAYS, help="healthy days of each world")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--fresh", action="store_true", help="forget what was finished before")

@@ -33,6 +33,7 @@ REASONS: Final = {
     "models.over": "in the rows of a whole day an incident is a small part for hours, so it is reported late",
 }
 """Setting that differs from its default -> the reason."""
+_SWITCHED_ON: Final = ("rules", "models", "experiments", "bands")
 BLACKLIST: Final = "blacklist.csv"
 _PACKS: Final[dict[str, dict[str, Any]]] = {
     "blacklist": {"blacklist": BLACKLIST},
@@ -69,9 +70,10 @@ def _shown(value: timedelta | int) -> str:
     return show_duration(value) if isinstance(value, timedelta) else str(value)
 
 
-def write_config(folder: Path, world: World) -> Path:
+def write_config(folder: Path, world: World, *, measured: bool = False) -> Path:
     """Write the config of a monitor into `folder`, with its rules, and return the config's path.
 
+    `measured`: without rules, models, experiments and bands, as for a monitor that only measures so far.
     The packs are copied and read as a team's own files, so that an incident can break one.
     """
     suites = folder / "rules"
@@ -79,11 +81,22 @@ def write_config(folder: Path, world: World) -> Path:
     for pack in _PACKS:
         shutil.copyfile(ROOT / "rules" / "business" / f"{pack}.yaml", suites / f"{pack}.yaml")
     path = folder / "config.yaml"
-    path.write_text(yaml.safe_dump(config(world), sort_keys=False), "utf-8")
+    path.write_text(yaml.safe_dump(config(world, measured=measured), sort_keys=False), "utf-8")
     return path
 
 
-def config(world: World) -> dict[str, Any]:
+def config(world: World, *, measured: bool = False) -> dict[str, Any]:
+    """The config as `write_config` writes it."""
+    whole = _whole(world)
+    if measured:
+        shop = whole["recommenders"][0]
+        for name in _SWITCHED_ON:
+            del shop[name]
+        del shop["logs"]["samples"]
+    return whole
+
+
+def _whole(world: World) -> dict[str, Any]:
     return {
         "state": "state",
         "log": {"level": "warning"},

@@ -22,12 +22,13 @@ from benchmarks.scoreboard.config import NAME, write_config
 from benchmarks.scoreboard.operations import operation
 from benchmarks.scoreboard.play import play
 from benchmarks.scoreboard.watched import Watched
+from benchmarks.scoreboard.worlds import Plan
 from monitor.simulate.delivery import Delivery
 from monitor.simulate.incidents.catalogue import INCIDENTS
-from monitor.simulate.incidents.incident import SOON, Incident, Size
+from monitor.simulate.incidents.incident import Incident, Size
 from monitor.simulate.incidents.struck import Struck
 from monitor.simulate.simulation import Simulation
-from monitor.simulate.world import HOUR, World
+from monitor.simulate.world import HOUR
 
 _HERE: Final = "benchmarks/scoreboard"
 RUN_CODE: Final = (
@@ -35,7 +36,7 @@ RUN_CODE: Final = (
     "rules/business",
     *(
         f"{_HERE}/{name}.py"
-        for name in ("checkpoints", "config", "jobs", "operations", "play", "series", "watched")
+        for name in ("checkpoints", "config", "jobs", "operations", "play", "series", "watched", "worlds")
     ),
 )
 JUDGING_CODE: Final = (
@@ -66,36 +67,19 @@ _RESOLVES: Final = 12 * HOUR  # how long such a one is watched when it is over
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What the runs of a world have in common: its healthy days, and how far in them incidents strike."""
-
-    world: World
-    lasts: timedelta
-    fork: timedelta
-
-    @property
-    def strikes(self) -> datetime:
-        return self.world.start + self.fork
-
-    @property
-    def ends(self) -> datetime:
-        return self.world.start + self.lasts
-
-
-@dataclass(frozen=True, slots=True)
 class Job:
     """One run: the healthy days of a world, or from where they fork an incident of some size, or nothing.
 
     A fork is a restart. What comes of that alone is seen where nothing else happens, for so many `hours`. An
-    incident is watched until it should have been caught; one that is `lasting` until it is over.
+    incident begins at the moment number `strike` of its plan. It is watched until it should have been caught;
+    one that is `lasting` until it is over.
     """
 
     plan: Plan
     incident: str = ""
     size: Size = "large"
     hours: int = 0
-    baseline: Job | None = None
-    """The run that says what an incident has no part in."""
+    strike: int = 0
     lasting: bool = False
 
     @property
@@ -111,9 +95,14 @@ class Job:
         return bool(self.incident or self.hours)
 
     @property
+    def baseline(self) -> Job | None:
+        """The run that says what an incident has no part in: the healthy days of its world."""
+        return Job(self.plan) if self.incident else None
+
+    @property
     def begins(self) -> datetime:
-        # Nobody watches a recommender that has not shown anything yet.
-        return self.plan.strikes if self.forked else self.plan.world.start + HOUR
+        """From when on its alerts count."""
+        return self.plan.moments[self.strike] if self.forked else self.plan.switched_on
 
     @property
     def ends(self) -> datetime:
@@ -122,8 +111,7 @@ class Job:
         if self.lasting:
             return self.begins + LASTS + _RESOLVES
         incident: Incident = INCIDENTS[self.incident]
-        windows = incident.windows
-        caught = self.begins + (windows + _AFTER * (1 if windows <= SOON else 4)) * HOUR
+        caught = self.begins + (incident.windows + _AFTER) * HOUR
         over = self.over
         return caught if over is None else max(caught, over + _RECOVERS - (over - self.begins) % -HOUR)
 
@@ -140,6 +128,10 @@ class Job:
     def series(self, work: Path) -> Path:
         """Where its series are once it is done; those of a forked one go on from its fork's."""
         return work / f"{self.name}.parquet"
+
+    def fork(self, work: Path) -> Path:
+        """Where the healthy monitor is kept as it was at the moment at which this run begins."""
+        return fork(self.plan, self.strike, work)
 
 
 def digest(paths: Iterable[str], *more: object) -> str:
@@ -169,40 +161,49 @@ def run(job: Job, work: Path, say: Callable[[str], None] | None = None) -> float
         shutil.rmtree(live, ignore_errors=True)
 
 
-def fork(plan: Plan, work: Path) -> Path:
-    """Where the healthy monitor is kept as it was when incidents strike."""
-    return work / f"fork-{plan.world.seed}"
+def fork(plan: Plan, strike: int, work: Path) -> Path:
+    """Where the healthy monitor is kept as it was at one of the moments at which incidents begin."""
+    return work / f"fork-{plan.world.seed}-{strike}"
 
 
 def _healthy(job: Job, work: Path, live: Path, say: Callable[[str], None]) -> float:
+    """Measure the first days of a world, then switch everything on."""
     plan, midnight = job.plan, work / f"midnight-{job.plan.world.seed}"
-    simulation, begin, recorded = Simulation(plan.world), job.begins, None
+    opens = plan.world.start + HOUR
+    simulation, begin, recorded = Simulation(plan.world), opens, None
     if (reached := checkpoints.moment(midnight)) is not None:
         begin, recorded = reached, checkpoints.series(midnight)
         checkpoints.restore(midnight, live)
     else:
-        write_config(live, plan.world)
+        write_config(live, plan.world, measured=opens < plan.switched_on)
     began, first = time.process_time(), begin
     with Watched(live, NAME, begin, recorded) as watched:
-        for at in play(watched, simulation, begin, job.ends):
-            if at == plan.strikes and not fork(plan, work).exists():  # else runs may be at it already
-                checkpoints.save(watched, fork(plan, work))
-            if (at - plan.world.start) % timedelta(days=1) == timedelta(0):
-                watched.housekeeping()
-                checkpoints.save(watched, midnight)
-                spent = (time.process_time() - began) / max(1, (at - first) // HOUR)
-                day = (at - plan.world.start).days
-                say(f"{job.name}: {day} of {plan.lasts.days} days, {spent:.1f} s an hour")
+        for until, is_on in ((plan.switched_on, False), (job.ends, True)):
+            if is_on and opens < begin == plan.switched_on:
+                write_config(live, plan.world)
+                watched.reload()
+            for at in play(watched, simulation, begin, until, is_on=is_on):
+                begin = at
+                if at in plan.moments and is_on:
+                    saved = fork(plan, plan.moments.index(at), work)
+                    if not saved.exists():  # else runs may be at it already
+                        checkpoints.save(watched, saved)
+                if (at - plan.world.start) % timedelta(days=1) == timedelta(0):
+                    watched.housekeeping()
+                    checkpoints.save(watched, midnight)
+                    spent = (time.process_time() - began) / max(1, (at - first) // HOUR)
+                    day = (at - plan.world.start).days
+                    say(f"{job.name}: {day} of {plan.lasts.days} days, {spent:.1f} s an hour")
         watched.recorded.write(job.series(work))
     shutil.rmtree(midnight, ignore_errors=True)
     return (time.process_time() - began) / max(1, (job.ends - first) // HOUR)
 
 
 def _forked(job: Job, work: Path, live: Path) -> float:
-    plan, since = job.plan, job.begins
-    checkpoints.restore(fork(plan, work), live)
-    recorded = checkpoints.series(fork(plan, work), newest=True)
-    simulation, operations = Simulation(plan.world), []
+    since = job.begins
+    checkpoints.restore(job.fork(work), live)
+    recorded = checkpoints.series(job.fork(work), newest=True)
+    simulation, operations = Simulation(job.plan.world), []
     if job.incident:
         incident: Incident = INCIDENTS[job.incident]
         size = incident.sizes[job.size]

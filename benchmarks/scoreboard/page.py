@@ -16,8 +16,11 @@ from benchmarks.scoreboard import healthy, outcomes, tables
 from benchmarks.scoreboard.alerts import ROOT
 from benchmarks.scoreboard.config import JUDGED, deviations
 from benchmarks.scoreboard.healthy import Health
-from benchmarks.scoreboard.jobs import LASTS, Job, Plan
+from benchmarks.scoreboard.jobs import LASTS, Job
 from benchmarks.scoreboard.outcomes import Outcome
+from benchmarks.scoreboard.planned import RESTARTED
+from benchmarks.scoreboard.rates import Share, Weekly
+from benchmarks.scoreboard.worlds import DAYS, HELD_BACK, LEARNED, TUNED, Plan
 from monitor import __version__
 from monitor.simulate.incidents.incident import SIZES
 from monitor.simulate.world import HOUR, World
@@ -25,6 +28,7 @@ from monitor.simulate.world import HOUR, World
 PAGE: Final = ROOT / "docs" / "scoreboard.md"
 _TEMPLATE: Final = Path(__file__).with_name("page.md")
 _LONGEST: Final = 200  # characters of what went wrong
+_SIDES: Final = (("tuned on", False), ("held back", True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +105,13 @@ def write(found: Content, page: Path = PAGE) -> str:
         "config": _config(),
         "judged": [f"{JUDGED / timedelta(minutes=1):g}"],
         "lasts": [f"{LASTS // HOUR}"],
-        "strikes": [_strikes(found.plans)],
-        "worlds": [_worlds(found.plans)],
+        "worlds": _worlds(found.plans),
+        "shop": [_shop(found.plans)],
+        "tuned": [_listed(TUNED)],
+        "held_back": [_listed(HELD_BACK)],
+        "learned": [f"{LEARNED}"],
+        "days": [f"{DAYS}"],
+        "restarted": [f"{RESTARTED}"],
         "made": _made(found.made),
     }
     text = Template(_TEMPLATE.read_text("utf-8")).substitute(
@@ -124,26 +133,44 @@ def _summary(found: Content) -> Iterator[str]:
         yield "**The bar is met.**"
     if found.left:
         yield f"\n{found.left} runs have no verdict yet."
-    yield "\n| runs | how many | had to be reported in time | were, of those | were, of all | failed |"
-    yield "|---|---:|---:|---:|---:|---:|"
-    for size in SIZES:
-        runs = [one for one in found.outcomes if one.job.size == size and not one.job.lasting]
-        failed = [job for job in found.failed if job.incident and job.size == size and not job.lasting]
-        must = [one for one in runs if one.has_to_be]
-        in_time, all_in_time = (sum(one.in_time for one in some) for some in (must, runs))
-        has_to = len(must) + sum(map(outcomes.has_to_be, failed))
-        row = (f"{size} incidents", len(runs) + len(failed), has_to, in_time, all_in_time, len(failed))
-        yield f"| {' | '.join(map(str, row))} |"
-    yield "\n| healthy | pages | tickets | most of them in seven days |"
-    yield "|---|---:|---:|---:|"
-    weeks = sum(one.weeks for one in found.healthy)
-    pages, tickets = (sum(getattr(one, name) for one in found.healthy) for name in ("pages", "tickets"))
-    worst = max((one.worst_week for one in found.healthy), default="-")
-    cells = (pages, tickets, worst) if found.healthy else ("not run",) * 3
-    yield f"| {weeks:.1f} weeks | {' | '.join(map(str, cells))} |"
+    yield ""
+    yield from _caught(found)
+    yield ""
+    yield from _false_alarms(found.healthy)
     if misses:
         yield "\nWhere the bar is missed:\n"
         yield from (f"- {one}" for one in misses)
+
+
+def _caught(found: Content) -> Iterator[str]:
+    """How many incidents of each size were reported in time, in each kind of worlds."""
+    yield "| worlds | runs | how many | of those that had to be, reported in time | of all | failed |"
+    yield "|---|---|---:|---|---|---:|"
+    for worlds, held_back in _SIDES:
+        for size in SIZES:
+            runs = [one for one in found.outcomes if one.job.size == size and not one.job.lasting]
+            lost = [job for job in found.failed if job.incident and job.size == size and not job.lasting]
+            runs = [one for one in runs if one.job.plan.held_back is held_back]
+            lost = [job for job in lost if job.plan.held_back is held_back]
+            if held_back and not (runs or lost):
+                continue
+            must = sum(one.has_to_be for one in runs) + sum(map(outcomes.has_to_be, lost))
+            in_time = Share(sum(one.in_time for one in runs if one.has_to_be), must)
+            of_all = Share(sum(one.in_time for one in runs), len(runs) + len(lost))
+            cells = (worlds, f"{size} incidents", of_all.n, in_time, of_all, len(lost))
+            yield f"| {' | '.join(map(str, cells))} |"
+
+
+def _false_alarms(healthy_days: Sequence[Health]) -> Iterator[str]:
+    """The alerts of healthy days, in each kind of worlds."""
+    yield "| worlds | healthy weeks | pages | tickets | most tickets in seven days |"
+    yield "|---|---:|---|---|---:|"
+    for worlds, held_back in _SIDES:
+        some = [one for one in healthy_days if one.job.plan.held_back is held_back]
+        weeks, worst = sum(one.weeks for one in some), max((one.worst_week for one in some), default=0)
+        rates = (Weekly(sum(getattr(one, name) for one in some), weeks) for name in ("pages", "tickets"))
+        cells = (f"{weeks:.1f}", *rates, worst) if some else ("not run",) * 4
+        yield f"| {worlds} | {' | '.join(map(str, cells))} |"
 
 
 def _config() -> Iterator[str]:
@@ -153,25 +180,44 @@ def _config() -> Iterator[str]:
         yield f"| `{one.key}` | {one.here} | {one.default} | {one.why} |"
 
 
-def _strikes(plans: Sequence[Plan]) -> str:
-    return ", ".join(
-        f"{one.strikes:%A %H:%M} UTC (world {one.world.seed}, after {one.fork / timedelta(days=1):.1f} days)"
-        for one in plans
-    )
+def _worlds(plans: Sequence[Plan]) -> Iterator[str]:
+    """What was drawn for each world."""
+    yield "| world | begins | switched on | holidays | season | level steps | incidents begin |"
+    yield "|---|---|---|---|---|---|---|"
+    for one in plans:
+        world: World = one.world
+        seasons = (
+            f"{each.first:%d %b}, {each.days} days: {each.level - 1:+.0%}, "
+            f"{each.like_weekend:.0%} like a weekend"
+            for each in world.seasons
+        )
+        cells = (
+            f"{world.seed}{', held back' if one.held_back else ''}",
+            f"{world.start:%a %d %b}",
+            f"{one.switched_on:%a %d %b}",
+            "; ".join(f"{day:%a %d %b}" for day in world.holidays),
+            "; ".join(seasons),
+            "; ".join(f"{each.at:%d %b %H:%M}: {each.change:+.1%}" for each in world.steps),
+            "; ".join(f"{moment:%a %d %b %H:%M}" for moment in one.moments),
+        )
+        yield f"| {' | '.join(cell or '-' for cell in cells)} |"
 
 
-def _worlds(plans: Sequence[Plan]) -> str:
+def _shop(plans: Sequence[Plan]) -> str:
     world: World = plans[0].world
     scenes = ", ".join(f"{one.name} {one.requests_per_hour:g}" for one in world.scenes)
     exposures = sum(one.requests_per_hour for one in world.scenes) * world.length * 24
-    seeds = ", ".join(str(one.world.seed) for one in plans)
+    days, learned = (one / timedelta(days=1) for one in (plans[0].lasts, plans[0].learned))
     return (
-        f"Worlds of {plans[0].lasts / timedelta(days=1):g} days, by seed: {seeds}. Each begins with "
+        f"Each world lasts {days:g} days, of which {learned:g} are only measured. It begins with "
         f"{world.users:,} users and {world.items:,} items, and shows lists of {world.length}: about "
         f"{exposures:,.0f} exposures a day. Mean requests an hour: {scenes}. A file is written every "
-        f"{world.file_minutes} minutes. Holidays, which the config names: "
-        f"{', '.join(str(one) for one in world.holidays) or 'none'}."
+        f"{world.file_minutes} minutes."
     )
+
+
+def _listed(seeds: Sequence[int]) -> str:
+    return f"{', '.join(map(str, seeds[:-1]))} and {seeds[-1]}"
 
 
 def _made(made: Made) -> Iterator[str]:

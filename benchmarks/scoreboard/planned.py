@@ -1,33 +1,34 @@
-"""Which runs a scoreboard is made of: healthy days, restarts, and every incident at every size."""
+"""Which runs a scoreboard is made of: healthy days, restarts, and incidents at some of their sizes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import timedelta
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final, Self
 
-from benchmarks.scoreboard.jobs import RUN_CODE, Job, Plan, digest
+from benchmarks.scoreboard.jobs import RUN_CODE, Job, digest
+from benchmarks.scoreboard.worlds import DAYS, HELD_BACK, SEEDS, Plan, drawn, plan
 from monitor.simulate.incidents.catalogue import INCIDENTS
 from monitor.simulate.incidents.incident import SIZES, Size
 from monitor.simulate.world import HOUR, World
 
-SEEDS: Final = (1, 2, 3)
-DAYS: Final = 30
-WORLD: Final = World(file_minutes=30)
-LASTING: Final = (  # what each kind of check makes of an incident that lasts: seen in the first world
-    "blacklist", "lists_short", "popularity_collapse", "click_logging_broken", "feature_default",
-)  # fmt: skip
-STRIKES: Final = (  # of the first three seeds: a Tuesday's morning and night, a Saturday's evening
-    timedelta(days=22, hours=10),
-    timedelta(days=22, hours=3),
-    timedelta(days=19, hours=20),
-)
+DESIGN: Final = 2
+"""Raised with other worlds or other runs: stored verdicts of another design do not count."""
+LASTING: Final = {  # what each kind of check makes of an incident that lasts, each in one world
+    "blacklist": 1,
+    "lists_short": 2,
+    "popularity_collapse": 3,
+    "click_logging_broken": 1,
+    "feature_default": 2,
+}
+RESTARTED: Final = 12
+"""Hours for which a restart is watched at which nothing happens."""
+_HELD_BACK_SIZES: Final[tuple[Size, ...]] = ("middle", "large")
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The runs, by what they are for: each incident is compared with a restart at which nothing happens."""
+    """The runs, by what they are for: each incident is compared with the healthy days of its world."""
 
     plans: Sequence[Plan]
     healthy: Sequence[Job]
@@ -37,45 +38,60 @@ class Planned:
     @classmethod
     def of(
         cls,
-        world: World = WORLD,
+        world: Callable[[int], World] = drawn,
         *,
         seeds: Sequence[int] = SEEDS,
         days: float = DAYS,
         names: Sequence[str] = tuple(INCIDENTS),
-        sizes: Sequence[Size] = SIZES,
+        sizes: Sequence[Size] = (),
     ) -> Self:
-        """All of them, or a part.
+        """All of them, or a part; with `sizes` each incident in each world at these, else at a `sampled` one.
 
         >>> whole = Planned.of()
         >>> len(whole.healthy), len(whole.restarts), len(whole.incidents)
-        (3, 3, 329)
+        (5, 5, 185)
         """
-        plans = [plan(replace(world, seed=seed), days) for seed in seeds]
-        incidents = _incidents(plans, names, sizes)
-        restarts = list(dict.fromkeys(job.baseline for job in incidents if job.baseline is not None))
-        return cls(plans, [Job(plan) for plan in plans], restarts, incidents)
+        plans = [plan(world(seed), days) for seed in seeds]
+        return cls(
+            plans,
+            [Job(one) for one in plans],
+            [Job(one, hours=min(RESTARTED, (one.ends - one.moments[0]) // HOUR)) for one in plans],
+            _incidents(plans, names, sizes),
+        )
 
     def code(self) -> str:
         """A digest of what runs them, as it lies there now."""
-        first = self.plans[0]
-        return digest(RUN_CODE, replace(first.world, seed=0), first.lasts, STRIKES)
+        return digest(RUN_CODE, self.plans[0].lasts)
 
     @property
     def jobs(self) -> list[Job]:
         return [*self.healthy, *self.restarts, *self.incidents]
 
 
-def plan(world: World, days: float) -> Plan:
-    """Incidents strike after three weeks or, of fewer days, with a quarter of the hours to come."""
-    lasts, strikes = timedelta(hours=round(days * 24)), STRIKES[(world.seed - 1) % len(STRIKES)]
-    return Plan(world, lasts, strikes if lasts > strikes else lasts * 3 // 4 // HOUR * HOUR)
+def sampled(name: str, seed: int) -> Size:
+    """The size at which an incident strikes in the world of a seed.
+
+    Of the three worlds that are tuned on, each has another size; of the two that are held back, one has the
+    middle and one the large size.
+
+    >>> [sampled("blacklist", seed) for seed in SEEDS]
+    ['middle', 'large', 'small', 'middle', 'large']
+    """
+    sizes = _HELD_BACK_SIZES if seed in HELD_BACK else SIZES
+    return sizes[(list(INCIDENTS).index(name) + seed) % len(sizes)]
 
 
 def _incidents(plans: Sequence[Plan], names: Sequence[str], sizes: Sequence[Size]) -> list[Job]:
-    """Every incident, and those that last, with a restart of its world that lasts as long as the longest."""
-    jobs = [Job(plan, name, size) for name in names for size in sizes for plan in plans]
-    jobs += [
-        Job(plans[0], name, "large", lasting=True) for name in names if name in LASTING and "large" in sizes
+    """Every incident in every world, and those that last."""
+    jobs = [
+        Job(one, name, size, strike=one.strike_of(name))
+        for name in names
+        for one in plans
+        for size in sizes or (sampled(name, one.world.seed),)
     ]
-    longest = max((job.ends - job.begins for job in jobs), default=HOUR) // HOUR
-    return [replace(job, baseline=Job(job.plan, hours=longest)) for job in jobs]
+    return jobs + [
+        Job(one, name, "large", strike=one.strike_of(name), lasting=True)
+        for name in names
+        for one in plans
+        if LASTING.get(name) == one.world.seed and (not sizes or "large" in sizes)
+    ]

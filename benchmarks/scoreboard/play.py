@@ -20,6 +20,7 @@ _ROTATED: Final = ("exposures", "feedback")
 _KEPT: Final = timedelta(hours=8)
 _AFTER_THE_HOUR: Final = timedelta(minutes=5)  # by which the last file of an hour has come, but for held ones
 _STILL_COMING: Final = 3  # hours after its end by which every file of an hour has come
+_MEASURES_AT: Final = 31  # the minute of an hour by which rows have come that end the hour before
 _BY_THE_CLOCK: Final = (0, MAX_WAIT)  # minutes of an hour: it has ended; a window is waited for no longer
 
 Operation = Callable[[Watched, datetime], bool]
@@ -32,8 +33,12 @@ def play(
     begin: datetime,
     end: datetime,
     operation: Operation = lambda _watched, _minute: False,
+    *,
+    is_on: bool = True,
 ) -> Iterator[datetime]:
     """Deliver the files from `begin` to `end` and give the monitor its turns; yields the end of each hour.
+
+    `is_on`: whether alerts count. Until then the monitor only measures: one turn an hour, without a scrape.
 
     Files are written when they arrive, with that time, and rotated later. Files of the last hours before
     `begin` are there from the beginning.
@@ -56,8 +61,13 @@ def play(
             if landed:
                 waiting = [one for one in waiting if one.arrives > minute]
             done = operation(watched, minute)
-            if landed or done or not watched.idle or minute.minute in _BY_THE_CLOCK:
+            if not is_on:
+                if minute.minute == _MEASURES_AT:
+                    watched.turn(minute, scraped=False)
+            elif landed or done or not watched.idle or minute.minute in _BY_THE_CLOCK:
                 watched.turn(minute)
+        if not is_on:
+            watched.now = hour + HOUR
         rotate(watched.folder, hour)
         yield hour + HOUR
 

@@ -18,12 +18,17 @@ from benchmarks.scoreboard import kept, page, workers
 from benchmarks.scoreboard.healthy import changed_by_restart, health
 from benchmarks.scoreboard.jobs import JUDGING_CODE, Job, digest
 from benchmarks.scoreboard.outcomes import outcome
-from benchmarks.scoreboard.planned import Planned
+from benchmarks.scoreboard.planned import DESIGN, Planned
 from benchmarks.scoreboard.verdicts import Verdicts
 from monitor.simulate.incidents.catalogue import INCIDENTS
 
 RESULTS: Final = Path(__file__).with_name("results.jsonl.gz")
 VERDICTS: Final = "verdicts.jsonl"
+PREVIOUS: Final = (
+    "**This page is of the previous design**: three worlds without level steps, seasons and weather, "
+    "incidents at three\nfixed times, and no confidence intervals. `make scoreboard` replaces it.\n"
+)
+_TITLE: Final = "# Scoreboard\n"
 
 
 def found(
@@ -49,7 +54,7 @@ def found(
 def save(work: Path, made: page.Made, path: Path = RESULTS) -> None:
     """Store the verdicts of a folder that the current rules gave, and how they were made."""
     verdicts = {raw["name"]: raw for raw in kept.read(work / VERDICTS) if raw["rules"] == made.judged}
-    head = {"made": asdict(made), "seconds": workers.seconds(work), "sizes": sizes()}
+    head = {"made": asdict(made), "design": DESIGN, "seconds": workers.seconds(work), "sizes": sizes()}
     lines = [json.dumps(one, separators=(",", ":")) for one in (head, *verdicts.values())]
     partial = path.with_name(f".{path.name}.part")
     partial.write_bytes(gzip.compress("\n".join(lines).encode(), mtime=0))
@@ -74,11 +79,15 @@ def sizes() -> dict[str, dict[str, float]]:
 def again(path: Path = RESULTS, target: Path = page.PAGE) -> str:
     """Write the page from the stored verdicts and return its text.
 
-    Incidents that were added since count as runs without a verdict. Raises ValueError if other runs are
-    missing, or if an incident had other sizes.
+    Incidents that were added since count as runs without a verdict. A page of the previous design stays as it
+    is, and says so. Raises ValueError if other runs are missing, or if an incident had other sizes.
     """
     now = sizes()
-    head, *verdicts = _read(path) or [{"made": {"judged": ""}, "sizes": now}]
+    head, *verdicts = _read(path) or [{"made": {"judged": ""}, "design": DESIGN, "sizes": now}]
+    if head.get("design") != DESIGN:
+        text = _of_previous_design(page.PAGE.read_text("utf-8"))
+        target.write_text(text, "utf-8")
+        return text
     if any(now.get(name) != then for name, then in head["sizes"].items()):
         raise ValueError(
             "the incidents have other sizes than those that were run; `make scoreboard` runs them"
@@ -92,6 +101,11 @@ def again(path: Path = RESULTS, target: Path = page.PAGE) -> str:
     if missing := sum(job not in known for job in asked):
         raise ValueError(f"{missing} of {len(asked)} runs are not kept yet; `make scoreboard` goes on")
     return page.write(found(planned, known, {}, page.Made(**head["made"]), other_code=False), target)
+
+
+def _of_previous_design(text: str) -> str:
+    """The page with a note below its title."""
+    return text if PREVIOUS in text else text.replace(_TITLE, f"{_TITLE}\n{PREVIOUS}", 1)
 
 
 def is_of_this_code(path: Path = RESULTS) -> bool:

@@ -9,7 +9,8 @@ from typing import Final, Self
 
 from benchmarks.scoreboard.healthy import Health
 from benchmarks.scoreboard.jobs import Job
-from benchmarks.scoreboard.outcomes import HAZARDS, LOOKS_BACK, Aftermath, Outcome
+from benchmarks.scoreboard.outcomes import HAZARDS, LOOKS_BACK, Aftermath, Outcome, has_to_be
+from benchmarks.scoreboard.rates import Share, Weekly
 from monitor.simulate.incidents.catalogue import INCIDENTS
 from monitor.simulate.incidents.incident import SIZES, Caught, Size
 
@@ -40,6 +41,12 @@ class Runs:
     def sized(self, name: str, size: Size) -> list[Outcome]:
         return [one for one in self.runs(name) if one.job.size == size]
 
+    def required(self, name: str) -> Share:
+        """Of the runs that had to be reported in time, those that were."""
+        must = [one.in_time for one in self.runs(name) if one.has_to_be]
+        failed = [job for job in self.failed if job.incident == name and has_to_be(job)]
+        return Share(sum(must), len(must) + len(failed))
+
     def failures(self, name: str, size: Size) -> int:
         return sum((job.incident, job.size) == (name, size) for job in self.failed)
 
@@ -47,10 +54,10 @@ class Runs:
 def incidents(all_runs: Runs) -> Iterator[str]:
     """One row for each incident: its result at each size, the reporting alerts, and the messages."""
     yield (
-        f"| incident | {' | '.join(SIZES)} | from which size on | reported by, in how many runs "
-        "| groups | pages | tickets |"
+        f"| incident | {' | '.join(SIZES)} | from which size on | had to be reported in time, and was "
+        "| reported by, in how many runs | groups | pages | tickets |"
     )
-    yield f"|---|{'---|' * len(SIZES)}---|---|---:|---:|---:|"
+    yield f"|---|{'---|' * len(SIZES)}---|---|---|---:|---:|---:|"
     for name in all_runs.names():
         runs = all_runs.runs(name)
         alerts = Counter(one.catch.alert for one in runs if one.catch is not None and one.in_time)
@@ -58,6 +65,7 @@ def incidents(all_runs: Runs) -> Iterator[str]:
             _linked(name),
             *(_cell(all_runs, name, size) for size in SIZES),
             _smallest(all_runs, name),
+            str(all_runs.required(name)),
             _counted(alerts),
             *(str(max((getattr(one, count) for one in runs), default=0)) for count in _COUNTS),
         ]
@@ -197,13 +205,13 @@ def aftermath(outcomes: Sequence[Outcome]) -> Iterator[str]:
 def healthy(worlds: Sequence[Health], failed: Sequence[Job]) -> Iterator[str]:
     """The alerts of healthy days, by world and by name."""
     yield "| world | weeks | pages | tickets | most of them in seven days | messages with tickets |"
-    yield "|---|---:|---:|---:|---:|---:|"
+    yield "|---|---:|---|---|---:|---:|"
     for one in worlds:
         cells = (
             one.job.plan.world.seed,
             f"{one.weeks:.1f}",
-            one.pages,
-            one.tickets,
+            Weekly(one.pages, one.weeks),
+            Weekly(one.tickets, one.weeks),
             one.worst_week,
             one.sent,
         )
@@ -226,13 +234,13 @@ def restarts(changed: Mapping[Job, Sequence[str]]) -> Iterator[str]:
 def unseen(all_runs: Runs) -> Iterator[str]:
     """The sizes that were not reported in time in every world, with the reason if they cannot be seen."""
     yield "| incident | size | reported in time | why |"
-    yield "|---|---|---:|---|"
+    yield "|---|---|---|---|"
     for name in all_runs.names():
         incident = INCIDENTS[name]
         for size in SIZES:
             runs = all_runs.sized(name, size)
-            in_time = sum(one.in_time for one in runs)
-            if in_time < len(runs) or (size in incident.unseen and runs):
+            in_time = Share.of(one.in_time for one in runs)
+            if in_time.hits < in_time.n or (size in incident.unseen and runs):
                 why = incident.unseen.get(size, "-")
                 number = f"{size}: {incident.sizes[size]:g}"
-                yield f"| {name} | {number} ({incident.knob}) | {in_time} of {len(runs)} | {why} |"
+                yield f"| {name} | {number} ({incident.knob}) | {in_time} | {why} |"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any, Final
 from benchmarks.scoreboard import checkpoints, kept
 from benchmarks.scoreboard.alerts import Episode, alert_text, read_alerts
 from benchmarks.scoreboard.groups import alertmanager, messages
-from benchmarks.scoreboard.jobs import Job, fork
+from benchmarks.scoreboard.jobs import Job
 from benchmarks.scoreboard.messages import Message
 from benchmarks.scoreboard.openmetrics import Target
 from benchmarks.scoreboard.prometheus import episodes
@@ -51,28 +52,42 @@ class Verdicts:
     def __getitem__(self, job: Job) -> Verdict:
         return self._known[job.name]
 
-    def judge(self, jobs: Iterable[Job], work: Path) -> Iterator[tuple[Job, str]]:
+    def judge(self, jobs: Iterable[Job], work: Path, at_once: int = 1) -> Iterator[tuple[Job, str]]:
         """Give each finished job its verdict, unless it has one; give it back, with what went wrong, if so.
 
         An incident is judged by what fires without it, so whatever it is compared with has its verdict first.
+        Most of the work is done by other programs: so many batches are judged `at_once`.
         """
+        waiting = [job for job in jobs if job not in self]
+        batches = (
+            [[job] for job in waiting if not job.incident],
+            list(_batches([job for job in waiting if job.incident])),
+        )
+        for some in batches:
+            with ThreadPoolExecutor(at_once) as pool:
+                for found in pool.map(lambda together: self._judged(together, work), some):
+                    for job, verdict in found:
+                        if isinstance(verdict, Verdict):
+                            self._keep(verdict)
+                        yield job, "" if isinstance(verdict, Verdict) else verdict
+
+    def _judged(self, jobs: Sequence[Job], work: Path) -> list[tuple[Job, Verdict | str]]:
+        """The verdicts of jobs that share a Prometheus; instead of one, what went wrong."""
         alerts = read_alerts()
         known = selectors(alert.expr for alert in alerts)
-        for together in _batches([job for job in jobs if job not in self]):
+        try:
+            fired = episodes([_target(job, work, known) for job in jobs], alerts)
+        except _FAULTS as error:
+            return [(job, _why(error)) for job in jobs]
+        found: list[tuple[Job, Verdict | str]] = []
+        for job in jobs:
             try:
-                fired = episodes([_target(job, work, known) for job in together], alerts)
+                found.append((job, self._verdict(job, fired[job.name])))
             except _FAULTS as error:
-                yield from ((job, _why(error)) for job in together)
-                continue
-            for job in together:
-                try:
-                    self._keep(job, fired[job.name])
-                except _FAULTS as error:
-                    yield job, _why(error)
-                else:
-                    yield job, ""
+                found.append((job, _why(error)))
+        return found
 
-    def _keep(self, job: Job, fired: Sequence[Episode]) -> None:
+    def _verdict(self, job: Job, fired: Sequence[Episode]) -> Verdict:
         since, end, ordinary = _seconds(job.begins), _seconds(job.ends), frozenset[str]()
         if job.baseline is not None:
             if job.baseline not in self:
@@ -80,9 +95,11 @@ class Verdicts:
             ordinary = ordinary_alerts(fired, self[job.baseline].episodes, since, end)
         with alertmanager() as url:  # of its own, so that none begins with what another left
             sent = messages(url, fired, since, end)
-        one = Verdict(job.name, tuple(fired), tuple(sent), ordinary)
-        self._known[job.name] = one
-        kept.append(self._path, asdict(one) | {"rules": self._rules, "ordinary": sorted(ordinary)})
+        return Verdict(job.name, tuple(fired), tuple(sent), ordinary)
+
+    def _keep(self, one: Verdict) -> None:
+        self._known[one.name] = one
+        kept.append(self._path, asdict(one) | {"rules": self._rules, "ordinary": sorted(one.ordinary)})
 
 
 def ordinary_alerts(
@@ -94,10 +111,7 @@ def ordinary_alerts(
     )
 
 
-def _batches(jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
-    """Runs of many days alone, and incidents some at a time after them."""
-    yield from ([job] for job in jobs if not job.incident)
-    incidents = [job for job in jobs if job.incident]
+def _batches(incidents: Sequence[Job]) -> Iterator[Sequence[Job]]:
     for place in range(0, len(incidents), _TOGETHER):
         yield incidents[place : place + _TOGETHER]
 
@@ -111,7 +125,7 @@ def _target(job: Job, work: Path, known: Mapping[str, Sequence[Selector]]) -> Ta
 
     recorded = Recorded.read(job.series(work), wanted)
     if job.forked:
-        recorded = recorded.after(checkpoints.series(fork(job.plan, work), wanted))
+        recorded = recorded.after(checkpoints.series(job.fork(work), wanted))
     return Target(job.name, recorded, _seconds(begins) // 60 + 1, _seconds(job.ends) // 60)
 
 

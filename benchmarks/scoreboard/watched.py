@@ -40,7 +40,7 @@ class Watched(AbstractContextManager["Watched"]):
     ) -> None:
         self.daemon.close()
 
-    def turn(self, now: datetime) -> None:
+    def turn(self, now: datetime, *, scraped: bool = True) -> None:
         """One turn of the daemon at this minute, and a scrape after it."""
         self._count_idle_turns(now)
         self.now = now
@@ -50,7 +50,8 @@ class Watched(AbstractContextManager["Watched"]):
             while watch.last_run == now and watch.pending:  # it asks for another turn at once
                 self.daemon.turn(self.name)
         self.idle = watch.last_run == now  # a failed turn is tried again in the next minute
-        self._scrape()
+        if scraped:
+            self._scrape()
 
     def housekeeping(self) -> None:
         self.daemon.housekeeping()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.scoreboard import kept
-from benchmarks.scoreboard.jobs import Job, fork, run
+from benchmarks.scoreboard.jobs import Job, run
 
 _JOBS_A_PROCESS: Final = 10  # then a new one takes over, so that no run suffers from what others left
 SECONDS: Final = "seconds.jsonl"
@@ -51,7 +51,7 @@ def _until_broken(
     running: dict[Future[float], Job] = {}
     broken = False
     while running or (waiting and not broken):
-        ready = [job for job in waiting if not job.forked or fork(job.plan, work).exists()]
+        ready = [job for job in waiting if not job.forked or job.fork(work).exists()]
         # No more than are worked on: the death of one fails all that the pool has been given.
         for job in ready[: 0 if broken else processes - len(running)]:
             try:

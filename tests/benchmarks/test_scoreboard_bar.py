@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from benchmarks.scoreboard.jobs import Job, Plan
+from benchmarks.scoreboard.jobs import Job
 from benchmarks.scoreboard.outcomes import Aftermath, Catch, Outcome, missed
+from benchmarks.scoreboard.worlds import Plan
 from monitor.simulate.incidents.incident import Size
 from monitor.simulate.world import World
 
-PLAN = Plan(World(), timedelta(days=14), timedelta(days=2))
+PLAN = Plan(World(), timedelta(days=14), (timedelta(days=2),))
 
 
 def made(name: str, size: Size, minutes: int | None, groups: int = 1, **rest: Any) -> Outcome:

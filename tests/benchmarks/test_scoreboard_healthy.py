@@ -8,14 +8,15 @@ import pytest
 
 from benchmarks.scoreboard.alerts import Episode
 from benchmarks.scoreboard.healthy import WEEK, Health, changed_by_restart, health, missed
-from benchmarks.scoreboard.jobs import Job, Plan
+from benchmarks.scoreboard.jobs import Job
 from benchmarks.scoreboard.messages import Message
 from benchmarks.scoreboard.verdicts import Verdict
+from benchmarks.scoreboard.worlds import Plan
 from monitor.simulate.world import World
 
-PLAN = Plan(World(), timedelta(days=14), timedelta(days=2))
+PLAN = Plan(World(), timedelta(days=14), (timedelta(days=2),))
 HEALTHY, RESTART = Job(PLAN), Job(PLAN, hours=80)
-STRIKES = int(PLAN.strikes.timestamp())
+STRIKES = int(PLAN.moments[0].timestamp())
 DAY = 24 * 3600
 
 

@@ -9,19 +9,19 @@ from datetime import timedelta
 import pytest
 
 from benchmarks.scoreboard.alerts import Episode
-from benchmarks.scoreboard.jobs import LASTS, Job, Plan
+from benchmarks.scoreboard.jobs import LASTS, Job
 from benchmarks.scoreboard.messages import Message
 from benchmarks.scoreboard.outcomes import Aftermath, Catch, Outcome, missed, outcome
 from benchmarks.scoreboard.verdicts import Verdict, ordinary_alerts
+from benchmarks.scoreboard.worlds import Plan
 from monitor.simulate.world import HOUR, World
 
-PLAN = Plan(World(), timedelta(days=14), timedelta(days=2))
-RESTART = Job(PLAN, hours=80)
-BLACKLIST = Job(PLAN, "blacklist", "small", baseline=RESTART)
+PLAN = Plan(World(), timedelta(days=14), (timedelta(days=2),))
+BLACKLIST = Job(PLAN, "blacklist", "small")
 LEAK = replace(BLACKLIST, size="middle")
 LASTING = replace(BLACKLIST, size="large", lasting=True)
-CLICKS = Job(PLAN, "click_logging_broken", "large", baseline=RESTART)
-STRIKES = int(PLAN.strikes.timestamp())
+CLICKS = Job(PLAN, "click_logging_broken", "large")
+STRIKES = int(PLAN.moments[0].timestamp())
 GROUP = (("recommender", "shop"),)
 
 
@@ -65,7 +65,7 @@ def test_the_first_message_with_a_named_alert_counts_and_others_are_listed_besid
 def test_a_known_hazard_is_no_second_group_unless_its_message_has_other_alerts() -> None:
     stale = alert("RecsysAnomaly", 90, cause="lists_stale")
     expired = alert("RecsysHardRuleViolated", 36, 60, severity="page", rule="item_expired")
-    job = Job(PLAN, "lists_stale", "large", baseline=RESTART)
+    job = Job(PLAN, "lists_stale", "large")
     sent = [message(37, expired, receiver="page"), message(95, stale)]
     found = seen([expired, stale], sent, job)
     assert (found.groups, found.pages, found.tickets) == (1, 1, 1)
@@ -192,7 +192,7 @@ def test_a_page_repeated_within_four_hours_is_too_often() -> None:
 def test_a_lasting_incident_must_be_reported_until_it_ends() -> None:
     end = LASTS // HOUR * 60
     assert LASTING.name == "blacklist-large-lasting-seed-1"
-    assert LASTING.over == PLAN.strikes + LASTS
+    assert LASTING.over == PLAN.moments[0] + LASTS
     assert LASTING.ends > LASTING.over
     stood = seen([leak(75, end + 90)], [message(76, leak(75))], LASTING)
     assert stood.stood == ("RecsysHardRuleViolated (rule=blacklist)",)
@@ -210,9 +210,9 @@ def test_a_lasting_incident_must_be_reported_until_it_ends() -> None:
 
 
 def test_the_aftermath_of_an_incident_is_reported() -> None:
-    stops = Job(PLAN, "log_stops", "middle", baseline=RESTART)
-    assert stops.over == PLAN.strikes + 3 * HOUR
-    assert stops.ends == PLAN.strikes + 7 * HOUR
+    stops = Job(PLAN, "log_stops", "middle")
+    assert stops.over == PLAN.moments[0] + 3 * HOUR
+    assert stops.ends == PLAN.moments[0] + 7 * HOUR
     late, stalled = alert("RecsysWindowLate", 100, 200), alert("RecsysLogStalled", 70, 185, severity="page")
     assert seen([stalled, late], [], stops).aftermath == Aftermath(20, ())
     still = alert("RecsysNoData", 100)
@@ -239,7 +239,7 @@ def test_only_alerts_after_the_first_message_count_as_new_after_the_end(
     receiver: str, aftermath: Aftermath
 ) -> None:
     """Whether a page or a ticket told of the incident, and of that very alert as well."""
-    stops = Job(PLAN, "log_stops", "middle", baseline=RESTART)
+    stops = Job(PLAN, "log_stops", "middle")
     late, before, after = alert("RecsysWindowLate", 100, 200), leak(75, 150), leak(400, 410)
     last = message(400, after, receiver=receiver)
     assert seen([late, after], [message(105, late), last], stops).aftermath == aftermath
@@ -253,15 +253,15 @@ def test_only_alerts_after_the_first_message_count_as_new_after_the_end(
 
 def test_a_run_lasts_until_the_incident_should_be_caught_or_has_been_over_for_hours() -> None:
     hours = {
-        (name, size): (Job(PLAN, name, size).ends - PLAN.strikes) // HOUR
+        (name, size): (Job(PLAN, name, size).ends - PLAN.moments[0]) // HOUR
         for name in ("blacklist", "slow_drift", "log_stops", "history_full")
         for size in ("small", "large")
     }
     assert hours == {
         ("blacklist", "small"): 4,
         ("blacklist", "large"): 4,
-        ("slow_drift", "small"): 80,
-        ("slow_drift", "large"): 80,
+        ("slow_drift", "small"): 74,
+        ("slow_drift", "large"): 74,
         ("log_stops", "small"): 5,
         ("log_stops", "large"): 16,
         ("history_full", "small"): 5,  # six minutes, four hours, and the hour made whole

@@ -99,6 +99,20 @@ def test_windows_are_judged_once_their_files_have_arrived(
         assert not any(name.startswith("recsys_slice_") for name, _ in watched.recorded.segments)
 
 
+def test_a_monitor_that_only_measures_judges_the_same_windows_and_is_not_scraped(folder: Path) -> None:
+    with Watched(folder, "shop", BEGIN) as watched:
+        for _ in play(watched, SIMULATION, BEGIN, BEGIN + 3 * HOUR, is_on=False):
+            pass
+        assert watched.recorded.segments == {}
+        assert watched.now == BEGIN + 3 * HOUR
+        assert judged(watched) == {
+            WORLD.start + n * HOUR: WORLD.start + (n + 1) * HOUR + 31 * MINUTE for n in range(3)
+        }
+        until(watched, 1)
+        assert list(judged(watched)) == [WORLD.start + n * HOUR for n in range(4)]
+        assert watched.recorded.segments
+
+
 def test_a_fork_continues_like_the_monitor_itself(folder: Path, tmp_path: Path) -> None:
     with until(Watched(folder, "shop", BEGIN), 2) as watched:
         checkpoints.save(watched, tmp_path / "fork")

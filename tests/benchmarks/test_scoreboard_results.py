@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -83,8 +84,9 @@ def whole(folder: Path, *without: str) -> Path:
 def test_the_page_is_rewritten_from_stored_results(tmp_path: Path) -> None:
     text = results.again(whole(tmp_path), tmp_path / "page.md")
     assert (tmp_path / "page.md").read_text("utf-8") == text
-    assert "- blacklist-small-seed-1: not caught" in text
-    assert "| 12.8 weeks | 0 | 0 | 0 |" in text
+    assert "- blacklist-small-seed-3: not caught" in text
+    assert "| tuned on | 3.9 | 0 (0 to 0.96 a week) | 0 (0 to 0.96 a week) | 0 |" in text
+    assert "| held back | 2.6 | 0 (0 to 1.43 a week) | 0 (0 to 1.43 a week) | 0 |" in text
     assert "On 2026-03-01 with prometheus 2, on 4 cores." in text
     assert "Digest of the code that ran: `code`; of the code that judged: `rules`." in text
 
@@ -92,9 +94,9 @@ def test_the_page_is_rewritten_from_stored_results(tmp_path: Path) -> None:
 def test_no_page_is_written_from_a_part_of_the_runs_or_from_other_sizes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(ValueError, match="2 of 335 runs are not kept yet"):
-        results.again(whole(tmp_path, "healthy-seed-2", "slow_drift-small-seed-1"), tmp_path / "page.md")
-    with pytest.raises(ValueError, match="335 of 335 runs are not kept yet"):
+    with pytest.raises(ValueError, match="2 of 195 runs are not kept yet"):
+        results.again(whole(tmp_path, "healthy-seed-2", "restart-12h-seed-1"), tmp_path / "page.md")
+    with pytest.raises(ValueError, match="195 of 195 runs are not kept yet"):
         results.again(tmp_path / "nothing.gz", tmp_path / "page.md")
     monkeypatch.setattr(results, "sizes", lambda: {"blacklist": {"small": 2.0}})
     with pytest.raises(ValueError, match="other sizes"):
@@ -119,6 +121,22 @@ def test_a_new_incident_is_counted_as_not_run_yet(tmp_path: Path, monkeypatch: p
     monkeypatch.undo()
     text = results.again(kept_file, tmp_path / "page.md")
     assert f"{len(names)} runs have no verdict yet." in text
+
+
+def test_a_page_of_the_previous_design_stays_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = whole(tmp_path)
+    head, *lines = gzip.decompress(file.read_bytes()).splitlines()
+    old = {name: value for name, value in json.loads(head).items() if name != "design"}
+    file.write_bytes(gzip.compress(b"\n".join([json.dumps(old).encode(), *lines])))
+    (tmp_path / "page.md").write_text("# Scoreboard\n\nold\n", "utf-8")
+    monkeypatch.setattr(page, "PAGE", tmp_path / "page.md")
+    text = results.again(file, tmp_path / "page.md")
+    assert text == f"# Scoreboard\n\n{results.PREVIOUS}\nold\n"
+    assert results.again(file, tmp_path / "page.md") == text == (tmp_path / "page.md").read_text("utf-8")
+    results.save(tmp_path / "code", MADE, file)
+    assert "previous design" not in results.again(file, tmp_path / "page.md")
 
 
 def test_the_sizes_are_those_of_the_incidents() -> None:

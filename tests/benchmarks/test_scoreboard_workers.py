@@ -11,14 +11,15 @@ from unittest.mock import MagicMock
 import pytest
 
 from benchmarks.scoreboard import jobs, workers
-from benchmarks.scoreboard.jobs import LASTS, Job, Plan
+from benchmarks.scoreboard.jobs import LASTS, Job
 from benchmarks.scoreboard.play import Operation, hours
 from benchmarks.scoreboard.watched import MINUTE
 from benchmarks.scoreboard.workers import done, seconds, work_on
+from benchmarks.scoreboard.worlds import Plan
 from monitor.simulate.simulation import Simulation
 from monitor.simulate.world import HOUR, World
 
-PLANS = [Plan(World(seed=seed), timedelta(days=1), timedelta(hours=2)) for seed in range(2)]
+PLANS = [Plan(World(seed=seed), timedelta(days=1), (timedelta(hours=2),)) for seed in range(2)]
 HEALTHY = [Job(plan) for plan in PLANS]
 
 
@@ -61,7 +62,7 @@ def test_a_run_without_its_fork_fails(tmp_path: Path) -> None:
 
 
 def test_a_run_that_fails_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         assert [path.name for path in tmp_path.glob("live-*")] == ["live-healthy-seed-1"]
         raise RuntimeError("broken")
 
@@ -83,11 +84,43 @@ def test_an_existing_fork_is_not_saved_again_when_healthy_days_continue(
 
     monkeypatch.setattr(jobs, "_settle", lambda _log: None)
     monkeypatch.setattr(jobs, "Watched", MagicMock())
-    monkeypatch.setattr(jobs, "play", lambda *_: hours(job.begins, job.ends + HOUR))
+    monkeypatch.setattr(jobs, "play", lambda *given, **_: ends(given[2], given[3]))
     monkeypatch.setattr("benchmarks.scoreboard.checkpoints.save", save)
     for _ in range(2):
         jobs.run(job, tmp_path, say=lambda _: None)
-    assert saved == ["fork-1", "midnight-1", "midnight-1"]
+    assert saved == ["fork-1-0", "midnight-1", "midnight-1"]
+
+
+def test_a_world_is_only_measured_before_everything_is_switched_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[object] = []
+
+    def play(
+        _: object, __: Simulation, begin: datetime, end: datetime, *, is_on: bool = True
+    ) -> list[datetime]:
+        done.append((begin - plan.world.start, end - plan.world.start, is_on))
+        return ends(begin, end)
+
+    plan = Plan(World(seed=1), 30 * HOUR, (9 * HOUR, 26 * HOUR), learned=24 * HOUR)
+    watched = MagicMock()
+    watched.return_value.__enter__.return_value.reload.side_effect = lambda: done.append("reload")
+    monkeypatch.setattr(jobs, "_settle", lambda _log: None)
+    monkeypatch.setattr(jobs, "Watched", watched)
+    monkeypatch.setattr(jobs, "play", play)
+    monkeypatch.setattr(jobs, "write_config", lambda *_, measured=False: done.append(f"{measured=}"))
+    monkeypatch.setattr("benchmarks.scoreboard.checkpoints.save", lambda _, where: done.append(where.name))
+    jobs.run(Job(plan), tmp_path, say=lambda _: None)
+    assert done == [
+        "measured=True", (HOUR, 24 * HOUR, False), "midnight-1",
+        "measured=False", "reload", (24 * HOUR, 30 * HOUR, True), "fork-1-1",
+    ]  # fmt: skip
+    assert Job(plan).begins == plan.switched_on == plan.world.start + 24 * HOUR
+
+
+def ends(begin: datetime, end: datetime) -> list[datetime]:
+    """The end of each hour."""
+    return [one + HOUR for one in hours(begin, end)]
 
 
 def test_a_lasting_incident_is_restarted_in_the_middle_and_ends(

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from benchmarks.real_traffic import page, peers, results
-from benchmarks.real_traffic.outcomes import Figures, Share, outcome
+from benchmarks.real_traffic.outcomes import Figures, outcome
 from benchmarks.real_traffic.sweep import LEARNED, Sample, Struck, Swept
 from benchmarks.real_traffic.traffic import DAY, HOUR, Hours
 from benchmarks.scoreboard.alerts import Episode
+from benchmarks.scoreboard.rates import Share
 from monitor.core.results import Window
 
 START = datetime(2014, 9, 2, tzinfo=UTC)

@@ -14,9 +14,10 @@ from benchmarks.real_traffic import outcomes, peers, sweep
 from benchmarks.real_traffic.__main__ import main
 from benchmarks.real_traffic.draws import Change
 from benchmarks.real_traffic.incidents import Bar, Incident
-from benchmarks.real_traffic.outcomes import Figures, Share
+from benchmarks.real_traffic.outcomes import Figures
 from benchmarks.real_traffic.sweep import Sample
 from benchmarks.real_traffic.traffic import HOUR, SERIES, Hours
+from benchmarks.scoreboard.rates import Share
 from tests.conftest import need
 
 START = datetime(2014, 9, 2, tzinfo=UTC)
