@@ -43,7 +43,7 @@ class ClockChange:
     """Clocks were put back (`hours` is 1: the day in UTC is later) or forward (-1).
 
     Attributes:
-        moment: the hour in which the first zone changed.
+        moment: the hour in which the last zone changed.
         hours: by how much the day in UTC is later.
         zones: the hour of each zone, the best known zone first.
     """
@@ -58,7 +58,7 @@ def clock_changes(start: datetime, end: datetime, zones: Iterable[str] = ZONES) 
 
     >>> winter = clock_changes(datetime(2026, 10, 1, tzinfo=UTC), datetime(2026, 12, 1, tzinfo=UTC))
     >>> [f"{one.moment:%m-%d %H} {next(iter(one.zones))}" for one in winter if one.hours == 1]
-    ['10-24 23 Europe/Berlin', '10-29 21 Africa/Cairo', '11-01 06 America/New_York']
+    ['10-25 01 Europe/Berlin', '10-29 21 Africa/Cairo', '11-01 09 America/New_York']
     """
     zones = tuple(zones)
     found = [(*change, zone) for zone in zones for change in _changes_of(ZoneInfo(zone), start, end)]
@@ -70,8 +70,8 @@ def clock_changes(start: datetime, end: datetime, zones: Iterable[str] = ZONES) 
         else:
             group[2][zone] = moment
     return [
-        ClockChange(first, hours, {zone: members[zone] for zone in zones if zone in members})
-        for first, hours, members in groups
+        ClockChange(max(members.values()), hours, {zone: members[zone] for zone in zones if zone in members})
+        for _, hours, members in groups
     ]
 
 

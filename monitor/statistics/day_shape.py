@@ -19,6 +19,7 @@ _WEEKS: Final = 2  # the fewest that show the shape of a week
 _DAYS: Final = 3  # the fewest that show a new shape
 _MOST_DAYS: Final = 2 / 3  # of the days must have moved
 _BETTER: Final = 0.5  # the error of the moved shape / that of the old one, at most
+_USUAL: Final = 2.0  # the error of the moved shape / the usual error of a day, at most
 _CHANCE: Final = 2 * 0.25 * DAY  # the square root of a Poisson count has the variance 1/4
 _HOURS: Final = 20  # the fewest of a day
 
@@ -71,15 +72,17 @@ def days_moved(before: Floats, after: Floats) -> list[int]:
 
         error(s) = sum over h of (sqrt(after[h]) - scale * sqrt(shape[h - s])) ** 2
 
-    A day moved by s if error(s) is at most half of error(0), and error(0) is more than twice what chance
-    explains. With few requests, chance hides an hour, and no day moves.
+    A day moved by s if error(s) is at most half of error(0) and at most twice the usual error, and if
+    error(0) is more than twice what chance explains. The usual error is the median over the days before, each
+    compared with the other weeks: in school holidays the day begins later too, but its shape is another one.
+    With few requests, chance hides an hour, and no day moves.
 
     >>> day = 1000 * (2 + np.sin(2 * np.pi * np.arange(24) / 24))
     >>> days_moved(np.tile(day, 28), np.roll(np.tile(day, 3), 1))
     [1, 1, 1]
     """
     earlier, same, later = _errors(before, after)
-    worst = np.where(same > _CHANCE, _BETTER * same, -1.0)
+    worst = np.where(same > _CHANCE, np.minimum(_BETTER * same, _USUAL * _usual_error(before)), -1.0)
     return [
         int(forth) - int(back)
         for back, forth in zip(
@@ -100,6 +103,22 @@ def _errors(before: Floats, after: Floats) -> Floats:
     days = np.sqrt(after[:whole]).reshape(-1, DAY)
     place = np.arange(whole).reshape(-1, DAY)
     return np.stack([_misfit(days, shape[(place - moved) % WEEK]) for moved in (-1, 0, 1)])
+
+
+def _usual_error(before: Floats) -> float:
+    """The median error of a day before, compared with the same day of the other weeks; not below chance."""
+    weeks = before.reshape(-1, WEEK)
+    weeks = weeks[np.isfinite(weeks).any(axis=1)]
+    errors = [
+        _misfit(
+            np.sqrt(week).reshape(-1, DAY),
+            np.sqrt(_medians(np.delete(weeks, place, axis=0))).reshape(-1, DAY),
+        )
+        for place, week in enumerate(weeks)
+    ]
+    found = np.concatenate(errors) if errors else np.array([])
+    found = found[np.isfinite(found)]
+    return max(float(np.median(found)), _CHANCE / 2) if len(found) else _CHANCE / 2
 
 
 def _medians(weeks: Floats) -> Floats:

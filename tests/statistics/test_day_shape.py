@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from monitor.simulate.seasons import day_shapes
+from monitor.simulate.world import Scene
 from monitor.statistics.day_shape import days_moved, hours_moved, quietest
 
 HOURS = np.arange(24)
@@ -51,6 +53,17 @@ def test_two_unusual_days_do_not_hide_a_move_nor_make_one():
         week[:24] = after(1 - moved)[:24]
         week[30:40] = 0  # an outage
         assert hours_moved(before(), week) == moved
+
+
+@pytest.mark.parametrize("share", [0.3, 0.5, 1.0])
+@pytest.mark.parametrize("days", [4, 7])
+def test_school_holidays_that_begin_later_in_the_day_are_no_clock_change(share, days):
+    weekday, weekend = 4000 * day_shapes(Scene("home", 1.0))
+    noise = np.random.default_rng(3)
+    past = noise.poisson(np.tile(np.concatenate([weekend, *5 * [weekday], weekend]), 4))
+    holiday = (1 - share) * weekday + share * weekend
+    week = noise.poisson(np.concatenate([weekend, *5 * [holiday], weekend]))
+    assert hours_moved(past, week[: 24 * days]) == 0
 
 
 def test_an_unusual_week_before_does_not_matter():
