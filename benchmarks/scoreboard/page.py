@@ -209,7 +209,7 @@ def _shop(plans: Sequence[Plan]) -> str:
     exposures = sum(one.requests_per_hour for one in world.scenes) * world.length * 24
     days, learned = (one / timedelta(days=1) for one in (plans[0].lasts, plans[0].learned))
     return (
-        f"Each world lasts {days:g} days, of which {learned:g} are only measured. It begins with "
+        f"Each world lasts {days:.3g} days, of which {learned:.3g} are only measured. It begins with "
         f"{world.users:,} users and {world.items:,} items, and shows lists of {world.length}: about "
         f"{exposures:,.0f} exposures a day. Mean requests an hour: {scenes}. A file is written every "
         f"{world.file_minutes} minutes."
