@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import shutil
 import subprocess
 import venv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -18,19 +16,16 @@ import numpy.typing as npt
 
 from benchmarks.real_traffic.incidents import INCIDENTS
 from benchmarks.real_traffic.outcomes import ordinary_hours
-from benchmarks.real_traffic.seasonal_filter import SeasonalFilter
 from benchmarks.real_traffic.sweep import Struck, Swept
 from benchmarks.real_traffic.traffic import HOUR, SERIES, WEEK, Hours
 from benchmarks.scoreboard.alerts import ROOT
 from benchmarks.scoreboard.rates import Share
-from monitor.statistics.bands.scales import Scale
 
-OURS, THREE_SIGMA, STL, FILTER = "bands", "three sigma", "STL", "seasonal filter"
+OURS, THREE_SIGMA, STL = "bands", "three sigma", "STL"
 COMPARED: Final = ("half", "third", "night")
 REQUIREMENTS: Final = Path(__file__).with_name("peers-requirements.txt")
 WORK: Final = ROOT / "benchmarks" / "work" / "real-traffic"
 _HOURS_A_WEEK: Final = WEEK // HOUR
-_HOURS_A_DAY: Final = 24
 _WEEKS: Final = 4
 
 Floats = npt.NDArray[np.float64]
@@ -80,31 +75,6 @@ def stl(requests: Floats, python: str) -> Forecast:
     answer = json.loads(done.stdout)
     expected, spread = (np.array(answer[name], dtype=np.float64) for name in ("expected", "spread"))
     return Forecast(expected, spread, is_log=True)
-
-
-class Filtered:
-    """The seasonal filter over the clean requests, with its state before each hour."""
-
-    def __init__(self, requests: Floats, start: datetime) -> None:
-        self._start = start
-        self._before: list[SeasonalFilter] = []
-        model = SeasonalFilter([Scale.COUNT], _HOURS_A_DAY)
-        clean = []
-        for number, value in enumerate(requests):
-            self._before.append(copy.deepcopy(model))
-            clean.append(self._step(model, value, number))
-        self.deviations = np.array(clean)
-
-    def score(self, requests: Floats, first: int) -> Floats:
-        """The deviations of other requests in the hours from this number on."""
-        model = copy.deepcopy(self._before[first])
-        return np.array([self._step(model, one, first + number) for number, one in enumerate(requests)])
-
-    def _step(self, model: SeasonalFilter, value: float, number: int) -> float:
-        hour = self._start + number * HOUR
-        judgement = model.judge([value], [np.nan], hour.hour, hour.weekday())
-        model.learn()
-        return float(judgement.error[0])
 
 
 def install() -> str:
@@ -196,6 +166,4 @@ def curves(swept: Swept, hours: Hours, python: str | None) -> dict[str, Curve]:
         forecasts[STL] = stl(requests, python)
     for name, one in forecasts.items():
         found[name] = curve(swept, hours, one.deviations(requests, 0), one.deviations)
-    filtered = Filtered(requests, swept.start)
-    found[FILTER] = curve(swept, hours, filtered.deviations, filtered.score)
     return found

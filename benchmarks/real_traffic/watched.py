@@ -30,6 +30,7 @@ from monitor.history.standing import Standing, fold, signal_of
 from monitor.history.store import Store
 from monitor.metrics.catalogue import EXPOSURE_CHECK, FEEDBACK_CHECK
 from monitor.models.specs import CAUSE_LABEL
+from monitor.report.past_alerts import SEVERE
 from monitor.service.prometheus.exporter import snapshot_values
 from monitor.service.prometheus.families import all_families
 from monitor.settings.history import parse_url
@@ -38,10 +39,9 @@ from monitor.window.verdicts import window_status
 
 ALERTS: Final = ("RecsysAnomaly", "RecsysAnomalySevere", "RecsysDrift")
 REQUESTS: Final = BandedSeries("volume", "requests", "")
-KEPT: Final = timedelta(days=36)
-"""How much of the history is kept: bands and drift read four weeks."""
+KEPT: Final = timedelta(days=90)
+"""How much of the history is kept: that of the default settings."""
 _ALERTED_ON: Final = (ANOMALY.name, ANOMALY_SEVERITY.name, DRIFT.name)
-_SEVERE: Final = 0.5
 
 
 def alerts() -> list[Alert]:
@@ -218,7 +218,7 @@ class Watched:
             one
             for newest in self._shown.results.values()
             for _, one in newest.values()
-            if one.metric == ANOMALY_SEVERITY.name and (one.value or 0.0) >= _SEVERE
+            if one.metric == ANOMALY_SEVERITY.name and (one.value or 0.0) >= SEVERE
         ]
         return Judged(
             frozenset(dict(key[1]).get(CAUSE_LABEL, str(key)) for key in standing),

@@ -6,23 +6,21 @@ the order of time, and a window that is measured again is judged again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
-from functools import partial
 from typing import Final, Self
 
 import numpy as np
 
-from monitor.anomalies.band_verdicts import BandJob, judge_bands
+from monitor.anomalies.band_past import BandPast
+from monitor.anomalies.band_state import BandState, Step
 from monitor.anomalies.causes import EXPOSURE_CAUSES, FEEDBACK_CAUSES, Cause
 from monitor.anomalies.explain import SliceKey, anomalies
-from monitor.anomalies.memory import BandValues, Bools, LastBands, lost, unseen
 from monitor.anomalies.model_changes import model_changes
-from monitor.anomalies.neighbours import DAY, neighbours
+from monitor.anomalies.moments import DAY
 from monitor.anomalies.past import PastWindow, PastWindows, SeriesName, markers
-from monitor.anomalies.series import BandedSeries
+from monitor.anomalies.results import Banded
 from monitor.anomalies.specs import ANOMALY, DEVIATION
-from monitor.anomalies.table import left_out, tabled
 from monitor.core.digest import digest
 from monitor.core.results import Result, Status, Window
 from monitor.history.rows import evidence_of
@@ -39,13 +37,10 @@ OF_FEEDBACK: Final = "bands_feedback"
 MEASURED: Final[Mapping[str, str]] = {NAME: EXPOSURE_CHECK, OF_FEEDBACK: FEEDBACK_CHECK}
 """For each check of bands, the check whose results it judges."""
 _CAUSES: Final[Mapping[str, tuple[Cause, ...]]] = {NAME: EXPOSURE_CAUSES, OF_FEEDBACK: FEEDBACK_CAUSES}
-_LATEST: Final = 48  # recent windows of any time of day that are read as well
-REMEMBERED: Final = 3
-"""How many windows back a departure still counts for the verdict on a window."""
 
 
 class BandCheck(Check[HistoryJob]):
-    """A check of bands of a recommender. Not thread-safe: it caches what it read last."""
+    """A check of bands of a recommender. Not thread-safe: it keeps what the windows so far taught."""
 
     part = HISTORY
 
@@ -53,12 +48,13 @@ class BandCheck(Check[HistoryJob]):
         self.name = name
         self._recommender = recommender
         self._settings = settings
-        self._measured = PastWindows(recommender, MEASURED[name])
-        self._judged = PastWindows(recommender, name, DEVIATION.name)
+        self._past = BandPast(recommender, MEASURED[name], name, settings)
+        self._last_day = PastWindows(recommender, MEASURED[name])
         self._anomalies = PastWindows(recommender, NAME, ANOMALY.name)
-        self._last = LastBands(recommender, name)
-        content = settings.model_dump_json(exclude={"changes", "holidays"})
-        self._band_definition = f"3;of={digest(content, 12)}"
+        content = settings.model_dump_json(
+            exclude={"changes", "holidays", "country", "working_days", "seasons"}
+        )
+        self._band_definition = f"4;of={digest(content, 12)}"
 
     @classmethod
     def of(cls, recommender: Recommender) -> Iterable[Self]:
@@ -74,53 +70,38 @@ class BandCheck(Check[HistoryJob]):
     def run(self, job: HistoryJob) -> list[Result]:
         """Judge a window that has been measured. Raises StoreError."""
         store, window, quiet = job.store, job.window, job.quiet
-        settings, length = self._settings, window.length
-        latest = max(_LATEST, settings.least)
-        around = neighbours(window, settings.history, latest, settings.holidays, settings.zone)
+
+        def is_calm(one: Window) -> bool:
+            return not any(span.start < one.end and one.start < span.end for span in quiet)
+
         with store.reading() as connection:
-            measured = self._measured.read(connection, [window.end, *around.ends], length)
-            judged = self._judged.read(connection, around.ends, length)
-            every = np.unique(np.concatenate([one.series for one in measured.values()]))
-            names = self._measured.names(connection, every)
-            numbers = [one.series for one in judged.values()]
-            judged_names = (
-                self._judged.names(connection, np.unique(np.concatenate(numbers))) if numbers else {}
+            count = max(1, math.ceil((DAY + window.length) / window.length))
+            ends = [window.end - number * window.length for number in range(count)]
+            day = self._last_day.read(connection, ends, window.length)
+            now = day[window.end]
+            names = self._past.names(
+                connection, {one for past in day.values() for one in past.series.tolist()}
             )
-        now = measured.pop(window.end)
-        around = around.only(measured.keys())
-        past = [measured[end] for end in around.ends]
-        calm = np.array([not _is_quiet(end, length, quiet) for end in around.ends], dtype=np.bool_)
-        verdicts = [judged.get(end) for end in around.ends]
-        missed = lost(verdicts, judged_names, around, settings)
-        table = tabled(now, past, names, settings, around, calm, missed)
-        recent = np.array([_is_recent(end, window) for end in around.ends], dtype=np.bool_)
-        bands = BandJob(
-            window, settings, table, around, calm, recent, *left_out(table, verdicts, judged_names)
-        )
-        banded = judge_bands(bands, partial(self._last_bands, store, bands))
+            state = self._past.before(connection, window, is_calm)
+            step = state.step(now, window, names, calm=is_calm(window))
+            self._past.keep(connection, window, state)
+        banded = _banded(state, step, self._settings.least)
         results = [result for one in banded for result in one.results(self._band_definition)]
-        starts = [end - length for end in around.ends]
-        banded += unseen(
-            table, verdicts, judged_names, starts, recent, _places(now, names), window.end, settings
-        )
+        banded += [
+            Banded.unseen(state.series[column], float(state.departures.side[column]))
+            for column in state.unseen(step)
+        ]
         return results + anomalies(
             banded,
             _CAUSES[self.name],
             version=self._band_definition,
             before=self._standing(store, window) if self.name == OF_FEEDBACK else {},
-            notes=self._notes(window, [now, *past], names),
+            notes=self._notes(window, list(day.values()), names),
         )
 
     def status(self, results: Sequence[Result]) -> Status:
         is_any = any(one.metric == DEVIATION.name and is_judged(one) for one in results)
         return window_status(results) if is_any else Status.NO_DATA
-
-    def _last_bands(self, store: Store, job: BandJob, wanted: Bools) -> BandValues:
-        """The last band of each wanted series: same time and day type first, then same time, then any."""
-        around = job.around
-        order = np.lexsort((~around.same_day_type, around.near != 0))
-        ends = [around.ends[place] for place in order]
-        return self._last.read(store, job.table, wanted, ends, job.window.length)
 
     def _standing(self, store: Store, window: Window) -> dict[str, set[SliceKey]]:
         """The violated causes of the exposures of this window, with their places, from their evidence."""
@@ -148,15 +129,29 @@ class BandCheck(Check[HistoryJob]):
         return known + model_changes(window, windows, names)
 
 
-def _places(window: PastWindow, names: Mapping[int, SeriesName]) -> set[SliceKey]:
-    """The slices that have any value in the window."""
-    series = (BandedSeries.named(names[one]) for one in window.series[np.isfinite(window.value)].tolist())
-    return {(one.dimension, one.value) for one in series}
+def _banded(state: BandState, step: Step, least: int) -> list[Banded]:
+    """The series that have a result in the window, in the order of their names."""
+    return [
+        Banded(
+            series=state.series[column],
+            measured=float(step.values[column]),
+            expected=float(step.forecast.expected[column]) if step.has_band[column] else math.nan,
+            lower=float(step.lower[column]),
+            upper=float(step.upper[column]),
+            deviation=float(step.deviation[column]),
+            windows=int(step.span[column]),
+            change=float(step.change[column]),
+            points=int(step.points[column]),
+            reached=float(step.bound[column]),
+            departed=bool(step.departed[column]),
+            follows=bool(step.follows[column]),
+            why="" if step.has_band[column] else _why_none(int(step.points[column]), least),
+            was=float(step.was[column]),
+            learns=bool(step.learns[column]),
+        )
+        for column in sorted(np.flatnonzero(step.judged).tolist(), key=lambda column: state.series[column])
+    ]
 
 
-def _is_quiet(end: datetime, length: timedelta, quiet: Sequence[Window]) -> bool:
-    return any(one.start < end and end - length < one.end for one in quiet)
-
-
-def _is_recent(end: datetime, window: Window) -> bool:
-    return window.end - end <= REMEMBERED * window.length
+def _why_none(points: int, least: int) -> str:
+    return f"{points} past windows can be used; a band needs {least} over a day"

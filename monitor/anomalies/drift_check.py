@@ -15,13 +15,13 @@ from typing import Final, Self
 import numpy as np
 
 from monitor.anomalies import band_check as bands
-from monitor.anomalies.band_verdicts import CHECKS
+from monitor.anomalies.band_state import CHECKS
 from monitor.anomalies.model_changes import models_by_day
-from monitor.anomalies.neighbours import DAY, weekday_of
+from monitor.anomalies.moments import DAY, weekday_of
 from monitor.anomalies.past import Day, Floats, PastWindows, aligned, markers, read_day, read_windows
 from monitor.anomalies.series import VOLUME, BandedSeries
 from monitor.anomalies.specs import DAILY, DEVIATION, DRIFT
-from monitor.anomalies.table import begun_anew, verdicts
+from monitor.anomalies.verdicts import begun_anew, verdicts
 from monitor.core.digest import digest
 from monitor.core.results import Result, Status, Window, worst_status
 from monitor.history.store import Store
@@ -141,7 +141,7 @@ class DriftCheck(Check[HistoryJob]):
         values = np.vstack([past, [today[one].value for one in series]])
         samples = np.vstack([weights, [today[one].samples for one in series]])
         values[begun_anew(series, starts, day.end, self._settings)] = np.nan
-        zone, holidays = self._settings.zone, self._settings.holidays
+        zone, holidays = self._settings.zone, self._settings.days_off
         weekdays = [weekday_of((start + DAY / 2).astimezone(zone), holidays) for start in starts]
         found = statistics.drift(
             values, samples, weekdays, self._models(store, starts),

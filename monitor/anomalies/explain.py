@@ -46,13 +46,14 @@ def anomalies(
     """
     standing = {name: set(places) for name, places in (before or {}).items()}
     banded = sum(one.is_judged for one in found)
-    left = [one for one in found if one.departed]
+    departed = [one for one in found if one.departed and not one.follows]
+    left = departed
     missing = [one for one in found if one.is_missing]
     learning = [one for one in found if one.learns]
     results: list[Result] = []
     for cause in (*causes, REST):
         rest = cause is REST
-        mine = left if rest else [one for one in found if one.departed and cause.fits(one.series, one.side)]
+        mine = left if rest else [one for one in departed if cause.fits(one.series, one.side)]
         lost = missing if rest else [one for one in missing if cause.fits(one.series, one.side)]
         left = [one for one in left if one not in mine]
         missing = [one for one in missing if one not in lost]
@@ -156,10 +157,7 @@ def _quiet(
 def _worst(worst: Sequence[Banded]) -> str:
     first = worst[0].departure()
     more = f", and {len(worst) - 1} more" if len(worst) > 1 else ""
-    return (
-        f"{first.title()} is {first.measured:.4g}, expected {first.expected:.4g} "
-        f"({first.lower:.4g} to {first.upper:.4g}){more}"
-    )
+    return f"{first.title()} is {first.says()}{more}"
 
 
 def _shown(worst: Sequence[Banded]) -> list[Banded]:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
-from monitor.anomalies.neighbours import DAY
+from monitor.anomalies.moments import DAY
 from monitor.anomalies.past import PastWindow, SeriesName, aligned
 from monitor.anomalies.series import DIMENSION, SLICE_VALUE, VOLUME
 from monitor.core.columns import MODEL

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, select
+from sqlalchemy import BigInteger, ColumnElement, Connection, func, select, type_coerce
 
 from monitor.core.results import Status
 from monitor.history import schema
@@ -88,6 +88,73 @@ def markers(
             if end - start == length
         ]
     return found
+
+
+def markers_between(
+    connection: Connection,
+    recommender: str,
+    check: str,
+    after: datetime,
+    until: datetime,
+    length: timedelta,
+) -> list[Marker]:
+    """The windows of this length that the check has judged, in the order of time.
+
+    Args:
+        connection: to the history.
+        recommender: whose windows.
+        check: which judged them.
+        after: the end of a window is later than this,
+        until: and not later than this.
+        length: of a window.
+    """
+    columns = schema.windows.c
+    query = select(
+        columns.id,
+        columns.window_start,
+        columns.window_end,
+        columns.fingerprint,
+        columns.revision,
+        columns.evaluated_at,
+    ).where(*_between(recommender, check, after, until))
+    return [
+        Marker(number, end, (number, *state))
+        for number, start, end, *state in connection.execute(query.order_by(columns.window_end))
+        if end - start == length
+    ]
+
+
+def stamp(
+    connection: Connection,
+    recommender: str,
+    check: str,
+    after: datetime,
+    until: datetime,
+    length: timedelta,
+) -> tuple[object, ...]:
+    """What changes if one of these windows is judged again, added or removed. See `markers_between`."""
+    columns = schema.windows.c
+    query = select(
+        func.count(), func.sum(columns.revision), func.max(columns.id), func.max(columns.evaluated_at)
+    ).where(
+        *_between(recommender, check, after, until),
+        type_coerce(columns.window_end, BigInteger) - type_coerce(columns.window_start, BigInteger)
+        == schema.microseconds(schema.EPOCH + length),
+    )
+    return tuple(connection.execute(query).one())
+
+
+def _between(
+    recommender: str, check: str, after: datetime, until: datetime
+) -> tuple[ColumnElement[bool], ...]:
+    columns = schema.windows.c
+    return (
+        columns.recommender == recommender,
+        columns.check_name == check,
+        columns.current,
+        columns.window_end > after,
+        columns.window_end <= until,
+    )
 
 
 def read_windows(

@@ -26,13 +26,28 @@ class Departure:
     expected: float
     lower: float
     upper: float
-    deviation: float  # robust standard deviations, with its sign
+    deviation: float  # of the mean of the last windows, in standard deviations, with its sign
+    windows: int = 1
+    change: float = math.nan  # relative, of these windows
     dimension: str = ""
     value: str = ""
 
     @property
     def side(self) -> Side:
         return "above" if self.deviation > 0 else "below"
+
+    def says(self) -> str:
+        """The values in words.
+
+        >>> Departure(metric="volume", by="requests", of="", measured=80, expected=120, lower=70, upper=170,
+        ...           deviation=-6.1, windows=6, change=-0.31).says()
+        '80, expected 120 (70 to 170), 31 % lower over 6 windows'
+        """
+        band = f"{self.measured:.4g}, expected {self.expected:.4g} ({self.lower:.4g} to {self.upper:.4g})"
+        if self.windows == 1 or not math.isfinite(self.change):
+            return band
+        side = "higher" if self.change > 0 else "lower"
+        return f"{band}, {100 * abs(self.change):.0f} % {side} over {self.windows} windows"
 
     def title(self) -> str:
         """The series in words.
@@ -41,10 +56,7 @@ class Departure:
         ...           deviation=50.0, dimension="scene", value="search").title()
         'failure by pv where scene is search'
         """
-        by = f" by {self.by}" if self.by else ""
-        of = f" ({self.of.replace(',', ', ')})" if self.of else ""
-        where = f" where {self.dimension} is {self.value}" if self.dimension else ""
-        return f"{self.metric}{by}{of}{where}"
+        return BandedSeries(self.metric, self.by, self.of, self.dimension, self.value).title()
 
 
 NO_VALUE = "the metric has no value in this window"
@@ -54,9 +66,10 @@ NO_VALUE = "the metric has no value in this window"
 class Banded:
     """A series in a window: its measured value and its band, NaN if it has none.
 
-    `reached`: the bound of its deviation, in robust standard deviations. `why`: where the band comes from, or
-    why there is none. `was`: its deviation when it was last out of its band, NaN if it was not. `learns`: it
-    was out of its band until a known change, and has no new band yet.
+    `deviation` is of the mean of the last `windows`, which is `change` (relative) away; `reached` is its
+    bound. `follows`: it changed only as the number of requests did. `why`: why there is no band. `was`: above
+    0 if it was above its band in the window before, below 0 if it was below, NaN if it was within. `learns`:
+    it was out of its band until a known change, and has no new band yet.
     """
 
     series: BandedSeries
@@ -69,6 +82,9 @@ class Banded:
     reached: float
     departed: bool
     why: str = ""
+    windows: int = 1
+    change: float = math.nan
+    follows: bool = False
     was: float = math.nan
     learns: bool = False
 
@@ -107,6 +123,7 @@ class Banded:
             metric=one.metric, by=one.by, of=one.of, dimension=one.dimension, value=one.value,
             measured=round12(self.measured), expected=round12(self.expected),
             lower=round12(self.lower), upper=round12(self.upper), deviation=round12(self.deviation),
+            windows=self.windows, change=self.change,
         )  # fmt: skip
 
     def results(self, definition: str) -> Iterator[Result]:
@@ -141,7 +158,5 @@ class Banded:
             samples=self.points,
             threshold=round12(self.reached if above else -self.reached),
             bound="max" if above else "min",
-            detail=f"{self.measured:.6g}, expected {self.expected:.6g} ({self.lower:.6g} to {self.upper:.6g})"
-            if self.departed
-            else "",
+            detail=self.departure().says() if self.departed else "",
         )

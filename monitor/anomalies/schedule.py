@@ -14,7 +14,7 @@ from monitor.anomalies import band_check as bands
 from monitor.anomalies import drift_check as drift
 from monitor.anomalies.band_check import BandCheck
 from monitor.anomalies.drift_check import DriftCheck
-from monitor.anomalies.neighbours import DAY
+from monitor.anomalies.moments import DAY
 from monitor.core.digest import digest
 from monitor.core.results import Status, Window
 from monitor.history.errors import StoreError
@@ -23,6 +23,7 @@ from monitor.history.record import CheckRun
 from monitor.history.store import Store
 from monitor.logs.index import readable
 from monitor.settings.recommender import RecommenderSettings
+from monitor.statistics.bands.seasonal_filter import LONGEST
 from monitor.window.check import Check, HistoryJob, run_check
 
 log = logging.getLogger(__name__)
@@ -96,11 +97,11 @@ class BandScheduler:
     def _due(self, check: BandCheck, since: datetime) -> list[Evaluated]:
         """The measured windows that have no band of the same data yet, oldest first.
 
-        A verdict uses the REMEMBERED windows before its own, so late data makes that many later windows due
+        A verdict compares the LONGEST span with its forecast, so late data makes that many later windows due
         again. The fingerprint of each covers them all.
         """
         name, length = self._settings.name, self._settings.window
-        first = since - bands.REMEMBERED * length
+        first = since - LONGEST * length
         measured = self._store.evaluated(name, bands.MEASURED[check.name], start=first)
         own = {one.window: one.fingerprint for one in measured}
         known = self._store.evaluated(name, check.name, start=since)
@@ -150,10 +151,9 @@ def _within(parts: Mapping[datetime, list[str]], start: datetime, every: timedel
 
 
 def _with_before(window: Window, own: Mapping[Window, str], length: timedelta) -> str:
-    """A fingerprint of a window's data and of that of the remembered windows before it."""
+    """A fingerprint of a window's data and of that of the windows of the longest span before it."""
     remembered = [
-        Window(window.start - back * length, window.end - back * length)
-        for back in range(bands.REMEMBERED + 1)
+        Window(window.start - back * length, window.end - back * length) for back in range(LONGEST + 1)
     ]
     return _digest([own.get(one) for one in remembered])
 

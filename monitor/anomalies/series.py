@@ -55,10 +55,34 @@ class BandedSeries:
         own = {METRIC_LABEL: self.metric, BY_LABEL: self.by, OF_LABEL: self.of}
         return own | ({DIMENSION: self.dimension, SLICE_VALUE: self.value} if self.dimension else {})
 
+    def title(self) -> str:
+        """The series in words.
+
+        >>> BandedSeries("failure", "pv", "", "scene", "search").title()
+        'failure by pv where scene is search'
+        """
+        by = f" by {self.by}" if self.by else ""
+        of = f" ({self.of.replace(',', ', ')})" if self.of else ""
+        where = f" where {self.dimension} is {self.value}" if self.dimension else ""
+        return f"{self.metric}{by}{of}{where}"
+
     @property
     def scale(self) -> Scale:
         """The scale of its noise: share, count or level."""
         return SPECS[self.metric].scale
+
+    @property
+    def is_total(self) -> bool:
+        """Whether it says that users are harmed now: the requests, the lists with items, the actions."""
+        if self.dimension:
+            return False
+        is_list = (self.metric, self.by) == ("failure", "pv")
+        return is_list or (self.metric, self.by) == (VOLUME, "requests") or self.metric == "action_volume"
+
+    @property
+    def rate(self) -> BandedSeries:
+        """The share of the lists with such an action, of a number of actions."""
+        return BandedSeries("action_rate", "pv", self.of, self.dimension, self.value)
 
     @property
     def is_missed(self) -> bool:
@@ -73,3 +97,7 @@ class BandedSeries:
             return True
         passing = self.metric == VOLUME and self.dimension in PASSING
         return self.metric in settings.sliced and not passing
+
+
+WHOLE_REQUESTS: Final = BandedSeries(VOLUME, "requests", "")
+"""The requests of the whole recommender."""

@@ -35,9 +35,9 @@ EXPECTED: Final = MetricSpec(
     name="expected",
     kind=ResultKind.BAND,
     help="The expected value of a metric in this window, from its own past, with the band around it.",
-    formula="robust centre of the metric's past windows: of the same weekday and time of day if there are "
-    "enough, else of the same time of day, else of any; lower and upper are expected -/+ bound x spread, "
-    "taken back to the metric's own unit",
+    formula="level of the last days + profile of the time of day and weekday + what the last windows "
+    "share, on the metric's scale; lower and upper are expected -/+ bound x spread, taken back to the "
+    "metric's own unit",
     answers="What would this number be if nothing had happened?",
     misleads="It knows only the past: the first holiday, sale or new scene is out of the band. Windows of "
     "incidents and of maintenance are left out. After a known change the past begins again.",
@@ -51,9 +51,11 @@ DEVIATION: Final = MetricSpec(
     name="deviation",
     kind=ResultKind.BAND,
     help="Difference between a metric and its expected value, in robust standard deviations, signed.",
-    formula="(value - expected) / spread on the scale of the metric (for shares the arcsine of the root; "
-    "for counts its inverse hyperbolic sine, near the root where they are small and the logarithm where "
-    "they are large); the spread combines that of the past windows and that of this window's samples",
+    formula="(mean of the last 1, 2, 3, 6 or 12 windows - forecast from before them) / spread, the farthest "
+    "of them if the series is out of its band, else that of the window alone; on the scale of the metric "
+    "(for shares the arcsine of the root; for counts its inverse hyperbolic sine, near the root where they "
+    "are small and the logarithm where they are large); the spread combines that of past forecasts and that "
+    "of this window's samples",
     answers="Does this window differ from the past, and in which direction?",
     misleads="Among hundreds of series some always deviate: the bounds are set for all of them together, "
     "and alerts use `anomaly`, not a single series. A deviation is not always bad: a better list deviates "

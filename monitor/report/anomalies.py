@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Final
 from urllib.parse import quote
 
+from monitor.anomalies.detectable import wide_bands
 from monitor.anomalies.specs import EXPECTED
 from monitor.core.results import ResultKind, Status, rank
 from monitor.core.text import visible
@@ -87,6 +88,7 @@ def anomalies_view(series: Sequence[Series], now: datetime, clock_change: str = 
         ),
         steady=_steady(drifts, len(drifting)),
         clock_change=visible(clock_change, _DETAIL),
+        wide=visible(wide_bands(one.result for one in expected), _DETAIL),
     )
 
 

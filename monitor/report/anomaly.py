@@ -136,7 +136,7 @@ def _out_of_band(
         slice=visible(of_slice),
         measured="" if value is None else show(value),
         expected="" if expected is None else show(expected),
-        source="" if band is None else visible(band.expected.result.detail),
+        source="" if band is None else f"from {band.expected.result.samples or 0:,} past windows",
         between=rows.between_text(show, lower, upper),
         deviation="" if deviation is None else deviation_text(deviation),
         spark=None if one is None else with_band(rows.metric_row(one, now), one, bands).spark,

@@ -21,7 +21,7 @@ from monitor.models.specs import CAUSE_LABEL
 from monitor.report.judged import title
 
 TICKET, PAGE = "ticket", "page"
-SEVERE: Final = 0.5
+SEVERE: Final = 0.4
 """RecsysAnomalySevere fires where this share of what was expected is gone."""
 SEVERE_UNTIL: Final = 0.25
 """It resolves where less is gone."""

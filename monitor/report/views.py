@@ -101,7 +101,8 @@ class AnomaliesView:
     """The causes of anomalies that were found, and the metrics that drift.
 
     `quiet` are the causes that were checked and not found; `summary` counts them. `learning` says how many
-    series have no band yet, and `steady` how many do not drift. `clock_change` says why the bands' time zone
+    series have no band yet, and `steady` how many do not drift. `wide` warns of bands that see only large
+    changes. `clock_change` says why the bands' time zone
     seems wrong.
     """
 
@@ -112,6 +113,7 @@ class AnomaliesView:
     drifts: tuple[SeriesRow, ...]
     steady: str
     clock_change: str = ""
+    wide: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ class BandSettings(Settings):
     """How the bands of metrics are computed from their own past; see docs/bands.md."""
 
     history: Duration = Field(
-        timedelta(days=28), description="how far back a band looks; below 8d it ignores weekdays"
+        timedelta(days=56), description="how far back a band looks, at least; at most four weeks farther"
     )
     least: int = Field(
         24,

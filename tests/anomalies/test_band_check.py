@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 
 from monitor.anomalies.band_check import OF_FEEDBACK
-from monitor.anomalies.neighbours import neighbours
 from monitor.anomalies.series import BandedSeries
-from monitor.core.results import Status, Window
+from monitor.core.results import Status
 from monitor.history.store import Store
 from monitor.metrics.catalogue import SPECS
 from monitor.settings.bands import BandSettings
@@ -47,7 +45,6 @@ def test_a_usual_hour_is_ok_and_has_an_expected_value(store):
     assert abs(result_of(run, "deviation", metric="volume", by="requests", dimension="").value) < 4
     assert run.status is Status.OK
     assert causes(run) == []
-    assert "same weekday" in expected.detail
 
 
 def test_a_loss_of_a_third_is_an_anomaly_in_the_second_hour(store):
@@ -77,7 +74,7 @@ def test_a_few_empty_lists_of_a_small_scene_are_an_anomaly_in_the_second_hour(st
     assert [causes(run) for run in runs] == [[], ["lists_empty"]]
     deviation = result_of(runs[1], "deviation", metric="failure", value="search")
     band = result_of(runs[1], "expected", metric="failure", value="search")
-    assert 0.03 < band.upper < 0.08
+    assert 0.03 < band.upper < 0.12
     assert deviation.value > 5
 
 
@@ -297,13 +294,6 @@ def test_a_hostile_slice_name_is_stored_unchanged(store):
     check = a_check()
     runs = [judge(store, check, number) for number in (NOW, NOW + 1)]
     assert result_of(runs[1], "anomaly", cause="lists_empty").evidence[0]["value"] == name
-
-
-def test_windows_of_a_day_have_one_neighbour_a_day(tmp_path):
-    day = Window(START + timedelta(days=40), START + timedelta(days=41))
-    found = neighbours(day, timedelta(days=28), latest=48)
-    assert found.near.tolist() == [0] * 28
-    assert found.same_weekday.sum() == 4
 
 
 def test_a_count_of_0_with_status_no_data_is_a_loss(store):

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import ValidationError
 
-from monitor.anomalies.neighbours import weekday_of
+from monitor.anomalies.moments import weekday_of
 from monitor.settings.bands import BandSettings
 
 

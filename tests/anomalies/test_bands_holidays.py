@@ -20,9 +20,10 @@ DAY = f"{hour(WEDNESDAY).start:%Y-%m-%d}"
         ([DAY], WEEKEND, WORKING_DAY * WEEKEND, []),
         ([], WEEKEND, WORKING_DAY, ["traffic_surge"]),
         (["2026-03-18"], WEEKEND, WORKING_DAY, ["traffic_surge"]),  # the Wednesday before
-        ([DAY], 1.0, WORKING_DAY * WEEKEND, ["traffic_lost"]),  # a holiday on which all of them work
+        ([DAY], 1.0, WORKING_DAY * WEEKEND, []),  # no two holidays are alike, so the band is wide
+        ([DAY], 0.6, WORKING_DAY * WEEKEND, ["traffic_lost"]),
     ],
-    ids=["a holiday", "no holiday", "another holiday", "a holiday like a working day"],
+    ids=["a holiday", "no holiday", "another holiday", "a holiday like a working day", "a loss"],
 )
 def test_a_wednesday_that_is_a_holiday_has_the_band_of_a_sunday(
     three_weeks: Store, holidays: list[str], factor: float, expected: float, expected_causes: list[str]

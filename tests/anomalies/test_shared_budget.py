@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from monitor.anomalies import band_check as bands
-from monitor.anomalies import band_verdicts
+from monitor.anomalies import band_state
 from monitor.anomalies import drift_check as drift
 from monitor.anomalies import schedule as banding
 from monitor.anomalies.drift_check import DriftCheck
@@ -66,7 +66,7 @@ def test_the_budget_is_divided_by_the_number_of_checks_that_run(store: Store) ->
     scheduler(RecommenderSettings.model_validate(given), store).turn(datetime.now(UTC), START)
     made = {one.check for one in store.results()} - before
     assert made == set(banding.CHECKS)
-    assert len(made) == len(banding.CHECKS) == band_verdicts.CHECKS
+    assert len(made) == len(banding.CHECKS) == band_state.CHECKS
 
 
 def test_a_deviation_is_judged_by_a_quarter_of_the_budget(three_weeks: Store) -> None:
@@ -74,9 +74,12 @@ def test_a_deviation_is_judged_by_a_quarter_of_the_budget(three_weeks: Store) ->
     run = judge(three_weeks, a_check(), NOW)
     tested = [one for one in run.results if one.metric == "deviation" and one.value is not None]
     assert len(tested) == 7  # requests and failures of all, of home and of search; and gini
-    days = 22 + 1  # of the past that made the spread: three weeks and a day, and the hours before this one
-    (bound,) = bounds(7 * 7 * 24, [days], budget=QUARTER).pair
+    hours, learned = 7 * 24, 22 * 24 + 10
     for one in tested:
+        is_total = one.labels["by"] in ("requests", "pv") and "dimension" not in one.labels
+        chance = QUARTER / 2 / (2 if is_total else 5) / hours  # half for the two totals, half for the others
+        drawn = 400.0 if one.labels["metric"] == "gini" else np.inf
+        bound = bounds(chance, [learned / 8], [drawn]).spans[0, 0]
         assert one.threshold is not None
         assert abs(one.threshold) == pytest.approx(bound, rel=1e-6)
 

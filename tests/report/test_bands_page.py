@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from monitor.anomalies.band_state import YOUNG
 from monitor.anomalies.schedule import CHECKS
 from monitor.config.checks.check import check_config
 from monitor.config.load import load_config
@@ -15,12 +16,12 @@ from monitor.service.prometheus.families import all_families
 from monitor.settings.bands import BandSettings
 from monitor.statistics.bands import scales
 from monitor.statistics.bands.false_alarms import EASIER, bounds
-from monitor.statistics.bands.past import POINTS, Level
+from monitor.statistics.bands.seasonal_filter import SPANS
 from tests.conftest import ROOT
 
 TEXT = (ROOT / "docs" / "bands.md").read_text("utf-8")
 PLAIN = re.sub(r"\s+", " ", TEXT)
-CONFIG, CHANGE = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
+CONFIG, _, CHANGE = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
 
 
 @pytest.mark.parametrize("text", [CONFIG, CONFIG + CHANGE.partition("\n")[2]])
@@ -38,24 +39,29 @@ def test_the_config_of_the_page_is_good_with_the_new_level_as_well(tmp_path, tex
 def test_every_number_of_the_page_is_that_of_the_code():
     asked = BandSettings()
     for said in (
-        f"the last {asked.history // timedelta(days=1)} days (`history`)",
-        f"weekday: {POINTS[Level.WEEKDAY]} windows",
-        f"weekends and holidays): {POINTS[Level.DAY_TYPE]} windows",
-        f"any day: {POINTS[Level.ANY_DAY]} windows, - any window: {asked.least} windows (`least`)",
+        f"reaches back {asked.history // timedelta(days=1)} days (`history`)",
+        f"In its first {YOUNG} days",
+        "the mean of the last {}, {}, {} and {} windows".format(*SPANS[1:]),
+        f"A band needs {asked.least} windows (`least`)",
         f"below {scales.LEVEL_FLOOR * 100:.0f} % of the value ({scales.COUNT_FLOOR * 100:.0f} % of a count)",
         f"by default {asked.false_alarms} a week",
         f"below {asked.least_change * 100:.0f} % (`least_change`)",
         f"below {asked.least_volume_change * 100:.0f} % of a count (`least_volume_change`)",
-        f"within {EASIER} of `pair`",
+        f"below {EASIER} of the smallest change that counts",
     ):
         assert said in PLAIN, said
 
 
 def test_the_bounds_of_the_example_are_those_of_a_hundred_series_and_hourly_windows():
     asked = BandSettings()
-    found = bounds(100 * 168, [asked.history / timedelta(days=1)], budget=asked.false_alarms / len(CHECKS))
-    assert f"about {found.single[0]:.0f} and {found.pair[0]:.1f} standard deviations" in PLAIN
-    assert "With 100 series, hourly windows and four weeks of past" in PLAIN
+    half = asked.false_alarms / len(CHECKS) / 2 / 168
+    total, other = (bounds(half / series, [4 * 168 / 8]).spans[:, 0] for series in (2, 98))
+    assert (
+        f"beyond about {total[1]:.1f} standard deviations, and any other series beyond {other[1]:.1f}"
+        in PLAIN
+    )
+    assert f"For one window alone the bounds are about {total[0]:.0f} and {other[0]:.0f}" in PLAIN
+    assert "with 100 series, hourly windows and four weeks of past" in PLAIN
 
 
 def test_every_gauge_and_every_page_that_is_named_is_there():
@@ -63,5 +69,6 @@ def test_every_gauge_and_every_page_that_is_named_is_there():
     assert len(named) == 10
     assert named <= all_families().keys()
     links = {link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", TEXT)}
-    assert len(links) == 6
-    assert [link for link in sorted(links) if not (ROOT / "docs" / link).is_file()] == []
+    local = sorted(link for link in links if not link.startswith("https://"))
+    assert len(local) == 7
+    assert [link for link in local if not (ROOT / "docs" / link).is_file()] == []

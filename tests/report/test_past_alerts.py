@@ -82,13 +82,13 @@ def test_an_alert_that_has_not_ended_has_no_end() -> None:
 @pytest.mark.parametrize(
     ("gone", "pages"),
     [
-        ([0.4, 0.49, 0.4, 0.0], []),
-        ([0.4, 0.5, 0.3, 0.0], [("page", hour(2), hour(4))]),
+        ([0.3, 0.39, 0.3, 0.0], []),
+        ([0.3, 0.4, 0.3, 0.0], [("page", hour(2), hour(4))]),
         ([0.6, 0.24, 0.3, 0.0], [("page", hour(1), hour(2))]),
         ([0.6, None, 0.3, 0.0], [("page", hour(1), hour(4))]),
     ],
 )
-def test_a_page_starts_at_a_half_and_ends_below_a_quarter(gone, pages) -> None:
+def test_a_page_starts_at_two_fifths_and_ends_below_a_quarter(gone, pages) -> None:
     alerts = past_alerts(anomalies([OUT, OUT, OUT, OK], gone))
     assert told([one for one in alerts if one.severity == "page"]) == pages
     assert told([one for one in alerts if one.severity == "ticket"]) == [("ticket", hour(1), hour(4))]

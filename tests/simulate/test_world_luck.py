@@ -13,9 +13,9 @@ from monitor.simulate.seasons import expected_requests, luck
 from monitor.simulate.shop import Shop
 from monitor.simulate.simulation import Simulation
 from monitor.simulate.world import HOUR, Scene, World
-from monitor.statistics.bands.false_alarms import Bounds, bounds, decide
+from monitor.statistics.bands.false_alarms import BUDGET
 from monitor.statistics.bands.scales import Scale
-from tests.statistics.bands.band_worlds import hours, judged
+from tests.statistics.bands.band_worlds import watched
 
 WORLD = World(seed=4, scenes=(Scene("home", 3000.0), Scene("search", 500.0)), users=2000, items=600)
 DAYS = 400
@@ -114,7 +114,7 @@ def test_three_healthy_months_raise_no_alarm_and_bands_match_the_noise():
     values = np.hstack([requests, clicks / shown])
     samples = np.hstack([np.full(requests.shape, np.nan), shown])
     scales = np.repeat([Scale.COUNT, Scale.SHARE], requests.shape[1])
-    far, df = judged(values, samples, hours(30)[0], scales, range(8 * 24, 720))
-    bound = bounds(values.shape[1] * WEEK, df)
-    assert not decide(far[1:], far[:-1], Bounds(*(each[1:] for each in bound))).any()
+    found = watched(values, scales, samples, chance=BUDGET / (WEEK * values.shape[1]), judge_from=8 * 24)
+    assert not found.out.any()
+    far = found.deviations[8 * 24 :, 0]
     assert far.std(axis=0) == pytest.approx(np.ones(values.shape[1]), abs=0.3)

@@ -17,7 +17,8 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
-from monitor.anomalies.specs import ANOMALY_SEVERITY
+from monitor.anomalies.detectable import detectable_change
+from monitor.anomalies.specs import ANOMALY_SEVERITY, EXPECTED
 from monitor.catalogue import ALL_SPECS
 from monitor.core.results import VERDICTS, Kind, ResultKind, Status
 from monitor.history.counters import (
@@ -33,6 +34,7 @@ from monitor.history.counters import (
 from monitor.history.snapshot import RecommenderState, Series, Snapshot
 from monitor.models.specs import CAUSE_LABEL
 from monitor.service.prometheus.families import (
+    DETECTABLE,
     MONITOR,
     RULES,
     SLICE_LABELS,
@@ -201,6 +203,9 @@ def _add_measurement(values: Values, series: Series) -> None:
     spec = ALL_SPECS.get(result.metric)
     if spec is None:
         return
+    if result.metric == EXPECTED.name and not is_slice(result):
+        own = (label(result.labels.get(key, "")) for key in DETECTABLE.labels[1:])
+        _add(values, DETECTABLE.name, (label(series.recommender), *own), detectable_change(result))
     families = all_families()
     for part, value in zip(_PARTS, (result.value, result.lower, result.upper, result.samples), strict=True):
         name = family_name(spec, part, sliced=is_slice(result))

@@ -316,10 +316,18 @@ MONITOR: Final = (
 )
 
 
+DETECTABLE: Final = ExportedFamily(
+    "recsys_detectable_change_ratio",
+    "Smallest relative change of a metric, up or down, that takes it out of its band. Not by slice.",
+    (RECOMMENDER, *OF_SERIES),
+    "ratio",
+)
+
+
 @cache
 def all_families() -> dict[str, ExportedFamily]:
     """Every exported family by its name."""
-    families = (*STATUSES, *RULES, *MONITOR, *metric_families(ALL_SPECS.values()))
+    families = (*STATUSES, *RULES, DETECTABLE, *MONITOR, *metric_families(ALL_SPECS.values()))
     return {family.name: family for family in families}
 
 
@@ -339,11 +347,12 @@ def gauges_page() -> str:
         "## Rules",
         *_table(RULES),
         "## Metrics",
-        *_table(whole),
+        *_table((*whole, DETECTABLE)),
         "## Slices",
-        "Each family of the section above, except those of experiments, also exists by slice: "
-        "`recsys_slice_` instead of `recsys_`, with the labels `dimension` (the column) and `value` (one of "
-        "its largest values, or `other`) beside its own.",
+        "Each family of the section above, except those of experiments and "
+        "`recsys_detectable_change_ratio`, also exists by slice: `recsys_slice_` instead of `recsys_`, with "
+        "the labels `dimension` (the column) and `value` (one of its largest values, or `other`) beside its "
+        "own.",
         "## The monitor itself",
         *_table(MONITOR),
     ]

@@ -6,13 +6,14 @@ against a past that ends before they began, it does not.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from monitor.statistics.bands.false_alarms import BUDGET, EASIER, one_of_a_pair, student_bound
+from monitor.statistics.bands.false_alarms import BUDGET, EASIER, student_bound
 from monitor.statistics.bands.levels import levelled
 from monitor.statistics.bands.medians import median, spread_of_most
 from monitor.statistics.bands.scales import Scale, as_scales
@@ -255,7 +256,7 @@ def drift_bounds(series: int, found: Drift, *, budget: float = BUDGET) -> DriftB
     chance = min(1.0, budget / 2 / series)
     change = student_bound(chance / _CHANGES_A_WEEK / 2, found.df)
     return DriftBounds(
-        change, student_bound(one_of_a_pair(chance / _PACES_A_WEEK / 2, 0.0), found.pace_df), EASIER * change
+        change, student_bound(math.sqrt(chance / _PACES_A_WEEK / 2), found.pace_df), EASIER * change
     )
 
 

@@ -6,16 +6,25 @@ are only five standard deviations away: it suits many hits, not few.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from monitor.statistics.bands.columns import Columns
+from monitor.statistics.bands.seasonal_filter import LONGEST, SPANS
 from monitor.statistics.counts import Floats
 
 FEW = 5.0
 """If more hits are expected, the scale is used."""
+Bools = NDArray[np.bool_]
+
 ENOUGH = 8
 """The least number of past windows."""
+_DAYS = 28.0
+"""How many days the sums remember."""
 
 
 @dataclass(frozen=True)
@@ -31,23 +40,26 @@ class Rare:
     noise: Floats
     """How far the windows of the past lie from their mean, in what chance does: 1 or more."""
     samples: Floats
-    """Of the window judged."""
+    """Of the windows judged, together."""
+    hits: Floats
+    """In these."""
 
-    def deviation(self, values: Floats) -> Floats:
-        """How far values on the far side of what is expected lie from there, as a normal deviation, signed.
+    @property
+    def deviation(self) -> Floats:
+        """How far the hits on the far side of what is expected lie from there, as a normal deviation, signed.
 
             z = -Phi^-1(P(X >= x)) / noise,  P(X >= x) = I_q(x, seen),  q = samples / (samples + trials)
 
         X is negative binomial: Poisson, its rate known from `seen` in `trials`. NaN where nothing is rare.
 
-        >>> one = np.array([1.0])
-        >>> rare = Rare(side=one, seen=15.5 * one, trials=5000 * one, noise=one, samples=57 * one)
-        >>> rare.deviation(one * 11 / 57).round(1).tolist(), rare.deviation(one * 1 / 57).round(1).tolist()
-        ([7.9], [1.0])
+        >>> side, seen, trials, noise, samples, hits = np.array([[1], [15.5], [5000], [1], [57], [11]])
+        >>> rare = Rare(side, seen, trials, noise, samples, hits)
+        >>> rare.deviation.round(1).tolist()
+        [7.9]
         """
         from scipy import special
 
-        hits = self.samples * np.where(self.side > 0, values, 1 - values)
+        hits = np.where(self.side > 0, self.hits, self.samples - self.hits)
         with np.errstate(invalid="ignore"):
             chance = special.betainc(np.maximum(hits, 1e-9), self.seen, self._reach)
             far = np.maximum(-special.ndtri(chance), 0.0) / self.noise
@@ -56,10 +68,10 @@ class Rare:
     def limit(self, multiple: Floats) -> Floats:
         """The share that lies so many deviations away on the far side; infinite where none does.
 
-        >>> one = np.array([1.0])
-        >>> rare = Rare(side=-one, seen=15.5 * one, trials=5000 * one, noise=one, samples=57 * one)
-        >>> rare.deviation(rare.limit(6 * one)).round(6).tolist()
-        [-6.0]
+        >>> side, seen, trials, noise, samples, hits = np.array([[1], [15.5], [5000], [1], [57], [11]])
+        >>> rare = Rare(side, seen, trials, noise, samples, hits)
+        >>> rare.limit(rare.deviation).round(6).tolist(), round(11 / 57, 6)
+        ([0.192982], 0.192982)
         """
         from scipy import special
 
@@ -73,34 +85,82 @@ class Rare:
         return self.samples / (self.samples + self.trials)
 
 
-def rare(values: Floats, samples: Floats, expected: Floats, now: Floats) -> Rare:
-    """What is rare in m shares, where there are samples now, by the windows of their past.
+class RareSums(Columns):
+    """The hits of m shares in the windows before, in sums that fade.
 
-    Args:
-        values: n x m shares of windows like the one judged; NaN where one is missing or left out.
-        samples: n x m.
-        expected: m, of the window judged.
-        now: m, its samples.
+    The last 12 windows are not in the sums yet: an incident may have begun in them.
 
-    >>> past = np.zeros((20, 1))
-    >>> past[7] = 0.02  # one hit
-    >>> found = rare(past, np.full((20, 1), 50.0), expected=np.zeros(1), now=np.array([50.0]))
-    >>> found.seen.tolist(), found.trials.tolist(), found.side.tolist()
-    ([1.5], [1000.0], [1.0])
+    >>> sums = RareSums(slots=24)
+    >>> sums.add(1)
+    >>> for hour in range(40):  # one hit in 27 windows of 50 samples
+    ...     found = sums.rare(np.array([0.02 if hour == 7 else 0.0]), np.array([50.0]), np.zeros(1))
+    ...     sums.learn(True)
+    >>> found[0].seen.round(2).tolist(), found[0].trials.round().tolist(), found[0].side.tolist()
+    ([1.47], [1324.0], [1.0])
     """
-    there = np.isfinite(values) & (samples > 0)
-    trials = np.where(there, samples, 0.0)
-    total = trials.sum(axis=0)
-    hits = np.where(there, values, 0.0) * trials
-    side = np.where(hits.sum(axis=0) * 2 <= total, 1.0, -1.0)
-    hits = np.where(side > 0, hits, trials - hits)
-    seen = hits.sum(axis=0) + 0.5
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean = seen / total
-        more = np.maximum(np.where(side > 0, expected, 1 - expected) / mean, 1.0)
-        chance = np.where(there, trials * mean * (1 - mean), np.nan)
-        squares = np.where(there, (hits - trials * mean) ** 2 / chance, 0.0).sum(axis=0)
-        noise = np.sqrt(np.maximum(squares / (there.sum(axis=0) - 1), 1.0))
-        few = (now > 0) & (now * mean * more <= FEW) & (there.sum(axis=0) >= ENOUGH)
-    side, seen, trials, noise = (np.where(few, one, np.nan) for one in (side, seen, total / more, noise))
-    return Rare(side, seen, trials, noise, np.where(few, now, np.nan))
+
+    _hits: Floats
+    _trials: Floats
+    _squares: Floats  # of what the windows' hits differ from their mean, over what chance does
+    _windows: Floats
+    _newest: Floats  # hits and samples of the last windows, the newest first
+
+    def __init__(self, slots: int) -> None:
+        self._fades = 1 - 1 / (_DAYS * slots)
+        self._now: Floats | None = None
+        super().__init__()
+
+    def _fresh(self) -> Mapping[str, tuple[tuple[int, ...], Any]]:
+        one: tuple[tuple[int, ...], Any] = ((), 0.0)
+        sums = {"_hits": one, "_trials": one, "_squares": one, "_windows": one}
+        return {**sums, "_newest": ((2, LONGEST), np.nan)}
+
+    def rare(self, values: Floats, samples: Floats, expected: Floats) -> list[Rare]:
+        """What is rare in a window and in the longer spans that end with it: one `Rare` for each of SPANS.
+
+        Args:
+            values: m shares of the window; NaN where there is none, or where the series is no share.
+            samples: m.
+            expected: m, of the window.
+        """
+        there = np.isfinite(values) & (samples > 0)
+        self._now = np.where(there, [np.where(there, values, 0.0) * samples, samples], np.nan)
+        newest = np.concatenate([self._now[:, None], self._newest], axis=1)
+        side = np.where(self._hits * 2 <= self._trials, 1.0, -1.0)
+        seen = np.where(side > 0, self._hits, self._trials - self._hits) + 0.5
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean = seen / self._trials
+            more = np.maximum(np.where(side > 0, expected, 1 - expected) / mean, 1.0)
+            noise = np.sqrt(np.maximum(self._squares / (self._windows - 1), 1.0))
+        found = []
+        for windows in SPANS:
+            now = newest[1, :windows].sum(axis=0)
+            with np.errstate(invalid="ignore"):
+                few = (now > 0) & (now * mean * more <= FEW) & (self._windows >= ENOUGH)
+                trials = self._trials / more
+            parts = (side, seen, trials, noise, now, newest[0, :windows].sum(axis=0))
+            found.append(Rare(*np.where(few, parts, np.nan)))
+        return found
+
+    def learn(self, allowed: Bools | bool) -> None:
+        """Learn from the window that was judged last, except in the series that are out of their bands."""
+        now, self._now = self._now, None
+        if now is None:
+            raise ValueError("judge a window before you learn from it")
+        may = np.broadcast_to(np.asarray(allowed, np.bool_), self._hits.shape)
+        hits, trials = np.nan_to_num(self._newest[:, -1])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean = (self._hits + 0.5) / (self._trials + 1)
+            square = np.nan_to_num((hits - trials * mean) ** 2 / (trials * mean * (1 - mean)))
+        square = np.where(self._trials > 0, square, 0.0)
+        is_one = trials > 0
+        self._squares = np.where(is_one, self._fades * self._squares + square, self._squares)
+        self._windows = np.where(is_one, self._fades * self._windows + 1, self._windows)
+        self._hits = np.where(is_one, self._fades * self._hits + hits, self._hits)
+        self._trials = np.where(is_one, self._fades * self._trials + trials, self._trials)
+        kept = np.where(may, now, np.nan)
+        self._newest = np.concatenate([kept[:, None], self._newest[:, :-1]], axis=1)
+
+    def forget_last(self, which: Bools) -> None:
+        """Leave the last windows of these series out: an incident had begun."""
+        self._newest[:, :, which] = np.nan

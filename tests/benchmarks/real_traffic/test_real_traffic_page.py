@@ -111,7 +111,7 @@ def test_the_kept_page_is_that_of_the_kept_results(tmp_path: Path) -> None:
     assert results.again(target=tmp_path / "page.md") == page.PAGE.read_text("utf-8")
 
 
-@pytest.mark.parametrize("method", [peers.THREE_SIGMA, peers.FILTER])
+@pytest.mark.parametrize("method", [peers.THREE_SIGMA])
 def test_a_loss_is_beyond_the_bounds_of_methods_that_know_the_hour(method: str) -> None:
     one, hours = swept()
     one.struck[0].requests[:] = [5] * 8

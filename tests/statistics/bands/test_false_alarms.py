@@ -9,156 +9,163 @@ from scipy import stats
 from monitor.statistics.bands.false_alarms import (
     AT_ONCE,
     BUDGET,
-    EASIER,
-    SERIAL,
-    Bounds,
+    TAILS_OF_MORE,
+    TAILS_OF_ONE,
     bounds,
-    decide,
-    one_of_a_pair,
     student_bound,
 )
 from monitor.statistics.bands.scales import Scale
-from tests.statistics.bands.band_worlds import hours, judged, noise, shape
+from monitor.statistics.bands.seasonal_filter import SPANS
+from tests.statistics.bands.band_worlds import HOURS, WEEK, hours, noise, shape, watched
 
-SERIES, WEEK = 100, 168
-
-
-def alarms_a_week(far, bound):
-    """Deviations, windows x (series and weeks), each column with one bound; the alarms that begin."""
-    fires = decide(far[1:], far[:-1], bound)
-    begins = fires[1:] & ~fires[:-1]
-    return begins.sum() / (far.size / (SERIES * WEEK))
+SERIES, WEEKS, FIRST = 60, 6, 14 * HOURS
+ALLOWED = 20.0
+"""False alarms a week: so many that there is something to count."""
 
 
-def simulated(tails, serial, df):
-    """Alarms a week in 300 weeks of a recommender: a hundred series whose sds are estimates themselves."""
-    rng = np.random.default_rng([1, int(df)])
-    columns = 300 * SERIES
-    far = noise(rng, (WEEK + 30, columns), tails=tails, serial=serial)[30:]
-    far /= np.sqrt(rng.chisquare(df, columns) / df)
-    return alarms_a_week(far, bounds(SERIES * WEEK, np.full(columns, df)))
+def requests(rng, mean, weeks=WEEKS, *, luck=0.0, tails=np.inf, serial=0.0):
+    """Poisson requests with the shapes of a day and a week, times noise that lasts."""
+    weekday, time = hours(7 * weeks)
+    wander = np.exp(luck * noise(rng, (len(time), SERIES), tails=tails, serial=serial))
+    return rng.poisson(mean * shape(weekday, time)[:, None] * wander).astype(float)
+
+
+def a_week(values, scale, samples=np.nan, allowed=ALLOWED):
+    found = watched(values, scale, samples, chance=allowed / (WEEK * SERIES), judge_from=FIRST)
+    return found.begun(FIRST) / (len(values) / WEEK - 2)
 
 
 @pytest.mark.parametrize(
-    ("tails", "serial"), [(np.inf, 0.0), (np.inf, 0.5), (np.inf, 0.7), (10, 0.0), (20, 0.5)]
+    ("mean", "luck", "tails", "serial"),
+    [
+        pytest.param(8, 0.0, np.inf, 0.0, id="few"),
+        pytest.param(2_000, 0.0, np.inf, 0.0, id="Poisson"),
+        pytest.param(2_000, 0.03, np.inf, 0.5, id="lasts"),
+        pytest.param(2_000, 0.03, np.inf, 0.9, id="lasts long"),
+        pytest.param(2_000, 0.03, 8.0, 0.5, id="heavy tails"),
+    ],
 )
-@pytest.mark.parametrize("df", [25.0, 70.0])
-def test_false_alarms_stay_within_the_budget(tails, serial, df):
-    assert simulated(tails, serial, df) < BUDGET
+def test_counts_stay_within_the_allowed_false_alarms(mean, luck, tails, serial):
+    rng = np.random.default_rng(1)
+    assert a_week(requests(rng, mean, luck=luck, tails=tails, serial=serial), Scale.COUNT) <= ALLOWED
 
 
-def test_strong_serial_correlation_costs_less_than_twice_the_budget():
-    assert BUDGET < simulated(np.inf, 0.9, 25.0) < 2 * BUDGET
-
-
-def test_a_larger_budget_is_used_and_not_exceeded():
-    """At twenty alarms a week there is something to count: the bounds are not far too high either."""
+def test_shares_stay_within_the_allowed_false_alarms():
     rng = np.random.default_rng(2)
-    far = noise(rng, (WEEK, 100 * SERIES), serial=SERIAL)
-    bound = bounds(SERIES * WEEK, np.full(100 * SERIES, np.inf), budget=20.0)
-    assert 3 < alarms_a_week(far, bound) < 20
+    shares = rng.binomial(400, 0.1, (WEEKS * WEEK, SERIES)) / 400
+    assert a_week(shares, Scale.SHARE, 400.0) <= ALLOWED
 
 
-@pytest.mark.parametrize(("shift", "least"), [(6.0, 0.88), (10.0, 0.999)])
-def test_a_shift_is_detected_within_two_windows(shift, least):
-    rng = np.random.default_rng(3)
-    far = shift + noise(rng, (32, 4000), serial=0.3)[-2:]
-    bound = bounds(SERIES * WEEK, np.full(4000, 70.0))
-    assert decide(far[1], far[0], bound).mean() > least
+@pytest.mark.parametrize("serial", [0.0, 0.5])
+def test_levels_stay_within_the_allowed_false_alarms_and_use_them(serial):
+    levels = 100 + 5 * noise(np.random.default_rng(3), (WEEKS * WEEK, SERIES), serial=serial)
+    assert 2 < a_week(levels, Scale.LEVEL) <= ALLOWED  # the bounds are not far too high either
 
 
-def test_a_shift_of_20_is_detected_at_once():
-    far = 20 + np.random.default_rng(4).normal(size=4000)
-    assert decide(far, np.zeros(4000), bounds(300 * WEEK, np.full(4000, 70.0))).mean() > 0.999
+@pytest.mark.parametrize("serial", [0.0, 0.5])
+def test_the_tails_of_single_windows_cost_less_than_twice_the_allowed_false_alarms(serial):
+    """A clipped sd is smaller than that of Student's t with ten degrees of freedom."""
+    drawn = noise(np.random.default_rng(4), (WEEKS * WEEK, SERIES), tails=TAILS_OF_ONE, serial=serial)
+    assert a_week(100 + 5 * drawn, Scale.LEVEL) < 2 * ALLOWED
 
 
-def test_bands_raise_no_false_alarm_in_three_weeks_and_detect_a_loss_of_a_third():
+def test_bands_raise_no_false_alarm_in_four_weeks_and_detect_a_loss_of_a_third():
     rng = np.random.default_rng(5)
-    weekday, time = hours(29)
-    wander = np.exp(0.03 * noise(rng, (29 * 24, 60), tails=8.0, serial=0.5))
-    values = rng.poisson(2_000 * shape(weekday, time)[:, None] * wander).astype(float)
-    values[-2:] *= 0.67
-    far, df = judged(values, np.full(values.shape, np.nan), weekday, Scale.COUNT, range(8 * 24, 29 * 24))
-    bound = bounds(60 * WEEK, df)
-    fires = decide(far[1:], far[:-1], Bounds(*(one[1:] for one in bound)))
-    assert fires[:-2].sum() == 0
-    assert fires[-1].all()
+    values = requests(rng, 2_000, luck=0.03, tails=8.0, serial=0.5)
+    begin = len(values) - 12
+    values[begin:] *= 0.67
+    out = watched(values, Scale.COUNT, chance=BUDGET / (WEEK * SERIES), judge_from=FIRST).out
+    assert not out[:begin].any()
+    assert out[begin + 5].mean() > 0.9
+    assert out[-1].all()
+
+
+def test_a_total_loss_is_detected_at_once():
+    values = requests(np.random.default_rng(6), 300, 4)
+    values[-1] = 0
+    out = watched(values, Scale.COUNT, chance=BUDGET / (WEEK * SERIES)).out
+    assert not out[:-1].any()
+    assert out[-1].mean() > 0.95
+
+
+@pytest.mark.parametrize(("weeks", "size"), [(2, 0.5), (4, 0.6)])
+def test_noise_common_to_a_day_raises_no_alarm_and_hides_no_incident(weeks, size):
+    """Most of the noise is the day's: all hours of a day are high or low together."""
+    rng = np.random.default_rng(7)
+    weekday, time = hours(7 * weeks + 5)
+    days = np.repeat(rng.normal(size=(7 * weeks + 5, SERIES)), HOURS, axis=0)
+    luck = np.sqrt(0.7) * days + np.sqrt(0.3) * noise(rng, days.shape, serial=0.3)
+    values = rng.poisson(2_000 * shape(weekday, time)[:, None] * np.exp(0.03 * luck)).astype(float)
+    begin = len(values) - 6
+    values[begin:] *= size
+    chance = BUDGET / 4 / (WEEK * 300)
+    out = watched(values, Scale.COUNT, chance=chance, judge_from=7 * weeks * HOURS).out
+    assert not out[:begin].any()
+    assert out[-1].mean() > 0.95
+
+
+@pytest.mark.parametrize("length", [1, 3, 6, 12])
+def test_a_series_is_back_in_the_first_window_after_a_severe_incident(length):
+    values = requests(np.random.default_rng(8), 2_000, 5, luck=0.03, serial=0.5)
+    begin = 4 * WEEK + 13
+    end = begin + length
+    values[begin:end] *= 0.1
+    out = watched(values[: end + HOURS], Scale.COUNT, chance=BUDGET / 4 / (WEEK * SERIES)).out
+    assert out[begin:end].all()
+    assert out[end:].mean(axis=1).max() < 0.1  # it takes a window within 2.4 sds: 1 in 100 is not
 
 
 def test_bounds_follow_the_formula():
-    found = bounds(1000.0, [40.0], budget=2.0)
-    assert found.single[0] == pytest.approx(stats.t.isf(0.002 * AT_ONCE / 2, 1 / (1 / 40 + 1 / 10)))
-    beyond = stats.norm.sf(stats.norm.isf(one_of_a_pair(0.002 * 0.9 / 2, 0.5)))
-    assert found.pair[0] == pytest.approx(stats.t.isf(beyond, 1 / (1 / 40 + 1 / 30)))
-    assert found.clear[0] == EASIER * found.pair[0]
+    found = bounds(2e-3, [40.0], [7.0]).spans[:, 0]
+    one = stats.t.isf(2e-3 * AT_ONCE / 2, 1 / (1 / 40 + 1 / TAILS_OF_ONE + 1 / 7))
+    longer = [stats.t.isf(2e-3 * 0.9 / 2, 1 / (1 / 40 + 1 / TAILS_OF_MORE + 1 / (7 * k))) for k in SPANS[1:]]
+    assert found == pytest.approx([one, *longer])
+    assert bounds(2e-3, [40.0], [7.0]).shown == pytest.approx(longer[:1])
 
 
-@pytest.mark.parametrize(("first_day", "size"), [(7, 0.5), (22, 0.7)])
-def test_noise_common_to_a_day_raises_no_alarm_and_hides_no_incident(first_day, size):
-    """Most of the noise is the day's: all hours of a day are high or low together."""
-    rng = np.random.default_rng(6)
-    weekday, time = hours(first_day + 5)
-    days = np.repeat(rng.normal(size=(first_day + 5, 60)), 24, axis=0)
-    luck = np.sqrt(0.7) * days + np.sqrt(0.3) * noise(rng, days.shape, serial=0.3)
-    values = rng.poisson(2_000 * shape(weekday, time)[:, None] * np.exp(0.03 * luck)).astype(float)
-    values[-2:] *= size
-    judged_hours = range(first_day * 24, len(values))
-    far, df = judged(values, np.full(values.shape, np.nan), weekday, Scale.COUNT, judged_hours)
-    bound = bounds(300 * WEEK, df, budget=BUDGET / 4)
-    fires = decide(far[1:], far[:-1], Bounds(*(one[1:] for one in bound)))
-    assert fires[:-2].sum() == 0
-    assert fires[-1].mean() > 0.95
+def test_bounds_worked_by_hand():
+    """1 / (1/40 + 1/40) = 20 degrees of freedom; 2.845 leaves 0.5 % above it in any table of Student's t."""
+    assert bounds(0.01 / 0.9, [40.0]).spans[1:, 0] == pytest.approx([2.845] * 4, abs=5e-4)
+    assert bounds(0.1, [np.inf]).spans[0, 0] == pytest.approx(3.169, abs=5e-4)  # 0.5 % above, 10 of them
 
 
-@pytest.mark.parametrize("chance", [1e-2, 1e-5, 1e-9])
-@pytest.mark.parametrize("correlation", [-0.5, 0.0, 0.5, 0.9])
-def test_a_pair_exceeds_its_bound_with_the_given_chance(chance, correlation):
-    c = stats.norm.isf(one_of_a_pair(chance, correlation))
-    both = stats.multivariate_normal([0, 0], [[1, correlation], [correlation, 1]]).cdf([-c, -c])
-    assert both == pytest.approx(chance, rel=2e-3)
+def test_smaller_chances_fewer_degrees_of_freedom_and_fewer_samples_raise_every_bound():
+    usual = bounds(1e-4, [50.0], [100.0]).spans
+    for other in (bounds(1e-5, [50.0], [100.0]), bounds(1e-4, [10.0], [100.0]), bounds(1e-4, [50.0], [3.0])):
+        assert (other.spans > usual).all()
 
 
-def test_more_tests_fewer_degrees_of_freedom_and_a_smaller_budget_raise_every_bound():
-    usual = bounds(1e4, [50.0])
-    for other in (bounds(1e5, [50.0]), bounds(1e4, [10.0]), bounds(1e4, [50.0], budget=0.01)):
-        assert all((theirs > own).all() for theirs, own in zip(other, usual, strict=True))
+def test_each_series_has_its_own_chance():
+    both = bounds([1e-3, 1e-5], [40.0, 40.0]).spans
+    assert both[:, 0] == pytest.approx(bounds(1e-3, [40.0]).spans[:, 0])
+    assert both[:, 1] == pytest.approx(bounds(1e-5, [40.0]).spans[:, 0])
 
 
-@pytest.mark.parametrize("tests_a_week", [0.001, 1, 1e9, 1e15])
-def test_bounds_are_finite_and_in_order_for_any_number_of_tests(tests_a_week):
-    found = bounds(tests_a_week, [4.0, 70.0, np.inf])
-    assert np.isfinite(found.single).all()
-    assert (found.single > found.pair).all()
+@pytest.mark.parametrize("chance", [0.5, 1e-3, 1e-9, 1e-15])
+def test_bounds_are_finite_and_in_order_for_any_chance(chance):
+    found = bounds(chance, [4.0, 70.0, np.inf]).spans
+    assert np.isfinite(found).all()
+    assert (found > 0).all()
+    assert (found[0] > found[1]).all()
 
 
-def test_without_a_band_there_is_no_bound_and_no_alarm():
-    found = bounds(1000, [np.nan])
-    assert np.isnan(found.single[0])
-    assert decide([100.0], [100.0], found).tolist() == [False]
+def test_without_degrees_of_freedom_there_is_no_bound():
+    assert np.isnan(bounds(1e-3, [np.nan]).spans).all()
 
 
-@pytest.mark.parametrize(
-    ("now", "before", "fires"),
-    [
-        (8.0, np.nan, True), (-8.0, 3.0, True), (7.9, np.nan, False), (4.0, 4.0, True), (-4.0, -9.0, True),
-        (4.0, -4.0, False), (-4.0, 9.0, False), (4.0, 3.9, False), (3.9, 9.0, False), (np.nan, 9.0, False),
-        (0.0, 0.0, False),
-    ],
-)  # fmt: skip
-def test_one_window_beyond_single_or_two_beyond_pair_on_one_side_fire(now, before, fires):
-    assert decide([now], [before], Bounds(*(np.array([one]) for one in (8.0, 4.0, 2.4)))).tolist() == [fires]
-
-
-@pytest.mark.parametrize("tests_a_week", [0, -1, np.inf, np.nan])
-def test_no_tests_are_refused(tests_a_week):
-    with pytest.raises(ValueError, match="tests a week"):
-        bounds(tests_a_week, [9.0])
-
-
-def test_no_budget_and_no_degrees_of_freedom_are_refused():
-    with pytest.raises(ValueError, match="budget"):
-        bounds(10, [9.0], budget=0)
-    with pytest.raises(ValueError, match="degrees"):
-        bounds(10, [0.0])
+@pytest.mark.parametrize("chance", [0.0, -1.0, 25.0, np.nan])
+def test_chances_that_are_none_are_refused(chance):
     with pytest.raises(ValueError, match="chance"):
-        student_bound(0.0, 3.0)
+        bounds(chance, [9.0])
+
+
+@pytest.mark.parametrize("chance", [0.0, 1.0])
+def test_a_bound_that_nothing_or_all_exceeds_is_refused(chance):
+    with pytest.raises(ValueError, match="chance"):
+        student_bound(chance, 3.0)
+
+
+@pytest.mark.parametrize("df", [0.0, -3.0])
+def test_no_degrees_of_freedom_are_refused(df):
+    with pytest.raises(ValueError, match="degrees"):
+        bounds(1e-3, [9.0, df])

@@ -1,0 +1,379 @@
+"""The state of a check of bands: what the windows so far taught about each of its series."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monitor.anomalies.moments import moment_of, slots
+from monitor.anomalies.past import Floats, PastWindow, SeriesName
+from monitor.anomalies.presence import Presence
+from monitor.anomalies.series import DIMENSION_OTHER, WHOLE_REQUESTS, BandedSeries
+from monitor.core.results import Window
+from monitor.settings.bands import BandSettings
+from monitor.statistics.bands.departures import Departures
+from monitor.statistics.bands.false_alarms import EASIER, Bounds, bounds
+from monitor.statistics.bands.rare import Rare, RareSums
+from monitor.statistics.bands.scales import Scale, from_scale
+from monitor.statistics.bands.seasonal_filter import SPANS, WILD, Forecast, SeasonalFilter
+
+CHECKS: Final = 4  # two of bands and two of drift share the allowed false alarms
+FARTHEST: Final = 1000.0
+"""Larger deviations are cut to this."""
+REMEMBERED: Final = 3
+"""How many windows a slice without any value is still said to be out of its band."""
+_FOR_TOTALS: Final = 0.5
+"""The part of the allowed false alarms that the totals have."""
+_WEEK: Final = timedelta(days=7)
+_HALF_OF_95: Final = 1.959964  # half of a 95 % interval, in standard errors
+_DUST: Final = 0.001
+"""Ignore smaller rises of anything but a count: relative to 0, any rise is large."""
+_WINDOWS_A_DF: Final = 8.0  # windows in a row share their noise
+_FOLLOWS: Final = 0.5
+"""A count follows the requests if they explain this part of its change."""
+YOUNG: Final = 14
+"""A series younger than so many days learns from every window: it does not know yet what is usual."""
+_LOST: Final = 0.5
+"""Totals below this part of what is expected, in the mean of the longest span, are always out."""
+
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one window says of all m series of a state, and which of them are in it."""
+
+    values: Floats
+    forecast: Forecast
+    deviation: Floats
+    """The farthest of the spans where a series is out of its band, else that of the window alone."""
+    span: Ints
+    """How many windows it is the mean of."""
+    change: Floats
+    """Relative, of these windows."""
+    bound: Floats
+    lower: Floats
+    upper: Floats
+    departed: Bools
+    follows: Bools
+    """Counts that changed as the requests did: fewer requests have fewer users, items and actions."""
+    judged: Bools
+    """Series that have a result: they have a value, or are missing."""
+    has_band: Bools
+    points: Floats
+    """Windows that each series had learned before."""
+    was: Floats
+    """The side of its band on which a series was out before: 1 above, -1 below, NaN if it was within."""
+    learns: Bools
+    """Series that were out of their bands until a known change, and have no new band yet."""
+
+
+class BandState:
+    """What the windows so far taught. Windows are taken in the order of time.
+
+    Args:
+        settings: which series have bands, and how.
+        length: of a window.
+    """
+
+    def __init__(self, settings: BandSettings, length: timedelta) -> None:
+        self._settings, self._length = settings, length
+        count = slots(length)
+        self._least = max(settings.least, count)
+        self.end: datetime | None = None
+        """The end of the last window."""
+        self.series: list[BandedSeries] = []
+        self._column: dict[BandedSeries, int] = {}
+        self._by_id: dict[int, int] = {}
+        self._definition = np.empty(0, dtype=object)
+        self._filter = SeasonalFilter(count)
+        self._rare = RareSums(count)
+        self.departures = Departures()
+        self._presence = Presence(count)
+        self._learns = np.empty(0, dtype=np.int64)  # its side until a known change; 0 once it has a new band
+        self._seen = np.empty(0)  # when it was last judged
+        self._wild = np.empty(0)  # one wild window alone takes no longer span beyond its bound
+        self._is_count, self._is_share, self._is_level = np.empty((3, 0), dtype=np.bool_)
+        self._is_total, self._is_missed = np.empty((2, 0), dtype=np.bool_)
+        self._rate = np.empty(0, dtype=np.int64)  # of a number of actions: the column of its rate
+        self._before_season: tuple[date, SeasonalFilter, RareSums] | None = None
+
+    def copy(self) -> Self:
+        """The same state, which goes its own way from here."""
+        return copy.deepcopy(self)
+
+    @property
+    def scales(self) -> Ints:
+        return self._filter.scales
+
+    def step(
+        self, now: PastWindow, window: Window, names: Mapping[int, SeriesName], *, calm: bool = True
+    ) -> Step:
+        """Judge a window, and learn from it.
+
+        Args:
+            now: its results.
+            window: the window; later than all before.
+            names: the names of the series.
+            calm: whether the window lies outside of maintenance; else it teaches nothing.
+        """
+        if self.end is not None and window.start > self.end:
+            self._filter.skip((window.start - self.end) // self._length)
+        self._name(now, names)
+        columns = np.array([self._by_id[number] for number in now.series.tolist()], dtype=np.int64)
+        chosen = columns >= 0
+        columns = columns[chosen]
+        self._define(columns, now.definition[chosen])
+        self._change(window)
+        self._turn_season(window)
+        values, samples, errors = np.full((3, len(self.series)), np.nan)
+        values[columns], samples[columns] = now.value[chosen], now.samples[chosen]
+        errors[columns] = now.error[chosen] / _HALF_OF_95
+        violated, there = np.zeros((2, len(self.series)), dtype=np.bool_)
+        violated[columns], there[columns] = now.violated[chosen], True
+        moment = moment_of(window, self._settings.zone, self._settings.days_off)
+        end = window.end.timestamp()
+        known = self._is_missed & self._may_be_missing(there, values)
+        lost = self.departures.side < 0
+        missing = known & self._presence.missing(there, lost, moment, end)
+        values[missing] = 0.0
+        self._presence.learn(there, known | (there & self._is_missed), moment, end)
+        forecast = self._filter.judge(values, samples, moment, errors, self._wild)
+        rare = self._rare.rare(np.where(self._is_share, values, np.nan), samples, forecast.expected)
+        step = self._decide(values, forecast, rare, there | missing)
+        young = step.points < YOUNG * slots(self._length)
+        may = (~step.departed | young) & ~violated & calm
+        self._filter.learn(may)
+        self._rare.learn(may)
+        self._seen[there | missing] = end
+        self._learns[step.has_band] = 0
+        self.end = window.end
+        return step
+
+    def unseen(self, step: Step) -> list[int]:
+        """The columns that were out of their bands, and have no result in this window.
+
+        A slice without any value is forgotten after some windows: its volume reports that it is missing.
+        """
+        absent = np.flatnonzero((self.departures.side != 0) & ~step.judged)
+        places = {(one.dimension, one.value) for one in self._with_values(step)}
+        assert self.end is not None
+        oldest = (self.end - REMEMBERED * self._length).timestamp()
+        found = []
+        for column in absent.tolist():
+            one = self.series[column]
+            is_left = not one.dimension or one.is_missed or (one.dimension, one.value) in places
+            if is_left or self._seen[column] >= oldest:
+                found.append(column)
+        return found
+
+    def take_over(self, older: BandState, wanted: set[BandedSeries]) -> None:
+        """Take series from the state of an earlier beginning."""
+        mine = [one for one in older.series if one in wanted]
+        self._add(mine)
+        here = np.array([self._column[one] for one in mine], dtype=np.int64)
+        theirs = np.array([older._column[one] for one in mine], dtype=np.int64)
+        self._filter.take_from(older._filter, here, theirs)
+        self._rare.take_from(older._rare, here, theirs)
+        self.departures.take_from(older.departures, here, theirs)
+        self._presence.take_from(older._presence, here, theirs)
+        self._definition[here], self._seen[here] = older._definition[theirs], older._seen[theirs]
+        self.end = older.end
+
+    def _with_values(self, step: Step) -> list[BandedSeries]:
+        return [self.series[column] for column in np.flatnonzero(np.isfinite(step.values)).tolist()]
+
+    def _name(self, now: PastWindow, names: Mapping[int, SeriesName]) -> None:
+        new = [number for number in now.series.tolist() if number not in self._by_id]
+        series = {number: BandedSeries.named(names[number]) for number in new}
+        banded = {number: one for number, one in series.items() if one.is_banded(self._settings)}
+        self._add([one for one in dict.fromkeys(banded.values()) if one not in self._column])
+        self._by_id |= {number: self._column[banded[number]] if number in banded else -1 for number in new}
+
+    def _add(self, new: list[BandedSeries]) -> None:
+        if not new:
+            return
+        self._column |= {one: len(self.series) + place for place, one in enumerate(new)}
+        self.series += new
+        scales = np.array([int(one.scale) for one in new], dtype=np.int64)
+        self._filter.add_series(scales)
+        if self._before_season is not None:
+            self._before_season[1].add_series(scales)
+            self._before_season[2].add(len(new))
+        for part in (self._rare, self.departures, self._presence):
+            part.add(len(new))
+        self._definition = np.append(self._definition, np.full(len(new), None))
+        self._learns = np.append(self._learns, np.zeros(len(new), dtype=np.int64))
+        self._seen = np.append(self._seen, np.full(len(new), -np.inf))
+        self._wild = np.append(self._wild, np.full(len(new), WILD))
+        self._is_count, self._is_share = self.scales == Scale.COUNT, self.scales == Scale.SHARE
+        self._is_level = self.scales == Scale.LEVEL
+        self._is_total = np.array([one.is_total for one in self.series], dtype=np.bool_)
+        self._rate = np.array([self._column.get(one.rate, -1) for one in self.series], dtype=np.int64)
+        self._is_missed = np.array([one.is_missed for one in self.series], dtype=np.bool_)
+
+    def _define(self, columns: Ints, definitions: NDArray[np.object_]) -> None:
+        """A series of another definition is another series."""
+        held = self._definition[columns]
+        other = columns[(held != definitions) & (held != None)]  # noqa: E711
+        if other.size:
+            self._begin_anew(np.isin(np.arange(len(self.series)), other))
+        self._definition[columns] = definitions
+
+    def _change(self, window: Window) -> None:
+        """A known change since the last window begins its series anew."""
+        late = self._settings.least * self._length
+        if not any(timedelta(0) < window.end - one.at <= late for one in self._settings.changes):
+            self._learns[:] = 0
+        for change in self._settings.changes:
+            since = window.start if self.end is None else self.end - self._length
+            if since < change.at < window.end:
+                concerned = np.array(
+                    [change.concerns(one.metric, window.end) for one in self.series], np.bool_
+                )
+                side = self.departures.side
+                self._learns = np.where(concerned & (side != 0), side, self._learns)
+                self._begin_anew(concerned)
+
+    def _begin_anew(self, which: Bools) -> None:
+        for part in (self._filter, self._rare, self.departures):
+            part.begin_anew(which)
+        if self._before_season is not None:
+            for part in self._before_season[1:]:
+                part.begin_anew(which)
+
+    def _turn_season(self, window: Window) -> None:
+        """Keep what was usual before a season, and return to it afterwards."""
+        local = (window.start + window.length / 2).astimezone(self._settings.zone).date()
+        season = self._settings.season_of(local)
+        first = None if season is None else season.first
+        if self._before_season is not None and self._before_season[0] != first:
+            _, self._filter, self._rare = self._before_season
+            self._before_season = None
+        if first is not None and self._before_season is None:
+            self._before_season = first, self._filter.copy(), self._rare.copy()
+
+    def _may_be_missing(self, there: Bools, values: Floats) -> Bools:
+        """Whether a slice without rows would have a result if it had rows.
+
+        Not if the window was not measured, or if the slice may be a part of `other`.
+        """
+        whole = self._column.get(WHOLE_REQUESTS)
+        if whole is None or np.isnan(values[whole]):
+            return np.zeros(len(self.series), dtype=np.bool_)
+        full = {
+            one.dimension
+            for one, is_there in zip(self.series, there.tolist(), strict=True)
+            if is_there and one.value == DIMENSION_OTHER
+        }
+        return np.array([one.dimension not in full for one in self.series], dtype=np.bool_)
+
+    def _decide(self, values: Floats, forecast: Forecast, rare: list[Rare], judged: Bools) -> Step:
+        points = self._filter.windows
+        has_band = np.isfinite(forecast.expected) & (points >= self._least)
+        deviations = forecast.deviations.copy()
+        for number, one in enumerate(rare):
+            seldom = one.deviation
+            farther = (one.side * forecast.means[number] > 0) & (np.abs(seldom) > np.abs(deviations[number]))
+            deviations[number] = np.where(farther, seldom, deviations[number])
+        deviations = np.clip(np.where(has_band, deviations, np.nan), -FARTHEST, FARTHEST)
+        limit = self._bounds(np.isfinite(deviations[0]), forecast.samples)
+        change = self._changes(values, forecast)
+        usual = (
+            from_scale(forecast.centre + forecast.usual, forecast.samples, self.scales) - forecast.expected
+        )
+        left = [self._left(forecast.expected, one) for one in (change[-1], usual)]
+        lost = self._is_total & (np.maximum(*left) < _LOST)
+        deviations[-1] = np.where(
+            lost & has_band,
+            np.copysign(np.fmax(np.abs(deviations[-1]), limit.shown), change[-1]),
+            deviations[-1],
+        )
+        self._wild = np.fmax(limit.shown, WILD)
+        ratio = np.nan_to_num(deviations / limit.spans)
+        was = self.departures.side.copy()
+        departed = self.departures.decide(
+            forecast, deviations, limit, self._matters(forecast.expected, change, 1.0),
+            ~self._matters(forecast.expected, change[:1], EASIER)[0], self.scales,
+        )  # fmt: skip
+        self._rare.forget_last((was == 0) & departed)
+        self._filter.forget_last((was != 0) & ~departed)
+        stood = np.where(was != 0, was, np.where(has_band, 0, self._learns))
+        same = np.sign(ratio) == self.departures.side
+        place = np.where(departed, np.abs(np.where(same, ratio, 0.0)).argmax(axis=0), 0)
+        columns = np.arange(len(self.series))
+        lower, upper = self._limits(forecast, rare[0], limit)
+        size = np.abs(forecast.expected)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            relative = change[place, columns] / size
+        return Step(
+            values=values, forecast=forecast, deviation=deviations[place, columns],
+            span=np.array(SPANS)[place], change=relative, bound=limit.spans[place, columns],
+            lower=lower, upper=upper, departed=departed & judged, judged=judged,
+            follows=self._follows(relative, change, forecast.expected, place), has_band=has_band,
+            points=points, was=np.where(stood == 0, np.nan, stood), learns=(self._learns != 0) & ~has_band,
+        )  # fmt: skip
+
+    def _bounds(self, tested: Bools, samples: Floats) -> Bounds:
+        """The bounds of the deviations; the totals share a half of the allowed false alarms."""
+        budget = self._settings.false_alarms / CHECKS * (self._length / _WEEK)
+        totals, parts = tested & self._is_total, tested & ~self._is_total
+        of_totals = _FOR_TOTALS if parts.any() else 1.0
+        of_parts = 1 - _FOR_TOTALS if totals.any() else 1.0
+        chance = np.where(self._is_total, of_totals / max(1, totals.sum()), of_parts / max(1, parts.sum()))
+        df = np.where(self._filter.windows > 0, np.maximum(self._filter.windows / _WINDOWS_A_DF, 1.0), np.nan)
+        drawn = np.where(self._is_level & np.isfinite(samples), samples, np.inf)
+        return bounds(np.minimum(budget * chance, 0.5), df, drawn)
+
+    def _changes(self, values: Floats, forecast: Forecast) -> Floats:
+        """SPANS x m: how far the windows are from what was expected of them, in this window's terms."""
+        moved = [values - forecast.expected]
+        moved += [
+            from_scale(forecast.centre + mean, forecast.samples, self.scales) - forecast.expected
+            for mean in forecast.unclipped[1:]
+        ]
+        return np.array(moved)
+
+    def _follows(self, relative: Floats, change: Floats, expected: Floats, place: Ints) -> Bools:
+        """Which counts changed as the requests did, in the span that `place` says of each series."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            changes = change / np.abs(expected)
+            by_rate = relative - changes[place, self._rate]
+            whole = self._column.get(WHOLE_REQUESTS, -1)
+            by_requests = changes[place, whole] if whole >= 0 else np.full(relative.size, np.nan)
+            explained = np.where(self._rate >= 0, by_rate, by_requests) / relative
+        others = np.arange(relative.size) != whole
+        return np.asarray(self._is_count & others & (explained >= _FOLLOWS))
+
+    def _left(self, expected: Floats, change: Floats) -> Floats:
+        """What is left of a count, or of the rest of a share, such as the lists that are not empty."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            count, rest = (expected + change) / expected, (1 - expected - change) / (1 - expected)
+        return np.where(self._is_count, count, rest)
+
+    def _matters(self, expected: Floats, change: Floats, part: float) -> Bools:
+        """Whether changes reach `part` of the smallest that counts, however certain they are."""
+        settings = self._settings
+        least = np.where(self._is_count, settings.least_volume_change, settings.least_change)
+        size = np.where(self._is_share, np.minimum(np.abs(expected), np.abs(1 - expected)), np.abs(expected))
+        is_dust = ~self._is_count & (change >= 0) & (change < _DUST * part)
+        with np.errstate(invalid="ignore"):
+            return np.asarray((np.abs(change) >= part * least * size) & ~is_dust)
+
+    def _limits(self, forecast: Forecast, rare: Rare, limit: Bounds) -> tuple[Floats, Floats]:
+        """Lower and upper: the values of this window that lie at the bound of the longer spans."""
+        half = limit.shown * forecast.sd
+        lower, upper = (
+            from_scale(forecast.centre + side * half, forecast.samples, self.scales) for side in (-1, 1)
+        )
+        by_chance, expected = rare.limit(limit.shown), forecast.expected
+        nearer_upper = np.minimum(upper, np.maximum(by_chance, expected))
+        nearer_lower = np.maximum(lower, np.minimum(by_chance, expected))
+        return np.where(rare.side < 0, nearer_lower, lower), np.where(rare.side > 0, nearer_upper, upper)

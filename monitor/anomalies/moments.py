@@ -1,0 +1,69 @@
+"""Where a window lies in the day and in the week of its users."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from datetime import UTC, datetime, timedelta, tzinfo
+from math import ceil
+from typing import Final
+
+from monitor.core.results import Window
+from monitor.statistics.bands.seasonal_filter import Moment
+
+DAY: Final = timedelta(days=1)
+_SUNDAY: Final = 6
+_MORNING: Final = timedelta(hours=6)
+_REFERENCE: Final = datetime(2001, 1, 1, tzinfo=UTC)
+
+
+def slots(length: timedelta) -> int:
+    """How many windows a day has; one that windows do not divide has a shorter last one.
+
+    >>> [slots(timedelta(hours=hours)) for hours in (1, 5, 168)]
+    [24, 5, 1]
+    """
+    return max(1, ceil(DAY / length))
+
+
+def moment_of(window: Window, zone: tzinfo = UTC, days_off: Container[str] = ()) -> Moment:
+    """The slot and the weekday of a window.
+
+    Times of day, weekdays and holidays are those of the zone. After a clock change, windows of an hour move
+    by a slot, so they stay at their local time; windows of four hours do not move. If a day has a local time
+    twice, both windows have the same slot.
+
+    A holiday follows a Sunday from six o'clock on. Its night follows the night before.
+
+    >>> hour = Window.of(datetime(2026, 12, 25, 10, tzinfo=UTC), timedelta(hours=1))  # a Friday
+    >>> moment_of(hour)
+    Moment(slot=10, weekday=4, is_holiday=False)
+    >>> moment_of(hour, days_off={"2026-12-25"})
+    Moment(slot=10, weekday=6, is_holiday=True)
+    """
+    # Most of a window lies in the local day of its middle, even for a UTC day far from Greenwich.
+    middle = window.start + window.length / 2
+    local = middle.astimezone(zone)
+    is_holiday = local.strftime("%Y-%m-%d") in days_off
+    is_morning = (
+        local.replace(tzinfo=None) - local.replace(tzinfo=None, hour=0, minute=0, second=0) >= _MORNING
+    )
+    whole_day = window.length >= DAY
+    weekday = _SUNDAY if is_holiday and (is_morning or whole_day) else local.weekday()
+    return Moment(_slot(middle, window.length, zone), weekday, is_holiday)
+
+
+def _slot(middle: datetime, length: timedelta, zone: tzinfo) -> int:
+    count = slots(length)
+    if DAY % length:
+        local = middle.astimezone(zone).replace(tzinfo=None)
+        return int((local - local.replace(hour=0, minute=0, second=0, microsecond=0)) // length) % count
+    # Counted in whole windows from a reference, so that a clock change moves all windows alike.
+    usual = (_REFERENCE + length / 2).astimezone(zone).utcoffset() or timedelta(0)
+    moved = (middle.astimezone(zone).utcoffset() or timedelta(0)) - usual
+    whole = int(abs(moved) / length + 0.5 - 1e-9) * (1 if moved > timedelta(0) else -1)
+    return int(((middle + usual - _REFERENCE) // length + whole) % count)
+
+
+def weekday_of(moment: datetime, days_off: Container[str]) -> int:
+    """0 to 6; a holiday is like a Sunday."""
+    return _SUNDAY if moment.strftime("%Y-%m-%d") in days_off else moment.weekday()

@@ -1,0 +1,369 @@
+"""What is expected of each window: a robust seasonal filter that remembers the last hours.
+
+On the scale of the metric, a value is
+
+    z = level + profile(slot, weekend) + profile(slot, weekday) + x + noise,    x = rho x' + step
+
+`x` is what the last windows share beyond level and profile: the weather, a concert, a slow morning. It decays
+with rho per window. Each window is forecast from the windows before it. The mean of the last 1, 2, 3, 6 and
+12 windows is compared with the forecast from before they began. So a sudden loss is compared with the windows
+just before it, a small one adds up, and a level that moved last week widens nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from monitor.statistics.bands.columns import Columns
+from monitor.statistics.bands.noise import Noise, split_noise
+from monitor.statistics.bands.scales import (
+    Scale,
+    as_scales,
+    from_scale,
+    sampling_sd,
+    smallest_sd,
+    to_scale,
+    usable,
+)
+from monitor.statistics.counts import Floats
+
+WILD = 5.0
+SPANS = (1, 2, 3, 6, 12)
+"""Windows whose mean, weighted by their precision, is compared with the forecast from before them."""
+LONGEST = max(SPANS)
+DAYS, SATURDAY = 7, 5
+_LEVEL = 1 / 5  # how far a day moves the level, once it is known
+_DAY = 0.12  # how far a day moves the profile of working days; twice as far at weekends, which are fewer
+_WEEK = 0.22  # how far a week moves the profile of a weekday
+_FADES = 0.99  # the profile of a weekday fades, so that it holds only what the weeks confirm
+_SPREAD = 1 / 25  # how far a day moves the spread of a slot, once it is known
+_BESIDE = ((0, 1.0), (1, 0.4), (-1, 0.4))  # a window teaches the spread of its slot, and of those beside it
+_COVARIANCE_DAYS = 21.0  # how many days the covariances remember
+_FIRST_DAYS = 5  # so many days of a kind count in full, so that none of them decides alone
+_CLIP = 2.5  # no window teaches more than so many standard deviations
+_SUSPECT = 3.0  # beyond so many, a window is not remembered at once: an incident may begin
+_SUSPECT_WINDOWS = 3  # but after so many in a row it is
+_CONSISTENT = 1.09  # a normal's mean square, clipped at 2.5, is 1 / 1.09
+_UNSEEN = 15.0  # the sd of a kind of day that was not seen yet, in the smallest sds
+_HOLIDAY = 2.0  # how much wider the spread of a holiday is: no two are alike
+
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+
+class Moment(NamedTuple):
+    """Where a window lies in the day and in the week."""
+
+    slot: int
+    """Which window of the day it is."""
+    weekday: int
+    """0 to 6; the profile that it follows, so a holiday has that of a Sunday."""
+    is_holiday: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What is expected of m series in a window; NaN where there is no forecast or no value."""
+
+    expected: Floats
+    """In the metric's own unit."""
+    centre: Floats
+    """The same on the metric's scale."""
+    sd: Floats
+    """On the scale, of this window alone."""
+    samples: Floats
+    """Of this window; if unknown, those of a typical window at this time of day."""
+    means: Floats
+    """SPANS x m: the mean of the last windows less the forecast from before them, on the scale."""
+    deviations: Floats
+    """SPANS x m: the same in standard deviations."""
+    unclipped: Floats
+    """SPANS x m: `means` with single wild windows in full."""
+    usual: Floats
+    """m: the mean of the longest span less what is usual, whatever the last windows before it were like."""
+
+
+class SeasonalFilter(Columns):
+    """The state of m series, window after window, in the order of time.
+
+    Args:
+        slots: windows in a day.
+
+    >>> days = SeasonalFilter(slots=1)
+    >>> days.add_series([Scale.COUNT])
+    >>> for day in range(28):
+    ...     forecast = days.judge([400.0 + day % 3], [np.nan], Moment(0, day % 7))
+    ...     days.learn()
+    >>> days.judge([200.0], [np.nan], Moment(0, 0)).deviations[0].round(1).tolist()
+    [-11.1]
+    """
+
+    scales: Ints
+    windows: Floats
+    """Windows that each series has learned."""
+    _level: Floats
+    _day: Floats  # of working days, of weekends
+    _week: Floats
+    _seen: NDArray[np.int32]
+    _spread: Floats
+    _inverse: Floats  # a typical 1 / samples of each slot
+    _covariance: Floats  # of residuals 0, 1 and 2 windows apart
+    _last: Floats  # residuals of the last two windows
+    _memory: Floats
+    _age: Floats  # windows since the memory was made
+    _suspect: Ints
+    _residuals: Floats  # of the last windows, the newest first
+    _memories: Floats  # before each of them
+    _sds: Floats  # of each of them
+
+    def __init__(self, slots: int) -> None:
+        self._slots = slots
+        self._judged: _Judged | None = None
+        super().__init__()
+
+    def _fresh(self) -> Mapping[str, tuple[tuple[int, ...], Any]]:
+        n = self._slots
+        return {
+            "scales": ((), int(Scale.LEVEL)),
+            "windows": ((), 0.0),
+            "_level": ((), np.nan),
+            "_day": ((2, n), np.nan),
+            "_week": ((DAYS, n), 0.0),
+            "_seen": ((DAYS, n), np.int32(0)),
+            "_spread": ((len(SPANS), n), np.nan),
+            "_inverse": ((n,), np.nan),
+            "_covariance": ((3,), np.nan),
+            "_last": ((2,), np.nan),
+            "_memory": ((), 0.0),
+            "_age": ((), 1.0),
+            "_suspect": ((), 0),
+            "_residuals": ((LONGEST,), np.nan),
+            "_memories": ((LONGEST,), np.nan),
+            "_sds": ((LONGEST,), np.nan),
+        }
+
+    def add_series(self, scales: ArrayLike) -> None:
+        """Add new series behind the others, each with its `Scale`."""
+        given = as_scales(scales, np.size(scales))
+        self.add(given.size)
+        self.scales[self.scales.size - given.size :] = given
+
+    def begin_anew(self, which: ArrayLike) -> None:
+        """Forget everything about the series that are True, but their scales."""
+        scales = self.scales.copy()
+        super().begin_anew(which)
+        self.scales = scales
+
+    def forget_last(self, which: ArrayLike) -> None:
+        """Begin the longer spans of these series anew with the newest window: what lies before it is over."""
+        chosen = np.asarray(which, np.bool_)
+        if self._judged is None:
+            self._residuals[1:, chosen] = np.nan
+        else:
+            self._judged.residuals[1:, chosen] = np.nan
+
+    def skip(self, windows: int) -> None:
+        """Let windows pass that nobody measured."""
+        self._age = self._age + windows
+        self._last[:] = np.nan
+        gap = np.full((min(windows, LONGEST), self.scales.size), np.nan)
+        self._residuals = np.concatenate([gap, self._residuals])[:LONGEST]
+        self._memories = np.concatenate([gap, self._memories])[:LONGEST]
+        self._sds = np.concatenate([gap, self._sds])[:LONGEST]
+
+    def judge(
+        self,
+        values: ArrayLike,
+        samples: ArrayLike,
+        moment: Moment,
+        errors: ArrayLike | None = None,
+        wild: ArrayLike = WILD,
+    ) -> Forecast:
+        """Compare a window with its forecast.
+
+        Args:
+            values: m, in the metrics' own units; NaN where there is none.
+            samples: m; NaN where unknown.
+            moment: where the window lies.
+            errors: m standard errors of levels whose interval is known, else NaN; the sd is never below.
+            wild: no single window adds more than so many standard deviations to a longer span.
+
+        Raises ValueError where an argument has another length than there are series.
+        """
+        given, many = np.asarray(values, np.float64), np.asarray(samples, np.float64)
+        if given.shape != self.scales.shape or many.shape != self.scales.shape:
+            raise ValueError(f"{self.scales.size} series, but {given.shape} values and {many.shape} samples")
+        slot, weekday = moment.slot, moment.weekday
+        there = usable(given, many, self.scales)
+        z = np.where(there, to_scale(given, many, self.scales), np.nan)
+        chance = sampling_sd(many, self.scales)
+        level = np.where(np.isnan(self._level), z, self._level)
+        weekend = int(weekday >= SATURDAY)
+        own, other = self._day[weekend, slot], self._day[1 - weekend, slot]
+        is_new = np.isnan(own)
+        base = level + np.nan_to_num(np.where(is_new, other, own)) + self._week[weekday, slot]
+        residual = z - base
+        noise = split_noise(self._covariance, residual, chance)
+        centre = base + noise.rho**self._age * self._memory
+        expected = from_scale(centre, many, self.scales)
+        dust = smallest_sd(expected, self.scales)
+        floor = np.fmax(chance, dust)
+        if errors is not None:
+            known = np.where(self.scales == Scale.LEVEL, np.asarray(errors, np.float64), np.nan)
+            floor = np.fmax(floor, known)
+        growth = noise.growth(self._age)
+        factor, more = self._fewer(many, slot)
+        sd = np.fmax(self._spread_of(0, slot, noise.ahead) * growth, floor)
+        residuals = np.concatenate([residual[None], self._residuals])[:LONGEST]
+        before = noise.rho ** (self._age - 1) * self._memory
+        memories = np.concatenate([before[None], self._memories])[:LONGEST]
+        powers = noise.rho ** _UPWARDS[:, None]
+        means, unclipped, spreads = np.full((3, len(SPANS), z.size), np.nan)
+        most = np.asarray(wild, np.float64)
+        sds = np.concatenate([np.hypot(sd * factor, more)[None], self._sds])[:LONGEST]
+        for number, windows in enumerate(SPANS):
+            each = sds[windows - 1 :: -1]
+            weight = each**-2 / (each**-2).sum(axis=0)
+            away = residuals[windows - 1 :: -1] - powers[:windows] * memories[windows - 1]
+            unclipped[number] = (weight * away).sum(axis=0)
+            clipped = away if windows == 1 else np.clip(away, -most * each, most * each)
+            means[number] = (weight * clipped).sum(axis=0)
+            spread = self._spread_of(number, slot, noise.of_mean(windows))
+            spreads[number] = np.fmax(spread * (growth if windows == 1 else 1.0), floor / np.sqrt(windows))
+        usual = residuals.mean(axis=0)
+        wide = np.hypot(spreads * factor, more / _ROOTS) * (_HOLIDAY if moment.is_holiday else 1.0)
+        wide = np.where(is_new, np.hypot(wide, _UNSEEN * dust), wide)
+        self._judged = _Judged(
+            moment, there, is_new, z, level, residual, residual - (centre - base), centre - base, sd, noise,
+            means, spreads, residuals, memories, sds, many,
+        )  # fmt: skip
+        return Forecast(
+            expected, centre, wide[0], self._samples(many, slot), means, means / wide, unclipped, usual
+        )
+
+    def learn(self, allowed: ArrayLike = True) -> None:
+        """Learn from the window that was judged last. A holiday is remembered, but teaches nothing else.
+
+        Args:
+            allowed: m, or one for all: a series that is out of its band may not.
+
+        Raises ValueError where no window was judged since the last one that was learned.
+        """
+        judged, self._judged = self._judged, None
+        if judged is None:
+            raise ValueError("judge a window before you learn from it")
+        self._residuals, self._memories, self._sds = judged.residuals, judged.memories, judged.sds
+        may = judged.there & np.asarray(allowed, np.bool_)
+        if not judged.moment.is_holiday:
+            self._learn_base(judged, may)
+            self._learn_noise(judged, may & ~judged.is_new)
+            self._learn_samples(judged, may)
+        self._remember(judged, may)
+
+    def _spread_of(self, span: int, slot: int, prior: Floats) -> Floats:
+        return np.where(np.isnan(self._spread[span, slot]), prior, self._spread[span, slot])
+
+    def _fewer(self, samples: Floats, slot: int) -> tuple[Floats, Floats]:
+        """What fewer samples than usual do: a factor of the spread of levels, more chance for shares."""
+        inverse = 1 / (np.maximum(samples, 0) + 0.5)
+        usual = self._inverse[slot]
+        with np.errstate(invalid="ignore"):
+            factor = np.where(self.scales == Scale.LEVEL, np.sqrt(np.fmax(inverse / usual, 1.0)), 1.0)
+            share = np.where(self.scales == Scale.SHARE, np.sqrt(np.fmax(inverse - usual, 0.0)) / 2, 0.0)
+        return np.nan_to_num(factor, nan=1.0), np.nan_to_num(share)
+
+    def _samples(self, samples: Floats, slot: int) -> Floats:
+        """Samples of a window; if unknown, those that are usual at this time of day."""
+        return np.where(np.isnan(samples), 1 / self._inverse[slot] - 0.5, samples)
+
+    def _learn_base(self, judged: _Judged, may: Bools) -> None:
+        """Move level and profiles towards the window, each by its own step."""
+        (slot, weekday, _), residual = judged.moment, judged.residual
+        weekend = int(weekday >= SATURDAY)
+        known = np.isfinite(np.fmax(self._day[0, slot], self._day[1, slot]))
+        days = self.windows / self._slots
+        seen = self._seen[:, slot]
+        of_day = seen[SATURDAY:].sum(axis=0) if weekend else seen[:SATURDAY].sum(axis=0)
+        most = _CLIP * np.sqrt(judged.noise.total)
+        moved = np.where(of_day >= _FIRST_DAYS, np.clip(residual, -most, most), residual)
+        gain = np.maximum(_LEVEL, 0.5 / (days + 1)) / self._slots
+        begun = np.where(may & np.isnan(self._level), judged.level, self._level)
+        self._level = np.where(may & known, begun + gain * moved, begun)
+        by_day = np.maximum(_DAY * (1 + weekend), 1 / (of_day + 1 + (known & (of_day == 0))))
+        by_week = np.where(seen[weekday] > 0, _WEEK, 0.0) * (1 - by_day)
+        own, other = self._day[weekend, slot], self._day[1 - weekend, slot]
+        day, week = np.nan_to_num(np.where(np.isnan(own), other, own)), self._week[weekday, slot]
+        self._day[weekend, slot] = np.where(may, day + by_day * moved, own)
+        self._week[weekday, slot] = np.where(may, _FADES * (week + by_week * moved), week)
+        self._seen[weekday, slot] += may
+
+    def _learn_noise(self, judged: _Judged, may: Bools) -> None:
+        """Move the spreads of the slot and of those beside it, and the covariances of residuals."""
+        slot = judged.moment.slot
+        may = may & (self.windows >= self._slots)
+        surprise = np.minimum((judged.means / judged.spreads) ** 2, _CLIP**2) * _CONSISTENT - 1
+        for beside, weight in _BESIDE:
+            at = (slot + beside) % self._slots
+            gain = weight * np.maximum(_SPREAD, 2 / (self._seen[:, at].sum(axis=0) + 4))
+            held = self._spread[:, at]
+            spread = np.where(np.isnan(held), judged.spreads, held) * np.exp(gain / 2 * surprise)
+            self._spread[:, at] = np.where(may & np.isfinite(spread), spread, held)
+        most = _CLIP * np.sqrt(judged.noise.total)
+        clipped = np.clip(judged.residual, -most, most)
+        gain = np.maximum(1 / (_COVARIANCE_DAYS * self._slots), 1 / (self.windows + 2))
+        for lag, other in enumerate((clipped, *self._last)):
+            product, now = clipped * other, self._covariance[lag]
+            moved = np.where(np.isnan(now), product, now + gain * (product - now))
+            self._covariance[lag] = np.where(may & np.isfinite(product), moved, now)
+        self._last = np.array([np.where(may, clipped, np.nan), self._last[0]])
+
+    def _learn_samples(self, judged: _Judged, may: Bools) -> None:
+        slot = judged.moment.slot
+        inverse, held = 1 / (np.maximum(judged.samples, 0) + 0.5), self._inverse[slot]
+        gain = np.maximum(_SPREAD, 1 / (self._seen[:, slot].sum(axis=0) + 1))
+        moved = np.where(np.isnan(held), inverse, held + gain * (inverse - held))
+        self._inverse[slot] = np.where(may & np.isfinite(moved), moved, held)
+
+    def _remember(self, judged: _Judged, may: Bools) -> None:
+        """Let the memory follow the window, unless an incident may have begun."""
+        error, sd = judged.error, judged.sd
+        far = np.abs(error) > _SUSPECT * sd
+        suspect = far & (self._suspect < _SUSPECT_WINDOWS)
+        self._suspect = np.where(far, self._suspect + 1, 0)
+        follows = may & ~suspect
+        clipped = np.clip(error, -_CLIP * sd, _CLIP * sd)
+        gain = judged.noise.gain * (sd / judged.sds[0]) ** 2  # fewer samples than usual say less
+        self._memory = np.where(follows, judged.remembered + gain * clipped, self._memory)
+        self._age = np.where(follows, 1.0, self._age + 1)
+        self.windows = self.windows + may
+
+
+_UPWARDS = np.arange(1.0, LONGEST + 1)
+_ROOTS = np.sqrt(np.array(SPANS, np.float64))[:, None]
+
+
+class _Judged(NamedTuple):
+    """The window that was judged last, as `learn` needs it."""
+
+    moment: Moment
+    there: Bools
+    is_new: Bools
+    """Whether no day of its kind was seen yet at this time."""
+    z: Floats
+    level: Floats
+    residual: Floats
+    error: Floats
+    remembered: Floats
+    sd: Floats
+    noise: Noise
+    means: Floats
+    spreads: Floats
+    residuals: Floats
+    memories: Floats
+    sds: Floats
+    samples: Floats
