@@ -34,11 +34,11 @@ _WEEK: Final = timedelta(days=7)
 _HALF_OF_95: Final = 1.959964  # half of a 95 % interval, in standard errors
 _DUST: Final = 0.001
 """Ignore smaller rises of anything but a count: relative to 0, any rise is large."""
-_WINDOWS_A_DF: Final = 8.0  # windows in a row share their noise
+_WINDOWS_A_DF: Final = 4.0  # windows in a row share their noise
 _FOLLOWS: Final = 0.5
 """A count follows the requests if they explain this part of its change."""
-YOUNG: Final = 14
-"""A series younger than so many days learns from every window: it does not know yet what is usual."""
+_YOUNG: Final = 0.25
+"""A series younger than this part of the history does not know yet what is usual, and learns every window."""
 _LOST: Final = 0.5
 """Totals below this part of what is expected, in the mean of the longest span, are always out."""
 
@@ -148,7 +148,7 @@ class BandState:
         forecast = self._filter.judge(values, samples, moment, errors, self._wild)
         rare = self._rare.rare(np.where(self._is_share, values, np.nan), samples, forecast.expected)
         step = self._decide(values, forecast, rare, there | missing)
-        young = step.points < YOUNG * slots(self._length)
+        young = step.points < _YOUNG * (self._settings.history / self._length)
         may = (~step.departed | young) & ~violated & calm
         self._filter.learn(may)
         self._rare.learn(may)

@@ -91,7 +91,7 @@ def test_the_order_and_number_of_turns_do_not_matter(tmp_path):
 
 
 def test_late_data_judges_its_window_again_and_no_other(store):
-    put_hours(store, range(40), lambda number: 0.8 if number >= 38 else gini(number))
+    put_hours(store, range(40), lambda number: 0.68 if number >= 38 else gini(number))
     turn(store)
     assert violated(store) == {39: ["few_items"]}
     before = kept(store)
@@ -104,7 +104,7 @@ def test_late_data_judges_its_window_again_and_no_other(store):
 
 def test_late_data_gives_the_same_results_as_data_in_time(tmp_path):
     """A far value alone is no anomaly, but is one right after another; that one was wrong, and is mended."""
-    values = [{36: 0.8, 37: 0.8}.get(number, gini(number)) for number in range(40)]
+    values = [{36: 0.68, 37: 0.68}.get(number, gini(number)) for number in range(40)]
     found = []
     for name, corrected in (("at once", False), ("later", True)):
         with Store.open(tmp_path / f"{name}.db") as store:

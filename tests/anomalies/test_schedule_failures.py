@@ -36,7 +36,7 @@ def ends(store, check):
 def test_a_window_whose_band_fails_is_an_error_and_the_later_ones_and_the_drift_are_judged(
     store, monkeypatch, caplog
 ):
-    put_hours(store, range(50), lambda number: 0.75 if number >= 48 else gini(number))
+    put_hours(store, range(50), lambda number: 0.66 if number >= 48 else gini(number))
     with monkeypatch.context() as patch:
         failing(patch, bands.BandCheck, {hour(3).start}, ZeroDivisionError("by the fifth number"))
         assert turn(store) is False

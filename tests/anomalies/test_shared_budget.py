@@ -79,7 +79,7 @@ def test_a_deviation_is_judged_by_a_quarter_of_the_budget(three_weeks: Store) ->
         is_total = one.labels["by"] in ("requests", "pv") and "dimension" not in one.labels
         chance = QUARTER / 2 / (2 if is_total else 5) / hours  # half for the two totals, half for the others
         drawn = 400.0 if one.labels["metric"] == "gini" else np.inf
-        bound = bounds(chance, [learned / 8], [drawn]).spans[0, 0]
+        bound = bounds(chance, [learned / 4], [drawn]).spans[0, 0]
         assert one.threshold is not None
         assert abs(one.threshold) == pytest.approx(bound, rel=1e-6)
 

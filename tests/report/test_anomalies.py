@@ -158,7 +158,7 @@ def test_the_page_of_a_cause_shows_the_series_with_their_bands_and_pasts():
     assert (found.evidence_window, found.evidence_is_older) == ("2026-03-09 13:00 to 14:00 UTC", False)
     assert found.runbook == "https://git.test/main/docs/runbooks/causes/lists_empty.md"
     assert found.means == CAUSES["lists_empty"]
-    assert first.source == pictured_bands.SOURCE
+    assert first.source == "from 112 past windows"
 
 
 def test_every_cause_has_a_runbook_of_its_own_and_an_unknown_one_that_of_the_alert():

@@ -19,7 +19,6 @@ SCENE = f"{HOSTILE}\n\u202e"
 TOLD = (
     "more lists are empty than usual; failure by pv is 0.41, expected 0.0102 (0.0061 to 0.0155), and 2 more"
 )
-SOURCE = "from the same time of the same weekday"
 DAY = Window(LAST.start.replace(hour=0) - timedelta(days=1), LAST.start.replace(hour=0))
 
 
@@ -47,7 +46,6 @@ def banded(
         lower=expected - half,
         upper=expected + half,
         samples=112,
-        detail=SOURCE,
     )
     bound = "max" if deviation > 0 else "min"
     far = metric(

@@ -276,8 +276,7 @@ def test_the_longer_spans_begin_anew_after_the_last_windows_are_forgotten(before
         if one is model and not before_learning:
             one.forget_last([True, False])
     now, usual = (one.judge([100.0] * 2, [UNKNOWN] * 2, moment(start + 1)) for one in (model, kept))
-    # Before learning, the window of that moment still begins the new spans.
-    assert np.isfinite(now.deviations[:, 0]).sum() == (2 if before_learning else 1)
+    assert np.isfinite(now.deviations[:, 0]).sum() == 2  # the window of that moment begins the new spans
     assert np.isfinite(now.deviations[:, 1]).all()
     assert now.expected.tolist() == usual.expected.tolist()
     assert now.sd.tolist() == usual.sd.tolist()
