@@ -39,6 +39,7 @@ _FOLLOWS: Final = 0.5
 """A count follows the requests if they explain this part of its change."""
 _YOUNG: Final = 0.25
 """A series younger than this part of the history does not know yet what is usual, and learns every window."""
+_NEW_SEASON: Final = timedelta(days=3)
 _LOST: Final = 0.5
 """Totals below this part of what is expected, in the mean of the longest span, are always out."""
 
@@ -132,7 +133,7 @@ class BandState:
         columns = columns[chosen]
         self._define(columns, now.definition[chosen])
         self._change(window)
-        self._turn_season(window)
+        is_new_season = self._turn_season(window)
         values, samples, errors = np.full((3, len(self.series)), np.nan)
         values[columns], samples[columns] = now.value[chosen], now.samples[chosen]
         errors[columns] = now.error[chosen] / _HALF_OF_95
@@ -149,7 +150,7 @@ class BandState:
         rare = self._rare.rare(np.where(self._is_share, values, np.nan), samples, forecast.expected)
         step = self._decide(values, forecast, rare, there | missing)
         young = step.points < _YOUNG * (self._settings.history / self._length)
-        may = (~step.departed | young) & ~violated & calm
+        may = (~step.departed | young | is_new_season) & ~violated & calm
         self._filter.learn(may)
         self._rare.learn(may)
         self._seen[there | missing] = end
@@ -249,8 +250,11 @@ class BandState:
             for part in self._before_season[1:]:
                 part.begin_anew(which)
 
-    def _turn_season(self, window: Window) -> None:
-        """Keep what was usual before a season, and return to it afterwards."""
+    def _turn_season(self, window: Window) -> bool:
+        """Keep what was usual before a season, and return to it afterwards.
+
+        True in the first days of a season: its level is to be learned, however unusual it is.
+        """
         local = (window.start + window.length / 2).astimezone(self._settings.zone).date()
         season = self._settings.season_of(local)
         first = None if season is None else season.first
@@ -259,6 +263,8 @@ class BandState:
             self._before_season = None
         if first is not None and self._before_season is None:
             self._before_season = first, self._filter.copy(), self._rare.copy()
+            self._filter.forget_level()
+        return first is not None and local - first < _NEW_SEASON
 
     def _may_be_missing(self, there: Bools, values: Floats) -> Bools:
         """Whether a slice without rows would have a result if it had rows.

@@ -159,6 +159,11 @@ class SeasonalFilter(Columns):
         super().begin_anew(which)
         self.scales = scales
 
+    def forget_level(self) -> None:
+        """Take the level from the next window: it is another one from there on."""
+        self._level[:] = np.nan
+        self._memory[:] = 0.0
+
     def forget_last(self, which: ArrayLike) -> None:
         """Begin the longer spans of these series anew with the newest window: what lies before it is over."""
         chosen = np.asarray(which, np.bool_)
@@ -202,11 +207,12 @@ class SeasonalFilter(Columns):
         there = usable(given, many, self.scales)
         z = np.where(there, to_scale(given, many, self.scales), np.nan)
         chance = sampling_sd(many, self.scales)
-        level = np.where(np.isnan(self._level), z, self._level)
         weekend = int(weekday >= SATURDAY)
         own, other = self._day[weekend, slot], self._day[1 - weekend, slot]
         is_new = np.isnan(own)
-        base = level + np.nan_to_num(np.where(is_new, other, own)) + self._week[weekday, slot]
+        profile = np.nan_to_num(np.where(is_new, other, own)) + self._week[weekday, slot]
+        level = np.where(np.isnan(self._level), z - profile, self._level)
+        base = level + profile
         residual = z - base
         noise = split_noise(self._covariance, residual, chance)
         centre = base + noise.rho**self._age * self._memory

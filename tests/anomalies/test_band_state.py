@@ -1,0 +1,149 @@
+"""The state of a check of bands over weeks of windows: seasons, counts that follow, totals, wild hours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+from monitor.anomalies.band_state import BandState, Step
+from monitor.anomalies.past import PastWindow, SeriesName
+from monitor.core.results import Window
+from monitor.settings.bands import BandSettings
+
+HOUR = timedelta(hours=1)
+START = datetime(2026, 3, 2, tzinfo=UTC)  # a Monday
+WEEK = 7 * 24
+NAMES = {
+    0: SeriesName("volume", {"by": "requests"}),
+    1: SeriesName("volume", {"by": "users"}),
+    2: SeriesName("failure", {"by": "pv"}),
+}
+Values = Callable[[int], Mapping[int, tuple[float, float]]]
+
+
+def hour(number: int) -> Window:
+    return Window(START + number * HOUR, START + (number + 1) * HOUR)
+
+
+def past(number: int, values: Mapping[int, tuple[float, float]]) -> PastWindow:
+    """A measured window; each series has a value and its samples."""
+    ids = sorted(values)
+    return PastWindow(
+        hour(number).end,
+        np.array(ids, dtype=np.int64),
+        np.array([values[one][0] for one in ids]),
+        np.array([values[one][1] for one in ids]),
+        np.full(len(ids), np.nan),
+        np.zeros(len(ids), dtype=np.bool_),
+        np.array(["1"] * len(ids), dtype=object),
+    )
+
+
+def shop(
+    requests: Callable[[int], float], users: Callable[[int], float] = lambda _: 1.0, noise: float = 0.03
+) -> Values:
+    """Requests with the shape of a day, times a factor, a quarter as many users, and few empty lists."""
+
+    def values(number: int) -> Mapping[int, tuple[float, float]]:
+        rng = np.random.default_rng([5, number])
+        usual = 4000 * (1 + 0.5 * np.sin(2 * np.pi * number / 24)) * np.exp(noise * rng.normal())
+        made = float(rng.poisson(usual * requests(number)))
+        return {
+            0: (made, made),
+            1: (float(round(made / 4 * users(number))), made),
+            2: (float(rng.binomial(int(made), 0.002)) / max(1.0, made), made),
+        }
+
+    return values
+
+
+def steps(values: Values, count: int, **settings: object) -> list[Step]:
+    state = BandState(BandSettings.model_validate(settings), HOUR)
+    return [state.step(past(number, values(number)), hour(number), NAMES) for number in range(count)]
+
+
+def day_of(number: int) -> str:
+    return f"{hour(number).start:%Y-%m-%d}"
+
+
+def test_after_a_season_the_level_from_before_is_expected_at_once() -> None:
+    begin, end = 5 * WEEK, 7 * WEEK  # two weeks at double
+    season = {"from": day_of(begin), "to": day_of(end - 1), "what": "sale"}
+    values = shop(lambda number: 2.0 if begin <= number < end else 1.0)
+    found = steps(values, end + 24, seasons=[season])
+    in_season = found[begin + 24 : end]
+    assert not any(step.departed[0] for step in in_season)
+    ratio = [step.forecast.expected[0] / step.values[0] for step in in_season]
+    assert np.median(ratio) == pytest.approx(1, abs=0.05)
+    after = found[end:]
+    assert not any(step.departed[0] for step in after)
+    ratio = [step.forecast.expected[0] / step.values[0] for step in after]
+    assert np.median(ratio) == pytest.approx(1, abs=0.05)
+    assert all(step.departed[0] for step in steps(values, end)[begin + 2 :])  # a season that is not declared
+
+
+def test_a_season_is_judged_with_alerts() -> None:
+    begin, end = 5 * WEEK, 7 * WEEK
+    season = {"from": day_of(begin), "to": day_of(end - 1), "what": "sale"}
+    lost = begin + 3 * 24 + 12
+    found = steps(shop(lambda number: 0.4 if number >= lost else 1.0), lost + 2, seasons=[season])
+    assert not found[lost - 1].departed[0]
+    assert found[lost].departed[0]
+
+
+def test_users_follow_the_requests_and_are_lost_only_where_the_requests_are_there() -> None:
+    begin = 5 * WEEK + 12
+    fewer = steps(shop(lambda number: 0.6 if number >= begin else 1.0), begin + 2)[-1]
+    assert fewer.departed[:2].all()
+    assert fewer.follows[:2].tolist() == [False, True]
+    ids_lost = steps(shop(lambda _: 1.0, lambda number: 0.6 if number >= begin else 1.0), begin + 2)[-1]
+    assert ids_lost.departed[:2].tolist() == [False, True]
+    assert not ids_lost.follows[1]
+
+
+def test_a_total_below_half_for_twelve_windows_is_out_however_wide_its_band_is() -> None:
+    begin = 6 * WEEK
+    wild = shop(lambda number: 0.35 if number >= begin else 1.0, noise=0.8)
+    found = steps(wild, begin + 14, false_alarms=1e-9)
+    assert found[begin].lower[0] < 0.2 * found[begin].forecast.expected[0]
+    assert not any(step.departed[0] for step in found[begin : begin + 6])
+    assert any(step.departed[0] and step.span[0] == 12 for step in found[begin + 6 :])
+
+
+def test_a_single_hour_of_six_times_the_expected_is_out_in_that_hour() -> None:
+    at = 5 * WEEK + 15
+    found = steps(shop(lambda number: 6.0 if number == at else 1.0, noise=0.1), at + 2)
+    assert found[at].departed[0]
+    assert not found[at + 1].departed[0]
+
+
+def test_the_bands_follow_a_lasting_step_of_ten_percent() -> None:
+    step_at = 4 * WEEK
+    found = steps(shop(lambda number: 0.9 if number >= step_at else 1.0), step_at + 10 * 24)
+    assert not any(step.departed[0] for step in found[step_at:])
+    last = [step.forecast.expected[0] / step.values[0] for step in found[-24:]]
+    assert np.median(last) == pytest.approx(1, abs=0.03)
+
+
+def test_windows_that_nobody_measured_leave_the_state_sound() -> None:
+    state = BandState(BandSettings(), HOUR)
+    values = shop(lambda _: 1.0)
+    for number in (*range(4 * WEEK), *range(4 * WEEK + 30, 5 * WEEK)):
+        found = state.step(past(number, values(number)), hour(number), NAMES)
+        assert not found.departed.any()
+    assert np.isfinite(found.deviation).all()
+
+
+def test_a_copy_goes_its_own_way() -> None:
+    state = BandState(BandSettings(), HOUR)
+    values = shop(lambda _: 1.0)
+    for number in range(2 * WEEK):
+        state.step(past(number, values(number)), hour(number), NAMES)
+    other = state.copy()
+    other.step(past(2 * WEEK, {0: (1.0, 1.0)}), hour(2 * WEEK), NAMES)
+    again = state.step(past(2 * WEEK, values(2 * WEEK)), hour(2 * WEEK), NAMES)
+    assert other.departures.side[0] == -1
+    assert not again.departed.any()
