@@ -21,14 +21,14 @@ from monitor.statistics.bands.departures import Departures
 from monitor.statistics.bands.false_alarms import EASIER, Bounds, bounds
 from monitor.statistics.bands.rare import Rare, RareSums
 from monitor.statistics.bands.scales import Scale, from_scale
-from monitor.statistics.bands.seasonal_filter import SPANS, WILD, Forecast, SeasonalFilter
+from monitor.statistics.bands.seasonal_filter import LONGEST, SPANS, WILD, Forecast, SeasonalFilter
 
 CHECKS: Final = 4  # two of bands and two of drift share the allowed false alarms
 FARTHEST: Final = 1000.0
 """Larger deviations are cut to this."""
 REMEMBERED: Final = 3
 """How many windows a slice without any value is still said to be out of its band."""
-_FOR_TOTALS: Final = 0.5
+_FOR_TOTALS: Final = 0.7
 """The part of the allowed false alarms that the totals have."""
 _WEEK: Final = timedelta(days=7)
 _HALF_OF_95: Final = 1.959964  # half of a 95 % interval, in standard errors
@@ -100,6 +100,7 @@ class BandState:
         self._presence = Presence(count)
         self._learns = np.empty(0, dtype=np.int64)  # its side until a known change; 0 once it has a new band
         self._seen = np.empty(0)  # when it was last judged
+        self._drawn = np.empty((LONGEST, 0))  # the samples of the last windows, the newest first
         self._wild = np.empty(0)  # one wild window alone takes no longer span beyond its bound
         self._is_count, self._is_share, self._is_level = np.empty((3, 0), dtype=np.bool_)
         self._is_total, self._is_missed = np.empty((2, 0), dtype=np.bool_)
@@ -213,6 +214,7 @@ class BandState:
         self._definition = np.append(self._definition, np.full(len(new), None))
         self._learns = np.append(self._learns, np.zeros(len(new), dtype=np.int64))
         self._seen = np.append(self._seen, np.full(len(new), -np.inf))
+        self._drawn = np.append(self._drawn, np.full((LONGEST, len(new)), np.nan), axis=1)
         self._wild = np.append(self._wild, np.full(len(new), WILD))
         self._is_count, self._is_share = self.scales == Scale.COUNT, self.scales == Scale.SHARE
         self._is_level = self.scales == Scale.LEVEL
@@ -290,7 +292,8 @@ class BandState:
             farther = (one.side * forecast.means[number] > 0) & (np.abs(seldom) > np.abs(deviations[number]))
             deviations[number] = np.where(farther, seldom, deviations[number])
         deviations = np.clip(np.where(has_band, deviations, np.nan), -FARTHEST, FARTHEST)
-        limit = self._bounds(np.isfinite(deviations[0]), forecast.samples)
+        self._drawn = np.concatenate([forecast.samples[None], self._drawn])[:LONGEST]
+        limit = self._bounds(np.isfinite(deviations[0]))
         change = self._changes(values, forecast)
         usual = (
             from_scale(forecast.centre + forecast.usual, forecast.samples, self.scales) - forecast.expected
@@ -327,7 +330,7 @@ class BandState:
             points=points, was=np.where(stood == 0, np.nan, stood), learns=(self._learns != 0) & ~has_band,
         )  # fmt: skip
 
-    def _bounds(self, tested: Bools, samples: Floats) -> Bounds:
+    def _bounds(self, tested: Bools) -> Bounds:
         """The bounds of the deviations; the totals share a half of the allowed false alarms."""
         budget = self._settings.false_alarms / CHECKS * (self._length / _WEEK)
         totals, parts = tested & self._is_total, tested & ~self._is_total
@@ -335,7 +338,8 @@ class BandState:
         of_parts = 1 - _FOR_TOTALS if totals.any() else 1.0
         chance = np.where(self._is_total, of_totals / max(1, totals.sum()), of_parts / max(1, parts.sum()))
         df = np.where(self._filter.windows > 0, np.maximum(self._filter.windows / _WINDOWS_A_DF, 1.0), np.nan)
-        drawn = np.where(self._is_level & np.isfinite(samples), samples, np.inf)
+        together = np.array([self._drawn[:windows].sum(axis=0) for windows in SPANS])
+        drawn = np.where(self._is_level & np.isfinite(together), together, np.inf)
         return bounds(np.minimum(budget * chance, 0.5), df, drawn)
 
     def _changes(self, values: Floats, forecast: Forecast) -> Floats:

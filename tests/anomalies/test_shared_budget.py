@@ -77,7 +77,8 @@ def test_a_deviation_is_judged_by_a_quarter_of_the_budget(three_weeks: Store) ->
     hours, learned = 7 * 24, 22 * 24 + 10
     for one in tested:
         is_total = one.labels["by"] in ("requests", "pv") and "dimension" not in one.labels
-        chance = QUARTER / 2 / (2 if is_total else 5) / hours  # half for the two totals, half for the others
+        part = 0.7 / 2 if is_total else 0.3 / 5  # for each of two totals, for each of five others
+        chance = QUARTER * part / hours
         drawn = 400.0 if one.labels["metric"] == "gini" else np.inf
         bound = bounds(chance, [learned / 4], [drawn]).spans[0, 0]
         assert one.threshold is not None

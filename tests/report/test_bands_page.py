@@ -53,8 +53,8 @@ def test_every_number_of_the_page_is_that_of_the_code():
 
 def test_the_bounds_of_the_example_are_those_of_a_hundred_series_and_hourly_windows():
     asked = BandSettings()
-    half = asked.false_alarms / len(CHECKS) / 2 / 168
-    total, other = (bounds(half / series, [4 * 168 / 4]).spans[:, 0] for series in (2, 98))
+    one = asked.false_alarms / len(CHECKS) / 168
+    total, other = (bounds(one * part, [4 * 168 / 4]).spans[:, 0] for part in (0.7 / 2, 0.3 / 98))
     assert (
         f"beyond about {total[1]:.1f} standard deviations, and any other series beyond {other[1]:.1f}"
         in PLAIN

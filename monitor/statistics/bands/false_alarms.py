@@ -46,16 +46,16 @@ def bounds(chance: ArrayLike, df: ArrayLike, drawn: ArrayLike = np.inf) -> Bound
         one window    the quantile of Student's t with nu degrees of freedom that leaves q / 10 / 2 above it
         longer spans  the one that leaves 9/10 q / 2 above it
 
-    and 1 / nu = 1 / df + 1 / tails + 1 / (k n): what is not known of the sd; tails heavier than the normal's,
-    of 10 degrees of freedom for a single window and of 40 for the mean of more; and that the mean of a few
-    skewed values, n in each of k windows, is not normal. Most of the budget goes to the longer
-    spans: a real incident lasts, and a wild value stands alone. The spans of a window share their values, and
-    count as one test.
+    and 1 / nu = 1 / df + 1 / tails + 1 / n: what is not known of the sd; tails heavier than the normal's,
+    of 10 degrees of freedom for a single window and of 40 for the mean of more; and that the mean of n skewed
+    values is not normal. Most of the budget goes to the longer spans: a real incident lasts, and a wild value
+    stands alone. The spans of a window share their values, and count as one test.
 
     Args:
         chance: q, one for each series or one for all.
         df: m degrees of freedom of the sds; NaN where there is no band, and then NaN comes out.
-        drawn: m: n, infinite where the scale of the series allows for it.
+        drawn: n, the samples of a span, SPANS x m or one for all; infinite where the scale of the series
+            allows for few samples.
 
     >>> bounds(5e-6, [70.0, 12.0]).spans[:2].round(2).tolist()
     [[13.02, 27.1], [5.8, 9.52]]
@@ -68,7 +68,7 @@ def bounds(chance: ArrayLike, df: ArrayLike, drawn: ArrayLike = np.inf) -> Bound
     windows = np.array(SPANS, np.float64)[:, None]
     is_one = windows == 1
     tails = 1 / np.where(is_one, TAILS_OF_ONE, TAILS_OF_MORE)
-    of_few = 1 / (windows * np.maximum(np.asarray(drawn, np.float64), 1.0))
+    of_few = 1 / np.maximum(np.asarray(drawn, np.float64), 1.0)
     part = np.where(is_one, AT_ONCE, 1 - AT_ONCE)
     return Bounds(student_bound(part * wanted / 2, 1 / (1 / known + tails + of_few)))
 

@@ -26,10 +26,9 @@ class Noise(NamedTuple):
     def total(self) -> Floats:
         return self.lasting + self.passing
 
-    @property
-    def gain(self) -> Floats:
-        """The part of a forecast's error that is remembered."""
-        return self.unknown / (self.unknown + self.passing)
+    def gain_of(self, extra: Floats) -> Floats:
+        """The part of a forecast's error that is remembered, with so much more variance that passes."""
+        return self.unknown / (self.unknown + self.passing + extra)
 
     @property
     def ahead(self) -> Floats:

@@ -224,7 +224,8 @@ class SeasonalFilter(Columns):
             floor = np.fmax(floor, known)
         growth = noise.growth(self._age)
         factor, more = self._fewer(many, slot)
-        sd = np.fmax(self._spread_of(0, slot, noise.ahead) * growth, floor)
+        own = self._spread_of(0, slot, noise.ahead) * growth
+        sd = np.fmax(own, floor)
         residuals = np.concatenate([residual[None], self._residuals])[:LONGEST]
         before = noise.rho ** (self._age - 1) * self._memory
         memories = np.concatenate([before[None], self._memories])[:LONGEST]
@@ -242,11 +243,12 @@ class SeasonalFilter(Columns):
             spread = self._spread_of(number, slot, noise.of_mean(windows))
             spreads[number] = np.fmax(spread * (growth if windows == 1 else 1.0), floor / np.sqrt(windows))
         usual = residuals.mean(axis=0)
+        extra = np.maximum(sds[0] ** 2 - own**2, 0.0)
         wide = np.hypot(spreads * factor, more / _ROOTS) * (_HOLIDAY if moment.is_holiday else 1.0)
         wide = np.where(is_new, np.hypot(wide, _UNSEEN * dust), wide)
         self._judged = _Judged(
-            moment, there, is_new, z, level, residual, residual - (centre - base), centre - base, sd, noise,
-            means, spreads, residuals, memories, sds, many,
+            moment, there, is_new, z, level, residual, residual - (centre - base), centre - base, sd, extra,
+            noise, means, spreads, residuals, memories, sds, many,
         )  # fmt: skip
         return Forecast(
             expected, centre, wide[0], self._samples(many, slot), means, means / wide, unclipped, usual
@@ -343,7 +345,7 @@ class SeasonalFilter(Columns):
         self._suspect = np.where(far, self._suspect + 1, 0)
         follows = may & ~suspect
         clipped = np.clip(error, -_CLIP * sd, _CLIP * sd)
-        gain = judged.noise.gain * (sd / judged.sds[0]) ** 2  # fewer samples than usual say less
+        gain = judged.noise.gain_of(judged.extra)
         self._memory = np.where(follows, judged.remembered + gain * clipped, self._memory)
         self._age = np.where(follows, 1.0, self._age + 1)
         self.windows = self.windows + may
@@ -366,6 +368,8 @@ class _Judged(NamedTuple):
     error: Floats
     remembered: Floats
     sd: Floats
+    extra: Floats
+    """The variance that few samples add to what is usual at this time."""
     noise: Noise
     means: Floats
     spreads: Floats

@@ -116,11 +116,12 @@ def test_a_series_is_back_in_the_first_window_after_a_severe_incident(length):
 
 
 def test_bounds_follow_the_formula():
-    found = bounds(2e-3, [40.0], [7.0]).spans[:, 0]
+    drawn = 7.0 * np.array(SPANS)[:, None]  # samples of each span
+    found = bounds(2e-3, [40.0], drawn).spans[:, 0]
     one = stats.t.isf(2e-3 * AT_ONCE / 2, 1 / (1 / 40 + 1 / TAILS_OF_ONE + 1 / 7))
     longer = [stats.t.isf(2e-3 * 0.9 / 2, 1 / (1 / 40 + 1 / TAILS_OF_MORE + 1 / (7 * k))) for k in SPANS[1:]]
     assert found == pytest.approx([one, *longer])
-    assert bounds(2e-3, [40.0], [7.0]).shown == pytest.approx(longer[:1])
+    assert bounds(2e-3, [40.0], drawn).shown == pytest.approx(longer[:1])
 
 
 def test_bounds_worked_by_hand():

@@ -32,7 +32,7 @@ def test_what_is_unknown_is_that_of_a_kalman_filter_that_ran_long(rho, lasting, 
         unknown = rho**2 * after + lasting * (1 - rho**2)
     found = split(lasting + passing, rho * lasting, rho**2 * lasting)
     assert found.unknown[0] == pytest.approx(unknown)
-    assert found.gain[0] == pytest.approx(unknown / (unknown + passing))
+    assert found.gain_of(np.zeros(1))[0] == pytest.approx(unknown / (unknown + passing))
     assert found.ahead[0] == pytest.approx(np.sqrt(unknown + passing))
 
 
@@ -74,7 +74,7 @@ def test_a_forecast_one_window_ahead_has_the_sd_that_is_said(lasting, rho):
     found = split(1.0, rho * lasting, rho**2 * lasting)
     memory = np.zeros(values.shape[1])
     for row in values[:-1]:
-        memory = rho * memory + found.gain * (row - rho * memory)
+        memory = rho * memory + found.gain_of(np.zeros(1)) * (row - rho * memory)
     assert (values[-1] - rho * memory).std() == pytest.approx(found.ahead[0], rel=0.05)
 
 
@@ -101,11 +101,11 @@ def test_there_is_no_less_noise_than_chance():
 )
 def test_covariances_that_no_series_has_give_sound_parts(covariance):
     found = split(*covariance)
-    assert np.isfinite([*numbers(found), found.gain[0], found.ahead[0]]).all()
+    assert np.isfinite([*numbers(found), found.gain_of(np.zeros(1))[0], found.ahead[0]]).all()
     assert 0 <= found.rho[0] <= 0.98
     assert found.lasting[0] >= 0
     assert found.passing[0] > 0
-    assert 0 <= found.gain[0] <= 1
+    assert 0 <= found.gain_of(np.zeros(1))[0] <= 1
 
 
 def test_series_do_not_touch_each_other():
