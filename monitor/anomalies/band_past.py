@@ -1,8 +1,8 @@
 """The state of a check of bands before a window, from the measured windows of the history.
 
-A state begins at a fixed window, the anchor: `history` before the start of a block of four weeks. So a
-verdict rests on the same windows whatever the order of judging. States are kept in memory and are made again
-if a window before them was measured again.
+A state begins at a fixed window, the anchor: `history` before the start of a block of four weeks, and no more
+than 8,064 windows. So a verdict rests on the same windows whatever the order of judging. States are kept in
+memory and are made again if a window before them was measured again.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from monitor.settings.bands import BandSettings
 _EPOCH: Final = datetime(1970, 1, 5, tzinfo=UTC)  # a Monday
 _BLOCK: Final = timedelta(days=28)
 _WEEK: Final = timedelta(days=7)
+_MOST: Final = 8064  # windows of past: eight weeks of ten minutes
 _BATCH: Final = 50  # windows that are read at once
 _KEPT: Final = (24, 6)
 """States that are kept beside the newest: one after every so many windows."""
@@ -96,8 +97,9 @@ class BandPast:
 
         A season is no beginning: then the past begins before the season.
         """
-        block = _EPOCH + (window.start - _EPOCH) // _BLOCK * _BLOCK
-        begin = block - self._settings.history
+        history = min(self._settings.history, _MOST * window.length)
+        length = min(_BLOCK, history)
+        begin = _EPOCH + (window.start - _EPOCH) // length * length - history
         season = self._settings.season_of(begin.astimezone(self._settings.zone).date())
         return begin if season is None else begin - (season.last - season.first + timedelta(days=1))
 

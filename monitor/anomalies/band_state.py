@@ -11,7 +11,7 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.anomalies.moments import moment_of, slots
+from monitor.anomalies.moments import a_day, moment_of, slots
 from monitor.anomalies.past import Floats, PastWindow, SeriesName
 from monitor.anomalies.presence import Presence
 from monitor.anomalies.series import DIMENSION_OTHER, WHOLE_REQUESTS, BandedSeries
@@ -87,15 +87,15 @@ class BandState:
     def __init__(self, settings: BandSettings, length: timedelta) -> None:
         self._settings, self._length = settings, length
         count = slots(length)
-        self._least = max(settings.least, count)
+        self._least = max(settings.least, a_day(length))
         self.end: datetime | None = None
         """The end of the last window."""
         self.series: list[BandedSeries] = []
         self._column: dict[BandedSeries, int] = {}
         self._by_id: dict[int, int] = {}
         self._definition = np.empty(0, dtype=object)
-        self._filter = SeasonalFilter(count)
-        self._rare = RareSums(count)
+        self._filter = SeasonalFilter(count, a_day(length))
+        self._rare = RareSums(a_day(length))
         self.departures = Departures()
         self._presence = Presence(count)
         self._learns = np.empty(0, dtype=np.int64)  # its side until a known change; 0 once it has a new band

@@ -12,15 +12,25 @@ from monitor.statistics.bands.seasonal_filter import Moment
 
 DAY: Final = timedelta(days=1)
 _SUNDAY: Final = 6
+_SHORTEST: Final = timedelta(minutes=15)  # times of day that are nearer than this are alike
 _MORNING: Final = timedelta(hours=6)
 _REFERENCE: Final = datetime(2001, 1, 1, tzinfo=UTC)
 
 
 def slots(length: timedelta) -> int:
-    """How many windows a day has; one that windows do not divide has a shorter last one.
+    """How many times of day are told apart: one a window, and no more than 96.
 
-    >>> [slots(timedelta(hours=hours)) for hours in (1, 5, 168)]
-    [24, 5, 1]
+    >>> [slots(timedelta(hours=hours)) for hours in (1, 5, 168)], slots(timedelta(minutes=1))
+    ([24, 5, 1], 96)
+    """
+    return max(1, ceil(DAY / max(length, _SHORTEST)))
+
+
+def a_day(length: timedelta) -> int:
+    """How many windows a day has, at least one.
+
+    >>> a_day(timedelta(minutes=5)), a_day(timedelta(hours=5)), a_day(timedelta(days=7))
+    (288, 5, 1)
     """
     return max(1, ceil(DAY / length))
 
@@ -54,9 +64,10 @@ def moment_of(window: Window, zone: tzinfo = UTC, days_off: Container[str] = ())
 
 def _slot(middle: datetime, length: timedelta, zone: tzinfo) -> int:
     count = slots(length)
-    if DAY % length:
+    if DAY % length or length < _SHORTEST:
         local = middle.astimezone(zone).replace(tzinfo=None)
-        return int((local - local.replace(hour=0, minute=0, second=0, microsecond=0)) // length) % count
+        since_midnight = local - local.replace(hour=0, minute=0, second=0, microsecond=0)
+        return int(since_midnight // max(length, _SHORTEST)) % count
     # Counted in whole windows from a reference, so that a clock change moves all windows alike.
     usual = (_REFERENCE + length / 2).astimezone(zone).utcoffset() or timedelta(0)
     moved = (middle.astimezone(zone).utcoffset() or timedelta(0)) - usual

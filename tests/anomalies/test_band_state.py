@@ -147,3 +147,18 @@ def test_a_copy_goes_its_own_way() -> None:
     again = state.step(past(2 * WEEK, values(2 * WEEK)), hour(2 * WEEK), NAMES)
     assert other.departures.side[0] == -1
     assert not again.departed.any()
+
+
+def test_windows_of_five_minutes_share_the_times_of_day_and_see_a_loss() -> None:
+    length, a_day = timedelta(minutes=5), 288
+    state = BandState(BandSettings(), length)
+    out = []
+    for number in range(12 * a_day + 2):
+        rng = np.random.default_rng([7, number])
+        usual = 500 * (1 + 0.5 * np.sin(2 * np.pi * number / a_day))
+        made = float(rng.poisson(usual * (0.5 if number >= 12 * a_day else 1.0)))
+        window = Window(START + number * length, START + (number + 1) * length)
+        one = past(0, {0: (made, made)})
+        out.append(bool(state.step(one, window, NAMES).departed[0]))
+    assert not any(out[: 12 * a_day])
+    assert out[-1]

@@ -35,7 +35,7 @@ def utc_windows(first: datetime, count: int, length: timedelta = HOUR) -> list[W
 
 @pytest.mark.parametrize(
     ("length", "count"),
-    [(5, 288), (15, 96), (30, 48), (60, 24), (120, 12), (300, 5), (1440, 1), (2880, 1), (10_080, 1)],
+    [(5, 96), (15, 96), (30, 48), (60, 24), (120, 12), (300, 5), (1440, 1), (2880, 1), (10_080, 1)],
 )
 def test_slots_of_a_day(length, count):
     assert slots(timedelta(minutes=length)) == count
@@ -187,3 +187,11 @@ def test_the_morning_after_a_clock_change_is_normal_in_the_local_zone(tmp_path):
             )
     assert anomalies["UTC"] > 10
     assert anomalies["Europe/Berlin"] == 0
+
+
+def test_short_windows_share_96_times_of_day() -> None:
+    minute = timedelta(minutes=1)
+    start = datetime(2026, 3, 2, tzinfo=UTC)
+    found = [moment_of(Window(start + n * minute, start + (n + 1) * minute)).slot for n in range(1440)]
+    assert found == [number // 15 for number in range(1440)]
+    assert slots(minute) == 96

@@ -90,7 +90,7 @@ class RareSums(Columns):
 
     The last 12 windows are not in the sums yet: an incident may have begun in them.
 
-    >>> sums = RareSums(slots=24)
+    >>> sums = RareSums(a_day=24)
     >>> sums.add(1)
     >>> for hour in range(40):  # one hit in 27 windows of 50 samples
     ...     found = sums.rare(np.array([0.02 if hour == 7 else 0.0]), np.array([50.0]), np.zeros(1))
@@ -105,8 +105,8 @@ class RareSums(Columns):
     _windows: Floats
     _newest: Floats  # hits and samples of the last windows, the newest first
 
-    def __init__(self, slots: int) -> None:
-        self._fades = 1 - 1 / (_DAYS * slots)
+    def __init__(self, a_day: int) -> None:
+        self._fades = 1 - 1 / (_DAYS * a_day)
         self._now: Floats | None = None
         super().__init__()
 

@@ -92,7 +92,8 @@ class SeasonalFilter(Columns):
     """The state of m series, window after window, in the order of time.
 
     Args:
-        slots: windows in a day.
+        slots: times of day that are told apart.
+        a_day: windows in a day; default: one for each slot.
 
     >>> days = SeasonalFilter(slots=1)
     >>> days.add_series([Scale.COUNT])
@@ -121,8 +122,11 @@ class SeasonalFilter(Columns):
     _memories: Floats  # before each of them
     _sds: Floats  # of each of them
 
-    def __init__(self, slots: int) -> None:
+    def __init__(self, slots: int, a_day: int | None = None) -> None:
         self._slots = slots
+        self._a_day = a_day or slots
+        self._alike = max(1.0, self._a_day / slots)  # windows of a slot on one day, which share its step
+        self._fades = _FADES ** (1 / self._alike)
         self._judged: _Judged | None = None
         super().__init__()
 
@@ -247,7 +251,7 @@ class SeasonalFilter(Columns):
         wide = np.hypot(spreads * factor, more / _ROOTS) * (_HOLIDAY if moment.is_holiday else 1.0)
         wide = np.where(is_new, np.hypot(wide, _UNSEEN * dust), wide)
         self._judged = _Judged(
-            moment, there, is_new, z, level, residual, residual - (centre - base), centre - base, sd, extra,
+            moment, there, is_new, level, residual, residual - (centre - base), centre - base, sd, extra,
             noise, means, spreads, residuals, memories, sds, many,
         )  # fmt: skip
         return Forecast(
@@ -294,36 +298,36 @@ class SeasonalFilter(Columns):
         (slot, weekday, _), residual = judged.moment, judged.residual
         weekend = int(weekday >= SATURDAY)
         known = np.isfinite(np.fmax(self._day[0, slot], self._day[1, slot]))
-        days = self.windows / self._slots
+        days = self.windows / self._a_day
         seen = self._seen[:, slot]
         of_day = seen[SATURDAY:].sum(axis=0) if weekend else seen[:SATURDAY].sum(axis=0)
         most = _CLIP * np.sqrt(judged.noise.total)
-        moved = np.where(of_day >= _FIRST_DAYS, np.clip(residual, -most, most), residual)
-        gain = np.maximum(_LEVEL, 0.5 / (days + 1)) / self._slots
+        moved = np.where(of_day >= _FIRST_DAYS * self._alike, np.clip(residual, -most, most), residual)
+        gain = np.maximum(_LEVEL, 0.5 / (days + 1)) / self._a_day
         begun = np.where(may & np.isnan(self._level), judged.level, self._level)
         self._level = np.where(may & known, begun + gain * moved, begun)
-        by_day = np.maximum(_DAY * (1 + weekend), 1 / (of_day + 1 + (known & (of_day == 0))))
-        by_week = np.where(seen[weekday] > 0, _WEEK, 0.0) * (1 - by_day)
+        by_day = np.maximum(_DAY * (1 + weekend) / self._alike, 1 / (of_day + 1 + (known & (of_day == 0))))
+        by_week = np.where(seen[weekday] > 0, _WEEK / self._alike, 0.0) * (1 - by_day)
         own, other = self._day[weekend, slot], self._day[1 - weekend, slot]
         day, week = np.nan_to_num(np.where(np.isnan(own), other, own)), self._week[weekday, slot]
         self._day[weekend, slot] = np.where(may, day + by_day * moved, own)
-        self._week[weekday, slot] = np.where(may, _FADES * (week + by_week * moved), week)
+        self._week[weekday, slot] = np.where(may, self._fades * (week + by_week * moved), week)
         self._seen[weekday, slot] += may
 
     def _learn_noise(self, judged: _Judged, may: Bools) -> None:
         """Move the spreads of the slot and of those beside it, and the covariances of residuals."""
         slot = judged.moment.slot
-        may = may & (self.windows >= self._slots)
+        may = may & (self.windows >= self._a_day)
         surprise = np.minimum((judged.means / judged.spreads) ** 2, _CLIP**2) * _CONSISTENT - 1
         for beside, weight in _BESIDE:
             at = (slot + beside) % self._slots
-            gain = weight * np.maximum(_SPREAD, 2 / (self._seen[:, at].sum(axis=0) + 4))
+            gain = weight * np.maximum(_SPREAD / self._alike, 2 / (self._seen[:, at].sum(axis=0) + 4))
             held = self._spread[:, at]
             spread = np.where(np.isnan(held), judged.spreads, held) * np.exp(gain / 2 * surprise)
             self._spread[:, at] = np.where(may & np.isfinite(spread), spread, held)
         most = _CLIP * np.sqrt(judged.noise.total)
         clipped = np.clip(judged.residual, -most, most)
-        gain = np.maximum(1 / (_COVARIANCE_DAYS * self._slots), 1 / (self.windows + 2))
+        gain = np.maximum(1 / (_COVARIANCE_DAYS * self._a_day), 1 / (self.windows + 2))
         for lag, other in enumerate((clipped, *self._last)):
             product, now = clipped * other, self._covariance[lag]
             moved = np.where(np.isnan(now), product, now + gain * (product - now))
@@ -362,7 +366,6 @@ class _Judged(NamedTuple):
     there: Bools
     is_new: Bools
     """Whether no day of its kind was seen yet at this time."""
-    z: Floats
     level: Floats
     residual: Floats
     error: Floats
