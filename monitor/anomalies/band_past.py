@@ -14,7 +14,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from monitor.anomalies.band_state import BandState
+from monitor.anomalies.band_state import YOUNG, BandState
 from monitor.anomalies.past import (
     Marker,
     PastWindow,
@@ -98,7 +98,7 @@ class BandPast:
         A season is no beginning: then the past begins before the season.
         """
         history = min(self._settings.history, _MOST * window.length)
-        length = min(_BLOCK, history)
+        length = min(_BLOCK, _MOST * window.length)
         begin = _EPOCH + (window.start - _EPOCH) // length * length - history
         season = self._settings.season_of(begin.astimezone(self._settings.zone).date())
         return begin if season is None else begin - (season.last - season.first + timedelta(days=1))
@@ -145,12 +145,18 @@ class BandPast:
         return state
 
     def _out(self, connection: Connection, anchor: datetime, length: timedelta) -> set[BandedSeries]:
-        """The series that were out of their bands in the week before the anchor.
+        """The series that were out of their bands about the anchor: a new state would learn their incident.
 
-        A whole week: an incident may have normal nights and Sundays.
+        From a week before, since an incident may have normal nights and Sundays, until the state is no longer
+        so young that it learns from every window.
         """
         judged = markers_between(
-            connection, self._recommender, self._judged, anchor - max(_WEEK, length), anchor, length
+            connection,
+            self._recommender,
+            self._judged,
+            anchor - max(_WEEK, length),
+            anchor + YOUNG * self._settings.history,
+            length,
         )
         windows = read_windows(connection, judged, DEVIATION.name)
         out = {number for one in windows for number in one.series[one.violated].tolist()}

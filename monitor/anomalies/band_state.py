@@ -37,7 +37,7 @@ _DUST: Final = 0.001
 _WINDOWS_A_DF: Final = 4.0  # windows in a row share their noise
 _FOLLOWS: Final = 0.5
 """A count follows the requests if they explain this part of its change."""
-_YOUNG: Final = 0.25
+YOUNG: Final = 0.25
 """A series younger than this part of the history does not know yet what is usual, and learns every window."""
 _NEW_SEASON: Final = timedelta(days=3)
 _LOST: Final = 0.5
@@ -150,7 +150,7 @@ class BandState:
         forecast = self._filter.judge(values, samples, moment, errors, self._wild)
         rare = self._rare.rare(np.where(self._is_share, values, np.nan), samples, forecast.expected)
         step = self._decide(values, forecast, rare, there | missing)
-        young = step.points < _YOUNG * (self._settings.history / self._length)
+        young = step.points < YOUNG * (self._settings.history / self._length)
         may = (~step.departed | young | is_new_season) & ~violated & calm
         self._filter.learn(may)
         self._rare.learn(may)
