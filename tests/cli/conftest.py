@@ -39,7 +39,7 @@ class Ran:
 
 
 def run_monitor(
-    *arguments: object, cwd: Path, timeout: float = 180, fresh: bool = False, **environment: str
+    *arguments: object, cwd: Path, timeout: float = 600, fresh: bool = False, **environment: str
 ) -> Ran:
     """Run `python -m monitor` with its output in files, as cron does.
 
