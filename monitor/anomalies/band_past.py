@@ -55,7 +55,6 @@ class BandPast:
         measured: the check whose results have bands.
         judged: the check of bands itself.
         settings: of the bands.
-        is_calm: whether a window lies outside of maintenance.
     """
 
     def __init__(self, recommender: str, measured: str, judged: str, settings: BandSettings) -> None:
@@ -65,7 +64,10 @@ class BandPast:
         self._names: dict[int, SeriesName] = {}
 
     def before(self, connection: Connection, window: Window, is_calm: Callable[[Window], bool]) -> BandState:
-        """The state before a window. The caller takes the window itself with `step`, then calls `keep`."""
+        """The state before a window. The caller takes the window itself with `step`, then calls `keep`.
+
+        `is_calm` says whether a window lies outside of maintenance. Raises StoreError.
+        """
         length, anchor = window.length, self.anchor(window)
         usable = [one for one in self._kept.values() if self._is_usable(connection, one, anchor, window)]
         if usable:

@@ -331,7 +331,7 @@ class BandState:
         )  # fmt: skip
 
     def _bounds(self, tested: Bools) -> Bounds:
-        """The bounds of the deviations; the totals share a half of the allowed false alarms."""
+        """The bounds of the deviations; the totals have a part of the false alarms for themselves."""
         budget = self._settings.false_alarms / CHECKS * (self._length / _WEEK)
         totals, parts = tested & self._is_total, tested & ~self._is_total
         of_totals = _FOR_TOTALS if parts.any() else 1.0

@@ -66,27 +66,11 @@ def markers(
     connection: Connection, recommender: str, check: str, ends: Iterable[datetime], length: timedelta
 ) -> list[Marker]:
     """The windows of this length with one of these ends that the check has judged."""
-    columns = schema.windows.c
     found: list[Marker] = []
     for part in batches(sorted(set(ends))):
-        query = select(
-            columns.id,
-            columns.window_start,
-            columns.window_end,
-            columns.fingerprint,
-            columns.revision,
-            columns.evaluated_at,
-        ).where(
-            columns.recommender == recommender,
-            columns.check_name == check,
-            columns.current,
-            columns.window_end.in_(part),
+        found += _marked(
+            connection, length, *_judged(recommender, check), schema.windows.c.window_end.in_(part)
         )
-        found += [
-            Marker(number, end, (number, *state))
-            for number, start, end, *state in connection.execute(query)
-            if end - start == length
-        ]
     return found
 
 
@@ -108,6 +92,10 @@ def markers_between(
         until: and not later than this.
         length: of a window.
     """
+    return _marked(connection, length, *_between(recommender, check, after, until))
+
+
+def _marked(connection: Connection, length: timedelta, *conditions: ColumnElement[bool]) -> list[Marker]:
     columns = schema.windows.c
     query = select(
         columns.id,
@@ -116,7 +104,7 @@ def markers_between(
         columns.fingerprint,
         columns.revision,
         columns.evaluated_at,
-    ).where(*_between(recommender, check, after, until))
+    ).where(*conditions)
     return [
         Marker(number, end, (number, *state))
         for number, start, end, *state in connection.execute(query.order_by(columns.window_end))
@@ -144,17 +132,16 @@ def stamp(
     return tuple(connection.execute(query).one())
 
 
+def _judged(recommender: str, check: str) -> tuple[ColumnElement[bool], ...]:
+    columns = schema.windows.c
+    return columns.recommender == recommender, columns.check_name == check, columns.current
+
+
 def _between(
     recommender: str, check: str, after: datetime, until: datetime
 ) -> tuple[ColumnElement[bool], ...]:
-    columns = schema.windows.c
-    return (
-        columns.recommender == recommender,
-        columns.check_name == check,
-        columns.current,
-        columns.window_end > after,
-        columns.window_end <= until,
-    )
+    end = schema.windows.c.window_end
+    return *_judged(recommender, check), end > after, end <= until
 
 
 def read_windows(
