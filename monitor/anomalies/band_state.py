@@ -34,12 +34,17 @@ _WEEK: Final = timedelta(days=7)
 _HALF_OF_95: Final = 1.959964  # half of a 95 % interval, in standard errors
 _DUST: Final = 0.001
 """Ignore smaller rises of anything but a count: relative to 0, any rise is large."""
+_FEW: Final = 3.0
+"""Ignore changes of a level that so few samples could make: none of 0 or of twice the size decides alone."""
+_NONE: Final = 2.5
+"""Where few hits are expected, to have none is no more unusual than this."""
 _WINDOWS_A_DF: Final = 4.0  # windows in a row share their noise
 _FOLLOWS: Final = 0.5
 """A count follows the requests if they explain this part of its change."""
 YOUNG: Final = 0.25
 """A series younger than this part of the history does not know yet what is usual, and learns every window."""
 _NEW_SEASON: Final = timedelta(days=3)
+_WILD_BOUNDS: Final = 1.5  # one wild window takes no longer span beyond its bound, two do
 _LOST: Final = 0.5
 """Totals below this part of what is expected, in the mean of the longest span, are always out."""
 
@@ -101,7 +106,7 @@ class BandState:
         self._learns = np.empty(0, dtype=np.int64)  # its side until a known change; 0 once it has a new band
         self._seen = np.empty(0)  # when it was last judged
         self._drawn = np.empty((LONGEST, 0))  # the samples of the last windows, the newest first
-        self._wild = np.empty(0)  # one wild window alone takes no longer span beyond its bound
+        self._wild = np.empty(0)  # what one window adds to a longer span, at most
         self._is_count, self._is_share, self._is_level = np.empty((3, 0), dtype=np.bool_)
         self._is_total, self._is_missed = np.empty((2, 0), dtype=np.bool_)
         self._rate = np.empty(0, dtype=np.int64)  # of a number of actions: the column of its rate
@@ -288,29 +293,27 @@ class BandState:
         has_band = np.isfinite(forecast.expected) & (points >= self._least)
         deviations = forecast.deviations.copy()
         for number, one in enumerate(rare):
-            seldom = one.deviation
-            farther = (one.side * forecast.means[number] > 0) & (np.abs(seldom) > np.abs(deviations[number]))
-            deviations[number] = np.where(farther, seldom, deviations[number])
+            seldom, plain = one.deviation, deviations[number]
+            farther = (one.side * forecast.means[number] > 0) & (np.abs(seldom) > np.abs(plain))
+            none = (np.sign(plain) == one.usual) & (np.abs(plain) > _NONE)
+            deviations[number] = np.where(farther, seldom, np.where(none, np.copysign(_NONE, plain), plain))
         deviations = np.clip(np.where(has_band, deviations, np.nan), -FARTHEST, FARTHEST)
         self._drawn = np.concatenate([forecast.samples[None], self._drawn])[:LONGEST]
         limit = self._bounds(np.isfinite(deviations[0]))
-        change = self._changes(values, forecast)
-        usual = (
-            from_scale(forecast.centre + forecast.usual, forecast.samples, self.scales) - forecast.expected
-        )
-        left = [self._left(forecast.expected, one) for one in (change[-1], usual)]
+        change = forecast.actual - forecast.planned
+        left = [self._left(one, forecast.actual[-1]) for one in (forecast.planned[-1], forecast.usual)]
         lost = self._is_total & (np.maximum(*left) < _LOST)
         deviations[-1] = np.where(
             lost & has_band,
             np.copysign(np.fmax(np.abs(deviations[-1]), limit.shown), change[-1]),
             deviations[-1],
         )
-        self._wild = np.fmax(limit.shown, WILD)
+        self._wild = np.fmax(_WILD_BOUNDS * limit.shown, WILD)
         ratio = np.nan_to_num(deviations / limit.spans)
         was = self.departures.side.copy()
         departed = self.departures.decide(
-            forecast, deviations, limit, self._matters(forecast.expected, change, 1.0),
-            ~self._matters(forecast.expected, change[:1], EASIER)[0], self.scales,
+            forecast, deviations, limit, self._matters(forecast.planned, change, 1.0),
+            ~self._matters(forecast.planned[:1], change[:1], EASIER)[0], self.scales,
         )  # fmt: skip
         self._rare.forget_last((was == 0) & departed)
         self._filter.forget_last((was != 0) & ~departed)
@@ -319,14 +322,13 @@ class BandState:
         place = np.where(departed, np.abs(np.where(same, ratio, 0.0)).argmax(axis=0), 0)
         columns = np.arange(len(self.series))
         lower, upper = self._limits(forecast, rare[0], limit)
-        size = np.abs(forecast.expected)
         with np.errstate(divide="ignore", invalid="ignore"):
-            relative = change[place, columns] / size
+            relative = change / np.abs(forecast.planned)
         return Step(
             values=values, forecast=forecast, deviation=deviations[place, columns],
-            span=np.array(SPANS)[place], change=relative, bound=limit.spans[place, columns],
+            span=np.array(SPANS)[place], change=relative[place, columns], bound=limit.spans[place, columns],
             lower=lower, upper=upper, departed=departed & judged, judged=judged,
-            follows=self._follows(relative, change, forecast.expected, place), has_band=has_band,
+            follows=self._follows(relative, place), has_band=has_band,
             points=points, was=np.where(stood == 0, np.nan, stood), learns=(self._learns != 0) & ~has_band,
         )  # fmt: skip
 
@@ -338,23 +340,17 @@ class BandState:
         of_parts = 1 - _FOR_TOTALS if totals.any() else 1.0
         chance = np.where(self._is_total, of_totals / max(1, totals.sum()), of_parts / max(1, parts.sum()))
         df = np.where(self._filter.windows > 0, np.maximum(self._filter.windows / _WINDOWS_A_DF, 1.0), np.nan)
-        together = np.array([self._drawn[:windows].sum(axis=0) for windows in SPANS])
-        drawn = np.where(self._is_level & np.isfinite(together), together, np.inf)
-        return bounds(np.minimum(budget * chance, 0.5), df, drawn)
+        return bounds(np.minimum(budget * chance, 0.5), df, self._drawn_together())
 
-    def _changes(self, values: Floats, forecast: Forecast) -> Floats:
-        """SPANS x m: how far the windows are from what was expected of them, in this window's terms."""
-        moved = [values - forecast.expected]
-        moved += [
-            from_scale(forecast.centre + mean, forecast.samples, self.scales) - forecast.expected
-            for mean in forecast.unclipped[1:]
-        ]
-        return np.array(moved)
+    def _drawn_together(self) -> Floats:
+        """SPANS x m: the samples of the spans; infinite where their scale allows for few."""
+        together = self._drawn.cumsum(axis=0)[np.array(SPANS) - 1]
+        return np.where(self._is_level & np.isfinite(together), together, np.inf)
 
-    def _follows(self, relative: Floats, change: Floats, expected: Floats, place: Ints) -> Bools:
+    def _follows(self, changes: Floats, place: Ints) -> Bools:
         """Which counts changed as the requests did, in the span that `place` says of each series."""
+        relative = changes[place, np.arange(place.size)]
         with np.errstate(divide="ignore", invalid="ignore"):
-            changes = change / np.abs(expected)
             by_rate = relative - changes[place, self._rate]
             whole = self._column.get(WHOLE_REQUESTS, -1)
             by_requests = changes[place, whole] if whole >= 0 else np.full(relative.size, np.nan)
@@ -362,11 +358,10 @@ class BandState:
         others = np.arange(relative.size) != whole
         return np.asarray(self._is_count & others & (explained >= _FOLLOWS))
 
-    def _left(self, expected: Floats, change: Floats) -> Floats:
+    def _left(self, expected: Floats, actual: Floats) -> Floats:
         """What is left of a count, or of the rest of a share, such as the lists that are not empty."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            count, rest = (expected + change) / expected, (1 - expected - change) / (1 - expected)
-        return np.where(self._is_count, count, rest)
+            return np.where(self._is_count, actual / expected, (1 - actual) / (1 - expected))
 
     def _matters(self, expected: Floats, change: Floats, part: float) -> Bools:
         """Whether changes reach `part` of the smallest that counts, however certain they are."""
@@ -374,8 +369,9 @@ class BandState:
         least = np.where(self._is_count, settings.least_volume_change, settings.least_change)
         size = np.where(self._is_share, np.minimum(np.abs(expected), np.abs(1 - expected)), np.abs(expected))
         is_dust = ~self._is_count & (change >= 0) & (change < _DUST * part)
+        by_few = _FEW / np.maximum(self._drawn_together()[: len(change)], 1.0)
         with np.errstate(invalid="ignore"):
-            return np.asarray((np.abs(change) >= part * least * size) & ~is_dust)
+            return np.asarray((np.abs(change) >= part * np.maximum(least, by_few) * size) & ~is_dust)
 
     def _limits(self, forecast: Forecast, rare: Rare, limit: Bounds) -> tuple[Floats, Floats]:
         """Lower and upper: the values of this window that lie at the bound of the longer spans."""

@@ -45,13 +45,13 @@ def statuses(evaluation: Evaluation) -> dict[str, tuple[str, Status | None]]:
 
 
 def test_a_rule_that_takes_too_long_is_interrupted_and_the_rest_is_judged(shop: Shop) -> None:
-    with_slow_rule(shop, "2s")
+    with_slow_rule(shop, "8s")  # the other checks need less, even beside other work
     shop.write("logs/0.parquet", slow_rows(0))
     shop.write("logs/1.parquet", rows(1))
     started = time.monotonic()
     evaluation = shop.judge(hour(0))
     rules, exposure = evaluation.runs[1], evaluation.runs[2]
-    assert rules.seconds < 2 + 10
+    assert rules.seconds < 8 + 10
     assert time.monotonic() - started < 60
     assert statuses(evaluation) == {
         "logs": ("ok", Status.OK),
@@ -59,7 +59,7 @@ def test_a_rule_that_takes_too_long_is_interrupted_and_the_rest_is_judged(shop: 
         "exposure": ("ok", Status.OK),
     }
     assert [r.status for r in rules.results] == [Status.ERROR, Status.ERROR]
-    assert "deadline of 2 s" in ruled(evaluation, "slow").detail
+    assert "deadline of 8 s" in ruled(evaluation, "slow").detail
     assert one(exposure.results, "coverage", by="pv").value == 1.0
     # The next window is judged as if nothing had happened, by the same runtime.
     after = shop.judge(hour(1))

@@ -14,8 +14,8 @@ from monitor.statistics.bands.scales import Scale, to_scale
 from monitor.statistics.bands.seasonal_filter import Forecast
 from monitor.statistics.counts import Floats
 
-_SURE = 3.0
-"""A series is back when its windows are exp(3) = 20 times as likely if it is back as if it is still away."""
+_SURE = 4.6
+"""A series is back when its windows are exp(4.6) = 100 times as likely if it is back as if it is still away."""
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]

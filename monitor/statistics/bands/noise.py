@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from monitor.statistics.counts import Floats
 
@@ -40,9 +41,10 @@ class Noise(NamedTuple):
         unknown = self.lasting - (self.lasting - self.unknown) * self.rho ** (2 * (age - 1))
         return np.sqrt((unknown + self.passing) / (self.unknown + self.passing))
 
-    def of_mean(self, windows: int) -> Floats:
+    def of_mean(self, windows: ArrayLike) -> Floats:
         """The sd of the mean of so many windows, at most, if all that lasted before them were known."""
-        return np.sqrt(self.lasting * (1 - self.rho ** (2 * windows)) + self.passing / windows)
+        many = np.asarray(windows, np.float64)
+        return np.asarray(np.sqrt(self.lasting * (1 - self.rho ** (2 * many)) + self.passing / many))
 
 
 def split_noise(covariance: Floats, residual: Floats, chance: Floats) -> Noise:

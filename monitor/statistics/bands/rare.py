@@ -19,6 +19,8 @@ from monitor.statistics.counts import Floats
 
 FEW = 5.0
 """If more hits are expected, the scale is used."""
+NONE = 1.0
+"""If no more hits would be expected at the rate of the whole past, to have none is nothing unusual."""
 Bools = NDArray[np.bool_]
 
 ENOUGH = 8
@@ -43,6 +45,8 @@ class Rare:
     """Of the windows judged, together."""
     hits: Floats
     """In these."""
+    usual: Floats
+    """The side on which they lie if there are none at all, where that is nothing unusual."""
 
     @property
     def deviation(self) -> Floats:
@@ -52,8 +56,8 @@ class Rare:
 
         X is negative binomial: Poisson, its rate known from `seen` in `trials`. NaN where nothing is rare.
 
-        >>> side, seen, trials, noise, samples, hits = np.array([[1], [15.5], [5000], [1], [57], [11]])
-        >>> rare = Rare(side, seen, trials, noise, samples, hits)
+        >>> past = np.array([[1], [15.5], [5000], [1]])
+        >>> rare = Rare(*past, samples=np.array([57]), hits=np.array([11]), usual=np.array([-1]))
         >>> rare.deviation.round(1).tolist()
         [7.9]
         """
@@ -68,8 +72,8 @@ class Rare:
     def limit(self, multiple: Floats) -> Floats:
         """The share that lies so many deviations away on the far side; infinite where none does.
 
-        >>> side, seen, trials, noise, samples, hits = np.array([[1], [15.5], [5000], [1], [57], [11]])
-        >>> rare = Rare(side, seen, trials, noise, samples, hits)
+        >>> past = np.array([[1], [15.5], [5000], [1]])
+        >>> rare = Rare(*past, samples=np.array([57]), hits=np.array([11]), usual=np.array([-1]))
         >>> rare.limit(rare.deviation).round(6).tolist(), round(11 / 57, 6)
         ([0.192982], 0.192982)
         """
@@ -137,9 +141,11 @@ class RareSums(Columns):
             now = newest[1, :windows].sum(axis=0)
             with np.errstate(invalid="ignore"):
                 few = (now > 0) & (now * mean * more <= FEW) & (self._windows >= ENOUGH)
+                none = few | ((now > 0) & (now * mean <= NONE) & (self._windows >= ENOUGH))
                 trials = self._trials / more
-            parts = (side, seen, trials, noise, now, newest[0, :windows].sum(axis=0))
-            found.append(Rare(*np.where(few, parts, np.nan)))
+            hits = newest[0, :windows].sum(axis=0)
+            parts = (side, seen, trials, noise, now, hits, -side)
+            found.append(Rare(*np.where([few] * 6 + [none], parts, np.nan)))
         return found
 
     def learn(self, allowed: Bools | bool) -> None:

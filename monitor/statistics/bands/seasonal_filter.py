@@ -82,10 +82,13 @@ class Forecast:
     """SPANS x m: the mean of the last windows less the forecast from before them, on the scale."""
     deviations: Floats
     """SPANS x m: the same in standard deviations."""
-    unclipped: Floats
-    """SPANS x m: `means` with single wild windows in full."""
+    planned: Floats
+    """SPANS x m: what was expected of the last windows from before they began, in the metric's own unit: the
+    mean of counts, and of shares and levels the mean by precision."""
+    actual: Floats
+    """SPANS x m: what they were, without a limit for wild windows."""
     usual: Floats
-    """m: the mean of the longest span less what is usual, whatever the last windows before it were like."""
+    """m: what is usual in the windows of the longest span, whatever those before it were like."""
 
 
 class SeasonalFilter(Columns):
@@ -121,6 +124,8 @@ class SeasonalFilter(Columns):
     _residuals: Floats  # of the last windows, the newest first
     _memories: Floats  # before each of them
     _sds: Floats  # of each of them
+    _bases: Floats  # level and profile of each of them
+    _drawn: Floats  # samples of each of them
 
     def __init__(self, slots: int, a_day: int | None = None) -> None:
         self._slots = slots
@@ -149,6 +154,8 @@ class SeasonalFilter(Columns):
             "_residuals": ((LONGEST,), np.nan),
             "_memories": ((LONGEST,), np.nan),
             "_sds": ((LONGEST,), np.nan),
+            "_bases": ((LONGEST,), np.nan),
+            "_drawn": ((LONGEST,), np.nan),
         }
 
     def add_series(self, scales: ArrayLike) -> None:
@@ -181,9 +188,9 @@ class SeasonalFilter(Columns):
         self._age = self._age + windows
         self._last[:] = np.nan
         gap = np.full((min(windows, LONGEST), self.scales.size), np.nan)
-        self._residuals = np.concatenate([gap, self._residuals])[:LONGEST]
-        self._memories = np.concatenate([gap, self._memories])[:LONGEST]
-        self._sds = np.concatenate([gap, self._sds])[:LONGEST]
+        self._residuals, self._memories = _newest(gap, self._residuals), _newest(gap, self._memories)
+        self._sds, self._bases = _newest(gap, self._sds), _newest(gap, self._bases)
+        self._drawn = _newest(gap, self._drawn)
 
     def judge(
         self,
@@ -200,7 +207,8 @@ class SeasonalFilter(Columns):
             samples: m; NaN where unknown.
             moment: where the window lies.
             errors: m standard errors of levels whose interval is known, else NaN; the sd is never below.
-            wild: no single window adds more than so many standard deviations to a longer span.
+            wild: to a longer span no window adds more than so many of its own standard deviations, nor more
+                than half as many of the span's.
 
         Raises ValueError where an argument has another length than there are series.
         """
@@ -228,34 +236,39 @@ class SeasonalFilter(Columns):
             floor = np.fmax(floor, known)
         growth = noise.growth(self._age)
         factor, more = self._fewer(many, slot)
-        own = self._spread_of(0, slot, noise.ahead) * growth
+        held = self._spread[:, slot]
+        own = np.where(np.isnan(held[0]), noise.ahead, held[0]) * growth
         sd = np.fmax(own, floor)
-        residuals = np.concatenate([residual[None], self._residuals])[:LONGEST]
-        before = noise.rho ** (self._age - 1) * self._memory
-        memories = np.concatenate([before[None], self._memories])[:LONGEST]
+        residuals = _newest(residual[None], self._residuals)
+        memories = _newest((noise.rho ** (self._age - 1) * self._memory)[None], self._memories)
+        bases, drawn = _newest(base[None], self._bases), _newest(many[None], self._drawn)
+        sds = _newest(np.hypot(sd * factor, more)[None], self._sds)
         powers = noise.rho ** _UPWARDS[:, None]
-        means, unclipped, spreads = np.full((3, len(SPANS), z.size), np.nan)
-        most = np.asarray(wild, np.float64)
-        sds = np.concatenate([np.hypot(sd * factor, more)[None], self._sds])[:LONGEST]
-        for number, windows in enumerate(SPANS):
-            each = sds[windows - 1 :: -1]
-            weight = each**-2 / (each**-2).sum(axis=0)
-            away = residuals[windows - 1 :: -1] - powers[:windows] * memories[windows - 1]
-            unclipped[number] = (weight * away).sum(axis=0)
-            clipped = away if windows == 1 else np.clip(away, -most * each, most * each)
-            means[number] = (weight * clipped).sum(axis=0)
-            spread = self._spread_of(number, slot, noise.of_mean(windows))
-            spreads[number] = np.fmax(spread * (growth if windows == 1 else 1.0), floor / np.sqrt(windows))
-        usual = residuals.mean(axis=0)
+        remembered = powers[_POWER] * memories[_BEFORE]
+        each, precision = sds[_ROW], sds[_ROW] ** -2
+        weight = precision / _sums(precision)[_SPAN]
+        spread = np.where(np.isnan(held), noise.of_mean(_LENGTHS), held)
+        spread[0] *= growth
+        spreads = np.fmax(spread, floor / _ROOTS)
+        away = residuals[_ROW] - remembered
+        farthest = np.asarray(wild, np.float64) * np.fmin(each, spreads[_SPAN] / weight / 2)
+        farthest[0] = np.inf
+        means = _sums(weight * np.clip(away, -farthest, farthest))
+        of_unit = np.where(self.scales == Scale.COUNT, 1 / _LENGTHS[_SPAN], weight)
+        known, then = np.where(np.isnan(away), np.nan, bases[_ROW]), drawn[_ROW]
+        planned = _sums(of_unit * from_scale(known + remembered, then, self.scales))
+        actual = _sums(of_unit * from_scale(known + residuals[_ROW], then, self.scales))
+        last = -LONGEST
+        usual = (of_unit[last:] * from_scale(known[last:], then[last:], self.scales)).sum(axis=0)
         extra = np.maximum(sds[0] ** 2 - own**2, 0.0)
         wide = np.hypot(spreads * factor, more / _ROOTS) * (_HOLIDAY if moment.is_holiday else 1.0)
         wide = np.where(is_new, np.hypot(wide, _UNSEEN * dust), wide)
         self._judged = _Judged(
             moment, there, is_new, level, residual, residual - (centre - base), centre - base, sd, extra,
-            noise, means, spreads, residuals, memories, sds, many,
+            noise, means, spreads, residuals, memories, sds, bases, drawn,
         )  # fmt: skip
         return Forecast(
-            expected, centre, wide[0], self._samples(many, slot), means, means / wide, unclipped, usual
+            expected, centre, wide[0], self._samples(many, slot), means, means / wide, planned, actual, usual
         )
 
     def learn(self, allowed: ArrayLike = True) -> None:
@@ -270,15 +283,13 @@ class SeasonalFilter(Columns):
         if judged is None:
             raise ValueError("judge a window before you learn from it")
         self._residuals, self._memories, self._sds = judged.residuals, judged.memories, judged.sds
+        self._bases, self._drawn = judged.bases, judged.drawn
         may = judged.there & np.asarray(allowed, np.bool_)
         if not judged.moment.is_holiday:
             self._learn_base(judged, may)
             self._learn_noise(judged, may & ~judged.is_new)
             self._learn_samples(judged, may)
         self._remember(judged, may)
-
-    def _spread_of(self, span: int, slot: int, prior: Floats) -> Floats:
-        return np.where(np.isnan(self._spread[span, slot]), prior, self._spread[span, slot])
 
     def _fewer(self, samples: Floats, slot: int) -> tuple[Floats, Floats]:
         """What fewer samples than usual do: a factor of the spread of levels, more chance for shares."""
@@ -336,7 +347,7 @@ class SeasonalFilter(Columns):
 
     def _learn_samples(self, judged: _Judged, may: Bools) -> None:
         slot = judged.moment.slot
-        inverse, held = 1 / (np.maximum(judged.samples, 0) + 0.5), self._inverse[slot]
+        inverse, held = 1 / (np.maximum(judged.drawn[0], 0) + 0.5), self._inverse[slot]
         gain = np.maximum(_SPREAD, 1 / (self._seen[:, slot].sum(axis=0) + 1))
         moved = np.where(np.isnan(held), inverse, held + gain * (inverse - held))
         self._inverse[slot] = np.where(may & np.isfinite(moved), moved, held)
@@ -356,7 +367,15 @@ class SeasonalFilter(Columns):
 
 
 _UPWARDS = np.arange(1.0, LONGEST + 1)
-_ROOTS = np.sqrt(np.array(SPANS, np.float64))[:, None]
+_LENGTHS = np.array(SPANS, np.float64)[:, None]
+_ROOTS = np.sqrt(_LENGTHS)
+# The windows of all spans below each other, the oldest of each span first: which span, which of the last windows,
+# how many windows after the span's beginning, and the newest window before it.
+_SPAN = np.repeat(np.arange(len(SPANS)), SPANS)
+_ROW = np.concatenate([np.arange(windows)[::-1] for windows in SPANS])
+_POWER = np.concatenate([np.arange(windows) for windows in SPANS])
+_BEFORE = np.repeat(np.array(SPANS) - 1, SPANS)
+_BEGINS = np.cumsum([0, *SPANS[:-1]])
 
 
 class _Judged(NamedTuple):
@@ -379,4 +398,14 @@ class _Judged(NamedTuple):
     residuals: Floats
     memories: Floats
     sds: Floats
-    samples: Floats
+    bases: Floats
+    drawn: Floats
+
+
+def _sums(rows: Floats) -> Floats:
+    """The sums over the windows of each span."""
+    return np.asarray(np.add.reduceat(rows, _BEGINS, axis=0))
+
+
+def _newest(new: Floats, held: Floats) -> Floats:
+    return np.concatenate([new, held])[:LONGEST]

@@ -10,10 +10,10 @@ from scipy import signal
 from monitor.statistics.bands.departures import Departures
 from monitor.statistics.bands.false_alarms import bounds
 from monitor.statistics.bands.scales import as_scales
-from monitor.statistics.bands.seasonal_filter import Moment, SeasonalFilter
+from monitor.statistics.bands.seasonal_filter import WILD, Moment, SeasonalFilter
 
 HOURS, WEEK = 24, 168
-_WINDOWS_A_DF = 8.0
+_WINDOWS_A_DF = 4.0
 _YOUNG = 14 * HOURS
 
 
@@ -41,13 +41,14 @@ def watched(values, scales, samples=np.nan, *, chance, judge_from=_YOUNG, first_
     model.add_series(as_scales(scales, series))
     departures.add(series)
     matters, small = np.ones((5, series), np.bool_), np.zeros(series, np.bool_)
-    said = []
+    wild, said = np.full(series, WILD), []
     for hour in range(hours):
         moment = Moment(hour % HOURS, (hour // HOURS + first_weekday) % 7)
-        forecast = model.judge(values[hour], many[hour], moment)
+        forecast = model.judge(values[hour], many[hour], moment, None, wild)
         out = np.zeros(series, np.bool_)
         if hour >= judge_from:
             limit = bounds(chance, model.windows / _WINDOWS_A_DF)
+            wild = np.fmax(1.5 * limit.shown, WILD)
             was = departures.side != 0
             out = departures.decide(forecast, forecast.deviations, limit, matters, small, model.scales)
             model.forget_last(was & ~out)

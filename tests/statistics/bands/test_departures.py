@@ -35,8 +35,9 @@ class Watch:
             samples=samples * one,
             means=(far * spreads)[:, None],
             deviations=far[:, None],
-            unclipped=(far * spreads)[:, None],
-            usual=0 * one,
+            planned=np.full((len(SPANS), 1), self.centre),
+            actual=self.centre + (far * spreads)[:, None],
+            usual=self.centre * one,
         )
         limit = Bounds(np.array([SINGLE, LONGER, LONGER, LONGER, LONGER])[:, None])
         out = self.departures.decide(
@@ -76,12 +77,12 @@ def test_a_change_that_does_not_matter_is_no_departure():
 
 
 def test_the_evidence_by_hand():
-    """A departure by 4 sds in the mean of three: each window says 4 (4 / 2 - x), and 3 are enough."""
+    """A departure by 4 sds in the mean of three: each window says 4 (4 / 2 - x), and 4.6 are enough."""
     watch = Watch()
     assert watch.see((-4.0, -4.5, -4.0 * np.sqrt(3), 0.0, 0.0)) == -1
-    assert watch.see(-1.5) == -1  # 4 (2 - 1.5) = 2
+    assert watch.see(-1.1) == -1  # 4 (2 - 1.1) = 3.6
     assert watch.see(-1.8) == -1  # 0.8 more
-    assert watch.see(-1.94) == 0  # 0.24 more: 3.04
+    assert watch.see(-1.94) == 0  # 0.24 more: 4.64
 
 
 def test_what_speaks_against_it_counts_as_well_but_is_no_debt():
@@ -91,7 +92,8 @@ def test_what_speaks_against_it_counts_as_well_but_is_no_debt():
     assert watch.see(-2.2) == -1  # 2 - 0.8 = 1.2
     for _ in range(5):
         assert watch.see(-4.0) == -1  # 8 less each, but not below 0
-    assert watch.see(-1.2) == 0  # 4 (2 - 1.2) = 3.2
+    assert watch.see(-0.9) == -1  # 4 (2 - 0.9) = 4.4
+    assert watch.see(-1.9) == 0  # 0.4 more
 
 
 def test_no_more_than_the_bound_counts_as_far_away():
@@ -99,7 +101,7 @@ def test_no_more_than_the_bound_counts_as_far_away():
     watch = Watch()
     assert watch.see(-30.0) == -1
     assert [watch.see(-6.0), watch.see(-3.0), watch.see(-2.4)] == [-1, -1, -1]
-    assert watch.see(-1.9) == 0  # 5 (2.5 - 1.9) = 3; the window before said 0.5
+    assert watch.see(-1.6) == 0  # 5 (2.5 - 1.6) = 4.5; the window before said 0.5
 
 
 def test_after_a_severe_incident_a_series_is_back_at_once():
@@ -112,20 +114,20 @@ def test_after_a_severe_incident_a_series_is_back_at_once():
 def test_a_window_beyond_the_bound_takes_the_evidence_back():
     watch = Watch()
     watch.see(-10.0)
-    assert watch.see(-2.1) == -1  # 5 (2.5 - 2.1) = 2
+    assert watch.see(-2.0) == -1  # 5 (2.5 - 2.0) = 2.5
     assert watch.see(-11.0) == -1
-    assert watch.see(-2.1) == -1
-    assert watch.see(-2.1) == 0
+    assert watch.see(-2.0) == -1
+    assert watch.see(-2.0) == 0
 
 
 def test_a_night_in_which_nothing_can_be_seen_neither_ends_nor_prolongs():
     """A loss of 10 is 10 sds by day. At night, with an sd of 1000, a window says nothing."""
     watch = Watch()
     assert watch.see(-10.0) == -1
-    assert watch.see(-2.1) == -1
+    assert watch.see(-2.0) == -1
     for _ in range(12):
         assert watch.see(0.3, sd=1000.0) == -1
-    assert watch.see(-2.1) == 0  # the two of the evening, and the two of the morning
+    assert watch.see(-2.0) == 0  # the 2.5 of the evening, and the 2.5 of the morning
 
 
 def test_a_count_can_lose_no_more_than_there_is():
@@ -197,7 +199,7 @@ def test_the_farthest_shift_counts_and_the_first_span_is_kept():
     assert SPANS[watch.departures.span[0]] == 12
     assert watch.see(0.0) == 0  # 5^2 / 2
     watch.departures = quick
-    assert [watch.see(0.0), watch.see(0.0), watch.see(0.0)] == [-1, -1, 0]  # 1.44^2 / 2 = 1.04 each
+    assert [watch.see(0.0) for _ in range(5)] == [-1, -1, -1, -1, 0]  # 1.44^2 / 2 = 1.04 each
 
 
 def test_series_are_decided_one_by_one():
@@ -212,8 +214,9 @@ def test_series_are_decided_one_by_one():
         np.full(3, np.nan),
         far,
         far,
-        far,
-        np.zeros(3),
+        100 + 0 * far,
+        100 + far,
+        np.full(3, 100.0),
     ]
     limit = Bounds(np.tile(np.array([SINGLE, *[LONGER] * 4])[:, None], 3))
     matters, small = np.ones((5, 3), np.bool_), np.zeros(3, np.bool_)

@@ -32,7 +32,9 @@ def asked(sums, share, lists=57.0, expected=0.0):
 
 def rare_of(side, seen, trials, noise, samples, hits):
     one = np.ones(1)
-    return Rare(side * one, seen * one, trials * one, noise * one, samples * one, hits * one)
+    return Rare(
+        side * one, seen * one, trials * one, noise * one, samples * one, hits * one, usual=-side * one
+    )
 
 
 def test_a_tail_worked_by_hand():

@@ -131,7 +131,9 @@ def test_a_single_wild_window_moves_no_longer_span_out_and_is_forgotten() -> Non
     assert (forecasts[wild].deviations[0] > 20).all()
     after = spans(forecasts)[wild : wild + 2 * HOURS]
     assert (np.abs(after[:, 1:]) < 5).all()
-    assert (forecasts[wild].unclipped[1:] > 3 * forecasts[wild].means[1:]).all()
+    found = forecasts[wild]
+    times_of_two = (found.actual / found.planned)[1]
+    assert (times_of_two > 3).all()  # the sentence and the floor have the window in full
     usual = np.array([one.expected for one in play(shop(6, 5000, 20))[1]])
     now = np.array([one.expected for one in forecasts])
     assert np.abs(now / usual - 1)[wild + 1 : wild + HOURS].max() < 0.1
@@ -393,15 +395,15 @@ def test_the_mean_of_a_span_weighs_its_windows_by_their_precision() -> None:
     assert second.means[1, 0] == pytest.approx(weight @ away / weight.sum())
 
 
-def test_the_longest_span_less_what_is_usual_ignores_what_the_windows_before_were_like() -> None:
+def test_what_is_usual_ignores_what_the_windows_before_were_like() -> None:
     values = 100 + 5 * noise(np.random.default_rng(9), (5 * WEEK, 20), serial=0.9)
     model, _ = play(values, Scale.LEVEL)
     for window in range(4 * LONGEST):
         forecast = model.judge(np.full(20, 85.0), np.full(20, UNKNOWN), moment(window))
         model.learn()
-    # The windows before were as low, so nothing new has happened; but usual it is not.
-    assert np.median(forecast.usual) < 1.5 * np.median(forecast.means[-1])
-    assert np.median(forecast.usual) < -5
+    # The windows before were as low, so they were planned; but usual they are not.
+    assert np.median(forecast.actual[-1]) == pytest.approx(85)
+    assert np.median(forecast.planned[-1]) < 90 < np.median(forecast.usual)
 
 
 def test_a_known_standard_error_of_a_level_is_the_least_sd() -> None:
