@@ -21,7 +21,8 @@ from monitor.statistics.bands.departures import Departures
 from monitor.statistics.bands.false_alarms import EASIER, Bounds, bounds
 from monitor.statistics.bands.rare import Rare, RareSums
 from monitor.statistics.bands.scales import Scale, from_scale
-from monitor.statistics.bands.seasonal_filter import LONGEST, SPANS, WILD, Forecast, SeasonalFilter
+from monitor.statistics.bands.seasonal_filter import WILD, Forecast, SeasonalFilter
+from monitor.statistics.bands.spans import LONGEST, SPANS
 
 CHECKS: Final = 4  # two of bands and two of drift share the allowed false alarms
 FARTHEST: Final = 1000.0

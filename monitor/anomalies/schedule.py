@@ -23,7 +23,7 @@ from monitor.history.record import CheckRun
 from monitor.history.store import Store
 from monitor.logs.index import readable
 from monitor.settings.recommender import RecommenderSettings
-from monitor.statistics.bands.seasonal_filter import LONGEST
+from monitor.statistics.bands.spans import LONGEST
 from monitor.window.check import Check, HistoryJob, run_check
 
 log = logging.getLogger(__name__)

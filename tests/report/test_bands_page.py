@@ -15,7 +15,7 @@ from monitor.service.prometheus.families import all_families
 from monitor.settings.bands import BandSettings
 from monitor.statistics.bands import scales
 from monitor.statistics.bands.false_alarms import EASIER, bounds
-from monitor.statistics.bands.seasonal_filter import SPANS
+from monitor.statistics.bands.spans import SPANS
 from tests.conftest import ROOT
 
 TEXT = (ROOT / "docs" / "bands.md").read_text("utf-8")

@@ -15,7 +15,7 @@ from monitor.statistics.bands.seasonal_filter import Forecast
 from monitor.statistics.counts import Floats
 
 _SURE = 4.6
-"""A series is back when its windows are exp(4.6) = 100 times as likely if it is back as if it is still away."""
+"""A series is back when its windows are exp(4.6) = 100 times as likely if it is back as if it is away."""
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]

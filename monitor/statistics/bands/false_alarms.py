@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from monitor.statistics.bands.seasonal_filter import SPANS
+from monitor.statistics.bands.spans import SPANS
 from monitor.statistics.counts import Floats
 
 BUDGET = 0.1

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.statistics.bands.columns import Columns
-from monitor.statistics.bands.seasonal_filter import LONGEST, SPANS
+from monitor.statistics.bands.spans import LONGEST, SPANS
 from monitor.statistics.counts import Floats
 
 FEW = 5.0

@@ -30,12 +30,10 @@ from monitor.statistics.bands.scales import (
     to_scale,
     usable,
 )
+from monitor.statistics.bands.spans import LENGTHS, LONGEST, SPANS, Last, over_spans
 from monitor.statistics.counts import Floats
 
 WILD = 5.0
-SPANS = (1, 2, 3, 6, 12)
-"""Windows whose mean, weighted by their precision, is compared with the forecast from before them."""
-LONGEST = max(SPANS)
 DAYS, SATURDAY = 7, 5
 _LEVEL = 1 / 5  # how far a day moves the level, once it is known
 _DAY = 0.12  # how far a day moves the profile of working days; twice as far at weekends, which are fewer
@@ -181,7 +179,7 @@ class SeasonalFilter(Columns):
         if self._judged is None:
             self._residuals[1:, chosen] = np.nan
         else:
-            self._judged.residuals[1:, chosen] = np.nan
+            self._judged.last.residuals[1:, chosen] = np.nan
 
     def skip(self, windows: int) -> None:
         """Let windows pass that nobody measured."""
@@ -207,8 +205,7 @@ class SeasonalFilter(Columns):
             samples: m; NaN where unknown.
             moment: where the window lies.
             errors: m standard errors of levels whose interval is known, else NaN; the sd is never below.
-            wild: to a longer span no window adds more than so many of its own standard deviations, nor more
-                than half as many of the span's.
+            wild: how many standard deviations one window adds to a longer span at most; see `over_spans`.
 
         Raises ValueError where an argument has another length than there are series.
         """
@@ -239,37 +236,28 @@ class SeasonalFilter(Columns):
         held = self._spread[:, slot]
         own = np.where(np.isnan(held[0]), noise.ahead, held[0]) * growth
         sd = np.fmax(own, floor)
-        residuals = _newest(residual[None], self._residuals)
-        memories = _newest((noise.rho ** (self._age - 1) * self._memory)[None], self._memories)
-        bases, drawn = _newest(base[None], self._bases), _newest(many[None], self._drawn)
-        sds = _newest(np.hypot(sd * factor, more)[None], self._sds)
-        powers = noise.rho ** _UPWARDS[:, None]
-        remembered = powers[_POWER] * memories[_BEFORE]
-        each, precision = sds[_ROW], sds[_ROW] ** -2
-        weight = precision / _sums(precision)[_SPAN]
-        spread = np.where(np.isnan(held), noise.of_mean(_LENGTHS), held)
+        last = Last(
+            residuals=_newest(residual, self._residuals),
+            memories=_newest(noise.rho ** (self._age - 1) * self._memory, self._memories),
+            sds=_newest(np.hypot(sd * factor, more), self._sds),
+            bases=_newest(base, self._bases),
+            drawn=_newest(many, self._drawn),
+        )
+        spread = np.where(np.isnan(held), noise.of_mean(LENGTHS), held)
         spread[0] *= growth
         spreads = np.fmax(spread, floor / _ROOTS)
-        away = residuals[_ROW] - remembered
-        farthest = np.asarray(wild, np.float64) * np.fmin(each, spreads[_SPAN] / weight / 2)
-        farthest[0] = np.inf
-        means = _sums(weight * np.clip(away, -farthest, farthest))
-        of_unit = np.where(self.scales == Scale.COUNT, 1 / _LENGTHS[_SPAN], weight)
-        known, then = np.where(np.isnan(away), np.nan, bases[_ROW]), drawn[_ROW]
-        planned = _sums(of_unit * from_scale(known + remembered, then, self.scales))
-        actual = _sums(of_unit * from_scale(known + residuals[_ROW], then, self.scales))
-        last = -LONGEST
-        usual = (of_unit[last:] * from_scale(known[last:], then[last:], self.scales)).sum(axis=0)
-        extra = np.maximum(sds[0] ** 2 - own**2, 0.0)
+        found = over_spans(last, noise.rho, spreads, wild, self.scales)
+        extra = np.maximum(last.sds[0] ** 2 - own**2, 0.0)
         wide = np.hypot(spreads * factor, more / _ROOTS) * (_HOLIDAY if moment.is_holiday else 1.0)
         wide = np.where(is_new, np.hypot(wide, _UNSEEN * dust), wide)
         self._judged = _Judged(
             moment, there, is_new, level, residual, residual - (centre - base), centre - base, sd, extra,
-            noise, means, spreads, residuals, memories, sds, bases, drawn,
+            noise, found.means, spreads, last,
         )  # fmt: skip
         return Forecast(
-            expected, centre, wide[0], self._samples(many, slot), means, means / wide, planned, actual, usual
-        )
+            expected, centre, wide[0], self._samples(many, slot), found.means, found.means / wide,
+            found.planned, found.actual, found.usual,
+        )  # fmt: skip
 
     def learn(self, allowed: ArrayLike = True) -> None:
         """Learn from the window that was judged last. A holiday is remembered, but teaches nothing else.
@@ -282,8 +270,7 @@ class SeasonalFilter(Columns):
         judged, self._judged = self._judged, None
         if judged is None:
             raise ValueError("judge a window before you learn from it")
-        self._residuals, self._memories, self._sds = judged.residuals, judged.memories, judged.sds
-        self._bases, self._drawn = judged.bases, judged.drawn
+        self._residuals, self._memories, self._sds, self._bases, self._drawn = judged.last
         may = judged.there & np.asarray(allowed, np.bool_)
         if not judged.moment.is_holiday:
             self._learn_base(judged, may)
@@ -347,7 +334,7 @@ class SeasonalFilter(Columns):
 
     def _learn_samples(self, judged: _Judged, may: Bools) -> None:
         slot = judged.moment.slot
-        inverse, held = 1 / (np.maximum(judged.drawn[0], 0) + 0.5), self._inverse[slot]
+        inverse, held = 1 / (np.maximum(judged.last.drawn[0], 0) + 0.5), self._inverse[slot]
         gain = np.maximum(_SPREAD, 1 / (self._seen[:, slot].sum(axis=0) + 1))
         moved = np.where(np.isnan(held), inverse, held + gain * (inverse - held))
         self._inverse[slot] = np.where(may & np.isfinite(moved), moved, held)
@@ -366,16 +353,7 @@ class SeasonalFilter(Columns):
         self.windows = self.windows + may
 
 
-_UPWARDS = np.arange(1.0, LONGEST + 1)
-_LENGTHS = np.array(SPANS, np.float64)[:, None]
-_ROOTS = np.sqrt(_LENGTHS)
-# The windows of all spans below each other, the oldest of each span first: which span, which of the last windows,
-# how many windows after the span's beginning, and the newest window before it.
-_SPAN = np.repeat(np.arange(len(SPANS)), SPANS)
-_ROW = np.concatenate([np.arange(windows)[::-1] for windows in SPANS])
-_POWER = np.concatenate([np.arange(windows) for windows in SPANS])
-_BEFORE = np.repeat(np.array(SPANS) - 1, SPANS)
-_BEGINS = np.cumsum([0, *SPANS[:-1]])
+_ROOTS = np.sqrt(LENGTHS)
 
 
 class _Judged(NamedTuple):
@@ -395,17 +373,9 @@ class _Judged(NamedTuple):
     noise: Noise
     means: Floats
     spreads: Floats
-    residuals: Floats
-    memories: Floats
-    sds: Floats
-    bases: Floats
-    drawn: Floats
-
-
-def _sums(rows: Floats) -> Floats:
-    """The sums over the windows of each span."""
-    return np.asarray(np.add.reduceat(rows, _BEGINS, axis=0))
+    last: Last
 
 
 def _newest(new: Floats, held: Floats) -> Floats:
-    return np.concatenate([new, held])[:LONGEST]
+    """The last windows: one or several new ones before those that were held."""
+    return np.vstack([new, held])[:LONGEST]

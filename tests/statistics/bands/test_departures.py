@@ -8,7 +8,8 @@ import pytest
 from monitor.statistics.bands.departures import Departures
 from monitor.statistics.bands.false_alarms import Bounds
 from monitor.statistics.bands.scales import Scale, to_scale
-from monitor.statistics.bands.seasonal_filter import SPANS, Forecast
+from monitor.statistics.bands.seasonal_filter import Forecast
+from monitor.statistics.bands.spans import SPANS
 
 SINGLE, LONGER = 10.0, 5.0
 NORMAL = (0.0, 0.0, 0.0, 0.0, 0.0)

@@ -15,7 +15,7 @@ from monitor.statistics.bands.false_alarms import (
     student_bound,
 )
 from monitor.statistics.bands.scales import Scale
-from monitor.statistics.bands.seasonal_filter import SPANS
+from monitor.statistics.bands.spans import SPANS
 from tests.statistics.bands.band_worlds import HOURS, WEEK, hours, noise, shape, watched
 
 SERIES, WEEKS, FIRST = 60, 6, 14 * HOURS

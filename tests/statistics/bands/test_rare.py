@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from monitor.statistics.bands.rare import ENOUGH, FEW, Rare, RareSums
-from monitor.statistics.bands.seasonal_filter import LONGEST, SPANS
+from monitor.statistics.bands.spans import LONGEST, SPANS
 
 SLOTS = 24
 FADES = 1 - 1 / (28 * SLOTS)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from monitor.statistics.bands.scales import Scale, sampling_sd, smallest_sd
-from monitor.statistics.bands.seasonal_filter import LONGEST, SPANS, Forecast, Moment, SeasonalFilter
+from monitor.statistics.bands.seasonal_filter import Forecast, Moment, SeasonalFilter
+from monitor.statistics.bands.spans import LONGEST, SPANS
 from tests.statistics.bands.band_worlds import noise
 
 HOURS, WEEK = 24, 168

@@ -1,0 +1,88 @@
+"""The means of the last 1, 2, 3, 6 and 12 windows, against the forecast from before they began."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from monitor.statistics.bands.scales import Scale, from_scale
+from monitor.statistics.counts import Floats
+
+SPANS: Final = (1, 2, 3, 6, 12)
+"""Windows whose mean, weighted by their precision, is compared with the forecast from before them."""
+LONGEST: Final = max(SPANS)
+LENGTHS: Final = np.array(SPANS, np.float64)[:, None]
+_LAST: Final = np.array(SPANS) - 1
+_UPWARDS: Final = np.arange(1.0, LONGEST + 1)[:, None]
+# The windows of all spans below each other, the oldest of each span first. For each: its span, which of the
+# last windows it is, and how many windows of its span lie before it.
+_SPAN: Final = np.repeat(np.arange(len(SPANS)), SPANS)
+_ROW: Final = np.concatenate([np.arange(windows)[::-1] for windows in SPANS])
+_PLACE: Final = np.concatenate([np.arange(windows) for windows in SPANS])
+_BEGINS: Final = np.cumsum([0, *SPANS[:-1]])
+
+
+class Last(NamedTuple):
+    """The last LONGEST windows of m series, the newest first; NaN where a series has no value."""
+
+    residuals: Floats
+    """What each window differs from level and profile, on the scale of its metric."""
+    memories: Floats
+    """What was remembered of the windows before each."""
+    sds: Floats
+    bases: Floats
+    """Level and profile of each."""
+    drawn: Floats
+    """The samples of each."""
+
+
+class Means(NamedTuple):
+    """SPANS x m, but `usual`, which is m. See `Forecast`."""
+
+    means: Floats
+    planned: Floats
+    actual: Floats
+    usual: Floats
+
+
+def over_spans(last: Last, rho: Floats, spreads: Floats, wild: ArrayLike, scales: NDArray[np.int64]) -> Means:
+    """Compare the last windows with their forecasts.
+
+    A window is forecast as base + rho^k memory, k windows after the memory was made. The mean of a span
+    weighs its windows by 1 / sd^2. Of each it takes no more than `wild` of the window's own sds, and no more
+    than half of `wild` of the span's. So two windows in a row can take a span beyond its bound, one cannot.
+
+    Args:
+        last: the windows.
+        rho: m, how much of what lasts is left after a window.
+        spreads: SPANS x m, the sd of each mean.
+        wild: m, or one for all.
+        scales: m.
+
+    >>> hours = [np.array(one, np.float64)[:, None] for one in ([-3, -5, 1], [0] * 3, [1] * 3, [10] * 3)]
+    >>> last = Last(*(np.vstack([one, np.full((LONGEST - 3, 1), np.nan)]) for one in hours), np.ones((12, 1)))
+    >>> found = over_spans(last, np.zeros(1), np.ones((5, 1)), 9.0, np.array([Scale.LEVEL]))
+    >>> found.means[:3, 0].round(2).tolist(), found.planned[:3, 0].tolist(), found.actual[:2, 0].tolist()
+    ([-3.0, -4.0, -2.33], [10.0, 10.0, 10.0], [7.0, 6.0])
+    """
+    remembered = (rho**_UPWARDS)[_PLACE] * last.memories[_LAST][_SPAN]
+    each, residuals, drawn = last.sds[_ROW], last.residuals[_ROW], last.drawn[_ROW]
+    precision = each**-2
+    weight = precision / _sums(precision)[_SPAN]
+    away = residuals - remembered
+    farthest = np.asarray(wild, np.float64) * np.fmin(each, spreads[_SPAN] / weight / 2)
+    farthest[0] = np.inf
+    means = _sums(weight * np.clip(away, -farthest, farthest))
+    bases = np.where(np.isnan(away), np.nan, last.bases[_ROW])
+    share = np.where(scales == Scale.COUNT, 1 / LENGTHS[_SPAN], weight)
+    planned = _sums(share * from_scale(bases + remembered, drawn, scales))
+    actual = _sums(share * from_scale(bases + residuals, drawn, scales))
+    usual = share[-LONGEST:] * from_scale(bases[-LONGEST:], drawn[-LONGEST:], scales)
+    return Means(means, planned, actual, usual.sum(axis=0))
+
+
+def _sums(rows: Floats) -> Floats:
+    """The sums over the windows of each span."""
+    return np.asarray(np.add.reduceat(rows, _BEGINS, axis=0))
