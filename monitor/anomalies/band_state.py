@@ -313,8 +313,8 @@ class BandState:
         ratio = np.nan_to_num(deviations / limit.spans)
         was = self.departures.side.copy()
         departed = self.departures.decide(
-            forecast, deviations, limit, self._matters(forecast.planned, change, 1.0),
-            ~self._matters(forecast.planned[:1], change[:1], EASIER)[0], self.scales,
+            forecast, deviations, limit, self._matters(forecast, change, 1.0),
+            ~self._matters(forecast, change, EASIER)[0], self.scales,
         )  # fmt: skip
         self._rare.forget_last((was == 0) & departed)
         self._filter.forget_last((was != 0) & ~departed)
@@ -341,12 +341,9 @@ class BandState:
         of_parts = 1 - _FOR_TOTALS if totals.any() else 1.0
         chance = np.where(self._is_total, of_totals / max(1, totals.sum()), of_parts / max(1, parts.sum()))
         df = np.where(self._filter.windows > 0, np.maximum(self._filter.windows / _WINDOWS_A_DF, 1.0), np.nan)
-        return bounds(np.minimum(budget * chance, 0.5), df, self._drawn_together())
-
-    def _drawn_together(self) -> Floats:
-        """SPANS x m: the samples of the spans; infinite where their scale allows for few."""
-        together = self._drawn.cumsum(axis=0)[np.array(SPANS) - 1]
-        return np.where(self._is_level & np.isfinite(together), together, np.inf)
+        together = np.array([self._drawn[:windows].sum(axis=0) for windows in SPANS])
+        drawn = np.where(self._is_level & np.isfinite(together), together, np.inf)
+        return bounds(np.minimum(budget * chance, 0.5), df, drawn)
 
     def _follows(self, changes: Floats, place: Ints) -> Bools:
         """Which counts changed as the requests did, in the span that `place` says of each series."""
@@ -364,13 +361,13 @@ class BandState:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(self._is_count, actual / expected, (1 - actual) / (1 - expected))
 
-    def _matters(self, expected: Floats, change: Floats, part: float) -> Bools:
+    def _matters(self, forecast: Forecast, change: Floats, part: float) -> Bools:
         """Whether changes reach `part` of the smallest that counts, however certain they are."""
-        settings = self._settings
+        settings, expected = self._settings, forecast.planned
         least = np.where(self._is_count, settings.least_volume_change, settings.least_change)
         size = np.where(self._is_share, np.minimum(np.abs(expected), np.abs(1 - expected)), np.abs(expected))
         is_dust = ~self._is_count & (change >= 0) & (change < _DUST * part)
-        by_few = _FEW / np.maximum(self._drawn_together()[: len(change)], 1.0)
+        by_few = np.where(self._is_level, _FEW * np.nan_to_num(forecast.by_one), 0.0)
         with np.errstate(invalid="ignore"):
             return np.asarray((np.abs(change) >= part * np.maximum(least, by_few) * size) & ~is_dust)
 

@@ -20,6 +20,7 @@ NAMES = {
     0: SeriesName("volume", {"by": "requests"}),
     1: SeriesName("volume", {"by": "users"}),
     2: SeriesName("failure", {"by": "pv"}),
+    3: SeriesName("list_length", {"dimension": "scene", "value": "cart"}),
 }
 Values = Callable[[int], Mapping[int, tuple[float, float]]]
 
@@ -118,6 +119,29 @@ def test_a_single_hour_of_six_times_the_expected_is_out_in_that_hour() -> None:
     found = steps(shop(lambda number: 6.0 if number == at else 1.0, noise=0.1), at + 2)
     assert found[at].departed[0]
     assert not found[at + 1].departed[0]
+
+
+def test_two_hours_at_half_are_out_in_the_second_where_one_alone_is_not() -> None:
+    begin = 5 * WEEK + 20
+    found = steps(shop(lambda number: 0.5 if begin <= number < begin + 2 else 1.0, noise=0.1), begin + 2)
+    single, second = found[begin:]
+    assert not single.departed[0]
+    assert (second.departed[0], second.span[0]) == (True, 2)
+    assert abs(second.forecast.deviations[0, 0]) < single.bound[0]
+    assert second.change[0] == pytest.approx(-0.5, abs=0.02)
+
+
+def test_a_short_list_among_few_is_no_departure_and_many_are() -> None:
+    def lists(short: float) -> Values:
+        """Ten items in each list; two lists an hour at night, and three hundred by day."""
+        return lambda number: {3: (10.0 if number != at else short, 2.0 if number % 24 < 8 else 300.0)}
+
+    at = 5 * WEEK + 2
+    night = steps(lists(5.5), at + 1)[-1]  # of two lists one has a single item
+    assert night.forecast.deviations[3, 0] < -10  # and the day before it had 900 lists
+    assert not night.departed[0]
+    at = 5 * WEEK + 12
+    assert steps(lists(8.0), at + 1)[-1].departed[0]
 
 
 def test_the_bands_follow_a_lasting_step_of_ten_percent() -> None:

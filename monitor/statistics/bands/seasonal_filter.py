@@ -85,6 +85,8 @@ class Forecast:
     mean of counts, and of shares and levels the mean by precision."""
     actual: Floats
     """SPANS x m: what they were, without a limit for wild windows."""
+    by_one: Floats
+    """SPANS x m: how far a single sample that changes by 1 moves the mean; NaN if samples are unknown."""
     usual: Floats
     """m: what is usual in the windows of the longest span, whatever those before it were like."""
 
@@ -256,7 +258,7 @@ class SeasonalFilter(Columns):
         )  # fmt: skip
         return Forecast(
             expected, centre, wide[0], self._samples(many, slot), found.means, found.means / wide,
-            found.planned, found.actual, found.usual,
+            found.planned, found.actual, found.by_one, found.usual,
         )  # fmt: skip
 
     def learn(self, allowed: ArrayLike = True) -> None:

@@ -44,6 +44,7 @@ class Means(NamedTuple):
     means: Floats
     planned: Floats
     actual: Floats
+    by_one: Floats
     usual: Floats
 
 
@@ -80,7 +81,8 @@ def over_spans(last: Last, rho: Floats, spreads: Floats, wild: ArrayLike, scales
     planned = _sums(share * from_scale(bases + remembered, drawn, scales))
     actual = _sums(share * from_scale(bases + residuals, drawn, scales))
     usual = share[-LONGEST:] * from_scale(bases[-LONGEST:], drawn[-LONGEST:], scales)
-    return Means(means, planned, actual, usual.sum(axis=0))
+    by_one = np.maximum.reduceat(weight / np.maximum(drawn, 1.0), _BEGINS, axis=0)
+    return Means(means, planned, actual, by_one, usual.sum(axis=0))
 
 
 def _sums(rows: Floats) -> Floats:

@@ -38,6 +38,7 @@ class Watch:
             deviations=far[:, None],
             planned=np.full((len(SPANS), 1), self.centre),
             actual=self.centre + (far * spreads)[:, None],
+            by_one=np.zeros((len(SPANS), 1)),
             usual=self.centre * one,
         )
         limit = Bounds(np.array([SINGLE, LONGER, LONGER, LONGER, LONGER])[:, None])
@@ -217,6 +218,7 @@ def test_series_are_decided_one_by_one():
         far,
         100 + 0 * far,
         100 + far,
+        0 * far,
         np.full(3, 100.0),
     ]
     limit = Bounds(np.tile(np.array([SINGLE, *[LONGER] * 4])[:, None], 3))

@@ -222,3 +222,19 @@ def test_chance_alone_gives_normal_deviations(rate):
         far = found.deviation[np.isfinite(found.side)]
         for multiple in (2.0, 3.0):
             assert (far >= multiple).sum() <= 1.15 * special.ndtr(-multiple) * far.size + 5
+
+
+def test_to_have_none_of_what_is_rare_is_usual_where_few_are_expected():
+    few = taught(np.full(60, 1 / 60))  # one hit in 60 samples
+    assert asked(few, 0.0, 200.0).usual.tolist() == [-1.0]  # 3.3 would be expected
+    assert np.isnan(asked(few, 0.0, 600.0).usual[0])  # 10 would be
+    often = taught(np.full(60, 59 / 60))
+    assert asked(often, 1.0, 200.0, expected=1.0).usual.tolist() == [1.0]
+
+
+def test_what_never_came_is_not_missed_though_the_filter_expects_some():
+    never = taught(np.zeros(60))
+    assert asked(never, 0.0, 900.0, expected=0.01).usual.tolist() == [-1.0]
+    assert np.isnan(asked(never, 0.0, 900.0, expected=0.01).side[0])
+    young = taught(np.zeros(ENOUGH - 1))
+    assert np.isnan(asked(young, 0.0).usual[0])
