@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import subprocess
 import sys
-import venv
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from benchmarks import page, peer_data
+from benchmarks.environments import install
 
 HERE = Path(__file__).parent
 WORK = HERE / "work" / "peers"
@@ -91,7 +90,7 @@ def main() -> int:
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--keep", action="store_true", help="put the table into docs/benchmarks.md")
     chosen = parser.parse_args()
-    python = install()
+    python = install(REQUIREMENTS, WORK / "env")
     peer_data.write(WORK / "data")
     found = {tool: ask(tool, sys.executable if tool == OWN else python, chosen.repeat) for tool in MODULES}
     text = report(found)
@@ -99,19 +98,6 @@ def main() -> int:
     if chosen.keep:
         page.keep("bench-peers", f"{page.machine()}\n\n{text}")
     return int(any(ratio(found, peer, peer) < bound for peer, bound in BOUNDS.items()))
-
-
-def install() -> str:
-    """The peers' own interpreter; the environment is made anew where the requirements have changed."""
-    folder, stamp = WORK / "env", WORK / "env" / "requirements.txt"
-    python = str(folder / "bin" / "python")
-    wanted = REQUIREMENTS.read_text("utf-8")
-    if not stamp.is_file() or stamp.read_text("utf-8") != wanted:
-        shutil.rmtree(folder, ignore_errors=True)
-        venv.create(folder, with_pip=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", "-r", str(REQUIREMENTS)], check=True)
-        stamp.write_text(wanted, "utf-8")
-    return python
 
 
 def sets_of(tool: str) -> dict[str, tuple[str, ...]]:

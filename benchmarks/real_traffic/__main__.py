@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(f"no series of {', '.join(missing)} in {chosen.folder}; --folder says where they are")
         return 2
     sample = Sample(chosen.every, chosen.weeks, chosen.skip, chosen.false_alarms)
-    python = None if chosen.without_peers else peers.install()
+    python = None if chosen.without_peers else peers.interpreter()
     made = page.Made.now(results.code())
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(chosen.processes, len(names)), context) as pool:
@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
         "--false-alarms", type=float, default=FALSE_ALARMS, help="bands.false_alarms of the config"
     )
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--without-peers", action="store_true", help="do not compare with STL")
+    parser.add_argument("--without-peers", action="store_true", help="do not compare with STL and MSTL")
     parser.add_argument(
         "--keep",
         action="store_true",

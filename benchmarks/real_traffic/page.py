@@ -22,6 +22,7 @@ from benchmarks.real_traffic.incidents import (
     Incident,
 )
 from benchmarks.real_traffic.outcomes import Figures
+from benchmarks.real_traffic.picture import Compared, picture, picture_name
 from benchmarks.real_traffic.traffic import SERIES
 from benchmarks.real_traffic.watched import ALERTS
 from benchmarks.scoreboard.alerts import ROOT
@@ -30,7 +31,7 @@ from monitor import __version__
 
 PAGE: Final = ROOT / "docs" / "real-traffic.md"
 _TEMPLATE: Final = Path(__file__).with_name("page.md")
-FALSE_ALARMS: Final = (0.0, 0.1, 0.2, 0.5, 1.0, 2.0)  # a week, at which the methods are compared
+FALSE_ALARMS: Final = (0.0, 0.1, 0.2, 0.5, 1.0, 2.0)  # a week, at which the methods are compared in a table
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +48,6 @@ class Made:
         """Made just now, by this machine."""
         versions = f"recsys-monitor {__version__}, Python {platform.python_version()}"
         return cls(code, datetime.now(UTC).date().isoformat(), versions, os.cpu_count() or 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """What a method catches at a number of false alarms: incident -> share; None: no bound has so few."""
-
-    method: str
-    false: float
-    caught: Mapping[str, Share] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +85,9 @@ def write(found: Sequence[Content], page: Path = PAGE) -> str:
         {name: "\n".join(lines).rstrip() for name, lines in parts.items()}
     )
     page.write_text(text, "utf-8")
+    for one in found:
+        if drawn := picture(one.compared):
+            (page.parent / picture_name(one.figures.name)).write_text(drawn, "utf-8")
     return text
 
 
@@ -232,6 +227,8 @@ def _curves(found: Sequence[Content]) -> Iterator[str]:
         if not incidents:
             continue
         yield f"### {one.figures.name}"
+        yield ""
+        yield f"![What each method catches, by its false alarms]({picture_name(one.figures.name)})"
         yield ""
         cells = {(each.method, each.false): each.caught for each in one.compared}
         columns = [(name, method) for name in incidents for method in methods]

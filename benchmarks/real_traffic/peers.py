@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
-import venv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.environments import install
 from benchmarks.real_traffic.incidents import INCIDENTS
 from benchmarks.real_traffic.outcomes import ordinary_hours
 from benchmarks.real_traffic.sweep import Struck, Swept
@@ -21,7 +20,7 @@ from benchmarks.real_traffic.traffic import HOUR, SERIES, WEEK, Hours
 from benchmarks.scoreboard.alerts import ROOT
 from benchmarks.scoreboard.rates import Share
 
-OURS, THREE_SIGMA, STL = "bands", "three sigma", "STL"
+OURS, THREE_SIGMA, STL, MSTL = "bands", "three sigma", "STL", "MSTL"
 COMPARED: Final = ("half", "third", "night")
 REQUIREMENTS: Final = Path(__file__).with_name("peers-requirements.txt")
 WORK: Final = ROOT / "benchmarks" / "work" / "real-traffic"
@@ -69,25 +68,26 @@ def three_sigma(requests: Floats) -> Forecast:
 
 def stl(requests: Floats, python: str) -> Forecast:
     """Season and trend of the four weeks before by STL, fitted once a day, with the MAD of what is left."""
+    return _ask("peer_stl", requests, python)
+
+
+def mstl(requests: Floats, python: str) -> Forecast:
+    """The forecast of statsforecast's MSTL from the four weeks before, once a day, with its own intervals."""
+    return _ask("peer_forecast", requests, python)
+
+
+def _ask(module: str, requests: Floats, python: str) -> Forecast:
     plain = [None if np.isnan(one) else float(one) for one in requests]
-    command = [python, "-W", "ignore", str(Path(__file__).with_name("peer_stl.py"))]
+    command = [python, "-W", "ignore", str(Path(__file__).with_name(f"{module}.py"))]
     done = subprocess.run(command, input=json.dumps(plain), stdout=subprocess.PIPE, text=True, check=True)
     answer = json.loads(done.stdout)
     expected, spread = (np.array(answer[name], dtype=np.float64) for name in ("expected", "spread"))
     return Forecast(expected, spread, is_log=True)
 
 
-def install() -> str:
-    """The interpreter of the peers' environment; it is made anew if the requirements have changed."""
-    folder = WORK / "env"
-    stamp, python = folder / "requirements.txt", str(folder / "bin" / "python")
-    wanted = REQUIREMENTS.read_text("utf-8")
-    if not stamp.is_file() or stamp.read_text("utf-8") != wanted:
-        shutil.rmtree(folder, ignore_errors=True)
-        venv.create(folder, with_pip=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", "-r", str(REQUIREMENTS)], check=True)
-        stamp.write_text(wanted, "utf-8")
-    return python
+def interpreter() -> str:
+    """The Python of the peers' environment."""
+    return install(REQUIREMENTS, WORK / "env")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,12 +158,12 @@ def _highest(struck: Struck, swept: Swept, clean: Floats, score: Score | None) -
 
 
 def curves(swept: Swept, hours: Hours, python: str | None) -> dict[str, Curve]:
-    """The curve of each way; without the peers' interpreter none of STL."""
+    """The curve of each way; without the peers' interpreter none of STL and MSTL."""
     requests = np.array(swept.requests, dtype=np.float64)
     found = {OURS: curve(swept, hours, np.array(swept.deviations, dtype=np.float64))}
     forecasts = {THREE_SIGMA: three_sigma(requests)}
     if python is not None:
-        forecasts[STL] = stl(requests, python)
+        forecasts |= {STL: stl(requests, python), MSTL: mstl(requests, python)}
     for name, one in forecasts.items():
         found[name] = curve(swept, hours, one.deviations(requests, 0), one.deviations)
     return found

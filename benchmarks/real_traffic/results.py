@@ -14,8 +14,9 @@ from pydantic import TypeAdapter
 
 from benchmarks.real_traffic import page
 from benchmarks.real_traffic.outcomes import Figures
-from benchmarks.real_traffic.page import FALSE_ALARMS, Compared, Content, Made
+from benchmarks.real_traffic.page import FALSE_ALARMS, Content, Made
 from benchmarks.real_traffic.peers import Curve
+from benchmarks.real_traffic.picture import DRAWN, Compared
 from benchmarks.real_traffic.sweep import Swept
 from benchmarks.real_traffic.traffic import SERIES, Hours
 from benchmarks.scoreboard.jobs import digest
@@ -28,6 +29,8 @@ _CODE: Final = (
     "benchmarks/real_traffic/draws.py",
     "benchmarks/real_traffic/watched.py",
 )
+POINTS: Final = tuple(sorted({*FALSE_ALARMS, *DRAWN}))
+"""False alarms a week at which the methods are compared."""
 
 
 def code() -> str:
@@ -37,7 +40,7 @@ def code() -> str:
 
 def content(swept: Swept, hours: Hours, curves: Mapping[str, Curve], made: Made) -> Content:
     """What the page shows of a sweep. The values of the series are not part of it."""
-    compared = [_compared(method, one, false) for method, one in curves.items() for false in FALSE_ALARMS]
+    compared = [_compared(method, one, false) for method, one in curves.items() for false in POINTS]
     return Content(Figures.of(swept, hours), compared, made)
 
 

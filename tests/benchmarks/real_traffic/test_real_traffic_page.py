@@ -109,6 +109,11 @@ def test_the_page_is_written_again_from_what_is_kept(tmp_path: Path) -> None:
 
 def test_the_kept_page_is_that_of_the_kept_results(tmp_path: Path) -> None:
     assert results.again(target=tmp_path / "page.md") == page.PAGE.read_text("utf-8")
+    pictures = {one.name: one.read_text("utf-8") for one in tmp_path.glob("*.svg")}
+    assert pictures == {
+        one.name: one.read_text("utf-8") for one in page.PAGE.parent.glob("real-traffic-*.svg")
+    }
+    assert all(f"]({name})" in page.PAGE.read_text("utf-8") for name in pictures)
 
 
 @pytest.mark.parametrize("method", [peers.THREE_SIGMA])
