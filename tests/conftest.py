@@ -27,21 +27,29 @@ SERVERS = {
     "spark_is_here",
     "spark_session",
 }
-WINDOWS = {"another_shop", "command", "init", "runtime"}  # fixtures that judge windows: half a second each
+# Fixtures that judge windows, half a second each, or read a past of weeks.
+WINDOWS = {"another_shop", "command", "init", "runtime", "three_weeks"}
 # What takes long without any of these: folders and files of this folder.
 LONG = (
-    "anomalies/test_lasting_anomalies.py", "anomalies/test_anomalies_over_weeks.py",
+    "anomalies/test_anomalies_over_weeks.py", "anomalies/test_band_state.py",
+    "anomalies/test_clock_change.py", "anomalies/test_drift_check.py", "anomalies/test_lasting_anomalies.py",
+    "anomalies/test_look_back.py", "anomalies/test_moments.py", "anomalies/test_schedule.py",
     "benchmarks",
+    "config/test_junk.py",
     "examples",
     "experiments/test_experiment_truth.py",
+    "history/test_upgrade.py",
     "judging/test_unattributed.py",
     "logs/test_bad_input.py", "logs/test_limits.py", "logs/test_nested.py", "logs/test_odd_values.py",
     "metrics",
     "models",
+    "rules/engines/test_duckdb.py", "rules/test_list_tables.py", "rules/test_packs.py",
     "service/test_finished_log.py",
     "simulate/incidents/test_every_incident.py", "simulate/incidents/test_models_judged.py",
     "spark",
-    "statistics/bands/test_drift.py",
+    "statistics/bands/test_drift.py", "statistics/bands/test_drift_of_rare_hits.py",
+    "statistics/bands/test_false_alarms.py",
+    "statistics/test_bounded_means.py", "statistics/test_experiments.py",
     "window/test_slices_alone.py",
 )  # fmt: skip
 

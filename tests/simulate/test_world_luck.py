@@ -100,7 +100,7 @@ def test_expensive_items_are_shown_less_on_a_thrifty_day():
     assert thrifty / usual == pytest.approx(price**-0.5)
 
 
-def test_three_healthy_months_raise_no_alarm_and_bands_match_the_noise():
+def test_three_healthy_months_keep_to_the_allowed_alarms_and_bands_match_the_noise():
     counts, shares = [], []
     for seed in (1, 2, 3):
         world, rng = World(seed=seed, holidays=()), np.random.default_rng(seed)
@@ -115,6 +115,6 @@ def test_three_healthy_months_raise_no_alarm_and_bands_match_the_noise():
     samples = np.hstack([np.full(requests.shape, np.nan), shown])
     scales = np.repeat([Scale.COUNT, Scale.SHARE], requests.shape[1])
     found = watched(values, scales, samples, chance=BUDGET / (WEEK * values.shape[1]), judge_from=8 * 24)
-    assert not found.out.any()
+    assert found.begun(8 * 24) <= 1  # 0.1 a week are 0.3; two come by chance in 4 of 100 such months
     far = found.deviations[8 * 24 :, 0]
     assert far.std(axis=0) == pytest.approx(np.ones(values.shape[1]), abs=0.3)
