@@ -25,11 +25,11 @@ def test_each_method_has_a_line_from_few_false_alarms_to_many() -> None:
     ]
     text = picture(compared)
     ours, peer = lines_of(text)
-    assert [x for x, _ in ours] == [x for x, _ in peer] == [46.0, 266.0]
+    assert [x for x, _ in ours] == [x for x, _ in peer] == [50.0, 270.0]
     assert {y for _, y in ours} == {40.0}  # all of them, at the top
     assert [y for _, y in peer] == [170.0, 105.0]  # none, and half
     words = [one.text for one in ElementTree.fromstring(text).iter(f"{SVG}text")]
-    assert {"half", "bands", "a <peer>", "100 %"} <= set(words)
+    assert {"half of all requests are gone for a day", "bands", "a <peer>", "100 %"} <= set(words)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_without_a_measured_share_there_is_no_picture(compared: list[Compared]) 
 
 def test_a_method_without_such_a_bound_has_a_shorter_line() -> None:
     compared = [Compared("bands", 0.0, None), Compared("bands", 1.0, {"half": Share(1, 2)})]
-    assert lines_of(picture(compared)) == [[(156.0, 105.0)]]
+    assert lines_of(picture(compared)) == [[(160.0, 105.0)]]
 
 
 def test_a_picture_lies_beside_the_page() -> None:
