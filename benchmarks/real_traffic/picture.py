@@ -43,7 +43,7 @@ def picture(compared: Sequence[Compared]) -> str:
     if not incidents:
         return ""
     methods = dict(zip(dict.fromkeys(one.method for one in compared), _STYLES, strict=False))
-    width = len(incidents) * (_WIDTH + _GAP)
+    width = len(incidents) * (_WIDTH + _GAP) + _LEFT
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{_TOP + _HEIGHT + 80}" '
         'font-family="sans-serif" font-size="12">',
