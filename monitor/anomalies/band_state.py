@@ -115,7 +115,8 @@ class BandState:
 
     def copy(self) -> Self:
         """The same state, which goes its own way from here."""
-        return copy.deepcopy(self)
+        unchanging = {id(one): one for one in (self._settings, *self.series)}
+        return copy.deepcopy(self, unchanging)
 
     @property
     def scales(self) -> Ints:

@@ -37,13 +37,11 @@ class Departures(Columns):
 
     side: Ints
     """1 above the band, -1 below, 0 within."""
-    span: Ints
-    """The place in SPANS of the mean that was farthest beyond its bound when it left."""
     _shift: Floats
     _evidence: Floats
 
     def _fresh(self) -> Mapping[str, tuple[tuple[int, ...], Any]]:
-        return {"side": ((), 0), "span": ((), 0), "_shift": ((), 0.0), "_evidence": ((), 0.0)}
+        return {"side": ((), 0), "_shift": ((), 0.0), "_evidence": ((), 0.0)}
 
     def decide(
         self,
@@ -76,7 +74,6 @@ class Departures(Columns):
         fresh = leaves & (~away | (goes_to != self.side))
         farther = fresh | (leaves & (np.abs(forecast.means[farthest, columns]) > np.abs(self._shift)))
         self._shift = np.where(farther, forecast.means[farthest, columns], self._shift)
-        self.span = np.where(fresh, farthest, self.span)
         self._evidence = np.where(leaves, 0.0, self._evidence)
         self.side = np.where(leaves, goes_to, np.where(away, self.side, 0))
         return np.asarray(self.side != 0)
