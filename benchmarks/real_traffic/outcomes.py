@@ -63,7 +63,8 @@ class Figures:
     """The figures of one series.
 
     `windows` is how many the series had; `weeks` is the part of the clean run in which an alert is false.
-    `caught`: of each labelled anomaly in the time that was judged, whether an alert began in it.
+    `caught`: of each labelled anomaly in the time that was judged, whether an alert began in it. `surges`: of
+    each ordinary hour with many times the usual requests, whether an alert about it began.
     """
 
     series: str
@@ -76,6 +77,7 @@ class Figures:
     tickets: Sequence[Alert]
     pages: Sequence[Alert]
     caught: Sequence[bool]
+    surges: Sequence[bool] = ()
 
     @property
     def name(self) -> str:
@@ -92,6 +94,7 @@ class Figures:
         ordinary = sum(1 for _ in ordinary_hours(swept, hours))
         false = [one for one in swept.episodes if _is_false(one, swept, hours)]
         judged = [one for one in hours.labelled if _is_judged(one, swept)]
+        surges = [hours.window(one) for one in ordinary_hours(swept, hours) if one in hours.surges]
         return cls(
             series=swept.series,
             start=swept.start,
@@ -103,6 +106,7 @@ class Figures:
             tickets=[_alert(one) for one in false if one.severity != PAGE],
             pages=[_alert(one) for one in false if one.severity == PAGE],
             caught=[any(_begins_in(alert, one) for alert in swept.episodes) for one in judged],
+            surges=[any(_is_about(alert, one) for alert in swept.episodes) for one in surges],
         )
 
     def share(self, incident: Incident) -> Share:
@@ -136,7 +140,16 @@ def _alert(one: Episode) -> Alert:
 
 def _is_false(alert: Episode, swept: Swept, hours: Hours) -> bool:
     end = datetime.fromtimestamp(alert.since, UTC)
-    return end > swept.start + LEARNED and hours.is_ordinary(Window(end - HOUR, end))
+    if end <= swept.start + LEARNED or not hours.is_ordinary(Window(end - HOUR, end)):
+        return False
+    return not any(_is_about(alert, hours.window(one)) for one in hours.surges)
+
+
+def _is_about(alert: Episode, surge: Window) -> bool:
+    """Whether an alert about more traffic begins with a surge: from an hour before it to an hour after it."""
+    since = datetime.fromtimestamp(alert.since, UTC)
+    is_near = surge.start - HOUR <= since <= surge.end + HOUR
+    return alert.labels.get("cause") == "traffic_surge" and is_near
 
 
 def _is_judged(labelled: Window, swept: Swept) -> bool:

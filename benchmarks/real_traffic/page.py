@@ -23,7 +23,7 @@ from benchmarks.real_traffic.incidents import (
 )
 from benchmarks.real_traffic.outcomes import Figures
 from benchmarks.real_traffic.picture import Compared, picture, picture_name
-from benchmarks.real_traffic.traffic import SERIES
+from benchmarks.real_traffic.traffic import SERIES, SURGE
 from benchmarks.real_traffic.watched import ALERTS
 from benchmarks.scoreboard.alerts import ROOT
 from benchmarks.scoreboard.rates import Share
@@ -78,6 +78,8 @@ def write(found: Sequence[Content], page: Path = PAGE) -> str:
         "false": _false(figures),
         "which": _which(figures),
         "labelled": _labelled(figures),
+        "surge": [f"{SURGE:g}"],
+        "surges": _surges(figures),
         "curves": _curves(found),
         "made": _made(found),
     }
@@ -218,6 +220,15 @@ def _labelled(figures: Sequence[Figures]) -> Iterator[str]:
         return
     rows = ((one.name, f"{sum(one.caught)} of {len(one.caught)}") for one in judged)
     yield from _table(("series", "an alert began in it"), rows)
+
+
+def _surges(figures: Sequence[Figures]) -> Iterator[str]:
+    found = [one for one in figures if one.surges]
+    if not found:
+        yield "No such hour lies in the weeks of this sample."
+        return
+    rows = ((one.name, f"{sum(one.surges)} of {len(one.surges)}") for one in found)
+    yield from _table(("series", "reported"), rows)
 
 
 def _curves(found: Sequence[Content]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -19,6 +20,8 @@ HOUR: Final = timedelta(hours=1)
 DAY: Final = timedelta(days=1)
 WEEK: Final = timedelta(weeks=1)
 LABELS: Final = "labels.json"
+SURGE: Final = 6.0
+_WEEKS: Final = 4
 _MOST_GAP: Final = 0.5  # of an hour's rows; with fewer the hour has no value
 
 # Public holidays of the United States in the time of the series.
@@ -82,6 +85,17 @@ class Hours:
         """The hours that come so many weeks later."""
         first = round(weeks * (WEEK / HOUR))
         return Hours(self.start + first * HOUR, self.rate[first:], self.labelled)
+
+    @property
+    def surges(self) -> list[int]:
+        """The hours of many times the median of the same hour in the four weeks before, by number."""
+        found = []
+        for number in range(_WEEKS * 7 * 24, len(self.rate)):
+            past = self.rate[number - _WEEKS * 7 * 24 : number : 24]
+            usual = float(np.nanmedian(past)) if np.isfinite(past).any() else math.nan
+            if self.rate[number] >= SURGE * usual:
+                found.append(number)
+        return found
 
     @property
     def days(self) -> list[date]:

@@ -91,6 +91,47 @@ def test_alerts_are_false_after_four_weeks_on_ordinary_days() -> None:
     assert found.named_traffic() == Share(1, 1)
 
 
+def surged(begins: datetime, cause: str = "traffic_surge") -> Figures:
+    """The figures of a calm run with an hour of seven times the usual, and one alert."""
+    windows = (LEARNED + 14 * DAY) // HOUR
+    rate = np.full(windows, 100.0)
+    rate[SURGED] = 700.0
+    labels = {"alertname": "RecsysAnomaly", "severity": "ticket", "cause": cause}
+    one = Swept(
+        "twitter", START, Sample(10, 2.0), 60.0, [100] * windows, [0.0] * windows, [alert(labels, begins)], []
+    )
+    return Figures.of(one, Hours(START, rate, []))
+
+
+SURGED = LEARNED // HOUR + 100
+
+
+@pytest.mark.parametrize(
+    ("hours_after", "cause", "reported", "false"),
+    [
+        (1, "traffic_surge", True, 0),
+        (2, "traffic_surge", True, 0),
+        (-1, "traffic_surge", True, 0),
+        (4, "traffic_surge", False, 1),
+        (1, "traffic_lost", False, 1),
+    ],
+)
+def test_an_alert_about_an_hour_of_many_times_the_usual_is_not_false(
+    hours_after: int, cause: str, false: int, *, reported: bool
+) -> None:
+    found = surged(START + (SURGED + hours_after) * HOUR, cause)
+    assert (found.surges, len(found.tickets)) == ([reported], false)
+
+
+def test_an_hour_is_a_surge_beside_the_same_hour_of_the_four_weeks_before() -> None:
+    rate = np.tile(np.where(np.arange(24) == 12, 600.0, 100.0), 35)
+    rate[31 * 24 + 11], rate[32 * 24 + 12], rate[3 * 24] = 600.0, 3599.0, 900.0
+    assert Hours(START, rate, []).surges == [31 * 24 + 11]
+    rate[30 * 24 : 31 * 24] = np.nan
+    rate[32 * 24 + 12] = 3600.0
+    assert Hours(START, rate, []).surges == [31 * 24 + 11, 32 * 24 + 12]
+
+
 def test_the_page_is_written_again_from_what_is_kept(tmp_path: Path) -> None:
     one, hours = swept()
     made = page.Made("abc", "2026-01-01", "recsys-monitor 1", 2)
