@@ -38,7 +38,6 @@ LONG = (
     "config/test_junk.py",
     "examples",
     "experiments/test_experiment_truth.py",
-    "history/test_upgrade.py",
     "judging/test_unattributed.py",
     "logs/test_bad_input.py", "logs/test_limits.py", "logs/test_nested.py", "logs/test_odd_values.py",
     "metrics",
