@@ -119,7 +119,12 @@ def test_no_code_recognises_a_kind_by_a_name() -> None:
         code = path.read_text("utf-8")
         if ".metric" not in code and ".labels" not in code and ".name" not in code:
             continue
-        module = importlib.import_module(".".join(("monitor", *place.with_suffix("").parts)))
+        try:
+            module = importlib.import_module(".".join(("monitor", *place.with_suffix("").parts)))
+        except ModuleNotFoundError as exc:
+            if (exc.name or "").startswith("pyspark"):
+                continue  # the extra `spark` is not installed; `make test` installs it
+            raise
         looked += 1
         found += [f"{place}: {one}" for one in recognised(code, vars(module), place.parts[0])]
     assert looked > 50
