@@ -92,9 +92,14 @@ class Figures:
         """The figures of a sweep."""
         is_small = SERIES[swept.series].is_small
         ordinary = sum(1 for _ in ordinary_hours(swept, hours))
-        false = [one for one in swept.episodes if _is_false(one, swept, hours)]
+        surges = {number: hours.window(number) for number in hours.surges}
+        false = [
+            one
+            for one in swept.episodes
+            if _is_false(one, swept, hours) and not any(_is_about(one, surge) for surge in surges.values())
+        ]
         judged = [one for one in hours.labelled if _is_judged(one, swept)]
-        surges = [hours.window(one) for one in ordinary_hours(swept, hours) if one in hours.surges]
+        sudden = [surges[number] for number in ordinary_hours(swept, hours) if number in surges]
         return cls(
             series=swept.series,
             start=swept.start,
@@ -106,7 +111,7 @@ class Figures:
             tickets=[_alert(one) for one in false if one.severity != PAGE],
             pages=[_alert(one) for one in false if one.severity == PAGE],
             caught=[any(_begins_in(alert, one) for alert in swept.episodes) for one in judged],
-            surges=[any(_is_about(alert, one) for alert in swept.episodes) for one in surges],
+            surges=[any(_is_about(alert, one) for alert in swept.episodes) for one in sudden],
         )
 
     def share(self, incident: Incident) -> Share:
@@ -140,9 +145,7 @@ def _alert(one: Episode) -> Alert:
 
 def _is_false(alert: Episode, swept: Swept, hours: Hours) -> bool:
     end = datetime.fromtimestamp(alert.since, UTC)
-    if end <= swept.start + LEARNED or not hours.is_ordinary(Window(end - HOUR, end)):
-        return False
-    return not any(_is_about(alert, hours.window(one)) for one in hours.surges)
+    return end > swept.start + LEARNED and hours.is_ordinary(Window(end - HOUR, end))
 
 
 def _is_about(alert: Episode, surge: Window) -> bool:

@@ -77,9 +77,17 @@ def write(found: Sequence[Content], page: Path = PAGE) -> str:
         "pages": [f"{MOST_PAGES:g}"],
         "false": _false(figures),
         "which": _which(figures),
-        "labelled": _labelled(figures),
+        "labelled": _reported(
+            "an alert began in it",
+            "No labelled anomaly lies in the weeks of this sample.",
+            [(one, one.caught) for one in figures],
+        ),
         "surge": [f"{SURGE:g}"],
-        "surges": _surges(figures),
+        "surges": _reported(
+            "reported",
+            "No such hour lies in the weeks of this sample.",
+            [(one, one.surges) for one in figures],
+        ),
         "curves": _curves(found),
         "made": _made(found),
     }
@@ -213,22 +221,13 @@ def _which(figures: Sequence[Figures]) -> Iterator[str]:
         yield "None."
 
 
-def _labelled(figures: Sequence[Figures]) -> Iterator[str]:
-    judged = [one for one in figures if one.caught]
-    if not judged:
-        yield "No labelled anomaly lies in the weeks of this sample."
-        return
-    rows = ((one.name, f"{sum(one.caught)} of {len(one.caught)}") for one in judged)
-    yield from _table(("series", "an alert began in it"), rows)
-
-
-def _surges(figures: Sequence[Figures]) -> Iterator[str]:
-    found = [one for one in figures if one.surges]
-    if not found:
-        yield "No such hour lies in the weeks of this sample."
-        return
-    rows = ((one.name, f"{sum(one.surges)} of {len(one.surges)}") for one in found)
-    yield from _table(("series", "reported"), rows)
+def _reported(head: str, nothing: str, found: Sequence[tuple[Figures, Sequence[bool]]]) -> Iterator[str]:
+    """How many of some hours or anomalies were reported, for each series that has any."""
+    rows = [(one.name, f"{sum(reported)} of {len(reported)}") for one, reported in found if reported]
+    if rows:
+        yield from _table(("series", head), rows)
+    else:
+        yield nothing
 
 
 def _curves(found: Sequence[Content]) -> Iterator[str]:

@@ -68,17 +68,17 @@ def three_sigma(requests: Floats) -> Forecast:
 
 def stl(requests: Floats, python: str) -> Forecast:
     """Season and trend of the four weeks before by STL, fitted once a day, with the MAD of what is left."""
-    return _ask("peer_stl", requests, python)
+    return _ask(STL, requests, python)
 
 
 def mstl(requests: Floats, python: str) -> Forecast:
     """The forecast of statsforecast's MSTL from the four weeks before, once a day, with its own intervals."""
-    return _ask("peer_forecast", requests, python)
+    return _ask(MSTL, requests, python)
 
 
-def _ask(module: str, requests: Floats, python: str) -> Forecast:
+def _ask(method: str, requests: Floats, python: str) -> Forecast:
     plain = [None if np.isnan(one) else float(one) for one in requests]
-    command = [python, "-W", "ignore", str(Path(__file__).with_name(f"{module}.py"))]
+    command = [python, "-W", "ignore", str(Path(__file__).with_name("peer_fits.py")), method]
     done = subprocess.run(command, input=json.dumps(plain), stdout=subprocess.PIPE, text=True, check=True)
     answer = json.loads(done.stdout)
     expected, spread = (np.array(answer[name], dtype=np.float64) for name in ("expected", "spread"))

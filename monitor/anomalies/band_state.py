@@ -35,9 +35,9 @@ _WEEK: Final = timedelta(days=7)
 _HALF_OF_95: Final = 1.959964  # half of a 95 % interval, in standard errors
 _DUST: Final = 0.001
 """Ignore smaller rises of anything but a count: relative to 0, any rise is large."""
-_FEW: Final = 3.0
+_FEW_SAMPLES: Final = 3.0
 """Ignore changes of a level that so few samples could make: none of 0 or of twice the size decides alone."""
-_NONE: Final = 2.5
+_NO_HIT: Final = 2.5
 """Where few hits are expected, to have none is no more unusual than this."""
 _WINDOWS_A_DF: Final = 4.0  # windows in a row share their noise
 _FOLLOWS: Final = 0.5
@@ -297,8 +297,8 @@ class BandState:
         for number, one in enumerate(rare):
             seldom, plain = one.deviation, deviations[number]
             farther = (one.side * forecast.means[number] > 0) & (np.abs(seldom) > np.abs(plain))
-            none = (np.sign(plain) == one.usual) & (np.abs(plain) > _NONE)
-            deviations[number] = np.where(farther, seldom, np.where(none, np.copysign(_NONE, plain), plain))
+            none = (np.sign(plain) == one.usual) & (np.abs(plain) > _NO_HIT)
+            deviations[number] = np.where(farther, seldom, np.where(none, np.copysign(_NO_HIT, plain), plain))
         deviations = np.clip(np.where(has_band, deviations, np.nan), -FARTHEST, FARTHEST)
         self._drawn = np.concatenate([forecast.samples[None], self._drawn])[:LONGEST]
         limit = self._bounds(np.isfinite(deviations[0]))
@@ -368,7 +368,7 @@ class BandState:
         least = np.where(self._is_count, settings.least_volume_change, settings.least_change)
         size = np.where(self._is_share, np.minimum(np.abs(expected), np.abs(1 - expected)), np.abs(expected))
         is_dust = ~self._is_count & (change >= 0) & (change < _DUST * part)
-        by_few = np.where(self._is_level, _FEW * np.nan_to_num(forecast.by_one), 0.0)
+        by_few = np.where(self._is_level, _FEW_SAMPLES * np.nan_to_num(forecast.by_one), 0.0)
         with np.errstate(invalid="ignore"):
             return np.asarray((np.abs(change) >= part * np.maximum(least, by_few) * size) & ~is_dust)
 
