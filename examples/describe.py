@@ -9,6 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
+from examples import off_policy
 from monitor.cli.one_off import one_off
 from monitor.config.checks.check import check_config
 from monitor.config.load import load_config
@@ -36,6 +37,30 @@ The results show:
   of a draw and not of a click, so `calibration` is far from 1.
 - **No data.** Lists hold one item, so list diversity and entropy within a list are `no_data`. There is no history before the
   week, so novelty is `no_data` too. None of them is 0."""
+OFF_POLICY = """\
+### What would the other policy earn?
+
+Both policies ran in the same week, so each can be estimated from the log of the other and compared with what it earned
+itself. [examples/off_policy.py](../examples/off_policy.py) does it with `monitor.statistics.off_policy`; the
+[statistics](statistics.md#what-would-another-policy-earn) describe the estimators. A column reads "men: random → bts" if the
+log of random gives an estimate of the click rate of bts for men. Values have their interval of 95 %, by user."""
+OFF_POLICY_SAYS = """\
+How to read it:
+
+- **The target's probabilities** are how often its own log shows an item at a position. The mean logged propensity of the rows
+  that show the item would be too high, because bts changes during the week and shows an item more often while its propensity
+  is high. These means add up to 1.7 to 3.4 at a position, where probabilities add up to 1.
+- **What hits.** The intervals of IPS, self-normalised IPS and doubly robust contain the target's own click rate in all three
+  columns that have values.
+- **What misses.** The direct method is wrong for men in both directions: its interval does not contain the target's own
+  click rate. With one or two clicks an item, its model knows little of the items that bts prefers. It also overrates the
+  average item when it learns from bts. Its interval does not cover these errors.
+- **What the log cannot answer.** The values of IPS are off by 18 to 36 % of the target's own rate. With 46 clicks in a log, the
+  intervals are so wide that none of them says whether bts is better than random. For men, bts earned 1.5 times as much, and
+  the estimate from random has the right direction but does not prove it.
+- **Clipping.** Weights are cut at 10. No clicked row has a larger weight, so the values do not change. From bts to random the
+  interval becomes narrower, but it is then an interval of a value without the cut weights.
+- **No data.** For women, one row of bts has a weight of 22,525, so 10,000 rows are worth 2. There is no estimate."""
 EBNERD = """\
 ## A news site: the sample of EB-NeRD
 
@@ -78,6 +103,9 @@ def page() -> str:
                 OBD,
                 table([one.name for one in shop], [one.results for one in shop]),
                 OBD_SAYS,
+                OFF_POLICY,
+                off_policy.table(),
+                OFF_POLICY_SAYS,
                 EBNERD,
                 table([f"{one.due.window.start:%d %b}" for one in news], [one.results for one in news]),
             ]

@@ -213,6 +213,11 @@ _MORE_ACTIONS: Final = (
     *_all("above", "actions_without_item", "other_events"),
     *_all("below", "top_user_share"),
 )
+# A user who asks more often acts more often, and sees both a full list and a failed one more often.
+_MORE_OF_A_USER: Final = (
+    *(Sign(metric, "above", ("uv",)) for metric in ("action_rate", "coverage", "failure")),
+    *_all("above", "conversion", "actions_per_user"),
+)
 
 
 # Metrics by list or by exposure move with the length of lists, some up and some down.
@@ -228,7 +233,7 @@ def _opposite(signs: tuple[Sign, ...]) -> tuple[Sign, ...]:
     return tuple(replace(one, side="below" if one.side == "above" else "above") for one in signs)
 
 
-_MORE: Final = (*_MORE_ROWS, *_MORE_ACTIONS)
+_MORE: Final = (*_MORE_ROWS, *_MORE_ACTIONS, *_MORE_OF_A_USER)
 DRIVEN_BY_VOLUME: Final[Mapping[str, tuple[Sign, ...]]] = {
     "traffic_lost": _opposite(_MORE),
     "traffic_surge": _MORE,
@@ -238,5 +243,7 @@ DRIVEN_BY_VOLUME: Final[Mapping[str, tuple[Sign, ...]]] = {
     "lists_long": (*_MORE_ROWS, *_BY_LENGTH),
 }
 """For causes that change the number of rows: series that are no sign of other causes while it is violated."""
+NO_SIGN: Final = _all("below", "top_user_share")
+"""Departures that are a sign of nothing: that no user stands out harms nobody."""
 REST: Final = Cause(OTHER, "series that belong to no named cause are out of their bands", ())
 CAUSES: Final[Mapping[str, str]] = {one.name: one.says for one in (*EXPOSURE_CAUSES, *FEEDBACK_CAUSES, REST)}

@@ -1,7 +1,8 @@
 """The check of drift: does a value change too slowly for a single window to show it?
 
 Every six hours the value of each series over the last 24 hours is stored, and the last three days are
-compared with the weeks before. Series of slices are left out: a drift that matters moves the whole.
+compared with the weeks before. Series of slices are left out: a drift that matters moves the whole. So is
+what the number of requests explains: if they drift, that is one drift.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ import numpy as np
 
 from monitor.anomalies import band_check as bands
 from monitor.anomalies.band_state import CHECKS
+from monitor.anomalies.causes import DRIVEN_BY_VOLUME
+from monitor.anomalies.daily_traffic import requests_by_day
 from monitor.anomalies.model_changes import models_by_day
 from monitor.anomalies.moments import DAY, weekday_of
-from monitor.anomalies.past import Day, Floats, PastWindows, aligned, markers, read_day, read_windows
-from monitor.anomalies.series import VOLUME, BandedSeries
+from monitor.anomalies.past import Day, Floats, Ints, PastWindows, aligned, markers, read_day, read_windows
+from monitor.anomalies.results import Side
+from monitor.anomalies.series import VOLUME, WHOLE_REQUESTS, BandedSeries
 from monitor.anomalies.specs import DAILY, DEVIATION, DRIFT
-from monitor.anomalies.verdicts import begun_anew, verdicts
+from monitor.anomalies.verdicts import Bools, begun_anew, verdicts
 from monitor.core.digest import digest
 from monitor.core.results import Result, Status, Window, worst_status
 from monitor.history.store import Store
@@ -38,12 +42,14 @@ NAME: Final = "drift"
 OF_FEEDBACK: Final = "drift_feedback"
 BANDS: Final[Mapping[str, str]] = {NAME: bands.NAME, OF_FEEDBACK: bands.OF_FEEDBACK}
 """For each check of drift, the check of bands whose series it watches."""
-DEFINITION: Final = "5"
+DEFINITION: Final = "6"
 _STEPS: Final = tuple(timedelta(hours=hours) for hours in (6, 8, 12))
 REMEMBERED: Final = 56
 """A day on which a series drifted is left out of its past for so many days."""
 _RECENT: Final = statistics.FIRST - 1  # the days that are judged, and the one before them
 _FULL: Final = 0.5  # the part of a day's windows that its value needs
+_EXPLAINED: Final = 0.5
+"""A series follows the requests if their change is this part of its own, or more."""
 
 
 def step(length: timedelta) -> timedelta:
@@ -68,10 +74,28 @@ class _Value:
 
 @dataclass(frozen=True, slots=True)
 class _Drifted:
-    """How many days ago a series drifted, and its side now: 1 above, -1 below, 0 if it is back."""
+    """How many days ago a series drifted, its side now, and for how many days it has been there.
+
+    The side is 1 above, -1 below, and 0 if it is back.
+    """
 
     at: tuple[int, ...] = ()
     side: int = 0
+    since: int = 0
+
+    @classmethod
+    def of(cls, ago: Ints, change: Floats, drifts: Bools) -> Self:
+        """From the judgements of a series, the newest first: how many days ago, its change, and the verdict.
+
+        A judgement without a change does not end a drift.
+        """
+        judged = np.isfinite(change)
+        back = judged & ~drifts
+        standing = drifts[: back.argmax() if back.any() else len(drifts)]
+        at = tuple(np.unique(ago[drifts]).tolist())
+        if not standing.any():
+            return cls(at)
+        return cls(at, int(np.sign(change[judged.argmax()])), int(ago[np.flatnonzero(standing)[-1]]) + 1)
 
     @property
     def days(self) -> tuple[int, ...]:
@@ -121,67 +145,71 @@ class DriftCheck(Check[HistoryJob]):
             alike.setdefault(drifted.get(one, _NEVER), []).append(one)
         results: dict[BandedSeries, list[Result]] = {}
         for was, series in alike.items():
-            results |= self._judge(store, day, {one: today[one] for one in series}, was, len(today))
+            results |= self._judge(job, {one: today[one] for one in series}, was, len(today))
         return [result for one in sorted(results) for result in results[one]]
 
     def _judge(
         self,
-        store: Store,
-        day: Window,
+        job: HistoryJob,
         today: Mapping[BandedSeries, _Value],
         was: _Drifted,
         tested: int,
     ) -> dict[BandedSeries, list[Result]]:
         """The results of series that drifted on the same days; these days are left out of their past."""
-        series = list(today)
+        store, day, series = job.store, job.window, list(today)
         older = [number for number in range(_RECENT, statistics.LAST + REMEMBERED) if number not in was.days]
         back = [*reversed(older[: statistics.LAST - _RECENT]), *reversed(range(_RECENT))]
         starts = [day.start - number * DAY for number in back]
         past, weights = self._before(store, starts[:-1], [(one, today[one].definition) for one in series])
         values = np.vstack([past, [today[one].value for one in series]])
         samples = np.vstack([weights, [today[one].samples for one in series]])
-        values[begun_anew(series, starts, day.end, self._settings)] = np.nan
-        zone, holidays = self._settings.zone, self._settings.days_off
-        weekdays = [weekday_of((start + DAY / 2).astimezone(zone), holidays) for start in starts]
+        requests, models = self._traffic(store, starts, job.quiet)
+        every = [*series, WHOLE_REQUESTS]
+        values = np.column_stack([values, requests])
+        samples = np.column_stack([samples, np.full(len(starts), np.nan)])
+        values[begun_anew(every, starts, day.end, self._settings)] = np.nan
+        values[self._in_another_season(starts)] = np.nan
         found = statistics.drift(
-            values, samples, weekdays, self._models(store, starts),
-            scales=np.array([one.scale for one in series], dtype=np.int64), windows=DAY // self._length,
+            values, samples, self._weekdays(starts), models,
+            scales=np.array([one.scale for one in every], dtype=np.int64), windows=DAY // self._length,
         )  # fmt: skip
+        follows, as_requests = _follows(every, found), _moved(float(found.relative[-1]))
         budget = self._settings.false_alarms / CHECKS
         bounds = statistics.drift_bounds(max(1, tested), found, budget=budget)
         drifts = statistics.stays(found, bounds, was.side) if was.side else statistics.drifts(found, bounds)
-        since = was.at[-1] + 1 if was.side else 0
         return {
-            one: list(_results(one, today[one], found, bounds, bool(drifts[place]), place, since))
+            one: list(
+                _results(
+                    one, today[one], found, bounds, place,
+                    _Verdict(bool(drifts[place]), as_requests if follows[place] else "", was.since),
+                )
+            )
             for place, one in enumerate(series)
-        }
+        }  # fmt: skip
 
     def _drifted(
         self, store: Store, day: Window, series: Collection[BandedSeries]
     ) -> dict[BandedSeries, _Drifted]:
-        """The series that drifted on one of the last days that end at this hour."""
-        ends = [day.end - number * DAY for number in range(1, REMEMBERED + 1)]
+        """The series that drifted in one of the last judgements."""
+        every = step(self._length)
+        ends = [day.end - number * every for number in range(1, REMEMBERED * DAY // every + 1)]
         with store.reading() as connection:
             judged = self._drifts.read(connection, ends, DAY)
             numbers = [one.series for one in judged.values()]
             names = self._drifts.names(connection, np.unique(np.concatenate(numbers))) if numbers else {}
         number_of = {BandedSeries.banded(name): number for number, name in names.items()}
         known = [one for one in series if one in number_of]
-        days = [number for number, end in enumerate(ends, 1) if end in judged]
+        newest_first = [end for end in ends if end in judged]
         change, drifts = verdicts(
-            [judged[ends[number - 1]] for number in days], np.array([number_of[one] for one in known], int)
+            [judged[end] for end in newest_first], np.array([number_of[one] for one in known], int)
         )
-        starts = [day.start - number * DAY for number in days]
+        starts = [end - DAY for end in newest_first]
         drifts &= ~begun_anew(known, starts, day.end, self._settings)
-        found = {}
-        for place in np.flatnonzero(drifts.any(axis=0)).tolist():
-            # A day without a judgement does not end a drift.
-            newest = int(np.isfinite(change[:, place]).argmax())
-            found[known[place]] = _Drifted(
-                tuple(days[row] for row in np.flatnonzero(drifts[:, place])),
-                int(np.sign(change[newest, place])) if drifts[newest, place] else 0,
-            )
-        return found
+        ago = np.array([(day.end - end) // DAY for end in newest_first], dtype=np.int64)
+        return {
+            known[place]: _Drifted.of(ago, change[:, place], drifts[:, place])
+            for place in np.flatnonzero(drifts.any(axis=0)).tolist()
+        }
 
     def status(self, results: Sequence[Result]) -> Status:
         return worst_status(one.status for one in results if is_judged(one))
@@ -224,16 +252,33 @@ class DriftCheck(Check[HistoryJob]):
             found[one] = _value(one, definition, added, sums.get(number), one in departed, least)
         return found
 
-    def _models(self, store: Store, starts: Sequence[datetime]) -> list[int]:
-        """A number for the model that served most on each day, -1 where that is unknown."""
+    def _in_another_season(self, starts: Sequence[datetime]) -> list[bool]:
+        """Which days lie in a season that the last day does not lie in."""
+        middles = [(start + DAY / 2).astimezone(self._settings.zone).date() for start in starts]
+        seasons = [self._settings.season_of(one) for one in middles]
+        return [one not in (None, seasons[-1]) for one in seasons]
+
+    def _weekdays(self, starts: Sequence[datetime]) -> list[int]:
+        zone, holidays = self._settings.zone, self._settings.days_off
+        return [weekday_of((start + DAY / 2).astimezone(zone), holidays) for start in starts]
+
+    def _traffic(
+        self, store: Store, starts: Sequence[datetime], quiet: Sequence[Window]
+    ) -> tuple[Floats, list[int]]:
+        """The requests of a mean window of each day, and a number for the model that served most on it.
+
+        NaN for a day with maintenance, or with less than half of its windows; -1 where the model is unknown.
+        A day on which the requests left their band has a value here.
+        """
         ends = [end for start in starts for end in _ends(start, self._length)]
         with store.reading() as connection:
             windows = list(self._volume.read(connection, ends, self._length).values())
             seen = np.unique(np.concatenate([one.series for one in windows])) if windows else np.empty(0, int)
             names = self._volume.names(connection, seen)
+        requests = requests_by_day(windows, names, self._length, starts, least=_FULL, quiet=quiet)
         models = models_by_day(windows, names, self._length, starts[0])
         numbers = {model: number for number, model in enumerate(sorted(set(models.values())))}
-        return [numbers[models[start]] if start in models else -1 for start in starts]
+        return requests, [numbers[models[start]] if start in models else -1 for start in starts]
 
     def _before(
         self, store: Store, starts: Sequence[datetime], series: Sequence[tuple[BandedSeries, str]]
@@ -275,14 +320,22 @@ def _value(
     return _Value(value, samples or math.nan, definition)
 
 
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """Whether a series drifts, what the requests did if it follows them, and for how many days it is away."""
+
+    drifts: bool
+    follows: str
+    since: int
+
+
 def _results(
     one: BandedSeries,
     today: _Value,
     found: statistics.Drift,
     bounds: statistics.DriftBounds,
-    drifts: bool,
     place: int,
-    since: int,
+    verdict: _Verdict,
 ) -> Iterator[Result]:
     if not math.isfinite(today.value):
         for spec in (DAILY, DRIFT):
@@ -304,27 +357,46 @@ def _results(
         )  # fmt: skip
         return
     above = change > 0
-    before, now = float(found.before[place]), float(found.now[place])
     bound = float(bounds.change[place])
     yield Result(
         kind=DRIFT.kind,
         metric=DRIFT.name,
         labels=one.labels,
         definition=today.definition,
-        status=Status.VIOLATED if drifts else Status.OK,
+        status=Status.VIOLATED if verdict.drifts and not verdict.follows else Status.OK,
         value=round12(change),
         samples=days,
         threshold=round12(bound if above else -bound),
         clear=round12(float(bounds.clear[place]) * (1 if above else -1)),
         bound="max" if above else "min",
-        detail=f"{'rose' if above else 'fell'} from {before:.4g} to {now:.4g}, {_over(since)}"
-        if drifts
-        else "",
+        detail=_detail(float(found.before[place]), float(found.now[place]), verdict),
     )
 
 
-def _over(since: int) -> str:
-    return f"away for {since} days" if since else "over three days"
+def _detail(before: float, now: float, verdict: _Verdict) -> str:
+    if not verdict.drifts:
+        return ""
+    moved = f"{_moved(now - before)} from {before:.4g} to {now:.4g}"
+    if verdict.follows:
+        return f"{moved}, as the requests {verdict.follows}"
+    return f"{moved}, {f'away for {verdict.since} days' if verdict.since > 1 else 'over three days'}"
+
+
+def _moved(change: float) -> str:
+    return "rose" if change > 0 else "fell"
+
+
+def _follows(series: Sequence[BandedSeries], found: statistics.Drift) -> Bools:
+    """Which series changed because the requests did, the last of them."""
+    requests = float(found.relative[-1])
+    traffic = "traffic_surge" if requests > 0 else "traffic_lost"
+    moved = []
+    for one, change in zip(series, found.relative.tolist(), strict=True):
+        side: Side = "above" if change > 0 else "below"
+        driven = any(sign.fits(one, side) for sign in DRIVEN_BY_VOLUME[traffic])
+        counted = one.scale is Scale.COUNT and change * requests > 0
+        moved.append(one != WHOLE_REQUESTS and (driven or counted))
+    return np.array(moved, np.bool_) & (abs(requests) >= _EXPLAINED * np.abs(found.relative))
 
 
 def _why_not(days: int) -> str:

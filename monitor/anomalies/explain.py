@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from monitor.anomalies.causes import DRIVEN_BY_VOLUME, REST, Cause
+from monitor.anomalies.causes import DRIVEN_BY_VOLUME, NO_SIGN, REST, Cause
 from monitor.anomalies.results import Banded
 from monitor.anomalies.specs import ANOMALY, ANOMALY_SEVERITY
 from monitor.core.json_value import json_value
@@ -33,6 +33,7 @@ def anomalies(
       scene does not explain other scenes.
     - A series that the number of rows moves is no sign of another cause beside such a cause, and explains
       none.
+    - A departure of `NO_SIGN` belongs to no cause.
     - A cause is `no_data` if none of its series was judged, or if one that was out of its band has no value
       now.
     - A known change ends the cause of a series that was out of its band.
@@ -46,9 +47,9 @@ def anomalies(
     """
     standing = {name: set(places) for name, places in (before or {}).items()}
     banded = sum(one.is_judged for one in found)
-    departed = [one for one in found if one.departed and not one.follows]
+    departed = [one for one in found if one.departed and not one.follows and _is_a_sign(one)]
     left = departed
-    missing = [one for one in found if one.is_missing]
+    missing = [one for one in found if one.is_missing and _is_a_sign(one)]
     learning = [one for one in found if one.learns]
     results: list[Result] = []
     for cause in (*causes, REST):
@@ -75,6 +76,10 @@ def anomalies(
         if here:  # a cause that follows from another one still explains later causes
             standing[cause.name] = here
     return results
+
+
+def _is_a_sign(one: Banded) -> bool:
+    return not any(sign.fits(one.series, one.side) for sign in NO_SIGN)
 
 
 def _place(one: Banded) -> SliceKey:

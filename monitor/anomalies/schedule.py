@@ -114,11 +114,13 @@ class BandScheduler:
         return [one for one in wanted if judged.get(one.window) != one.fingerprint]
 
     def _days(self, check: DriftCheck, since: datetime) -> list[tuple[Window, str]]:
-        """The days that are over and due, oldest first, each with the fingerprint of its windows' bands.
+        """The days that are over and due, oldest first, each with a fingerprint.
 
         One begins with every step of `drift.step`, and is due where it has not been judged, or where one of
-        its bands has been judged anew. The first time the days of four weeks are looked at; of those that end
-        before `since`, whose windows do not change any more, the history may have dropped a part.
+        its bands has been judged anew. Then all later days are due too, since a day is compared with those
+        before it: its fingerprint is of its bands and of the fingerprint of the day before. The first time
+        the days of four weeks are looked at; of those that end before `since`, whose windows do not change
+        any more, the history may have dropped a part.
         """
         name, of_bands = self._settings.name, drift.BANDS[check.name]
         every = drift.step(self._settings.window)
@@ -129,20 +131,25 @@ class BandScheduler:
         last = Window.of(newest[-1].window.end, every).start - DAY
         first = whole if check.name in self._caught_up else min(whole, last - _DAYS)
         measured = self._store.evaluated(name, bands.MEASURED[of_bands], start=first)
-        known = {one.window: one for one in self._store.evaluated(name, check.name, start=first)}
+        known = {one.window: one for one in self._store.evaluated(name, check.name, start=first - every)}
         own: dict[datetime, list[str]] = {}
         for one in self._store.evaluated(name, of_bands, start=first):
             own.setdefault(Window.of(one.window.start, every).start, []).append(one.fingerprint)
         begin = max(first, Window.of(measured[0].window.start, DAY).start)
-        starts = [begin + number * every for number in range((last - begin) // every + 1)]
-        wanted = [(Window(start, start + DAY), _digest(_within(own, start, every))) for start in starts]
-        return [
-            (day, fingerprint)
-            for day, fingerprint in wanted
-            if day not in known
-            or known[day].definition != drift.DEFINITION
-            or (day.start >= whole and known[day].fingerprint != fingerprint)
-        ]
+        days = [Window(begin + number * every, begin + number * every + DAY)
+                for number in range((last - begin) // every + 1)]  # fmt: skip
+        due = []
+        before = known.get(Window(begin - every, begin - every + DAY))
+        fingerprint = "" if before is None else before.fingerprint
+        for day in days:
+            judged = known.get(day)
+            if judged is not None and judged.definition == drift.DEFINITION and day.start < whole:
+                fingerprint = judged.fingerprint
+                continue
+            fingerprint = _digest([fingerprint, *_within(own, day.start, every)])
+            if judged is None or (judged.definition, judged.fingerprint) != (drift.DEFINITION, fingerprint):
+                due.append((day, fingerprint))
+        return due
 
 
 def _within(parts: Mapping[datetime, list[str]], start: datetime, every: timedelta) -> list[str | None]:

@@ -69,6 +69,15 @@ class Format(StrEnum):
     JUNIT = "junit"
 
 
+class CompareFormat(StrEnum):
+    """The output formats of `compare`."""
+
+    TABLE = "table"
+    JSON = "json"
+    JUNIT = "junit"
+    HTML = "html"
+
+
 class LogFormat(StrEnum):
     """The log formats of `init`."""
 
@@ -153,6 +162,67 @@ def check(
                 write(report.as_junit(judged))
             case Format.TABLE:
                 print_table(judged, out, everything=everything)
+    sys.exit(code)
+
+
+@app.command(
+    epilog="Example: recsys-monitor compare old new --config shop.yaml\n\n"
+    "recsys-monitor compare shop:model=m6 shop:model=m7 --config shop.yaml --metric ndcg --metric conversion"
+    "\n\nrecsys-monitor compare shop@2026-11-01/2026-11-08 shop@2026-11-08/2026-11-15 --config shop.yaml\n\n"
+    "Exit codes: 0 nothing is worse, 1 something is worse, 2 a wrong config or usage, "
+    "3 nothing is worse, but something is unknown."
+)
+def compare(
+    a: Annotated[str, typer.Argument(metavar="A", help="The side to compare with.", show_default=False)],
+    b: Annotated[str, typer.Argument(metavar="B", help="The candidate.", show_default=False)],
+    config: ConfigPath,
+    start: From = None,
+    end: To = None,
+    metrics: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metric", "-m", metavar="NAME", help="Compare only this metric or rule; again for more."
+        ),
+    ] = None,
+    margin: Annotated[
+        str,
+        typer.Option(metavar="SHARE", help="Differences up to this part of A are the same, as 0.02 or 2%."),
+    ] = "2%",
+    output: Annotated[
+        CompareFormat,
+        typer.Option("--format", "-f", help="The output format; html is one file with pictures."),
+    ] = CompareFormat.TABLE,
+    slices: Annotated[
+        bool, typer.Option("--slices", help="Also compare each slice of the config, not only the whole.")
+    ] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also show what has no interval, or no value on either side.")
+    ] = False,
+) -> None:
+    """Compare two recommenders, models, arms or spans: every rule and metric side by side.
+
+    A side is the NAME of a recommender of the config, and may choose rows and a span of its own:
+    NAME:COLUMN=VALUE@FROM/TO. The whole span is judged as one window. Each difference has an interval, so
+    wide that all intervals hold together: the fewer metrics you ask for, the more each comparison sees.
+    """
+    times = span(start, end)
+    claim_output()
+    from monitor.cli import compare as commands
+    from monitor.report import comparison as report
+    from monitor.report.comparison_page import as_html
+
+    chosen = commands.Chosen(metrics or (), commands.share(margin), slices)
+    found, code = commands.compare(config, (a, b), times, chosen)
+    with printing():
+        match output:
+            case CompareFormat.JSON:
+                write(report.as_json(found))
+            case CompareFormat.JUNIT:
+                write(report.as_junit(found))
+            case CompareFormat.HTML:
+                write(as_html(found))
+            case CompareFormat.TABLE:
+                report.print_comparison(found, out, everything=everything)
     sys.exit(code)
 
 
@@ -322,6 +392,67 @@ def diagnose(
             write(diagnosis.as_json(judged))
         else:
             diagnosis.print_diagnosis(judged, out)
+    sys.exit(code)
+
+
+@app.command(
+    epilog="Example: recsys-monitor estimate --config shop.yaml --recommender random --target learned\n\n"
+    "Exit codes: 0 estimated, 2 a wrong config or usage, or a log without propensities or feedback, 3 no "
+    "estimate: too little overlap, or no row."
+)
+def estimate(
+    config: ConfigPath,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            "--recommender", "-r", metavar="NAME", help="The log with propensities. Default: the only one."
+        ),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option("--target", metavar="NAME", help="The recommender whose log shows the target policy."),
+    ] = None,
+    column: Annotated[
+        str | None,
+        typer.Option(
+            "--target-column",
+            metavar="COLUMN",
+            help="The column of the exposures with the target's probability of the shown item.",
+        ),
+    ] = None,
+    event: Annotated[
+        str | None,
+        typer.Option(
+            "--event", metavar="EVENT", help="The rewarded event. Default: the first of the config."
+        ),
+    ] = None,
+    cap: Annotated[
+        float, typer.Option("--cap", metavar="WEIGHT", help="Where clipped_ips cuts weights.", min=1.0)
+    ] = 10.0,
+    start: From = None,
+    end: To = None,
+    output: Annotated[
+        Listing, typer.Option("--format", "-f", help="The output format; json as in check.")
+    ] = Listing.TABLE,
+) -> None:
+    """Estimate what another policy would have earned, from a log with propensities.
+
+    The target policy is known from the log of another recommender, by how often it shows an item at a
+    position, or from a column of this log. A target that personalizes needs the column. The command prints
+    the rate of the event for each exposure, with its interval by user, and how well the log covers the
+    target. It prints no_data and the reason if the overlap is too small. It writes nothing.
+    """
+    first, last = span(start, end)
+    claim_output()
+    from monitor.cli.estimate import Asked, estimated
+    from monitor.report import off_policy
+
+    judged, code = estimated(config, Asked(only, target, column, event, cap, first, last))
+    with printing():
+        if output is Listing.JSON:
+            write(off_policy.as_json(judged))
+        else:
+            off_policy.print_estimates(judged, out)
     sys.exit(code)
 
 

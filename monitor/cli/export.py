@@ -37,10 +37,10 @@ def open_history(config: Config) -> Store:
     return Store.open(location)
 
 
-def check_name(name: str, config: Config) -> None:
+def check_name(name: str, config: Config, option: str = "--recommender") -> None:
     """Raise a usage error if no recommender of the config has this name."""
     names = [one.name for one in config.recommenders]
     if name not in names:
         raise typer.BadParameter(
-            f"no recommender is called {name!r}; there are: {', '.join(names)}", param_hint="--recommender"
+            f"no recommender is called {name!r}; there are: {', '.join(names)}", param_hint=option
         )

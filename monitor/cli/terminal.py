@@ -159,11 +159,13 @@ def moment(text: str | None, option: str) -> datetime | None:
     return given
 
 
-def span(start: str | None, end: str | None) -> tuple[datetime | None, datetime | None]:
-    """The times of --from and --to."""
-    first, last = moment(start, "--from"), moment(end, "--to")
+def span(start: str | None, end: str | None, side: str = "") -> tuple[datetime | None, datetime | None]:
+    """The times of --from and --to, or of a side of a comparison."""
+    first, last = moment(start, side or "--from"), moment(end, side or "--to")
     if first is not None and last is not None and first >= last:
-        raise typer.BadParameter("must be later than --from", param_hint="--to")
+        raise typer.BadParameter(
+            "must end after it begins" if side else "must be later than --from", param_hint=side or "--to"
+        )
     return first, last
 
 

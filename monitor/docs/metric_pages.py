@@ -102,6 +102,7 @@ def _page(spec: MetricSpec) -> str:
         "unit": spec.unit,
         "interval": spec.interval or "none",
         "range": _range(spec),
+        "better": spec.better,
         "samples": spec.samples,
         "answers": spec.answers,
         "where it misleads": spec.misleads,

@@ -62,6 +62,7 @@ class MetricSpec:
         counted: False if its number of samples is not exported.
         kind: the kind of its results.
         is_count: True if its values are counts; their band has the scale of counts.
+        better: which of two values is better, where that is the same for all of its `by`.
         theme: its row on the dashboard of metrics that no other dashboard shows.
     """
 
@@ -99,6 +100,7 @@ class MetricSpec:
     counted: bool = True
     kind: ResultKind = ResultKind.METRIC
     is_count: bool = False
+    better: Literal["", "higher", "lower"] = ""
     theme: Theme = Theme.OTHER
 
     @property

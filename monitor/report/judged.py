@@ -16,7 +16,7 @@ from monitor.report.result_json import result_as_json
 from monitor.report.rows import model_name
 
 _SURROGATES = range(0xD800, 0xE000)  # a file name may contain them, but they cannot be encoded
-_NOT_TEXT = {
+NOT_TEXT = {
     code: "�" for code in (*range(0x20), 0x7F, *_SURROGATES, 0xFFFE, 0xFFFF) if code not in (9, 10, 13)
 }
 
@@ -55,17 +55,17 @@ def as_junit(judged: Sequence[Judged]) -> str:
         counts = {"failures": 0, "errors": 0, "skipped": 0}
         for one in mine:
             when = f"{one.window.start:%Y-%m-%dT%H:%M:%SZ}"
-            shown = f"{title(one.result)} {when}".translate(_NOT_TEXT)  # a slice's value is the log's
+            shown = f"{title(one.result)} {when}".translate(NOT_TEXT)  # a slice's value is the log's
             case = ElementTree.SubElement(suite, "testcase", classname=f"{name}.{one.check}", name=shown)
             kind = _junit_kind(one.result)
             if kind is not None:
                 counts[{"failure": "failures", "error": "errors"}.get(kind, kind)] += 1
-                text = (one.result.detail or one.result.status).translate(_NOT_TEXT)
+                text = (one.result.detail or one.result.status).translate(NOT_TEXT)
                 node = ElementTree.SubElement(case, kind, message=text, type=str(one.result.status))
                 causes = causes_of(one.result, explained.get(one.window, ()))
                 parts = [text, _rows(one.result), *map(_cause_text, causes)]
                 # Some CI servers show only the message, others only the text.
-                node.text = "\n".join(filter(None, parts)).translate(_NOT_TEXT)
+                node.text = "\n".join(filter(None, parts)).translate(NOT_TEXT)
         for key, count in counts.items():
             suite.set(key, str(count))
     ElementTree.indent(root)

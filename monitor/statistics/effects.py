@@ -117,6 +117,17 @@ class Estimate(NamedTuple):
     interval: Interval
 
 
+def effective_size(total: float, total_of_squares: float) -> float:
+    """How many rows of equal weight the weighted ones are worth: (sum w)^2 / sum w^2.
+
+    Source: L. Kish, Survey Sampling, Wiley 1965.
+
+    >>> effective_size(4.0, 4.0), effective_size(4.0, 10.0)  # 1, 1, 1, 1 and 3, 1
+    (4.0, 1.6)
+    """
+    return total**2 / total_of_squares
+
+
 def ratio_delta(sums: RatioSums, confidence: float = CONFIDENCE) -> Estimate | None:
     """A ratio of sums, such as CTR = clicks / exposures, with the interval of the delta method by unit.
 
@@ -154,7 +165,10 @@ def ratio_delta(sums: RatioSums, confidence: float = CONFIDENCE) -> Estimate | N
 
 
 def ratio_within(
-    sums: RatioSums, bounds: tuple[float, float] = (0.0, 1.0), confidence: float = CONFIDENCE
+    sums: RatioSums,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    confidence: float = CONFIDENCE,
+    effective: float = math.inf,
 ) -> Interval | None:
     """The interval of a ratio of sums within `bounds`: a share of sums, or a weighted mean.
 
@@ -163,23 +177,33 @@ def ratio_within(
     (sum y)^2 / sum y^2 units of equal weight. With y = 1 it is `intervals.bounded_mean`.
     None where `ratio_delta` gives None.
 
+    Args:
+        sums: over units.
+        bounds: the range of the ratio.
+        confidence: the coverage.
+        effective: the effective sample size if it is known from all rows, not only from those that
+            contribute to x. The variance is then at least that of a share of so many rows.
+
     >>> [round(end, 4) for end in ratio_within(RatioSums(3, 6, 12, 14, 50, 26))]  # 1 of 3, 2 of 4, 3 of 5
     [0.0726, 0.9274]
     >>> [round(end, 4) for end in ratio_within(RatioSums(20, 0, 60, 0, 180, 0))]  # none of 3, twenty times
     [0.0, 0.1797]
 
-    Raises ValueError as `ratio_delta` does.
+    Raises ValueError as `ratio_delta` does, and unless `effective` is above 0.
     """
+    if not effective > 0:
+        raise ValueError(f"an effective sample size is above 0, got {effective!r}")
     found = ratio_delta(sums, confidence)
     if found is None:
         return None
     low, high = bounds
-    units = sums.denominator**2 / sums.denominator_squared
+    units = min(effective, effective_size(sums.denominator, sums.denominator_squared))
     at = min(1.0, max(0.0, (found.value - low) / (high - low)))
     most = most_variance(at)
-    variance = ((found.error / (high - low)) ** 2 * (sums.n - 1) + most / units) / sums.n
-    effective = most / variance if most > 0 else units
-    return wilson_within(found.value, effective, units - 1, bounds, confidence)
+    own = max((found.error / (high - low)) ** 2, most / effective)
+    variance = (own * (sums.n - 1) + most / units) / sums.n
+    share = most / variance if most > 0 else units
+    return wilson_within(found.value, share, units - 1, bounds, confidence)
 
 
 def ratio_difference(

@@ -129,6 +129,123 @@ def test_a_drift_continues_over_days_without_a_judgement(store):
     assert found.status is Status.VIOLATED
 
 
+def test_a_drift_at_one_hour_of_the_day_continues_at_the_next(store):
+    """Judged every six hours, a day is not far enough by itself from the days that begin at its hour."""
+    check = a_check()
+    for number in range(24):
+        put_day(store, number, share_of(number, -0.03))
+        judge_day(store, check, number)
+    assert result_of(run_of(check, store, day(23)), "drift", metric="failure").status is Status.VIOLATED
+    put_day(store, 24, 0.955 * share_of(24))  # far less than on the day before, but not back yet
+    later = [Window(START + 23 * DAY + place * 6 * HOUR, START + 24 * DAY + place * 6 * HOUR)
+             for place in (1, 2, 3)]  # fmt: skip
+    for number in range(2, 23):  # the days that begin at these hours
+        for place in (1, 2, 3):
+            moved = Window(day(number).start + place * 6 * HOUR, day(number).end + place * 6 * HOUR)
+            store.record_window(
+                SHOP, moved, [run_of(check, store, moved)], fingerprint="", rows=0, evaluated_at=moved.end
+            )
+    for one in later:
+        run = run_of(check, store, one)
+        store.record_window(SHOP, one, [run], fingerprint="", rows=0, evaluated_at=one.end)
+        found = result_of(run, "drift", metric="failure")
+        assert found.status is Status.VIOLATED
+        assert found.detail.endswith("days")
+
+
+def test_a_drift_lasts_since_it_began_last(store):
+    def slides(number):
+        return share_of(number, -0.03, since=20) if number < 24 else share_of(number, -0.03, since=34)
+
+    runs = days_of(store, a_check(HALF), [slides(number) for number in range(40)], length=HALF)
+    statuses = [result_of(run, "drift", metric="failure").status for run in runs]
+    first = statuses.index(Status.VIOLATED)
+    back = statuses.index(Status.OK, first)
+    second = statuses.index(Status.VIOLATED, back)
+    details = [result_of(run, "drift", metric="failure").detail for run in runs]
+    assert second > 34
+    assert details[second].endswith("over three days")
+    assert details[39].endswith(f"away for {39 - second + 1} days")
+
+
+def counts(number: int, requests: float = 1.0, users: float = 1.0, clicks: float = 1.0) -> list[Result]:
+    """What a mean hour has on a day, with 1 % of noise that all counts share."""
+    noise = 1 + np.random.default_rng([4, number]).normal(0, 0.01)
+    return [
+        measured("volume", 1000.0 * noise * requests, 1000, by="requests"),
+        measured("volume", 800.0 * noise * users, 1000, by="users"),
+        measured("top_user_share", 0.02 / noise * clicks, REQUESTS, by="top_user", event="click"),
+    ]
+
+
+def counted(store, made, days=25):
+    """The verdicts of the last day, and their details, by metric and by."""
+    check = a_check(HALF)
+    for number in range(days):
+        put_day(store, number, share_of(number), length=HALF, more=made(number))
+        run = judge_day(store, check, number)
+    drifts = [one for one in run.results if one.metric == "drift"]
+    return {(one.labels["metric"], one.labels["by"]): (one.status, one.detail) for one in drifts}
+
+
+def slides_to(number: int, pace: float) -> float:
+    return (1 + pace) ** max(0, number - 20)
+
+
+def test_what_follows_the_requests_is_no_drift_of_its_own(store):
+    found = counted(
+        store,
+        lambda number: counts(
+            number, slides_to(number, 0.06), slides_to(number, 0.05), slides_to(number, -0.06)
+        ),
+    )
+    status, detail = found["volume", "requests"]
+    assert status is Status.VIOLATED
+    assert detail.startswith("rose from ")
+    for one in (("volume", "users"), ("top_user_share", "top_user")):
+        status, detail = found[one]
+        assert status is Status.OK
+        assert detail.startswith("rose" if one[0] == "volume" else "fell")
+        assert detail.endswith(", as the requests rose")
+
+
+def test_what_moves_much_farther_than_the_requests_drifts(store):
+    found = counted(store, lambda number: counts(number, slides_to(number, 0.01), slides_to(number, 0.06)))
+    assert found["volume", "users"][0] is Status.VIOLATED
+
+
+def test_what_moves_against_the_requests_drifts(store):
+    found = counted(
+        store,
+        lambda number: counts(
+            number, slides_to(number, 0.06), slides_to(number, -0.06), slides_to(number, 0.06)
+        ),
+    )
+    assert found["volume", "users"][0] is Status.VIOLATED
+    assert found["top_user_share", "top_user"][0] is Status.VIOLATED
+
+
+def test_without_a_count_of_the_requests_each_count_drifts_by_itself(store):
+    found = counted(store, lambda number: counts(number, users=slides_to(number, 0.06))[1:])
+    assert found["volume", "users"][0] is Status.VIOLATED
+
+
+def test_days_of_a_season_are_no_past_of_days_outside_it(store):
+    season = {"from": f"{START + 10 * DAY:%Y-%m-%d}", "to": f"{START + 19 * DAY:%Y-%m-%d}", "what": "sale"}
+
+    def value(number):
+        return share_of(number) * (1.3 if 10 <= number < 20 else 1.0)
+
+    values = [value(number) for number in range(30)]
+    check = a_check(HALF, seasons=[season])
+    statuses = [
+        result_of(run, "drift", metric="failure").status for run in days_of(store, check, values, HALF)
+    ]
+    assert Status.VIOLATED in statuses[10:20]  # days of a season are judged
+    assert set(statuses[20:23]) == {Status.NO_DATA}  # one of the last four days lies in it
+    assert set(statuses[23:]) == {Status.OK}
+
+
 def test_a_steady_series_learns_first_and_does_not_drift(store):
     runs = days_of(store, a_check(), [share_of(number) for number in range(16)])
     first = result_of(runs[0], "drift", metric="failure")
@@ -327,7 +444,7 @@ def test_the_step_of_a_new_model_neither_looks_like_a_drift_nor_hides_one(store)
         put_day(store, number, value, length=HALF, more=[volume])
 
     check, blind = a_check(HALF), a_check(HALF)
-    blind._models = lambda _store, starts: [-1] * len(starts)
+    blind._traffic = lambda _store, starts, _quiet: (np.full(len(starts), np.nan), [-1] * len(starts))
     for number in range(25):
         store_hour(number, slide=False)
         judge_day(store, check, number)

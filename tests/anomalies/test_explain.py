@@ -51,7 +51,13 @@ MOVED = [  # series that more rows move; the cause of each alone, above and belo
     (out("score_health", "below", "distinct"), OTHER, "scores_changed"),
     (out("actions_without_item", "above"), "attribution_lost", OTHER),
     (out("other_events", "above"), "attribution_lost", OTHER),
-    (out("top_user_share", "below", "top_user", "event=click"), "few_clickers", OTHER),
+]
+OF_A_USER = [  # series that more requests of the same users move
+    out("action_rate", "above", "uv", "event=click"),
+    out("conversion", "above", of="event=click"),
+    out("actions_per_user", "above", of="event=click"),
+    out("failure", "above", "uv"),
+    out("coverage", "above", "uv"),
 ]
 
 
@@ -67,6 +73,29 @@ def test_a_series_that_the_number_of_rows_moves_is_no_sign_beside_a_traffic_caus
     of_surge = anomaly_results([SURGE, more])[above if one.side == "above" else below]
     assert of_surge.status is Status.OK
     assert of_surge.detail.startswith("follows from traffic_surge; ")
+
+
+@pytest.mark.parametrize("more", OF_A_USER, ids=lambda one: one.series.title())
+def test_what_users_who_ask_more_often_do_more_often_is_no_sign_beside_a_traffic_cause(more) -> None:
+    fewer = replace(more, deviation=-more.deviation)
+    for one in (more, fewer):
+        assert len(violated_causes([one])) == 1
+    assert violated_causes([SURGE, more]) == ["traffic_surge"]
+    assert violated_causes([LOSS, fewer]) == ["traffic_lost"]
+
+
+def test_empty_lists_are_reported_beside_more_traffic() -> None:
+    assert violated_causes([SURGE, out("failure", "above", "pv")]) == ["traffic_surge", "lists_empty"]
+
+
+def test_that_no_user_stands_out_is_a_sign_of_nothing() -> None:
+    calm = replace(FRAUD, deviation=-FRAUD.deviation)
+    assert violated_causes([FRAUD], FEEDBACK_CAUSES) == ["few_clickers"]
+    found = anomaly_results([calm], FEEDBACK_CAUSES)
+    assert {one.status for one in found.values()} <= {Status.OK, Status.NO_DATA}
+    assert violated_causes([calm, WORSE], FEEDBACK_CAUSES) == ["ranking_worse"]
+    unseen = anomaly_results([missing("top_user_share", "below")], FEEDBACK_CAUSES)
+    assert unseen[OTHER].status is not Status.VIOLATED
 
 
 def test_more_rows_do_not_explain_the_effects_of_fewer() -> None:

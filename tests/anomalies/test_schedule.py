@@ -237,6 +237,30 @@ def test_a_day_judged_with_missing_files_is_judged_again(store):
     ]
 
 
+def test_late_data_judges_all_later_days_again(store):
+    """A day is compared with those before it, so none of them may keep a verdict on other data."""
+    put_hours(store, range(96))
+    turn(store)
+    before = {one.window: one.fingerprint for one in store.evaluated(SHOP, drift.NAME)}
+    put_hours(store, [30], lambda _: 0.61, version="late data")
+    turn(store)
+    after = {one.window: one.fingerprint for one in store.evaluated(SHOP, drift.NAME)}
+    again = {window.start for window in after if after[window] != before[window]}
+    assert again == {hour(first).start for first in range(12, 73, 6)}
+    turn(store)
+    assert {one.window: one.fingerprint for one in store.evaluated(SHOP, drift.NAME)} == after
+
+
+def test_days_keep_their_verdict_when_the_catch_up_moves(store):
+    put_hours(store, range(96))
+    banding = scheduler(settings(), store)
+    banding.turn(datetime.now(UTC), LONG_AGO)
+    before = {one.window: one.fingerprint for one in store.evaluated(SHOP, drift.NAME)}
+    for since in (20, 50, 61):
+        banding.turn(datetime.now(UTC), hour(since).start)
+        assert {one.window: one.fingerprint for one in store.evaluated(SHOP, drift.NAME)} == before
+
+
 def test_days_keep_their_value_after_the_history_dropped_their_windows(store):
     put_hours(store, range(72))
     turn(store)

@@ -38,6 +38,7 @@ CATEGORY_ENTROPY = MetricSpec(
 )
 UNKNOWN_CATEGORY = MetricSpec(
     name="unknown_category",
+    better="lower",
     of_rows=True,
     help="Share of exposures whose item has no known category.",
     unit="ratio",

@@ -14,6 +14,7 @@ from monitor.settings.metrics import MetricSettings
 
 COVERAGE = MetricSpec(
     name="coverage",
+    better="higher",
     help="Share of requests, users or catalog items that recommendations reach.",
     unit="ratio",
     by=("pv", "uv", "item"),
@@ -31,6 +32,7 @@ COVERAGE = MetricSpec(
 )
 UNKNOWN_ITEMS = MetricSpec(
     name="coverage_unknown_items",
+    better="lower",
     is_count=True,
     help="Distinct items shown that the catalog does not hold.",
     formula="|distinct items shown that are not in I|",
@@ -42,6 +44,7 @@ UNKNOWN_ITEMS = MetricSpec(
 )
 FAILURE = MetricSpec(
     name="failure",
+    better="lower",
     help="Share of requests, or of users, that got an empty list.",
     unit="ratio",
     by=("pv", "uv"),

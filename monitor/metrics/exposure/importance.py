@@ -11,6 +11,7 @@ from monitor.core.results import Result
 from monitor.metrics.family import AggregateRow, Family, MetricSpec, make
 from monitor.metrics.shared import Shared, listed
 from monitor.settings.metrics import MetricSettings
+from monitor.statistics.effects import effective_size
 
 IMPORTANCE_WEIGHT = MetricSpec(
     name="importance_weight",
@@ -27,6 +28,7 @@ IMPORTANCE_WEIGHT = MetricSpec(
 )
 EFFECTIVE_SAMPLE_SIZE = MetricSpec(
     name="effective_sample_size",
+    better="higher",
     of_rows=True,
     help="How many equally weighted exposures the weighted ones are worth.",
     formula="(sum w)^2 / sum w^2, w = 1 / p over the exposures whose propensity p lies in (0, 1]",
@@ -39,6 +41,7 @@ EFFECTIVE_SAMPLE_SIZE = MetricSpec(
 )
 LOW_PROPENSITY = MetricSpec(
     name="low_propensity",
+    better="lower",
     of_rows=True,
     help="Share of propensities below `min_propensity`.",
     unit="ratio",
@@ -101,7 +104,7 @@ class Importance(Family):
             )
             yield lowest.value(1.0 / row["largest"], usable, detail=left_out)
             yield highest.value(1.0 / row["smallest"], usable, detail=left_out)
-            yield size.value(row["parts"] ** 2 / row["squares"], usable, detail=left_out)
+            yield size.value(effective_size(row["parts"], row["squares"]), usable, detail=left_out)
         yield make(LOW_PROPENSITY, settings).share(
             row["low"], finite, "no exposure carries a finite propensity" if logged else nothing
         )

@@ -30,6 +30,7 @@ from monitor.settings.metrics import MetricSettings
 
 ACTION_RATE = action_spec(
     name="action_rate",
+    better="higher",
     of_rows=True,
     help="How often an event happens by page view, by user, or by exposure (of clicks: pv, uv rate, CTR).",
     by=("pv", "uv", "exposure"),
@@ -48,6 +49,7 @@ ACTION_RATE = action_spec(
 
 CONVERSION = action_spec(
     name="conversion",
+    better="higher",
     help="Share of the users with at least one action of the event (of clicks: uv conversion).",
     unit="ratio",
     interval="Wilson",
@@ -61,6 +63,7 @@ CONVERSION = action_spec(
 
 ACTIONS_PER_USER = action_spec(
     name="actions_per_user",
+    better="higher",
     help="Actions of the event per acting user (clicks per clicking user).",
     interval="normal",
     range=(0.0, math.inf),

@@ -26,6 +26,7 @@ from monitor.statistics.effects import ratio_delta, ratio_within
 
 ACTION_VALUE = action_spec(
     name="action_value",
+    better="higher",
     of_rows=True,
     help="Sum and mean of the values of the event's actions (of orders: GMV; of plays: dwell time).",
     by=("sum", "mean"),
@@ -45,6 +46,7 @@ ACTION_VALUE = action_spec(
 
 COMPLETION = action_spec(
     name="completion",
+    better="higher",
     of_rows=True,
     help="Share of the event's actions whose value reaches enough of the item's length (plays to the end).",
     unit="ratio",

@@ -45,6 +45,7 @@ TOP_USER_SHARE = action_spec(
 
 TRIMMED_ACTION_RATE = action_spec(
     name="trimmed_action_rate",
+    better="higher",
     help="Actions by exposure without the users who made most of them (of clicks: trimmed CTR).",
     interval="delta",
     range=(0.0, math.inf),

@@ -17,6 +17,7 @@ from monitor.settings.metrics import MetricSettings
 
 ITEM_TO_ITEM_RECALL = MetricSpec(
     name="item_to_item_recall",
+    better="higher",
     theme=Theme.LISTS,
     help="Share of users' steps from one item to the next whose second item was in the first k places of "
     "the first item's list.",

@@ -47,6 +47,7 @@ _of_users = partial(_at_k, samples=_USERS, no_data=_NO_USER)
 
 PRECISION = _of_both(
     name="precision",
+    better="higher",
     help="Share of the first k places of a list that hold a relevant item; short lists are not penalized.",
     formula=f"hits / k' of a list, k' = min(k, l); {_MEANT}. macro: {_MEAN}. micro: sum of hits / sum of k'.",
     answers="How many of the items that users see first do they want?",
@@ -56,6 +57,7 @@ PRECISION = _of_both(
 )
 PRECISION_STRICT = _of_both(
     name="precision_strict",
+    better="higher",
     help="Hits in the first k places of a list over k; an empty place is a miss.",
     formula=f"hits / k of a list; {_MEANT}. macro: {_MEAN}. micro: sum of hits / (k times the lists).",
     answers="How many of the k places have a good item?",
@@ -63,6 +65,7 @@ PRECISION_STRICT = _of_both(
 )
 RECALL = _of_both(
     name="recall",
+    better="higher",
     help="Share of a list's relevant items that stand in its first k places.",
     formula=f"hits / |T| of a list; {_MEANT}. macro: {_MEAN}. micro: sum of hits / sum of |T|. Together with "
     "precision over several k it is the precision-recall curve.",
@@ -72,6 +75,7 @@ RECALL = _of_both(
 )
 F_SCORE = _of_both(
     name="f_score",
+    better="higher",
     help="Precision and recall of the first k places in one number, their weighted harmonic mean.",
     parameters=(*_HOW, "beta"),
     formula="(1 + b^2) P R / (b^2 P + R) with b = `beta`, P = precision, R = recall of a list, which is "
@@ -84,6 +88,7 @@ F_SCORE = _of_both(
 )
 ADJUSTED_PRECISION = _of_both(
     name="adjusted_precision",
+    better="higher",
     help="Hits in the first k places over the most hits that there could be; also called adjusted recall.",
     formula=f"hits / min(k, |T|) of a list; {_MEANT}. macro: {_MEAN}. micro: sum of hits / sum of "
     "min(k, |T|).",
@@ -92,6 +97,7 @@ ADJUSTED_PRECISION = _of_both(
 )
 HIT_RATE = _at_k(
     name="hit_rate",
+    better="higher",
     help="Relevant items found in the first k places, of all of them; or lists with at least one.",
     by=("micro", "any"),
     interval="Wilson",
@@ -105,6 +111,7 @@ HIT_RATE = _at_k(
 )
 RECIPROCAL_RANK = _of_users(
     name="reciprocal_rank",
+    better="higher",
     help="How high the first relevant item stands: 1 at the top, 1/2 one below, 0 where not in the first k.",
     formula="1 / place of the list's first hit, 0 where the first k places hold none; "
     f"{_MEANT}; {_MEAN} (MRR).",
@@ -113,6 +120,7 @@ RECIPROCAL_RANK = _of_users(
 )
 AVERAGE_PRECISION = _of_users(
     name="average_precision",
+    better="higher",
     help="Precision at each hit of the first k places, over the most hits that there could be.",
     formula="sum over hits in the first k places of (hits up to there / place), divided by min(k, |T|); "
     f"{_MEANT}; {_MEAN} (MAP).",
@@ -122,6 +130,7 @@ AVERAGE_PRECISION = _of_users(
 )
 AVERAGE_PRECISION_FULL = _of_users(
     name="average_precision_full",
+    better="higher",
     help="Precision at each hit of the first k places, over all relevant items.",
     formula="sum over hits in the first k places of (hits up to there / place), divided by |T|; "
     f"{_MEANT}; {_MEAN}.",
@@ -130,6 +139,7 @@ AVERAGE_PRECISION_FULL = _of_users(
 )
 NDCG = _of_users(
     name="ndcg",
+    better="higher",
     help="Relevance in the first k places, discounted by place, over that of the best possible list.",
     parameters=(*_HOW, "gain"),
     formula="DCG / ideal DCG, DCG = sum over the first k places i of gain / log2(i + 1), gain = 2^rel - 1 or "

@@ -22,6 +22,7 @@ from monitor.settings.metrics import MetricSettings
 
 SERENDIPITY = MetricSpec(
     name="serendipity",
+    better="higher",
     of_rows=True,
     help="How different the items that users act on are from their earlier actions; 0: the same again.",
     interval="Wilson of means",

@@ -26,6 +26,7 @@ from monitor.statistics.auc import FEWEST_CLUSTERS, AucSums, ClusterSums, delong
 
 AUC = score_spec(
     name="auc",
+    better="higher",
     of_rows=True,
     help="Chance that an exposure acted on was scored above one that was not; 0.5 is no better than chance.",
     interval="DeLong",

@@ -42,6 +42,7 @@ _probability_spec = partial(
 
 LOG_LOSS = _probability_spec(
     name="log_loss",
+    better="lower",
     help="Mean negative log-likelihood of users' actions, in nats; 0 is a perfect prediction.",
     interval="normal",
     formula="mean over exposures of -(y ln p + (1 - y) ln(1 - p)), y the label. "

@@ -53,6 +53,7 @@ _error_spec = partial(
 
 MAE = _error_spec(
     name="mae",
+    better="lower",
     help="Mean absolute error: by how much the scores miss the ratings, in points of the scale.",
     formula="mean of |prediction - rating|. " + _PAIRS + _MEANS,
     answers="How large is the error of a predicted rating, on average?",
@@ -60,6 +61,7 @@ MAE = _error_spec(
 )
 RMSE = _error_spec(
     name="rmse",
+    better="lower",
     help="Root mean square error of the ratings, in points of the scale; large misses weigh most.",
     formula="sqrt(mean of (prediction - rating)^2). " + _PAIRS + _MEANS + " The interval of `overall` is the "
     "root of the ends of the mean square's.",
@@ -68,6 +70,7 @@ RMSE = _error_spec(
 )
 NMAE = _error_spec(
     name="nmae",
+    better="lower",
     help="Mean absolute error of the ratings, as a part of the scale's width.",
     unit="ratio",
     formula="mae / (highest - lowest rating of `rating.range`). " + _PAIRS + _MEANS,
@@ -77,6 +80,7 @@ NMAE = _error_spec(
 )
 NRMSE = _error_spec(
     name="nrmse",
+    better="lower",
     help="Root mean square error of the ratings, as a part of the scale's width.",
     unit="ratio",
     formula="rmse / (highest - lowest rating of `rating.range`). " + _PAIRS + _MEANS,
@@ -85,6 +89,7 @@ NRMSE = _error_spec(
 )
 DISTORTION = _rating_spec(
     name="distortion",
+    better="lower",
     help="Mean cost of a prediction by the team's own matrix of predicted and actual ratings.",
     formula="mean of d(prediction, rating), both rounded to whole ratings, halves upwards, d the setting "
     "`rating.distortion`. Pairs that the matrix lacks are left out and counted. " + _PAIRS,

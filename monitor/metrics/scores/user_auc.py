@@ -30,6 +30,7 @@ WEIGHTS: Final = ("equal", "samples", "positives")
 
 USER_AUC = score_spec(
     name="user_auc",
+    better="higher",
     help="AUC within each user's exposures, averaged over the users.",
     by=WEIGHTS,
     by_help="what a user weighs: 1, their exposures, or their positives",

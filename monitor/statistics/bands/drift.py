@@ -46,6 +46,8 @@ _CHANGES_A_WEEK = _PACES_A_WEEK / RECENT  # of three days in a row, the judgemen
 _OF_MOVES = 0.7  # of the degrees of freedom of moves: two in a row share a day; by simulation
 _SPARSE = 0.2  # of a usual day's samples; a day with fewer counts as missing
 _SMALLEST_SD = 1e-9
+_SHARED = 0.5
+"""The correlation of a count's luck on two days in a row, beyond that of chance; of recorded traffic."""
 _OF_NOTHING = 0.375  # hits that come to those seen, as in `scales.to_scale`: no hit of n is a noise as well
 
 Bools = NDArray[np.bool_]
@@ -108,6 +110,9 @@ def drift(
 
     the mean of this before and now, which makes of a count its distance on the scale of the root.
 
+    What a count's s is above this chance, two days in a row share by half: weather and events last for days.
+    So 2 sum a_d a_(d - 1) / 2 of its variance comes to that of the change.
+
     The pace, with the sign of sum y_d, is the same for the moves from day to day, s_y without those that were
     steps (`spread_of_most`). It leaves out the largest move, so that a new model's step has next to none,
     however large, and a drift has two thirds of its own. A day that does not follow the weekday before it, a
@@ -163,8 +168,10 @@ def drift(
     centre, noise = level.centre[1:], level.noise[1:]
     before, now = (share * centre).sum(axis=0), (share * known[-RECENT:]).sum(axis=0)
     each = 1 / np.maximum(full[-RECENT:], _SPARSE) + noise
-    sd = np.maximum(_believed(level.sd, before), _of_chance(before, now, trials, kinds))
-    error = np.sqrt(sd**2 * (share**2 * each).sum(axis=0) + unknown)
+    of_chance = _of_chance(before, now, trials, kinds)
+    sd = np.maximum(_believed(level.sd, before), of_chance)
+    shared = np.where(kinds == Scale.COUNT, 2 * _SHARED * (share[1:] * share[:-1]).sum(axis=0), 0.0)
+    error = np.sqrt(sd**2 * (share**2 * each).sum(axis=0) + (sd**2 - of_chance**2) * shared + unknown)
     follows = np.diff(its_day) % 7 == 1
     moves = np.diff(known, axis=0)
     learnt = np.where(follows[:, None], moves, np.nan)[: old.stop - 1]

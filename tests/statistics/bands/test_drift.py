@@ -283,3 +283,48 @@ def test_holidays_given_as_sundays_are_no_drift():
     assert found.before[0] == pytest.approx(60, rel=0.01)
     found = drift(values[:, None], np.full((31, 1), np.nan), codes)
     assert drifts(found, drift_bounds(20, found)).tolist() == [True]
+
+
+def days_that_share(luck, *, days=31, columns=20_000, noise=0.03):
+    """Levels of 1000 whose noise has this correlation from day to day."""
+    rng = np.random.default_rng(8)
+    drawn = rng.normal(size=(days, columns))
+    for number in range(1, days):
+        drawn[number] = luck * drawn[number - 1] + np.sqrt(1 - luck**2) * drawn[number]
+    return 1000 * (1 + noise * drawn)
+
+
+def scaled(values, scale, windows=10**6):
+    return drift(values, np.full(values.shape, np.nan), weekdays(len(values)), scales=scale, windows=windows)
+
+
+def test_the_luck_that_a_count_shares_with_the_day_before_worked_by_hand():
+    """As the drift worked by hand: half of the product of each two days comes to the sum of the squares."""
+    values = np.full((31, 1), 100.0)
+    values[28:, 0] = [98.0, 95.0, 92.0]
+    level, count = scaled(values, Scale.LEVEL), scaled(values, Scale.COUNT)
+    alone = (1 + 16 + 81) / 14**2 * (1 + np.pi / (2 * 24 + 2.5))
+    shared = 2 * 0.5 * (1 * 4 + 4 * 9) / 14**2
+    # Chance moves the mean of a million windows of 100 by 0.01, against the 0.5 that are believed.
+    assert count.change[0] == pytest.approx(level.change[0] * np.sqrt(alone / (alone + shared)), rel=1e-3)
+    assert count.pace[0] == level.pace[0]
+
+
+def test_a_count_that_only_chance_moves_shares_no_luck():
+    values = np.full((31, 1), 9.0)
+    values[28:, 0] = [8.0, 7.0, 6.0]
+    by_chance = scaled(values, Scale.COUNT, windows=1)
+    lost = (1 + 2 * 4 + 3 * 9) / 14
+    sd = (np.sqrt(9 + 0.375) + np.sqrt(9 - lost + 0.375)) / 2
+    alone = (1 + 16 + 81) / 14**2 * (1 + np.pi / (2 * 24 + 2.5))
+    assert by_chance.change[0] == pytest.approx(-lost / (sd * np.sqrt(alone)))
+
+
+def test_days_that_share_their_luck_seldom_look_like_a_drift_of_a_count():
+    values = days_that_share(0.5)
+    beyond = {}
+    for scale in (Scale.LEVEL, Scale.COUNT):
+        found = scaled(values, scale)
+        beyond[scale] = float((np.abs(found.change) > stats.t.isf(0.0005, found.df)).mean())
+    assert beyond[Scale.COUNT] < 0.0035
+    assert beyond[Scale.LEVEL] > 2 * beyond[Scale.COUNT]

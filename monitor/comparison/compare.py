@@ -1,0 +1,212 @@
+"""Rules and metrics of two sides, one by one: the difference, its interval, and which side is better."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from monitor.core.results import Kind, Result, ResultKind
+from monitor.metrics.catalogue import SPECS
+from monitor.statistics.intervals import Interval
+from monitor.statistics.mover import Estimate, difference
+
+Key = tuple[str, tuple[tuple[str, str], ...]]
+_KINDS: Final = (ResultKind.RULE, ResultKind.METRIC)
+_MOST_SAMPLES: Final = 10**12
+_NO_INTERVAL: Final = "it has no interval"
+_OF_A_SHARE: Final = 0.1
+"""A margin of 2 % lets a share differ by 0.002 even if it is 0."""
+
+
+class Verdict(StrEnum):
+    """What a comparison says of B, seen from A."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    DIFFERENT = "different"
+    """Surely another value, of a metric of which neither higher nor lower is better."""
+    SAME = "same"
+    """The whole interval of the difference lies within the margin."""
+    UNKNOWN = "unknown"
+    NOT_JUDGED = "not_judged"
+    """The metric has no interval, so nobody knows what chance alone does; or no side has a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One rule or metric of both sides.
+
+    Attributes:
+        one, other: the results of A and B; None where a side has none.
+        difference: B less A.
+        interval: of the difference; it holds together with all other intervals of the comparison.
+        margin: differences up to this are the same.
+        needed: how many samples each side needs for a verdict, if the values stay as they are; None where it
+            is known already, or where no number of samples decides.
+        why: why there is no verdict.
+    """
+
+    one: Result | None
+    other: Result | None
+    verdict: Verdict
+    difference: float | None = None
+    interval: Interval | None = None
+    margin: float | None = None
+    needed: int | None = None
+    why: str = ""
+
+    @property
+    def result(self) -> Result:
+        """The result of either side, for its name and labels."""
+        found = self.other if self.one is None else self.one
+        assert found is not None
+        return found
+
+
+def compare(
+    one: Sequence[Result],
+    other: Sequence[Result],
+    *,
+    margin: float,
+    metrics: Collection[str] = (),
+) -> list[Compared]:
+    """Compare each rule and metric of B with that of A, in the order of A.
+
+    - A hard rule that only one side violates decides at once, and a rule that no side violates is the same.
+      Other rules are compared by the share of rows that violate them, and less is better.
+    - A metric with an interval on both sides gets the interval of the difference (`mover.difference`), so
+      wide that all intervals of the comparison hold together.
+    - `same`: the interval lies within the margin. Else `better`, `worse` or `different` if it does not
+      contain 0, or `unknown`.
+
+    Args:
+        one, other: the results of A and B.
+        margin: relative to the value of A; of a metric from 0 to 1 it is at least a tenth of this.
+        metrics: the only names that are compared, of metrics or rules; none: all.
+    """
+    a, b = _by_key(one, metrics), _by_key(other, metrics)
+    keys = list(dict.fromkeys([*a, *b]))
+    pairs = [(a.get(key), b.get(key)) for key in keys]
+    count = sum(_lacking(*pair) == "" and not _is_decided(*pair) for pair in pairs)
+    return [_compared(*pair, margin, max(1, count)) for pair in pairs]
+
+
+def _by_key(results: Iterable[Result], metrics: Collection[str]) -> dict[Key, Result]:
+    return {
+        (name, tuple(sorted(one.labels.items()))): one
+        for one in results
+        for name in [one.labels["rule"] if one.kind is ResultKind.RULE else one.metric]
+        if one.kind in _KINDS and (not metrics or name in metrics)
+    }
+
+
+def _lacking(one: Result | None, other: Result | None) -> str:
+    """Why two results cannot be compared; empty if they can."""
+    sides = [
+        f"{name}: {_absence(result)}" for name, result in (("A", one), ("B", other)) if not _has_value(result)
+    ]
+    if sides:
+        return "; ".join(sides)
+    assert one is not None
+    assert other is not None
+    if one.definition != other.definition:
+        return "the sides measure it with different settings"
+    if not _is_decided(one, other) and None in (one.lower, one.upper, other.lower, other.upper):
+        return _NO_INTERVAL
+    return ""
+
+
+def _has_value(result: Result | None) -> bool:
+    return result is not None and result.value is not None and math.isfinite(result.value)
+
+
+def _absence(result: Result | None) -> str:
+    if result is None:
+        return "does not have it"
+    return f"{result.status}{f', {result.detail}' if result.detail else ''}"
+
+
+def _is_decided(one: Result | None, other: Result | None) -> bool:
+    """Whether the results are of a rule that no side violates, or of a hard rule that a side keeps.
+
+    No chance is involved.
+    """
+    if one is None or other is None or None in (one.violations, other.violations):
+        return False
+    kept = (one.violations, other.violations).count(0)
+    return kept == 2 or (kept == 1 and one.labels.get("kind") == Kind.HARD)
+
+
+def _compared(one: Result | None, other: Result | None, margin: float, comparisons: int) -> Compared:
+    if why := _lacking(one, other):
+        if _has_value(one) and _has_value(other) and why == _NO_INTERVAL:
+            return Compared(one, other, Verdict.NOT_JUDGED, _between(one, other), why=why)
+        nobody = not _has_value(one) and not _has_value(other)
+        return Compared(one, other, Verdict.NOT_JUDGED if nobody else Verdict.UNKNOWN, why=why)
+    assert one is not None
+    assert other is not None
+    between = _between(one, other)
+    if _is_decided(one, other):
+        verdict = Verdict.SAME if between == 0 else _side(one, between)
+        return Compared(one, other, verdict, between)
+    a, b = _estimate(one), _estimate(other)
+    allowed = _margin(one, a.value, margin)
+    interval = difference(a, b, comparisons=comparisons)
+    if -allowed <= interval.lower and interval.upper <= allowed:
+        verdict = Verdict.SAME
+    elif interval.lower > 0 or interval.upper < 0:
+        verdict = _side(one, between)
+    else:
+        needed = _needed(one, other, interval, allowed)
+        why = "chance alone may make such a difference"
+        return Compared(one, other, Verdict.UNKNOWN, between, interval, allowed, needed, why)
+    return Compared(one, other, verdict, between, interval, allowed)
+
+
+def _between(one: Result | None, other: Result | None) -> float:
+    a, b = (0.0 if result is None or result.value is None else result.value for result in (one, other))
+    return b - a
+
+
+def _margin(result: Result, value: float, margin: float) -> float:
+    spec = SPECS.get(result.metric)
+    is_share = result.kind is ResultKind.METRIC and spec is not None and spec.bounds == (0.0, 1.0)
+    return max(margin * abs(value), _OF_A_SHARE * margin if is_share else 0.0)
+
+
+def _estimate(result: Result) -> Estimate:
+    """The value with its interval; values are rounded, so the interval may end just before it."""
+    value = float(result.value or 0.0)
+    lower = value if result.lower is None else min(result.lower, value)
+    upper = value if result.upper is None else max(result.upper, value)
+    return Estimate(value, lower, upper)
+
+
+def _side(result: Result, between: float) -> Verdict:
+    better = "lower" if result.kind is ResultKind.RULE else _better(result.metric)
+    if not better:
+        return Verdict.DIFFERENT
+    return Verdict.BETTER if (between > 0) == (better == "higher") else Verdict.WORSE
+
+
+def _better(metric: str) -> str:
+    spec = SPECS.get(metric)
+    return "" if spec is None else spec.better
+
+
+def _needed(one: Result, other: Result, interval: Interval, margin: float) -> int | None:
+    """The samples a side for a verdict: an interval is as wide as one over the root of the samples.
+
+    It must come to exclude 0, or to lie within the margin, whichever takes fewer.
+    """
+    samples = max(one.samples or 0, other.samples or 0)
+    between = _between(one, other)
+    half = max(interval.upper - between, between - interval.lower)
+    target = max(abs(between), margin - abs(between))
+    if not samples or target <= 0:
+        return None
+    needed = math.ceil(samples * (half / target) ** 2)
+    return needed if needed <= _MOST_SAMPLES else None

@@ -1,0 +1,165 @@
+"""The sums of an off-policy estimate, computed in the engine: no row of a log leaves it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import ibis
+import ibis.expr.types as ir
+
+from monitor.core.columns import ITEM_ID, POSITION, PROPENSITY, REQUEST_ID, USER_ID
+from monitor.metrics.attribution import COUNT, acted, of_event
+from monitor.metrics.feedback.business import ratio_columns
+from monitor.metrics.shared import Shared
+from monitor.settings.metrics import MetricSettings
+
+IPS: Final = "ips"
+CLIPPED: Final = "clipped_ips"
+SELF_NORMALISED: Final = "self_normalised_ips"
+LISTS: Final = "ips_by_position"
+WEIGHT: Final = "weight"
+LOGGED: Final = "logged"
+
+FAULT: Final = "fault"
+ROWS: Final = "rows"
+_PLACE, _ITEM, _Q, _P, _W, _REWARD, _ALONE = "place", "item", "q", "p", "w", "reward", "alone"
+
+
+def cells(rows: ir.Table, by_position: bool) -> ir.Table:
+    """How often a log shows each item at each position: `place`, `item`, `rows`."""
+    rows = rows.filter(rows[ITEM_ID].notnull())
+    rows = rows.select(**_cell(rows, by_position))
+    return rows.aggregate(by=[_PLACE, _ITEM], **{ROWS: rows.count()})
+
+
+def shares(counted: ir.Table) -> ir.Table:
+    """The share `q` of an item among all items at its position; see docs/off-policy.md for why not a mean."""
+    places = counted.aggregate(by=_PLACE, total=counted[ROWS].sum())
+    both = counted.join(places, _PLACE)
+    return both.select(_PLACE, _ITEM, **{_Q: both[ROWS].cast("float64") / both.total.cast("float64")})
+
+
+def weighted(
+    shared: Shared, settings: MetricSettings, event: str, target: ir.Table | str, by_position: bool
+) -> ir.Table:
+    """One row an exposure: its cell, its unit, `w` (null if it has none), `fault` (or null), and `reward`.
+
+    Args:
+        shared: the log's tables.
+        settings: of its metrics.
+        event: the event that is the reward: 1 if the user did it at least once with this item of the list.
+        target: the table of `shares`, or the column of the exposures that has the target's probability.
+        by_position: whether positions are told apart.
+    """
+    rows = shared.shown()
+    further = {_Q: rows[target].cast("float64")} if isinstance(target, str) else {}
+    rows = rows.select(
+        REQUEST_ID,
+        USER_ID,
+        ITEM_ID,
+        **_cell(rows, by_position),
+        **{_P: rows[PROPENSITY].cast("float64")},
+        **further,
+    )
+    if not isinstance(target, str):
+        wanted = target.rename(other_place=_PLACE, other_item=_ITEM)
+        same = [rows[_PLACE] == wanted.other_place, rows[_ITEM] == wanted.other_item]
+        rows = rows.left_join(wanted, same).drop("other_place", "other_item")
+        rows = rows.mutate(**{_Q: rows[_Q].fill_null(0.0)})  # an item that the target never shows
+    number = list(settings.events).index(event)
+    done = acted(shared, settings)
+    done = done.filter(done[of_event(COUNT, number)] > 0)
+    done = done.select(done_request=done[REQUEST_ID], done_item=done[ITEM_ID])
+    rows = rows.left_join(done, [rows[REQUEST_ID] == done.done_request, rows[ITEM_ID] == done.done_item])
+    p, q = rows[_P], rows[_Q]
+    weight = q / p
+    fault = ibis.cases(
+        *_faults(p, "propensity"),
+        (p == 0, "propensity 0"),
+        *_faults(q, "target"),
+        (weight.isinf(), "overflow"),
+    )
+    nobody = ibis.null(rows[REQUEST_ID].type())
+    rows = rows.mutate(
+        **{
+            FAULT: fault,
+            _REWARD: rows.done_request.notnull().cast("float64"),
+            _ALONE: ibis.ifelse(rows[USER_ID].isnull(), rows[REQUEST_ID], nobody),
+        }
+    )
+    return rows.mutate(**{_W: ibis.ifelse(rows[FAULT].isnull(), weight, ibis.null("float64"))})
+
+
+def faults(rows: ir.Table) -> ir.Table:
+    """One row for each fault, null for none: `rows`, and the `largest` weight."""
+    return rows.aggregate(by=FAULT, **{ROWS: rows.count()}, largest=rows[_W].max())
+
+
+def totals(rows: ir.Table, largest: float, cap: float) -> ir.Table:
+    """One row: the sums over units of each estimator, and of the weights over rows.
+
+    Weights are divided by the largest for their own sums, so that no square overflows.
+    """
+    rows = rows.filter(rows[_W].notnull())
+    w, reward = rows[_W], rows[_REWARD]
+    cut = ibis.least(w, cap)
+    part, cut_part = w / largest, cut / min(largest, cap)
+    rows = rows.mutate(
+        wr=w * reward, cut_reward=cut * reward, part=part, square=part * part, cut_part=cut_part,
+        cut_square=cut_part * cut_part,
+    )  # fmt: skip
+    lists = rows.aggregate(
+        by=[REQUEST_ID, USER_ID, _ALONE],
+        n=rows.count().cast("float64"),
+        **{name: rows[name].sum() for name in (*_SUMMED, _W, _REWARD)},
+    )
+    units = lists.aggregate(
+        by=[USER_ID, _ALONE],
+        lists=lists.count().cast("float64"),
+        longest=lists.n.max(),
+        **{name: lists[name].sum() for name in (*_SUMMED, _W, _REWARD, "n")},
+    )
+    sums: dict[str, Any] = {
+        **ratio_columns(LOGGED, units[_REWARD], units.n),
+        **ratio_columns(IPS, units.wr, units.n),
+        **ratio_columns(CLIPPED, units.cut_reward, units.n),
+        **ratio_columns(SELF_NORMALISED, units.wr, units[_W]),
+        **ratio_columns(LISTS, units.wr, units.lists),
+        **ratio_columns(WEIGHT, units[_W], units.n),
+    }
+    row_sums = {name: units[name].sum() for name in _SUMMED[2:]}
+    return units.aggregate(longest=units.longest.max(), **sums, **row_sums)
+
+
+_SUMMED: Final = ("wr", "cut_reward", "part", "square", "cut_part", "cut_square")
+
+
+def supported(rows: ir.Table, target: ir.Table) -> ir.Table:
+    """One row: the share `supported` of the target's probability on items that the log shows with a weight.
+
+    A position counts by its rows in the log. A position that the target's log does not have adds nothing.
+    """
+    rows = rows.filter(rows[_W].notnull())
+    shown = rows.aggregate(by=[_PLACE, _ITEM], **{ROWS: rows.count()})
+    places = shown.aggregate(by=_PLACE, here=shown[ROWS].sum().cast("float64"))
+    found = shown.join(target, [_PLACE, _ITEM]).join(places, _PLACE)
+    sums = found.aggregate(mass=(found[_Q] * found.here).sum())
+    whole = places.aggregate(total=places.here.sum())
+    both = sums.cross_join(whole)
+    return both.select(supported=both.mass.fill_null(0.0) / both.total)
+
+
+def _cell(rows: ir.Table, by_position: bool) -> dict[str, Any]:
+    """The position and the item as text, so that logs with other types of ids can be compared."""
+    place = rows[POSITION].cast("string").fill_null("") if by_position else ibis.literal("")
+    return {_PLACE: place, _ITEM: rows[ITEM_ID].cast("string")}
+
+
+def _faults(column: Any, name: str) -> tuple[tuple[Any, str], ...]:
+    return (
+        (column.isnull(), f"{name} null"),
+        (column.isnan(), f"{name} NaN"),
+        (column.isinf(), f"{name} infinite"),
+        (column < 0, f"{name} negative"),
+        (column > 1, f"{name} above 1"),
+    )

@@ -1,0 +1,203 @@
+"""`compare` as people and CI servers see it, on two models of one log."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.cli.conftest import START, exposures, run_monitor
+
+CONFIG = """\
+state: ./state
+engine: {threads: 1}
+recommenders:
+  - name: shop
+    logs: {exposures: {path: log.parquet}, feedback: {path: clicks.parquet}}
+    window: 1h
+    lateness: 0s
+    rules: [{pack: blacklist, parameters: {blacklist: blacklist.csv}}, {pack: lists}]
+    metrics: {disable: [serendipity], attribution: 1h, k: [4]}
+    slices: {by: [model], metrics: [action_rate]}
+  - name: twin
+    logs: {exposures: {path: log.parquet}}
+    window: 1h
+    metrics: {disable: [serendipity]}
+"""
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    """Every other list is of m7, which gets four times the clicks and shows an item of the blacklist."""
+    folder = tmp_path_factory.mktemp("compare")
+    rng = np.random.default_rng(5)
+    rows = exposures(hours=4, requests=3000)
+    number = rows["request_id"].str[1:].astype(int)
+    rows["model"] = np.where(number % 2, "m7", "m6")
+    rows["item_id"] = np.where((rows["item_id"] == "i3") & (number % 2 == 0), "i4", rows["item_id"])
+    clicked = rng.random(len(rows)) < np.where(number % 2, 0.2, 0.05)
+    clicks = rows.loc[clicked, ["request_id", "user_id", "item_id", "ts"]].assign(event="click")
+    clicks["ts"] += pd.Timedelta(seconds=5)
+    rows.to_parquet(folder / "log.parquet")
+    clicks.to_parquet(folder / "clicks.parquet")
+    pd.DataFrame({"item_id": ["i3"]}).to_csv(folder / "blacklist.csv", index=False)
+    (folder / "shop.yaml").write_text(CONFIG)
+    return folder
+
+
+MODELS = ("shop:model=m6", "shop:model=m7")
+
+
+@pytest.fixture(scope="module")
+def compared(shop):
+    ran = run_monitor("compare", *MODELS, "-c", "shop.yaml", "--format", "json", cwd=shop)
+    return ran, json.loads(ran.out)
+
+
+def item(content, metric, **labels):
+    (found,) = [
+        one for one in content["compared"]
+        if one["metric"] == metric and labels.items() <= one["labels"].items()
+    ]  # fmt: skip
+    return found
+
+
+def test_the_candidate_is_better_in_clicks_and_breaks_a_rule(compared):
+    ran, content = compared
+    assert (ran.code, ran.err) == (1, "")
+    assert [side["name"] for side in content["sides"]] == list(MODELS)
+    clicks = item(content, "action_rate", by="exposure")
+    assert clicks["verdict"] == "better"
+    assert clicks["lower"] < 0.15 < clicks["upper"]
+    rule = item(content, "rule", rule="blacklist")
+    assert (rule["verdict"], rule["a"]["violations"]) == ("worse", 0)
+    assert rule["b"]["violations"] > 0
+    assert item(content, "coverage", by="pv")["verdict"] == "same"
+    assert item(content, "gini_exposed")["verdict"] == "not_judged"
+    assert sum(content["verdicts"].values()) == len(content["compared"])
+
+
+def test_each_side_has_only_its_own_rows_over_the_whole_span(compared, shop):
+    _, content = compared
+    rows = pd.read_parquet(shop / "log.parquet")
+    for side, model in (("a", "m6"), ("b", "m7")):
+        assert item(content, "volume", by="exposures")[side]["value"] == (rows["model"] == model).sum()
+    spans = {(side["from"], side["to"]) for side in content["sides"]}
+    assert spans == {(f"{START:%Y-%m-%dT%H:%M:%SZ}", f"{START:%Y-%m-%d}T14:00:00Z")}
+    shown = rows.groupby("model").size()
+    clicks = pd.read_parquet(shop / "clicks.parquet").merge(
+        rows.drop_duplicates("request_id")[["request_id", "model"]]
+    )
+    for side, model in (("a", "m6"), ("b", "m7")):  # no click of the one model counts for the other
+        rate = item(content, "action_rate", by="exposure")[side]["value"]
+        assert rate == pytest.approx((clicks["model"] == model).sum() / shown[model])
+
+
+def test_fewer_metrics_make_narrower_intervals(compared, shop):
+    wide = item(compared[1], "action_rate", by="exposure")
+    ran = run_monitor("compare", *MODELS, "-c", "shop.yaml", "-m", "action_rate", "-f", "json", cwd=shop)
+    narrow = item(json.loads(ran.out), "action_rate", by="exposure")
+    assert ran.code == 0
+    assert narrow["upper"] - narrow["lower"] < wide["upper"] - wide["lower"]
+
+
+def test_the_table_has_the_worst_first_and_hides_what_is_not_judged(shop):
+    ran = run_monitor("compare", *MODELS, "-c", "shop.yaml", cwd=shop, COLUMNS="120")
+    lines = ran.out.splitlines()
+    assert lines[0].startswith("A  shop:model=m6  2026-01-05 10:00 to ")
+    assert "✗ worse      rule blacklist (hard)" in lines[3]
+    assert "gini_exposed" not in ran.out
+    assert "not judged: they have no interval, or no side has a value; --all shows them" in ran.out
+    assert lines[-1].startswith("B against A: 1 worse, ")
+    everything = run_monitor("compare", *MODELS, "-c", "shop.yaml", "--all", cwd=shop)
+    assert "- not judged gini_exposed " in everything.out
+
+
+def test_junit_fails_what_is_worse(shop):
+    ran = run_monitor("compare", *MODELS, "-c", "shop.yaml", "-f", "junit", cwd=shop)
+    suite = ElementTree.fromstring(ran.out)
+    assert (suite.get("failures"), suite.get("errors")) == ("1", "0")
+    (failed,) = [case for case in suite if case.find("failure") is not None]
+    assert failed.get("name") == "rule blacklist (hard)"
+    skipped = [case for case in suite if case.find("skipped") is not None]
+    assert len(skipped) == int(suite.get("skipped", ""))
+    assert len(suite) == int(suite.get("tests", ""))
+
+
+def test_two_spans_of_one_recommender(shop):
+    spans = (
+        "shop@2026-01-05T10:00:00Z/2026-01-05T12:00:00Z",
+        "shop@2026-01-05T12:00:00Z/2026-01-05T14:00:00Z",
+    )
+    ran = run_monitor("compare", *spans, "-c", "shop.yaml", "-m", "action_rate", "-f", "json", cwd=shop)
+    content = json.loads(ran.out)
+    assert {one["verdict"] for one in content["compared"]} <= {"unknown", "same"}
+    assert ran.code == (3 if "unknown" in content["verdicts"] else 0)
+    values = item(content, "action_rate", by="exposure")
+    assert abs(values["a"]["value"] - 0.125) < 0.02
+    assert abs(values["b"]["value"] - 0.125) < 0.02
+
+
+def test_slices_are_compared_if_they_are_asked_for(shop):
+    spans = (
+        "shop@2026-01-05T10:00:00Z/2026-01-05T12:00:00Z",
+        "shop@2026-01-05T12:00:00Z/2026-01-05T14:00:00Z",
+    )
+    asked = ("compare", *spans, "-c", "shop.yaml", "-m", "action_rate", "-f", "json")
+    whole, sliced = (json.loads(run_monitor(*asked, *more, cwd=shop).out) for more in ((), ("--slices",)))
+    assert {one["labels"].get("value", "") for one in whole["compared"]} == {""}
+    assert {one["labels"].get("value", "") for one in sliced["compared"]} == {"", "m6", "m7"}
+
+
+def test_html_is_one_page(shop):
+    ran = run_monitor("compare", *MODELS, "-c", "shop.yaml", "-f", "html", cwd=shop)
+    assert ran.code == 1
+    assert ran.out.startswith("<!doctype html>")
+    assert ran.out.count('<svg width="190"') > 5
+    assert "rule blacklist (hard)" in ran.out
+
+
+def test_a_metric_that_one_side_lacks_is_unknown(shop):
+    ran = run_monitor(
+        "compare", "shop", "twin", "-c", "shop.yaml", "-m", "conversion", "-f", "json", cwd=shop
+    )
+    (one,) = json.loads(ran.out)["compared"]
+    assert (ran.code, one["verdict"], one["b"]) == (3, "unknown", None)
+    assert one["detail"] == "B: does not have it"
+
+
+def test_a_span_without_rows_is_unknown(shop):
+    ran = run_monitor(
+        "compare", "shop@2025-01-06/2025-01-07", "twin", "-c", "shop.yaml", "-f", "json", cwd=shop
+    )
+    content = json.loads(ran.out)
+    assert (ran.code, set(content["verdicts"])) == (3, {"unknown", "not_judged"})
+    assert item(content, "failure", by="pv")["detail"].startswith("A: no_data")
+
+
+WRONG = {
+    "an unknown recommender": (["shopp", "twin"], "did you mean 'shop'?"),
+    "no recommender at all": (["x", "twin"], "there are: shop, twin"),
+    "the same rows": (["shop", "shop"], "are the same rows"),
+    "no side": (["shop:model", "shop"], "is not COLUMN=VALUE; write it as NAME"),
+    "no such column": (["shop:colour=red", "shop"], "column colour"),
+    "no such value": (["shop:model=m8", "shop"], "the log of 'shop:model=m8' has no row"),
+    "no time": (["shop@x/y", "shop"], "is not a time"),
+    "a span that ends before it begins": (["shop@2026-01-06/2026-01-05", "shop"], "must end after it begins"),
+    "no such metric": ([*MODELS, "-m", "actoin_rate"], "did you mean 'action_rate'?"),
+    "a metric without slices": ([*MODELS, "-m", "unattributed"], "neither side has 'unattributed'"),
+    "slices of a slice": ([*MODELS, "--slices"], "has no slices of its own"),
+    "no margin": ([*MODELS, "--margin", "much"], "write it as 0.02 or 2%"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_mistake_ends_with_2_and_a_sentence_that_helps(shop, case):
+    arguments, hint = WRONG[case]
+    ran = run_monitor("compare", *arguments, "-c", "shop.yaml", cwd=shop, COLUMNS="300")
+    assert ran.code == 2, ran
+    assert hint in ran.err
+    assert "Traceback" not in ran.err

@@ -1,0 +1,99 @@
+"""Differences from two intervals: published cases, properties, and how often they hold."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from monitor.statistics.intervals import wilson
+from monitor.statistics.mover import Estimate, difference
+
+
+def share(hits: int, n: int) -> Estimate:
+    interval = wilson(hits, n)
+    assert interval is not None
+    return Estimate(hits / n, *interval)
+
+
+# R. G. Newcombe, Statistics in Medicine 17 (1998), table II, method 10: first share less second share.
+NEWCOMBE = [
+    ((56, 70), (48, 80), (0.0524, 0.3339)),
+    ((9, 10), (3, 10), (0.1705, 0.8090)),
+    ((6, 7), (2, 7), (0.0582, 0.8062)),
+    ((5, 56), (0, 29), (-0.0381, 0.1926)),
+    ((0, 10), (0, 20), (-0.1611, 0.2775)),
+    ((0, 10), (0, 10), (-0.2775, 0.2775)),
+    ((10, 10), (0, 20), (0.6791, 1.0)),
+    ((10, 10), (0, 10), (0.6075, 1.0)),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "published"), NEWCOMBE)
+def test_the_published_intervals_of_two_shares(first, second, published) -> None:
+    assert difference(share(*second), share(*first)) == pytest.approx(published, abs=5e-5)
+
+
+def test_symmetric_intervals_add_up_by_their_squares() -> None:
+    found = difference(Estimate(10.0, 7.0, 13.0), Estimate(12.0, 8.0, 16.0))
+    assert found == pytest.approx((2 - 5, 2 + 5))
+
+
+def test_more_comparisons_make_it_wider() -> None:
+    a, b = Estimate(0.0, -1.0, 1.0), Estimate(0.0, -1.0, 1.0)
+    of_ten = difference(a, b, comparisons=10)
+    wider = stats.norm.isf(0.05 / 10 / 2) / stats.norm.isf(0.05 / 2)
+    assert of_ten.upper == pytest.approx(math.sqrt(2) * wider)
+    assert of_ten.lower == pytest.approx(-of_ten.upper)
+
+
+values = st.floats(-1e6, 1e6)
+halves = st.floats(0, 1e6)
+estimates = st.builds(
+    lambda value, below, above: Estimate(value, value - below, value + above), values, halves, halves
+)
+
+
+@given(estimates, estimates, st.integers(1, 1000))
+def test_it_contains_the_difference_and_turns_with_the_sides(a, b, comparisons) -> None:
+    found, turned = difference(a, b, comparisons=comparisons), difference(b, a, comparisons=comparisons)
+    assert found.lower <= b.value - a.value <= found.upper
+    assert (found.lower, found.upper) == pytest.approx((-turned.upper, -turned.lower), abs=1e-6)
+
+
+def test_exact_values_have_an_exact_difference() -> None:
+    assert difference(Estimate(3.0, 3.0, 3.0), Estimate(5.0, 5.0, 5.0)) == (2.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        Estimate(math.nan, 0, 1), Estimate(0.5, -math.inf, 1), Estimate(0.5, 0, math.nan), Estimate(2, 0, 1),
+        Estimate(-1, 0, 1),
+    ],
+)  # fmt: skip
+def test_an_interval_is_finite_and_contains_its_value(bad) -> None:
+    for pair in ((bad, share(1, 2)), (share(1, 2), bad)):
+        with pytest.raises(ValueError, match="contains its value"):
+            difference(*pair)
+
+
+def test_there_is_a_comparison() -> None:
+    with pytest.raises(ValueError, match="one comparison or more"):
+        difference(share(1, 2), share(1, 2), comparisons=0)
+
+
+@pytest.mark.parametrize(("one", "other", "n"), [(0.02, 0.05, 400), (0.03, 0.01, 500), (0.5, 0.6, 60)])
+def test_it_holds_the_true_difference_in_about_95_of_100(one, other, n) -> None:
+    rng = np.random.default_rng(3)
+    pairs = zip(rng.binomial(n, one, 3000), rng.binomial(n, other, 3000), strict=True)
+    held = [
+        found.lower <= other - one <= found.upper
+        for a, b in pairs
+        for found in [difference(share(int(a), n), share(int(b), n))]
+    ]
+    assert 0.935 < np.mean(held) < 0.985
