@@ -427,7 +427,7 @@ def estimate(
         ),
     ] = None,
     cap: Annotated[
-        float, typer.Option("--cap", metavar="WEIGHT", help="Where clipped_ips cuts weights.", min=1.0)
+        float, typer.Option("--cap", metavar="WEIGHT", help="Where clipped_ips cuts weights; from 1.")
     ] = 10.0,
     start: From = None,
     end: To = None,

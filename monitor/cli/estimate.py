@@ -44,7 +44,7 @@ def estimated(path: Path, asked: Asked) -> tuple[list[Judged], int]:
     """The results, and the exit code."""
     if (asked.target is None) == (asked.column is None):
         raise typer.BadParameter("give --target or --target-column, one of them", param_hint="--target")
-    if not math.isfinite(asked.cap):
+    if not (math.isfinite(asked.cap) and asked.cap >= 1):
         raise typer.BadParameter(f"{asked.cap} is no weight; give a number from 1", param_hint="--cap")
     config, checked = load(path)
     logging = _chosen(config, checked, asked.recommender, "--recommender")

@@ -77,7 +77,7 @@ def test_a_span_with_little_overlap_ends_with_no_data_and_its_reason(world, tmp_
         (("-r", "logged", "--target", "wanted", "--event", "buy"), 2, "there are: click, order"),
         (("-r", "logged", "--target-column", "nothing"), 2, "have no column 'nothing'"),
         (("-r", "logged", "--target-column", "item_id"), 2, "is string, not a number from 0 to 1"),
-        (("-r", "logged", "--target", "wanted", "--cap", "0.5"), 2, "0.5"),
+        (("-r", "logged", "--target", "wanted", "--cap", "0.5"), 2, "0.5 is no weight"),
         (("-r", "logged", "--target", "wanted", "--cap", "nan"), 2, "nan is no weight"),
         (("-r", "wanted", "--target", "logged"), 2, "wanted has no feedback"),
         (("-r", "logged", "--target", "wanted", "--from", "2030-01-01"), 3, "has no window in this span"),
