@@ -10,13 +10,14 @@ from pathlib import Path
 
 import typer
 
+from monitor.cli.compare_lists import compared_lists
 from monitor.cli.judge import load, why_empty
 from monitor.cli.one_off import one_off
 from monitor.cli.terminal import NOT_JUDGED, OK, VIOLATED, progress
 from monitor.cli.terminal import span as time_span
 from monitor.comparison.compare import Verdict
 from monitor.comparison.compare import compare as compared
-from monitor.comparison.sides import Side, SideError
+from monitor.comparison.sides import Side, SideError, correlations
 from monitor.config.checks.check import Checked
 from monitor.config.problems import nearest
 from monitor.core.results import Result, ResultKind, Window
@@ -50,15 +51,22 @@ def compare(path: Path, texts: tuple[str, str], times: Times, chosen: Chosen) ->
             raise SideError(f"{quoted(side.recommender)} has no exposures, so there is nothing to compare")
     if chosen.slices and any(side.column for side in sides):
         raise typer.BadParameter("a side of some rows has no slices of its own", param_hint="--slices")
-    judged = [_judged(config, known[side.recommender], side, times, slices=chosen.slices) for side in sides]
-    (a, one), (b, other) = judged
+    judged = [_judged(config, known[side.recommender], side, times, chosen) for side in sides]
+    (a, measured), (b, measured_b) = judged
+    one, other = (side.own(results) for side, (_, results) in zip(sides, judged, strict=True))
     if (
         replace(sides[0], text="", start="", end="") == replace(sides[1], text="", start="", end="")
         and a == b
     ):
         raise SideError(f"{quoted(texts[0])} and {quoted(texts[1])} are the same rows")
     _check_names(chosen.metrics, [*one, *other])
-    found = compared(one, other, margin=chosen.margin, metrics=chosen.metrics)
+    found = compared(
+        one,
+        other,
+        margin=chosen.margin,
+        metrics=chosen.metrics,
+        correlations=correlations(measured, measured_b),
+    )
     notes = []
     if a.length != b.length:
         notes.append("the spans differ in length, and so do all counts")
@@ -67,18 +75,20 @@ def compare(path: Path, texts: tuple[str, str], times: Times, chosen: Chosen) ->
         code = VIOLATED
     else:
         code = NOT_JUDGED if Verdict.UNKNOWN in verdicts or not found else OK
-    return Comparison(texts, (a, b), found, notes), code
+    lists = None
+    if not any(side.column for side in sides):  # the lists of two models or arms have no request in common
+        lists = compared_lists(config, [known[side.recommender] for side in sides], (a, b))
+    return Comparison(texts, (a, b), found, notes, lists), code
 
 
 def _judged(
-    config: Config, checked: Checked, side: Side, times: Times, *, slices: bool
+    config: Config, checked: Checked, side: Side, times: Times, chosen: Chosen
 ) -> tuple[Window, list[Result]]:
     """The span of a side, and its rules and metrics over the whole of it."""
     start, end = time_span(side.start, side.end, side.text) if side.start else times
-    span, measured = _over(
-        config, Checked(side.for_metrics(checked.settings, slices=slices)), side, start, end
-    )
-    results = side.own(one for one in measured if one.kind is ResultKind.METRIC)
+    settings = side.for_metrics(checked.settings, slices=chosen.slices, metrics=chosen.metrics)
+    span, measured = _over(config, Checked(settings), side, start, end)
+    results = [one for one in measured if one.kind is ResultKind.METRIC]
     by_rows = side.for_rules(checked.settings) if checked.rules else None
     if by_rows is not None:
         _, found = _over(config, Checked(by_rows, checked.rules), side, span.start, span.end)

@@ -52,7 +52,7 @@ def judge(
     now = datetime.now(UTC)
     for one in checked:
         name = one.settings.name
-        with one_off(config, one, _salt(config.state)) as judging:
+        with one_off(config, one, monitor_salt(config.state)) as judging:
             windows, gaps = _windows(judging, now, first, last)
             if gaps or not windows:
                 statuses.add(Status.NO_DATA)
@@ -153,7 +153,7 @@ def _watched_since(config: Config, name: str) -> datetime | None:
         return None
 
 
-def _salt(state: Path) -> str:
+def monitor_salt(state: Path) -> str:
     """The salt of the daemon, if there is one, so that a user has the same hash everywhere."""
     path = state / "salt"
     salt = path.read_text("ascii") if path.is_file() else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -47,6 +47,7 @@ class Compared:
         needed: how many samples each side needs for a verdict, if the values stay as they are; None where it
             is known already, or where no number of samples decides.
         why: why there is no verdict.
+        correlation: how the values of both sides vary together; 0 if they count as independent.
     """
 
     one: Result | None
@@ -57,6 +58,7 @@ class Compared:
     margin: float | None = None
     needed: int | None = None
     why: str = ""
+    correlation: float = 0.0
 
     @property
     def result(self) -> Result:
@@ -72,6 +74,7 @@ def compare(
     *,
     margin: float,
     metrics: Collection[str] = (),
+    correlations: Mapping[Key, float] | None = None,
 ) -> list[Compared]:
     """Compare each rule and metric of B with that of A, in the order of A.
 
@@ -86,20 +89,27 @@ def compare(
         one, other: the results of A and B.
         margin: relative to the value of A; of a metric from 0 to 1 it is at least a tenth of this.
         metrics: the only names that are compared, of metrics or rules; none: all.
+        correlations: of the sides' values, where they are not independent; see `pairing`.
     """
     a, b = _by_key(one, metrics), _by_key(other, metrics)
     keys = list(dict.fromkeys([*a, *b]))
-    pairs = [(a.get(key), b.get(key)) for key in keys]
-    count = sum(_lacking(*pair) == "" and not _is_decided(*pair) for pair in pairs)
-    return [_compared(*pair, margin, max(1, count)) for pair in pairs]
+    pairs = {key: (a.get(key), b.get(key)) for key in keys}
+    count = sum(_lacking(*pair) == "" and not _is_decided(*pair) for pair in pairs.values())
+    known = correlations or {}
+    return [_compared(*pair, margin, max(1, count), known.get(key, 0.0)) for key, pair in pairs.items()]
+
+
+def key_of(result: Result) -> Key:
+    """What tells the rules and metrics of one side apart."""
+    name = result.labels["rule"] if result.kind is ResultKind.RULE else result.metric
+    return name, tuple(sorted(result.labels.items()))
 
 
 def _by_key(results: Iterable[Result], metrics: Collection[str]) -> dict[Key, Result]:
     return {
-        (name, tuple(sorted(one.labels.items()))): one
+        key_of(one): one
         for one in results
-        for name in [one.labels["rule"] if one.kind is ResultKind.RULE else one.metric]
-        if one.kind in _KINDS and (not metrics or name in metrics)
+        if one.kind in _KINDS and (not metrics or key_of(one)[0] in metrics)
     }
 
 
@@ -140,7 +150,9 @@ def _is_decided(one: Result | None, other: Result | None) -> bool:
     return kept == 2 or (kept == 1 and one.labels.get("kind") == Kind.HARD)
 
 
-def _compared(one: Result | None, other: Result | None, margin: float, comparisons: int) -> Compared:
+def _compared(
+    one: Result | None, other: Result | None, margin: float, comparisons: int, correlation: float
+) -> Compared:
     if why := _lacking(one, other):
         if _has_value(one) and _has_value(other) and why == _NO_INTERVAL:
             return Compared(one, other, Verdict.NOT_JUDGED, _between(one, other), why=why)
@@ -154,7 +166,7 @@ def _compared(one: Result | None, other: Result | None, margin: float, compariso
         return Compared(one, other, verdict, between)
     a, b = _estimate(one), _estimate(other)
     allowed = _margin(one, a.value, margin)
-    interval = difference(a, b, comparisons=comparisons)
+    interval = difference(a, b, comparisons=comparisons, correlation=correlation)
     if -allowed <= interval.lower and interval.upper <= allowed:
         verdict = Verdict.SAME
     elif interval.lower > 0 or interval.upper < 0:
@@ -162,8 +174,10 @@ def _compared(one: Result | None, other: Result | None, margin: float, compariso
     else:
         needed = _needed(one, other, interval, allowed)
         why = "chance alone may make such a difference"
-        return Compared(one, other, Verdict.UNKNOWN, between, interval, allowed, needed, why)
-    return Compared(one, other, verdict, between, interval, allowed)
+        return Compared(
+            one, other, Verdict.UNKNOWN, between, interval, allowed, needed, why, correlation=correlation
+        )
+    return Compared(one, other, verdict, between, interval, allowed, correlation=correlation)
 
 
 def _between(one: Result | None, other: Result | None) -> float:

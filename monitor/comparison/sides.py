@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from monitor.comparison.compare import Key, key_of
 from monitor.core.columns import EXPOSURES
 from monitor.core.errors import ExpectedError
-from monitor.core.results import Result
+from monitor.core.results import Result, ResultKind
 from monitor.core.text import quoted
 from monitor.metrics.catalogue import SPECS
-from monitor.settings.recommender import RecommenderSettings, SliceSettings, sliced_column
+from monitor.settings.recommender import USER_GROUP, RecommenderSettings, SliceSettings, sliced_column
+from monitor.statistics.random_groups import cautious_correlation
+from monitor.window.slices import NONE
 
 _HOW: Final = "write it as NAME, NAME:COLUMN=VALUE or NAME@2026-11-01/2026-11-08"
 _MOST_VALUES: Final = 200
@@ -57,14 +60,25 @@ class Side:
             raise SideError(f"{quoted(text)}: {quoted(rows)} is not COLUMN=VALUE; {_HOW}")
         return cls(text, name, column, value, start, end)
 
-    def for_metrics(self, settings: RecommenderSettings, *, slices: bool = False) -> RecommenderSettings:
-        """The settings under which the metrics of this side are measured, of the whole also by its slices.
+    def for_metrics(
+        self, settings: RecommenderSettings, *, slices: bool = False, metrics: Collection[str] = ()
+    ) -> RecommenderSettings:
+        """The settings under which the metrics of this side are measured.
 
-        Of a part of the rows they are slices: an action must find its list among all lists.
+        Of a part of the rows they are slices: an action must find its list among all lists. A whole is also
+        measured by random groups of users, and by its own slices if `slices` is set.
+
+        Args:
+            settings: of the recommender.
+            slices: whether its own slices are measured.
+            metrics: the only metrics that the groups are needed for; none: all.
         """
         if self.column:
             return _plain(settings, rules=(), slices=SliceSettings(by=(self.column,), budget=_MOST_VALUES))
-        return _plain(settings, rules=(), slices=settings.slices if slices else SliceSettings())
+        by_group = SliceSettings(by=(USER_GROUP,), metrics=tuple(name for name in metrics if name in SPECS))
+        if slices:
+            by_group = settings.slices.model_copy(update={"by": (*settings.slices.by, USER_GROUP)})
+        return _plain(settings, rules=(), slices=by_group)
 
     def for_rules(self, settings: RecommenderSettings) -> RecommenderSettings | None:
         """The settings under which the rules judge only its rows; None if no column of the exposures does.
@@ -88,15 +102,37 @@ class Side:
         )
 
     def own(self, results: Iterable[Result]) -> list[Result]:
-        """The metrics of this side, without the labels of its slice."""
+        """The rules and metrics of this side, without the labels of its slice and without groups of users."""
         if not self.column:
-            return list(results)
+            return [one for one in results if one.labels.get(_DIMENSION) != USER_GROUP]
         here = {_DIMENSION: self.column, _VALUE: self.value}.items()
         return [
             replace(one, labels={key: value for key, value in one.labels.items() if (key, value) not in here})
             for one in results
-            if here <= one.labels.items()
+            if one.kind is ResultKind.RULE or here <= one.labels.items()
         ]
+
+
+def by_group(results: Iterable[Result]) -> dict[Key, dict[str, float]]:
+    """The metrics of the random groups of users: what is measured -> group -> value, if it has one."""
+    found: dict[Key, dict[str, float]] = {}
+    for one in results:
+        if one.labels.get(_DIMENSION) == USER_GROUP and one.value is not None:
+            labels = {key: value for key, value in one.labels.items() if key not in (_DIMENSION, _VALUE)}
+            found.setdefault(key_of(replace(one, labels=labels)), {})[one.labels[_VALUE]] = one.value
+    return found
+
+
+def correlations(one: Iterable[Result], other: Iterable[Result]) -> dict[Key, float]:
+    """How the values of two whole sides vary together, where they clearly do."""
+    groups, others = by_group(one), by_group(other)
+    found = {
+        key: cautious_correlation([a[name] for name in both], [b[name] for name in both])
+        for key, a in groups.items()
+        for b in [others.get(key, {})]
+        for both in [sorted(a.keys() & b.keys() - {NONE})]
+    }
+    return {key: value for key, value in found.items() if value}
 
 
 def _plain(settings: RecommenderSettings, **update: object) -> RecommenderSettings:

@@ -15,9 +15,11 @@ from rich.console import Console
 from rich.text import Text
 
 from monitor.comparison.compare import Compared, Verdict
+from monitor.comparison.lists import Lists
 from monitor.core.json_value import iso
 from monitor.core.results import Result, ResultKind, Window
 from monitor.core.text import visible
+from monitor.report.compared_lists import lists_json, lists_text
 from monitor.report.judged import NOT_TEXT, title
 from monitor.report.numbers import number, window
 
@@ -37,12 +39,16 @@ _NARROWEST, _WIDEST = 100, 160
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two sides as they were named, the span of each, and what came of them."""
+    """Two sides as they were named, the span of each, and what came of them.
+
+    `lists` is None where the sides are parts of the rows.
+    """
 
     sides: tuple[str, str]
     spans: tuple[Window, Window]
     compared: Sequence[Compared]
     notes: Sequence[str] = ()
+    lists: Lists | None = None
 
     @property
     def counts(self) -> dict[Verdict, int]:
@@ -61,6 +67,7 @@ def as_json(found: Comparison) -> str:
         "verdicts": {str(verdict): count for verdict, count in found.counts.items()},
         "notes": list(found.notes),
         "compared": [_as_json(one) for one in found.compared],
+        "lists": None if found.lists is None else lists_json(found.lists),
     }
     return json.dumps(content, indent=1, ensure_ascii=True, allow_nan=False)
 
@@ -75,6 +82,7 @@ def _as_json(one: Compared) -> dict[str, Any]:
         "lower": None if one.interval is None else one.interval.lower,
         "upper": None if one.interval is None else one.interval.upper,
         "margin": one.margin,
+        "correlation": one.correlation,
         "verdict": str(one.verdict),
         "samples_needed": one.needed,
         "detail": one.why,
@@ -145,8 +153,13 @@ def print_comparison(found: Comparison, console: Console, *, everything: bool = 
     notes = list(found.notes)
     if hidden := len(found.compared) - len(shown):
         notes.append(f"{hidden} not judged: they have no interval, or no side has a value; --all shows them")
+    if narrowed := sum(one.interval is not None and one.correlation > 0 for one in found.compared):
+        notes.append(f"{narrowed} intervals are narrower because both sides served the same users")
     for note in notes:
         _print(console, Text(visible(note), style="dim"))
+    for sentence in lists_text(found.lists):
+        for part in textwrap.wrap(sentence, width, subsequent_indent="    ", break_on_hyphens=False):
+            _print(console, Text(part))
     _print(console, Text(summary(found), style="bold"))
 
 

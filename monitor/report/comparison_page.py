@@ -11,6 +11,7 @@ from jinja2 import Environment, FileSystemLoader, Template
 
 from monitor.comparison.compare import Compared, Verdict
 from monitor.core.text import visible
+from monitor.report.compared_lists import lists_text
 from monitor.report.comparison import (
     MARKS,
     Comparison,
@@ -64,7 +65,8 @@ def as_html(found: Comparison) -> str:
     ]
     page = {
         "sides": [visible(name) for name in found.sides], "about": about, "summary": summary(found),
-        "notes": [visible(note) for note in found.notes], "rows": rows, "width": _WIDTH,
+        "notes": [visible(note) for note in found.notes], "lists": list(lists_text(found.lists)),
+        "rows": rows, "width": _WIDTH,
         "reach": f"+{share(_REACH)}", "reach_low": f"-{share(_REACH)}",
     }  # fmt: skip
     return _template().render(page=page)

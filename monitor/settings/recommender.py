@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Final
 
 from pydantic import Field, model_validator
 
@@ -21,6 +22,9 @@ from monitor.settings.rules import RuleSettings
 USER_ACTIVITY, ITEM_POPULARITY, NEW_ITEM = "user_activity", "item_popularity", "new_item"
 HOUR, WEEKDAY = "hour", "weekday"
 DERIVED = (USER_ACTIVITY, ITEM_POPULARITY, NEW_ITEM, HOUR, WEEKDAY)
+USER_GROUP: Final = "(user group)"
+"""A random group of users, by a hash of their id; comparisons measure by it."""
+USER_GROUPS: Final = 100
 
 
 class SliceSettings(Settings):
@@ -68,7 +72,7 @@ def sliced_column(name: str) -> tuple[str, str] | None:
     >>> sliced_column("scene"), sliced_column("users.plan"), sliced_column("hour")
     (('exposures', 'scene'), ('users', 'plan'), None)
     """
-    if name in DERIVED:
+    if name in (*DERIVED, USER_GROUP):
         return None
     log, dot, column = name.partition(".")
     return (log, column) if dot and log in (CATALOG, USERS) else (EXPOSURES, name)

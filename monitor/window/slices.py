@@ -23,6 +23,8 @@ from monitor.settings.recommender import (
     ITEM_POPULARITY,
     NEW_ITEM,
     USER_ACTIVITY,
+    USER_GROUP,
+    USER_GROUPS,
     SliceSettings,
     sliced_column,
 )
@@ -44,7 +46,7 @@ class _Dimension:
     """How to get the value of a row: by its id in `lookup`, which has unique ids, else by `otherwise`.
 
     `values` is the largest possible number of values, if it is known beforehand. `order` says which values
-    keep their name if there are more than the budget.
+    keep their name if there are more than the budget, `every` that all do.
     """
 
     otherwise: Callable[[ir.Table], ir.Value]
@@ -52,6 +54,7 @@ class _Dimension:
     on: str = ""
     values: int | None = None
     order: Order = "rows"
+    every: bool = False
 
     def added(self, rows: ir.Table, name: str, text: Text) -> ir.Table:
         """The rows with a further column: their value, written by `text`."""
@@ -134,12 +137,14 @@ def _dimension(
         return _item_popularity(shared)
     if name == NEW_ITEM:
         return _new_item(shared.catalog, settings, window)
+    if name == USER_GROUP:
+        return _user_group()
     return _hour() if name == HOUR else _weekday()
 
 
 def _names(found: _Dimension, rows: ir.Table, budget: int) -> Text:
     """How to write the values: unchanged if there are few, else by `value_names`."""
-    if found.values is not None and found.values <= budget:
+    if found.every or (found.values is not None and found.values <= budget):
         return lambda value: value.fill_null(NONE)
     values = found.added(rows, _VALUE, lambda value: value).select(_VALUE)
     return value_names(values.group_by(_VALUE).aggregate(n=values.count()), budget, found.order)
@@ -239,6 +244,17 @@ def _item_popularity(shared: Shared) -> _Dimension:
 
     lookup = shared.once(f"slice_{ITEM_POPULARITY}", None, build)
     return _Dimension(lambda rows: _of_items(rows, "new"), lookup, ITEM_ID, values=5)
+
+
+def _user_group() -> _Dimension:
+    """A random group of users, the same for a user in each log; null without a user."""
+
+    def group(rows: ir.Table) -> ir.Value:
+        number = rows[USER_ID].cast("string").hash() % USER_GROUPS
+        number = (number + USER_GROUPS) % USER_GROUPS  # a hash may be negative
+        return ibis.ifelse(rows[USER_ID].isnull(), ibis.null("string"), number.cast("string"))
+
+    return _Dimension(group, every=True)
 
 
 def _new_item(catalog: ir.Table | None, settings: SliceSettings, window: Window) -> _Dimension | None:

@@ -77,6 +77,7 @@ def test_the_candidate_is_better_in_clicks_and_breaks_a_rule(compared):
     assert rule["b"]["violations"] > 0
     assert item(content, "coverage", by="pv")["verdict"] == "same"
     assert item(content, "gini_exposed")["verdict"] == "not_judged"
+    assert content["lists"] is None  # no list is of both models
     assert sum(content["verdicts"].values()) == len(content["compared"])
 
 
@@ -201,3 +202,83 @@ def test_a_mistake_ends_with_2_and_a_sentence_that_helps(shop, case):
     assert ran.code == 2, ran
     assert hint in ran.err
     assert "Traceback" not in ran.err
+
+
+@pytest.fixture(scope="module")
+def same_users(tmp_path_factory):
+    """Two recommenders for the same requests; both replace the last items, and the second earns 6 % more."""
+    folder = tmp_path_factory.mktemp("same_users")
+    rng = np.random.default_rng(9)
+    rows = exposures(hours=2, requests=4000)
+    user = rows["user_id"].str[1:].astype(int).to_numpy()
+    taste = rng.beta(0.5, 3, user.max() + 1)[user]
+    luck = rng.random(len(rows))
+    for name, lift, shift in (("old", 1.0, 0), ("new", 1.06, 1)):
+        own = rows.copy()
+        number = own["item_id"].str[1:].astype(int) + np.where(own["position"] > 2, shift, 0)
+        own["item_id"] = "i" + number.astype(str)
+        clicks = own.loc[luck < taste * lift, ["request_id", "user_id", "item_id", "ts"]]
+        own.to_parquet(folder / f"{name}.parquet")
+        clicks.assign(event="click").to_parquet(folder / f"{name}-clicks.parquet")
+    config = "state: ./state\nengine: {threads: 1}\nrecommenders:\n"
+    for name in ("old", "new"):
+        config += f"""\
+  - name: {name}
+    logs: {{exposures: {{path: {name}.parquet}}, feedback: {{path: {name}-clicks.parquet}}}}
+    window: 1h
+    lateness: 0s
+    metrics: {{disable: [serendipity], attribution: 1h}}
+"""
+    (folder / "shop.yaml").write_text(config)
+    return folder
+
+
+def test_the_same_users_on_both_sides_make_narrow_intervals(same_users):
+    asked = ("compare", "old", "new", "-c", "shop.yaml", "-m", "action_rate")
+    ran = run_monitor(*asked, "-f", "json", cwd=same_users)
+    content = json.loads(ran.out)
+    rate = item(content, "action_rate", by="exposure")
+    assert rate["correlation"] > 0.9
+    assert rate["verdict"] == "better"
+    alone = 2**0.5 * (rate["a"]["upper"] - rate["a"]["lower"])  # of independent sides, one comparison
+    assert rate["upper"] - rate["lower"] < 0.5 * alone
+    printed = run_monitor(*asked, cwd=same_users).out
+    assert "3 intervals are narrower because both sides served the same users" in printed
+
+
+def test_the_lists_of_both_sides_are_compared(same_users):
+    ran = run_monitor(
+        "compare", "old", "new", "-c", "shop.yaml", "-m", "failure", "-f", "json", cwd=same_users
+    )
+    lists = json.loads(ran.out)["lists"]
+    sides = [pd.read_parquet(same_users / f"{name}.parquet") for name in ("old", "new")]
+    a, b = (side.groupby("request_id")["item_id"].agg(set) for side in sides)
+    assert lists["requests"] == {"a": len(a), "b": len(b), "common": len(a)}
+    shares = [len(one & other) / len(one | other) for one, other in zip(a, b, strict=True)]
+    assert lists["overlap"]["value"] == pytest.approx(np.mean(shares))
+    clicks = [
+        pd.read_parquet(same_users / f"{name}-clicks.parquet").groupby("user_id").size()
+        for name in ("old", "new")
+    ]
+    users = pd.concat(clicks, axis=1, keys=["a", "b"]).fillna(0)
+    assert lists["users"]["more"] == (users["b"] > users["a"]).sum()
+    assert lists["users"]["fewer"] == (users["b"] < users["a"]).sum()
+    names = {one["name"] for one in lists["users"]["winners"]}
+    assert names
+    assert not names & {*users.index}  # hashed, as in the evidence
+    printed = run_monitor("compare", "old", "new", "-c", "shop.yaml", "-m", "failure", cwd=same_users).out
+    assert f"lists: {len(a):,} requests are on both sides" in printed
+    assert "items that gain most: i" in printed
+    page = run_monitor("compare", "old", "new", "-c", "shop.yaml", "-f", "html", cwd=same_users).out
+    assert "<h2>The lists</h2>" in page
+
+
+def test_two_spans_have_no_request_in_common(shop):
+    spans = (
+        "shop@2026-01-05T10:00:00Z/2026-01-05T12:00:00Z",
+        "shop@2026-01-05T12:00:00Z/2026-01-05T14:00:00Z",
+    )
+    ran = run_monitor("compare", *spans, "-c", "shop.yaml", "-m", "failure", "-f", "json", cwd=shop)
+    lists = json.loads(ran.out)["lists"]
+    assert (lists["requests"]["common"], lists["overlap"], lists["examples"]) == (0, None, [])
+    assert lists["users"]["more"] + lists["users"]["fewer"] + lists["users"]["same"] > 0

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from monitor.comparison.sides import Side, SideError
+from monitor.comparison.sides import Side, SideError, correlations
 from monitor.core.results import Result, Status
 from monitor.metrics.catalogue import SPECS
-from monitor.settings.recommender import RecommenderSettings
+from monitor.settings.recommender import USER_GROUP, RecommenderSettings
 
 
 def settings(**more: object) -> RecommenderSettings:
@@ -61,8 +61,9 @@ def test_the_whole_is_measured_without_slices_experiments_and_health() -> None:
     }
     measured, ruled = judged_by("shop", **given)
     assert ruled is not None
+    assert (measured.slices.by, ruled.slices.by) == ((USER_GROUP,), ())
     for one in (measured, ruled):
-        assert (one.slices.by, one.experiments, one.health, one.objectives) == ((), (), None, ())
+        assert (one.experiments, one.health, one.objectives) == ((), None, ())
     assert measured.logs == settings().logs
     assert set(ruled.metrics.disable) == set(SPECS)
 
@@ -95,3 +96,27 @@ def test_its_own_results_are_those_of_its_value() -> None:
     every = [result(by="pv"), of_m7, result(by="pv", dimension="model", value="m6")]
     assert [one.labels for one in Side.parse("shop:model=m7").own(every)] == [{"by": "pv"}]
     assert Side.parse("shop").own(every) == every
+
+
+def test_the_groups_of_users_say_how_both_sides_vary_together() -> None:
+    def results(values: dict[int | str, float | None], metric: str = "ndcg") -> list[Result]:
+        return [
+            Result(
+                metric=metric, status=Status.OK, definition="1", value=value,
+                labels={"k": "5", "dimension": USER_GROUP, "value": str(group)},
+            )
+            for group, value in values.items()
+        ]  # fmt: skip
+
+    values: dict[int | str, float | None] = {group: (group * 37 % 101) / 101 for group in range(100)}
+    every = [*results(values), *results({**values, "(none)": 9e9, 3: None}, "mrr")]
+    others = [*results({**values, "(none)": -9e9}, "mrr"), *results({1: 0.5}, "ndcg")]
+    assert correlations(every, every).keys() == {("ndcg", (("k", "5"),)), ("mrr", (("k", "5"),))}
+    assert correlations(every, others) == {("mrr", (("k", "5"),)): 1.0}  # requests of nobody are no group
+    whole = Result(metric="ndcg", status=Status.OK, definition="1", labels={"k": "5"}, value=0.5)
+    assert Side.parse("shop").own([*every, whole]) == [whole]
+    asked = Side.parse("shop").for_metrics(settings(), metrics=("ndcg", "blacklist")).slices
+    assert (asked.by, asked.metrics) == ((USER_GROUP,), ("ndcg",))
+    with_slices = settings(slices={"by": ["scene"], "budget": 3})
+    own = Side.parse("shop").for_metrics(with_slices, slices=True).slices
+    assert (own.by, own.budget) == (("scene", USER_GROUP), 3)

@@ -97,3 +97,26 @@ def test_it_holds_the_true_difference_in_about_95_of_100(one, other, n) -> None:
         for found in [difference(share(int(a), n), share(int(b), n))]
     ]
     assert 0.935 < np.mean(held) < 0.985
+
+
+def test_the_published_interval_of_two_paired_shares() -> None:
+    """D. G. Altman and others, Statistics with Confidence (2000), table 6.2: 14, 5, 0 and 22 pairs."""
+    both, first, second, neither = 14, 5, 0, 22
+    n = both + first + second + neither
+    product = both * neither - first * second - n / 2  # Newcombe's correction of phi
+    phi = product / math.sqrt((both + first) * (second + neither) * (both + second) * (first + neither))
+    found = difference(share(both + second, n), share(both + first, n), correlation=phi)
+    assert found == pytest.approx((0.011, 0.226), abs=5e-4)
+
+
+def test_a_correlation_narrows_the_interval_and_an_opposed_one_widens_it() -> None:
+    a, b = Estimate(0.5, 0.4, 0.6), Estimate(0.6, 0.5, 0.7)
+    widths = [
+        found.upper - found.lower
+        for r in (-1.0, 0.0, 0.5, 1.0)
+        for found in [difference(a, b, correlation=r)]
+    ]
+    assert widths == pytest.approx([0.4, 0.2 * math.sqrt(2), 0.2, 0.0])
+    for wrong in (1.1, -1.1, math.nan):
+        with pytest.raises(ValueError, match="within -1 and 1"):
+            difference(a, b, correlation=wrong)
