@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import typer
 
 from monitor.cli.compare_lists import compared_lists
-from monitor.cli.judge import load, why_empty
-from monitor.cli.one_off import one_off
-from monitor.cli.terminal import NOT_JUDGED, OK, VIOLATED, progress
-from monitor.cli.terminal import span as time_span
+from monitor.cli.judge import load
+from monitor.cli.sides import Times, judge_side, known_side
+from monitor.cli.terminal import NOT_JUDGED, OK, VIOLATED
 from monitor.comparison.compare import Verdict
 from monitor.comparison.compare import compare as compared
-from monitor.comparison.sides import Side, SideError, correlations
-from monitor.config.checks.check import Checked
+from monitor.comparison.sides import SideError, correlations
 from monitor.config.problems import nearest
-from monitor.core.results import Result, ResultKind, Window
+from monitor.core.results import Result, ResultKind
 from monitor.core.text import quoted
 from monitor.report.comparison import Comparison
-from monitor.settings.config import Config
-
-Times = tuple[datetime | None, datetime | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,34 +34,28 @@ def compare(path: Path, texts: tuple[str, str], times: Times, chosen: Chosen) ->
     """Both sides of the config and what came of them, and the exit code."""
     config, checked = load(path)
     known = {one.settings.name: one for one in checked}
-    sides = [Side.parse(text) for text in texts]
-    for side in sides:
-        if side.recommender not in known:
-            meant = nearest(side.recommender, known)
-            guess = f"; did you mean {quoted(meant)}?" if meant else f"; there are: {', '.join(known)}"
-            raise SideError(f"no recommender is called {quoted(side.recommender)}{guess}")
-        if known[side.recommender].settings.logs.exposures is None:
-            raise SideError(f"{quoted(side.recommender)} has no exposures, so there is nothing to compare")
+    sides = [known_side(text, known) for text in texts]
     if chosen.slices and any(side.column for side in sides):
         raise typer.BadParameter("a side of some rows has no slices of its own", param_hint="--slices")
-    judged = [_judged(config, known[side.recommender], side, times, chosen) for side in sides]
-    (a, measured), (b, measured_b) = judged
-    one, other = (side.own(results) for side, (_, results) in zip(sides, judged, strict=True))
+    a, b = (
+        judge_side(config, known[side.recommender], side, times, slices=chosen.slices, metrics=chosen.metrics)
+        for side in sides
+    )
     if (
         replace(sides[0], text="", start="", end="") == replace(sides[1], text="", start="", end="")
-        and a == b
+        and a.span == b.span
     ):
         raise SideError(f"{quoted(texts[0])} and {quoted(texts[1])} are the same rows")
-    _check_names(chosen.metrics, [*one, *other])
+    _check_names(chosen.metrics, [*a.own, *b.own])
     found = compared(
-        one,
-        other,
+        a.own,
+        b.own,
         margin=chosen.margin,
         metrics=chosen.metrics,
-        correlations=correlations(measured, measured_b),
+        correlations=correlations(a.measured, b.measured),
     )
     notes = []
-    if a.length != b.length:
+    if a.span.length != b.span.length:
         notes.append("the spans differ in length, and so do all counts")
     verdicts = {one.verdict for one in found}
     if Verdict.WORSE in verdicts:
@@ -77,51 +64,8 @@ def compare(path: Path, texts: tuple[str, str], times: Times, chosen: Chosen) ->
         code = NOT_JUDGED if Verdict.UNKNOWN in verdicts or not found else OK
     lists = None
     if not any(side.column for side in sides):  # the lists of two models or arms have no request in common
-        lists = compared_lists(config, [known[side.recommender] for side in sides], (a, b))
-    return Comparison(texts, (a, b), found, notes, lists), code
-
-
-def _judged(
-    config: Config, checked: Checked, side: Side, times: Times, chosen: Chosen
-) -> tuple[Window, list[Result]]:
-    """The span of a side, and its rules and metrics over the whole of it."""
-    start, end = time_span(side.start, side.end, side.text) if side.start else times
-    settings = side.for_metrics(checked.settings, slices=chosen.slices, metrics=chosen.metrics)
-    span, measured = _over(config, Checked(settings), side, start, end)
-    results = [one for one in measured if one.kind is ResultKind.METRIC]
-    by_rows = side.for_rules(checked.settings) if checked.rules else None
-    if by_rows is not None:
-        _, found = _over(config, Checked(by_rows, checked.rules), side, span.start, span.end)
-        results = [one for one in found if one.kind is ResultKind.RULE] + results
-    return span, results
-
-
-def _over(
-    config: Config, checked: Checked, side: Side, start: datetime | None, end: datetime | None
-) -> tuple[Window, list[Result]]:
-    """The span, from the first row to the last if none is given, and what was found in it."""
-    now = datetime.now(UTC)
-    with one_off(config, checked, secrets.token_hex(16)) as judging:
-        with progress(0, f"{side.text}: reading the logs") as step:
-            judging.look(now, step)
-        log = judging.evaluator.source.main
-        if log.watermark is None:
-            raise SideError(f"the log of {quoted(side.text)} has no row{why_empty(log)}")
-        windows, gaps = judging.windows(start, end, now)
-        if not windows:
-            raise SideError(f"{quoted(side.text)} has no row in this span")
-        if gaps:
-            raise SideError(
-                f"{quoted(side.text)} has no row from {gaps[0].start:%Y-%m-%d} to {gaps[0].end:%Y-%m-%d}; "
-                "say with --from where the span begins"
-            )
-        span = Window(start or windows[0].start, windows[-1].end if end is None else end)
-        results: list[Result] = []
-        with progress(0, f"{side.text}: judging") as step:
-            for evaluation in judging.judge([span], now):
-                step("")
-                results += [result for run in evaluation.runs for result in run.results]
-    return span, results
+        lists = compared_lists(config, [known[side.recommender] for side in sides], (a.span, b.span))
+    return Comparison(texts, (a.span, b.span), found, notes, lists), code
 
 
 def _check_names(asked: Collection[str], results: Collection[Result]) -> None:
