@@ -227,6 +227,63 @@ def compare(
 
 
 @app.command(
+    epilog="Example: recsys-monitor gate candidate --config shop.yaml --format html > launch.html\n\n"
+    "Exit codes: 0 passed, 1 a condition fails, 2 a wrong config or usage, 3 none fails, but one is not yet "
+    "known."
+)
+def gate(
+    candidate: Annotated[
+        str, typer.Argument(metavar="CANDIDATE", help="The recommender to launch, or a side as in compare.")
+    ],
+    config: ConfigPath,
+    start: From = None,
+    end: To = None,
+    against: Annotated[
+        str | None,
+        typer.Option("--against", metavar="SIDE", help="The other side. Default: `against` of the gate."),
+    ] = None,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option("--override", metavar="CONDITION", help="Launch although this fails; again for more."),
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="NAME", help="Who overrides; needed with --override.")
+    ] = None,
+    because: Annotated[
+        str | None, typer.Option("--because", metavar="REASON", help="Why; needed with --override.")
+    ] = None,
+    output: Annotated[
+        CompareFormat,
+        typer.Option("--format", "-f", help="The output format; html is one file for a change request."),
+    ] = CompareFormat.TABLE,
+) -> None:
+    """Judge whether a candidate may go live: each condition of its gate is passed, failed, or not yet known.
+
+    The conditions are in the config under `gate`. The whole span is judged as one window. A gate never passes
+    on missing data. An override needs a name and a reason. Each run, with its overrides, is stored in the
+    history; `history gates` prints them.
+    """
+    times = span(start, end)
+    claim_output()
+    from monitor.cli import gate as commands
+    from monitor.report import gate as report
+
+    chosen = commands.Overrides.of(overrides or (), by, because)
+    found, code = commands.gate(config, candidate, against, times, chosen)
+    with printing():
+        match output:
+            case CompareFormat.JSON:
+                write(report.as_json(found))
+            case CompareFormat.JUNIT:
+                write(report.as_junit(found))
+            case CompareFormat.HTML:
+                write(report.as_html(found))
+            case CompareFormat.TABLE:
+                report.print_report(found, out)
+    sys.exit(code)
+
+
+@app.command(
     epilog="Example: recsys-monitor validate --config shop.yaml\n\n"
     "Exit codes: 0 the config is good, warnings included, 2 it has a problem."
 )
@@ -478,6 +535,29 @@ def history_export(
     with printing():
         for line in export(config, first, last, only):
             write(line)
+
+
+@history_app.command(
+    "gates",
+    epilog="Example: recsys-monitor history gates --config shop.yaml | jq .outcome\n\n"
+    "Exit codes: 0 printed, 2 a wrong config or usage, or no history that can be read.",
+)
+def history_gates(
+    config: ConfigPath,
+    start: From = None,
+    end: To = None,
+    only: Only = None,
+) -> None:
+    """Print each run of a gate, with its overrides: one launch report as JSON a line, oldest first."""
+    first, last = span(start, end)
+    claim_output()
+    import json
+
+    from monitor.cli.gate import gate_runs
+
+    with printing():
+        for run in gate_runs(config, only, first, last):
+            write(json.dumps(run.content, ensure_ascii=True, allow_nan=False))
 
 
 @history_app.command(

@@ -15,7 +15,10 @@ from monitor.config.checks.check import Checked
 from monitor.config.problems import nearest
 from monitor.core.results import Result, ResultKind, Window
 from monitor.core.text import quoted
+from monitor.metrics.catalogue import SPECS
 from monitor.settings.config import Config
+from monitor.settings.experiments import ExperimentSettings
+from monitor.settings.recommender import USER_GROUP, SliceSettings
 
 Times = tuple[datetime | None, datetime | None]
 
@@ -36,6 +39,11 @@ class JudgedSide:
     def own(self) -> list[Result]:
         """Its rules and metrics."""
         return self.side.own([*self.ruled, *self.measured])
+
+    @property
+    def groups(self) -> list[Result]:
+        """Its metrics by random groups of users."""
+        return [one for one in self.measured if one.labels.get("dimension") == USER_GROUP]
 
 
 def known_side(text: str, known: Mapping[str, Checked]) -> Side:
@@ -70,6 +78,39 @@ def judge_side(
         _, found = _over(config, Checked(by_rows, checked.rules), side, span.start, span.end)
         ruled = [one for one in found if one.kind is ResultKind.RULE]
     return JudgedSide(side, span, measured, ruled)
+
+
+def judge_split(
+    config: Config, checked: Checked, experiment: ExperimentSettings, times: Times
+) -> list[Result]:
+    """The verdicts on the split of an experiment in the last window of a span, over all of its windows.
+
+    The test of a split looks at one window after the other, as the daemon does.
+    """
+    name = checked.settings.name
+    logs = checked.settings.logs.model_copy(update={"feedback": None, "samples": None})
+    update = {
+        "logs": logs,
+        "rules": (),
+        "metrics": checked.settings.metrics.model_copy(update={"disable": tuple(SPECS)}),
+        "slices": SliceSettings(),
+        "objectives": (),
+        "health": None,
+        "experiments": (experiment.model_copy(update={"metrics": ()}),),
+    }
+    now = datetime.now(UTC)
+    results: list[Result] = []
+    settings = checked.settings.model_copy(update=update)
+    with one_off(config, Checked(settings), monitor_salt(config.state)) as judging:
+        with progress(0, f"{name}: reading the logs") as step:
+            judging.look(now, step)
+        windows, _ = judging.windows(*times, now)
+        with progress(len(windows), f"{name}: judging the split of {experiment.name}") as step:
+            for evaluation in judging.judge(windows, now):
+                step("")
+                found = [result for run in evaluation.runs for result in run.results]
+                results = [one for one in found if one.kind is ResultKind.EXPERIMENT] or results
+    return results
 
 
 def _over(

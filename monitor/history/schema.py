@@ -35,7 +35,7 @@ from sqlalchemy import (
 from monitor.core.digest import digest
 from monitor.core.text import encodable
 
-HEAD: Final = "0005"  # the newest migration; a test compares it with the scripts
+HEAD: Final = "0006"  # the newest migration; a test compares it with the scripts
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _BIG_ID: Final = BigInteger().with_variant(Integer, "sqlite")  # only INTEGER counts up by itself there
@@ -216,4 +216,15 @@ counters: Final = Table(
     Column("name", Text, primary_key=True),
     Column("labels", JsonText, primary_key=True),
     Column("value", Float(53), nullable=False),
+)
+
+gate_runs: Final = Table(
+    "gate_runs",
+    metadata,
+    Column("id", _BIG_ID, primary_key=True),
+    Column("recommender", Text, nullable=False),
+    Column("judged_at", UTCTime, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("content", JsonText, nullable=False),
+    Index("gate_runs_newest", "recommender", "judged_at"),
 )

@@ -12,8 +12,9 @@ from typing import Self
 from sqlalchemy import Connection
 
 from monitor.core.results import Window
-from monitor.history import counters, logstate, reads, record, retention
+from monitor.history import counters, gates, logstate, reads, record, retention
 from monitor.history.database import Database
+from monitor.history.gates import GateRun
 from monitor.history.logstate import IndexedFile
 from monitor.history.reads import Evaluated, StoredResult
 from monitor.history.record import CheckRun, Recorded
@@ -115,6 +116,22 @@ class Store:
             yield from page
             if after is None:
                 return
+
+    def record_gate(self, run: GateRun) -> None:
+        """Store a run of a gate."""
+        with self._database.writing() as connection:
+            gates.add(connection, run)
+
+    def gate_runs(
+        self,
+        *,
+        recommenders: Sequence[str] | None = None,
+        start: datetime | None = None,
+        end: datetime | None = None,
+    ) -> list[GateRun]:
+        """The runs of gates in [start, end), oldest first."""
+        with self._database.reading() as connection:
+            return gates.read(connection, recommenders, start, end)
 
     def bump_all(self, increments: Mapping[CounterKey, float]) -> None:
         """Add to all of these counters, or to none."""

@@ -12,6 +12,7 @@ from monitor.core.results import MOST_EVIDENCE
 from monitor.core.settings import Duration, Name, Settings
 from monitor.settings.bands import BandSettings
 from monitor.settings.experiments import ExperimentSettings
+from monitor.settings.gate import GateSettings
 from monitor.settings.health import HealthSettings
 from monitor.settings.logs import LogsSettings, TimeSettings
 from monitor.settings.maintenance import Maintenance
@@ -135,6 +136,10 @@ class RecommenderSettings(TimeSettings):
         None, description="one number from chosen metrics, see docs/health.md; default: no score"
     )
     evidence: EvidenceSettings = EvidenceSettings()
+    gate: GateSettings | None = Field(
+        None,
+        description="what must hold before this recommender goes live, see docs/gate.md; default: no gate",
+    )
     maintenance: tuple[Maintenance, ...] = Field(
         (), max_length=100, description="spans in which nobody is alerted, see docs/maintenance.md"
     )

@@ -1,0 +1,187 @@
+"""The work of `gate`: judge the candidate, the other side and the experiments, then each condition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import typer
+
+from monitor.cli.export import check_name, open_history
+from monitor.cli.judge import load
+from monitor.cli.sides import Times, judge_side, judge_split, known_side
+from monitor.cli.terminal import NOT_JUDGED, OK, VIOLATED
+from monitor.comparison.sides import Side, SideError
+from monitor.config.checks.check import Checked
+from monitor.config.load import load_config
+from monitor.config.problems import nearest
+from monitor.core.results import Result, Status
+from monitor.core.text import quoted
+from monitor.experiments.specs import SPLIT_P
+from monitor.gate.conditions import Judgement, Outcome, Override, Sides, judge, overall
+from monitor.history.gates import GateRun
+from monitor.history.store import Store
+from monitor.report.gate import LaunchReport, as_content
+from monitor.service.state_folder import keep_private
+from monitor.settings.config import Config
+from monitor.settings.gate import Condition, GateSettings
+
+CODES = {Outcome.PASSED: OK, Outcome.FAILED: VIOLATED, Outcome.NOT_KNOWN: NOT_JUDGED}
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """The conditions that somebody overrides, and why."""
+
+    names: Sequence[str] = ()
+    override: Override | None = None
+
+    @classmethod
+    def of(cls, names: Sequence[str], by: str | None, because: str | None) -> Overrides:
+        """Checked options of the command line. Raises a usage error without a name and a reason."""
+        who, why = (by or "").strip(), (because or "").strip()
+        if not names:
+            if who or why:
+                raise typer.BadParameter("name the condition with --override", param_hint="--by")
+            return cls()
+        if not who or not why:
+            raise typer.BadParameter(
+                "an override needs a name and a reason: give --by and --because", param_hint="--override"
+            )
+        return cls(names, Override(who, why))
+
+
+def gate(
+    path: Path, text: str, against: str | None, times: Times, overrides: Overrides
+) -> tuple[LaunchReport, int]:
+    """The launch report of a candidate, which is stored in the history, and the exit code."""
+    config, checked = load(path)
+    known = {one.settings.name: one for one in checked}
+    side = known_side(text, known)
+    settings = known[side.recommender].settings.gate
+    if settings is None:
+        raise SideError(
+            f"{quoted(side.recommender)} has no gate in the config; docs/gate.md says how to write one"
+        )
+    names = [one.name for one in settings.conditions]
+    for name in overrides.names:
+        if name not in names:
+            meant = nearest(name, names)
+            hint = f"did you mean {quoted(meant)}?" if meant else f"there are: {', '.join(names)}"
+            raise typer.BadParameter(
+                f"no condition is called {quoted(name)}; {hint}", param_hint="--override"
+            )
+    other = against or settings.against
+    against_side = None if other is None else known_side(other, known)
+    judging = _Judging(config, known, side, against_side, times)
+    judgements = [_overridden(one, overrides) for one in judging.all(settings)]
+    report = LaunchReport(
+        text, other, datetime.now(UTC).replace(microsecond=0), overall(judgements), judgements
+    )
+    keep_private(config.state)
+    with Store.open(config.history.location(config.state)) as store:
+        store.record_gate(
+            GateRun(side.recommender, report.judged_at, report.outcome.value, as_content(report))
+        )
+    return report, CODES[report.outcome]
+
+
+def _overridden(judgement: Judgement, overrides: Overrides) -> Judgement:
+    if judgement.outcome is Outcome.PASSED or judgement.condition.name not in overrides.names:
+        return judgement
+    return replace(judgement, override=overrides.override)
+
+
+@dataclass(slots=True)
+class _Judging:
+    config: Config
+    known: Mapping[str, Checked]
+    candidate: Side
+    other: Side | None
+    times: Times
+
+    def all(self, settings: GateSettings) -> list[Judgement]:
+        """Every condition. Sides and arms are judged once each."""
+        of_sides = [one for one in settings.conditions if one.experiment is None]
+        sides = self._sides(of_sides) if of_sides else Sides()
+        arms: dict[tuple[str, str | None], Sides] = {}
+        judgements = []
+        for one in settings.conditions:
+            if one.experiment is None:
+                judgements.append(judge(one, sides))
+                continue
+            key = (one.experiment, one.arm)
+            if key not in arms:
+                arms[key] = self._arms(*key)
+            judgements.append(judge(one, arms[key]))
+        return judgements
+
+    def _sides(self, conditions: Sequence[Condition]) -> Sides:
+        metrics = [one.metric for one in conditions if one.metric is not None and one.margin is not None]
+        try:
+            candidate = self._judged(self.candidate, metrics)
+        except SideError as error:
+            return Sides(broken=str(error))
+        if not metrics:
+            return Sides(candidate)
+        if self.other is None:
+            raise SideError("name the other side with --against, or as `against` in the gate")
+        try:
+            return Sides(candidate, self._judged(self.other, metrics))
+        except SideError as error:
+            return Sides(candidate, without_other=str(error))
+
+    def _judged(self, side: Side, metrics: Sequence[str]) -> list[Result]:
+        found = judge_side(self.config, self.known[side.recommender], side, self.times, metrics=metrics)
+        return [*found.own, *found.groups]
+
+    def _arms(self, name: str, arm: str | None) -> Sides:
+        """The arm and the control of an experiment of the other side."""
+        assert self.other is not None  # the config was checked
+        recommender = self.other.recommender
+        settings = self.known[recommender].settings
+        (experiment,) = [one for one in settings.experiments if one.name == name]
+        chosen = arm or next(one for one in experiment.arms if one != experiment.baseline)
+        first, last = self.times
+        if experiment.start is not None:
+            first = experiment.start if first is None else max(first, experiment.start)
+        checked = self.known[recommender]
+        try:
+            split = judge_split(self.config, checked, experiment, (first, last))
+            if why := _broken(split, experiment.alpha):
+                return Sides(broken=f"the split of {name}: {why}")
+            sides = [
+                Side(f"{recommender}:{experiment.column}={value}", recommender, experiment.column, value)
+                for value in (chosen, experiment.baseline)
+            ]
+            treated, control = (judge_side(self.config, checked, side, (first, last)).own for side in sides)
+        except SideError as error:
+            return Sides(broken=str(error))
+        return Sides(treated, control)
+
+
+def _broken(split: Sequence[Result], alpha: float) -> str:
+    """Why the arms of an experiment cannot be compared; empty if they can.
+
+    A gate is one look at the split, so the chi-square test counts too. It needs fewer users.
+    """
+    if not split:
+        return "no window of it is in this span"
+    for one in split:
+        if one.status is not Status.OK:
+            return one.detail or f"{one.metric} is {one.status}"
+    by_chance = {one.labels.get("by"): one for one in split if one.metric == SPLIT_P.name}
+    if (found := by_chance["chi_square"].value) is not None and found < alpha:
+        return f"it is broken: {by_chance['anytime'].detail} (chi-square p {found:.2g})"
+    return ""
+
+
+def gate_runs(path: Path, only: str | None, first: datetime | None, last: datetime | None) -> list[GateRun]:
+    """The stored runs of gates, oldest first."""
+    config = load_config(path)
+    if only is not None:
+        check_name(only, config)
+    with open_history(config) as store:
+        return store.gate_runs(recommenders=[only] if only else None, start=first, end=last)

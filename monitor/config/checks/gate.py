@@ -1,0 +1,81 @@
+"""Can the conditions of a gate be judged? Their names, metrics, experiments, and the other side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from monitor.comparison.sides import Side, SideError
+from monitor.config.checks.objectives import check_series
+from monitor.config.problems import Problem, nearest
+from monitor.core.text import quoted
+from monitor.settings.gate import Condition, GateSettings
+from monitor.settings.recommender import RecommenderSettings
+
+
+def check_gate(
+    where: str, settings: RecommenderSettings, everybody: Sequence[RecommenderSettings]
+) -> Iterator[Problem]:
+    """A problem for each condition that can never be judged."""
+    gate = settings.gate
+    if gate is None:
+        return
+    known = {one.name: one for one in everybody}
+    against = None
+    if gate.against is not None:
+        try:
+            name = Side.parse(gate.against).recommender
+        except SideError as error:
+            yield Problem(f"{where}.against", str(error))
+        else:
+            against = known.get(name)
+            if against is None:
+                meant = nearest(name, known)
+                hint = f"; did you mean {quoted(meant)}?" if meant else f"; there are: {', '.join(known)}"
+                yield Problem(f"{where}.against", f"no recommender is called {quoted(name)}{hint}")
+    first: dict[str, int] = {}
+    for number, one in enumerate(gate.conditions):
+        place = f"{where}.conditions[{number}]"
+        if one.name in first:
+            yield Problem(
+                f"{place}.name", f"{quoted(one.name)} is already the name of conditions[{first[one.name]}]"
+            )
+        first.setdefault(one.name, number)
+        yield from _condition(place, one, gate, settings, against)
+
+
+def _condition(
+    place: str,
+    one: Condition,
+    gate: GateSettings,
+    settings: RecommenderSettings,
+    against: RecommenderSettings | None,
+) -> Iterator[Problem]:
+    if one.rules is not None and not settings.rules:
+        yield Problem(f"{place}.rules", "the recommender has no rules, so this could never hold; add rules")
+    if one.metric is None:
+        return
+    if one.margin is not None and gate.against is None:
+        yield Problem(
+            f"{place}.margin", "needs `against`: the recommender that the candidate is compared with"
+        )
+    of = settings if one.experiment is None else against
+    if of is not None:
+        yield from check_series(place, one.metric, one.labels, of)
+    if one.experiment is None or against is None:
+        return
+    experiments = {found.name: found for found in against.experiments}
+    found = experiments.get(one.experiment)
+    if found is None:
+        there = f"there are: {', '.join(experiments)}" if experiments else "it has none"
+        yield Problem(
+            f"{place}.experiment",
+            f"{against.name} has no experiment called {quoted(one.experiment)}; {there}",
+        )
+        return
+    others = [arm for arm in found.arms if arm != found.baseline]
+    if one.arm is None and len(others) > 1:
+        yield Problem(place, f"{found.name} has several arms: name one, as arm: {others[0]}")
+    elif one.arm is not None and one.arm not in others:
+        yield Problem(
+            f"{place}.arm", f"{quoted(one.arm)} is no arm beside the control; there are: {', '.join(others)}"
+        )

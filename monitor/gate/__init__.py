@@ -1,0 +1,1 @@
+"""The gate before a launch: what must hold, and whether it does."""

@@ -1,0 +1,168 @@
+"""`gate` as people and CI servers see it: two recommenders, an experiment, and overrides."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.cli.conftest import HOSTILE, exposures, run_monitor
+
+CONFIG = """\
+state: ./state
+engine: {threads: 1}
+recommenders:
+  - name: old
+    logs: {exposures: {path: old.parquet}, feedback: {path: clicks.parquet}}
+    window: 1h
+    lateness: 0s
+    metrics: {disable: [serendipity], attribution: 1h}
+    experiments:
+      - {name: lists, column: arm, split: {control: 1, long: 1}}
+      - {name: broken, column: half, split: {a: 1, b: 1}}
+  - name: new
+    logs: {exposures: {path: new.parquet}, feedback: {path: clicks.parquet}}
+    window: 1h
+    lateness: 0s
+    rules: [{pack: blacklist, parameters: {blacklist: blacklist.csv}}]
+    metrics: {disable: [serendipity], attribution: 1h}
+    gate:
+      against: old
+      conditions:
+        - {name: rules, owner: trust, reason: A banned item is a fine., rules: hard}
+        - {name: failure, owner: ops, reason: No empty page., metric: failure, labels: {by: pv}, max: 0.01}
+        - name: clicks
+          owner: ranking
+          reason: Clicks pay.
+          metric: action_rate
+          labels: {by: exposure, event: click}
+          margin: 0.02
+        - name: long
+          owner: ranking
+          reason: Longer lists may not cost clicks.
+          metric: action_rate
+          labels: {by: exposure, event: click}
+          margin: 0.02
+          experiment: lists
+        - name: half
+          owner: ranking
+          reason: The other experiment.
+          metric: action_rate
+          labels: {by: exposure, event: click}
+          margin: 0.02
+          experiment: broken
+  - name: empty
+    logs: {exposures: {path: nothing/*.parquet}, feedback: {path: clicks.parquet}}
+    window: 1h
+    rules: [{pack: blacklist, parameters: {blacklist: blacklist.csv}}]
+    gate:
+      against: old
+      conditions:
+        - {name: rules, owner: trust, reason: A banned item is a fine., rules: hard}
+        - {name: clicks, owner: ranking, reason: Pay., metric: coverage, labels: {by: pv}, margin: 0.02}
+"""
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    """The same lists from both; `long` gets twice the clicks, and `broken` has nine of ten users in a."""
+    folder = tmp_path_factory.mktemp("gate")
+    rng = np.random.default_rng(2)
+    rows = exposures(hours=2, requests=4000)
+    user = rows["user_id"].str[1:].astype(int).to_numpy()
+    rows["arm"] = np.where(user % 2, "long", "control")
+    rows["half"] = np.where(user % 10, "a", "b")
+    clicked = rng.random(len(rows)) < np.where(user % 2, 0.2, 0.1)
+    clicks = rows.loc[clicked, ["request_id", "user_id", "item_id", "ts"]].assign(event="click")
+    rows.to_parquet(folder / "old.parquet")
+    rows.to_parquet(folder / "new.parquet")
+    clicks.to_parquet(folder / "clicks.parquet")
+    pd.DataFrame({"item_id": ["i3"]}).to_csv(folder / "blacklist.csv", index=False)
+    (folder / "shop.yaml").write_text(CONFIG)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def judged(shop):
+    ran = run_monitor("gate", "new", "-c", "shop.yaml", "--format", "json", cwd=shop)
+    return ran, json.loads(ran.out)
+
+
+def test_each_condition_has_its_outcome_and_its_evidence(judged):
+    ran, content = judged
+    assert (ran.code, ran.err, content["outcome"]) == (1, "", "failed")
+    found = {one["name"]: one for one in content["conditions"]}
+    assert {name: one["outcome"] for name, one in found.items()} == {
+        "rules": "failed", "failure": "passed", "clicks": "passed", "long": "passed", "half": "not_known",
+    }  # fmt: skip
+    assert found["rules"]["rows"][0]["item_id"] == "i3"
+    assert found["clicks"]["lower"] == found["clicks"]["upper"] == 0  # the same clicks of the same users
+    assert found["long"]["candidate"]["value"] > 1.7 * found["long"]["other"]["value"]
+    assert found["half"]["detail"].startswith("the split of broken: it is broken: ")
+    assert {one["owner"] for one in found.values()} == {"trust", "ops", "ranking"}
+
+
+def test_an_override_needs_a_name_and_a_reason_and_stays_in_the_history(shop, judged):
+    asked = ("gate", "new", "-c", "shop.yaml", "--override", "rules", "--override", "half")
+    ran = run_monitor(*asked, cwd=shop)
+    assert ran.code == 2
+    assert "an override needs a name and a reason" in " ".join(ran.err.replace("│", " ").split())
+    ran = run_monitor(*asked, "--by", "kim", "--because", f"the fine is paid {HOSTILE}", cwd=shop)
+    assert ran.code == 0
+    assert ran.out.startswith("new: passed (1 failed, 1 not yet known, 3 passed, 2 overridden)\n")
+    assert "overridden by kim: the fine is paid <b>[U+001B]" in ran.out
+    stored = run_monitor("history", "gates", "-c", "shop.yaml", cwd=shop)
+    runs = [json.loads(line) for line in stored.out.splitlines()]
+    assert [one["outcome"] for one in runs] == ["failed", "passed"]
+    assert runs[0] == judged[1]
+    overrides = {one["name"]: one["override"] for one in runs[1]["conditions"]}
+    assert overrides["half"]["name"] == "kim"
+    assert HOSTILE in overrides["rules"]["reason"]
+    assert overrides["clicks"] is None
+
+
+def test_a_ci_server_gets_a_failure_and_an_error(shop):
+    ran = run_monitor("gate", "new", "-c", "shop.yaml", "--format", "junit", cwd=shop)
+    suite = ElementTree.fromstring(ran.out)
+    counts = {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")}
+    assert counts == {"tests": "5", "failures": "1", "errors": "1", "skipped": "0"}
+
+
+def test_a_change_request_gets_one_file_and_hostile_text_is_harmless(shop):
+    asked = ("gate", "new", "-c", "shop.yaml", "--override", "rules", "--by", HOSTILE, "--because", HOSTILE)
+    page = run_monitor(*asked, "--format", "html", cwd=shop).out
+    assert page.startswith("<!doctype html>")
+    assert "<b>" not in page
+    assert "\x1b" not in page
+    assert "http" not in page
+    assert "object at" not in page
+    assert '<p class="quiet">candidate 0, interval 0 to 0.0009594, bound 0.01, 4,000 samples</p>' in page
+    assert "Overridden by &lt;b&gt;[U+001B]" in page
+
+
+def test_a_candidate_without_a_row_is_not_known(shop):
+    ran = run_monitor("gate", "empty", "-c", "shop.yaml", "--format", "json", cwd=shop)
+    content = json.loads(ran.out)
+    assert (ran.code, content["outcome"]) == (3, "not_known")
+    for one in content["conditions"]:
+        assert one["outcome"] == "not_known"
+        assert "the log of 'empty' has no row" in one["detail"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("old",), "'old' has no gate in the config"),
+        (("newer",), "no recommender is called 'newer'; did you mean 'new'?"),
+        (("new", "--against", "odl"), "no recommender is called 'odl'; did you mean 'old'?"),
+        (("new", "--override", "rule", "--by", "a", "--because", "b"), "did you mean 'rules'?"),
+        (("new", "--by", "kim"), "name the condition with --override"),
+    ],
+)
+def test_wrong_usage_ends_in_a_sentence(shop, arguments, message):
+    ran = run_monitor("gate", *arguments, "-c", "shop.yaml", cwd=shop)
+    assert ran.code == 2
+    assert message in " ".join(ran.err.replace("│", " ").split())
