@@ -379,20 +379,38 @@ def demo(
     folder: Annotated[
         Path, typer.Option("--folder", metavar="FOLDER", help="The folder of the demo's logs and state.")
     ] = Path("demo"),
+    endpoint: Annotated[
+        str,
+        typer.Option("--endpoint", metavar="ADDRESS", help="Where its recommender listens; port 0: any."),
+    ] = "127.0.0.1:9109",
 ) -> None:
-    """Write a small live log and watch it. Now and then it shows a blacklisted item."""
-    from monitor.simulate.demo import live, prepare
+    """Write a small live log and watch it. Now and then it shows a blacklisted item.
 
-    path = prepare(folder, datetime.now(UTC))
-    say(f"config       {path}")
-    stop = threading.Event()
-    writer = threading.Thread(target=live, args=(folder, stop), name="demo", daemon=True)
-    writer.start()
+    Its recommender also answers requests over HTTP, with a good and a bad candidate beside it.
+    """
+    from monitor.service.web.server import ServeError, serve_app
+    from monitor.settings.server import split_listen
+    from monitor.simulate.demo import SEED, live, prepare
+    from monitor.simulate.endpoint import application
+    from monitor.simulate.traffic import Simulator, Traffic
+
     try:
+        split_listen(endpoint)
+        server = serve_app(endpoint, application(Simulator(Traffic(), SEED), seed=SEED))
+    except (ServeError, ValueError) as error:
+        raise typer.BadParameter(str(error), param_hint="--endpoint") from None
+    stop = threading.Event()
+    try:
+        path = prepare(folder, datetime.now(UTC))
+        say(f"config       {path}")
+        say(f"recommender  {server.address}/recommend/current, /good, /bad")
+        writer = threading.Thread(target=live, args=(folder, stop), name="demo", daemon=True)
+        writer.start()
         code = _serve(path)
+        writer.join(5)
     finally:
         stop.set()
-        writer.join(5)
+        server.stop()
     sys.exit(code)
 
 

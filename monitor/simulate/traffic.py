@@ -89,7 +89,7 @@ class Simulator:
         self.price: Floats = np.round(rng.lognormal(3.0, 0.8, traffic.items), 2)
 
         hidden = rng.choice(traffic.items, traffic.blacklisted + traffic.expired + traffic.upcoming, False)
-        self._blacklisted, expired, upcoming = np.split(
+        self.blacklisted, expired, upcoming = np.split(
             hidden, [traffic.blacklisted, traffic.blacklisted + traffic.expired]
         )
         opened = np.datetime64(traffic.opened.replace(tzinfo=None), "us")
@@ -103,7 +103,7 @@ class Simulator:
     @property
     def blacklist(self) -> list[str]:
         """The items that this recommender must never show."""
-        return sorted(self.item_ids[self._blacklisted].tolist())
+        return sorted(self.item_ids[self.blacklisted].tolist())
 
     def catalog(self) -> pa.Table:
         """One row an item: item_id, category, created_at, available_from, available_until, price."""
@@ -140,9 +140,9 @@ class Simulator:
         empty = rng.random(count) < self.traffic.empty_share
         if blacklisted:
             empty[0] = False
-        items, scores = self._rank(users, start, end, rng)
+        items, scores = self.rank(users, start, end, rng)
         if blacklisted:
-            items[0, rng.integers(self.traffic.length)] = rng.choice(self._blacklisted)
+            items[0, rng.integers(self.traffic.length)] = rng.choice(self.blacklisted)
 
         # One row for every place of a list; an empty list is one row without an item.
         length = self.traffic.length
@@ -178,13 +178,21 @@ class Simulator:
         )
         return Batch(exposures, feedback)
 
-    def _rank(
-        self, users: Ints, start: datetime, end: datetime, rng: np.random.Generator
+    def rank(
+        self,
+        users: Ints,
+        start: datetime,
+        end: datetime,
+        rng: np.random.Generator,
+        *,
+        noise: float = 1.0,
+        personal: bool = True,
     ) -> tuple[Ints, Floats]:
         """Item numbers and falling scores in (0, 1), both requests x length.
 
         The items with the largest appeal + taste + Gumbel noise are a draw without replacement, with
-        probabilities proportional to exp(appeal + taste).
+        probabilities proportional to exp(appeal + taste). Users click by appeal and taste, so less `noise`
+        is a better recommender, and one that is not `personal` knows nothing of their taste.
         """
         length = self.traffic.length
         shown = self._shown(start, end)
@@ -192,8 +200,9 @@ class Simulator:
         scores = np.empty((len(users), length))
         for low in range(0, len(users), _CHUNK):
             part = users[low : low + _CHUNK]
-            key = self._appeal[shown] + self._taste[np.ix_(part, self.category[shown])]
-            key += rng.gumbel(size=key.shape)
+            key = noise * rng.gumbel(size=(len(part), len(shown))) + self._appeal[shown]
+            if personal:
+                key += self._taste[np.ix_(part, self.category[shown])]
             best = np.argpartition(-key, length - 1, axis=1)[:, :length]
             value = np.take_along_axis(key, best, axis=1)
             order = np.argsort(-value, axis=1)
@@ -205,7 +214,7 @@ class Simulator:
         """The items that may be shown during the whole of [start, end)."""
         first, last = (np.datetime64(edge.replace(tzinfo=None), "us") for edge in (start, end))
         allowed = (self.available_from <= first) & ~(self.available_until < last)  # NaT compares false
-        allowed[self._blacklisted] = False
+        allowed[self.blacklisted] = False
         shown: Ints = np.flatnonzero(allowed)
         if len(shown) < self.traffic.length:
             raise ValueError(f"only {len(shown)} items are available from {start} to {end}")

@@ -217,7 +217,7 @@ def test_a_folder_that_cannot_be_written_is_said(world, tmp_path):
     for arguments in (
         ["backfill", "-c", "ok.yaml", *SPAN],
         ["run", "-c", "ok.yaml"],
-        ["demo", "--folder", "state"],
+        ["demo", "--folder", "state", "--endpoint", "127.0.0.1:0"],
     ):
         ran = run_monitor(*arguments, cwd=folder)
         assert ran.code == 2, ran
@@ -236,6 +236,21 @@ def test_an_address_in_use_is_reported(world, tmp_path):
     assert f"127.0.0.1:{port}" in ran.err
     assert "server.listen" in ran.err
     assert "Traceback" not in ran.err
+
+
+def test_the_demo_says_which_option_chooses_the_address_of_its_recommender(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        ran = run_monitor("demo", "--folder", "demo", "--endpoint", address, cwd=tmp_path)
+    assert ran.code == 2
+    assert "--endpoint" in ran.err
+    assert f"cannot listen on {address}" in ran.err
+    assert not (tmp_path / "demo").exists()
+    ran = run_monitor("demo", "--folder", "demo", "--endpoint", "here", cwd=tmp_path)
+    assert ran.code == 2
+    assert "'here' is not an address; write it as 127.0.0.1:9108" in " ".join(
+        ran.err.replace("│", " ").split()
+    )
 
 
 def test_init_writes_a_config_that_check_accepts(world, tmp_path):

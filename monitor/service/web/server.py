@@ -151,6 +151,17 @@ def serve(
     return server
 
 
+def serve_app(address: str, app: object) -> WebServer:
+    """Serve another application, without users and without TLS. Raises ServeError if it cannot listen."""
+    server = WebServer(ServerSettings(listen=address), WebConfig(), _listen(address))
+    try:
+        server.start(app)
+    except BaseException:
+        server.stop()
+        raise
+    return server
+
+
 def _listen(address: str) -> socket.socket:
     host, port = split_listen(address)
     try:
