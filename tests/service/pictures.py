@@ -10,6 +10,8 @@ from monitor.history.snapshot import LogState, RecommenderState, RuleInfo, Snaps
 from tests.service.made import HOSTILE, HOUR, LAST, NASTY, NOW, evidence, metric, past, rule, series
 from tests.service.pictured_shop import shop
 
+PATIENCE = 180  # seconds: only what hangs takes so long, however busy the machine is
+
 __all__ = [
     "HOSTILE", "HOUR", "LAST", "NASTY", "NOW", "broken", "empty", "evidence", "full", "metric", "news",
     "past", "rule", "series", "shop", "wide",

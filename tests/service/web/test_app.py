@@ -30,7 +30,7 @@ def client(shown: Snapshot | Callable[[], Snapshot] = pictures.full, **given) ->
     } | given
     server = serve(settings, shown if callable(shown) else lambda: shown, **callables)
     try:
-        with httpx.Client(base_url=server.address) as opened:
+        with httpx.Client(base_url=server.address, timeout=pictures.PATIENCE) as opened:
             yield opened
     finally:
         server.stop()

@@ -8,6 +8,7 @@ import socket
 import ssl
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import bcrypt
@@ -20,6 +21,9 @@ from monitor.service.web.web_config import WebConfigError
 from monitor.settings.server import ServerSettings
 from tests.service import pictures
 from tests.service.web.certificates import write_certificate
+
+get = partial(httpx.get, timeout=pictures.PATIENCE)
+post = partial(httpx.post, timeout=pictures.PATIENCE)
 
 
 @pytest.fixture
@@ -59,23 +63,21 @@ def web_config(folder: Path, *, tls: bool = False, password: str | None = None, 
 def test_it_serves_and_stops_and_leaves_the_signal_handlers_alone(running):
     before = [signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)]
     server = running()
-    assert httpx.get(f"{server.address}/-/healthy").status_code == 200
+    assert get(f"{server.address}/-/healthy").status_code == 200
     assert [signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)] == before
     began = time.monotonic()
     assert server.stop()
     assert time.monotonic() - began < 3
     assert not any(thread.name == "web" for thread in threading.enumerate())
     with pytest.raises(httpx.ConnectError):
-        httpx.get(f"{server.address}/-/healthy")
+        get(f"{server.address}/-/healthy")
 
 
 def test_the_links_hold_the_port_that_was_found(running):
     server = running()
     port = server.address.rsplit(":", 1)[1]
     assert port != "0"
-    assert (
-        f'recsys_web_info{{url="http://127.0.0.1:{port}"}} 1.0' in httpx.get(f"{server.address}/metrics").text
-    )
+    assert f'recsys_web_info{{url="http://127.0.0.1:{port}"}} 1.0' in get(f"{server.address}/metrics").text
 
 
 def test_a_request_in_hand_is_finished_when_it_stops(running):
@@ -88,9 +90,7 @@ def test_a_request_in_hand_is_finished_when_it_stops(running):
 
     server = running(slow)
     answers = []
-    caller = threading.Thread(
-        target=lambda: answers.append(httpx.get(f"{server.address}/metrics", timeout=10))
-    )
+    caller = threading.Thread(target=lambda: answers.append(get(f"{server.address}/metrics")))
     caller.start()
     assert entered.wait(5)
     stopper = threading.Thread(target=server.stop)
@@ -117,7 +117,7 @@ def test_an_address_of_another_machine_is_an_error_in_one_sentence(running):
 def test_every_interface_can_be_listened_on(running):
     server = running(listen=":0")
     port = int(server.address.rsplit(":", 1)[1])
-    assert httpx.get(f"http://127.0.0.1:{port}/-/healthy").status_code == 200
+    assert get(f"http://127.0.0.1:{port}/-/healthy").status_code == 200
 
 
 def test_a_listener_beyond_loopback_without_a_password_is_warned_about(running, caplog, tmp_path):
@@ -140,14 +140,14 @@ def test_basic_auth_guards_every_path(running, tmp_path):
     server = running(web_config=web_config(tmp_path, password="secret"))
     paths = ["/", "/metrics", "/-/healthy", "/-/ready", "/static/style.css", "/nothing"]
     for path in paths:
-        refused = httpx.get(server.address + path)
+        refused = get(server.address + path)
         assert refused.status_code == 401, path
         assert refused.headers["www-authenticate"].startswith("Basic ")
         assert "content-security-policy" in refused.headers
-        assert httpx.get(server.address + path, auth=("alice", "guess")).status_code == 401
-        assert httpx.get(server.address + path, auth=("bob", "secret")).status_code == 401
-    assert httpx.post(f"{server.address}/-/reload").status_code == 401
-    codes = [httpx.get(server.address + path, auth=("alice", "secret")).status_code for path in paths]
+        assert get(server.address + path, auth=("alice", "guess")).status_code == 401
+        assert get(server.address + path, auth=("bob", "secret")).status_code == 401
+    assert post(f"{server.address}/-/reload").status_code == 401
+    codes = [get(server.address + path, auth=("alice", "secret")).status_code for path in paths]
     assert codes == [200, 200, 200, 200, 200, 404]
 
 
@@ -157,7 +157,7 @@ def test_a_scrape_pays_for_its_password_once(running, tmp_path, monkeypatch):
     real = bcrypt.checkpw
     monkeypatch.setattr(bcrypt, "checkpw", lambda *given: calls.append(1) or real(*given))
     for _ in range(5):
-        assert httpx.get(f"{server.address}/metrics", auth=("alice", "secret")).status_code == 200
+        assert get(f"{server.address}/metrics", auth=("alice", "secret")).status_code == 200
     assert calls == [1]
 
 
@@ -166,13 +166,13 @@ def test_tls_is_spoken_with_the_certificate_and_plain_http_is_not(running, tmp_p
     trusted = ssl.create_default_context(cafile=str(tmp_path / "server.crt"))
     assert server.address.startswith("https://127.0.0.1:")
     assert server.url == server.address
-    answer = httpx.get(f"{server.address}/metrics", verify=trusted, auth=("alice", "secret"))
+    answer = get(f"{server.address}/metrics", verify=trusted, auth=("alice", "secret"))
     assert answer.status_code == 200
-    assert httpx.get(f"{server.address}/metrics", verify=trusted).status_code == 401
+    assert get(f"{server.address}/metrics", verify=trusted).status_code == 401
     with pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
-        httpx.get(f"{server.address}/-/healthy")
+        get(f"{server.address}/-/healthy")
     with pytest.raises(httpx.TransportError):
-        httpx.get(f"{server.address.replace('https', 'http')}/-/healthy")
+        get(f"{server.address.replace('https', 'http')}/-/healthy")
 
 
 def test_an_old_tls_version_is_refused(running, tmp_path):
@@ -189,12 +189,12 @@ def test_an_old_tls_version_is_refused(running, tmp_path):
 def test_a_changed_web_config_is_taken_over_without_a_restart(running, tmp_path):
     server = running(web_config=web_config(tmp_path, tls=True, password="old"))
     first = ssl.create_default_context(cafile=str(tmp_path / "server.crt"))
-    assert httpx.get(server.address, verify=first, auth=("alice", "old")).status_code == 200
+    assert get(server.address, verify=first, auth=("alice", "old")).status_code == 200
     web_config(tmp_path, tls=True, password="new")
     server.reload_web_config()
     renewed = ssl.create_default_context(cafile=str(tmp_path / "server.crt"))
-    assert httpx.get(server.address, verify=renewed, auth=("alice", "new")).status_code == 200
-    assert httpx.get(server.address, verify=renewed, auth=("alice", "old")).status_code == 401
+    assert get(server.address, verify=renewed, auth=("alice", "new")).status_code == 200
+    assert get(server.address, verify=renewed, auth=("alice", "old")).status_code == 401
 
 
 def test_a_wrong_new_web_config_leaves_the_old_one_in_force(running, tmp_path):
@@ -206,18 +206,18 @@ def test_a_wrong_new_web_config_leaves_the_old_one_in_force(running, tmp_path):
     web_config(tmp_path, tls=True)
     with pytest.raises(WebConfigError, match="only with a restart"):
         server.reload_web_config()
-    assert httpx.get(server.address).status_code == 401
-    assert httpx.get(server.address, auth=("alice", "secret")).status_code == 200
+    assert get(server.address).status_code == 401
+    assert get(server.address, auth=("alice", "secret")).status_code == 200
 
 
 def test_ten_thousand_series_are_scraped_well_within_a_second(running):
     wide = pictures.wide(2300)
     server = running(lambda: wide, series_limit=20_000)
-    httpx.get(f"{server.address}/metrics")
+    get(f"{server.address}/metrics")
     took = []
     for _ in range(3):
         before = time.process_time()  # the server runs in this process
-        text = httpx.get(f"{server.address}/metrics").text
+        text = get(f"{server.address}/metrics").text
         took.append(time.process_time() - before)
     (counted,) = [line for line in text.splitlines() if line.startswith("recsys_series ")]
     assert float(counted.split()[1]) > 9000

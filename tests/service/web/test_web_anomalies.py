@@ -121,7 +121,7 @@ def test_the_runbook_is_a_link_to_the_cause_where_the_docs_have_an_address():
         settings, shown, reload=lambda: ReloadOutcome(True), not_ready=lambda: "", healthy=lambda: True
     )
     try:
-        with httpx.Client(base_url=server.address) as web:
+        with httpx.Client(base_url=server.address, timeout=pictures.PATIENCE) as web:
             text = web.get(PATH).text
     finally:
         server.stop()

@@ -78,7 +78,7 @@ def test_the_runbook_of_a_cause_is_a_link_where_the_docs_have_an_address():
     )
     link = 'href="https://git.test/main/docs/runbooks/RecsysServingSkew.md"'
     try:
-        with httpx.Client(base_url=server.address) as web:
+        with httpx.Client(base_url=server.address, timeout=pictures.PATIENCE) as web:
             assert link in web.get("/").text
             assert link in web.get("/recommenders/ranker").text
     finally:
