@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from monitor.comparison.compare import compare, key_of
+from monitor.comparison.compare import compare, key_of, needed_to_keep
 from monitor.comparison.sides import correlations
 from monitor.core.results import Kind, Result, ResultKind, Status
 from monitor.core.text import quoted
@@ -181,10 +181,12 @@ def _not_worse(condition: Condition, sides: Sides) -> Judgement:
     else:
         asks = f"{_series(condition)} moves by {100 * condition.margin:g} % at most"
         passed, failed = -bound <= lower and upper <= bound, upper < -bound or lower > bound
+    closest = bound if better else math.copysign(bound, found.difference or 0.0)
     outcome = Outcome.PASSED if passed else Outcome.FAILED if failed else Outcome.NOT_KNOWN
     detail = _SAID[outcome]
-    if outcome is Outcome.NOT_KNOWN and found.needed:
-        detail += f"; about {found.needed:,} samples a side would decide"
+    needed = needed_to_keep(other, candidate, closest, found.correlation)
+    if outcome is Outcome.NOT_KNOWN and needed is not None:
+        detail += f"; about {needed:,} samples a side would decide, if the values stay as they are"
     return Judgement(condition, asks, outcome, detail, candidate, other, found.interval, bound)
 
 

@@ -1,11 +1,17 @@
-"""The difference of two estimates from their own intervals (MOVER)."""
+"""The difference of two estimates from their own intervals (MOVER), and how many samples decide."""
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from statistics import NormalDist
+from typing import Final, NamedTuple
 
 from monitor.statistics.intervals import CONFIDENCE, Interval, quantile
+
+POWER: Final = 0.8
+"""How often as many samples as `samples_needed` says decide."""
+
+_MOST_SAMPLES: Final = 10**12
 
 
 class Estimate(NamedTuple):
@@ -56,6 +62,55 @@ def difference(one: Estimate, other: Estimate, *, comparisons: int = 1, correlat
     below = _together(other.value - other.lower, one.upper - one.value, correlation)
     above = _together(other.upper - other.value, one.value - one.lower, correlation)
     return Interval(between - wider * below, between + wider * above)
+
+
+def samples_needed(
+    one: Estimate,
+    other: Estimate,
+    samples: tuple[int, int],
+    distance: float,
+    *,
+    power: float = POWER,
+    comparisons: int = 1,
+    correlation: float = 0.0,
+) -> int | None:
+    """The samples a side at which the interval of `difference` ends before a bound in `power` of all cases.
+
+        n = (h (1 + z(power) / z(1 - 0.05 / (2 m))) / distance)^2
+
+    h is the half width of the interval with one sample a side: a width falls with the root of the samples.
+    The wider half counts.
+
+    Args:
+        one, other: as in `difference`.
+        samples: what both rest on.
+        distance: between the true difference and the bound, such as 0.
+        power: how often the interval ends before the bound.
+        comparisons, correlation: as in `difference`.
+
+    None without samples, or if the distance is not above 0.
+
+    >>> share = Estimate(0.5, 0.4, 0.6)
+    >>> samples_needed(share, share, (100, 100), 0.1, power=0.5)  # twice as many halve each variance
+    200
+    >>> samples_needed(share, share, (100, 100), 0.1)
+    409
+
+    Raises ValueError as `difference` does, and unless 0.5 <= power < 1.
+    """
+    if not 0.5 <= power < 1:
+        raise ValueError(f"a power is at least 0.5 and below 1, got {power!r}")
+    if min(samples) < 1 or not distance > 0:
+        return None
+    a, b = (
+        Estimate(0.0, (side.lower - side.value) * math.sqrt(n), (side.upper - side.value) * math.sqrt(n))
+        for side, n in zip((one, other), samples, strict=True)
+    )
+    lower, upper = difference(a, b, comparisons=comparisons, correlation=correlation)
+    error = max(-lower, upper) / distance
+    of_power = NormalDist().inv_cdf(power) / quantile(1 - (1 - CONFIDENCE) / comparisons)
+    needed = max(1, math.ceil(round((error * (1 + of_power)) ** 2, 6)))
+    return needed if needed <= _MOST_SAMPLES else None
 
 
 def _together(one: float, other: float, correlation: float) -> float:
