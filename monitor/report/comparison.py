@@ -82,7 +82,8 @@ def _as_json(one: Compared) -> dict[str, Any]:
         "lower": None if one.interval is None else one.interval.lower,
         "upper": None if one.interval is None else one.interval.upper,
         "margin": one.margin,
-        "correlation": one.correlation,
+        "correlation": one.users.correlation,
+        "wider": {"a": one.users.wider, "b": one.users.wider_other},
         "verdict": str(one.verdict),
         "samples_needed": one.needed,
         "detail": one.why,
@@ -153,8 +154,10 @@ def print_comparison(found: Comparison, console: Console, *, everything: bool = 
     notes = list(found.notes)
     if hidden := len(found.compared) - len(shown):
         notes.append(f"{hidden} not judged: they have no interval, or no side has a value; --all shows them")
-    if narrowed := sum(one.interval is not None and one.correlation > 0 for one in found.compared):
+    if narrowed := sum(one.interval is not None and one.users.correlation > 0 for one in found.compared):
         notes.append(f"{narrowed} intervals are narrower because both sides served the same users")
+    if widened := sum(one.interval is not None and one.users.is_wider for one in found.compared):
+        notes.append(f"{widened} intervals are wider because the rows of a user are alike")
     for note in notes:
         _print(console, Text(visible(note), style="dim"))
     for sentence in lists_text(found.lists):
