@@ -32,7 +32,8 @@ class Verdict(StrEnum):
     """The whole interval of the difference lies within the margin."""
     UNKNOWN = "unknown"
     NOT_JUDGED = "not_judged"
-    """The metric has no interval, so nobody knows what chance alone does; or no side has a value."""
+    """The metric has no interval, so nobody knows what chance alone does; or no side has a value; or only one
+    side has the slice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +150,12 @@ def _lacking(one: Result | None, other: Result | None) -> str:
     return ""
 
 
+def _is_slice_of_one_side(one: Result | None, other: Result | None) -> bool:
+    """Whether only one side has this slice, such as the Monday of another week."""
+    alone = other if one is None else one if other is None else None
+    return alone is not None and "dimension" in alone.labels
+
+
 def _has_value(result: Result | None) -> bool:
     return result is not None and result.value is not None and math.isfinite(result.value)
 
@@ -177,7 +184,8 @@ def _compared(
         if _has_value(one) and _has_value(other) and why == _NO_INTERVAL:
             return Compared(one, other, Verdict.NOT_JUDGED, _between(one, other), why=why)
         nobody = not _has_value(one) and not _has_value(other)
-        return Compared(one, other, Verdict.NOT_JUDGED if nobody else Verdict.UNKNOWN, why=why)
+        ignored = nobody or _is_slice_of_one_side(one, other)
+        return Compared(one, other, Verdict.NOT_JUDGED if ignored else Verdict.UNKNOWN, why=why)
     assert one is not None
     assert other is not None
     between = _between(one, other)

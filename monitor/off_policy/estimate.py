@@ -139,7 +139,7 @@ def _by_model(
         for name, table in (("predicted", model.shown), ("expected", model.expected))
     )
     (sums,) = queries.corrected(rows, predicted, expected, question.context).to_pyarrow().to_pylist()
-    direct = _value(question, queries.DIRECT, model.direct, usable, "too few users to fit the model anew")
+    direct = _value(question, queries.DIRECT, model.direct, usable, "too few users to fit the model again")
     if wrong := _wrong_model(ratio_sums(sums, queries.MODEL_ERROR), model.direct, overlap.effective):
         direct = replace(direct, detail=wrong)
     yield direct

@@ -52,7 +52,7 @@ def predictions(counted: pd.DataFrame, target: pd.DataFrame, context: Sequence[s
     under the usual penalty (C = 1). So an item with few rows is near the mean. An item that the model has not
     seen has the mean of its position and context.
 
-    The direct method's interval is that of the jackknife over the groups, with its models fitted anew. It
+    The direct method's interval is that of the jackknife over the groups, with its models fitted again. It
     does not know whether the form of the model is right.
 
     Args:

@@ -157,7 +157,7 @@ def print_comparison(found: Comparison, console: Console, *, everything: bool = 
             _print(console, line)
     notes = all_notes(found)
     if hidden := len(found.compared) - len(shown):
-        notes.append(f"{hidden} not judged: they have no interval, or no side has a value; --all shows them")
+        notes.append(f"{hidden} not judged: they have no interval, or a side lacks them; --all shows them")
     for note in notes:
         for part in textwrap.wrap(visible(note), width, break_on_hyphens=False):
             _print(console, Text(part, style="dim"))
@@ -172,8 +172,15 @@ def all_notes(found: Comparison) -> list[str]:
     tested = [one for one in found.compared if one.interval is not None]
     narrowed = sum(one.users.correlation > 0 for one in tested)
     widened = sum(one.users.is_wider for one in tested)
+    alone = [
+        f"slices of {side} alone: {', '.join(names[:_SLICES])}"
+        + (f", and {len(names) - _SLICES} more" if len(names) > _SLICES else "")
+        for side, names in slices_of_one_side(found).items()
+        if names
+    ]
     return [
         *found.notes,
+        *alone,
         *([f"{_intervals(narrowed)} narrower because both sides served the same users"] if narrowed else []),
         *([f"{_intervals(widened)} wider because the rows of a user are alike"] if widened else []),
     ]
@@ -183,13 +190,24 @@ def _intervals(count: int) -> str:
     return "1 interval is" if count == 1 else f"{count:,} intervals are"
 
 
+def slices_of_one_side(found: Comparison) -> dict[str, list[str]]:
+    """The slices that the other side does not have."""
+    a = {_slice(one) for one in found.compared if one.one is not None}
+    b = {_slice(one) for one in found.compared if one.other is not None}
+    return {"A": sorted(a - b - {""}), "B": sorted(b - a - {""})}
+
+
+def _slice(one: Compared) -> str:
+    labels = one.result.labels
+    return f"{labels['dimension']}={labels['value']}" if "dimension" in labels else ""
+
+
 def by_slice(found: Comparison) -> dict[str, Counter[Verdict]]:
     """The number of each verdict in each slice: `dimension=value` -> verdict -> number."""
     counts: dict[str, Counter[Verdict]] = {}
     for one in found.compared:
-        labels = one.result.labels
-        if "dimension" in labels:
-            counts.setdefault(f"{labels['dimension']}={labels['value']}", Counter())[one.verdict] += 1
+        if name := _slice(one):
+            counts.setdefault(name, Counter())[one.verdict] += 1
     return counts
 
 

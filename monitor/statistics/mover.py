@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from statistics import NormalDist
 from typing import Final, NamedTuple
 
@@ -12,6 +13,7 @@ POWER: Final = 0.8
 """How often as many samples as `samples_needed` says decide."""
 
 _MOST_SAMPLES: Final = 10**12
+_ROUNDING: Final = 1e-9
 
 
 class Estimate(NamedTuple):
@@ -76,10 +78,12 @@ def samples_needed(
 ) -> int | None:
     """The samples a side at which the interval of `difference` ends before a bound in `power` of all cases.
 
-        n = (h (1 + z(power) / z(1 - 0.05 / (2 m))) / distance)^2
+    It is the smallest n with
 
-    h is the half width of the interval with one sample a side: a width falls with the root of the samples.
-    The wider half counts.
+        h(n) (1 + z(power) / z(1 - 0.05 / (2 m))) <= distance
+
+    h(n) is the wider half of the interval with n samples a side. The widths of both intervals fall with the
+    root of their samples. Those of a share of 0 or 1, which have one half alone, fall with the samples.
 
     Args:
         one, other: as in `difference`.
@@ -88,7 +92,7 @@ def samples_needed(
         power: how often the interval ends before the bound.
         comparisons, correlation: as in `difference`.
 
-    None without samples, or if the distance is not above 0.
+    None without samples, if the distance is not above 0, and above 10^12.
 
     >>> share = Estimate(0.5, 0.4, 0.6)
     >>> samples_needed(share, share, (100, 100), 0.1, power=0.5)  # twice as many halve each variance
@@ -102,15 +106,23 @@ def samples_needed(
         raise ValueError(f"a power is at least 0.5 and below 1, got {power!r}")
     if min(samples) < 1 or not distance > 0:
         return None
-    a, b = (
-        Estimate(0.0, (side.lower - side.value) * math.sqrt(n), (side.upper - side.value) * math.sqrt(n))
-        for side, n in zip((one, other), samples, strict=True)
-    )
-    lower, upper = difference(a, b, comparisons=comparisons, correlation=correlation)
-    error = max(-lower, upper) / distance
-    of_power = NormalDist().inv_cdf(power) / quantile(1 - (1 - CONFIDENCE) / comparisons)
-    needed = max(1, math.ceil(round((error * (1 + of_power)) ** 2, 6)))
-    return needed if needed <= _MOST_SAMPLES else None
+    of_power = 1 + NormalDist().inv_cdf(power) / quantile(1 - (1 - CONFIDENCE) / comparisons)
+
+    def decides(n: int) -> bool:
+        a, b = (_with_samples(side, n / own) for side, own in zip((one, other), samples, strict=True))
+        lower, upper = difference(a, b, comparisons=comparisons, correlation=correlation)
+        return max(-lower, upper) * of_power <= distance * (1 + _ROUNDING)
+
+    if not decides(_MOST_SAMPLES):
+        return None
+    return bisect_left(range(1, _MOST_SAMPLES), True, key=decides) + 1
+
+
+def _with_samples(side: Estimate, times: float) -> Estimate:
+    """The distances from the value of an interval with so many times the samples."""
+    is_at_edge = (side.lower == side.value) != (side.upper == side.value)
+    by = times if is_at_edge else math.sqrt(times)
+    return Estimate(0.0, (side.lower - side.value) / by, (side.upper - side.value) / by)
 
 
 def _together(one: float, other: float, correlation: float) -> float:

@@ -111,7 +111,7 @@ def test_the_table_has_the_worst_first_and_hides_what_is_not_judged(shop):
     assert lines[0].startswith("A  shop:model=m6  2026-01-05 10:00 to ")
     assert "✗ worse      rule blacklist (hard)" in lines[3]
     assert "gini_exposed" not in ran.out
-    assert "not judged: they have no interval, or no side has a value; --all shows them" in ran.out
+    assert "not judged: they have no interval, or a side lacks them; --all shows them" in ran.out
     assert lines[-1].startswith("B against A: 1 worse, ")
     everything = run_monitor("compare", *MODELS, "-c", "shop.yaml", "--all", cwd=shop)
     assert "- not judged gini_exposed " in everything.out

@@ -181,3 +181,12 @@ def test_other_kinds_of_results_are_not_compared() -> None:
 
 def test_nothing_to_compare() -> None:
     assert compare([], [], margin=0.0) == []
+
+
+def test_a_slice_of_one_side_is_not_judged() -> None:
+    labels = {"dimension": "weekday", "value": "mon"}
+    both = [replace(metric("ndcg", value), labels=labels) for value in (0.5, None)]
+    (found,) = compare(both[:1], [], margin=0.0)
+    assert (found.verdict, found.why) == (Verdict.NOT_JUDGED, "B: does not have it")
+    (lost,) = compare(both[:1], both[1:], margin=0.0)
+    assert lost.verdict is Verdict.UNKNOWN

@@ -131,6 +131,13 @@ def test_the_slices_that_win_and_lose_are_named() -> None:
     assert line.endswith("scene=s4 (1 worse), and 3 more")
 
 
+def test_the_slices_of_one_side_are_named() -> None:
+    a, b = [of_slice("home", 0.5), of_slice(HOSTILE, 0.5)], [of_slice("home", 0.5)]
+    text = printed(Comparison(("a", "b"), (SPAN, SPAN), compare(a, b, margin=0.1)))
+    assert "slices of A alone: scene=<b>[U+001B]" in text
+    assert "slices of B alone" not in text
+
+
 def test_a_narrow_terminal_has_the_numbers_on_a_line_of_their_own() -> None:
     found = Comparison(
         ("a", "b"), (SPAN, SPAN), compare([of_slice("home", 0.5)], [of_slice("home", 0.505)], margin=0)

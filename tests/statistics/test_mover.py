@@ -142,6 +142,13 @@ def test_sides_of_other_sizes_need_as_many_as_equal_ones() -> None:
     assert needed(1000, 100_000) == pytest.approx(needed(100_000, 100_000), rel=0.1)
 
 
+def test_a_share_of_0_needs_far_fewer_since_its_interval_falls_with_the_samples() -> None:
+    needed = samples_needed(share(0, 20), share(0, 20), (20, 20), 0.002, power=0.5)
+    lower, upper = difference(share(0, needed), share(0, needed))
+    assert max(-lower, upper) == pytest.approx(0.002, rel=0.2)
+    assert needed < 5000
+
+
 def test_the_same_users_need_fewer() -> None:
     half = Estimate(0.5, 0.4, 0.6)
     alone, paired = (samples_needed(half, half, (100, 100), 0.05, correlation=r) for r in (0.0, 0.75))
