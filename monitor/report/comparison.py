@@ -220,8 +220,9 @@ def slices_text(found: Comparison) -> Iterator[str]:
         more = f", and {len(moved) - _SLICES} more" if len(moved) > _SLICES else ""
         if names:
             yield f"slices that {words}: {', '.join(names)}{more}"
-    if counts and not any(of[Verdict.WORSE] or of[Verdict.BETTER] for of in counts.values()):
-        yield f"none of {len(counts):,} slices wins or loses"
+    judged = [of for of in counts.values() if of.keys() - {Verdict.NOT_JUDGED}]
+    if judged and not any(of[Verdict.WORSE] or of[Verdict.BETTER] for of in judged):
+        yield f"no slice of {len(judged):,} wins or loses"
 
 
 def worst_first(compared: Sequence[Compared]) -> list[Compared]:

@@ -124,8 +124,9 @@ def test_the_slices_that_win_and_lose_are_named() -> None:
         "scene=home": 1, f"scene={HOSTILE}": 0, "scene=cart": 0
     }  # fmt: skip
     assert list(slices_text(Comparison(("a", "b"), (SPAN, SPAN), compare(a, a, margin=0.1)))) == [
-        "none of 3 slices wins or loses"
+        "no slice of 3 wins or loses"
     ]
+    assert list(slices_text(Comparison(("a", "b"), (SPAN, SPAN), compare(a, [], margin=0.1)))) == []
     many = [of_slice(f"s{number}", 0.5) for number in range(8)], [of_slice(f"s{n}", 0.9) for n in range(8)]
     (line,) = slices_text(Comparison(("a", "b"), (SPAN, SPAN), compare(*many, margin=0.1)))
     assert line.endswith("scene=s4 (1 worse), and 3 more")
