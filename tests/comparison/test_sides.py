@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ibis
+import numpy as np
 import pandas as pd
 import pytest
 
+from monitor.comparison.compare import Verdict, compare
 from monitor.comparison.sides import Side, SideError, of_users, requests_of_part
 from monitor.core.results import Result, Status
 from monitor.metrics.catalogue import SPECS
 from monitor.settings.recommender import USER_GROUP, RecommenderSettings, user_group_within
+from monitor.statistics.intervals import wilson
 
 
 def settings(**more: object) -> RecommenderSettings:
@@ -179,3 +182,41 @@ def test_the_interval_is_as_wide_as_that_between_users_if_that_is_wider() -> Non
     few = groups_of({group: VALUES[group] for group in range(19)})
     (found,) = of_users([whole("ndcg", 0.001), *few], [whole("ndcg", 0.001), *few]).values()
     assert found.wider == 1.0
+
+
+def _equal_side(rng: np.random.Generator, users: int = 1000) -> list[Result]:
+    """A share over the rows of users who differ, with the interval of independent rows and the groups."""
+    shown = rng.integers(1, 60, users)
+    clicks = rng.binomial(shown, rng.beta(0.5, 4.5, users))
+    group = rng.integers(0, 100, users)
+    rows, hits = (np.bincount(group, of, 100) for of in (shown, clicks))
+    interval = wilson(int(hits.sum()), int(rows.sum()))
+    assert interval is not None
+
+    def result(value: float, samples: int, **more: object) -> Result:
+        return Result(
+            metric="auc", status=Status.OK, definition="1", value=value, samples=samples, **more
+        )  # fmt: skip
+
+    whole = result(hits.sum() / rows.sum(), int(rows.sum()), lower=interval.lower, upper=interval.upper)
+    return [
+        whole,
+        *(
+            result(hit / row, int(row), labels={"dimension": USER_GROUP, "value": str(number)})
+            for number, (hit, row) in enumerate(zip(hits, rows, strict=True))
+            if row
+        ),
+    ]
+
+
+def test_equal_sides_with_alike_rows_seldom_differ() -> None:
+    """300 comparisons of equal sides: over rows a third are verdicts, between users one of twenty."""
+    rng = np.random.default_rng(9)
+    false = {"rows": 0, "users": 0}
+    for _ in range(300):
+        one, other = _equal_side(rng), _equal_side(rng)
+        for name, users in (("rows", {}), ("users", of_users(one, other))):
+            (found,) = compare(one[:1], other[:1], margin=0.0, users=users)
+            false[name] += found.verdict in (Verdict.BETTER, Verdict.WORSE)
+    assert false["rows"] > 90
+    assert false["users"] <= 25
