@@ -504,6 +504,15 @@ def estimate(
     cap: Annotated[
         float, typer.Option("--cap", metavar="WEIGHT", help="Where clipped_ips cuts weights; from 1.")
     ] = 10.0,
+    context: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--context",
+            metavar="COLUMN",
+            help="A column that direct_method and doubly_robust predict from, with item and position; again "
+            "for more.",
+        ),
+    ] = None,
     start: From = None,
     end: To = None,
     output: Annotated[
@@ -522,7 +531,9 @@ def estimate(
     from monitor.cli.estimate import Asked, estimated
     from monitor.report import off_policy
 
-    judged, code = estimated(config, Asked(only, target, column, event, cap, first, last))
+    judged, code = estimated(
+        config, Asked(only, target, column, event, cap, tuple(context or ()), first, last)
+    )
     with printing():
         if output is Listing.JSON:
             write(off_policy.as_json(judged))

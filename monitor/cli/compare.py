@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import tempfile
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import typer
 
-from monitor.cli.compare_lists import compared_lists
+from monitor.cli.compare_lists import compared_lists, counted_event
 from monitor.cli.judge import load
-from monitor.cli.sides import Times, judge_side, known_side
+from monitor.cli.sides import JudgedSide, Times, WantedLists, judge_side, known_side
 from monitor.cli.terminal import NOT_JUDGED, OK, VIOLATED
-from monitor.comparison.compare import Verdict
+from monitor.comparison.compare import Compared, Verdict
 from monitor.comparison.compare import compare as compared
-from monitor.comparison.sides import SideError, correlations
+from monitor.comparison.sides import Side, SideError, of_users
 from monitor.config.problems import nearest
-from monitor.core.results import Result, ResultKind
+from monitor.core.results import Result, ResultKind, Window
 from monitor.core.text import quoted
 from monitor.report.comparison import Comparison
 
@@ -35,37 +36,52 @@ def compare(path: Path, texts: tuple[str, str], times: Times, chosen: Chosen) ->
     config, checked = load(path)
     known = {one.settings.name: one for one in checked}
     sides = [known_side(text, known) for text in texts]
-    if chosen.slices and any(side.column for side in sides):
-        raise typer.BadParameter("a side of some rows has no slices of its own", param_hint="--slices")
-    a, b = (
-        judge_side(config, known[side.recommender], side, times, slices=chosen.slices, metrics=chosen.metrics)
-        for side in sides
-    )
-    if (
-        replace(sides[0], text="", start="", end="") == replace(sides[1], text="", start="", end="")
-        and a.span == b.span
-    ):
-        raise SideError(f"{quoted(texts[0])} and {quoted(texts[1])} are the same rows")
-    _check_names(chosen.metrics, [*a.own, *b.own])
+    settings = [known[side.recommender].settings for side in sides]
+    with tempfile.TemporaryDirectory(prefix="recsys-monitor-") as scratch:
+        a, b = (
+            judge_side(
+                config,
+                known[side.recommender],
+                side,
+                times,
+                slices=chosen.slices,
+                metrics=chosen.metrics,
+                lists=WantedLists(Path(scratch) / f"{letter}.parquet", counted_event(settings)),
+            )
+            for side, letter in zip(sides, "ab", strict=True)
+        )
+        if _rows(a) == _rows(b):
+            raise SideError(f"{quoted(texts[0])} and {quoted(texts[1])} are the same rows")
+        _check_names(chosen.metrics, [*a.own, *b.own])
+        lists = compared_lists(config, (a, b), settings, Path(scratch))
     found = compared(
         a.own,
         b.own,
         margin=chosen.margin,
         metrics=chosen.metrics,
-        correlations=correlations(a.measured, b.measured),
+        users=of_users(a.with_groups, b.with_groups),
     )
-    notes = []
+    return Comparison(texts, (a.span, b.span), found, list(_notes(a, b)), lists), _code(found)
+
+
+def _rows(judged: JudgedSide) -> tuple[Side, Window]:
+    return replace(judged.side, text="", start="", end=""), judged.span
+
+
+def _notes(a: JudgedSide, b: JudgedSide) -> Iterator[str]:
     if a.span.length != b.span.length:
-        notes.append("the spans differ in length, and so do all counts")
+        yield "the spans differ in length, and so do all counts"
+    for judged in (a, b):
+        if judged.side.run:
+            column = judged.side.column
+            yield f"{judged.side.text}: rows with other values of {column} answer the same requests; left out"
+
+
+def _code(found: Sequence[Compared]) -> int:
     verdicts = {one.verdict for one in found}
     if Verdict.WORSE in verdicts:
-        code = VIOLATED
-    else:
-        code = NOT_JUDGED if Verdict.UNKNOWN in verdicts or not found else OK
-    lists = None
-    if not any(side.column for side in sides):  # the lists of two models or arms have no request in common
-        lists = compared_lists(config, [known[side.recommender] for side in sides], (a.span, b.span))
-    return Comparison(texts, (a.span, b.span), found, notes, lists), code
+        return VIOLATED
+    return NOT_JUDGED if Verdict.UNKNOWN in verdicts or not found else OK
 
 
 def _check_names(asked: Collection[str], results: Collection[Result]) -> None:

@@ -36,6 +36,7 @@ class Asked:
     column: str | None
     event: str | None
     cap: float
+    context: tuple[str, ...]
     first: datetime | None
     last: datetime | None
 
@@ -59,13 +60,15 @@ def estimated(path: Path, asked: Asked) -> tuple[list[Judged], int]:
         _require(columns, c.PROPENSITY, name)
         if asked.column is not None:
             _require(columns, asked.column, name)
+        for column in asked.context:
+            _require(columns, column, name, a_number=False)
         span = _span(once, asked, now)
         target, by_position = None, c.POSITION in columns
         if asked.target is not None:
             other = _chosen(config, checked, asked.target, "--target")
             counted, by_position = _counted(config, other, asked, now, by_position)
             target = once.runtime.engine.create("target_cells", ibis.memtable(counted))
-        question = Question(event, asked.target or asked.column or "", asked.cap)
+        question = Question(event, asked.target or asked.column or "", asked.cap, asked.context)
         results = estimate(
             once.runtime.engine, once.evaluator.source, span, logging.settings, question, target, by_position
         )
@@ -129,13 +132,13 @@ def _event(logging: Checked, event: str | None) -> str:
     return event
 
 
-def _require(columns: dict[str, ibis.DataType], column: str, name: str) -> None:
+def _require(columns: dict[str, ibis.DataType], column: str, name: str, *, a_number: bool = True) -> None:
     if column not in columns:
         fail(
             f"the exposures of {name} have no column {quoted(column)}; if the log has it under another name, "
             "map it under logs.exposures.columns"
         )
-    if column != c.PROPENSITY and not columns[column].is_numeric():
+    if a_number and column != c.PROPENSITY and not columns[column].is_numeric():
         fail(f"the column {quoted(column)} of {name} is {columns[column]}, not a number from 0 to 1")
 
 

@@ -119,12 +119,12 @@ class _Judging:
         return judgements
 
     def _sides(self, conditions: Sequence[Condition]) -> Sides:
-        metrics = [one.metric for one in conditions if one.metric is not None and one.margin is not None]
+        metrics = [one.metric for one in conditions if one.metric is not None]
         try:
             candidate = self._judged(self.candidate, metrics)
         except SideError as error:
             return Sides(broken=str(error))
-        if not metrics:
+        if all(one.margin is None for one in conditions):
             return Sides(candidate)
         if self.other is None:
             raise SideError("name the other side with --against, or as `against` in the gate")
@@ -134,8 +134,8 @@ class _Judging:
             return Sides(candidate, without_other=str(error))
 
     def _judged(self, side: Side, metrics: Sequence[str]) -> list[Result]:
-        found = judge_side(self.config, self.known[side.recommender], side, self.times, metrics=metrics)
-        return [*found.own, *found.groups]
+        checked = self.known[side.recommender]
+        return judge_side(self.config, checked, side, self.times, metrics=metrics).with_groups
 
     def _arms(self, name: str, arm: str | None) -> Sides:
         """The arm and the control of an experiment of the other side."""
@@ -156,7 +156,9 @@ class _Judging:
                 Side(f"{recommender}:{experiment.column}={value}", recommender, experiment.column, value)
                 for value in (chosen, experiment.baseline)
             ]
-            treated, control = (judge_side(self.config, checked, side, (first, last)).own for side in sides)
+            treated, control = (
+                judge_side(self.config, checked, side, (first, last)).with_groups for side in sides
+            )
         except SideError as error:
             return Sides(broken=str(error))
         return Sides(treated, control)

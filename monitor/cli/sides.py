@@ -2,48 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 from monitor.cli.judge import monitor_salt, why_empty
-from monitor.cli.one_off import one_off
+from monitor.cli.one_off import OneOff, one_off
 from monitor.cli.terminal import progress
 from monitor.cli.terminal import span as time_span
-from monitor.comparison.sides import Side, SideError
+from monitor.comparison.lists import items_of, written
+from monitor.comparison.sides import Side, SideError, is_of_group, requests_of_part
 from monitor.config.checks.check import Checked
 from monitor.config.problems import nearest
+from monitor.core.columns import EXPOSURES, FEEDBACK
 from monitor.core.results import Result, ResultKind, Window
 from monitor.core.text import quoted
 from monitor.metrics.catalogue import SPECS
 from monitor.settings.config import Config
 from monitor.settings.experiments import ExperimentSettings
-from monitor.settings.recommender import USER_GROUP, SliceSettings
+from monitor.settings.recommender import SliceSettings
 
 Times = tuple[datetime | None, datetime | None]
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedSide:
-    """A side, its span, and its rules and metrics over the whole of it.
+    """A side, its span, and its rules and metrics over all of it, also of other slices and of groups.
 
-    `measured` are the metrics with those of random groups of users; see `comparison.sides.correlations`.
+    `side` is a run if its log holds several. `lists` is the file of its lists, if asked for and not empty.
     """
 
     side: Side
     span: Window
-    measured: list[Result]
-    ruled: list[Result]
+    results: list[Result]
+    lists: Path | None = None
 
     @property
     def own(self) -> list[Result]:
         """Its rules and metrics."""
-        return self.side.own([*self.ruled, *self.measured])
+        return self.side.own(self.results)
 
     @property
-    def groups(self) -> list[Result]:
-        """Its metrics by random groups of users."""
-        return [one for one in self.measured if one.labels.get("dimension") == USER_GROUP]
+    def with_groups(self) -> list[Result]:
+        """Its rules and metrics, and its metrics by random groups of users, for `sides.of_users`."""
+        return [*self.own, *filter(is_of_group, self.results)]
+
+
+@dataclass(frozen=True, slots=True)
+class WantedLists:
+    """Where the lists of a whole side are written, and the event whose actions are counted."""
+
+    path: Path
+    event: str | None
 
 
 def known_side(text: str, known: Mapping[str, Checked]) -> Side:
@@ -66,18 +78,50 @@ def judge_side(
     *,
     slices: bool = False,
     metrics: Collection[str] = (),
+    lists: WantedLists | None = None,
 ) -> JudgedSide:
-    """Judge the rules and metrics of a side over its span; `slices` and `metrics` as in `for_metrics`."""
+    """Judge the rules and metrics of a side over its span.
+
+    Args:
+        config: of all recommenders.
+        checked: the recommender of the side.
+        side: what is judged; if its log holds several runs, as a log of its own.
+        times: the span if the side has none of its own.
+        slices: whether the slices of the config are measured too.
+        metrics: the only metrics that are needed; none: all.
+        lists: writes the lists of a side that is no part of a log.
+    """
     start, end = time_span(side.start, side.end, side.text) if side.start else times
-    settings = side.for_metrics(checked.settings, slices=slices, metrics=metrics)
-    span, found = _over(config, Checked(settings), side, start, end)
-    measured = [one for one in found if one.kind is ResultKind.METRIC]
-    ruled: list[Result] = []
+    if side.is_part:
+        with _opened(config, Checked(side.for_metrics(checked.settings, metrics=metrics)), side) as judging:
+            span = _span(judging, side, start, end)
+            run = _run(judging, side, span)
+            if run is side:
+                return _judged_part(config, checked, side, span, _judged(judging, side, span), slices=slices)
+            side = run
+    settings = side.for_whole(checked.settings, slices=slices, metrics=metrics)
+    with _opened(config, Checked(settings, checked.rules), side) as judging:
+        span = _span(judging, side, start, end)
+        found = _judged(judging, side, span)
+        path = None
+        if lists is not None:
+            with progress(0, f"{side.text}: reading lists"):
+                rows = items_of(judging.runtime.engine, judging.evaluator.source, span, settings, lists.event)
+                path = None if rows is None else written(rows, lists.path)
+    return JudgedSide(side, span, found, path)
+
+
+def _judged_part(
+    config: Config, checked: Checked, side: Side, span: Window, measured: list[Result], *, slices: bool
+) -> JudgedSide:
+    """A part with its metrics, and its rules if a column of the exposures chooses its rows."""
+    if slices:
+        raise SideError(f"{quoted(side.text)} is a part of a log, which has no slices of its own")
     by_rows = side.for_rules(checked.settings) if checked.rules else None
-    if by_rows is not None:
-        _, found = _over(config, Checked(by_rows, checked.rules), side, span.start, span.end)
-        ruled = [one for one in found if one.kind is ResultKind.RULE]
-    return JudgedSide(side, span, measured, ruled)
+    if by_rows is None:
+        return JudgedSide(side, span, measured)
+    with _opened(config, Checked(by_rows, checked.rules), side) as judging:
+        return JudgedSide(side, span, [*_judged(judging, side, span), *measured])
 
 
 def judge_split(
@@ -113,29 +157,58 @@ def judge_split(
     return results
 
 
-def _over(
-    config: Config, checked: Checked, side: Side, start: datetime | None, end: datetime | None
-) -> tuple[Window, list[Result]]:
-    """The span, from the first row to the last if none is given, and what was found in it."""
-    now = datetime.now(UTC)
+@contextmanager
+def _opened(config: Config, checked: Checked, side: Side) -> Iterator[OneOff]:
+    """The logs of a side. Raises SideError if there is no row at all."""
     with one_off(config, checked, monitor_salt(config.state)) as judging:
         with progress(0, f"{side.text}: reading the logs") as step:
-            judging.look(now, step)
+            judging.look(datetime.now(UTC), step)
         log = judging.evaluator.source.main
         if log.watermark is None:
             raise SideError(f"the log of {quoted(side.text)} has no row{why_empty(log)}")
-        windows, gaps = judging.windows(start, end, now)
-        if not windows:
-            raise SideError(f"{quoted(side.text)} has no row in this span")
-        if gaps:
-            raise SideError(
-                f"{quoted(side.text)} has no row from {gaps[0].start:%Y-%m-%d} to {gaps[0].end:%Y-%m-%d}; "
-                "say with --from where the span begins"
-            )
-        span = Window(start or windows[0].start, windows[-1].end if end is None else end)
-        results: list[Result] = []
-        with progress(0, f"{side.text}: judging") as step:
-            for evaluation in judging.judge([span], now):
-                step("")
-                results += [result for run in evaluation.runs for result in run.results]
-    return span, results
+        yield judging
+
+
+def _span(judging: OneOff, side: Side, start: datetime | None, end: datetime | None) -> Window:
+    """The span that is judged, from the first row to the last if none is given."""
+    windows, gaps = judging.windows(start, end, datetime.now(UTC))
+    if not windows:
+        raise SideError(f"{quoted(side.text)} has no row in this span")
+    if gaps:
+        raise SideError(
+            f"{quoted(side.text)} has no row from {gaps[0].start:%Y-%m-%d} to {gaps[0].end:%Y-%m-%d}; "
+            "say with --from where the span begins"
+        )
+    return Window(start or windows[0].start, windows[-1].end if end is None else end)
+
+
+def _judged(judging: OneOff, side: Side, span: Window) -> list[Result]:
+    """The rules and metrics of a span that is judged as one window."""
+    results: list[Result] = []
+    with progress(0, f"{side.text}: judging") as step:
+        for evaluation in judging.judge([span], datetime.now(UTC)):
+            step("")
+            results += [result for run in evaluation.runs for result in run.results]
+    return [one for one in results if one.kind in (ResultKind.RULE, ResultKind.METRIC)]
+
+
+def _run(judging: OneOff, side: Side, span: Window) -> Side:
+    """The side as a run if its log holds several; else the same side. Raises SideError if it has no row."""
+    source = judging.evaluator.source
+    if side.log != EXPOSURES:
+        return side
+    if side.column not in source.known(EXPOSURES):
+        raise SideError(
+            f"{quoted(side.text)}: the exposures of {quoted(side.recommender)} have no column "
+            f"{quoted(side.column)}"
+        )
+    rows = source.load(judging.runtime.engine, EXPOSURES, span, table="rows_of_runs")
+    if rows is None or side.column not in rows.columns:
+        raise SideError(f"{quoted(side.text)} has no row in this span")
+    inside, both = requests_of_part(rows, side.column, side.value)
+    if not inside:
+        raise SideError(f"{quoted(side.text)}: no row in this span has this value")
+    if 2 * both <= inside:
+        return side
+    logs = [name for name in (EXPOSURES, FEEDBACK) if name in source.logs]
+    return side.as_run(name for name in logs if side.column in source.known(name))

@@ -11,12 +11,12 @@ from typing import Final
 from monitor.core.results import Kind, Result, ResultKind
 from monitor.metrics.catalogue import SPECS
 from monitor.statistics.intervals import Interval
-from monitor.statistics.mover import Estimate, difference
+from monitor.statistics.mover import POWER, Estimate, difference, samples_needed
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
 _KINDS: Final = (ResultKind.RULE, ResultKind.METRIC)
-_MOST_SAMPLES: Final = 10**12
 _NO_INTERVAL: Final = "it has no interval"
+_CLEARLY_WIDER: Final = 1.2
 _OF_A_SHARE: Final = 0.1
 """A margin of 2 % lets a share differ by 0.002 even if it is 0."""
 
@@ -32,7 +32,28 @@ class Verdict(StrEnum):
     """The whole interval of the difference lies within the margin."""
     UNKNOWN = "unknown"
     NOT_JUDGED = "not_judged"
-    """The metric has no interval, so nobody knows what chance alone does; or no side has a value."""
+    """The metric has no interval, so nobody knows what chance alone does; or no side has a value; or only one
+    side has the slice."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfUsers:
+    """What random groups of users say of a metric of both sides.
+
+    Attributes:
+        correlation: how the values of both sides vary together; 0 if they count as independent.
+        wider, wider_other: how many times wider the intervals of A and B are between users than the metric's
+            own; 1 if they are not. Intervals over rows are too narrow if the rows of a user are alike.
+    """
+
+    correlation: float = 0.0
+    wider: float = 1.0
+    wider_other: float = 1.0
+
+    @property
+    def is_wider(self) -> bool:
+        """Whether an interval is clearly wider between users: beyond the error of 100 groups."""
+        return max(self.wider, self.wider_other) > _CLEARLY_WIDER
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +65,10 @@ class Compared:
         difference: B less A.
         interval: of the difference; it holds together with all other intervals of the comparison.
         margin: differences up to this are the same.
-        needed: how many samples each side needs for a verdict, if the values stay as they are; None where it
-            is known already, or where no number of samples decides.
+        needed: how many samples each side needs for a verdict in 80 of 100 cases, if the true values are
+            those seen; None where it is known already, or where no number of samples decides.
         why: why there is no verdict.
-        correlation: how the values of both sides vary together; 0 if they count as independent.
+        users: how far the users of both sides made the interval narrower or wider.
     """
 
     one: Result | None
@@ -58,7 +79,7 @@ class Compared:
     margin: float | None = None
     needed: int | None = None
     why: str = ""
-    correlation: float = 0.0
+    users: OfUsers = OfUsers()
 
     @property
     def result(self) -> Result:
@@ -74,7 +95,7 @@ def compare(
     *,
     margin: float,
     metrics: Collection[str] = (),
-    correlations: Mapping[Key, float] | None = None,
+    users: Mapping[Key, OfUsers] | None = None,
 ) -> list[Compared]:
     """Compare each rule and metric of B with that of A, in the order of A.
 
@@ -89,14 +110,14 @@ def compare(
         one, other: the results of A and B.
         margin: relative to the value of A; of a metric from 0 to 1 it is at least a tenth of this.
         metrics: the only names that are compared, of metrics or rules; none: all.
-        correlations: of the sides' values, where they are not independent; see `pairing`.
+        users: what the users of both sides say of the errors; see `sides.of_users`.
     """
     a, b = _by_key(one, metrics), _by_key(other, metrics)
     keys = list(dict.fromkeys([*a, *b]))
     pairs = {key: (a.get(key), b.get(key)) for key in keys}
     count = sum(_lacking(*pair) == "" and not _is_decided(*pair) for pair in pairs.values())
-    known = correlations or {}
-    return [_compared(*pair, margin, max(1, count), known.get(key, 0.0)) for key, pair in pairs.items()]
+    known = users or {}
+    return [_compared(*pair, margin, max(1, count), known.get(key, OfUsers())) for key, pair in pairs.items()]
 
 
 def key_of(result: Result) -> Key:
@@ -129,6 +150,12 @@ def _lacking(one: Result | None, other: Result | None) -> str:
     return ""
 
 
+def _is_slice_of_one_side(one: Result | None, other: Result | None) -> bool:
+    """Whether only one side has this slice, such as the Monday of another week."""
+    alone = other if one is None else one if other is None else None
+    return alone is not None and "dimension" in alone.labels
+
+
 def _has_value(result: Result | None) -> bool:
     return result is not None and result.value is not None and math.isfinite(result.value)
 
@@ -151,33 +178,32 @@ def _is_decided(one: Result | None, other: Result | None) -> bool:
 
 
 def _compared(
-    one: Result | None, other: Result | None, margin: float, comparisons: int, correlation: float
+    one: Result | None, other: Result | None, margin: float, comparisons: int, users: OfUsers
 ) -> Compared:
     if why := _lacking(one, other):
         if _has_value(one) and _has_value(other) and why == _NO_INTERVAL:
             return Compared(one, other, Verdict.NOT_JUDGED, _between(one, other), why=why)
         nobody = not _has_value(one) and not _has_value(other)
-        return Compared(one, other, Verdict.NOT_JUDGED if nobody else Verdict.UNKNOWN, why=why)
+        ignored = nobody or _is_slice_of_one_side(one, other)
+        return Compared(one, other, Verdict.NOT_JUDGED if ignored else Verdict.UNKNOWN, why=why)
     assert one is not None
     assert other is not None
     between = _between(one, other)
     if _is_decided(one, other):
         verdict = Verdict.SAME if between == 0 else _side(one, between)
         return Compared(one, other, verdict, between)
-    a, b = _estimate(one), _estimate(other)
+    a, b = _estimate(one, users.wider), _estimate(other, users.wider_other)
     allowed = _margin(one, a.value, margin)
-    interval = difference(a, b, comparisons=comparisons, correlation=correlation)
+    interval = difference(a, b, comparisons=comparisons, correlation=users.correlation)
     if -allowed <= interval.lower and interval.upper <= allowed:
         verdict = Verdict.SAME
     elif interval.lower > 0 or interval.upper < 0:
         verdict = _side(one, between)
     else:
-        needed = _needed(one, other, interval, allowed)
+        needed = _needed(a, b, _samples(one, other), allowed, comparisons, users.correlation)
         why = "chance alone may make such a difference"
-        return Compared(
-            one, other, Verdict.UNKNOWN, between, interval, allowed, needed, why, correlation=correlation
-        )
-    return Compared(one, other, verdict, between, interval, allowed, correlation=correlation)
+        return Compared(one, other, Verdict.UNKNOWN, between, interval, allowed, needed, why, users)
+    return Compared(one, other, verdict, between, interval, allowed, users=users)
 
 
 def _between(one: Result | None, other: Result | None) -> float:
@@ -191,12 +217,12 @@ def _margin(result: Result, value: float, margin: float) -> float:
     return max(margin * abs(value), _OF_A_SHARE * margin if is_share else 0.0)
 
 
-def _estimate(result: Result) -> Estimate:
+def _estimate(result: Result, wider: float) -> Estimate:
     """The value with its interval; values are rounded, so the interval may end just before it."""
     value = float(result.value or 0.0)
     lower = value if result.lower is None else min(result.lower, value)
     upper = value if result.upper is None else max(result.upper, value)
-    return Estimate(value, lower, upper)
+    return Estimate(value, value - wider * (value - lower), value + wider * (upper - value))
 
 
 def _side(result: Result, between: float) -> Verdict:
@@ -211,16 +237,39 @@ def _better(metric: str) -> str:
     return "" if spec is None else spec.better
 
 
-def _needed(one: Result, other: Result, interval: Interval, margin: float) -> int | None:
-    """The samples a side for a verdict: an interval is as wide as one over the root of the samples.
+def _samples(one: Result, other: Result) -> tuple[int, int]:
+    return one.samples or 0, other.samples or 0
 
-    It must come to exclude 0, or to lie within the margin, whichever takes fewer.
+
+def _needed(
+    one: Estimate,
+    other: Estimate,
+    samples: tuple[int, int],
+    margin: float,
+    comparisons: int,
+    correlation: float,
+) -> int | None:
+    """The samples a side at which the interval excludes 0 or lies within the margin, the fewer."""
+    between = abs(other.value - one.value)
+    # An interval within the margin ends before both bounds, so each end must do so more often.
+    asked = ((between, POWER), (margin - between, (1 + POWER) / 2))
+    found = [
+        samples_needed(
+            one, other, samples, distance, power=power, comparisons=comparisons, correlation=correlation
+        )
+        for distance, power in asked
+    ]
+    return min((one for one in found if one is not None), default=None)
+
+
+def needed_to_keep(found: Compared, bound: float) -> int | None:
+    """The samples a side at which the interval of the difference lies above or below a bound.
+
+    In 80 of 100 cases, if the true values are those seen; None if no number of samples decides.
     """
-    samples = max(one.samples or 0, other.samples or 0)
-    between = _between(one, other)
-    half = max(interval.upper - between, between - interval.lower)
-    target = max(abs(between), margin - abs(between))
-    if not samples or target <= 0:
+    one, other, users = found.one, found.other, found.users
+    if one is None or other is None:
         return None
-    needed = math.ceil(samples * (half / target) ** 2)
-    return needed if needed <= _MOST_SAMPLES else None
+    a, b = _estimate(one, users.wider), _estimate(other, users.wider_other)
+    distance = abs(b.value - a.value - bound)
+    return samples_needed(a, b, _samples(one, other), distance, correlation=users.correlation)

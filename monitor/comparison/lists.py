@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 
 import ibis
 import ibis.expr.types as ir
+import pyarrow.parquet as pq
 
 from monitor.core.columns import EXPOSURES, ITEM_ID, POSITION, REQUEST_ID, SCORE, USER_ID
 from monitor.core.results import Window
@@ -141,6 +143,15 @@ def items_of(
     edges = (span.start.replace(tzinfo=None), span.end.replace(tzinfo=None))
     shared = Shared(shown, feedback=actions, responses=actions, window=edges, materialise=engine.create)
     return engine.create("compared_items", shown_items(shared, settings.metrics, event))
+
+
+def written(items: ir.Table, path: Path) -> Path:
+    """The file with the table of a side, which another engine can read."""
+    batches = items.to_pyarrow_batches()
+    with pq.ParquetWriter(path, batches.schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    return path
 
 
 def compare_lists(one: ir.Table, other: ir.Table, event: str | None, salt: str | None) -> Lists:

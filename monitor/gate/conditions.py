@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from monitor.comparison.compare import compare, key_of
-from monitor.comparison.sides import correlations
+from monitor.comparison.compare import compare, key_of, needed_to_keep
+from monitor.comparison.sides import of_users
 from monitor.core.results import Kind, Result, ResultKind, Status
 from monitor.core.text import quoted
 from monitor.metrics.catalogue import SPECS
@@ -72,7 +72,7 @@ class Judgement:
 class Sides:
     """The rules and metrics of the candidate, or of an arm, and of the side that it is compared with.
 
-    Results of random groups of users belong to it, see `comparison.sides.correlations`. `broken` says why
+    Results of random groups of users belong to it, see `comparison.sides.of_users`. `broken` says why
     nothing can be said of the candidate or of both together, `without_other` why the other side has no value.
     """
 
@@ -166,8 +166,8 @@ def _not_worse(condition: Condition, sides: Sides) -> Judgement:
     ]
     if candidate is None or other is None or missing:
         return Judgement(condition, asks, Outcome.NOT_KNOWN, "; ".join(missing), candidate, other)
-    together = correlations(sides.other, sides.candidate)
-    (found,) = compare([other], [candidate], margin=condition.margin, correlations=together)
+    users = of_users(sides.other, sides.candidate)
+    (found,) = compare([other], [candidate], margin=condition.margin, users=users)
     if found.interval is None:
         return Judgement(condition, asks, Outcome.NOT_KNOWN, found.why, candidate, other)
     spec = SPECS.get(condition.metric or "")
@@ -181,10 +181,12 @@ def _not_worse(condition: Condition, sides: Sides) -> Judgement:
     else:
         asks = f"{_series(condition)} moves by {100 * condition.margin:g} % at most"
         passed, failed = -bound <= lower and upper <= bound, upper < -bound or lower > bound
+    closest = bound if better else math.copysign(bound, found.difference or 0.0)
     outcome = Outcome.PASSED if passed else Outcome.FAILED if failed else Outcome.NOT_KNOWN
     detail = _SAID[outcome]
-    if outcome is Outcome.NOT_KNOWN and found.needed:
-        detail += f"; about {found.needed:,} samples a side would decide"
+    needed = needed_to_keep(found, closest)
+    if outcome is Outcome.NOT_KNOWN and needed is not None:
+        detail += f"; about {needed:,} samples a side would decide, if the values stay as they are"
     return Judgement(condition, asks, outcome, detail, candidate, other, found.interval, bound)
 
 

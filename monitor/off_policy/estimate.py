@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
+import ibis
 import ibis.expr.types as ir
 
 from monitor.core import columns as c
@@ -16,8 +18,10 @@ from monitor.logs.source import Source
 from monitor.metrics.feedback.business import ratio_sums
 from monitor.metrics.shared import Shared
 from monitor.off_policy import queries
+from monitor.off_policy.reward_model import MOST_CELLS, ROWS, Predictions, predictions
 from monitor.settings.recommender import RecommenderSettings
 from monitor.statistics.effects import Estimate, RatioSums, effective_size, ratio_delta
+from monitor.statistics.intervals import CONFIDENCE, most_variance, quantile
 from monitor.statistics.off_policy import Overlap, from_sums
 from monitor.window.tables import feedback_of
 
@@ -36,11 +40,13 @@ class Question:
         target: the column of the exposures with the target's probability, or the name of the recommender
             whose log shows it.
         cap: where `clipped_ips` cuts weights.
+        context: columns of the exposures that the model of the reward reads.
     """
 
     event: str
     target: str
     cap: float
+    context: tuple[str, ...] = ()
 
 
 def target_cells(engine: Engine, source: Source, span: Window, by_position: bool) -> ir.Table | None:
@@ -85,10 +91,11 @@ def estimate(
             question.event,
             question.target if wanted is None else wanted,
             by_position,
+            question.context,
         ),
     )
     counted = queries.faults(rows).to_pyarrow().to_pylist()
-    faults = {row[queries.FAULT]: row[queries.ROWS] for row in counted}
+    faults = {row[queries.FAULT]: row[ROWS] for row in counted}
     usable = faults.pop(None, 0)
     largest = max((row["largest"] or 0.0 for row in counted), default=0.0)
     sums: dict[str, Any] = {}
@@ -108,7 +115,36 @@ def estimate(
         mean=ratio_delta(ratio_sums(sums, queries.WEIGHT)) if sums else None,
         unsupported=unsupported,
     )
-    return [*_overlap(question, overlap, faults), *_values(question, overlap, sums, usable)]
+    results = [*_overlap(question, overlap, faults), *_values(question, overlap, sums, usable)]
+    return (
+        results if overlap.reason else [*results, *_by_model(engine, question, overlap, rows, wanted, usable)]
+    )
+
+
+def _by_model(
+    engine: Engine, question: Question, overlap: Overlap, rows: ir.Table, wanted: ir.Table | None, usable: int
+) -> Iterator[Result]:
+    """The direct method and doubly robust, by a model of the reward that is fitted on other users."""
+    model: Predictions | str = _UNKNOWN_ITEMS
+    if wanted is not None:
+        counted = queries.rewards(rows, question.context)
+        context = queries.context_names(question.context)
+        model = predictions(counted.limit(MOST_CELLS + 1).to_pandas(), wanted.to_pandas(), context)
+    if isinstance(model, str):
+        for name in (queries.DIRECT, queries.DOUBLY_ROBUST):
+            yield _value(question, name, None, usable, model)
+        return
+    predicted, expected = (
+        engine.create(name, ibis.memtable(table))
+        for name, table in (("predicted", model.shown), ("expected", model.expected))
+    )
+    (sums,) = queries.corrected(rows, predicted, expected, question.context).to_pyarrow().to_pylist()
+    direct = _value(question, queries.DIRECT, model.direct, usable, "too few users to fit the model again")
+    if wrong := _wrong_model(ratio_sums(sums, queries.MODEL_ERROR), model.direct, overlap.effective):
+        direct = replace(direct, detail=wrong)
+    yield direct
+    robust = from_sums(ratio_sums(sums, queries.DOUBLY_ROBUST), _CLICKED, overlap.effective)
+    yield _value(question, queries.DOUBLY_ROBUST, robust, usable, _TOO_FEW)
 
 
 def _values(question: Question, overlap: Overlap, sums: Mapping[str, Any], usable: int) -> Iterator[Result]:
@@ -129,7 +165,26 @@ def _values(question: Question, overlap: Overlap, sums: Mapping[str, Any], usabl
     for name, (of, effective, bounds) in found.items():
         samples = int(of.denominator) if name == queries.LISTS else usable
         one = from_sums(of, bounds, effective)
-        yield _value(question, name, one, samples, "fewer than two users or requests")
+        yield _value(question, name, one, samples, _TOO_FEW)
+
+
+def _wrong_model(sums: RatioSums, direct: Estimate | None, effective: float) -> str:
+    """What the weighted error of the model says of the direct method; empty if it is not clearly wrong.
+
+    The error has at least the variance of a share of so many effective rows, as in `from_sums`.
+    """
+    error = ratio_delta(sums)
+    if direct is None or error is None:
+        return ""
+    least = math.sqrt(most_variance(direct.value) / effective)
+    half = quantile(CONFIDENCE) * max(error.error, least)
+    if abs(error.value) <= half:
+        return ""
+    side = "low" if error.value > 0 else "high"
+    return (
+        f"do not use it: by the weighted rows, the predictions are too {side} by {abs(error.value):.3g} "
+        f"({abs(error.value) - half:.3g} to {abs(error.value) + half:.3g})"
+    )
 
 
 def _overlap(question: Question, overlap: Overlap, faults: Mapping[str, int]) -> Iterator[Result]:
@@ -148,6 +203,8 @@ def _overlap(question: Question, overlap: Overlap, faults: Mapping[str, int]) ->
     yield result("unsupported", overlap.unsupported, detail=unknown if overlap.unsupported is None else "")
 
 
+_TOO_FEW: Final = "fewer than two users or requests"
+_UNKNOWN_ITEMS: Final = "the target's probabilities of the items that were not shown are unknown"
 _NOT_1: Final = (
     "1 is expected: the propensities or the target's probabilities are wrong, or the target shows items that "
     "the log cannot show"
@@ -155,7 +212,7 @@ _NOT_1: Final = (
 
 
 def _no_data(question: Question, reason: str, samples: int = 0) -> list[Result]:
-    names = (queries.IPS, queries.CLIPPED, queries.SELF_NORMALISED)
+    names = (queries.IPS, queries.CLIPPED, queries.SELF_NORMALISED, queries.DIRECT, queries.DOUBLY_ROBUST)
     return [_value(question, name, None, samples, reason) for name in names]
 
 

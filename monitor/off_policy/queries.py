@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import ibis
@@ -11,7 +12,12 @@ from monitor.core.columns import ITEM_ID, POSITION, PROPENSITY, REQUEST_ID, USER
 from monitor.metrics.attribution import COUNT, acted, of_event
 from monitor.metrics.feedback.business import ratio_columns
 from monitor.metrics.shared import Shared
+from monitor.off_policy.reward_model import GROUP, GROUPS, HITS, ROWS
+from monitor.off_policy.reward_model import ITEM as _ITEM
+from monitor.off_policy.reward_model import PLACE as _PLACE
+from monitor.off_policy.reward_model import Q as _Q
 from monitor.settings.metrics import MetricSettings
+from monitor.window.slices import text_of
 
 IPS: Final = "ips"
 CLIPPED: Final = "clipped_ips"
@@ -19,10 +25,12 @@ SELF_NORMALISED: Final = "self_normalised_ips"
 LISTS: Final = "ips_by_position"
 WEIGHT: Final = "weight"
 LOGGED: Final = "logged"
+DIRECT: Final = "direct_method"
+DOUBLY_ROBUST: Final = "doubly_robust"
+MODEL_ERROR: Final = "model_error"
 
 FAULT: Final = "fault"
-ROWS: Final = "rows"
-_PLACE, _ITEM, _Q, _P, _W, _REWARD, _ALONE = "place", "item", "q", "p", "w", "reward", "alone"
+_P, _W, _REWARD, _ALONE = "p", "w", "reward", "alone"
 
 
 def cells(rows: ir.Table, by_position: bool) -> ir.Table:
@@ -40,9 +48,16 @@ def shares(counted: ir.Table) -> ir.Table:
 
 
 def weighted(
-    shared: Shared, settings: MetricSettings, event: str, target: ir.Table | str, by_position: bool
+    shared: Shared,
+    settings: MetricSettings,
+    event: str,
+    target: ir.Table | str,
+    by_position: bool,
+    context: Sequence[str] = (),
 ) -> ir.Table:
     """One row an exposure: its cell, its unit, `w` (null if it has none), `fault` (or null), and `reward`.
+
+    `group` is the random group of its unit, for the models of the reward; the context is text.
 
     Args:
         shared: the log's tables.
@@ -50,6 +65,7 @@ def weighted(
         event: the event that is the reward: 1 if the user did it at least once with this item of the list.
         target: the table of `shares`, or the column of the exposures that has the target's probability.
         by_position: whether positions are told apart.
+        context: further columns of the exposures that a model of the reward reads, see `context_names`.
     """
     rows = shared.shown()
     further = {_Q: rows[target].cast("float64")} if isinstance(target, str) else {}
@@ -60,6 +76,10 @@ def weighted(
         **_cell(rows, by_position),
         **{_P: rows[PROPENSITY].cast("float64")},
         **further,
+        **{
+            name: text_of(rows[column]).fill_null("")
+            for name, column in zip(context_names(context), context, strict=True)
+        },
     )
     if not isinstance(target, str):
         wanted = target.rename(other_place=_PLACE, other_item=_ITEM)
@@ -80,14 +100,50 @@ def weighted(
         (weight.isinf(), "overflow"),
     )
     nobody = ibis.null(rows[REQUEST_ID].type())
+    unit = ibis.coalesce(rows[USER_ID].cast("string"), rows[REQUEST_ID].cast("string"))
     rows = rows.mutate(
         **{
+            GROUP: (unit.hash() % GROUPS + GROUPS) % GROUPS,  # a hash may be negative
             FAULT: fault,
             _REWARD: rows.done_request.notnull().cast("float64"),
             _ALONE: ibis.ifelse(rows[USER_ID].isnull(), rows[REQUEST_ID], nobody),
         }
     )
     return rows.mutate(**{_W: ibis.ifelse(rows[FAULT].isnull(), weight, ibis.null("float64"))})
+
+
+def context_names(context: Sequence[str]) -> list[str]:
+    """The names of the columns of the context in the table of `weighted`."""
+    return [f"context_{number}" for number in range(len(context))]
+
+
+def rewards(rows: ir.Table, context: Sequence[str]) -> ir.Table:
+    """How often each kind of row occurs with a weight, and is rewarded: what `reward_model` learns from."""
+    rows = rows.filter(rows[_W].notnull())
+    by = [GROUP, _PLACE, _ITEM, *context_names(context)]
+    return rows.aggregate(by=by, **{ROWS: rows.count(), HITS: rows[_REWARD].sum()})
+
+
+def corrected(rows: ir.Table, predicted: ir.Table, expected: ir.Table, context: Sequence[str]) -> ir.Table:
+    """One row: the sums over units of doubly robust, and of the weighted error of its model.
+
+    Args:
+        rows: of `weighted`.
+        predicted, expected: of `reward_model.Predictions`.
+        context: as in `weighted`.
+    """
+    rows = rows.filter(rows[_W].notnull())
+    where = [GROUP, _PLACE, *context_names(context)]
+    rows = rows.join(expected, where).join(predicted, [*where, _ITEM])
+    error = rows[_W] * (rows[_REWARD] - rows.predicted)
+    rows = rows.mutate(error=error, term=rows.expected + error)
+    units = rows.aggregate(
+        by=[USER_ID, _ALONE], n=rows.count().cast("float64"), error=rows.error.sum(), term=rows.term.sum()
+    )
+    return units.aggregate(
+        **ratio_columns(DOUBLY_ROBUST, units.term, units.n),
+        **ratio_columns(MODEL_ERROR, units.error, units.n),
+    )
 
 
 def faults(rows: ir.Table) -> ir.Table:

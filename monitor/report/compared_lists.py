@@ -25,9 +25,9 @@ def lists_text(lists: Lists | None) -> Iterator[str]:
         if lists.both_empty:
             text += f"; {lists.both_empty:,} of them are empty on both"
         yield text
-        yield f"  items on both lists, of those on either: {_estimate(lists.overlap)}"
-        of = f"order of the items on both lists, {lists.ranked:,} requests"
-        yield f"  {of}: rank correlation {_estimate(lists.rank)}"
+        yield f"  overlap, the share of a request's items that are on both lists: {_estimate(lists.overlap)}"
+        of = f"{lists.ranked:,} requests have two common items or more"
+        yield f"  order, the rank correlation of the common items: {_estimate(lists.rank)}; {of}"
     for words, items in (("gain", lists.winners), ("lose", lists.losers)):
         if items:
             yield f"  items that {words} most: {_moved(items, share)}"
@@ -48,7 +48,7 @@ def _users(users: Users) -> Iterator[str]:
     yield f"  {text}"
     for words, moved in (("win", users.winners), ("lose", users.losers)):
         if moved:
-            yield f"  users who {words} most, chance included: {_moved(moved, number)}"
+            yield f"  users who {words} most, which chance alone can make: {_moved(moved, number)}"
 
 
 def _moved(moved: Sequence[Moved], text: Any) -> str:

@@ -35,6 +35,7 @@ MARKS: Final[Mapping[Verdict, tuple[str, str]]] = {
 _NAME_AT: Final = 13
 _NUMBERS: Final = (("A", 10), ("B", 10), ("B - A", 11), ("interval", 24), ("needs", 11))
 _NARROWEST, _WIDEST = 100, 160
+_SLICES, _SLICE = 5, 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ def as_json(found: Comparison) -> str:
         ],
         "verdicts": {str(verdict): count for verdict, count in found.counts.items()},
         "notes": list(found.notes),
+        "slices": {name: {str(one): of[one] for one in MARKS} for name, of in by_slice(found).items()},
         "compared": [_as_json(one) for one in found.compared],
         "lists": None if found.lists is None else lists_json(found.lists),
     }
@@ -82,7 +84,8 @@ def _as_json(one: Compared) -> dict[str, Any]:
         "lower": None if one.interval is None else one.interval.lower,
         "upper": None if one.interval is None else one.interval.upper,
         "margin": one.margin,
-        "correlation": one.correlation,
+        "correlation": one.users.correlation,
+        "wider": {"a": one.users.wider, "b": one.users.wider_other},
         "verdict": str(one.verdict),
         "samples_needed": one.needed,
         "detail": one.why,
@@ -136,11 +139,13 @@ def print_comparison(found: Comparison, console: Console, *, everything: bool = 
     """Print both sides, and a line for each rule and metric, those that matter most first.
 
     `needs` is the number of samples a side that would decide. Without `everything`, what is not judged is
-    only counted. The width is that of the terminal. If there is none, it is that of the longest name.
+    only counted. The width is that of the terminal; a narrow one gets the numbers on a line of their own. If
+    there is none, it is that of the longest name.
     """
     shown = [one for one in found.compared if everything or one.verdict is not Verdict.NOT_JUDGED]
     numbers = "".join(name.rjust(size) for name, size in _NUMBERS)
-    width = max(_NARROWEST, min(console.width, _WIDEST))
+    is_narrow = console.is_terminal and console.width < _NARROWEST
+    width = console.width if is_narrow else max(_NARROWEST, min(console.width, _WIDEST))
     if not console.is_terminal:
         longest = max((cell_len(visible(title(one.result))) for one in shown), default=0)
         width = max(width, _NAME_AT + longest + len(numbers))
@@ -148,19 +153,76 @@ def print_comparison(found: Comparison, console: Console, *, everything: bool = 
         _print(console, Text(f"{letter}  {visible(side)}  {window(span)}", style="bold"))
     _print(console, Text(" " * (width - len(numbers)) + numbers, style="dim"))
     for one in worst_first(shown):
-        for line in _lines(one, width):
+        for line in _lines(one, width, is_narrow=is_narrow):
             _print(console, line)
-    notes = list(found.notes)
+    notes = all_notes(found)
     if hidden := len(found.compared) - len(shown):
-        notes.append(f"{hidden} not judged: they have no interval, or no side has a value; --all shows them")
-    if narrowed := sum(one.interval is not None and one.correlation > 0 for one in found.compared):
-        notes.append(f"{narrowed} intervals are narrower because both sides served the same users")
+        notes.append(f"{hidden} not judged: they have no interval, or a side lacks them; --all shows them")
     for note in notes:
-        _print(console, Text(visible(note), style="dim"))
-    for sentence in lists_text(found.lists):
+        for part in textwrap.wrap(visible(note), width, break_on_hyphens=False):
+            _print(console, Text(part, style="dim"))
+    for sentence in [*slices_text(found), *lists_text(found.lists)]:
         for part in textwrap.wrap(sentence, width, subsequent_indent="    ", break_on_hyphens=False):
             _print(console, Text(part))
     _print(console, Text(summary(found), style="bold"))
+
+
+def all_notes(found: Comparison) -> list[str]:
+    """The notes of a comparison, and those on its intervals."""
+    tested = [one for one in found.compared if one.interval is not None]
+    narrowed = sum(one.users.correlation > 0 for one in tested)
+    widened = sum(one.users.is_wider for one in tested)
+    alone = [
+        f"slices of {side} alone: {', '.join(names[:_SLICES])}"
+        + (f", and {len(names) - _SLICES} more" if len(names) > _SLICES else "")
+        for side, names in slices_of_one_side(found).items()
+        if names
+    ]
+    return [
+        *found.notes,
+        *alone,
+        *([f"{_intervals(narrowed)} narrower because both sides served the same users"] if narrowed else []),
+        *([f"{_intervals(widened)} wider because the rows of a user are alike"] if widened else []),
+    ]
+
+
+def _intervals(count: int) -> str:
+    return "1 interval is" if count == 1 else f"{count:,} intervals are"
+
+
+def slices_of_one_side(found: Comparison) -> dict[str, list[str]]:
+    """The slices that the other side does not have."""
+    a = {_slice(one) for one in found.compared if one.one is not None}
+    b = {_slice(one) for one in found.compared if one.other is not None}
+    return {"A": sorted(a - b - {""}), "B": sorted(b - a - {""})}
+
+
+def _slice(one: Compared) -> str:
+    labels = one.result.labels
+    return f"{labels['dimension']}={labels['value']}" if "dimension" in labels else ""
+
+
+def by_slice(found: Comparison) -> dict[str, Counter[Verdict]]:
+    """The number of each verdict in each slice: `dimension=value` -> verdict -> number."""
+    counts: dict[str, Counter[Verdict]] = {}
+    for one in found.compared:
+        if name := _slice(one):
+            counts.setdefault(name, Counter())[one.verdict] += 1
+    return counts
+
+
+def slices_text(found: Comparison) -> Iterator[str]:
+    """The slices that win and that lose, with the number of their metrics that do; those with most first."""
+    counts = by_slice(found)
+    for words, verdict in (("lose", Verdict.WORSE), ("win", Verdict.BETTER)):
+        moved = sorted((-of[verdict], name) for name, of in counts.items() if of[verdict])
+        names = [f"{visible(name, _SLICE)} ({-number} {verdict})" for number, name in moved[:_SLICES]]
+        more = f", and {len(moved) - _SLICES} more" if len(moved) > _SLICES else ""
+        if names:
+            yield f"slices that {words}: {', '.join(names)}{more}"
+    judged = [of for of in counts.values() if of.keys() - {Verdict.NOT_JUDGED}]
+    if judged and not any(of[Verdict.WORSE] or of[Verdict.BETTER] for of in judged):
+        yield f"no slice of {len(judged):,} wins or loses"
 
 
 def worst_first(compared: Sequence[Compared]) -> list[Compared]:
@@ -180,7 +242,7 @@ def said(verdict: Verdict) -> str:
     return "not judged" if verdict is Verdict.NOT_JUDGED else str(verdict)
 
 
-def _lines(one: Compared, width: int) -> Iterator[Text]:
+def _lines(one: Compared, width: int, *, is_narrow: bool) -> Iterator[Text]:
     mark, style = MARKS[one.verdict]
     right = "".join(
         f" {text}".rjust(size)
@@ -196,12 +258,14 @@ def _lines(one: Compared, width: int) -> Iterator[Text]:
             strict=True,
         )
     )
-    room = width - _NAME_AT - len(right)
+    room = width - _NAME_AT - (0 if is_narrow else len(right))
     name = visible(title(one.result))
-    fitted = set_cell_size(name, room)
-    yield Text.assemble((f"{mark} {said(one.verdict)}".ljust(_NAME_AT), style), fitted, right)
+    verdict = (f"{mark} {said(one.verdict)}".ljust(_NAME_AT), style)
+    yield Text.assemble(verdict, set_cell_size(name, room), "" if is_narrow else right)
     if cell_len(name) > room:
         yield from _indented(name, width)
+    if is_narrow and right.strip():
+        yield Text(right.rjust(width))
     if one.why and one.interval is None:
         yield from _indented(visible(one.why), width)
 

@@ -15,9 +15,11 @@ from monitor.report.compared_lists import lists_text
 from monitor.report.comparison import (
     MARKS,
     Comparison,
+    all_notes,
     difference_text,
     interval_text,
     said,
+    slices_text,
     summary,
     value_text,
     worst_first,
@@ -65,7 +67,8 @@ def as_html(found: Comparison) -> str:
     ]
     page = {
         "sides": [visible(name) for name in found.sides], "about": about, "summary": summary(found),
-        "notes": [visible(note) for note in found.notes], "lists": list(lists_text(found.lists)),
+        "notes": [visible(note) for note in all_notes(found)], "slices": list(slices_text(found)),
+        "lists": list(lists_text(found.lists)),
         "rows": rows, "width": _WIDTH,
         "reach": f"+{share(_REACH)}", "reach_low": f"-{share(_REACH)}",
     }  # fmt: skip

@@ -69,8 +69,9 @@ def print_report(report: LaunchReport, console: Console) -> None:
             console,
             Text.assemble((f"{mark} {said(one.outcome)}".ljust(_OUTCOME_AT), style), one.condition.name),
         )
+        width = min(console.width, _WIDEST) if console.is_terminal else _WIDEST
         for line in _details(one):
-            for part in textwrap.wrap(line, _WIDEST - _OUTCOME_AT, break_on_hyphens=False):
+            for part in textwrap.wrap(line, width - _OUTCOME_AT, break_on_hyphens=False):
                 _print(console, Text(" " * _OUTCOME_AT + part, style="dim"))
 
 

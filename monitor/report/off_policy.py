@@ -21,6 +21,7 @@ _NAME, _NUMBER, _WIDEST = 26, 12, 110
 
 def print_estimates(judged: Sequence[Judged], console: Console) -> None:
     """Print one block: where from, the overlap, the values with their intervals, and each reason."""
+    width = min(console.width, _WIDEST) if console.is_terminal else _WIDEST
     first = judged[0]
     labels = first.result.labels
     title = f"{first.recommender}  {window(first.window)}"
@@ -31,7 +32,7 @@ def print_estimates(judged: Sequence[Judged], console: Console) -> None:
         console.print(Text(f"\n{heading:<{_NAME}}{'value':>{_NUMBER}}  interval of 95 %", style="dim"))
         for one in judged:
             if one.result.metric == metric:
-                for line in _lines(one.result):
+                for line in _lines(one.result, width):
                     console.print(Text(line), soft_wrap=True)
 
 
@@ -41,7 +42,7 @@ def as_json(judged: Sequence[Judged]) -> str:
     return json.dumps(content, indent=1, ensure_ascii=True, allow_nan=False)
 
 
-def _lines(result: Result) -> Iterator[str]:
+def _lines(result: Result, width: int) -> Iterator[str]:
     value = str(result.status) if result.value is None else number(result.value)
     interval = ""
     if result.lower is not None and result.upper is not None:
@@ -49,5 +50,5 @@ def _lines(result: Result) -> Iterator[str]:
     yield f"{result.labels['by']:<{_NAME}}{value:>{_NUMBER}}{interval}"
     if result.detail:
         yield from textwrap.wrap(
-            visible(result.detail), _WIDEST, initial_indent="    ", subsequent_indent="    "
+            visible(result.detail), width, initial_indent="    ", subsequent_indent="    "
         )

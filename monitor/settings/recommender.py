@@ -25,6 +25,7 @@ HOUR, WEEKDAY = "hour", "weekday"
 DERIVED = (USER_ACTIVITY, ITEM_POPULARITY, NEW_ITEM, HOUR, WEEKDAY)
 USER_GROUP: Final = "(user group)"
 """A random group of users, by a hash of their id; comparisons measure by it."""
+_GROUP_WITHIN: Final = f"{USER_GROUP} within "
 USER_GROUPS: Final = 100
 
 
@@ -67,13 +68,39 @@ class SliceSettings(Settings):
         return tuple(dict.fromkeys(found))
 
 
+def user_group_within(column: str, value: str) -> str:
+    """The slice by random groups of users within the rows that have this value of another slice."""
+    return f"{_GROUP_WITHIN}{column}={value}"
+
+
+def group_within(name: str) -> tuple[str, str] | None:
+    """The slice and its value of `user_group_within`; None for any other slice.
+
+    >>> group_within(user_group_within("model", "m=7")), group_within(USER_GROUP)
+    (('model', 'm=7'), None)
+    """
+    if not name.startswith(_GROUP_WITHIN):
+        return None
+    column, _, value = name.removeprefix(_GROUP_WITHIN).partition("=")
+    return column, value
+
+
+def is_user_group(name: str) -> bool:
+    """Whether a slice is by random groups of users, of all rows or of some.
+
+    >>> is_user_group(USER_GROUP), is_user_group(user_group_within("model", "m7")), is_user_group("model")
+    (True, True, False)
+    """
+    return name == USER_GROUP or group_within(name) is not None
+
+
 def sliced_column(name: str) -> tuple[str, str] | None:
     """The log and the column of a slice; None for a derived slice.
 
     >>> sliced_column("scene"), sliced_column("users.plan"), sliced_column("hour")
     (('exposures', 'scene'), ('users', 'plan'), None)
     """
-    if name in (*DERIVED, USER_GROUP):
+    if name in DERIVED or is_user_group(name):
         return None
     log, dot, column = name.partition(".")
     return (log, column) if dot and log in (CATALOG, USERS) else (EXPOSURES, name)

@@ -1,11 +1,19 @@
-"""The difference of two estimates from their own intervals (MOVER)."""
+"""The difference of two estimates from their own intervals (MOVER), and how many samples decide."""
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from bisect import bisect_left
+from statistics import NormalDist
+from typing import Final, NamedTuple
 
 from monitor.statistics.intervals import CONFIDENCE, Interval, quantile
+
+POWER: Final = 0.8
+"""How often as many samples as `samples_needed` says decide."""
+
+_MOST_SAMPLES: Final = 10**12
+_ROUNDING: Final = 1e-9
 
 
 class Estimate(NamedTuple):
@@ -56,6 +64,65 @@ def difference(one: Estimate, other: Estimate, *, comparisons: int = 1, correlat
     below = _together(other.value - other.lower, one.upper - one.value, correlation)
     above = _together(other.upper - other.value, one.value - one.lower, correlation)
     return Interval(between - wider * below, between + wider * above)
+
+
+def samples_needed(
+    one: Estimate,
+    other: Estimate,
+    samples: tuple[int, int],
+    distance: float,
+    *,
+    power: float = POWER,
+    comparisons: int = 1,
+    correlation: float = 0.0,
+) -> int | None:
+    """The samples a side at which the interval of `difference` ends before a bound in `power` of all cases.
+
+    It is the smallest n with
+
+        h(n) (1 + z(power) / z(1 - 0.05 / (2 m))) <= distance
+
+    h(n) is the wider half of the interval with n samples a side. The widths of both intervals fall with the
+    root of their samples. Those of a share of 0 or 1, which have one half alone, fall with the samples.
+
+    Args:
+        one, other: as in `difference`.
+        samples: what both rest on.
+        distance: between the true difference and the bound, such as 0.
+        power: how often the interval ends before the bound.
+        comparisons, correlation: as in `difference`.
+
+    None without samples, if the distance is not above 0, and above 10^12.
+
+    >>> share = Estimate(0.5, 0.4, 0.6)
+    >>> samples_needed(share, share, (100, 100), 0.1, power=0.5)  # twice as many halve each variance
+    200
+    >>> samples_needed(share, share, (100, 100), 0.1)
+    409
+
+    Raises ValueError as `difference` does, and unless 0.5 <= power < 1.
+    """
+    if not 0.5 <= power < 1:
+        raise ValueError(f"a power is at least 0.5 and below 1, got {power!r}")
+    if min(samples) < 1 or not distance > 0:
+        return None
+    of_power = 1 + NormalDist().inv_cdf(power) / quantile(1 - (1 - CONFIDENCE) / comparisons)
+
+    def decides(n: int) -> bool:
+        a, b = (_with_samples(side, n / own) for side, own in zip((one, other), samples, strict=True))
+        lower, upper = difference(a, b, comparisons=comparisons, correlation=correlation)
+        return max(-lower, upper) * of_power <= distance * (1 + _ROUNDING)
+
+    if not decides(_MOST_SAMPLES):
+        return None
+    return bisect_left(range(1, _MOST_SAMPLES), True, key=decides) + 1
+
+
+def _with_samples(side: Estimate, times: float) -> Estimate:
+    """The distances from the value of an interval with so many times the samples."""
+    is_at_edge = (side.lower == side.value) != (side.upper == side.value)
+    by = times if is_at_edge else math.sqrt(times)
+    return Estimate(0.0, (side.lower - side.value) / by, (side.upper - side.value) / by)
 
 
 def _together(one: float, other: float, correlation: float) -> float:

@@ -1,4 +1,4 @@
-"""How two estimates vary together, from their values in random groups of units."""
+"""How estimates vary, alone and together, from their values in random groups of units."""
 
 from __future__ import annotations
 
@@ -49,3 +49,35 @@ def cautious_correlation(one: Sequence[float], other: Sequence[float]) -> float:
     error = 1 / math.sqrt(count - 3)
     z = math.atanh(max(-1 + 1e-12, min(1 - 1e-12, found)))
     return 0.0 if abs(z) < _CLEAR * error else math.tanh(z - error)
+
+
+def error_by_groups(values: Sequence[float], sizes: Sequence[float]) -> float | None:
+    """The standard error of an estimate, from its values v in each of G random groups of units.
+
+        error^2 = G / (G - 1) * sum (m (v - R))^2 / (sum m)^2,  R = sum m v / sum m
+
+    m is the size of a group. Of a ratio of sums whose denominator is the size it is the delta method with
+    groups as units; of other estimates it is near that. Rows that belong together are in one group, so rows
+    need not be independent. Groups do not count if their value is not finite or their size is not above 0.
+
+    None with fewer than 20 groups.
+
+    Args:
+        values: of the groups.
+        sizes: of the groups, such as their rows.
+
+    Source: K. M. Wolter, Introduction to Variance Estimation, Springer 2007, chapter 2 (random groups).
+
+    >>> round(error_by_groups([0.0, 1.0] * 50, [1.0] * 100), 6)  # 0.5 / sqrt(99)
+    0.050252
+    """
+    v, m = np.array([values, sizes], dtype=float)
+    usable = np.isfinite(v) & np.isfinite(m) & (m > 0)
+    v, m = v[usable], m[usable]
+    count = len(v)
+    if count < LEAST_GROUPS:
+        return None
+    shares = m / m.max()
+    shares /= shares.sum()
+    residuals = shares * (v - float(shares @ v))
+    return math.sqrt(count / (count - 1)) * float(np.linalg.norm(residuals))

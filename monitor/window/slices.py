@@ -7,7 +7,7 @@ added to its rows only when a metric is measured by it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import duckdb
@@ -26,6 +26,7 @@ from monitor.settings.recommender import (
     USER_GROUP,
     USER_GROUPS,
     SliceSettings,
+    group_within,
     sliced_column,
 )
 
@@ -34,7 +35,7 @@ NONE = "(none)"
 UNKNOWN = "unknown"
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _HEAD, _TORSO = 50, 90  # percent of the history's exposures
-_ID, _VALUE = "__slice_id", "__slice_value"
+_ID, _VALUE, _PART = "__slice_id", "__slice_value", "__slice_part"
 
 Order = Literal["rows", "rows_then_number", "number"]
 Text = Callable[[ir.Value], ir.Value]
@@ -46,7 +47,8 @@ class _Dimension:
     """How to get the value of a row: by its id in `lookup`, which has unique ids, else by `otherwise`.
 
     `values` is the largest possible number of values, if it is known beforehand. `order` says which values
-    keep their name if there are more than the budget, `every` that all do.
+    keep their name if there are more than the budget, `every` that all do. With `within`, only rows that have
+    this value of another dimension have one here.
     """
 
     otherwise: Callable[[ir.Table], ir.Value]
@@ -55,9 +57,17 @@ class _Dimension:
     values: int | None = None
     order: Order = "rows"
     every: bool = False
+    within: tuple[_Dimension, str] | None = None
 
     def added(self, rows: ir.Table, name: str, text: Text) -> ir.Table:
         """The rows with a further column: their value, written by `text`."""
+        if self.within is not None:
+            other, value = self.within
+            part = other.added(rows, _PART, lambda column: column)
+            own = replace(self, within=None).added(part, name, lambda column: column)
+            inside = (own[_PART] == value).fill_null(False)
+            kept = ibis.ifelse(inside, own[name], ibis.null("string"))
+            return own.mutate(**{name: text(kept)}).drop(_PART)
         if self.lookup is None:
             return rows.mutate(**{name: text(self.otherwise(rows))})
         known = self.lookup.select(_ID, **{_VALUE: text(self.lookup[_VALUE])})
@@ -124,6 +134,10 @@ def _dimension(
     known: frozenset[str],
     users: Callable[[], ir.Table | None],
 ) -> _Dimension | None:
+    if (within := group_within(name)) is not None:
+        of, value = within
+        found = _dimension(of, shared, settings, window, known, users)
+        return None if found is None else replace(_user_group(), within=(found, value))
     match sliced_column(name):
         case (log, column) if log == EXPOSURES:
             return _of_exposures(shared.exposures, column, known)

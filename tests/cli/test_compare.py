@@ -111,7 +111,7 @@ def test_the_table_has_the_worst_first_and_hides_what_is_not_judged(shop):
     assert lines[0].startswith("A  shop:model=m6  2026-01-05 10:00 to ")
     assert "✗ worse      rule blacklist (hard)" in lines[3]
     assert "gini_exposed" not in ran.out
-    assert "not judged: they have no interval, or no side has a value; --all shows them" in ran.out
+    assert "not judged: they have no interval, or a side lacks them; --all shows them" in ran.out
     assert lines[-1].startswith("B against A: 1 worse, ")
     everything = run_monitor("compare", *MODELS, "-c", "shop.yaml", "--all", cwd=shop)
     assert "- not judged gini_exposed " in everything.out
@@ -184,8 +184,8 @@ WRONG = {
     "no recommender at all": (["x", "twin"], "there are: shop, twin"),
     "the same rows": (["shop", "shop"], "are the same rows"),
     "no side": (["shop:model", "shop"], "is not COLUMN=VALUE; write it as NAME"),
-    "no such column": (["shop:colour=red", "shop"], "column colour"),
-    "no such value": (["shop:model=m8", "shop"], "the log of 'shop:model=m8' has no row"),
+    "no such column": (["shop:colour=red", "shop"], "the exposures of 'shop' have no column 'colour'"),
+    "no such value": (["shop:model=m8", "shop"], "'shop:model=m8': no row in this span has this value"),
     "no time": (["shop@x/y", "shop"], "is not a time"),
     "a span that ends before it begins": (["shop@2026-01-06/2026-01-05", "shop"], "must end after it begins"),
     "no such metric": ([*MODELS, "-m", "actoin_rate"], "did you mean 'action_rate'?"),
@@ -220,8 +220,11 @@ def same_users(tmp_path_factory):
         clicks = own.loc[luck < taste * lift, ["request_id", "user_id", "item_id", "ts"]]
         own.to_parquet(folder / f"{name}.parquet")
         clicks.assign(event="click").to_parquet(folder / f"{name}-clicks.parquet")
+    for log in ("", "-clicks"):  # both in one log
+        runs = [pd.read_parquet(folder / f"{name}{log}.parquet").assign(run=name) for name in ("old", "new")]
+        pd.concat(runs).to_parquet(folder / f"runs{log}.parquet")
     config = "state: ./state\nengine: {threads: 1}\nrecommenders:\n"
-    for name in ("old", "new"):
+    for name in ("old", "new", "runs"):
         config += f"""\
   - name: {name}
     logs: {{exposures: {{path: {name}.parquet}}, feedback: {{path: {name}-clicks.parquet}}}}
@@ -272,6 +275,24 @@ def test_the_lists_of_both_sides_are_compared(same_users):
     asked = ("compare", "old", "new", "-c", "shop.yaml", "-m", "failure", "-f", "html")
     page = run_monitor(*asked, cwd=same_users).out
     assert "<h2>The lists</h2>" in page
+
+
+def test_two_runs_in_one_log_are_as_two_logs(same_users):
+    asked = ("-c", "shop.yaml", "-m", "action_rate", "-m", "ndcg", "-f", "json")
+    logs = json.loads(run_monitor("compare", "old", "new", *asked, cwd=same_users).out)
+    ran = run_monitor("compare", "runs:run=old", "runs:run=new", *asked, cwd=same_users)
+    runs = json.loads(ran.out)
+    assert (ran.code, ran.err) == (0, "")
+    assert runs["compared"] == logs["compared"]
+    assert item(runs, "action_rate", by="exposure")["correlation"] > 0.9
+    for found in (logs, runs):  # the names of users are hashed by each command with a salt of its own
+        for users in ("winners", "losers"):
+            found["lists"]["users"][users] = [(one["a"], one["b"]) for one in found["lists"]["users"][users]]
+    assert runs["lists"] == logs["lists"]
+    assert runs["notes"] == [
+        f"runs:run={name}: rows with other values of run answer the same requests; left out"
+        for name in ("old", "new")
+    ]
 
 
 def test_two_spans_have_no_request_in_common(shop):

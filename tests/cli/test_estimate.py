@@ -41,6 +41,8 @@ def test_the_table_has_the_overlap_and_the_values(world):
         "clipped_ips",
         "self_normalised_ips",
         "ips_by_position",
+        "direct_method",
+        "doubly_robust",
     ]
     assert "2 with propensity NaN" in ran.out
 

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.cli.conftest import HOSTILE, exposures, run_monitor
+from tests.conftest import ROOT
 
 CONFIG = """\
 state: ./state
@@ -166,3 +167,10 @@ def test_wrong_usage_ends_in_a_sentence(shop, arguments, message):
     ran = run_monitor("gate", *arguments, "-c", "shop.yaml", cwd=shop)
     assert ran.code == 2
     assert message in " ".join(ran.err.replace("│", " ").split())
+
+
+def test_the_config_of_the_page_is_valid(tmp_path):
+    page = (ROOT / "docs" / "gate.md").read_text("utf-8")
+    (tmp_path / "shop.yaml").write_text("state: ./state\n" + page.split("```yaml\n")[1].split("```")[0])
+    ran = run_monitor("validate", "--no-logs", "-c", "shop.yaml", cwd=tmp_path)
+    assert ran.code == 0, ran.err

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from monitor.comparison.compare import Verdict, compare
@@ -141,16 +143,32 @@ def test_a_rule_that_nobody_violates_is_the_same() -> None:
 
 
 def test_the_samples_that_would_decide() -> None:
+    z = 1.959964
+    one_sample = 0.01 * math.sqrt(2) * math.sqrt(1000)  # half the width with one sample a side
     (found,) = compare([metric("ndcg", 0.5)], [metric("ndcg", 0.505)], margin=0.0)
-    half = 0.01 * math.sqrt(2)
-    assert found.needed == pytest.approx(1000 * (half / 0.005) ** 2, abs=1)
+    assert found.needed == pytest.approx((one_sample * (1 + 0.841621 / z) / 0.005) ** 2, abs=1)
     (wide,) = compare([metric("ndcg", 0.5)], [metric("ndcg", 0.5)], margin=0.02)
-    assert wide.needed == pytest.approx(1000 * (half / 0.01) ** 2, abs=1)  # to lie within the margin
+    assert wide.needed == pytest.approx((one_sample * (1 + 1.281552 / z) / 0.01) ** 2, abs=1)
     (never,) = compare([metric("log_loss", 0.5)], [metric("log_loss", 0.5)], margin=0.0)
     assert never.needed is None
     half_of_so_many = 0.01 * math.sqrt(1000 / (found.needed + 1))
     enough = [metric("ndcg", value, half_of_so_many) for value in (0.5, 0.505)]
     assert verdict(*enough, margin=0.0) is Verdict.BETTER
+
+
+def test_so_many_samples_put_equal_sides_within_the_margin_in_80_of_100_cases() -> None:
+    def side(p: float, n: int) -> Result:
+        interval = wilson(round(p * n), n)
+        assert interval is not None
+        return replace(metric("ndcg", p, None, n), lower=interval.lower, upper=interval.upper)
+
+    (found,) = compare([side(0.4, 1000)], [side(0.4, 1000)], margin=0.05)
+    rng = np.random.default_rng(8)
+    counts = rng.binomial(found.needed, 0.4, (500, 2)) / found.needed
+    same = sum(
+        verdict(side(a, found.needed), side(b, found.needed), margin=0.05) is Verdict.SAME for a, b in counts
+    )
+    assert 375 <= same <= 440
 
 
 def test_other_kinds_of_results_are_not_compared() -> None:
@@ -163,3 +181,12 @@ def test_other_kinds_of_results_are_not_compared() -> None:
 
 def test_nothing_to_compare() -> None:
     assert compare([], [], margin=0.0) == []
+
+
+def test_a_slice_of_one_side_is_not_judged() -> None:
+    labels = {"dimension": "weekday", "value": "mon"}
+    both = [replace(metric("ndcg", value), labels=labels) for value in (0.5, None)]
+    (found,) = compare(both[:1], [], margin=0.0)
+    assert (found.verdict, found.why) == (Verdict.NOT_JUDGED, "B: does not have it")
+    (lost,) = compare(both[:1], both[1:], margin=0.0)
+    assert lost.verdict is Verdict.UNKNOWN

@@ -147,10 +147,18 @@ def test_a_metric_without_a_better_direction_may_move_by_the_margin() -> None:
     assert (found.outcome, found.asks) == (PASSED, "category_entropy moves by 2 % at most")
 
 
+def _entropies(value: float) -> tuple[list[Result], list[Result]]:
+    return [metric(value, name="category_entropy")], [metric(0.5, name="category_entropy")]
+
+
 def test_what_would_decide_and_why_the_other_side_is_missing_are_said() -> None:
     asked = condition(metric="ndcg", margin=0.02)
     found = judge(asked, Sides([metric(0.5)], [metric(0.5)]))
-    assert "samples a side would decide" in found.detail
+    # 0.01 from the bound; half the width with one sample a side is 0.01 sqrt(2) sqrt(1000).
+    assert "about 4,087 samples a side would decide" in found.detail
+    moved = judge(condition(metric="category_entropy", margin=0.02), Sides(*_entropies(0.505)))
+    assert "about 16,3" in moved.detail  # 0.005 from the nearer of both bounds
+    assert moved.detail == judge(moved.condition, Sides(*_entropies(0.495))).detail
     assert found.interval is not None
     assert found.bound == pytest.approx(-0.01)
     found = judge(asked, Sides([metric(0.5)], without_other="old has no row"))

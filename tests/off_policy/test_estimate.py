@@ -33,7 +33,7 @@ CELL = ["position", "item_id"]
 
 def asked(**further):
     options = {"recommender": "logged", "target": "wanted", "column": None, "event": None, "cap": 2.0}
-    return Asked(**{**options, "first": None, "last": None, **further})
+    return Asked(**{**options, "context": (), "first": None, "last": None, **further})
 
 
 def by_name(judged):
@@ -206,3 +206,5 @@ def test_a_real_log_gives_the_estimates_of_the_page(scene, shared, monkeypatch):
             assert found[mine].value == pytest.approx(known.estimates[theirs].value)
             own = (found[mine].lower, found[mine].upper)
             assert own == pytest.approx(known.estimates[theirs].interval, rel=0.01)
+        for mine in ("direct_method", "doubly_robust"):  # with another model than the page's
+            assert found[mine].lower < known.own.value < found[mine].upper

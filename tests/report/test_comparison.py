@@ -14,7 +14,7 @@ from rich.console import Console
 
 from monitor.comparison.compare import compare
 from monitor.core.results import Result, ResultKind, Status, Window
-from monitor.report.comparison import Comparison, as_json, as_junit, print_comparison, summary
+from monitor.report.comparison import Comparison, as_json, as_junit, print_comparison, slices_text, summary
 from monitor.report.comparison_page import as_html
 
 HOSTILE = "<b>\x1b[31m[red]\u202e\x00"
@@ -100,3 +100,54 @@ def test_nothing_to_compare_says_so() -> None:
     assert printed(empty).splitlines()[-1] == summary(empty)
     assert json.loads(as_json(empty))["compared"] == []
     assert ElementTree.fromstring(as_junit(empty)).get("tests") == "0"
+
+
+def of_slice(value: str, share: float) -> Result:
+    labels = {"by": "pv", "dimension": "scene", "value": value}
+    return Result(
+        metric="failure", labels=labels, definition="1", status=Status.OK, value=share, samples=1000,
+        lower=share - 0.01, upper=share + 0.01,
+    )  # fmt: skip
+
+
+def test_the_slices_that_win_and_lose_are_named() -> None:
+    a = [of_slice(name, 0.5) for name in ("home", HOSTILE, "cart")]
+    b = [of_slice("home", 0.3), of_slice(HOSTILE, 0.7), of_slice("cart", 0.5)]
+    found = Comparison(("a", "b"), (SPAN, SPAN), compare(a, b, margin=0.1))
+    lose, win = slices_text(found)
+    assert lose.startswith("slices that lose: scene=<b>[U+001B]")
+    assert win == "slices that win: scene=home (1 better)"
+    assert win in printed(found)
+    assert "<h2>The slices</h2>" in as_html(found)
+    counts = json.loads(as_json(found))["slices"]
+    assert {name: of["better"] for name, of in counts.items()} == {
+        "scene=home": 1, f"scene={HOSTILE}": 0, "scene=cart": 0
+    }  # fmt: skip
+    assert list(slices_text(Comparison(("a", "b"), (SPAN, SPAN), compare(a, a, margin=0.1)))) == [
+        "no slice of 3 wins or loses"
+    ]
+    assert list(slices_text(Comparison(("a", "b"), (SPAN, SPAN), compare(a, [], margin=0.1)))) == []
+    many = [of_slice(f"s{number}", 0.5) for number in range(8)], [of_slice(f"s{n}", 0.9) for n in range(8)]
+    (line,) = slices_text(Comparison(("a", "b"), (SPAN, SPAN), compare(*many, margin=0.1)))
+    assert line.endswith("scene=s4 (1 worse), and 3 more")
+
+
+def test_the_slices_of_one_side_are_named() -> None:
+    a, b = [of_slice("home", 0.5), of_slice(HOSTILE, 0.5)], [of_slice("home", 0.5)]
+    text = printed(Comparison(("a", "b"), (SPAN, SPAN), compare(a, b, margin=0.1)))
+    assert "slices of A alone: scene=<b>[U+001B]" in text
+    assert "slices of B alone" not in text
+
+
+def test_a_narrow_terminal_has_the_numbers_on_a_line_of_their_own() -> None:
+    found = Comparison(
+        ("a", "b"), (SPAN, SPAN), compare([of_slice("home", 0.5)], [of_slice("home", 0.505)], margin=0)
+    )
+    stream = io.StringIO()
+    print_comparison(found, Console(file=stream, width=80, force_terminal=True, no_color=True))
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue()).splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("? unknown"))
+    assert lines[at].split()[2:] == ["failure", "by=pv", "dimension=scene", "value=home"]
+    assert lines[at + 1].split()[:3] == ["0.5", "0.505", "+0.005"]
+    assert lines[at + 1].endswith(lines[at + 1].split()[-1])
+    assert max(map(len, lines)) <= 80

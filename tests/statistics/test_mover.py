@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from monitor.statistics.intervals import wilson
-from monitor.statistics.mover import Estimate, difference
+from monitor.statistics.mover import Estimate, difference, samples_needed
 
 
 def share(hits: int, n: int) -> Estimate:
@@ -120,3 +120,49 @@ def test_a_correlation_narrows_the_interval_and_an_opposed_one_widens_it() -> No
     for wrong in (1.1, -1.1, math.nan):
         with pytest.raises(ValueError, match="within -1 and 1"):
             difference(a, b, correlation=wrong)
+
+
+@pytest.mark.parametrize("comparisons", [1, 40])
+@pytest.mark.parametrize(("one", "other"), [(0.1, 0.13), (0.02, 0.03), (0.5, 0.46)])
+def test_so_many_samples_decide_in_about_80_of_100_cases(one, other, comparisons) -> None:
+    pilot = [share(round(2000 * p), 2000) for p in (one, other)]
+    n = samples_needed(*pilot, (2000, 2000), abs(other - one), comparisons=comparisons)
+    rng = np.random.default_rng(7)
+    decided = 0
+    for a, b in zip(*(rng.binomial(n, p, 1000) for p in (one, other)), strict=True):
+        lower, upper = difference(share(a, n), share(b, n), comparisons=comparisons)
+        decided += lower > 0 or upper < 0
+    assert 760 <= decided <= 850
+
+
+def test_sides_of_other_sizes_need_as_many_as_equal_ones() -> None:
+    def needed(a: int, b: int) -> int | None:
+        return samples_needed(share(a // 10, a), share(b // 8, b), (a, b), 0.02)
+
+    assert needed(1000, 100_000) == pytest.approx(needed(100_000, 100_000), rel=0.1)
+
+
+def test_a_share_of_0_needs_far_fewer_since_its_interval_falls_with_the_samples() -> None:
+    needed = samples_needed(share(0, 20), share(0, 20), (20, 20), 0.002, power=0.5)
+    lower, upper = difference(share(0, needed), share(0, needed))
+    assert max(-lower, upper) == pytest.approx(0.002, rel=0.2)
+    assert needed < 5000
+
+
+def test_the_same_users_need_fewer() -> None:
+    half = Estimate(0.5, 0.4, 0.6)
+    alone, paired = (samples_needed(half, half, (100, 100), 0.05, correlation=r) for r in (0.0, 0.75))
+    assert (alone, paired) == (1635, 409)
+
+
+def test_no_sample_and_no_distance_decide_nothing() -> None:
+    half = Estimate(0.5, 0.4, 0.6)
+    assert samples_needed(half, half, (0, 100), 0.1) is None
+    assert samples_needed(half, half, (100, 100), 0.0) is None
+    assert samples_needed(half, half, (100, 100), math.nan) is None
+    assert samples_needed(half, half, (100, 100), 1e-9) is None  # more than anybody has
+    exact = Estimate(0.5, 0.5, 0.5)
+    assert samples_needed(exact, exact, (100, 100), 0.1) == 1
+    for power in (0.4, 1.0, math.nan):
+        with pytest.raises(ValueError, match="a power"):
+            samples_needed(half, half, (100, 100), 0.1, power=power)

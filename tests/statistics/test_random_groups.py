@@ -9,7 +9,7 @@ import pytest
 
 from monitor.statistics.effects import RatioSums, ratio_delta
 from monitor.statistics.mover import Estimate, difference
-from monitor.statistics.random_groups import LEAST_GROUPS, cautious_correlation
+from monitor.statistics.random_groups import LEAST_GROUPS, cautious_correlation, error_by_groups
 
 RNG = np.random.default_rng(11)
 NOISE = RNG.normal(size=(2, 100))
@@ -70,3 +70,23 @@ def _rate(clicks: np.ndarray, shown: np.ndarray) -> Estimate:
     found = ratio_delta(RatioSums(len(shown), *(float(one.sum()) for one in sums)))
     assert found is not None
     return Estimate(found.value, *found.interval)
+
+
+def test_the_error_by_groups_is_the_delta_method_with_groups_as_units() -> None:
+    rng = np.random.default_rng(4)
+    shown = rng.integers(3, 90, 60).astype(float)
+    clicks = rng.binomial(shown.astype(int), rng.beta(1, 9, 60)).astype(float)
+    sums = (clicks, shown, clicks**2, shown**2, clicks * shown)
+    found = ratio_delta(RatioSums(60, *(float(one.sum()) for one in sums)))
+    assert found is not None
+    assert error_by_groups(clicks / shown, shown) == pytest.approx(found.error)
+    assert error_by_groups(clicks / shown * 1e150, shown * 1e-150) == pytest.approx(found.error * 1e150)
+
+
+def test_groups_without_a_value_or_a_size_have_no_error() -> None:
+    values, sizes = [0.0, 1.0] * 20, [5.0] * 40
+    more = [math.nan, math.inf, 0.5, 0.5], [5.0, 5.0, 0.0, math.nan]
+    assert error_by_groups([*values, *more[0]], [*sizes, *more[1]]) == error_by_groups(values, sizes)
+    assert error_by_groups(values[:19], sizes[:19]) is None
+    assert error_by_groups([], []) is None
+    assert error_by_groups([0.5] * 40, sizes) == pytest.approx(0.0, abs=1e-15)
