@@ -390,7 +390,7 @@ def demo(
     """
     from monitor.service.web.server import ServeError, serve_app
     from monitor.settings.server import split_listen
-    from monitor.simulate.demo import SEED, live, prepare
+    from monitor.simulate.demo import SEED, live, prepare, prepare_launch
     from monitor.simulate.endpoint import application
     from monitor.simulate.traffic import Simulator, Traffic
 
@@ -404,6 +404,7 @@ def demo(
         path = prepare(folder, datetime.now(UTC))
         say(f"config       {path}")
         say(f"recommender  {server.address}/recommend/current, /good, /bad")
+        say(f"launch       {prepare_launch(folder, server.address)}")
         writer = threading.Thread(target=live, args=(folder, stop), name="demo", daemon=True)
         writer.start()
         code = _serve(path)

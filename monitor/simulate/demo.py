@@ -8,11 +8,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from monitor.simulate.endpoint import VARIANTS
 from monitor.simulate.traffic import Simulator, Traffic
 
 SEED: Final = 20260101
@@ -63,6 +65,72 @@ recommenders:
         - {{metric: action_rate, labels: {{by: exposure, event: click}}, weight: 2, zero: 0, one: 0.08}}
 """
 
+RECORDED: Final = (datetime(2026, 3, 1, 12, tzinfo=UTC), datetime(2026, 3, 1, 13, tzinfo=UTC))
+RECORDED_RATE: Final = 0.5  # requests a second: 1,800 in the hour
+
+_LAUNCH = """\
+# Before a launch: an hour of the log is replayed against three models, and the candidates are judged.
+# docs/launch.md explains each step.
+state: {state}
+recommenders:
+  - name: recorded
+    logs:
+      exposures: {{path: {exposures}}}
+      feedback: {{path: {feedback}}}
+    window: 1h
+    replay:
+      allowed_hosts: [{host}]
+      targets:
+        - &target
+          name: current
+          url: {url}/recommend/current
+          body: {{user_id: "{{{{ user_id }}}}", scene: "{{{{ scene }}}}", now: "{{{{ now }}}}"}}
+          response: {{items: "$.items[*].id", scores: "$.items[*].score", user: $.user_id, model: $.model}}
+          rate: 100
+          concurrency: 64
+          ramp_up: 2s
+        - {{<<: *target, name: good, url: {url}/recommend/good}}
+        - {{<<: *target, name: bad, url: {url}/recommend/bad}}
+  - &replayed
+    name: current
+    logs: &logs
+      exposures: {{path: {current}}}
+      feedback: {{path: {feedback}}}
+      catalog: {{path: {catalog}}}
+    window: 1h
+    rules: [{{pack: blacklist, parameters: {{blacklist: {blacklist}}}}}, {{pack: lists}}, {{pack: scores}}]
+    metrics: {{score_range: [0, 1], attribution: 1m}}
+  - <<: *replayed
+    name: good
+    logs: {{<<: *logs, exposures: {{path: {good}}}}}
+    gate: &gate
+      against: current
+      conditions:
+        - {{name: rules, owner: trust team, reason: A blacklisted item is a fine., rules: hard}}
+        - name: empty-lists
+          owner: on call
+          reason: A page without items loses the visit.
+          metric: failure
+          labels: {{by: pv}}
+          max: 0.01
+        - name: latency
+          owner: on call
+          reason: The page waits for the list.
+          metric: latency
+          labels: {{by: p90}}
+          max: 0.5
+        - name: clicked-items
+          owner: ranking team
+          reason: What users clicked should be on top.
+          metric: ndcg
+          labels: {{k: "10"}}
+          margin: 0.02
+  - <<: *replayed
+    name: bad
+    logs: {{<<: *logs, exposures: {{path: {bad}}}}}
+    gate: *gate
+"""
+
 
 def demo_config(folder: Path | str) -> str:
     """The YAML text of a config that watches the demo's folder, with absolute paths.
@@ -79,6 +147,36 @@ def demo_config(folder: Path | str) -> str:
         "blacklist": base / "blacklist.csv",
     }
     return _CONFIG.format(**{name: _quoted(str(path)) for name, path in places.items()})
+
+
+def prepare_launch(folder: Path | str, url: str) -> Path:
+    """Write an hour of recorded traffic, and the config that replays it against the demo's recommender.
+
+    The hour is the same in every demo, so that a replay can be done again. Returns the path of the config.
+
+    Args:
+        folder: of the demo; the files go into `launch` in it.
+        url: of the recommender, such as http://127.0.0.1:9109.
+    """
+    base = Path(folder).resolve() / "launch"
+    simulator = Simulator(Traffic(), SEED)
+    batch = simulator.batch(*RECORDED, RECORDED_RATE, np.random.default_rng(SEED))
+    _write(batch.exposures, base / "exposures.parquet")
+    _write(batch.feedback, base / "feedback.parquet")
+    _write(simulator.catalog(), base / "catalog.parquet")
+    _write_text("\n".join(["item_id", *simulator.blacklist, ""]), base / "blacklist.csv")
+    places = {
+        "state": base / "state",
+        "exposures": base / "exposures.parquet",
+        "feedback": base / "feedback.parquet",
+        "catalog": base / "catalog.parquet",
+        "blacklist": base / "blacklist.csv",
+        **{name: base / "replays" / name / "log" / "*.parquet" for name in VARIANTS},
+    }
+    quoted = {name: _quoted(str(path)) for name, path in places.items()}
+    config = base / "launch.yaml"
+    _write_text(_LAUNCH.format(url=url, host=_quoted(urlsplit(url).netloc), **quoted), config)
+    return config
 
 
 def write_batch(

@@ -44,7 +44,7 @@ class Variant:
 VARIANTS: Final[Mapping[str, Variant]] = {
     "current": Variant("m1"),
     "good": Variant("m2", noise=0.5),
-    "bad": Variant("m3", personal=False, empty_share=0.05, leak_share=0.01, delay=0.05),
+    "bad": Variant("m3", personal=False, empty_share=0.05, leak_share=0.01, delay=0.3),
 }
 
 
