@@ -386,7 +386,7 @@ def demo(
 ) -> None:
     """Write a small live log and watch it. Now and then it shows a blacklisted item.
 
-    Its recommender also answers requests over HTTP, with a good and a bad candidate beside it.
+    Its recommender also answers requests, with a good and a bad candidate; docs/launch.md tries them.
     """
     from monitor.service.web.server import ServeError, serve_app
     from monitor.settings.server import split_listen

@@ -76,7 +76,8 @@ def print_report(report: LaunchReport, console: Console) -> None:
 
 
 def _details(one: Judgement) -> Iterator[str]:
-    yield f"{visible(one.asks)}: {visible(one.detail)}"
+    yield f"asked: {visible(one.asks)}"
+    yield f"found: {visible(one.detail)}"
     if values := values_text(one):
         yield values
     for row in one.rows:

@@ -1,23 +1,29 @@
-"""The demo as a process: its log is judged, and its recommender answers."""
+"""The demo as a process: its log is judged, and docs/launch.md works against its recommender."""
 
 from __future__ import annotations
 
 import json
 import re
+import shlex
 import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.processes import RunningMonitor, free_port, get, wait_for
+from tests.cli.conftest import Ran, run_monitor
+from tests.processes import ROOT, RunningMonitor, free_port, get, wait_for
 
 
 @pytest.fixture
-def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunningMonitor:
+def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningMonitor]:
     monkeypatch.setenv("RECSYS_LISTEN", f"127.0.0.1:{free_port()}")
-    return RunningMonitor(
+    running = RunningMonitor(
         ["demo", "--folder", tmp_path / "demo", "--endpoint", "127.0.0.1:0"], tmp_path, "demo"
     )
+    yield running
+    running.stop()
 
 
 def said(demo: RunningMonitor, pattern: str) -> str:
@@ -27,17 +33,49 @@ def said(demo: RunningMonitor, pattern: str) -> str:
 
 
 def test_the_demo_judges_its_log_and_answers_for_three_models(demo: RunningMonitor) -> None:
-    try:
-        page = wait_for("the address of the page", lambda: said(demo, r"status page  (\S+)"))
-        recommender = said(demo, r"recommender  (\S+)/recommend/current")
-        for variant, model in (("current", "m1"), ("good", "m2"), ("bad", "m3")):
-            status, body = get(f"{recommender}/recommend/{variant}", data=b'{"user_id": "u000001"}')
-            assert status == 200
-            assert json.loads(body)["model"] == model
-        wait_for("a judged window", lambda: "judged exposures" in demo.output)
-        assert get(f"{page}-/healthy")[0] == 200
-        demo.send(signal.SIGTERM)
-        assert demo.ended(30) == 0
-        assert "Traceback" not in demo.output
-    finally:
-        demo.stop()
+    page = wait_for("the address of the page", lambda: said(demo, r"status page  (\S+)"))
+    recommender = said(demo, r"recommender  (\S+)/recommend/current")
+    for variant, model in (("current", "m1"), ("good", "m2"), ("bad", "m3")):
+        status, body = get(f"{recommender}/recommend/{variant}", data=b'{"user_id": "u000001"}')
+        assert status == 200
+        assert json.loads(body)["model"] == model
+    wait_for("a judged window", lambda: "judged exposures" in demo.output)
+    assert get(f"{page}-/healthy")[0] == 200
+    demo.send(signal.SIGTERM)
+    assert demo.ended(30) == 0
+    assert "Traceback" not in demo.output
+
+
+def test_the_tour_of_a_launch_passes_the_good_candidate_and_stops_the_bad_one(demo: RunningMonitor) -> None:
+    config = wait_for("the config of the tour", lambda: said(demo, r"launch       (\S+)"))
+    text = (ROOT / "docs/launch.md").read_text("utf-8")
+    commands = re.findall(r"^    recsys-monitor (.*?)(?: +[#>].*)?$", text, re.M)
+    replays = [one for one in commands if one.startswith("replay") and "--dry-run" not in one]
+
+    def run(command: str, *more: str) -> Ran:
+        return run_monitor(*shlex.split(command), *more, cwd=Path(config).parent)
+
+    (dry,) = [run(one) for one in commands if "--dry-run" in one]
+    assert dry.code == 0, dry
+    assert "/recommend/good" in dry.out
+    assert not (Path(config).parent / "replays").exists()
+    with ThreadPoolExecutor() as pool:
+        for ran in pool.map(run, replays):
+            assert ran.code == 0, ran
+            assert "1,765 of 1,765 requests" in ran.out
+
+    judged = {}
+    for command in (one for one in commands if one.startswith("gate") and "--format" not in one):
+        ran = run(command, "--format", "json")
+        found = json.loads(ran.out)
+        judged[found["candidate"]] = {one["name"]: one["outcome"] for one in found["conditions"]}
+    # The latency is that of this machine, which may be busy.
+    assert {name: judged["good"][name] for name in ("rules", "empty-lists", "clicked-items")} == {
+        "rules": "passed", "empty-lists": "passed", "clicked-items": "passed",
+    }  # fmt: skip
+    assert judged["bad"] == {
+        "rules": "failed", "empty-lists": "failed", "latency": "failed", "clicked-items": "failed",
+    }  # fmt: skip
+    (compare,) = [run(one, "--metric", "ndcg") for one in commands if one.startswith("compare")]
+    assert re.search(r"✓ better +ndcg k=10", compare.out), compare
+    assert "1,765 requests are on both sides" in compare.out
