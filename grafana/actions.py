@@ -15,7 +15,7 @@ from monitor.service.prometheus.families import Suffix, metric_family_name
 
 # The AUC and related metrics of exposures. Those of a model's samples have a split, and their own dashboard.
 OF_EXPOSURES = ours(f'{SPLIT_LABEL}=""')
-_UNITS = {"ratio": "percentunit", "bits": "suffix: bit", "": "none"}
+_UNITS = {"ratio": "percentunit", "bits": "suffix: bit", "seconds": "s", "": "none"}
 
 
 def rows(elsewhere: Sequence[str]) -> Iterator[tuple[str, list[Panel]]]:

@@ -531,6 +531,91 @@ def estimate(
     sys.exit(code)
 
 
+@app.command(
+    epilog="Example: recsys-monitor replay candidate --config shop.yaml --users 500 --dry-run\n\n"
+    "recsys-monitor replay candidate --config shop.yaml --users 500 --run first\n\n"
+    "Exit codes: 0 every request was sent, 1 a limit was passed and the run aborted, 2 a wrong config or "
+    "usage, 3 nothing to send, or no answer, 130 stopped by a signal."
+)
+def replay(
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help="The endpoint, by its name in replay.targets.")
+    ],
+    config: ConfigPath,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            "--recommender", "-r", metavar="NAME", help="The recommender of the target, if several have one."
+        ),
+    ] = None,
+    start: From = None,
+    end: To = None,
+    users: Annotated[
+        str | None,
+        typer.Option(
+            "--users",
+            metavar="COUNT",
+            help="Replay all requests of so many users, as 500 or 10%. Default: all users.",
+        ),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="NUMBER", help="Another seed draws other users.", min=0)
+    ] = 0,
+    cases: Annotated[
+        bool, typer.Option("--cases", help="Send the cases of the config instead of logged requests.")
+    ] = False,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="The folder of the runs.")
+    ] = Path("replays"),
+    run_name: Annotated[
+        str | None,
+        typer.Option(
+            "--run", metavar="NAME", help="The name of the run; one that exists goes on where it ended."
+        ),
+    ] = None,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--send-interrupted",
+            help="Also send what was begun without an answer; the target must be idempotent.",
+        ),
+    ] = False,
+    dry: Annotated[
+        bool, typer.Option("--dry-run", help="Print the first requests; send and write nothing.")
+    ] = False,
+    output_format: Annotated[
+        Listing, typer.Option("--format", "-f", help="The output format.")
+    ] = Listing.TABLE,
+) -> None:
+    """Send logged requests to an endpoint again, and log its answers as exposures.
+
+    The requests of whole users are drawn from the log, in the proportions of scenes and times of the day. The
+    answers become an ordinary exposure log in FOLDER/NAME/log, so check, compare and gate read it. No request
+    is sent twice, also after a crash. Only the hosts of replay.allowed_hosts get requests.
+    """
+    first, last = span(start, end)
+    claim_output()
+    from monitor.cli import replay as commands
+    from monitor.report import replay as report
+
+    options = commands.Options(target, only, first, last, users, seed, cases, output, run_name, again)
+    if dry:
+        shown = commands.dry_run(config, options)
+        with printing():
+            if output_format is Listing.JSON:
+                write(report.dry_run_as_json(shown))
+            else:
+                report.print_dry_run(shown, out)
+        sys.exit(OK)
+    found, code = commands.replay(config, options)
+    with printing():
+        if output_format is Listing.JSON:
+            write(report.as_json(found))
+        else:
+            report.print_report(found, out)
+    sys.exit(code)
+
+
 app.command("power", epilog=POWER_EPILOG)(power)
 
 

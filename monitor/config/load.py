@@ -110,7 +110,10 @@ def _absolute(config: Config, folder: Path) -> Config:
 
     def recommender(one: RecommenderSettings) -> RecommenderSettings:
         logs = {name: log(settings) for name, settings in one.logs.named().items()}
-        return one.model_copy(update={"logs": one.logs.model_copy(update=logs)})
+        replay = one.replay
+        if replay is not None and replay.requests is not None:
+            replay = replay.model_copy(update={"requests": log(replay.requests)})
+        return one.model_copy(update={"logs": one.logs.model_copy(update=logs), "replay": replay})
 
     server = config.server
     if server.web_config is not None:

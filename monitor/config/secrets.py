@@ -22,7 +22,7 @@ _PLAIN_NAME = re.compile(r"(?i)endpoint(_url)?|region(_name)?")
 def keep_secrets(config: Config, filler: Filler) -> None:
     """Hide the secrets of the config in all messages of this process.
 
-    Secrets are: all texts in `storage_options` but endpoints and regions, which people on call need; the
+    Secrets are: all values of `secret_headers`; all texts in `storage_options` but endpoints and regions, which people on call need; the
     password and the options of `history.url`; options of the engine with a secret's name; and every value
     from a secret file or from a variable with a secret's name. A message shows the reference of a secret,
     or `***`.
@@ -50,6 +50,11 @@ def _secrets(config: Config) -> Iterator[str]:
     for recommender in config.recommenders:
         for log in recommender.logs.named().values():
             yield from _texts(log.storage_options.get_secret_value())
+        if recommender.replay is not None:
+            for target in recommender.replay.targets:
+                yield from target.secret_headers.get_secret_value().values()
+            if recommender.replay.requests is not None:
+                yield from _texts(recommender.replay.requests.storage_options.get_secret_value())
 
 
 def _holds_password(config: Config, place: KeyPath, filled: str) -> bool:

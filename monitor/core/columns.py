@@ -10,6 +10,8 @@ FEEDBACK: Final = "feedback"
 CATALOG: Final = "catalog"
 USERS: Final = "users"
 SAMPLES: Final = "samples"
+REQUESTS: Final = "requests"
+"""A log of requests without their answers; only `replay` reads it."""
 LOGS: Final = (EXPOSURES, FEEDBACK, CATALOG, USERS, SAMPLES)
 
 REQUEST_ID: Final = "request_id"
@@ -22,6 +24,9 @@ SCENE: Final = "scene"
 MODEL: Final = "model"
 ARM: Final = "arm"
 PROPENSITY: Final = "propensity"
+STATUS: Final = "status"
+LATENCY: Final = "latency"
+EVER_SHOWN: Final = "ever_shown"
 EVENT: Final = "event"
 VALUE: Final = "value"
 CATEGORY: Final = "category"
@@ -64,6 +69,7 @@ TYPES: Final[dict[str, dict[str, ColumnType]]] = {
     },
     CATALOG: {ITEM_ID: "id", CATEGORY: "texts", TAGS: "texts", CREATED_AT: "time", VECTOR: "numbers"},
     USERS: {USER_ID: "id"},
+    REQUESTS: {REQUEST_ID: "id", USER_ID: "id", TS: "time", SCENE: "text", MODEL: "text", ARM: "text"},
     SAMPLES: {
         SPLIT: "split",
         SCORE: "number",
@@ -82,6 +88,7 @@ REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     FEEDBACK: (USER_ID, ITEM_ID, TS, EVENT),
     CATALOG: (ITEM_ID,),
     USERS: (USER_ID,),
+    REQUESTS: (REQUEST_ID, USER_ID, TS),
     SAMPLES: (SPLIT, SCORE, LABEL),
 }
 
@@ -91,8 +98,15 @@ INDISPENSABLE: Final[dict[str, tuple[str, ...]]] = {
     FEEDBACK: (TS,),
     CATALOG: (ITEM_ID,),
     USERS: (USER_ID,),
+    REQUESTS: (REQUEST_ID, TS),
     SAMPLES: (SPLIT,),
 }
 
 ROW_NUMBERS: Final = re.compile(r"_{0,2}index_level_\d+_{0,2}|Unnamed: \d+|")
 """The names that pandas gives to the row numbers of a table; in a CSV file they have none."""
+
+OK: Final = "ok"
+INTERRUPTED: Final = "interrupted"
+FAILURES: Final = ("error", "timeout", "refused", "garbage", "too_large", "wrong_user", INTERRUPTED)
+"""The values of `status` that say that a request got no answer. Such a row without an item is a failed
+request, not an empty list."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from monitor.metrics.exposure.answers import Answers, EverShown, Latency
 from monitor.metrics.exposure.category_entropy import CategoryEntropy
 from monitor.metrics.exposure.concentration import Concentration, Gini, MatthewEffect
 from monitor.metrics.exposure.coverage import ItemCoverage, ListCoverage
@@ -49,6 +50,9 @@ FAMILIES: tuple[Family, ...] = (
     Serendipity(),
     ScoreHealth(),
     Importance(),
+    Latency(),
+    Answers(),
+    EverShown(),
     ActionVolume(),
     AttributionHealth(),
     Ranking(),

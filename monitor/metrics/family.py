@@ -48,7 +48,7 @@ class MetricSpec:
     """One metric of the catalogue: its name, its meaning, and how to read it.
 
     Attributes:
-        unit: suffix of the exported gauge: `ratio`, `bits`, or nothing for an index.
+        unit: suffix of the exported gauge: `ratio`, `seconds`, `bits`, or nothing for an index.
         by: values of its label `by`, if it has one. `by_help` says if they come from the settings.
         labels: its further labels, such as `k` and `event`; their values come from the settings.
         of_samples: labels that it has only if it is measured on the samples of a model.
@@ -71,7 +71,7 @@ class MetricSpec:
     formula: str
     answers: str
     misleads: str
-    unit: Literal["", "ratio", "bits"] = ""
+    unit: Literal["", "ratio", "bits", "seconds"] = ""
     by: tuple[str, ...] = ()
     by_help: str = ""
     labels: tuple[str, ...] = ()
@@ -83,6 +83,7 @@ class MetricSpec:
         "normal",
         "delta",
         "DeLong",
+        "order statistics",
         "Welch or delta",
         "anytime",
         "mapped",

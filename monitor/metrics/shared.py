@@ -13,7 +13,19 @@ from typing import Any
 import ibis
 import ibis.expr.types as ir
 
-from monitor.core.columns import ARM, ITEM_ID, MODEL, POSITION, REQUEST_ID, SCENE, SCORE, TS, USER_ID
+from monitor.core.columns import (
+    ARM,
+    FAILURES,
+    ITEM_ID,
+    MODEL,
+    POSITION,
+    REQUEST_ID,
+    SCENE,
+    SCORE,
+    STATUS,
+    TS,
+    USER_ID,
+)
 from monitor.metrics.plans import WINDOW_EDGES, Executor, Materialise, Records, keep_lazy
 
 LENGTH = "length"
@@ -26,12 +38,14 @@ class Shared:
     """A window's logs and the tables derived from them so far.
 
     Args:
-        exposures: one row an item shown (item_id null: the request returned nothing).
+        exposures: one row an item shown (item_id null: the request returned nothing). A row without an item
+            whose `status` is a failure is a request without an answer: it is in `attempts` alone.
         catalog: one row an item.
         feedback: the window's actions.
         history_user_items: user_id, item_id, exposures: what was shown before the window.
         history_actions: user_id, item_id: what the users acted on before the window.
         previous_day_user_items, today_user_items: user_id, item_id of two whole days.
+        attempts: the rows of `exposures` with the failed requests, if `exposures` lacks these already.
         responses: the actions that may belong to the window's lists: of its own time and of the
             attribution after it; unless given, `feedback`.
         around: the exposures of the window and of the attribution before and after it: an action
@@ -55,6 +69,7 @@ class Shared:
         history_actions: ir.Table | None = None,
         previous_day_user_items: ir.Table | None = None,
         today_user_items: ir.Table | None = None,
+        attempts: ir.Table | None = None,
         responses: ir.Table | None = None,
         around: ir.Table | None = None,
         window: tuple[datetime, datetime] | None = None,
@@ -62,7 +77,9 @@ class Shared:
         asked: Executor | None = None,
         store_history: bool = False,
     ) -> None:
-        self.exposures = _without_nan_ids(exposures)
+        self.attempts = _without_nan_ids(exposures if attempts is None else attempts)
+        shown = _without_nan_ids(exposures)
+        self.exposures = answered(shown) if attempts is None else shown
         self.catalog = catalog
         self.feedback = feedback
         self.history_user_items = history_user_items
@@ -151,7 +168,7 @@ class Shared:
     @cached_property
     def around(self) -> ir.Table:
         """The exposures whose lists an action of `responses` may belong to."""
-        return self.exposures if self._around is None else _without_nan_ids(self._around)
+        return self.attempts if self._around is None else _without_nan_ids(self._around)
 
     def in_window(self, moment: ir.Column) -> ir.BooleanValue:
         """Whether a time lies in the window."""
@@ -166,8 +183,8 @@ class Shared:
         return self.exposures.select(USER_ID, ITEM_ID).limit(0)
 
     def groups(self, key: str) -> ir.Table:
-        """The values of a slice's key, one row each."""
-        return self.once("groups", key, lambda: self.rows(key).select(key).distinct())
+        """The values of a slice's key, one row each, also those of failed requests alone."""
+        return self.once("groups", key, lambda: self.attempted(key).select(key).distinct())
 
     def side_by_side(self, key: str | None, *tables: ir.Table) -> ir.Table:
         """Aggregates of the same groups in one row each.
@@ -199,6 +216,15 @@ class Shared:
             self._rows[key] = added(self.exposures)
         self._asked.read(key, self._rows[key])
         return self._rows[key]
+
+    def attempted(self, key: str | None = None) -> ir.Table:
+        """As `rows`, with the requests that got no answer."""
+        if key is None:
+            return self.attempts
+        rows = self.rows(key)  # what this is built from changes if that changes
+        if STATUS not in self.attempts.columns:
+            return rows
+        return self._keys.get(key, lambda table: _with_text(table, key))(self.attempts)
 
     def shown(self, key: str | None = None) -> ir.Table:
         """The exposures that show an item."""
@@ -257,6 +283,14 @@ class Shared:
             raise ValueError("there is no catalog")
         items = self.catalog.select(ITEM_ID)
         return items.filter(items[ITEM_ID].notnull()).distinct()
+
+
+def answered(rows: ir.Table) -> ir.Table:
+    """The rows without those of failed requests, which got no list, not an empty one."""
+    if STATUS not in rows.columns:
+        return rows
+    failed = rows[ITEM_ID].isnull() & rows[STATUS].cast("string").isin(FAILURES)
+    return rows.filter(~failed.fill_null(False))
 
 
 def listed(key: str | None) -> list[str]:

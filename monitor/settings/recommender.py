@@ -18,6 +18,7 @@ from monitor.settings.logs import LogsSettings, TimeSettings
 from monitor.settings.maintenance import Maintenance
 from monitor.settings.metrics import MetricSettings
 from monitor.settings.models import DiagnosedModels
+from monitor.settings.replay import ReplaySettings
 from monitor.settings.rules import RuleSettings
 
 USER_ACTIVITY, ITEM_POPULARITY, NEW_ITEM = "user_activity", "item_popularity", "new_item"
@@ -139,6 +140,10 @@ class RecommenderSettings(TimeSettings):
     gate: GateSettings | None = Field(
         None,
         description="what must hold before this recommender goes live, see docs/gate.md; default: no gate",
+    )
+    replay: ReplaySettings | None = Field(
+        None,
+        description="endpoints that `replay` sends the requests of this recommender to, see docs/replay.md",
     )
     maintenance: tuple[Maintenance, ...] = Field(
         (), max_length=100, description="spans in which nobody is alerted, see docs/maintenance.md"

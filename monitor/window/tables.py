@@ -20,7 +20,7 @@ from monitor.logs.canonical import TIMESTAMP
 from monitor.logs.index import readable
 from monitor.logs.source import Source
 from monitor.metrics.plans import CachedExecutor, Plans
-from monitor.metrics.shared import EXPOSURES, Shared
+from monitor.metrics.shared import EXPOSURES, Shared, answered
 from monitor.settings.recommender import RecommenderSettings
 from monitor.window.slices import add_slices
 
@@ -78,7 +78,7 @@ def prepare(
         known = source.id_types() | source.schema(c.EXPOSURES)
         sliced = settings.slices.columns(c.EXPOSURES)
         loaded = empty_exposures(engine, "window_exposures", sliced, known)
-    exposures = engine.view("exposures", loaded)
+    exposures = engine.view("exposures", answered(loaded))
     feedback = feedback_of(engine, source, window, "feedback")
     responses = around_exposures = None
     if around is not None:
@@ -107,6 +107,7 @@ def prepare(
         asked = CachedExecutor(plans, engine, made.append, part, edges)
     shared = Shared(
         exposures,
+        attempts=loaded,
         catalog=catalog,
         feedback=feedback,
         responses=responses,

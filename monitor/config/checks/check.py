@@ -16,9 +16,10 @@ from monitor.config.checks.gate import check_gate
 from monitor.config.checks.health import check_health
 from monitor.config.checks.models import check_models, check_without_exposures
 from monitor.config.checks.objectives import check_objectives, unknown_metric
+from monitor.config.checks.replay import check_replay
 from monitor.config.checks.slices import check_slices
 from monitor.config.problems import Problem, nearest, show_duration
-from monitor.core.columns import CATALOG, FEEDBACK, REQUIRED
+from monitor.core.columns import CATALOG, FEEDBACK, REQUESTS, REQUIRED
 from monitor.core.text import NAME_LENGTH, quoted
 from monitor.metrics.catalogue import SPECS
 from monitor.metrics.exposure.update_rate import UPDATE_RATE
@@ -64,6 +65,7 @@ def _check(config: Config, place: int, folder: Path) -> Checked:
         *check_experiments(f"{where}.experiments", settings),
         *check_models(f"{where}.models", settings),
         *check_gate(f"{where}.gate", settings, config.recommenders),
+        *check_replay(f"{where}.replay", settings),
         *check_without_exposures(where, settings),
     ]
     rules: tuple[LoadedRule, ...] = ()
@@ -148,17 +150,21 @@ def _reaches(where: str, settings: RecommenderSettings, retention: timedelta) ->
 
 def _logs(where: str, settings: RecommenderSettings) -> Iterator[Problem]:
     """Paths of an unknown protocol, columns that are still TODO, and misspelt names of our columns."""
-    for name, log in settings.logs.named().items():
+    places = [(f"{where}.logs.{name}", name, log) for name, log in settings.logs.named().items()]
+    if settings.replay is not None and settings.replay.requests is not None:
+        places.append((f"{where}.replay.{REQUESTS}", REQUESTS, settings.replay.requests))
+    for place, name, log in places:
         for path in log.paths:
-            yield from _protocol(f"{where}.logs.{name}.path", path)
+            yield from _protocol(f"{place}.path", path)
         for ours, theirs in log.columns.items():
             if theirs == TODO:
                 text = f"is still {TODO}; write the log's own name of this column, or delete the line"
-                yield Problem(f"{where}.logs.{name}.columns.{ours}", text)
+                yield Problem(f"{place}.columns.{ours}", text)
             meant = nearest(ours, REQUIRED[name], cutoff=0.8)
             if meant is not None and meant != ours and meant not in log.columns:
-                place = f"{where}.logs.{name}.columns.{ours}"
-                yield Problem(place, f"the monitor has no such column; did you mean {meant}?")
+                yield Problem(
+                    f"{place}.columns.{ours}", f"the monitor has no such column; did you mean {meant}?"
+                )
 
 
 def _protocol(place: str, path: str) -> Iterator[Problem]:

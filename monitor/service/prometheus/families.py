@@ -49,7 +49,7 @@ def metric_family_name(spec: MetricSpec, part: Suffix = "", *, sliced: bool = Fa
     'recsys_gini_samples'
     """
     # No `_bits`: promtool takes that for a size of data and asks for bytes.
-    unit = "ratio" if spec.unit == "ratio" and part != "samples" else ""
+    unit = spec.unit if spec.unit in ("ratio", "seconds") and part != "samples" else ""
     words = ("slice" if sliced else "", spec.name, part, unit)
     return PREFIX + "_".join(word for word in words if word)
 
