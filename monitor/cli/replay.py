@@ -41,7 +41,7 @@ from monitor.replay.plan import (
 from monitor.replay.results import measured, time_travel
 from monitor.replay.run import Asked, RunInfo, check_same, locked, store_summary
 from monitor.replay.sample import Sample, requests_of, sampled
-from monitor.replay.send import Sent, send
+from monitor.replay.send import REFUSED, Sent, send
 from monitor.replay.templates import TIMES, Templates
 from monitor.report.replay import DryRun, ReplayReport, as_content
 from monitor.settings.config import Config
@@ -149,12 +149,13 @@ class _Replay:
 
     def _send(self, folder: Path, info: RunInfo) -> Sent:
         with Journal(folder) as journal:
-            done = journal.answered if self.options.send_interrupted else journal.begun
+            again = (REFUSED, c.INTERRUPTED) if self.options.send_interrupted else (REFUSED,)
+            done = journal.settled(but=again)  # what was refused never arrived
             left = info.requests - len(done)
             if not left:
                 return Sent()
             with progress(left, f"{self.target.name}: sending") as step:
-                return send(self.target, read_plan(plan_path(folder), without=frozenset(done)), journal, step)
+                return send(self.target, read_plan(plan_path(folder), without=done), journal, step)
 
     def _make_plan(self, folder: Path, name: str) -> RunInfo:
         with ExitStack() as stack:

@@ -26,8 +26,9 @@ config for a log. `recsys-monitor validate --config FILE` reports every mistake 
 - Values may use the environment, `${NAME}` or `${NAME:-default}`, and secret files, `${file:path}`; keys may
   not. A variable that is not set is a mistake. The text that is filled in is always a plain value, never
   YAML. Write `$${` for a plain `${`.
-- No message shows a secret of 8 characters or more: what is in `secret_headers` and
-  in `storage_options` (except endpoints and regions), the password of `history.url`, a value from a secret file, or from a variable whose name contains
+- No message shows a secret of 8 characters or more: what is in `storage_options` (except endpoints and
+  regions) and `secret_headers`, the password of `history.url`, a value from a secret file, or from a variable
+  whose name contains
   `SECRET`, `TOKEN`, `PASSWORD`, `CREDENTIAL`, `PRIVATE` or the word `KEY`. Messages show `${NAME}` or `***`.
 - Problems of the config show no value from the environment. Messages at run time show paths, names and
   addresses, because somebody must find the broken file. So write credentials into `storage_options`, not into

@@ -37,6 +37,17 @@ REQUESTS: Final = (
     ("r4", "anna", 3, "item", "b", "b:0.6:0.25 d:0.5:0.1"),
     ("r5", "ben", 4, "home", None, "a:0.9:0.5 e:0.2:0.001"),
     ("r6", "dora", 5, "home", None, "a:0.8:0.5 b:0.7:0.25 c:0.5:0.2 d:0.1:0.1"),
+    ("r7", "fred", 10, "home", None, ""),
+)
+ANSWERS: Final = (
+    # request, status, latency
+    ("r1", "ok", 0.12),
+    ("r2", "ok", 0.08),
+    ("r3", "ok", 0.05),
+    ("r4", "ok", 0.31),
+    ("r5", "ok", 0.09),
+    ("r6", "ok", 0.11),
+    ("r7", "timeout", 1.0),
 )
 ACTIONS: Final = (
     # user, item, minute, event, request, value
@@ -74,6 +85,9 @@ _EXPOSURES: Final = {
     "position": pa.int64(),
     "score": pa.float64(),
     "propensity": pa.float64(),
+    "status": pa.string(),
+    "latency": pa.float64(),
+    "ever_shown": pa.bool_(),
 }
 _FEEDBACK: Final = {
     "user_id": pa.string(),
@@ -94,15 +108,18 @@ def results() -> tuple[Result, ...]:
 
 
 def exposure_rows() -> list[tuple[Any, ...]]:
-    """One row an item shown, and one for the request that returned nothing."""
+    """One row an item shown, and one for each request that returned nothing."""
     rows: list[tuple[Any, ...]] = []
+    answers = {request: (status, latency) for request, status, latency in ANSWERS}
+    before = {(user, item) for user, item, _ in EARLIER_SHOWN}
     for request, user, minute, scene, seed, shown in REQUESTS:
         own = (request, user, START + timedelta(minutes=minute), scene, seed)
         for position, one in enumerate(shown.split(), start=1):
             item, score, propensity = one.split(":")
-            rows.append((*own, item, position, float(score), float(propensity)))
+            ever = (user, item) in before
+            rows.append((*own, item, position, float(score), float(propensity), *answers[request], ever))
         if not shown:
-            rows.append((*own, None, None, None, None))
+            rows.append((*own, None, None, None, None, *answers[request], None))
     return rows
 
 

@@ -21,6 +21,7 @@ OWN_COLUMNS: Final = (
 """The columns of the log that a run adds to those of its requests."""
 _FOLDER: Final = "log"
 _SHOWN: Final = "shown.parquet"
+_SESSION: Final = r"regexp_extract(filename, '-(\d+)\.\w+$', 1)::INTEGER"
 _ANSWERS: Final = {
     "number": "BIGINT", "status": "VARCHAR", "http_status": "INTEGER", "latency": "DOUBLE",
     "attempts": "INTEGER", "replayed_at": "DOUBLE", "items": "VARCHAR[]", "scores": "DOUBLE[]",
@@ -50,6 +51,8 @@ def shown_path(run: Path) -> Path:
 def write_log(run: Path, marks: Marks) -> Path | None:
     """Write the log of all answers so far; None if nothing was sent.
 
+    Of a request that was sent in two sessions, the later one counts.
+
     An answer has one row an item, an empty list one row without an item, both with the status `ok`. A request
     without an answer has one row without an item, and its own status.
     """
@@ -66,8 +69,11 @@ def write_log(run: Path, marks: Marks) -> Path | None:
             name for name in pq.read_schema(plan_path(run)).names
             if name not in (NUMBER, REQUEST_ID, USER_ID, TS, VALUES)
         ]  # fmt: skip
-        database.execute("CREATE TABLE marks AS SELECT ? AS target, ? AS version, ? AS run, ? AS now_passed",
-            [marks.target, marks.version, marks.run, marks.now_passed])  # fmt: skip
+        database.execute(
+            "CREATE TABLE marks AS SELECT ?::VARCHAR AS target, ?::VARCHAR AS version, ?::VARCHAR AS run, "
+            "?::BOOLEAN AS now_passed",
+            [marks.target, marks.version, marks.run, marks.now_passed],
+        )
         database.execute(_query(kept, shown_path(run).exists()))
         database.table("exposures").to_parquet(str(unfinished), compression="zstd")
     unfinished.replace(path)
@@ -76,17 +82,18 @@ def write_log(run: Path, marks: Marks) -> Path | None:
 
 def _load(database: duckdb.DuckDBPyConnection, run: Path, begun: Sequence[Path]) -> None:
     columns = ", ".join(f"{name} {kind}" for name, kind in _ANSWERS.items())
-    database.execute(f"CREATE TABLE answers ({columns})")
+    database.execute(f"CREATE TABLE answers (session INTEGER, {columns})")
     answers = [str(one) for one in answer_files(run) if one.stat().st_size]
     if answers:
         names = ", ".join(_ANSWERS)
         database.execute(
-            f"INSERT INTO answers SELECT {names} "  # noqa: S608 (our own names)
-            "FROM read_json(?, format = 'newline_delimited', columns = ?)",
+            f"INSERT INTO answers SELECT {_SESSION}, {names} "  # noqa: S608 (our own names)
+            "FROM read_json(?, format = 'newline_delimited', columns = ?, filename = true)",
             [answers, _ANSWERS],
         )
     database.execute(
-        "CREATE TABLE begun AS SELECT DISTINCT number FROM read_csv(?, header = false, columns = ?)",
+        f"CREATE TABLE begun AS SELECT number, max({_SESSION}) AS session "  # noqa: S608 (our own names)
+        "FROM read_csv(?, header = false, columns = ?, filename = true) GROUP BY number",
         [[str(one) for one in begun], {"number": "BIGINT"}],
     )
     database.execute(
@@ -108,8 +115,8 @@ def _query(kept: Sequence[str], with_shown: bool) -> str:
         CREATE TABLE exposures AS
         WITH outcomes AS (
             SELECT begun.number AS number, coalesce(answers.status, '{INTERRUPTED}') AS status,
-                   answers.* EXCLUDE (number, status)
-            FROM begun LEFT JOIN answers ON answers.number = begun.number
+                   answers.* EXCLUDE (number, status, session)
+            FROM begun LEFT JOIN answers USING (number, session)
         ), rows AS (
             SELECT *, items[place] AS item_id,
                 CASE WHEN items[place] IS NOT NULL THEN coalesce(positions[place], place) END AS position

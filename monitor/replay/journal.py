@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, Self
+
+from monitor.core.columns import INTERRUPTED
 
 _FOLDER: Final = "journal"
 
@@ -18,44 +20,45 @@ _FOLDER: Final = "journal"
 class Journal:
     """The journal in the folder of a run.
 
-    Each process writes files of its own. A line that a crash cut off is removed: a request of such a line
-    was not sent yet, or its answer was not recorded.
+    Each session, that is each process, writes files of its own. A line that a crash cut off is removed: a
+    request of such a line was not sent yet, or its answer was not recorded.
 
     Attributes:
-        begun: the numbers of all requests that may have been sent.
-        answered: those with an outcome.
+        outcomes: the status of each request that was begun, by its number.
     """
 
     def __init__(self, run: Path) -> None:
         folder = run / _FOLDER
         folder.mkdir(exist_ok=True)
-        self.begun: set[int] = set()
-        self.answered: set[int] = set()
+        self.outcomes: dict[int, str] = {}
+        session = 0
         for path in begun_files(run):
-            self.begun.update(map(int, _whole_lines(path)))
-        for path in answer_files(run):
-            self.answered.update(json.loads(line)["number"] for line in _whole_lines(path))
-        session = 1 + max((int(one.stem.split("-")[1]) for one in begun_files(run)), default=0)
+            session = int(path.stem.split("-")[1])
+            self.outcomes |= dict.fromkeys(map(int, _whole_lines(path)), INTERRUPTED)
+            answers = folder / f"answers-{session:04}.jsonl"
+            records = map(json.loads, _whole_lines(answers) if answers.exists() else ())
+            self.outcomes |= {record["number"]: record["status"] for record in records}
+        session += 1
         self._begun = _Appended(folder / f"begun-{session:04}.txt")
         self._answers = _Appended(folder / f"answers-{session:04}.jsonl")
         _sync_folder(folder)
         self._waiting: list[str] = []
 
-    @property
-    def interrupted(self) -> set[int]:
-        return self.begun - self.answered
+    def settled(self, *, but: Collection[str]) -> frozenset[int]:
+        """The requests that must not be sent: all that were begun, without those of some outcomes."""
+        return frozenset(number for number, status in self.outcomes.items() if status not in but)
 
     def begin(self, numbers: Iterable[int]) -> None:
         """Record, on the disk, that these requests are about to be sent."""
         numbers = list(numbers)
         self._begun.append("".join(f"{number}\n" for number in numbers))
         self._begun.sync()
-        self.begun.update(numbers)
+        self.outcomes |= dict.fromkeys(numbers, INTERRUPTED)
 
     def answer(self, record: dict[str, Any]) -> None:
         """Record the outcome of a request; it is written by `flush`."""
         self._waiting.append(json.dumps(record, ensure_ascii=True, allow_nan=False) + "\n")
-        self.answered.add(record["number"])
+        self.outcomes[record["number"]] = record["status"]
 
     def flush(self) -> None:
         """Write the outcomes so far. They survive the end of the process, however it ends."""

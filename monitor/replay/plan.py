@@ -10,7 +10,7 @@ import itertools
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -135,7 +135,7 @@ def _values(row: Mapping[str, Any], variables: set[str]) -> dict[str, Any]:
     return values | {name: value for name, value in times.items() if name in variables}
 
 
-def read_plan(path: Path, *, without: frozenset[int] | set[int] = frozenset()) -> Iterator[Request]:
+def read_plan(path: Path, *, without: Container[int] = ()) -> Iterator[Request]:
     """The requests of a plan in their order, without some numbers."""
     with pq.ParquetFile(path) as file:
         for batch in file.iter_batches(_BATCH, columns=[NUMBER, USER_ID, VALUES]):

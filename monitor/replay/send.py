@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import random
 import signal
 import time
@@ -255,7 +256,8 @@ def _reason(exc: Exception) -> str:
         return "the host is unknown"
     if isinstance(exc, aiohttp.ClientSSLError):
         return "TLS failed"
-    return exc.strerror or type(exc).__name__ if isinstance(exc, OSError) else type(exc).__name__
+    known = isinstance(exc, OSError) and exc.errno is not None and exc.errno > 0
+    return os.strerror(exc.errno) if known else type(exc).__name__  # its own text repeats the address
 
 
 @contextmanager

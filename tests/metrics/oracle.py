@@ -90,7 +90,7 @@ class Expected(dict):
 
 def expected(world, settings) -> Expected:
     found = Expected()
-    rows = world.exposures
+    rows = [r for r in world.exposures if not ("status" in world.columns and is_failed(r))]
     shown = [r for r in rows if r["item_id"] is not None]
     requests = defaultdict(list)
     for r in rows:
@@ -115,7 +115,58 @@ def expected(world, settings) -> Expected:
         _score_health(found, settings, shown, requests)
     if "propensity" in world.columns:
         _importance(found, settings, shown)
+    if "latency" in world.columns:
+        _latency(found, world)
+    if "status" in world.columns:
+        _answers(found, world)
+    if "ever_shown" in world.columns:
+        known = [r["ever_shown"] for r in shown if r["ever_shown"] is not None]
+        found.share("ever_shown", "", sum(known), len(known))
     return found
+
+
+FAILURES = {"error", "timeout", "refused", "garbage", "too_large", "wrong_user", "interrupted"}
+
+
+def is_failed(row):
+    """Whether a row is a request without an answer: it shows nothing and its status is a failure."""
+    return row["item_id"] is None and row["status"] in FAILURES
+
+
+def _latency(found, world):
+    values = []
+    for row in {r["request_id"]: r for r in world.exposures}.values():
+        given_up = "status" in world.columns and row["status"] in FAILURES - {"timeout"}
+        if not given_up and row["latency"] is not None and 0 <= row["latency"] < math.inf:
+            values.append(row["latency"])
+    values.sort()
+    n = len(values)
+    for by, p in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99)):
+        if not n:
+            found["latency", by] = "no_data"
+            continue
+        at = next(v for k, v in enumerate(values, 1) if k >= n * p - 1e-9)
+        found["latency", by] = ("ok", at, n, *order_interval(values, p))
+
+
+def order_interval(values, p):
+    """The narrowest ends of which each is beyond the quantile in at most 2.5 % of all samples."""
+    n = len(values)
+    chance = [math.comb(n, b) * p**b * (1 - p) ** (n - b) for b in range(n + 1)]
+    lower = [k for k in range(1, n + 1) if sum(chance[:k]) <= 0.025]
+    upper = [k for k in range(1, n + 1) if sum(chance[k:]) <= 0.025]
+    return (values[lower[-1] - 1], values[upper[0] - 1]) if lower and upper else (None, None)
+
+
+def _answers(found, world):
+    statuses = defaultdict(set)
+    for row in world.exposures:
+        statuses[row["request_id"]].add(row["status"])
+    judged = [own for own in statuses.values() if own & ({"ok"} | FAILURES - {"interrupted"})]
+    found.share(
+        "answer_errors", "", sum(bool(own & FAILURES - {"interrupted"}) for own in judged), len(judged)
+    )
+    found.share("answer_timeouts", "", sum("timeout" in own for own in judged), len(judged))
 
 
 def _volume(found, world, shown_lists, user_of, shown):

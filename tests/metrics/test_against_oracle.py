@@ -23,6 +23,8 @@ USERS = ["u1", "u2", "u'3", None]
 SCORES = [None, math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, 5e-324, -1e-310, 0.5, 0.25, 2.0, -1e300]
 # Weights past 1e154 overflow when squared, which the oracle (not the product) would do.
 PROPENSITIES = [None, math.nan, math.inf, -0.5, 0.0, 1e-6, 0.009, 0.01, 0.5, 1.0, 1.5]
+STATUSES = [None, "ok", "ok", "delivered", "error", "timeout", "interrupted", "wrong_user", "OK'; --"]
+LATENCIES = [None, math.nan, math.inf, -1.0, 0.0, 5e-324, 0.25, 0.5, 0.75, 3.0, 1e300]
 NUMBERS = [-1.0, 0.0, 0.5, 2.0, 1e200, 1e-200, None, math.nan, math.inf]
 
 OF_EXPOSURES = tuple({spec.name for family in EXPOSURE_FAMILIES for spec, _ in family.outputs})
@@ -34,6 +36,9 @@ known_user = st.sampled_from(USERS[:-1])
 pair = st.tuples(known_user, item)
 
 
+LOGGED = ("score", "propensity", "scene", "shelf")
+
+
 @st.composite
 def exposures(draw):
     rows = []
@@ -43,6 +48,8 @@ def exposures(draw):
             "user_id": draw(user),
             "scene": draw(st.sampled_from(["home", "feed", None])),
             "ts": START + timedelta(minutes=draw(st.integers(0, 5))),
+            "status": draw(st.sampled_from(STATUSES)),
+            "latency": draw(st.sampled_from(LATENCIES)),
         }
         for shown in draw(st.lists(item, max_size=5)) or [None]:
             rows.append(
@@ -52,6 +59,7 @@ def exposures(draw):
                     "shelf": draw(st.sampled_from(["top", "left", "right", "<b>", "'"])),
                     "score": None if shown is None else draw(st.sampled_from(SCORES)),
                     "propensity": None if shown is None else draw(st.sampled_from(PROPENSITIES)),
+                    "ever_shown": draw(st.sampled_from([None, True, False])),
                 }
             )
     return rows
@@ -87,6 +95,7 @@ def worlds(row, **fixed):
         history_actions=st.none() | st.lists(pair, max_size=6),
         yesterday=st.none() | st.lists(pair, max_size=6),
         today=st.none() | st.lists(pair, max_size=6),
+        columns=st.sampled_from([LOGGED, (*LOGGED, "status", "latency", "ever_shown"), (*LOGGED, "latency")]),
         **{name: st.just(value) for name, value in fixed.items()},
     )
 

@@ -26,7 +26,8 @@ def unbound(category: str, vector: bool) -> Shared:
         ibis.table(
             IDS
             | {"request_id": "string", "ts": "timestamp", "scene": "string", "score": "float64"}
-            | {"propensity": "float64", "position": "int64"},
+            | {"propensity": "float64", "position": "int64"}
+            | {"status": "string", "latency": "float64", "ever_shown": "boolean"},
             name="exposures",
         ),
         catalog=ibis.table(

@@ -42,6 +42,9 @@ def window(seed: int) -> tuple[list[dict], list[dict]]:
             "user_id": f"{seed}-{dice.randrange(users)}",
             "ts": START + timedelta(minutes=dice.randrange(20)),
             "scene": str(seed),
+            "latency": dice.choice([0.0, 0.1, dice.random()]),
+            "status": dice.choice(["ok", "ok", "error", "timeout"]),
+            "ever_shown": dice.random() < 0.5,
         }
         listed = [dice.choice(items) for _ in range(dice.choice(lengths))]
         for place, item in enumerate(listed or [None], 1):
@@ -72,7 +75,7 @@ def results() -> list:
         history_actions=[(user, dice.choice(ITEMS)) for user in users],
         yesterday=[(user, dice.choice(ITEMS)) for user in users],
         today=[(user, dice.choice(ITEMS)) for user in users],
-        columns=("position", "score", "propensity", "scene", "shelf"),
+        columns=("position", "score", "propensity", "scene", "shelf", "status", "latency", "ever_shown"),
         catalog_columns=("category", "length"),
         feedback_columns=("request_id", "value"),
     )

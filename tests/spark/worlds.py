@@ -11,6 +11,8 @@ from tests.metrics.worlds import START, World, lists
 
 HOSTILE = "d'; DROP TABLE exposures; --"
 SCORES = (0.5, 0.25, None, math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, 5e-324, -1e300, 2.0)
+STATUSES = ("ok", None, "ok", "ok", "delivered", "timeout", "ok", "error", "ok", "ok")
+LATENCIES = (0.25, 0.1, math.nan, None, -1.0, 3.0, 0.5, 0.01, 0.2, 0.3)
 PROPENSITIES = (0.5, 1.0, 0.009, None, math.nan, math.inf, -0.5, 0.0, 1e-6, 1.5)
 
 
@@ -28,6 +30,9 @@ def _shown() -> list[dict]:
             "scene": ("home", "feed", None)[int(row["request_id"][1:]) % 3],
             "shelf": ("top", "<b>'", "ｚ")[number % 3],
             "page": ("b", "a", None)[int(row["request_id"][1:]) % 3],
+            "status": STATUSES[int(row["request_id"][1:]) % len(STATUSES)],
+            "latency": LATENCIES[int(row["request_id"][1:]) % len(LATENCIES)],
+            "ever_shown": (True, None, False)[number % 3],
         }
     return rows
 
@@ -74,7 +79,7 @@ ONE_CATEGORY = World(
     history_actions=[("u1", "c"), ("u2", "b"), ("u4", "a"), ("u4", "a")],
     yesterday=[("u1", "a"), ("u1", "b"), ("u2", "c")],
     today=[("u1", "a"), ("u1", "c"), ("u2", "c"), ("u4", "a")],
-    columns=("position", "score", "propensity", "scene", "shelf", "page"),
+    columns=("position", "score", "propensity", "scene", "shelf", "page", "status", "latency", "ever_shown"),
     catalog_columns=("category", "length"),
     feedback_columns=("request_id", "value"),
 )  # fmt: skip
