@@ -95,18 +95,19 @@ def _frozen(value: Any) -> Any:
 
 def check_same(info: RunInfo, asked: Asked) -> None:
     """Refuse to go on with a run that was asked for other things: its log would mix two questions."""
-    names = {"digest": "the settings of the target", "source": "--cases", "first": "--from", "last": "--to"}
+    names = {"digest": "the settings of the target have", "source": "the source of the requests has"}
+    names |= {"first": "--from has", "last": "--to has"}
     before, now = asdict(info.asked), asdict(asked)
     for name, value in now.items():
         if value != before[name]:
-            what = names.get(name, f"--{name}" if name in ("users", "seed") else f"the {name}")
+            what = names.get(name, f"--{name} has" if name in ("users", "seed") else f"the {name} has")
             shown = (
                 ""
                 if name == "digest"
                 else (f" (then {quoted(before[name], VALUE_LENGTH)}, now {quoted(value, VALUE_LENGTH)})")
             )
             raise RunError(
-                f"the run {quoted(info.run)} exists, and {what} has changed{shown}; "
+                f"the run {quoted(info.run)} exists, and {what} changed{shown}; "
                 "write the same to go on with it, or choose another --run"
             )
 

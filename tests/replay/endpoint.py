@@ -27,6 +27,7 @@ class Endpoint:
     received: list[dict] = field(default_factory=list)  # the bodies, in order of arrival
     headers: list[dict] = field(default_factory=list)
     at: list[float] = field(default_factory=list)
+    lists: dict = field(default_factory=dict)  # of the mode `table`: the items of each request
     active: int = 0
     most_active: int = 0
 
@@ -66,6 +67,9 @@ class Endpoint:
 
     async def empty(self, request, asked):
         return web.json_response(self.answer(asked, []))
+
+    async def table(self, request, asked):
+        return web.json_response(self.answer(asked, self.lists[asked["request"]]))
 
     async def late(self, request, asked):
         await asyncio.sleep(0.05)
