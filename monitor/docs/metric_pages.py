@@ -210,8 +210,8 @@ def _example_log() -> str:
         "whose page it was shown.\n",
         _table(("request", "user", "minute", "scene", "seed", "shown"), shown),
         "## Answers\n",
-        "Latencies are in seconds. The request r7 got no answer, so it is no empty list. `ever_shown` is true "
-        "for what was shown in the history.\n",
+        "Latencies are in seconds. The request r7 got no answer, so it is no empty list. `ever_shown` is "
+        "true for what was shown in the history.\n",
         _table(("request", "status", "latency"), example.ANSWERS),
         "## Feedback\n",
         f"{events}. The other settings are the defaults, but for `k` = {list(example.SETTINGS.k)}, "

@@ -42,16 +42,16 @@ class Rendered:
     body: bytes | None
 
 
-class TemplateProblem(Exception):
-    """A template is wrong.
+class TemplateProblems(Exception):
+    """Templates are wrong.
 
     Attributes:
-        place: where in the settings of the target, such as `body.user.id`.
+        problems: the place of each in the settings of the target, such as `body.user.id`, and what is wrong.
     """
 
-    def __init__(self, place: str, message: str) -> None:
-        super().__init__(message)
-        self.place = place
+    def __init__(self, problems: Sequence[tuple[str, str]]) -> None:
+        super().__init__("; ".join(f"{place}: {message}" for place, message in problems))
+        self.problems = tuple(problems)
 
 
 class Templates:
@@ -62,11 +62,12 @@ class Templates:
         passes_now: whether the endpoint is given the time of the request.
 
     Raises:
-        TemplateProblem: for the first wrong one.
+        TemplateProblems: some are wrong.
     """
 
     def __init__(self, target: TargetSettings) -> None:
         self.variables: set[str] = set()
+        self._problems: list[tuple[str, str]] = []
         self._url = self._text("url", target.url, _in_url)
         self._headers = {
             name: self._text(f"headers.{name}", value, _in_header) for name, value in target.headers.items()
@@ -74,6 +75,8 @@ class Templates:
         self._body = self._of_body(target.body)
         self._has_body = target.body is not None
         self._typed = any(name.lower() == "content-type" for name in self._headers)
+        if self._problems:
+            raise TemplateProblems(self._problems)
 
     @property
     def passes_now(self) -> bool:
@@ -103,7 +106,8 @@ class Templates:
         if "{" not in source:
             return lambda _: source
         environment = _environment(write)
-        self._parsed(environment, place, source)
+        if self._parsed(environment, place, source) is None:
+            return lambda _: ""
         template = environment.from_string(source)
         return lambda values: str(template.render(values))
 
@@ -126,6 +130,8 @@ class Templates:
             return lambda _: part
         environment = _environment(_in_text)
         parsed = self._parsed(environment, place, part)
+        if parsed is None:
+            return lambda _: None
         if not _is_one_expression(parsed):
             template = environment.from_string(part)
             return lambda values: str(template.render(values))
@@ -133,13 +139,16 @@ class Templates:
         expression = environment.compile_expression(inner, undefined_to_none=False)
         return lambda values: _defined(expression(values))
 
-    def _parsed(self, environment: SandboxedEnvironment, place: str, source: str) -> nodes.Template:
+    def _parsed(self, environment: SandboxedEnvironment, place: str, source: str) -> nodes.Template | None:
+        """The parts of a template; None if it is wrong, which is noted."""
         try:
             parsed = environment.parse(source)
             self.variables |= meta.find_undeclared_variables(parsed)
             environment.compile(parsed)  # unknown filters and tests
         except TemplateError as exc:
-            raise TemplateProblem(place, f"is not a template: {visible(one_line(str(exc)))}") from None
+            why = visible(one_line(exc.message or "")).rstrip(".")
+            self._problems.append((place, f"is not a template: {why}"))
+            return None
         return environment.parse(source)
 
 

@@ -146,7 +146,8 @@ def _latency(found, world):
             found["latency", by] = "no_data"
             continue
         at = next(v for k, v in enumerate(values, 1) if k >= n * p - 1e-9)
-        found["latency", by] = ("ok", at, n, *order_interval(values, p))
+        ends = order_interval(values, p)
+        found["latency", by] = "undefined" if ends is None else ("ok", at, n, *ends)
 
 
 def order_interval(values, p):
@@ -155,7 +156,7 @@ def order_interval(values, p):
     chance = [math.comb(n, b) * p**b * (1 - p) ** (n - b) for b in range(n + 1)]
     lower = [k for k in range(1, n + 1) if sum(chance[:k]) <= 0.025]
     upper = [k for k in range(1, n + 1) if sum(chance[k:]) <= 0.025]
-    return (values[lower[-1] - 1], values[upper[0] - 1]) if lower and upper else (None, None)
+    return (values[lower[-1] - 1], values[upper[0] - 1]) if lower and upper else None
 
 
 def _answers(found, world):

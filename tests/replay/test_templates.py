@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.replay.templates import RenderError, TemplateProblem, Templates, plain_value
+from monitor.replay.templates import RenderError, TemplateProblems, Templates, plain_value
 from monitor.settings.replay import TargetSettings
 
 
@@ -97,10 +97,17 @@ def test_a_request_that_cannot_be_written_says_why(settings, values, message):
     ],
 )
 def test_a_wrong_template_has_its_place(settings, place):
-    with pytest.raises(TemplateProblem) as failed:
+    with pytest.raises(TemplateProblems) as failed:
         templates(**settings)
-    assert failed.value.place == place
-    assert "is not a template" in str(failed.value)
+    ((where, message),) = failed.value.problems
+    assert where == place
+    assert message.startswith("is not a template: ")
+
+
+def test_all_wrong_templates_are_reported_at_once():
+    with pytest.raises(TemplateProblems) as failed:
+        templates(url="http://127.0.0.1/{{ u", headers={"X-A": "{{"}, body=["{{ }}", "{{ u }}"])
+    assert [place for place, _ in failed.value.problems] == ["url", "headers.X-A", "body[0]"]
 
 
 def test_a_text_may_have_a_loop_and_still_gives_json():

@@ -11,7 +11,7 @@ from monitor.core.text import quoted
 from monitor.replay.answers import path_problem
 from monitor.replay.exposure_log import OWN_COLUMNS
 from monitor.replay.plan import NUMBER, VALUES
-from monitor.replay.templates import TemplateProblem, Templates
+from monitor.replay.templates import TemplateProblems, Templates
 from monitor.settings.recommender import RecommenderSettings
 from monitor.settings.replay import ReplaySettings, TargetSettings
 
@@ -54,8 +54,9 @@ def _target(place: str, target: TargetSettings, replay: ReplaySettings) -> Itera
         )
     try:
         Templates(target)
-    except TemplateProblem as problem:
-        yield Problem(f"{place}.{problem.place}", str(problem))
+    except TemplateProblems as found:
+        for within, message in found.problems:
+            yield Problem(f"{place}.{within}", message)
     for name, path in target.response.model_dump().items():
         if path is not None and (why := path_problem(path)) is not None:
             yield Problem(f"{place}.response.{name}", why)

@@ -43,6 +43,7 @@ LATENCY_SPEC = MetricSpec(
     requires=("exposures.latency",),
     samples="requests with a latency",
     no_data="no request has a latency",
+    undefined="too few requests for an interval: p50 takes 6, p90 36, p99 368",
 )
 ANSWER_ERRORS = MetricSpec(
     name="answer_errors",
@@ -147,8 +148,11 @@ class Latency(Family):
                 yield builder.no_data(left_out or "no request has a latency")
                 continue
             value, interval = quantile_of(n, p, row[name], int(row[f"{name}_first"]))
-            few = "" if interval else f"an interval takes {least_samples(p):,} requests, there are {n:,}"
-            yield builder.value(value, n, interval, detail="; ".join(filter(None, (left_out, few))))
+            if interval is None:  # it would be little more than the largest of a few values
+                few = f"{name} takes {least_samples(p):,} requests, there are {n:,}"
+                yield builder.undefined("; ".join(filter(None, (few, left_out))), n)
+            else:
+                yield builder.value(value, n, interval, detail=left_out)
 
 
 def _near(ranked: ir.Table, p: float) -> ir.BooleanValue:
