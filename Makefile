@@ -68,6 +68,9 @@ bench-rest: .venv/installed ## check whether the daemon's memory grows over two 
 bench-simulate: .venv/installed ## time a simulated day of a million exposures
 	$(BIN)/python -m benchmarks.simulate
 
+bench-replay: .venv/installed ## measure how fast replay sends, against an endpoint on loopback
+	$(BIN)/python -m benchmarks.replay
+
 history-size: .venv/installed ## measure how many bytes 30 weeks of history take; takes minutes
 	$(BIN)/python -m benchmarks.history_size
 
@@ -86,4 +89,4 @@ lock: ## choose the newest versions that fit and lock them with hashes
 		$(BIN)/uv pip compile - --constraint requirements.lock --generate-hashes --no-emit-index-url --no-emit-find-links \
 		--python-version 3.11 --custom-compile-command "make lock" --quiet --output-file requirements-spark.lock
 
-.PHONY: help setup run test test-fast lint fix docs bench bench-peers bench-models bench-diagnosis bench-rest bench-simulate history-size scoreboard real-traffic lock
+.PHONY: help setup run test test-fast lint fix docs bench bench-peers bench-models bench-diagnosis bench-rest bench-simulate bench-replay history-size scoreboard real-traffic lock

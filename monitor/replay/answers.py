@@ -8,11 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
-from jsonpath_ng.ext.parser import parse
-from jsonpath_ng.jsonpath import Child, Fields, Index, JSONPath
-
 from monitor.core.columns import OK
 from monitor.core.text import NAME_LENGTH, one_line, quoted, visible
+from monitor.replay.json_path import JsonPath
 from monitor.settings.replay import ResponseSettings, TargetSettings
 
 GARBAGE: Final = "garbage"
@@ -43,7 +41,7 @@ class _NoAnswer(Exception):
 def path_problem(text: str) -> str | None:
     """Why a text is not a JSON path; None if it is one."""
     try:
-        parse(text)
+        JsonPath(text)
     except Exception as exc:  # the library raises plain exceptions and those of its parser
         return f"{quoted(text)} is not a JSON path such as $.items[*].id: {visible(one_line(str(exc)))}"
     return None
@@ -55,7 +53,7 @@ class AnswerReader:
     def __init__(self, target: TargetSettings) -> None:
         mapping: ResponseSettings = target.response
         self._most = target.max_items
-        self._items = parse(mapping.items)
+        self._items = JsonPath(mapping.items)
         self._scores = _path(mapping.scores)
         self._positions = _path(mapping.positions)
         self._user = _path(mapping.user)
@@ -95,10 +93,10 @@ class AnswerReader:
         )
 
     @staticmethod
-    def _beside(path: JSONPath | None, content: Any, name: str, read: Any, count: int) -> list[Any] | None:
+    def _beside(path: JsonPath | None, content: Any, name: str, read: Any, count: int) -> list[Any] | None:
         if path is None:
             return None
-        found = _values(path, content) or []
+        found = _values(path, content)
         if len(found) != count:
             raise _NoAnswer(f"{len(found):,} {name} for {count:,} items")
         return [read(one) for one in found]
@@ -111,50 +109,37 @@ class AnswerReader:
             raise _NoAnswer("the answer is for another user", WRONG_USER)
 
 
-def _path(text: str | None) -> JSONPath | None:
-    return None if text is None else parse(text)
+def _path(text: str | None) -> JsonPath | None:
+    return None if text is None else JsonPath(text)
 
 
-def _values(path: JSONPath, content: Any) -> list[Any] | None:
-    """What a path finds: the entries if it finds one list; None if it finds nothing."""
-    found = [one.value for one in path.find(content)]
-    if len(found) == 1 and isinstance(found[0], list):
-        return found[0]
-    return found or None
+def _values(path: JsonPath, content: Any) -> list[Any]:
+    """What a path finds: the entries if it finds one list."""
+    found = path.find(content)
+    return found[0] if len(found) == 1 and isinstance(found[0], list) else found
 
 
-def _items(path: JSONPath, content: Any) -> list[Any] | None:
+def _items(path: JsonPath, content: Any) -> list[Any] | None:
     """The ids at a path; None if the answer has no such list.
 
     `$.items[*].id` finds nothing in an empty list, which is an answer, and nothing without `items`, which is
     none. It also leaves out an item without `id`, which must not be lost in silence.
     """
-    found = _values(path, content)
-    if found is None:
-        return [] if _leads_to_empty_list(path, content) else None
-    if isinstance(path, Child) and len(found) > 1:
-        holders = path.left.find(content)
-        if len(holders) > 1 and (without := sum(not path.right.find(one) for one in holders)):
-            raise _NoAnswer(f"{without:,} of {len(holders):,} items have no id")
+    found, held = path.find_held(content)
+    if not found:
+        return [] if path.leads_to_empty_list(content) else None
+    if len(found) == 1 and isinstance(found[0], list):
+        return found[0]
+    if len(found) < held:
+        raise _NoAnswer(f"{held - len(found):,} of {held:,} items have no id")
     return found
 
 
-def _leads_to_empty_list(path: JSONPath, content: Any) -> bool:
-    """Whether a path finds nothing because it goes through the entries of an empty list."""
-    while isinstance(path, Child):
-        entries = not isinstance(path.right, Fields | Index)
-        path = path.left
-        found = [one.value for one in path.find(content)]
-        if found:
-            return entries and all(one == [] for one in found)
-    return False
-
-
-def _single(path: JSONPath, content: Any, name: str) -> Any:
+def _single(path: JsonPath, content: Any, name: str) -> Any:
     found = path.find(content)
-    if len(found) != 1 or isinstance(found[0].value, list | dict):
+    if len(found) != 1 or isinstance(found[0], list | dict):
         raise _NoAnswer(f"the path of the {name} finds no single value")
-    return found[0].value
+    return found[0]
 
 
 def _id(value: Any) -> str:

@@ -15,6 +15,7 @@ from typing import Any, Final, Self
 from monitor.core.columns import INTERRUPTED
 
 _FOLDER: Final = "journal"
+_ENCODE: Final = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
 
 
 class Journal:
@@ -57,7 +58,7 @@ class Journal:
 
     def answer(self, record: dict[str, Any]) -> None:
         """Record the outcome of a request; it is written by `flush`."""
-        self._waiting.append(json.dumps(record, ensure_ascii=True, allow_nan=False) + "\n")
+        self._waiting.append(_ENCODE(record) + "\n")
         self.outcomes[record["number"]] = record["status"]
 
     def flush(self) -> None:

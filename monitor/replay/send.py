@@ -256,8 +256,9 @@ def _reason(exc: Exception) -> str:
         return "the host is unknown"
     if isinstance(exc, aiohttp.ClientSSLError):
         return "TLS failed"
-    known = isinstance(exc, OSError) and exc.errno is not None and exc.errno > 0
-    return os.strerror(exc.errno) if known else type(exc).__name__  # its own text repeats the address
+    if isinstance(exc, OSError) and exc.errno is not None and exc.errno > 0:
+        return os.strerror(exc.errno)  # the text of the exception repeats the address
+    return type(exc).__name__
 
 
 @contextmanager

@@ -25,6 +25,7 @@ NOW_EPOCH: Final = "now_epoch"
 TIMES: Final = (NOW, NOW_EPOCH)
 """The variables with the time of the request, that tell the endpoint not to look into the future."""
 _JSON: Final = "application/json"
+_ENCODE: Final = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
 
 Values = Mapping[str, Any]
 
@@ -218,7 +219,7 @@ def _header(name: str, value: str) -> str:
 
 def _dump(value: Any) -> str:
     try:
-        return json.dumps(value, ensure_ascii=True, allow_nan=False)
+        return _ENCODE(value)
     except TypeError:
         raise RenderError("a value of the body has no form in JSON") from None
     except ValueError:
