@@ -328,6 +328,37 @@ def test_failures_are_rows_of_their_own_and_no_empty_lists(shop):
         assert of_run[key]["value"] == results[key]["value"]
 
 
+def test_rules_see_the_lists_and_not_the_failed_requests(shop):
+    reading = READING.format(name="replayed", run="first") + "    rules: [{pack: lists}]\n"
+    shop.config("mixed", settings="abort: {errors: 1.0}", more=reading)
+    shop.run("--run", "first")
+    checked = json.loads(shop.command("check", "-r", "replayed", "--format", "json").out)
+    samples = {one["labels"]["rule"]: one["samples"] for one in checked if one["metric"] == "rule"}
+    assert samples["list_too_short"] == 15  # twelve lists of three and three empty ones, of 30 requests
+    assert samples["duplicate_item"] == 12
+
+
+def test_ids_that_are_numbers_join_as_well(shop):
+    rows = [
+        {"request_id": 100 + n, "user_id": n % 4, "ts": START, "scene": "home", "item_id": n + place,
+         "position": place}
+        for n in range(8) for place in (1, 2)
+    ]  # fmt: skip
+    shop.log(rows)
+    shop.clicks([(101, 1, 3)])
+    shop.endpoint.lists = {100 + n: [n + 2, n + 50] for n in range(8)}
+    shop.config("table", more=READING.format(name="replayed", run="first"))
+    assert shop.run("--run", "first").code == 0
+    assert {type(one["user_id"]) for one in shop.endpoint.received} == {int}
+    found = {
+        (one["metric"], one["labels"].get("by", "")): one["value"]
+        for one in json.loads(shop.command("check", "-r", "replayed", "--format", "json").out)
+    }
+    # The first item of each list was shown to its user, the other one never.
+    assert found["ever_shown", ""] == 0.5
+    assert found["recall", "macro"] == 1.0
+
+
 def test_metrics_on_the_logged_feedback_are_those_worked_by_hand(shop):
     rows = [
         {

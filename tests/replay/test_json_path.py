@@ -34,8 +34,6 @@ def test_simple_paths_go_the_short_way(text):
         assert _walk(path._steps, content) is not None
 
 
-@pytest.mark.parametrize(
-    "text", ["$.items[0].id", "$..id", "$.items[?(@.a > 1)].id", "items", "$.a,b"]
-)
+@pytest.mark.parametrize("text", ["$.items[0].id", "$..id", "$.items[?(@.a > 1)].id", "items", "$.a,b"])
 def test_all_others_are_left_to_the_library(text):
     assert JsonPath(text)._steps is None
