@@ -118,7 +118,7 @@ def _lines(report: ReplayReport) -> Iterator[str]:
     info, sent, found = report.info, report.sent, report.found
     yield from _wrapped(f"{report.state}: {_sent(report)}")
     if sent.aborted:
-        yield from _wrapped(f"aborted: {sent.aborted}. The same command with --run {info.run} goes on.")
+        yield from _wrapped(f"reason: {sent.aborted}. The same command with --run {info.run} goes on.")
     elif report.state == "stopped":
         yield from _wrapped(f"The same command with --run {info.run} goes on.")
     if info.unwritten:

@@ -195,15 +195,13 @@ class Answers(Family):
         interrupted = int(row["interrupted_alone"] or 0)
         left = known - interrupted
         kinds = [f"{int(row[name]):,} {name}" for name in _counted() if row[name]]
-        details = [", ".join(kinds)] if kinds else []
-        if interrupted:
-            details.append(f"left out: {interrupted:,} interrupted")
+        out = [f"left out: {interrupted:,} interrupted"] if interrupted else []
         if requests > known:
-            details.append(f"{requests - known:,} of {requests:,} requests have no status or another one")
-        detail = "; ".join(details)
+            out.append(f"{requests - known:,} of {requests:,} requests have no status or another one")
+        detail = "; ".join([", ".join(kinds), *out] if kinds else out)
         nothing = detail or (_NO_STATUS if requests else NO_REQUESTS)
         yield make(ANSWER_ERRORS, settings).share(row["failed"], left, nothing, detail=detail)
-        yield make(ANSWER_TIMEOUTS, settings).share(row[TIMEOUT], left, nothing, detail=detail)
+        yield make(ANSWER_TIMEOUTS, settings).share(row[TIMEOUT], left, nothing, detail="; ".join(out))
 
 
 def _counted() -> list[str]:
