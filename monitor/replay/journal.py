@@ -10,12 +10,21 @@ import json
 import os
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from monitor.core.columns import INTERRUPTED
+from monitor.core.errors import ExpectedError
 
 _FOLDER: Final = "journal"
 _ENCODE: Final = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
+
+
+class JournalError(ExpectedError):
+    """The journal cannot be read or written, so nothing may be sent."""
+
+    hint: ClassVar[str] = (
+        "Nothing was sent that is not in the journal; docs/replay.md says how a run goes on."
+    )
 
 
 class Journal:
@@ -35,10 +44,16 @@ class Journal:
         session = 0
         for path in begun_files(run):
             session = int(path.stem.split("-")[1])
-            self.outcomes |= dict.fromkeys(map(int, _whole_lines(path)), INTERRUPTED)
             answers = folder / f"answers-{session:04}.jsonl"
-            records = map(json.loads, _whole_lines(answers) if answers.exists() else ())
-            self.outcomes |= {record["number"]: record["status"] for record in records}
+            try:
+                self.outcomes |= dict.fromkeys(map(int, _whole_lines(path)), INTERRUPTED)
+                records = map(json.loads, _whole_lines(answers) if answers.exists() else ())
+                self.outcomes |= {record["number"]: record["status"] for record in records}
+            except (ValueError, TypeError, KeyError):
+                raise JournalError(
+                    f"the journal of session {session} in {folder} is damaged, so nobody knows what was "
+                    "sent; choose another --run"
+                ) from None
         session += 1
         self._begun = _Appended(folder / f"begun-{session:04}.txt")
         self._answers = _Appended(folder / f"answers-{session:04}.jsonl")
@@ -95,15 +110,22 @@ class _Appended:
     """A file that only grows. Each text is written by one call, or is cut off at the end of the file."""
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
     def append(self, text: str) -> None:
         rest = text.encode("ascii")
-        while rest:
-            rest = rest[os.write(self._file, rest) :]
+        try:
+            while rest:
+                rest = rest[os.write(self._file, rest) :]
+        except OSError as exc:
+            raise JournalError(f"{self._path} cannot be written: {exc.strerror}") from None
 
     def sync(self) -> None:
-        os.fsync(self._file)
+        try:
+            os.fsync(self._file)
+        except OSError as exc:
+            raise JournalError(f"{self._path} cannot be written: {exc.strerror}") from None
 
     def close(self) -> None:
         os.close(self._file)

@@ -40,6 +40,7 @@ class Pace:
         return int(self._tokens + 1e-9)
 
     def sent(self, count: int) -> None:
+        """Count what was sent; more than allowed is made up for later."""
         self._tokens -= count
 
 

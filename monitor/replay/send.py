@@ -92,6 +92,7 @@ class _Sender:
         self._sent = Sent()
         self._active: set[asyncio.Task[None]] = set()
         self._broken: BaseException | None = None
+        self._pace = Pace(target.rate, target.ramp_up.total_seconds(), time.monotonic())
 
     async def run(self, requests: Iterator[Request]) -> Sent:
         target = self._target
@@ -129,7 +130,7 @@ class _Sender:
         requests: Iterator[Request],
     ) -> None:
         target = self._target
-        pace = Pace(target.rate, target.ramp_up.total_seconds(), time.monotonic())
+        pace = self._pace
         while not self._ends:
             free = target.concurrency - len(self._active)
             count = min(pace.allowed(time.monotonic()), free, _MOST_BEGUN)
@@ -170,10 +171,11 @@ class _Sender:
             seconds = time.perf_counter() - began
             if attempt > self._target.retries or self._ends or not self._may_retry(outcome):
                 break
-            self._sent.retries += 1
             await asyncio.sleep(self._wait(attempt))
             if self._ends:
                 break
+            self._sent.retries += 1
+            self._pace.sent(1)  # it counts for the rate
         answer = outcome.answer
         self._sent.statuses[answer.status] += 1
         self._limits.add(failed=answer.status != OK, seconds=seconds)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from monitor.replay.journal import Journal, answer_files, begun_files
+from monitor.replay.journal import Journal, JournalError, answer_files, begun_files
 
 
 def answered(number, status="ok"):
@@ -50,6 +50,18 @@ def test_a_line_that_a_crash_cut_off_is_removed(tmp_path, cut):
         assert journal.outcomes == {7: "ok", 12345: "interrupted"}
     for path in (*begun_files(tmp_path), *answer_files(tmp_path)):
         assert path.read_bytes() == b"" or path.read_bytes().endswith(b"\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("begun", "7\nx\n8\n"), ("answers", "{}\n"), ("answers", "nonsense\n")]
+)
+def test_a_damaged_journal_sends_nothing(tmp_path, name, content):
+    with Journal(tmp_path) as journal:
+        journal.begin([7])
+    (begun,), (answers,) = begun_files(tmp_path), answer_files(tmp_path)
+    (begun if name == "begun" else answers).write_text(content)
+    with pytest.raises(JournalError, match="is damaged, so nobody knows what was sent"):
+        Journal(tmp_path)
 
 
 def test_each_process_writes_files_of_its_own(tmp_path):

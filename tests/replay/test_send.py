@@ -11,7 +11,7 @@ from collections import Counter
 
 import pytest
 
-from monitor.replay.journal import Journal, answer_files
+from monitor.replay.journal import Journal, JournalError, answer_files
 from monitor.replay.plan import Request
 from monitor.replay.send import send
 from monitor.settings.replay import TargetSettings
@@ -162,6 +162,39 @@ def test_the_rate_is_bounded(endpoint, tmp_path):
     replayed(tmp_path, target(endpoint, "good", rate=50, concurrency=50), requests(40))
     passed = endpoint.at[-1] - endpoint.at[0]
     assert passed > 39 / 50 - 0.15  # a burst is a tenth of a second at most
+
+
+def test_what_is_sent_again_counts_for_the_rate(endpoint, tmp_path):
+    asked = target(endpoint, "flaky", rate=50, concurrency=50, idempotent=True)
+    sent, _ = replayed(tmp_path, asked, requests(30))
+    assert (sent.statuses, sent.retries) == (Counter(ok=30), 30)
+    # All first attempts and all but the newest second ones are paid for.
+    first = [at for at, body, n in seen(endpoint) if n == 1]
+    assert first[-1] - first[0] > (30 + 15) / 50 - 0.3
+
+
+def seen(endpoint):
+    """When each body came, and for the how manyth time."""
+    times = Counter()
+    for at, body in zip(endpoint.at, endpoint.received, strict=True):
+        times[body["request"]] += 1
+        yield at, body, times[body["request"]]
+
+
+def test_a_full_disk_ends_the_run_and_nothing_more_is_sent(endpoint, tmp_path, monkeypatch):
+    begin = Journal.begin
+
+    def full(journal, numbers):
+        if len(journal.outcomes) >= 5:
+            raise JournalError("the disk is full")
+        begin(journal, numbers)
+
+    monkeypatch.setattr(Journal, "begin", full)
+    with pytest.raises(JournalError, match="the disk is full"):
+        replayed(tmp_path, target(endpoint, "good", rate=100), requests(300))
+    with Journal(tmp_path) as journal:
+        assert set(endpoint.count()) <= {f"r{n}" for n in journal.outcomes}
+        assert 5 <= len(journal.outcomes) < 40
 
 
 def test_errors_above_the_limit_abort_the_run(endpoint, tmp_path):
