@@ -21,6 +21,7 @@ from grafana import actions, anomalies, models
 from grafana.health import reach, scores, variety, volumes
 from grafana.inside import itself, logs
 from grafana.panels import DATASOURCE, Panel
+from grafana.platform import platform
 from grafana.states import rules, states
 
 DashboardRow = tuple[str, Sequence[Panel]]
@@ -115,6 +116,7 @@ def of_the_past() -> dashboard.Dashboard:
             ("Anomalies", anomalies.causes()),
             ("Deviations", anomalies.deviations()),
             ("Drift", anomalies.drifts()),
+            ("Platform", platform()),
         ),
     )
 

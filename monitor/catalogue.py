@@ -9,7 +9,8 @@ from monitor.metrics.catalogue import SPECS
 from monitor.metrics.family import MetricSpec
 from monitor.models.feature_specs import FEATURE_SPECS
 from monitor.models.specs import MODEL_SPECS
+from monitor.platform.specs import PLATFORM_SPECS
 
 ALL_SPECS: dict[str, MetricSpec] = (
-    SPECS | EXPERIMENT_SPECS | MODEL_SPECS | FEATURE_SPECS | HEALTH_SPECS | BAND_SPECS
+    SPECS | EXPERIMENT_SPECS | MODEL_SPECS | FEATURE_SPECS | HEALTH_SPECS | BAND_SPECS | PLATFORM_SPECS
 )

@@ -15,7 +15,9 @@ from benchmarks.scoreboard.alerts import ROOT
 from monitor.config.problems import show_duration
 from monitor.settings.bands import SLICED
 from monitor.settings.recommender import RecommenderSettings
+from monitor.simulate.clicks import CLICK
 from monitor.simulate.lists import BUCKET
+from monitor.simulate.neighbours import FOUND, SEARCH, VISITS
 from monitor.simulate.people import BUCKETS
 from monitor.simulate.shop import AVAILABLE_FROM, AVAILABLE_UNTIL
 from monitor.simulate.simulation import IMPRESSIONS
@@ -104,7 +106,9 @@ def _whole(world: World) -> dict[str, Any]:
         "recommenders": [
             {
                 "name": NAME,
-                "logs": {log: {"path": f"logs/{log}/*.parquet"} for log in LOGS},
+                "logs": {
+                    log: {"path": f"logs/{log}/*.parquet"} for log in LOGS if log not in (SEARCH, VISITS)
+                },
                 "window": "1h",
                 "lateness": f"{LATENESS}m",
                 "max_wait": f"{MAX_WAIT}m",
@@ -125,10 +129,26 @@ def _whole(world: World) -> dict[str, Any]:
                         "start": world.start.isoformat(),
                     }
                 ],
+                "platform": {
+                    "totals": {"clicks": {"event": CLICK}},
+                    "systems": [
+                        {
+                            "name": SEARCH,
+                            "log": {
+                                "path": f"logs/{SEARCH}/*.parquet",
+                                "totals": {"clicks": {"event": FOUND}},
+                            },
+                        }
+                    ],
+                    # A run watches an incident for three days, in a world of 25: seven days would not fit.
+                    "recent": "2d",
+                    "before": "16d",
+                    "demand": {"log": {"path": f"logs/{VISITS}/*.parquet"}, "add": "value"},
+                },
                 "bands": {"holidays": [day.isoformat() for day in world.holidays]},
             }
         ],
     }
 
 
-LOGS: Final = ("exposures", "feedback", "catalog", "samples")
+LOGS: Final = ("exposures", "feedback", "catalog", "samples", SEARCH, VISITS)

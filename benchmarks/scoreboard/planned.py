@@ -49,7 +49,7 @@ class Planned:
 
         >>> whole = Planned.of()
         >>> len(whole.healthy), len(whole.restarts), len(whole.incidents)
-        (5, 5, 185)
+        (5, 5, 190)
         """
         plans = [plan(world(seed), days) for seed in seeds]
         return cls(

@@ -13,10 +13,11 @@ import pyarrow.parquet as pq
 from benchmarks.scoreboard.config import BLACKLIST, LOGS, MAX_WAIT
 from benchmarks.scoreboard.watched import MINUTE, Watched
 from monitor.simulate.delivery import Delivery
+from monitor.simulate.neighbours import SEARCH, VISITS
 from monitor.simulate.simulation import Simulation
 from monitor.simulate.world import HOUR
 
-_ROTATED: Final = ("exposures", "feedback")
+_ROTATED: Final = ("exposures", "feedback", SEARCH, VISITS)
 _KEPT: Final = timedelta(hours=8)
 _AFTER_THE_HOUR: Final = timedelta(minutes=5)  # by which the last file of an hour has come, but for held ones
 _STILL_COMING: Final = 3  # hours after its end by which every file of an hour has come

@@ -628,6 +628,43 @@ def replay(
     sys.exit(code)
 
 
+@app.command(
+    epilog="Example: recsys-monitor platform --config shop.yaml --from 2026-01-01 --to 2026-02-15\n\n"
+    "Exit codes: 0 nothing is zero-sum, 1 something is, 2 a wrong config or usage, or no platform, 3 nothing "
+    "is, but a total is missing or something could not be judged."
+)
+def platform(
+    config: ConfigPath,
+    start: From = None,
+    end: To = None,
+    only: Only = None,
+    output: Annotated[
+        Listing, typer.Option("--format", "-f", help="The output format; json as in check.")
+    ] = Listing.TABLE,
+) -> None:
+    """Add up the platform's totals by day, and judge whether the recommender gains at the cost of others.
+
+    It reads the logs of all systems and asks their databases, and writes nothing. The last days of the span
+    are compared with the days before, and the arms of experiments with their control. The default span is the
+    days that one judgement needs, up to the last day that every log has reached.
+    """
+    first, last = span(start, end)
+    claim_output()
+    from monitor.cli.platform import watched
+    from monitor.report import platform as report
+
+    found, code = watched(config, only, first, last)
+    with printing():
+        if output is Listing.JSON:
+            write(report.as_json(found))
+        else:
+            for number, one in enumerate(found):
+                if number:
+                    say("")
+                report.print_report(one, out)
+    sys.exit(code)
+
+
 app.command("power", epilog=POWER_EPILOG)(power)
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import SecretStr, ValidationError
+from sqlalchemy import URL
 
 from monitor.config.explain import explain, places_of
 from monitor.config.fill import Filler
@@ -22,11 +23,13 @@ from monitor.core.yaml_text import YamlProblem, read_yaml
 from monitor.settings.config import Config
 from monitor.settings.history import parse_url
 from monitor.settings.logs import LogSettings
+from monitor.settings.platform import Measured, parse_sql_url
 from monitor.settings.recommender import RecommenderSettings
 
 if TYPE_CHECKING:
     from monitor.config.checks.check import Checked
 
+_Measured = TypeVar("_Measured", bound=Measured)
 _EXAMPLE = "a config is a mapping that has at least `recommenders`; `recsys-monitor init LOGFILE` writes one"
 
 
@@ -113,14 +116,39 @@ def _absolute(config: Config, folder: Path) -> Config:
         replay = one.replay
         if replay is not None and replay.requests is not None:
             replay = replay.model_copy(update={"requests": log(replay.requests)})
-        return one.model_copy(update={"logs": one.logs.model_copy(update=logs), "replay": replay})
+        update: dict[str, Any] = {"logs": one.logs.model_copy(update=logs), "replay": replay}
+        if one.platform is not None:
+            own = one.platform.own
+            systems = tuple(measured(each) for each in one.platform.systems)
+            own = own if own is None else measured(own)
+            demand = one.platform.demand
+            demand = demand if demand is None else measured(demand)
+            update["platform"] = one.platform.model_copy(
+                update={"own": own, "systems": systems, "demand": demand}
+            )
+        return one.model_copy(update=update)
+
+    def measured(one: _Measured) -> _Measured:
+        if one.log is not None:
+            return one.model_copy(update={"log": log(one.log)})
+        if one.sql is not None:
+            url = _absolute_url(one.sql.url, folder, parse_sql_url)
+            return one.model_copy(update={"sql": one.sql.model_copy(update={"url": url})})
+        if one.prometheus is None:
+            return one
+        files = {
+            name: str(folder / path)
+            for name in ("bearer_token_file", "password_file")
+            if (path := getattr(one.prometheus, name)) is not None
+        }
+        return one.model_copy(update={"prometheus": one.prometheus.model_copy(update=files)})
 
     server = config.server
     if server.web_config is not None:
         server = server.model_copy(update={"web_config": folder / server.web_config})
     history = config.history
     if history.url is not None:
-        history = history.model_copy(update={"url": _absolute_url(history.url, folder)})
+        history = history.model_copy(update={"url": _absolute_url(history.url, folder, parse_url)})
     return config.model_copy(
         update={
             "state": folder / config.state,
@@ -131,9 +159,9 @@ def _absolute(config: Config, folder: Path) -> Config:
     )
 
 
-def _absolute_url(secret: SecretStr, folder: Path) -> SecretStr:
+def _absolute_url(secret: SecretStr, folder: Path, parse: Callable[[str], URL]) -> SecretStr:
     """A SQLite file's path made absolute; any other URL as it is."""
-    url = parse_url(secret.get_secret_value())
+    url = parse(secret.get_secret_value())
     if url.get_backend_name() != "sqlite" or url.database is None or url.database.startswith("file:"):
         return secret
     whole = url.set(database=str(folder / url.database))

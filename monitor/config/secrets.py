@@ -12,6 +12,8 @@ from monitor.config.problems import KeyPath
 from monitor.core.redaction import keep_secret
 from monitor.settings.config import Config
 from monitor.settings.history import parse_url
+from monitor.settings.platform import Measured, parse_sql_url
+from monitor.settings.recommender import RecommenderSettings
 
 HIDDEN = "***"
 _SECRET_NAME = re.compile(r"(?i)secret|passw|token|credential|private|(?<![a-z])(key|pwd|sas|auth)(?![a-z])")
@@ -26,6 +28,9 @@ def keep_secrets(config: Config, filler: Filler) -> None:
     values of `secret_headers`; the password and the options of `history.url`; options of the engine with a
     secret's name; and every value from a secret file or from a variable with a secret's name. A message shows
     the reference of a secret, or `***`.
+    password and the options of a database's URL; options of the engine with a secret's name; and every value
+    from a secret file or from a variable with a secret's name. A message shows the reference of a secret,
+    or `***`.
     """
     references: dict[str, str] = {}
     for place, pairs in filler.secrets.items():
@@ -55,14 +60,28 @@ def _secrets(config: Config) -> Iterator[str]:
                 yield from target.secret_headers.get_secret_value().values()
             if recommender.replay.requests is not None:
                 yield from _texts(recommender.replay.requests.storage_options.get_secret_value())
+        for system in _systems(recommender):
+            if system.log is not None:
+                yield from _texts(system.log.storage_options.get_secret_value())
+            if system.sql is not None:
+                url = parse_sql_url(system.sql.url.get_secret_value())
+                yield from _texts([url.password, *url.query.values()])
+
+
+def _systems(recommender: RecommenderSettings) -> Iterator[Measured]:
+    """What a platform measures: the recommender itself, other systems, the demand."""
+    platform = recommender.platform
+    if platform is not None:
+        yield from (one for one in platform.measured.values() if one is not None)
 
 
 def _holds_password(config: Config, place: KeyPath, filled: str) -> bool:
-    """Whether the value that was filled in at this place holds the password of `history.url`."""
-    if place != ("history", "url") or config.history.url is None:
-        return False
-    password = parse_url(config.history.url.get_secret_value()).password
-    return password is not None and str(password) in unquote(filled)
+    """Whether the value that was filled in at this place holds the password of a database's URL."""
+    urls = [] if place != ("history", "url") else [config.history.url]
+    if place[-2:] == ("sql", "url"):
+        urls = [one.sql.url for each in config.recommenders for one in _systems(each) if one.sql is not None]
+    passwords = [parse_sql_url(url.get_secret_value()).password for url in urls if url is not None]
+    return any(password is not None and str(password) in unquote(filled) for password in passwords)
 
 
 def _is_plain(name: object) -> bool:

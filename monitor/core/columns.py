@@ -13,6 +13,8 @@ SAMPLES: Final = "samples"
 REQUESTS: Final = "requests"
 """A log of requests without their answers; only `replay` reads it."""
 LOGS: Final = (EXPOSURES, FEEDBACK, CATALOG, USERS, SAMPLES)
+NEIGHBOUR: Final = "neighbour"
+"""The log of another system of the platform. A recommender has any number of them, so it is not in LOGS."""
 
 REQUEST_ID: Final = "request_id"
 USER_ID: Final = "user_id"
@@ -81,6 +83,7 @@ TYPES: Final[dict[str, dict[str, ColumnType]]] = {
         MODEL: "text",
         SCENE: "text",
     },
+    NEIGHBOUR: {TS: "time", USER_ID: "id", EVENT: "text", VALUE: "number"},
 }
 
 REQUIRED: Final[dict[str, tuple[str, ...]]] = {
@@ -90,6 +93,7 @@ REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     USERS: (USER_ID,),
     REQUESTS: (REQUEST_ID, USER_ID, TS),
     SAMPLES: (SPLIT, SCORE, LABEL),
+    NEIGHBOUR: (TS,),
 }
 
 # Without these a row belongs to no request, no item, no user or no time, and cannot be used at all.
@@ -100,6 +104,7 @@ INDISPENSABLE: Final[dict[str, tuple[str, ...]]] = {
     USERS: (USER_ID,),
     REQUESTS: (REQUEST_ID, TS),
     SAMPLES: (SPLIT,),
+    NEIGHBOUR: (TS,),
 }
 
 ROW_NUMBERS: Final = re.compile(r"_{0,2}index_level_\d+_{0,2}|Unnamed: \d+|")

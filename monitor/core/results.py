@@ -87,6 +87,10 @@ class ResultKind(StrEnum):
     """The verdict on one cause of anomalies."""
     HEALTH = "health"
     """The health score, or a part of it."""
+    PLATFORM = "platform"
+    """A number of the platform around the recommender: a total of a day, a share, a change."""
+    SUBSTITUTION = "substitution"
+    """The verdict on whether the recommender gains at the cost of other systems."""
 
     @property
     def is_of_models(self) -> bool:
@@ -96,6 +100,10 @@ class ResultKind(StrEnum):
     def is_of_the_past(self) -> bool:
         """Whether it compares other series with their own past."""
         return self in (ResultKind.BAND, ResultKind.DRIFT, ResultKind.ANOMALY)
+
+    @property
+    def is_of_the_platform(self) -> bool:
+        return self in (ResultKind.PLATFORM, ResultKind.SUBSTITUTION)
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -127,15 +127,20 @@ class KeptPairs(KeptWindows):
         return rows.aggregate(f"{keys}, CAST(SUM({EXPOSURES}) AS BIGINT) AS {EXPOSURES}", keys)
 
 
-def write_whole(rows: duckdb.DuckDBPyRelation, place: Path, what: str) -> None:
-    """Write the rows to their place, as a whole or not at all; StoreError when they cannot be written."""
+def write_whole(rows: duckdb.DuckDBPyRelation, place: Path, what: str, *, flushed: bool = True) -> None:
+    """Write the rows to their place, as a whole or not at all; StoreError when they cannot be written.
+
+    Unless `flushed`, a crash of the machine may cut the file short: for what can be made again.
+    """
     part = place.with_name(f"{place.name}.{os.getpid()}{_UNFINISHED}")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         rows.write_parquet(str(part), compression="zstd")
-        _flush(part)
+        if flushed:
+            _flush(part)
         part.replace(place)
-        _flush(place.parent)
+        if flushed:
+            _flush(place.parent)
     except (OSError, duckdb.IOException) as error:
         _remove(part)
         message = f"{what} in a window cannot be kept: {error}"

@@ -15,6 +15,7 @@ from monitor.judging.log_check import LogCheck
 from monitor.judging.metrics_check import ExposureMetrics, FeedbackMetrics
 from monitor.logs.windows import PARTS, Part
 from monitor.models.check import ModelsCheck
+from monitor.platform.platform_check import PlatformCheck
 from monitor.rules.check import RuleCheck
 from monitor.window.check import HISTORY, Check, Recommender
 
@@ -28,6 +29,7 @@ CHECKS: Final[tuple[type[Check[Any]], ...]] = (
     ModelsCheck,
     BandCheck,
     DriftCheck,
+    PlatformCheck,
     HealthCheck,
 )
 """In the order in which they run. A check of the history is named after the check that it follows."""

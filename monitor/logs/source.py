@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 import ibis
@@ -16,7 +16,7 @@ from monitor.logs.index import FileEntry
 from monitor.logs.log import Log
 from monitor.logs.mapping import flat_types, source_names
 from monitor.logs.reading import id_types, open_filesystems, read, schema_of, union
-from monitor.settings.logs import LogsSettings, TimeSettings
+from monitor.settings.logs import LogSettings, LogsSettings, TimeSettings
 
 _PATH, _RANK = "__path", "__rank"  # columns that pick the newest row of an item or user
 
@@ -24,9 +24,10 @@ _PATH, _RANK = "__path", "__rank"  # columns that pick the newest row of an item
 class Source:
     """The logs of one recommender, read into the engine window by window."""
 
-    def __init__(self, logs: LogsSettings, time: TimeSettings) -> None:
+    def __init__(self, logs: LogsSettings | Mapping[str, LogSettings], time: TimeSettings) -> None:
         self.time = time
-        self.logs = {name: Log(name, settings, time) for name, settings in logs.named().items()}
+        named = logs.named() if isinstance(logs, LogsSettings) else logs
+        self.logs = {name: Log(name, settings, time) for name, settings in named.items()}
         self._views: list[str] = []
 
     @property

@@ -40,6 +40,7 @@ class Theme(StrEnum):
     LISTS = "Lists at k"
     EXPERIMENTS = "Experiments"
     HEALTH = "Health score"
+    PLATFORM = "Platform"
     OTHER = "Other metrics"
 
 
@@ -88,6 +89,8 @@ class MetricSpec:
         "anytime",
         "mapped",
         "band",
+        "AR(1)",
+        "Fieller",
     ] = ""
     range: tuple[float, float] | None = None
     requires: tuple[str, ...] = ()

@@ -43,6 +43,15 @@ def share(value: float) -> str:
     return "just under 100\xa0%"
 
 
+def signed_share(value: float) -> str:
+    """A change as a percentage with its sign.
+
+    >>> [signed_share(x).replace("\xa0", " ") for x in (0.123, -0.05, 0.0)]
+    ['+12.3 %', '-5 %', '0 %']
+    """
+    return f"+{share(value)}" if value > 0 else share(value)
+
+
 def count(value: float) -> str:
     """A whole number with thousands separators.
 

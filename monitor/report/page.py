@@ -20,6 +20,7 @@ from monitor.report import bands, gaps, numbers, rows
 from monitor.report.anomalies import anomalies_view, attention_rows, counted
 from monitor.report.health import health_view
 from monitor.report.models import model_views
+from monitor.report.platform_section import platform_attention, platform_view
 from monitor.report.views import (
     AnomaliesView,
     Frame,
@@ -103,7 +104,12 @@ def recommender_view(
     of_bands = [series for series in state.series if rows.is_of_bands(series.result)]
     known = bands.bands_of(of_bands)
     anomalies = anomalies_view(of_bands, now, state.clock_change)
-    every = [series for series in state.series if not rows.is_of_bands(series.result)]
+    of_platform = [series for series in state.series if series.result.kind.is_of_the_platform]
+    every = [
+        series
+        for series in state.series
+        if not rows.is_of_bands(series.result) and not series.result.kind.is_of_the_platform
+    ]
     rules = [series for series in every if rows.is_rule(series.result)]
     of_models = [series for series in every if rows.is_of_model(series.result)]
     objectives = [s for s in every if rows.has_objective(s.result) and not rows.is_of_model(s.result)]
@@ -128,8 +134,9 @@ def recommender_view(
     failed = [s for s in measured if s.result.status is Status.ERROR and not rows.has_objective(s.result)]
     failed_rows = [rows.objective_row(series, now) for series in failed]
     unlike = attention_rows(anomalies)
-    statuses += [Status(row.verdict.key) for row in unlike]
-    shown = (*rule_rows, *objective_rows, *gap_rows, *unlike, *failed_rows)
+    shifted = platform_attention(of_platform, now)
+    statuses += [Status(row.verdict.key) for row in (*unlike, *shifted)]
+    shown = (*rule_rows, *objective_rows, *gap_rows, *unlike, *shifted, *failed_rows)
     attention = [row for row in shown if row.verdict.key not in ("ok", "undefined") and row.since]
     return RecommenderView(
         name=visible(state.name),
@@ -150,6 +157,7 @@ def recommender_view(
         logs=tuple(_log(log, now) for log in state.logs),
         health=health_view(every, now),
         anomalies=anomalies,
+        platform=platform_view(of_platform, now),
         attention=tuple(sorted(attention, key=lambda row: rank(Status(row.verdict.key)))),
         lately=tuple(rows.lately(series, now) for series in rules if rows.is_over(series)),
         rules=tuple(rule_rows),

@@ -117,6 +117,38 @@ class AnomaliesView:
 
 
 @dataclass(frozen=True, slots=True)
+class PlatformSystemRow:
+    """A system of the platform: its total of the last day, and its change against the days before."""
+
+    amount: SeriesRow
+    change: str
+    between: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlatformTotalView:
+    """One total: the systems, the recommender's share, and the verdicts on substitution.
+
+    `blind` says which rise could not be judged, or why none can.
+    """
+
+    name: str
+    systems: tuple[PlatformSystemRow, ...]
+    share: SeriesRow | None
+    verdicts: tuple[SeriesRow, ...]
+    blind: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlatformView:
+    """The platform around the recommender on its last judged day."""
+
+    totals: tuple[PlatformTotalView, ...]
+    demand: SeriesRow | None
+    day: str
+
+
+@dataclass(frozen=True, slots=True)
 class Measure:
     """One number in a cell. If `value` is empty, `verdict` says why."""
 
@@ -202,6 +234,7 @@ class RecommenderView:
     logs: tuple[LogView, ...]
     health: HealthView | None
     anomalies: AnomaliesView | None
+    platform: PlatformView | None
     attention: tuple[SeriesRow, ...]
     lately: tuple[Lately, ...]  # rules that are ok again after a recent violation
     rules: tuple[SeriesRow, ...]

@@ -19,6 +19,7 @@ from monitor.history.read_snapshot import KeptPoints, read_snapshot
 from monitor.history.snapshot import MaintenanceState, RecommenderState, RuleInfo, Series, Snapshot
 from monitor.history.store import Store
 from monitor.metrics.feedback.attribution_health import LOST
+from monitor.platform.specs import of_platform
 from monitor.service.tally import Tally
 from monitor.service.watch import Watch
 from monitor.settings.maintenance import Maintenance, began_within, now_quiet
@@ -209,13 +210,16 @@ def _configured(series: Sequence[Series], watch: Watch) -> Iterator[Series]:
             continue
         if result.kind.is_of_the_past and watch.settings.bands is None:
             continue
+        if result.kind.is_of_the_platform and not of_platform(result, watch.settings):
+            continue
         if result.kind is ResultKind.RULE:
             if (result.labels.get("rule"), result.labels.get("kind")) in rules:
                 yield one
         elif (
             result.threshold is None
-            or result.kind.is_of_models  # the bounds of these three kinds are not objectives
+            or result.kind.is_of_models  # the bounds of these four kinds are not objectives
             or result.kind.is_of_the_past
+            or result.kind.is_of_the_platform
             or result.labels.get(EXPERIMENT) in experiments
             or (result.metric == LOST.name and watch.settings.metrics.max_unattributed is not None)
             or any(

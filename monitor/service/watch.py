@@ -23,8 +23,10 @@ from monitor.judging.runtime import Runtime
 from monitor.logs.listing import no_file
 from monitor.logs.log import Log, Scan
 from monitor.logs.windows import Due, Part, candidate_windows, due_windows, was_accepted
+from monitor.platform.platform_check import PlatformCheck
 from monitor.rules.rule import LoadedRule
 from monitor.service.file_index import from_history, index_of, loss_from_history
+from monitor.service.platform_days import PlatformDays
 from monitor.settings.maintenance import covers
 from monitor.settings.recommender import RecommenderSettings
 from monitor.window.check import ResultsJob, run_check
@@ -57,6 +59,11 @@ class Watch:
         self.retry_files = False  # set by a reload: the next look retries unreadable files at once
         self.evaluator = Evaluator(settings, rules, KeptPairs(state, settings.name), salt)
         self.band_scheduler = BandScheduler(settings, store, of_history(self.evaluator.checks))
+        self._platforms = [
+            PlatformDays(settings, check, store)
+            for check in self.evaluator.checks
+            if isinstance(check, PlatformCheck)
+        ]
         self._clock_changes = ClockChangeCheck(settings, store)
         self._restored = False
         self._unsaved: set[str] = set()  # logs whose index is newer than the stored one
@@ -98,6 +105,9 @@ class Watch:
         # A band needs the windows before its own, so it waits until older windows have caught up.
         left = self.pending > 0
         left = left or self.band_scheduler.turn(now, self._catch_up_start(now), stopping, recorded)
+        for platform in self._platforms:
+            since = self.store.watermarks(self.name)[WATCHING]
+            left = platform.turn(runtime, now, since, stopping, recorded) or left
         if all_due:
             runtime.give_back()
         if not left:
@@ -298,6 +308,8 @@ class Watch:
             self.evaluator.kept.drop_before(oldest)
             Sums(self.evaluator.kept).drop_before(oldest)
         self.evaluator.assignments.forget()
+        for platform in self._platforms:
+            platform.forget(now)
         if self.last_run is not None:
             oldest_window = Window.of(self.needed_from(now), self.settings.window)
             parts = self.evaluator.parts

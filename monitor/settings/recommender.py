@@ -18,6 +18,7 @@ from monitor.settings.logs import LogsSettings, TimeSettings
 from monitor.settings.maintenance import Maintenance
 from monitor.settings.metrics import MetricSettings
 from monitor.settings.models import DiagnosedModels
+from monitor.settings.platform import PlatformSettings
 from monitor.settings.replay import ReplaySettings
 from monitor.settings.rules import RuleSettings
 
@@ -171,6 +172,11 @@ class RecommenderSettings(TimeSettings):
     replay: ReplaySettings | None = Field(
         None,
         description="endpoints that `replay` sends the requests of this recommender to, see docs/replay.md",
+    )
+    platform: PlatformSettings | None = Field(
+        None,
+        description="the totals of the systems around this recommender, see docs/platform.md; default: not "
+        "watched",
     )
     maintenance: tuple[Maintenance, ...] = Field(
         (), max_length=100, description="spans in which nobody is alerted, see docs/maintenance.md"

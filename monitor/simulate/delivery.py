@@ -11,6 +11,7 @@ import pyarrow as pa
 from monitor.core import columns as c
 from monitor.simulate.draws import Stage, stream
 from monitor.simulate.lists import Lists, micros, to_exposures
+from monitor.simulate.neighbours import SEARCH, VISITS
 from monitor.simulate.oddities import held_until, hold, is_doubled, is_retried
 from monitor.simulate.world import HOUR, World
 
@@ -47,15 +48,19 @@ class Hour:
     """The actions on these lists; the last ones are in the next hour."""
     samples: pa.Table
     catalog: pa.Table
+    search: pa.Table
+    """The clicks in search, another system of the platform."""
+    visits: pa.Table
+    """How many came to the platform in each minute."""
 
 
 def deliver(hour: Hour, world: World) -> list[Delivery]:
     """The files of an hour in the order of arrival.
 
-    Exposures and feedback come every `file_minutes`. Feedback has the actions of that time on the lists of
-    this hour, so some of it comes in the next hour. The catalog comes when the hour begins. Online samples
-    come once their labels are known, train and test rows when their model goes into service. Empty files are
-    not written.
+    Exposures, feedback, search and visits come every `file_minutes`. Feedback has the actions of that time on
+    the lists of this hour, so some of it comes in the next hour. The catalog comes when the hour begins.
+    Online samples come once their labels are known, train and test rows when their model goes into service.
+    Empty files are not written.
 
     A row of the exposures with a time outside the hour is in the first or the last file.
     """
@@ -66,7 +71,12 @@ def deliver(hour: Hour, world: World) -> list[Delivery]:
     feedback = _parts(c.FEEDBACK, hour.feedback, hour.start, world, last=120)
     held = [_held(one, world, number) for one in (*exposures, *feedback)]
     catalog = Delivery(c.CATALOG, "catalog.parquet", hour.catalog, hour.start)
-    return sorted([catalog, *held, *_samples(hour)], key=lambda one: one.arrives)
+    platform = [
+        one
+        for log, rows in ((SEARCH, hour.search), (VISITS, hour.visits))
+        for one in _parts(log, rows, hour.start, world, last=60)
+    ]
+    return sorted([catalog, *held, *_samples(hour), *platform], key=lambda one: one.arrives)
 
 
 def _parts(log: str, rows: pa.Table, start: datetime, world: World, *, last: int) -> list[Delivery]:

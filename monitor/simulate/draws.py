@@ -48,6 +48,10 @@ class Stage(IntEnum):
     MIX_CATEGORY = 30
     MIX = 31
     WEATHER = 32
+    SEARCH = 33
+    SEARCH_DAY = 34
+    VISITS = 35
+    VISITS_DAY = 36
 
 
 def stream(seed: int, stage: Stage, *numbers: int) -> np.random.Generator:

@@ -11,6 +11,7 @@ from monitor.simulate.clicks import clicks
 from monitor.simulate.delivery import Delivery, Hour, deliver
 from monitor.simulate.draws import Stage, stream
 from monitor.simulate.lists import Ints, Lists, item_names, join, micros
+from monitor.simulate.neighbours import search_clicks, visits
 from monitor.simulate.oddities import answered
 from monitor.simulate.people import People
 from monitor.simulate.ranking import Ranking
@@ -73,10 +74,18 @@ class Simulation:
         """The labelled samples written in the hour that begins now; see `samples.samples`."""
         return samples(self.world, self.people, self.shop, self.world.hour_of(start))
 
+    def search(self, start: datetime) -> pa.Table:
+        """The clicks in search in the hour that begins now; see `neighbours.search_clicks`."""
+        return search_clicks(self.world, self.world.hour_of(start))
+
     def hour(self, start: datetime) -> Hour:
         """All logs of an hour. You may change them before `deliver` cuts them into files."""
         lists = self.lists(start)
-        return Hour(start, lists, self.feedback(lists), self.samples(start), self.catalog(start))
+        visited = visits(self.world, self.world.hour_of(start))
+        return Hour(
+            start, lists, self.feedback(lists), self.samples(start), self.catalog(start),
+            self.search(start), visited,
+        )  # fmt: skip
 
     def deliver(self, hour: Hour) -> list[Delivery]:
         """The files of an hour in the order of arrival; see `delivery.deliver`."""

@@ -9,6 +9,7 @@ from typing import Final
 from monitor.config.checks.objectives import unknown_metric
 from monitor.config.problems import Problem, show_duration
 from monitor.metrics.catalogue import SPECS
+from monitor.platform.specs import AMOUNT
 from monitor.settings.recommender import RecommenderSettings
 
 _DAY: Final = timedelta(days=1)
@@ -29,7 +30,7 @@ def check_bands(where: str, settings: RecommenderSettings, retention: timedelta)
         ),
     ]
     for place, name in named:
-        if name not in SPECS:
+        if name not in SPECS and not (".changes[" in place and name == AMOUNT.name):
             yield unknown_metric(place, name)
     if bands.history < bands.least * settings.window:
         yield Problem(

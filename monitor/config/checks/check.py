@@ -16,6 +16,7 @@ from monitor.config.checks.gate import check_gate
 from monitor.config.checks.health import check_health
 from monitor.config.checks.models import check_models, check_without_exposures
 from monitor.config.checks.objectives import check_objectives, unknown_metric
+from monitor.config.checks.platform import check_platform
 from monitor.config.checks.replay import check_replay
 from monitor.config.checks.slices import check_slices
 from monitor.config.problems import Problem, nearest, show_duration
@@ -66,6 +67,7 @@ def _check(config: Config, place: int, folder: Path) -> Checked:
         *check_models(f"{where}.models", settings),
         *check_gate(f"{where}.gate", settings, config.recommenders),
         *check_replay(f"{where}.replay", settings),
+        *check_platform(f"{where}.platform", settings, config.history.retention),
         *check_without_exposures(where, settings),
     ]
     rules: tuple[LoadedRule, ...] = ()

@@ -18,6 +18,7 @@ from monitor.catalogue import ALL_SPECS
 from monitor.history import counters
 from monitor.metrics.family import MetricSpec
 from monitor.models.specs import CAUSE_LABEL
+from monitor.platform.specs import SUBSTITUTION_LABELS
 
 Suffix = Literal["", "lower", "upper", "samples"]
 
@@ -155,6 +156,19 @@ STATUSES: Final = (
         "recsys_drift_detail_info",
         "1, with a sentence on a currently violated drift: the value before and now.",
         (RECOMMENDER, *OF_SERIES, "detail"),
+        kind="info",
+    ),
+    ExportedFamily(
+        "recsys_substitution_status",
+        "1 for the verdict on substitution, 0 for the others: ok, violated, no_data, late, error. Violated "
+        "if the recommender gains at the cost of the system and the platform gains too little. `system` is "
+        "empty for the verdict of an experiment, `experiment` and `arm` for the one by days.",
+        (RECOMMENDER, *SUBSTITUTION_LABELS, "status"),
+    ),
+    ExportedFamily(
+        "recsys_substitution_detail_info",
+        "1, with a sentence on a currently violated substitution: what each side gained or lost.",
+        (RECOMMENDER, *SUBSTITUTION_LABELS, "detail"),
         kind="info",
     ),
     ExportedFamily(

@@ -1,7 +1,7 @@
 """The gauges of states: one series for each status, 1 for the current one and 0 for the others.
 
-Deviations, drifts and causes have families of their own. As the state of a metric, they would look like a
-violated objective.
+Deviations, drifts, causes and substitution have families of their own. As the state of a metric, they would
+look like a violated objective.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from monitor.core.results import VERDICTS, Result, ResultKind, Status, rank
 from monitor.core.text import LABEL_LENGTH, SENTENCE_LENGTH, encodable, fit
 from monitor.history.snapshot import Series
 from monitor.models.specs import CAUSE_LABEL
+from monitor.platform.specs import SUBSTITUTION_LABELS
 from monitor.service.prometheus.families import SLICE_LABELS
 
 Labels = tuple[str, ...]  # the values of a family's labels, in the family's order
@@ -69,6 +70,10 @@ def add_status(values: Values, series: Series) -> None:
             of_metric = (recommender, experiment, label(result.metric), by)
             status = result.status if result.threshold is None else current
             set_status(values, "recsys_experiment_status", of_metric, status, _STATUSES)
+        case ResultKind.SUBSTITUTION:
+            of_total = labels(*SUBSTITUTION_LABELS)
+            set_status(values, "recsys_substitution_status", of_total, current, VERDICTS)
+            _add_detail(values, "recsys_substitution_detail_info", of_total, series)
         case ResultKind.GAP:
             set_status(values, "recsys_auc_gap_status", labels("pair", "model"), current, VERDICTS)
         case ResultKind.CAUSE if result.value is None:  # a known share is in recsys_auc_gap_cause_ratio

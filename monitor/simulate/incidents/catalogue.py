@@ -13,6 +13,7 @@ from monitor.simulate.incidents import (
     mix,
     models,
     operations,
+    platform,
     repeated,
     scores,
     short,
@@ -29,5 +30,6 @@ _MODULES: Final = (
     delivery,
     clicks,
     operations,
+    platform,
 )
 INCIDENTS: Final = MappingProxyType({one.name: one for module in _MODULES for one in module.INCIDENTS})

@@ -36,11 +36,11 @@ def by_robots(table: pa.Table, lists: Lists, moment: StruckHour) -> pa.Table:
     rows = rng.choice(own, count)
     places = (rng.random(count) * lists.lengths[rows]).astype(np.int64)
     pause = np.minimum(rng.exponential(_PAUSE, count), _PATIENCE)
-    new = _clicks(lists, rows, places, lists.times[rows] + (pause * 1e6).astype(np.int64), table.schema)
+    new = clicked(lists, rows, places, lists.times[rows] + (pause * 1e6).astype(np.int64), table.schema)
     return pa.concat_tables([table, new]).sort_by(c.TS)
 
 
-def _clicks(lists: Lists, rows: Ints, places: Ints, times: Ints, schema: pa.Schema) -> pa.Table:
+def clicked(lists: Lists, rows: Ints, places: Ints, times: Ints, schema: pa.Schema) -> pa.Table:
     columns = {
         c.USER_ID: pa.array(user_names(lists.users[rows]), pa.string()),
         c.ITEM_ID: pa.array(item_names(lists.items[rows, places]), pa.string()),

@@ -87,9 +87,9 @@ class Incident:
         caught_by: any of these alerts counts.
         hard: a single row is enough, so the small size must be caught too.
         unseen: size -> why it cannot be seen.
-        lists, feedback, samples, catalog, deliver: pure functions that change a stage from the first hour of
-        the
-            incident on; `deliver` also changes earlier hours, whose last files have not arrived yet.
+        lists, feedback, samples, catalog, search, deliver: pure functions that change a stage from the first
+            hour of the incident on; `deliver` also changes earlier hours, whose last files have not arrived
+            yet.
         operation: what is done to the monitor itself instead.
     """
 
@@ -106,6 +106,7 @@ class Incident:
     feedback: FeedbackStage | None = field(default=None, repr=False)
     samples: TableStage | None = field(default=None, repr=False)
     catalog: TableStage | None = field(default=None, repr=False)
+    search: TableStage | None = field(default=None, repr=False)
     deliver: DeliverStage | None = field(default=None, repr=False)
     operation: Operation | None = None
 

@@ -24,6 +24,7 @@ class _Stage(IntEnum):
     SAMPLES = 3
     CATALOG = 4
     DELIVER = 5
+    SEARCH = 6
 
 
 class Struck(Simulation):
@@ -73,6 +74,13 @@ class Struck(Simulation):
         if stage is None or start < self._since:
             return table
         return stage(table, self._moment(self.world.hour_of(start), _Stage.SAMPLES))
+
+    def search(self, start: datetime) -> pa.Table:
+        table = super().search(start)
+        stage = self._incident.search
+        if stage is None or start < self._since:
+            return table
+        return stage(table, self._moment(self.world.hour_of(start), _Stage.SEARCH))
 
     def deliver(self, hour: Hour) -> list[Delivery]:
         files = super().deliver(hour)

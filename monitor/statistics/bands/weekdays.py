@@ -73,7 +73,7 @@ def usual(
     >>> found.centre.tolist(), found.sd.round(3).tolist(), found.df.round(1).tolist()
     ([[2.0]], [0.587], [2.1])
     """
-    values = np.where(_wild(values, weekday), np.nan, values)
+    values = np.where(wild(values, weekday), np.nan, values)
     days = np.isfinite(values).sum(axis=0)
     middle, chance = median(values.T), median_noise(days)
     by_day = [values[weekday == number].T for number in range(WEEK)]
@@ -98,7 +98,7 @@ def apart(values: Floats) -> Floats:
     return np.asarray((values - median_of_the_others(values)) / np.sqrt(1 + median_noise(others))[:, None])
 
 
-def _wild(values: Floats, weekday: Ints) -> NDArray[np.bool_]:
+def wild(values: Floats, weekday: Ints) -> NDArray[np.bool_]:
     """Which days lie far from all others, and far from those of their weekday, of which one is not wild.
 
     None of a series that is mostly 0: of what is rare, what comes now and then is not wild.

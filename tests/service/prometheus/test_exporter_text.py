@@ -133,6 +133,12 @@ def test_every_declared_family_can_be_exported():
             labels={"pair": "test_online", "model": "m", "cause": "pruned_features"},
         ),
         pictures.metric("drift", status=Status.VIOLATED, labels=off, detail="fell from 2 to 1"),
+        pictures.metric(
+            "substitution",
+            status=Status.VIOLATED,
+            labels={"total": "orders", "system": "search"},
+            detail="taken",
+        ),
     ]
     (state,) = _one_series_for_every_family().recommenders
     snapshot = Snapshot(

@@ -1,0 +1,58 @@
+"""Row of the anomalies dashboard: the platform around the recommender, and who gains at whose cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from grafana.panels import OURS, Panel, graph, timeline
+
+_OF_SYSTEM = "{{recommender}} {{total}} {{system}}"
+
+
+def platform() -> Sequence[Panel]:
+    """Verdicts by day and by experiment, the totals, the recommender's share, and the changes."""
+    return (
+        timeline(
+            "Substitution",
+            "Whether the recommender gains at the cost of a system, judged once a day; with an experiment, "
+            "from its arms.",
+            "recsys_substitution_status",
+            ("recommender", "total", "system", "experiment", "arm"),
+            f"{_OF_SYSTEM} {{{{experiment}}}} {{{{arm}}}}",
+        ),
+        graph(
+            "Totals of a day",
+            "What the recommender, each other system and the whole platform brought on the last judged day.",
+            [(f"recsys_platform_amount{OURS}", _OF_SYSTEM)],
+            unit="short",
+        ),
+        graph(
+            "Share of the recommender",
+            "The part of the platform's total of the day that the recommender brings.",
+            [(f"recsys_platform_share_ratio{OURS}", "{{recommender}} {{total}}")],
+            unit="percentunit",
+        ),
+        graph(
+            "Change against the days before",
+            "Relative change of each system. Dashed: the bounds of its interval.",
+            [
+                (f"recsys_platform_change_ratio{OURS}", _OF_SYSTEM),
+                (f"recsys_platform_change_lower_ratio{OURS}", f"{_OF_SYSTEM} lower"),
+                (f"recsys_platform_change_upper_ratio{OURS}", f"{_OF_SYSTEM} upper"),
+            ],
+            unit="percentunit",
+            dashed=("B", "C"),
+        ),
+        graph(
+            "Gain of the platform",
+            "What the platform gains for each unit that the recommender gains: 1 all of it, 0 nothing.",
+            [
+                (f"recsys_substitution{OURS}", _OF_SYSTEM),
+                (
+                    f"recsys_substitution_in_experiment{OURS}",
+                    "{{recommender}} {{total}} {{experiment}} {{arm}}",
+                ),
+            ],
+            unit="none",
+        ),
+    )

@@ -1,0 +1,1 @@
+"""The platform around a recommender: its totals by day, and whether the recommender only shifts them."""

@@ -1,0 +1,81 @@
+"""What a query gave for each day, as a reading. Text from outside is cut and made safe."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any, Final
+
+import numpy as np
+
+from monitor.core.results import Status
+from monitor.core.text import MESSAGE_LENGTH, one_line, visible
+from monitor.metrics.family import round12
+from monitor.platform.days import Reading
+
+MOST_DAYS: Final = 1000
+NO_ROW: Final = "the query gave no row of this day"
+
+
+class QueryError(Exception):
+    """A query failed, with a sentence for people. It never holds a secret."""
+
+
+def sentence(error: object) -> str:
+    """The text of an error from a driver or a server: one line, without secrets, of bounded length.
+
+    >>> sentence("no such table:\\n  orders")
+    'no such table: orders'
+    """
+    return visible(one_line(str(error)), MESSAGE_LENGTH)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The values of each day by total, as they came. `error` says why there is none."""
+
+    values: Mapping[date, Mapping[str, Any]] = field(default_factory=dict)
+    error: str = ""
+
+    def reading(self, totals: Sequence[str], days: Sequence[date]) -> Reading:
+        """The totals of these days. The newest day may still come; an older one that lacks never will."""
+        if self.error:
+            return Reading.without(totals, len(days), Status.ERROR, self.error)
+        values = {total: np.full(len(days), np.nan) for total in totals}
+        newest = max(self.values, default=None)
+        status, why = [], []
+        for place, day in enumerate(days):
+            row = self.values.get(day)
+            if row is None:
+                still = newest is None or day > newest
+                status.append(Status.LATE if still else Status.NO_DATA)
+                why.append(NO_ROW)
+                continue
+            problem = ""
+            for total in totals:
+                number, wrong = as_number(row.get(total))
+                values[total][place] = number
+                problem = problem or (f"{total} {wrong}" if wrong else "")
+            empty = all(math.isnan(values[total][place]) for total in totals)
+            status.append(Status.NO_DATA if problem and empty else Status.OK)
+            why.append(problem)
+        return Reading(values, tuple(status), tuple(why))
+
+
+def as_number(value: Any) -> tuple[float, str]:
+    """A finite number, or NaN and what is wrong.
+
+    >>> as_number("12.5"), as_number(None)
+    ((12.5, ''), (nan, 'is null'))
+    """
+    if value is None:
+        return math.nan, "is null"
+    if isinstance(value, bool):
+        return math.nan, "is no number"
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan, "is no number"
+    return (round12(number), "") if math.isfinite(number) else (math.nan, "is not finite")

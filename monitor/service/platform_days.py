@@ -1,0 +1,216 @@
+"""The platform in the daemon: adds up the windows of its logs, and judges each day that has its totals.
+
+A day that still lacks a system is judged without it once it has waited for `wait`, as late, and again when
+its total comes. What fails here stops neither the windows of the recommender nor the other systems.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import duckdb
+
+from monitor.core.digest import digest
+from monitor.core.redaction import redact
+from monitor.core.results import Status, Window
+from monitor.engines.duckdb import DeadlineExceeded, deadline
+from monitor.history.errors import StoreError
+from monitor.history.record import CheckRun
+from monitor.history.store import Store
+from monitor.judging.runtime import Runtime
+from monitor.logs.index import readable
+from monitor.platform.days import DAY, DailyTotals, day_of, days_until, last_day
+from monitor.platform.platform_check import DayJob, PlatformCheck
+from monitor.platform.system_log import SystemLog
+from monitor.platform.systems import RETRY
+from monitor.service.file_index import from_history, index_of, loss_from_history
+from monitor.settings.maintenance import covers
+from monitor.settings.recommender import RecommenderSettings
+from monitor.window.check import run_check
+
+log = logging.getLogger(__name__)
+
+CATCH_UP: Final = 7
+"""Days before the last one that are judged later, or again where a total has changed."""
+_DAYS_A_TURN: Final = 10  # of a log that are added up in one turn
+_PAUSE: Final = timedelta(hours=1)  # after a log took too long
+_LONGEST: Final = timedelta(days=180)  # of an experiment whose users are remembered
+_INDEX: Final = "neighbour:"
+
+
+class PlatformDays:
+    """Belongs to the worker thread."""
+
+    def __init__(self, settings: RecommenderSettings, check: PlatformCheck, store: Store) -> None:
+        self._settings, self._check, self._store = settings, check, store
+        self._restored = False
+        self._paused: dict[str, datetime] = {}
+
+    @property
+    def _reach(self) -> timedelta:
+        """How far back totals are needed for the days that may be judged."""
+        return (self._check.judge.days + CATCH_UP + 2) * DAY
+
+    def _since(self, now: datetime) -> datetime:
+        """From when on windows are added up: for the days that are compared, and for experiments."""
+        begins = [one.begins(self._settings.window) for one in self._settings.experiments]
+        known = [max(one, now - _LONGEST) for one in begins if one is not None]
+        return min([now - self._reach, *known])
+
+    def turn(
+        self,
+        runtime: Runtime,
+        now: datetime,
+        watched_since: datetime,
+        stopping: Callable[[], bool] = lambda: False,
+        recorded: Callable[[], None] = lambda: None,
+    ) -> bool:
+        """Add up what is complete and judge the days that are due. True if some is left for another turn.
+
+        Raises StoreError if the history cannot be written; the day stays due.
+        """
+        try:
+            self._look(runtime, now)
+            if self._keep(runtime, now, watched_since, stopping):
+                return True
+            self._judge(runtime, now, stopping, recorded)
+        except (StoreError, duckdb.InterruptException):
+            raise
+        except Exception:
+            log.exception("%s: the platform could not be judged", self._settings.name)
+        return False
+
+    def _look(self, runtime: Runtime, now: datetime) -> None:
+        """Update the index of the logs of other systems, and store it."""
+        name = self._settings.name
+        for system, source in self._check.systems.sources.items():
+            each, key = self._check.systems.logs[system].log, f"{_INDEX}{system}"
+            if not self._restored:
+                entries = [from_history(file) for file in self._store.files(name, key).values()]
+                gaps = self._store.gaps(name, key)
+                each.restore(entries, [loss_from_history(one) for one in gaps if one.status != "unlisted"])
+            scan = each.refresh(runtime.index, now)
+            if scan.error:
+                log.warning("%s: %s: %s", name, system, redact(scan.error))
+            for entry in scan.changed:
+                if entry.reason:
+                    log.warning("%s: %s: skipped %s: %s", name, system, entry.file.path, entry.reason)
+            if scan.differs:
+                self._store.replace_files(name, key, index_of(each), watermark=each.watermark)
+            source.release(runtime.index)
+        self._restored = True
+
+    def _keep(
+        self, runtime: Runtime, now: datetime, watched_since: datetime, stopping: Callable[[], bool]
+    ) -> bool:
+        """Add up the windows that are complete. True if some are left."""
+        left = False
+        for system, each in self._check.systems.logs.items():
+            if now < self._paused.get(system, now):
+                continue
+            self._paused.pop(system, None)
+            due = each.due(now, self._since(now), watched_since)
+            for windows in due[-_DAYS_A_TURN:]:
+                if stopping():
+                    return True
+                if not self._add_up(runtime, system, each, windows, now):
+                    break
+            left = left or (len(due) > _DAYS_A_TURN and not each.error)
+        return left
+
+    def _add_up(
+        self, runtime: Runtime, system: str, each: SystemLog, windows: Sequence[Window], now: datetime
+    ) -> bool:
+        """Keep the totals of these windows. A failure is the error of this system alone."""
+        try:
+            with deadline(self._settings.deadline.total_seconds(), runtime.interrupt):
+                each.keep(runtime.index, windows)
+        except DeadlineExceeded as exc:
+            each.error = f"adding up its rows {exc}"
+            self._paused[system] = now + _PAUSE
+            runtime.renew()
+        except (duckdb.InterruptException, StoreError):
+            raise
+        except Exception as exc:
+            log.warning(
+                "%s: %s: its totals cannot be added up: %s", self._settings.name, system, readable(exc)
+            )
+            each.error = readable(exc)
+        if each.error:
+            self._paused.setdefault(system, now + RETRY)
+        return not each.error
+
+    def _judge(
+        self, runtime: Runtime, now: datetime, stopping: Callable[[], bool], recorded: Callable[[], None]
+    ) -> None:
+        check, name = self._check, self._settings.name
+        last = last_day(now - self._settings.lateness, check.zone)
+        days = days_until(last, check.judge.days + CATCH_UP)
+        check.systems.ask(days, now)
+        table = check.systems.table(days, now)
+        start = day_of(days[-CATCH_UP - 1], check.zone).start
+        judged = {one.window: one for one in self._store.evaluated(name, check.name, start=start)}
+        for back in reversed(range(CATCH_UP + 1)):
+            part = table.between(CATCH_UP - back, len(days) - back)
+            window = day_of(part.days[-1], check.zone)
+            states = [one.status[-1] for one in part.readings.values()]
+            if back and all(one is Status.NO_DATA for one in states):
+                continue  # before the platform was watched
+            waits = any(one is Status.LATE for one in states) and now < window.end + check.platform.wait
+            fingerprint = _fingerprint(part)
+            known = judged.get(window)
+            is_known = known is not None and (known.fingerprint, known.definition) == (
+                fingerprint,
+                check.definition,
+            )
+            if waits or is_known or stopping():
+                continue
+            self._record(runtime, DayJob(part, window.end, runtime.index), window, fingerprint, now)
+            recorded()
+
+    def _record(self, runtime: Runtime, job: DayJob, window: Window, fingerprint: str, now: datetime) -> None:
+        check, began = self._check, time.perf_counter()
+        try:
+            with deadline(self._settings.deadline.total_seconds(), runtime.interrupt):
+                run = run_check(check, job)
+        except (duckdb.InterruptException, StoreError):
+            raise
+        except Exception as exc:
+            log.exception("%s: the platform of %s could not be judged", self._settings.name, window.start)
+            if isinstance(exc, DeadlineExceeded):
+                runtime.renew()
+            run = CheckRun(
+                check=check.name, results=check.failed(readable(exc)), status=Status.ERROR,
+                definition=check.definition, seconds=time.perf_counter() - began,
+                outcome="interrupted" if isinstance(exc, DeadlineExceeded) else "error",
+            )  # fmt: skip
+        self._store.record_window(
+            self._settings.name, window, [run], fingerprint=fingerprint, rows=0, evaluated_at=now,
+            in_maintenance=covers(self._settings.maintenance, window),
+        )  # fmt: skip
+        log.info("%s: judged the platform of %s", self._settings.name, job.table.days[-1])
+
+    def forget(self, now: datetime) -> None:
+        """Delete the kept windows that no day and no experiment needs."""
+        if any(one.start is None for one in self._settings.experiments):
+            return
+        for each in self._check.systems.logs.values():
+            each.kept.drop_before(min(self._since(now), now - self._reach))
+
+
+def _fingerprint(table: DailyTotals) -> str:
+    """Changes when a total of one of the days changes, or the reason why there is none."""
+    values = {
+        name: [
+            {total: [repr(float(one)) for one in series] for total, series in reading.values.items()},
+            [status.value for status in reading.status],
+            reading.why[-1],
+        ]
+        for name, reading in table.readings.items()
+    }
+    return digest(json.dumps([str(table.days[-1]), values], sort_keys=True), 32)

@@ -1,0 +1,70 @@
+"""What a query gave, as a reading: a missing value is never a 0."""
+
+from __future__ import annotations
+
+import math
+from datetime import date, timedelta
+from decimal import Decimal
+
+import pytest
+
+from monitor.core.redaction import keep_secret
+from monitor.core.results import Status
+from monitor.platform.answers import NO_ROW, Answer, as_number, sentence
+
+FIRST = date(2026, 3, 1)
+DAYS = tuple(FIRST + timedelta(days=number) for number in range(4))
+
+
+def test_a_day_without_a_row_has_no_value_and_only_the_newest_may_still_come():
+    answer = Answer({DAYS[0]: {"orders": 5}, DAYS[2]: {"orders": 7}})
+    found = answer.reading(("orders",), DAYS)
+    assert found.status == (Status.OK, Status.NO_DATA, Status.OK, Status.LATE)
+    assert found.why == ("", NO_ROW, "", NO_ROW)
+    assert found.values["orders"][[0, 2]].tolist() == [5.0, 7.0]
+    assert math.isnan(found.values["orders"][1])
+    assert math.isnan(found.values["orders"][3])
+
+
+def test_a_failure_is_the_error_of_every_day():
+    found = Answer(error="the server is down").reading(("orders", "gmv"), DAYS)
+    assert set(found.status) == {Status.ERROR}
+    assert set(found.why) == {"the server is down"}
+    assert all(math.isnan(one) for series in found.values.values() for one in series)
+
+
+def test_an_answer_without_any_row_is_late():
+    assert set(Answer().reading(("orders",), DAYS).status) == {Status.LATE}
+
+
+@pytest.mark.parametrize(
+    ("given", "value", "wrong"),
+    [
+        (0, 0.0, ""), (Decimal("12.50"), 12.5, ""), ("7", 7.0, ""), (1e300, 1e300, ""), (-3, -3.0, ""),
+        (None, math.nan, "is null"), (math.nan, math.nan, "is not finite"),
+        (math.inf, math.nan, "is not finite"),
+        ("many", math.nan, "is no number"), (True, math.nan, "is no number"), ([1], math.nan, "is no number"),
+        (10**400, math.nan, "is no number"),
+    ],
+)  # fmt: skip
+def test_only_finite_numbers_are_values(given, value, wrong):
+    found, why = as_number(given)
+    assert why == wrong
+    assert found == value or (math.isnan(found) and math.isnan(value))
+
+
+def test_one_bad_total_of_a_day_leaves_the_other():
+    found = Answer({DAYS[0]: {"orders": None, "gmv": 3.0}}).reading(("orders", "gmv"), DAYS[:1])
+    assert found.status == (Status.OK,)
+    assert found.why == ("orders is null",)
+    assert found.values["gmv"][0] == 3.0
+    assert math.isnan(found.values["orders"][0])
+
+
+def test_a_sentence_is_one_harmless_line_without_secrets():
+    keep_secret("hunter2-hunter2", "${PASSWORD}")
+    text = sentence("login of hunter2-hunter2\nfailed \x1b[31m" + "x" * 900)
+    assert "hunter2" not in text
+    assert "\n" not in text
+    assert "\x1b" not in text
+    assert len(text) < 400
