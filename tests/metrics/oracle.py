@@ -171,7 +171,7 @@ def _answers(found, world):
 
 
 def _volume(found, world, shown_lists, user_of, shown):
-    requests, empty = len(shown_lists), not world.exposures
+    requests, empty = len(shown_lists), not shown_lists
     found.count("volume", "requests", requests, requests, empty)
     found.count("volume", "users", len({u for u in user_of.values() if u is not None}), requests, empty)
     found.count("volume", "exposures", len(shown), len(shown), empty)
