@@ -21,8 +21,8 @@ from tests.metrics.worlds import START, World, by_name, catalog, lists, results_
 
 LOGGED = ("score", "propensity", "scene", "shelf", "status", "latency", "ever_shown")
 SHOWN = lists(
-    ("u1", "abc"), ("u1", "abd"), ("u2", "a"), score=0.5, propensity=0.5, scene="home", shelf="a", status="ok",
-    latency=0.1, ever_shown=True,
+    ("u1", "abc"), ("u1", "abd"), ("u2", "a"), score=0.5, propensity=0.5, scene="home", shelf="a",
+    status="ok", latency=0.1, ever_shown=True,
 )  # fmt: skip
 FULL = World(
     SHOWN,
