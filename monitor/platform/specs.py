@@ -171,7 +171,6 @@ def of_platform(result: Result, settings: RecommenderSettings) -> bool:
     if result.labels.get(SYSTEM) == DEMAND:
         return platform.demand is not None
     arms = {(one.name, arm) for one in settings.experiments for arm in one.arms}
-    of_arm = EXPERIMENT not in result.labels or (
-        result.labels[EXPERIMENT], result.labels.get(ARM, "")
-    ) in arms  # fmt: skip
+    arm = result.labels.get(ARM)
+    of_arm = arm is None or (result.labels.get(EXPERIMENT, ""), arm) in arms
     return result.labels.get(SYSTEM, RESERVED[0]) in systems and of_arm
