@@ -78,6 +78,14 @@ class CompareFormat(StrEnum):
     HTML = "html"
 
 
+class SurveyFormat(StrEnum):
+    """The output formats of `survey`."""
+
+    TABLE = "table"
+    JSON = "json"
+    HTML = "html"
+
+
 class LogFormat(StrEnum):
     """The log formats of `init`."""
 
@@ -662,6 +670,58 @@ def platform(
                 if number:
                     say("")
                 report.print_report(one, out)
+    sys.exit(code)
+
+
+@app.command(
+    epilog="Example: recsys-monitor survey --config shop.yaml --weight --format html > survey.html\n\n"
+    "Exit codes: 0 measured, 1 respondents clearly differ from the other users, 2 a wrong config or usage, "
+    "3 a question has too few answers, or there is none."
+)
+def survey(
+    config: ConfigPath,
+    start: From = None,
+    end: To = None,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            "--recommender", "-r", metavar="NAME", help="Whose users answered. Default: the only one."
+        ),
+    ] = None,
+    weight: Annotated[
+        bool,
+        typer.Option("--weight", help="Add means in which silent groups of users count by their share."),
+    ] = False,
+    slices: Annotated[
+        bool, typer.Option("--slices", help="Split the means by the slices of the config too.")
+    ] = False,
+    output: Annotated[
+        SurveyFormat,
+        typer.Option("--format", "-f", help="The output format; html is one file with pictures."),
+    ] = SurveyFormat.TABLE,
+) -> None:
+    """Show what users say, who answered, and which metrics track the answers.
+
+    Answers are in logs.survey. Each is joined with the lists that it is about. The span is the time of the
+    answers, by default all of them. The command prints each question with its interval, compares respondents
+    with the users who did not answer, and tests each metric of single users against their answers. It writes
+    nothing.
+    """
+    first, last = span(start, end)
+    claim_output()
+    from monitor.cli import survey as commands
+    from monitor.report import survey as report
+    from monitor.report import survey_page
+
+    found, code = commands.survey(config, commands.Asked(only, first, last, weight, slices))
+    with printing():
+        match output:
+            case SurveyFormat.JSON:
+                write(report.as_json(found))
+            case SurveyFormat.HTML:
+                write(survey_page.as_html(found))
+            case SurveyFormat.TABLE:
+                report.print_survey(found, out)
     sys.exit(code)
 
 

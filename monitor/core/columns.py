@@ -12,9 +12,10 @@ USERS: Final = "users"
 SAMPLES: Final = "samples"
 REQUESTS: Final = "requests"
 """A log of requests without their answers; only `replay` reads it."""
-LOGS: Final = (EXPOSURES, FEEDBACK, CATALOG, USERS, SAMPLES)
 NEIGHBOUR: Final = "neighbour"
 """The log of another system of the platform. A recommender has any number of them, so it is not in LOGS."""
+SURVEY: Final = "survey"
+LOGS: Final = (EXPOSURES, FEEDBACK, CATALOG, USERS, SAMPLES, SURVEY)
 
 REQUEST_ID: Final = "request_id"
 USER_ID: Final = "user_id"
@@ -37,6 +38,8 @@ CREATED_AT: Final = "created_at"
 VECTOR: Final = "vector"
 SPLIT: Final = "split"
 LABEL: Final = "label"
+QUESTION: Final = "question"
+ANSWER: Final = "answer"
 
 TRAIN: Final = "train"
 TEST: Final = "test"
@@ -84,6 +87,14 @@ TYPES: Final[dict[str, dict[str, ColumnType]]] = {
         SCENE: "text",
     },
     NEIGHBOUR: {TS: "time", USER_ID: "id", EVENT: "text", VALUE: "number"},
+    SURVEY: {
+        USER_ID: "id",
+        TS: "time",
+        QUESTION: "text",
+        ANSWER: "text",  # kept as it was written, so that each kind of fault can be counted
+        REQUEST_ID: "id",
+        ARM: "text",
+    },
 }
 
 REQUIRED: Final[dict[str, tuple[str, ...]]] = {
@@ -94,6 +105,7 @@ REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     REQUESTS: (REQUEST_ID, USER_ID, TS),
     SAMPLES: (SPLIT, SCORE, LABEL),
     NEIGHBOUR: (TS,),
+    SURVEY: (USER_ID, TS, QUESTION, ANSWER),
 }
 
 # Without these a row belongs to no request, no item, no user or no time, and cannot be used at all.
@@ -105,6 +117,7 @@ INDISPENSABLE: Final[dict[str, tuple[str, ...]]] = {
     REQUESTS: (REQUEST_ID, TS),
     SAMPLES: (SPLIT,),
     NEIGHBOUR: (TS,),
+    SURVEY: (TS,),
 }
 
 ROW_NUMBERS: Final = re.compile(r"_{0,2}index_level_\d+_{0,2}|Unnamed: \d+|")

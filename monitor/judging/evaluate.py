@@ -57,7 +57,8 @@ class Evaluator:
     ) -> None:
         self.settings = settings
         self.rules = tuple(rules_of)
-        self.source = Source(settings.logs, settings)
+        # `survey` alone reads the answers: an hour has too few, and the windows must not wait for them.
+        self.source = Source(settings.logs.model_copy(update={"survey": None}), settings)
         self.parts = Parts.of(
             self.source,
             settings.metrics.attribution,

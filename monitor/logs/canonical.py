@@ -57,7 +57,7 @@ def canonical(
 
     Args:
         table: the file's columns, and the paths that `columns` names as columns of those names.
-        log: exposures, feedback, catalog, users or samples.
+        log: exposures, feedback, catalog, users, samples or survey.
         settings: what the columns are called, and how they are read.
         id_types: our id columns that are whole numbers; the others become text.
         keep_raw: keep the unread values beside the read ones, for counting bad values.

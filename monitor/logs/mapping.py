@@ -35,6 +35,7 @@ _ROW_OF = {
     c.CATALOG: "item",
     c.USERS: "user",
     c.SAMPLES: "sample",
+    c.SURVEY: "answer",
 }
 
 

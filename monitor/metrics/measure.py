@@ -68,6 +68,16 @@ def measure_all(
             yield Measured(family.name, results, time.perf_counter() - started)
 
 
+def measure_slices(
+    shared: Shared, settings: MetricSettings, dimension: str, column: str, families: Iterable[Family]
+) -> Iterator[Result]:
+    """The results of some families by one slice alone, without the whole; as in `measure_all`."""
+    settings = resolved(settings, shared)
+    for family in families:
+        if _wanted(family, settings) and family.reason_not(shared, settings) is None:
+            yield from _measure_slices(family, shared, settings, dimension, column)
+
+
 def resolved(settings: MetricSettings, shared: Shared) -> MetricSettings:
     """The settings, completed by what depends on the columns of the logs."""
     known = () if shared.catalog is None else shared.catalog.columns
@@ -105,15 +115,23 @@ def _measure(
     except Exception as error:
         return family.without_rows(settings, Status.ERROR, explain(error))
     for dimension, column in dimensions.items() if family.sliced else ():
-        try:
-            rows = _rows(family, shared, settings, column)
-            results += family.results(rows, settings, dimension, column)
-        except duckdb.InterruptException:
-            raise
-        except Exception as error:
-            for failed in family.without_rows(settings, Status.ERROR, explain(error)):
-                results.append(replace(failed, labels={**failed.labels, "dimension": dimension, "value": ""}))
+        results += _measure_slices(family, shared, settings, dimension, column)
     return results
+
+
+def _measure_slices(
+    family: Family, shared: Shared, settings: MetricSettings, dimension: str, column: str
+) -> list[Result]:
+    try:
+        rows = _rows(family, shared, settings, column)
+        return family.results(rows, settings, dimension, column)
+    except duckdb.InterruptException:
+        raise
+    except Exception as error:
+        return [
+            replace(failed, labels={**failed.labels, "dimension": dimension, "value": ""})
+            for failed in family.without_rows(settings, Status.ERROR, explain(error))
+        ]
 
 
 def _rows(family: Family, shared: Shared, settings: MetricSettings, key: str | None = None) -> Records:

@@ -17,7 +17,7 @@ from pydantic import (
     model_validator,
 )
 
-from monitor.core.columns import CATALOG, LOGS, SAMPLES, SPLITS, USERS
+from monitor.core.columns import CATALOG, LOGS, SAMPLES, SPLITS, SURVEY, USERS
 from monitor.core.record_path import parse, problem
 from monitor.core.settings import Duration, Settings, TimeZone, parse_duration
 
@@ -155,10 +155,11 @@ class LogsSettings(Settings):
     catalog: LogSettings | None = None
     users: LogSettings | None = None
     samples: SampleLogSettings | None = None
+    survey: LogSettings | None = None
 
     @model_validator(mode="after")
     def _only_rows_that_keep_coming_stall(self) -> LogsSettings:
-        for name in (CATALOG, USERS, SAMPLES):
+        for name in (CATALOG, USERS, SAMPLES, SURVEY):
             log = getattr(self, name)
             if log is not None and log.stalled_after is not None:
                 raise ValueError(

@@ -21,6 +21,7 @@ from monitor.settings.models import DiagnosedModels
 from monitor.settings.platform import PlatformSettings
 from monitor.settings.replay import ReplaySettings
 from monitor.settings.rules import RuleSettings
+from monitor.settings.survey import SurveySettings
 
 USER_ACTIVITY, ITEM_POPULARITY, NEW_ITEM = "user_activity", "item_popularity", "new_item"
 HOUR, WEEKDAY = "hour", "weekday"
@@ -177,6 +178,9 @@ class RecommenderSettings(TimeSettings):
         None,
         description="the totals of the systems around this recommender, see docs/platform.md; default: not "
         "watched",
+    )
+    survey: SurveySettings = Field(
+        SurveySettings(), description="how the answers in logs.survey are read, see docs/survey.md"
     )
     maintenance: tuple[Maintenance, ...] = Field(
         (), max_length=100, description="spans in which nobody is alerted, see docs/maintenance.md"

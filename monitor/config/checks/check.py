@@ -19,6 +19,7 @@ from monitor.config.checks.objectives import check_objectives, unknown_metric
 from monitor.config.checks.platform import check_platform
 from monitor.config.checks.replay import check_replay
 from monitor.config.checks.slices import check_slices
+from monitor.config.checks.survey import check_survey
 from monitor.config.problems import Problem, nearest, show_duration
 from monitor.core.columns import CATALOG, FEEDBACK, REQUESTS, REQUIRED
 from monitor.core.text import NAME_LENGTH, quoted
@@ -68,6 +69,7 @@ def _check(config: Config, place: int, folder: Path) -> Checked:
         *check_gate(f"{where}.gate", settings, config.recommenders),
         *check_replay(f"{where}.replay", settings),
         *check_platform(f"{where}.platform", settings, config.history.retention),
+        *check_survey(f"{where}.survey", settings),
         *check_without_exposures(where, settings),
     ]
     rules: tuple[LoadedRule, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from monitor.config.checks.objectives import needs_whole_lists, unknown_metric
 from monitor.config.problems import Problem
@@ -41,10 +41,14 @@ def check_slices(where: str, settings: RecommenderSettings) -> Iterator[Problem]
             yield Problem(place, f"{name} is never sliced")
         elif not SPECS[name].of_rows and set(settings.slices.by) == {POSITION}:
             yield needs_whole_lists(place, name)
-    by = settings.slices.by
+    yield from check_dimensions(f"{where}.by", settings.slices.by, settings)
+
+
+def check_dimensions(where: str, by: Sequence[str], settings: RecommenderSettings) -> Iterator[Problem]:
+    """A problem for each name of a slice that can never have a value."""
     logs = settings.logs.named()
     for number, name in enumerate(by):
-        place = f"{where}.by[{number}]"
+        place = f"{where}[{number}]"
         log, column = sliced_column(name) or (CATALOG if name == NEW_ITEM else EXPOSURES, None)
         if name in by[:number]:
             yield Problem(place, f"{name!r} is named twice")

@@ -19,6 +19,7 @@ _OTHER_LOGS = {
     "feedback": "what users did: user_id, item_id, ts, event",
     "catalog": "every item: item_id, category, ...; for gini, diversity",
     "users": "every user: user_id, plan, country, ...; to slice by users.plan",
+    "survey": "what users say: user_id, ts, question, answer; for the command survey",
 }
 
 

@@ -27,7 +27,10 @@ _KINDS = {
     "numbers": "a list of numbers",
     "split": "a split (train, test, online, offline)",
 }
-_MAY_BE_EMPTY = {c.EXPOSURES: (c.ITEM_ID,)}  # a request that returned nothing
+_MAY_BE_EMPTY = {
+    c.EXPOSURES: (c.ITEM_ID,),  # a request that returned nothing
+    c.SURVEY: (c.ANSWER,),  # a user who was asked and did not answer
+}
 
 
 class Level(StrEnum):
@@ -263,7 +266,7 @@ def _times(say: Reporter, seen: LogSeen, time: TimeSettings, now: datetime) -> I
         )
         yield (say.problem if future == rows else say.warning)("times", text, "timezone")
     due = time.window + time.lateness + time.max_wait
-    if whole and now - last > due and seen.name != c.SAMPLES:
+    if whole and now - last > due and seen.name not in (c.SAMPLES, c.SURVEY):
         longest = show_duration(due)
         text = (
             f"the newest row is {_age(now - last)} old, and a window waits {longest} at most for its rows; "

@@ -10,6 +10,7 @@ import ibis.expr.types as ir
 
 from monitor.config.look import LogSeen
 from monitor.config.problems import show_duration
+from monitor.config.validate.answers import of_answers
 from monitor.config.validate.findings import ConfigFinding, Reporter, percent
 from monitor.core import columns as c
 from monitor.core.text import NAME_LENGTH, visible
@@ -28,6 +29,7 @@ _KEYS: Final = {
     c.FEEDBACK: (c.REQUEST_ID, c.USER_ID, c.ITEM_ID, c.TS, c.EVENT),
     c.CATALOG: (c.ITEM_ID,),
     c.USERS: (c.USER_ID,),
+    c.SURVEY: (c.REQUEST_ID, c.USER_ID, c.TS, c.QUESTION, c.ANSWER),
 }
 
 
@@ -60,6 +62,9 @@ def of_joins(
     for log, column, things in ((c.CATALOG, c.ITEM_ID, "items"), (c.USERS, c.USER_ID, "users")):
         if log in keys.tables and c.EXPOSURES in keys.tables:
             yield from _known(Reporter(recommender, log, f"{where}.logs.{log}"), keys, log, column, things)
+    if c.SURVEY in keys.tables and c.EXPOSURES in keys.tables:
+        say = Reporter(recommender, c.SURVEY, where)
+        yield from of_answers(say, settings, keys.tables, has_all=not keys.cut)
 
 
 def _events(say: Reporter, settings: RecommenderSettings, feedback: ir.Table) -> Iterator[ConfigFinding]:

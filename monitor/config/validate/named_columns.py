@@ -54,6 +54,7 @@ def named_columns(where: str, settings: RecommenderSettings) -> Iterator[Named]:
         if one.buckets is not None:
             yield Named(f"{place}.buckets.column", c.EXPOSURES, one.buckets.column)
     yield from _of_models(f"{where}.models", settings)
+    yield from _of_survey(f"{where}.survey", settings)
     asked = [
         (f"{where}.objectives[{number}].metric", one.metric) for number, one in enumerate(settings.objectives)
     ]
@@ -92,6 +93,18 @@ def _of_models(where: str, settings: RecommenderSettings) -> Iterator[Named]:
     if "pair_by" in models.model_fields_set:
         for number, column in enumerate(models.pair_by):
             yield Named(f"{where}.pair_by[{number}]", c.SAMPLES, column)
+
+
+def _of_survey(where: str, settings: RecommenderSettings) -> Iterator[Named]:
+    survey = settings.survey
+    for number, column in enumerate(survey.by):
+        yield Named(f"{where}.by[{number}]", c.SURVEY, column)
+    sliced = [(f"{where}.weight_by[{number}]", name) for number, name in enumerate(survey.weight_by)]
+    if survey.invited not in (None, c.SURVEY):
+        sliced.append((f"{where}.invited", survey.invited or ""))
+    for place, name in sliced:
+        if (found := sliced_column(name)) is not None:
+            yield Named(place, *found)
 
 
 def missing_columns_named(

@@ -1,0 +1,1 @@
+"""What users say in surveys, joined with what they were shown."""
