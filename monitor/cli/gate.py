@@ -12,6 +12,7 @@ import typer
 from monitor.cli.export import check_name, open_history
 from monitor.cli.judge import load
 from monitor.cli.sides import Times, judge_side, judge_split, known_side
+from monitor.cli.survey import NoAnswersError, opened
 from monitor.cli.terminal import NOT_JUDGED, OK, VIOLATED
 from monitor.comparison.sides import Side, SideError
 from monitor.config.checks.check import Checked
@@ -26,7 +27,9 @@ from monitor.history.store import Store
 from monitor.report.gate import LaunchReport, as_content
 from monitor.service.state_folder import keep_private
 from monitor.settings.config import Config
+from monitor.settings.experiments import ExperimentSettings
 from monitor.settings.gate import Condition, GateSettings
+from monitor.survey.measure import SurveyError
 
 CODES = {Outcome.PASSED: OK, Outcome.FAILED: VIOLATED, Outcome.NOT_KNOWN: NOT_JUDGED}
 
@@ -104,11 +107,14 @@ class _Judging:
 
     def all(self, settings: GateSettings) -> list[Judgement]:
         """Every condition. Sides and arms are judged once each."""
-        of_sides = [one for one in settings.conditions if one.experiment is None]
+        of_sides = [one for one in settings.conditions if one.experiment is None and one.survey is None]
         sides = self._sides(of_sides) if of_sides else Sides()
         arms: dict[tuple[str, str | None], Sides] = {}
         judgements = []
         for one in settings.conditions:
+            if one.survey is not None:
+                judgements.append(judge(one, self._answers(one, one.survey)))
+                continue
             if one.experiment is None:
                 judgements.append(judge(one, sides))
                 continue
@@ -139,29 +145,80 @@ class _Judging:
 
     def _arms(self, name: str, arm: str | None) -> Sides:
         """The arm and the control of an experiment of the other side."""
+        try:
+            arms = self._experiment(name, arm)
+            recommender, column = arms.checked.settings.name, arms.experiment.column
+            treated, control = (
+                judge_side(
+                    self.config, arms.checked,
+                    Side(f"{recommender}:{column}={value}", recommender, column, value), arms.times,
+                ).with_groups
+                for value in arms.values
+            )  # fmt: skip
+        except SideError as error:
+            return Sides(broken=str(error))
+        return Sides(treated, control)
+
+    def _experiment(self, name: str, arm: str | None) -> _Arms:
+        """An experiment of the other side. Raises SideError if its split is broken."""
         assert self.other is not None  # the config was checked
-        recommender = self.other.recommender
-        settings = self.known[recommender].settings
-        (experiment,) = [one for one in settings.experiments if one.name == name]
+        checked = self.known[self.other.recommender]
+        (experiment,) = [one for one in checked.settings.experiments if one.name == name]
         chosen = arm or next(one for one in experiment.arms if one != experiment.baseline)
         first, last = self.times
         if experiment.start is not None:
             first = experiment.start if first is None else max(first, experiment.start)
-        checked = self.known[recommender]
+        split = judge_split(self.config, checked, experiment, (first, last))
+        if why := _broken(split, experiment.alpha):
+            raise SideError(f"the split of {name}: {why}")
+        return _Arms(checked, experiment, (chosen, experiment.baseline), (first, last))
+
+    def _answers(self, condition: Condition, question: str) -> Sides:
+        """The mean answer to a question, of the candidate and the other side or of two arms."""
         try:
-            split = judge_split(self.config, checked, experiment, (first, last))
-            if why := _broken(split, experiment.alpha):
-                return Sides(broken=f"the split of {name}: {why}")
-            sides = [
-                Side(f"{recommender}:{experiment.column}={value}", recommender, experiment.column, value)
-                for value in (chosen, experiment.baseline)
-            ]
-            treated, control = (
-                judge_side(self.config, checked, side, (first, last)).with_groups for side in sides
-            )
-        except SideError as error:
+            if condition.experiment is not None:
+                arms = self._experiment(condition.experiment, condition.arm)
+                with opened(self.config, arms.checked, *arms.times) as survey:
+                    treated, control = (
+                        [_of_question(survey.answer(question, arms.experiment.name, value))]
+                        for value in arms.values
+                    )
+                return Sides(treated, control)
+            candidate = self._answer(self.candidate, question)
+            if condition.margin is None:
+                return Sides(candidate)
+            if self.other is None:
+                raise SideError("name the other side with --against, or as `against` in the gate")
+        except (SideError, NoAnswersError, SurveyError) as error:
             return Sides(broken=str(error))
-        return Sides(treated, control)
+        try:
+            return Sides(candidate, self._answer(self.other, question))
+        except (SideError, NoAnswersError, SurveyError) as error:
+            return Sides(candidate, without_other=str(error))
+
+    def _answer(self, side: Side, question: str) -> list[Result]:
+        checked = self.known[side.recommender]
+        if side.column or side.start:
+            raise SideError(f"{quoted(side.text)}: a survey is of a whole recommender; name an experiment")
+        if checked.settings.logs.survey is None:
+            raise SideError(f"{side.recommender} has no logs.survey")
+        with opened(self.config, checked, *self.times) as survey:
+            return [_of_question(survey.answer(question))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Arms:
+    """An experiment whose split holds: the arm and its control, and the times that count."""
+
+    checked: Checked
+    experiment: ExperimentSettings
+    values: tuple[str, str]
+    times: Times
+
+
+def _of_question(result: Result) -> Result:
+    """The result without the arm, so that two arms have the same series."""
+    return replace(result, labels={"question": result.labels["question"]})
 
 
 def _broken(split: Sequence[Result], alpha: float) -> str:

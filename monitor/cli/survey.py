@@ -16,6 +16,7 @@ from monitor.cli.judge import load, why_empty
 from monitor.cli.terminal import NOT_JUDGED, OK, VIOLATED, fail, progress
 from monitor.config.checks.check import Checked
 from monitor.core.columns import EXPOSURES, SURVEY
+from monitor.core.errors import ExpectedError
 from monitor.core.results import Status, Window
 from monitor.history.kept import KeptPairs
 from monitor.judging.runtimes import open_runtime
@@ -23,6 +24,10 @@ from monitor.logs.source import Source
 from monitor.settings.config import Config
 from monitor.survey.findings import SurveyFound
 from monitor.survey.measure import HOW, Survey
+
+
+class NoAnswersError(ExpectedError):
+    """A log has no row, or none in the span."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +46,11 @@ def survey(path: Path, asked: Asked) -> tuple[SurveyFound, int]:
     config, checked = load(path)
     chosen = _chosen(config, checked, asked.recommender)
     name = chosen.settings.name
-    with opened(config, chosen, asked.first, asked.last) as one, progress(0, f"{name}: measuring"):
-        found = one.found(weight=asked.weight, slices=asked.slices)
+    try:
+        with opened(config, chosen, asked.first, asked.last) as one, progress(0, f"{name}: measuring"):
+            found = one.found(weight=asked.weight, slices=asked.slices)
+    except NoAnswersError as error:
+        fail(str(error), NOT_JUDGED)
     return found, code_of(found)
 
 
@@ -60,7 +68,7 @@ def opened(
 ) -> Iterator[Survey]:
     """The survey of a recommender over a span, by default from the first to the last answer.
 
-    It leaves no files behind.
+    It leaves no files behind. Raises NoAnswersError where a log has no row, or no answer is in the span.
     """
     settings, now = checked.settings, datetime.now(UTC)
     with tempfile.TemporaryDirectory(prefix="recsys-monitor-") as scratch:
@@ -83,16 +91,16 @@ def opened(
 
 
 def _span(source: Source, first: datetime | None, last: datetime | None, name: str) -> Window:
-    """The span of the answers. Ends the command where the log of answers or of exposures has no row."""
+    """The span of the answers."""
     for log in (source.logs[SURVEY], source.logs[EXPOSURES]):
         if not log.windows():
-            fail(f"{name}: logs.{log.name} has no row{why_empty(log)}", NOT_JUDGED)
+            raise NoAnswersError(f"{name}: logs.{log.name} has no row{why_empty(log)}")
     windows = source.logs[SURVEY].windows()
     start = min(one.start for one in windows) if first is None else first
     end = max(one.end for one in windows) if last is None else last
     if start >= end:
         edge = f"{min(one.start for one in windows):%Y-%m-%d} to {max(one.end for one in windows):%Y-%m-%d}"
-        fail(f"{name}: no answer is in this span; logs.survey has answers from {edge}", NOT_JUDGED)
+        raise NoAnswersError(f"{name}: no answer is in this span; logs.survey has answers from {edge}")
     return Window(start, end)
 
 

@@ -72,6 +72,7 @@ class Judgement:
 class Sides:
     """The rules and metrics of the candidate, or of an arm, and of the side that it is compared with.
 
+    For a condition on a survey each side has one result, the mean answer to its question.
     Results of random groups of users belong to it, see `comparison.sides.of_users`. `broken` says why
     nothing can be said of the candidate or of both together, `without_other` why the other side has no value.
     """
@@ -171,7 +172,7 @@ def _not_worse(condition: Condition, sides: Sides) -> Judgement:
     if found.interval is None:
         return Judgement(condition, asks, Outcome.NOT_KNOWN, found.why, candidate, other)
     spec = SPECS.get(condition.metric or "")
-    better = "" if spec is None else spec.better
+    better = "higher" if condition.survey is not None else "" if spec is None else spec.better
     bound = condition.margin * abs(other.value or 0.0)
     lower, upper = found.interval
     if better == "higher":
@@ -191,6 +192,8 @@ def _not_worse(condition: Condition, sides: Sides) -> Judgement:
 
 
 def _find(condition: Condition, results: Sequence[Result]) -> Result | None:
+    if condition.survey is not None:
+        return next(iter(results), None)
     wanted = (condition.metric, tuple(sorted(condition.labels.items())))
     return next((one for one in results if key_of(one) == wanted), None)
 
@@ -217,6 +220,8 @@ _SAID: Final = {
 def _series(condition: Condition) -> str:
     labels = " ".join(f"{name}={value}" for name, value in condition.labels.items())
     name = " ".join(filter(None, [condition.metric, labels]))
+    if condition.survey is not None:
+        name = f"the mean answer to {quoted(condition.survey)}"
     if condition.experiment is None:
         return name
     arm = f", arm {quoted(condition.arm)}," if condition.arm else ""

@@ -8,12 +8,14 @@ from pydantic import Field, model_validator
 
 from monitor.core.settings import Name, Settings
 
-_KINDS: Final = ("rules", "metric")
+_KINDS: Final = ("rules", "metric", "survey")
 _OF_METRIC: Final = ("labels", "margin", "min", "max", "experiment", "arm")
 
 
 class Condition(Settings):
-    """One condition of a gate: on rules, on a metric of the candidate, or on an arm of an experiment."""
+    """One condition of a gate: on rules, on a metric or a survey of the candidate, or on an arm of an
+    experiment.
+    """
 
     name: Name
     owner: str = Field(min_length=1, max_length=100, description="the team that decides on an override")
@@ -23,6 +25,9 @@ class Condition(Settings):
     )
     metric: str | None = Field(None, description="the metric that must not be worse, or must keep a bound")
     labels: dict[str, str] = Field(default_factory=dict, description="which series, for example {k: '10'}")
+    survey: str | None = Field(
+        None, description="the question of logs.survey whose mean answer must not be worse, or keep a bound"
+    )
     margin: float | None = Field(
         None,
         ge=0,
@@ -47,14 +52,16 @@ class Condition(Settings):
     def _is_one_condition(self) -> Condition:
         given = [name for name in _KINDS if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ValueError(f"a condition has exactly one of {' and '.join(_KINDS)}")
+            raise ValueError(f"a condition has exactly one of {', '.join(_KINDS)}")
         if self.rules is not None:
             for name in _OF_METRIC:
                 if name in self.model_fields_set:
                     raise ValueError(f"{name} belongs to a condition on a metric, not on rules")
             return self
+        if self.survey is not None and self.labels:
+            raise ValueError("labels belong to a condition on a metric, not on a survey")
         if sum(one is not None for one in (self.margin, self.min, self.max)) != 1:
-            raise ValueError("a condition on a metric has exactly one of margin, min and max")
+            raise ValueError(f"a condition on a {given[0]} has exactly one of margin, min and max")
         if self.experiment is not None and self.margin is None:
             raise ValueError("an experiment compares two arms, so it needs a margin")
         if self.arm is not None and self.experiment is None:

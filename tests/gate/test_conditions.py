@@ -200,8 +200,8 @@ def test_the_gate_fails_first_is_unknown_next_and_overrides_hold() -> None:
 @pytest.mark.parametrize(
     ("asks", "message"),
     [
-        ({}, "exactly one of rules and metric"),
-        ({"rules": "hard", "metric": "ndcg", "min": 1}, "exactly one of rules and metric"),
+        ({}, "exactly one of rules, metric, survey"),
+        ({"rules": "hard", "metric": "ndcg", "min": 1}, "exactly one of rules, metric, survey"),
         ({"rules": "hard", "min": 1}, "min belongs to a condition on a metric"),
         ({"metric": "ndcg"}, "exactly one of margin, min and max"),
         ({"metric": "ndcg", "min": 0, "max": 1}, "exactly one of margin, min and max"),
@@ -215,3 +215,32 @@ def test_the_gate_fails_first_is_unknown_next_and_overrides_hold() -> None:
 def test_a_condition_that_asks_for_nothing_or_for_too_much_is_refused(asks, message) -> None:
     with pytest.raises(ValueError, match=message):
         condition(**asks)
+
+
+def answer(value: float | None, half: float = 0.1, status: Status = Status.OK) -> Result:
+    return metric(value, half, "survey_answer", status, question="How was it?")
+
+
+@pytest.mark.parametrize(
+    ("candidate", "expected"),
+    [
+        (answer(4.0), PASSED),
+        (answer(3.55), NOT_KNOWN),
+        (answer(3.2), FAILED),
+        (answer(None, status=Status.NO_DATA), NOT_KNOWN),
+    ],
+)
+def test_users_must_say_that_they_like_it(candidate: Result, expected: Outcome) -> None:
+    found = judge(condition(survey="How was it?", min=3.5), Sides([candidate]))
+    assert found.outcome is expected
+    assert found.asks == "the mean answer to 'How was it?' is above 3.5"
+
+
+@pytest.mark.parametrize(
+    ("candidate", "expected"), [(answer(4.2), PASSED), (answer(4.0), NOT_KNOWN), (answer(3.0), FAILED)]
+)
+def test_a_higher_answer_is_better(candidate: Result, expected: Outcome) -> None:
+    asks = condition(survey="How was it?", margin=0.02)
+    assert outcome(asks, candidate, other=(answer(4.0),)) is expected
+    assert judge(asks, Sides([candidate], without_other="old has no logs.survey")).outcome is NOT_KNOWN
+    assert judge(asks, Sides(broken="nobody answered")).outcome is NOT_KNOWN

@@ -52,15 +52,17 @@ def _condition(
 ) -> Iterator[Problem]:
     if one.rules is not None and not settings.rules:
         yield Problem(f"{place}.rules", "the recommender has no rules, so this could never hold; add rules")
-    if one.metric is None:
+    if one.rules is not None:
         return
     if one.margin is not None and gate.against is None:
         yield Problem(
             f"{place}.margin", "needs `against`: the recommender that the candidate is compared with"
         )
     of = settings if one.experiment is None else against
-    if of is not None:
+    if of is not None and one.metric is not None:
         yield from check_series(place, one.metric, one.labels, of)
+    if of is not None and one.survey is not None:
+        yield from _question(f"{place}.survey", one.survey, of)
     if one.experiment is None or against is None:
         return
     experiments = {found.name: found for found in against.experiments}
@@ -79,3 +81,12 @@ def _condition(
         yield Problem(
             f"{place}.arm", f"{quoted(one.arm)} is no arm beside the control; there are: {', '.join(others)}"
         )
+
+
+def _question(place: str, question: str, of: RecommenderSettings) -> Iterator[Problem]:
+    if of.logs.survey is None:
+        yield Problem(place, f"{of.name} has no logs.survey, so nobody answers")
+    elif of.survey.questions and question not in of.survey.questions:
+        meant = nearest(question, of.survey.questions)
+        hint = f"did you mean {quoted(meant)}?" if meant else "see survey.questions"
+        yield Problem(place, f"{of.name} does not ask {quoted(question)}; {hint}")
