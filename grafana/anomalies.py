@@ -1,11 +1,13 @@
-"""The dashboard of what is unlike the past: causes that were found, deviations, and slow changes."""
+"""The dashboard of what is unlike the past: causes, deviations, slow changes, and forecasts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from grafana.actions import panel
 from grafana.panels import OURS, Panel, graph, number, ours, timeline
 from grafana.states import VIOLATED
+from monitor.forecast.specs import FORECAST_SPECS
 
 LEARNING = ours('status="no_data"')
 _OF_SERIES = "{{recommender}} {{metric}} {{by}} {{of}}"
@@ -106,6 +108,20 @@ def deviations() -> Sequence[Panel]:
             ("recommender", "metric", "by", "of"),
             _OF_SERIES,
         ),
+    )
+
+
+def forecasts() -> Sequence[Panel]:
+    """Whether the offline metrics that are used still predict, and whether forecasts come true."""
+    return (
+        timeline(
+            "Offline metrics that are used",
+            "The current verdict on every offline metric that is used to predict a business metric.",
+            "recsys_forecast_status",
+            ("recommender", "target", "metric", "by", "of"),
+            "{{recommender}} {{target}} {{metric}} {{by}} {{of}}",
+        ),
+        *(panel(spec) for spec in FORECAST_SPECS.values()),
     )
 
 

@@ -117,6 +117,7 @@ def of_the_past() -> dashboard.Dashboard:
             ("Deviations", anomalies.deviations()),
             ("Drift", anomalies.drifts()),
             ("Platform", platform()),
+            ("Forecast", anomalies.forecasts()),
         ),
     )
 

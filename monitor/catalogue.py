@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from monitor.anomalies.specs import BAND_SPECS
 from monitor.experiments.specs import EXPERIMENT_SPECS
+from monitor.forecast.specs import FORECAST_SPECS
 from monitor.health.specs import HEALTH_SPECS
 from monitor.metrics.catalogue import SPECS
 from monitor.metrics.family import MetricSpec
@@ -12,5 +13,12 @@ from monitor.models.specs import MODEL_SPECS
 from monitor.platform.specs import PLATFORM_SPECS
 
 ALL_SPECS: dict[str, MetricSpec] = (
-    SPECS | EXPERIMENT_SPECS | MODEL_SPECS | FEATURE_SPECS | HEALTH_SPECS | BAND_SPECS | PLATFORM_SPECS
+    SPECS
+    | EXPERIMENT_SPECS
+    | MODEL_SPECS
+    | FEATURE_SPECS
+    | HEALTH_SPECS
+    | BAND_SPECS
+    | PLATFORM_SPECS
+    | FORECAST_SPECS
 )

@@ -69,6 +69,14 @@ class Format(StrEnum):
     JUNIT = "junit"
 
 
+class ForecastFormat(StrEnum):
+    """The output formats of `forecast`."""
+
+    TABLE = "table"
+    JSON = "json"
+    HTML = "html"
+
+
 class CompareFormat(StrEnum):
     """The output formats of `compare`."""
 
@@ -722,6 +730,60 @@ def survey(
                 write(survey_page.as_html(found))
             case SurveyFormat.TABLE:
                 report.print_survey(found, out)
+    sys.exit(code)
+
+
+@app.command(
+    epilog="Example: recsys-monitor forecast --config shop.yaml --model m8 --at auc,split=test=0.71\n\n"
+    "Exit codes: 0 measured, 1 a metric that is used no longer predicts, 2 a wrong config or usage, "
+    "3 no data: too few days, or no forecast of the candidate."
+)
+def forecast(
+    config: ConfigPath,
+    only: Only = None,
+    start: From = None,
+    end: To = None,
+    candidate: Annotated[
+        str | None,
+        typer.Option("--candidate", metavar="NAME", help="Forecast this recommender of the config."),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="NAME", help="Forecast this model of the recommender.")
+    ] = None,
+    at: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--at",
+            metavar="METRIC=VALUE",
+            help="The candidate's offline value, as auc=0.71 or ndcg,k=10=0.31; again for more.",
+        ),
+    ] = None,
+    output: Annotated[
+        ForecastFormat,
+        typer.Option("--format", "-f", help="The output format; html is one file with pictures."),
+    ] = ForecastFormat.TABLE,
+) -> None:
+    """Show which offline metrics predict the business metrics, and forecast a candidate.
+
+    It reads the days of the history and the config under `forecast`; docs/forecast.md explains it. The
+    forecast of a candidate that is not online yet is stored. Later runs, and the daemon, say whether it came
+    true.
+    """
+    times = span(start, end)
+    claim_output()
+    from monitor.cli.forecast import Asked, forecasts
+    from monitor.report import forecast as report
+    from monitor.report.forecast_page import as_html
+
+    found, code = forecasts(config, Asked.of(only, times, candidate, model, at or ()))
+    with printing():
+        match output:
+            case ForecastFormat.JSON:
+                write(report.as_json(found))
+            case ForecastFormat.HTML:
+                write(as_html(found))
+            case ForecastFormat.TABLE:
+                report.print_forecasts(found, out)
     sys.exit(code)
 
 

@@ -91,6 +91,8 @@ class ResultKind(StrEnum):
     """A number of the platform around the recommender: a total of a day, a share, a change."""
     SUBSTITUTION = "substitution"
     """The verdict on whether the recommender gains at the cost of other systems."""
+    FORECAST = "forecast"
+    """What past days say about a pair of metrics, or the record of the forecasts."""
 
     @property
     def is_of_models(self) -> bool:

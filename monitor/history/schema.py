@@ -35,7 +35,7 @@ from sqlalchemy import (
 from monitor.core.digest import digest
 from monitor.core.text import encodable
 
-HEAD: Final = "0006"  # the newest migration; a test compares it with the scripts
+HEAD: Final = "0008"  # the newest migration; a test compares it with the scripts
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _BIG_ID: Final = BigInteger().with_variant(Integer, "sqlite")  # only INTEGER counts up by itself there
@@ -227,4 +227,19 @@ gate_runs: Final = Table(
     Column("outcome", Text, nullable=False),
     Column("content", JsonText, nullable=False),
     Index("gate_runs_newest", "recommender", "judged_at"),
+)
+
+forecasts: Final = Table(
+    "forecasts",
+    metadata,
+    Column("id", _BIG_ID, primary_key=True),
+    Column("recommender", Text, nullable=False),
+    Column("digest", Text, nullable=False),  # of candidate, target and series
+    Column("candidate", SafeText, nullable=False),
+    Column("target", Text, nullable=False),
+    Column("series", JsonText, nullable=False),
+    Column("made_at", UTCTime, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("content", JsonText, nullable=False),
+    UniqueConstraint("recommender", "digest", name="forecasts_key"),
 )

@@ -12,8 +12,9 @@ from typing import Self
 from sqlalchemy import Connection
 
 from monitor.core.results import Window
-from monitor.history import counters, gates, logstate, reads, record, retention
+from monitor.history import counters, forecasts, gates, logstate, reads, record, retention
 from monitor.history.database import Database
+from monitor.history.forecasts import StoredForecast
 from monitor.history.gates import GateRun
 from monitor.history.logstate import IndexedFile
 from monitor.history.reads import Evaluated, StoredResult
@@ -132,6 +133,22 @@ class Store:
         """The runs of gates in [start, end), oldest first."""
         with self._database.reading() as connection:
             return gates.read(connection, recommenders, start, end)
+
+    def put_forecast(self, forecast: StoredForecast) -> bool:
+        """Store a forecast; it replaces a pending one of the same. False if that one is already decided."""
+        with self._database.writing() as connection:
+            return forecasts.put(connection, forecast)
+
+    def decide_forecasts(self, decided: Sequence[StoredForecast]) -> None:
+        """Store the outcomes of pending forecasts."""
+        with self._database.writing() as connection:
+            for one in decided:
+                forecasts.decide(connection, one)
+
+    def forecasts(self, *, recommenders: Sequence[str] | None = None) -> list[StoredForecast]:
+        """The forecasts of candidates, oldest first."""
+        with self._database.reading() as connection:
+            return forecasts.read(connection, recommenders)
 
     def bump_all(self, increments: Mapping[CounterKey, float]) -> None:
         """Add to all of these counters, or to none."""

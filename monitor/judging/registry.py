@@ -10,6 +10,7 @@ from monitor.anomalies.drift_check import DriftCheck
 from monitor.core.columns import EXPOSURES, FEEDBACK, SAMPLES
 from monitor.experiments.arms_check import ArmsCheck
 from monitor.experiments.split_check import SplitCheck
+from monitor.forecast.check import ForecastCheck
 from monitor.health.score import HealthCheck
 from monitor.judging.log_check import LogCheck
 from monitor.judging.metrics_check import ExposureMetrics, FeedbackMetrics
@@ -30,6 +31,7 @@ CHECKS: Final[tuple[type[Check[Any]], ...]] = (
     BandCheck,
     DriftCheck,
     PlatformCheck,
+    ForecastCheck,
     HealthCheck,
 )
 """In the order in which they run. A check of the history is named after the check that it follows."""

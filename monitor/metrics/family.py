@@ -91,6 +91,7 @@ class MetricSpec:
         "band",
         "AR(1)",
         "Fieller",
+        "Fisher",
     ] = ""
     range: tuple[float, float] | None = None
     requires: tuple[str, ...] = ()

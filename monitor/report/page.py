@@ -133,10 +133,13 @@ def recommender_view(
     gap_rows = [gaps.attention_row(gap, of_models, now) for gap in _worst_first(judged_gaps)]
     failed = [s for s in measured if s.result.status is Status.ERROR and not rows.has_objective(s.result)]
     failed_rows = [rows.objective_row(series, now) for series in failed]
+    broken = [s for s in metrics if s.result.kind is ResultKind.FORECAST and s.standing is Status.VIOLATED]
+    statuses += [series.standing for series in broken]
+    broken_rows = [rows.objective_row(series, now) for series in broken]
     unlike = attention_rows(anomalies)
     shifted = platform_attention(of_platform, now)
     statuses += [Status(row.verdict.key) for row in (*unlike, *shifted)]
-    shown = (*rule_rows, *objective_rows, *gap_rows, *unlike, *shifted, *failed_rows)
+    shown = (*rule_rows, *objective_rows, *gap_rows, *unlike, *shifted, *broken_rows, *failed_rows)
     attention = [row for row in shown if row.verdict.key not in ("ok", "undefined") and row.since]
     return RecommenderView(
         name=visible(state.name),

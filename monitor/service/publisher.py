@@ -10,10 +10,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from monitor.anomalies.specs import OF_SERIES
 from monitor.config.checks.check import Checked
 from monitor.core.columns import LOGS
-from monitor.core.results import ResultKind, Status
+from monitor.core.results import Result, ResultKind, Status
 from monitor.experiments.specs import EXPERIMENT
+from monitor.forecast.series import ForecastSeries
+from monitor.forecast.specs import ROLE_LABEL, TARGET_LABEL, USED
 from monitor.history.errors import StoreError
 from monitor.history.read_snapshot import KeptPoints, read_snapshot
 from monitor.history.snapshot import MaintenanceState, RecommenderState, RuleInfo, Series, Snapshot
@@ -22,6 +25,7 @@ from monitor.metrics.feedback.attribution_health import LOST
 from monitor.platform.specs import of_platform
 from monitor.service.tally import Tally
 from monitor.service.watch import Watch
+from monitor.settings.forecast import ForecastSettings
 from monitor.settings.maintenance import Maintenance, began_within, now_quiet
 from monitor.settings.recommender import RecommenderSettings
 
@@ -212,6 +216,8 @@ def _configured(series: Sequence[Series], watch: Watch) -> Iterator[Series]:
             continue
         if result.kind.is_of_the_platform and not of_platform(result, watch.settings):
             continue
+        if result.kind is ResultKind.FORECAST and not _is_asked(result, watch.settings.forecast):
+            continue
         if result.kind is ResultKind.RULE:
             if (result.labels.get("rule"), result.labels.get("kind")) in rules:
                 yield one
@@ -230,6 +236,20 @@ def _configured(series: Sequence[Series], watch: Watch) -> Iterator[Series]:
             yield one
         else:
             yield _unjudged(one)
+
+
+def _is_asked(result: Result, forecast: ForecastSettings | None) -> bool:
+    """Whether the config asks for this result of a forecast."""
+    if forecast is None:
+        return False
+    asked = {one.name: one.used for one in forecast.targets}
+    target = result.labels.get(TARGET_LABEL)
+    if target is None:
+        return True
+    if result.labels.get(ROLE_LABEL) != USED:
+        return target in asked
+    own = {name: result.labels.get(name, "") for name in OF_SERIES}
+    return any(ForecastSeries.asked(one).own_labels() == own for one in asked.get(target, ()))
 
 
 def _unjudged(series: Series) -> Series:

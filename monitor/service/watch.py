@@ -11,6 +11,7 @@ from monitor.anomalies.clock_change import ClockChangeCheck
 from monitor.anomalies.schedule import BandScheduler
 from monitor.core.columns import EXPOSURES, FEEDBACK
 from monitor.core.results import Result, Window
+from monitor.forecast.schedule import ForecastScheduler
 from monitor.health.score import HealthCheck
 from monitor.history.kept import KeptPairs
 from monitor.history.record import CheckRun
@@ -64,6 +65,7 @@ class Watch:
             for check in self.evaluator.checks
             if isinstance(check, PlatformCheck)
         ]
+        self._forecasts = ForecastScheduler(settings, store, of_history(self.evaluator.checks))
         self._clock_changes = ClockChangeCheck(settings, store)
         self._restored = False
         self._unsaved: set[str] = set()  # logs whose index is newer than the stored one
@@ -110,7 +112,8 @@ class Watch:
             left = platform.turn(runtime, now, since, stopping, recorded) or left
         if all_due:
             runtime.give_back()
-        if not left:
+        if not left:  # anomalies and drifts decide which days it leaves out
+            self._forecasts.turn(now, recorded)
             self.clock_change = self._clock_changes.look(now)
         self.last_run = now
         self.error = self._log_error()

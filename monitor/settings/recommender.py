@@ -12,6 +12,7 @@ from monitor.core.results import MOST_EVIDENCE
 from monitor.core.settings import Duration, Name, Settings
 from monitor.settings.bands import BandSettings
 from monitor.settings.experiments import ExperimentSettings
+from monitor.settings.forecast import ForecastSettings
 from monitor.settings.gate import GateSettings
 from monitor.settings.health import HealthSettings
 from monitor.settings.logs import LogsSettings, TimeSettings
@@ -166,6 +167,11 @@ class RecommenderSettings(TimeSettings):
         None, description="one number from chosen metrics, see docs/health.md; default: no score"
     )
     evidence: EvidenceSettings = EvidenceSettings()
+    forecast: ForecastSettings | None = Field(
+        None,
+        description="whether offline metrics predict business metrics, see docs/forecast.md; default: no "
+        "forecast",
+    )
     gate: GateSettings | None = Field(
         None,
         description="what must hold before this recommender goes live, see docs/gate.md; default: no gate",

@@ -151,6 +151,7 @@ def test_every_family_of_rules_and_of_the_monitor_is_shown_or_left_out_on_purpos
         "recsys_rule_since_timestamp_seconds",
         "recsys_anomaly_detail_info",
         "recsys_drift_detail_info",
+        "recsys_forecast_detail_info",
     }
     declared = {family.name for family in (*STATUSES, *RULES, *MONITOR)}
     assert declared - shown == on_the_status_page
@@ -158,7 +159,7 @@ def test_every_family_of_rules_and_of_the_monitor_is_shown_or_left_out_on_purpos
 
 def test_the_states_have_the_words_of_the_monitor() -> None:
     timelines = [p.values[0] for p in PANELS if p.values[0]["type"] == "state-timeline"]
-    assert len(timelines) == 7
+    assert len(timelines) == 9
     for panel in timelines:
         options = panel["fieldConfig"]["defaults"]["mappings"][0]["options"]
         assert {value["text"].replace(" ", "_") for value in options.values()} == {s.value for s in Status}

@@ -82,3 +82,20 @@ def test_the_violation_of_an_objective_that_is_gone_is_not_shown(tmp_path: Path,
     assert one.standing is Status.VIOLATED
     (one,) = shown(tmp_path, store, "exposure", beyond)
     assert (one.standing, one.result.value) == (Status.OK, 9.0)
+
+
+CTR = {"metric": "action_rate", "labels": {"by": "exposure", "event": "click"}}
+OF_FORECAST = {"target": "ctr", "metric": "ndcg", "by": "", "of": "k=10", "role": "used"}
+
+
+@pytest.mark.parametrize(
+    ("used", "is_shown"), [([{"metric": "ndcg", "labels": {"k": "10"}}], True), ([{"metric": "mrr"}], False)]
+)
+def test_a_broken_forecast_is_shown_only_while_the_config_uses_its_metric(
+    tmp_path: Path, used: list[dict[str, Any]], is_shown: bool
+) -> None:
+    result = violated("forecast_correlation", 0.1, **OF_FORECAST)
+    asked = {"forecast": {"targets": [{"name": "ctr", **CTR, "used": used}]}}
+    with Store.open(f"sqlite:///{tmp_path}/history.sqlite") as store:
+        assert bool(shown(tmp_path, store, "forecast", result, **asked)) == is_shown
+        assert shown(tmp_path, store, "forecast", result) == ()

@@ -12,6 +12,7 @@ from fsspec import available_protocols
 from monitor.config.checks.bands import check_bands
 from monitor.config.checks.engine import check_engine
 from monitor.config.checks.experiments import check_experiments
+from monitor.config.checks.forecast import check_forecast
 from monitor.config.checks.gate import check_gate
 from monitor.config.checks.health import check_health
 from monitor.config.checks.models import check_models, check_without_exposures
@@ -66,6 +67,7 @@ def _check(config: Config, place: int, folder: Path) -> Checked:
         *check_bands(f"{where}.bands", settings, config.history.retention),
         *check_experiments(f"{where}.experiments", settings),
         *check_models(f"{where}.models", settings),
+        *check_forecast(f"{where}.forecast", settings, config.history.retention),
         *check_gate(f"{where}.gate", settings, config.recommenders),
         *check_replay(f"{where}.replay", settings),
         *check_platform(f"{where}.platform", settings, config.history.retention),

@@ -15,6 +15,7 @@ from typing import Final, Literal
 
 from monitor.anomalies.specs import OF_SERIES
 from monitor.catalogue import ALL_SPECS
+from monitor.forecast.specs import TARGET_LABEL
 from monitor.history import counters
 from monitor.metrics.family import MetricSpec
 from monitor.models.specs import CAUSE_LABEL
@@ -169,6 +170,18 @@ STATUSES: Final = (
         "recsys_substitution_detail_info",
         "1, with a sentence on a currently violated substitution: what each side gained or lost.",
         (RECOMMENDER, *SUBSTITUTION_LABELS, "detail"),
+        kind="info",
+    ),
+    ExportedFamily(
+        "recsys_forecast_status",
+        "1 for the verdict on an offline metric that is used to predict a business metric, 0 for the others: "
+        "ok, violated, no_data, late, error. Violated if it certainly did predict it and no longer does.",
+        (RECOMMENDER, TARGET_LABEL, *OF_SERIES, "status"),
+    ),
+    ExportedFamily(
+        "recsys_forecast_detail_info",
+        "1, with a sentence on an offline metric that no longer predicts: the correlation before and now.",
+        (RECOMMENDER, TARGET_LABEL, *OF_SERIES, "detail"),
         kind="info",
     ),
     ExportedFamily(

@@ -12,6 +12,7 @@ from typing import Final
 from monitor.anomalies.specs import DEVIATION, OF_SERIES
 from monitor.core.results import VERDICTS, Result, ResultKind, Status, rank
 from monitor.core.text import LABEL_LENGTH, SENTENCE_LENGTH, encodable, fit
+from monitor.forecast.specs import FORECAST_CORRELATION, ROLE_LABEL, TARGET_LABEL, USED
 from monitor.history.snapshot import Series
 from monitor.models.specs import CAUSE_LABEL
 from monitor.platform.specs import SUBSTITUTION_LABELS
@@ -59,6 +60,10 @@ def add_status(values: Values, series: Series) -> None:
         case ResultKind.DRIFT:
             set_status(values, "recsys_drift_status", labels(*OF_SERIES), current, VERDICTS)
             _add_detail(values, "recsys_drift_detail_info", labels(*OF_SERIES), series)
+        case ResultKind.FORECAST if _is_used(result):
+            of_pair = labels(TARGET_LABEL, *OF_SERIES)
+            set_status(values, "recsys_forecast_status", of_pair, current, VERDICTS)
+            _add_detail(values, "recsys_forecast_detail_info", of_pair, series)
         case ResultKind.BAND if result.metric == DEVIATION.name and is_slice(result):
             if current is Status.VIOLATED:  # slices are many, so only the violated ones have a state
                 of_slice = labels(*OF_SERIES, *SLICE_LABELS)
@@ -78,10 +83,14 @@ def add_status(values: Values, series: Series) -> None:
             set_status(values, "recsys_auc_gap_status", labels("pair", "model"), current, VERDICTS)
         case ResultKind.CAUSE if result.value is None:  # a known share is in recsys_auc_gap_cause_ratio
             values["recsys_auc_gap_cause_unknown_share"][labels("pair", "model", "cause")] = 1.0
-        case ResultKind.CAUSE | ResultKind.MODEL | ResultKind.BAND:
-            pass  # not judged: of a model only the gap is, of a band only the deviation
+        case ResultKind.CAUSE | ResultKind.MODEL | ResultKind.BAND | ResultKind.FORECAST:
+            pass  # not judged: of a model only the gap is, of a band the deviation, of a forecast a used pair
         case _:
             _add_metric_status(values, series)
+
+
+def _is_used(result: Result) -> bool:
+    return result.metric == FORECAST_CORRELATION.name and result.labels.get(ROLE_LABEL) == USED
 
 
 def is_slice(result: Result) -> bool:
