@@ -7,6 +7,15 @@ from collections.abc import Sequence
 from grafana.panels import OURS, Panel, graph, timeline
 
 _OF_SYSTEM = "{{recommender}} {{total}} {{system}}"
+_OF_ARM = "{{recommender}} {{total}} {{experiment}} {{arm}}"
+
+
+def _with_bounds(name: str, legend: str, unit: str = "") -> list[tuple[str, str]]:
+    return [
+        (f"{name}{unit}{OURS}", legend),
+        (f"{name}_lower{unit}{OURS}", f"{legend} lower"),
+        (f"{name}_upper{unit}{OURS}", f"{legend} upper"),
+    ]
 
 
 def platform() -> Sequence[Panel]:
@@ -35,24 +44,23 @@ def platform() -> Sequence[Panel]:
         graph(
             "Change against the days before",
             "Relative change of each system. Dashed: the bounds of its interval.",
-            [
-                (f"recsys_platform_change_ratio{OURS}", _OF_SYSTEM),
-                (f"recsys_platform_change_lower_ratio{OURS}", f"{_OF_SYSTEM} lower"),
-                (f"recsys_platform_change_upper_ratio{OURS}", f"{_OF_SYSTEM} upper"),
-            ],
+            _with_bounds("recsys_platform_change", _OF_SYSTEM, "_ratio"),
             unit="percentunit",
             dashed=("B", "C"),
         ),
         graph(
             "Gain of the platform",
-            "What the platform gains for each unit that the recommender gains: 1 all of it, 0 nothing.",
-            [
-                (f"recsys_substitution{OURS}", _OF_SYSTEM),
-                (
-                    f"recsys_substitution_in_experiment{OURS}",
-                    "{{recommender}} {{total}} {{experiment}} {{arm}}",
-                ),
-            ],
+            "What the platform gains for each unit that the recommender gains: 1 all of it, 0 nothing. "
+            "Dashed: the bounds of its interval.",
+            _with_bounds("recsys_substitution", _OF_SYSTEM),
             unit="none",
+            dashed=("B", "C"),
+        ),
+        graph(
+            "Gain of the platform in experiments",
+            "The same, between the arms of an experiment. Dashed: the bounds of its interval.",
+            _with_bounds("recsys_substitution_in_experiment", _OF_ARM),
+            unit="none",
+            dashed=("B", "C"),
         ),
     )

@@ -18,9 +18,11 @@ from monitor.comparison.sides import Side, SideError
 from monitor.config.checks.check import Checked
 from monitor.config.load import load_config
 from monitor.config.problems import nearest
+from monitor.core.columns import MODEL
 from monitor.core.results import Result, Status
 from monitor.core.text import quoted
 from monitor.experiments.specs import SPLIT_P
+from monitor.forecast.candidate import forecast_of
 from monitor.gate.conditions import Judgement, Outcome, Override, Sides, judge, overall
 from monitor.history.gates import GateRun
 from monitor.history.store import Store
@@ -78,12 +80,12 @@ def gate(
             )
     other = against or settings.against
     against_side = None if other is None else known_side(other, known)
+    keep_private(config.state)
     judging = _Judging(config, known, side, against_side, times)
     judgements = [_overridden(one, overrides) for one in judging.all(settings)]
     report = LaunchReport(
         text, other, datetime.now(UTC).replace(microsecond=0), overall(judgements), judgements
     )
-    keep_private(config.state)
     with Store.open(config.history.location(config.state)) as store:
         store.record_gate(
             GateRun(side.recommender, report.judged_at, report.outcome.value, as_content(report))
@@ -107,13 +109,16 @@ class _Judging:
 
     def all(self, settings: GateSettings) -> list[Judgement]:
         """Every condition. Sides and arms are judged once each."""
-        of_sides = [one for one in settings.conditions if one.experiment is None and one.survey is None]
+        of_sides = [one for one in settings.conditions if one.experiment is None and _is_of_sides(one)]
         sides = self._sides(of_sides) if of_sides else Sides()
         arms: dict[tuple[str, str | None], Sides] = {}
         judgements = []
         for one in settings.conditions:
             if one.survey is not None:
                 judgements.append(judge(one, self._answers(one, one.survey)))
+                continue
+            if one.forecast is not None:
+                judgements.append(judge(one, self._predicted(one.forecast)))
                 continue
             if one.experiment is None:
                 judgements.append(judge(one, sides))
@@ -196,6 +201,26 @@ class _Judging:
         except (SideError, NoAnswersError, SurveyError) as error:
             return Sides(candidate, without_other=str(error))
 
+    def _predicted(self, target: str) -> Sides:
+        """What the past days of the other side predict for the candidate."""
+        assert self.other is not None  # the config was checked
+        past = self.known[self.other.recommender].settings
+        name = self.candidate.recommender
+        if name == past.name:
+            if self.candidate.column != MODEL:
+                why = "a forecast is of another recommender, or of a model, as shop:model=m7"
+                return Sides(broken=f"{quoted(self.candidate.text)}: {why}")
+            name = self.candidate.value
+        with Store.open(self.config.history.location(self.config.state)) as store:
+            found = forecast_of(store, past, name, target, everybody=self.config.recommenders)
+        known = found.status is Status.OK
+        result = Result(
+            metric="forecast", labels={"target": target}, definition="1", status=found.status,
+            samples=found.points, value=found.value if known else None, lower=found.lower if known else None,
+            upper=found.upper if known else None, detail=found.detail,
+        )  # fmt: skip
+        return Sides([result])
+
     def _answer(self, side: Side, question: str) -> list[Result]:
         checked = self.known[side.recommender]
         if side.column or side.start:
@@ -214,6 +239,10 @@ class _Arms:
     experiment: ExperimentSettings
     values: tuple[str, str]
     times: Times
+
+
+def _is_of_sides(condition: Condition) -> bool:
+    return condition.rules is not None or condition.metric is not None
 
 
 def _of_question(result: Result) -> Result:

@@ -58,7 +58,7 @@ FORECAST_ERROR: Final = _of_pair(
     misleads="It is of single days. The mean of a candidate's first week has less chance in it.",
 )
 FORECAST_DAYS: Final = _spec(
-    name="forecast_days",
+    name="forecast_basis",
     labels=(REASON_LABEL,),
     help="Days of the past by what became of them: used, or the reason why they are left out.",
     formula="days of the last `days`; of several reasons the first counts: windows, maintenance, season, "

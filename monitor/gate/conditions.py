@@ -72,7 +72,8 @@ class Judgement:
 class Sides:
     """The rules and metrics of the candidate, or of an arm, and of the side that it is compared with.
 
-    For a condition on a survey each side has one result, the mean answer to its question.
+    For a condition on a survey or a forecast each side has one result: the mean answer to the question, or
+    what is predicted.
     Results of random groups of users belong to it, see `comparison.sides.of_users`. `broken` says why
     nothing can be said of the candidate or of both together, `without_other` why the other side has no value.
     """
@@ -192,7 +193,7 @@ def _not_worse(condition: Condition, sides: Sides) -> Judgement:
 
 
 def _find(condition: Condition, results: Sequence[Result]) -> Result | None:
-    if condition.survey is not None:
+    if condition.metric is None:
         return next(iter(results), None)
     wanted = (condition.metric, tuple(sorted(condition.labels.items())))
     return next((one for one in results if key_of(one) == wanted), None)
@@ -222,6 +223,8 @@ def _series(condition: Condition) -> str:
     name = " ".join(filter(None, [condition.metric, labels]))
     if condition.survey is not None:
         name = f"the mean answer to {quoted(condition.survey)}"
+    if condition.forecast is not None:
+        name = f"the forecast of {condition.forecast}"
     if condition.experiment is None:
         return name
     arm = f", arm {quoted(condition.arm)}," if condition.arm else ""

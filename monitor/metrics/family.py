@@ -35,6 +35,7 @@ OF_SAMPLES: Final = (SPLIT_LABEL, MODEL_LABEL)
 class Theme(StrEnum):
     """A row of the generated dashboard of what users did."""
 
+    ANSWERS = "Latency and failed answers"
     ACTIONS = "Actions by event"
     SCORES = "Scores against actions"
     LISTS = "Lists at k"

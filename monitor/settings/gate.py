@@ -8,12 +8,12 @@ from pydantic import Field, model_validator
 
 from monitor.core.settings import Name, Settings
 
-_KINDS: Final = ("rules", "metric", "survey")
+_KINDS: Final = ("rules", "metric", "survey", "forecast")
 _OF_METRIC: Final = ("labels", "margin", "min", "max", "experiment", "arm")
 
 
 class Condition(Settings):
-    """One condition of a gate: on rules, on a metric or a survey of the candidate, or on an arm of an
+    """One condition of a gate: on rules, on a metric, survey or forecast of the candidate, or on an arm of an
     experiment.
     """
 
@@ -27,6 +27,11 @@ class Condition(Settings):
     labels: dict[str, str] = Field(default_factory=dict, description="which series, for example {k: '10'}")
     survey: str | None = Field(
         None, description="the question of logs.survey whose mean answer must not be worse, or keep a bound"
+    )
+    forecast: str | None = Field(
+        None,
+        description="a target of the forecast of `against`; the whole interval that is predicted for the "
+        "candidate keeps `min` or `max`",
     )
     margin: float | None = Field(
         None,
@@ -58,8 +63,10 @@ class Condition(Settings):
                 if name in self.model_fields_set:
                     raise ValueError(f"{name} belongs to a condition on a metric, not on rules")
             return self
-        if self.survey is not None and self.labels:
-            raise ValueError("labels belong to a condition on a metric, not on a survey")
+        if self.metric is None and self.labels:
+            raise ValueError(f"labels belong to a condition on a metric, not on a {given[0]}")
+        if self.forecast is not None and (self.margin is not None or self.experiment is not None):
+            raise ValueError("a condition on a forecast has min or max, and no margin or experiment")
         if sum(one is not None for one in (self.margin, self.min, self.max)) != 1:
             raise ValueError(f"a condition on a {given[0]} has exactly one of margin, min and max")
         if self.experiment is not None and self.margin is None:

@@ -44,7 +44,9 @@ ABOUT_MODELS = {
 }
 
 ABOUT_CAUSES = {"RecsysAnomaly", "RecsysAnomalySevere"}
-ABOUT_A_PAGE = {"RecsysDrift", "RecsysObjectiveViolated", "RecsysSliceObjectiveViolated"}
+ABOUT_A_PAGE = {
+    "RecsysDrift", "RecsysObjectiveViolated", "RecsysSliceObjectiveViolated", "RecsysZeroSum",
+}  # fmt: skip
 
 
 def promtool(*arguments: str | Path) -> subprocess.CompletedProcess[str]:

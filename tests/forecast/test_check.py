@@ -94,7 +94,7 @@ def test_the_results_say_what_was_found(store: Store) -> None:
     assert sum("day" in row for row in rows) == 60
     assert sum("lower" in row for row in rows) == 9
     assert json.dumps(rows, allow_nan=False)
-    assert [(one.labels["reason"], one.value) for one in found["forecast_days"]] == [("used", 60.0)]
+    assert [(one.labels["reason"], one.value) for one in found["forecast_basis"]] == [("used", 60.0)]
     (record,) = found["forecast_came_true"]
     assert record.status is Status.NO_DATA
 

@@ -152,6 +152,7 @@ def test_every_family_of_rules_and_of_the_monitor_is_shown_or_left_out_on_purpos
         "recsys_anomaly_detail_info",
         "recsys_drift_detail_info",
         "recsys_forecast_detail_info",
+        "recsys_substitution_detail_info",
     }
     declared = {family.name for family in (*STATUSES, *RULES, *MONITOR)}
     assert declared - shown == on_the_status_page

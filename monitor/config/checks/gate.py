@@ -54,6 +54,9 @@ def _condition(
         yield Problem(f"{place}.rules", "the recommender has no rules, so this could never hold; add rules")
     if one.rules is not None:
         return
+    if one.forecast is not None:
+        yield from _target(f"{place}.forecast", one.forecast, gate, against)
+        return
     if one.margin is not None and gate.against is None:
         yield Problem(
             f"{place}.margin", "needs `against`: the recommender that the candidate is compared with"
@@ -90,3 +93,19 @@ def _question(place: str, question: str, of: RecommenderSettings) -> Iterator[Pr
         meant = nearest(question, of.survey.questions)
         hint = f"did you mean {quoted(meant)}?" if meant else "see survey.questions"
         yield Problem(place, f"{of.name} does not ask {quoted(question)}; {hint}")
+
+
+def _target(
+    place: str, target: str, gate: GateSettings, against: RecommenderSettings | None
+) -> Iterator[Problem]:
+    if gate.against is None:
+        yield Problem(place, "needs `against`: the forecast rests on the past of that recommender")
+    if against is None:
+        return
+    names = [] if against.forecast is None else [one.name for one in against.forecast.targets]
+    if not names:
+        yield Problem(place, f"{against.name} has no forecast; see docs/forecast.md")
+    elif target not in names:
+        meant = nearest(target, names)
+        hint = f"did you mean {quoted(meant)}?" if meant else f"there are: {', '.join(names)}"
+        yield Problem(place, f"the forecast of {against.name} has no target {quoted(target)}; {hint}")

@@ -15,7 +15,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import EVER_SHOWN, FAILURES, INTERRUPTED, ITEM_ID, LATENCY, OK, REQUEST_ID, STATUS
 from monitor.core.results import Result
-from monitor.metrics.family import NO_REQUESTS, AggregateRow, Family, MetricSpec, make
+from monitor.metrics.family import NO_REQUESTS, AggregateRow, Family, MetricSpec, Theme, make
 from monitor.metrics.shared import Shared, listed
 from monitor.settings.metrics import MetricSettings
 from monitor.statistics.quantiles import RANKS, SIGMAS, least_samples, quantile_of
@@ -25,6 +25,7 @@ TIMEOUT: Final = "timeout"
 
 LATENCY_SPEC = MetricSpec(
     name="latency",
+    theme=Theme.ANSWERS,
     better="lower",
     help="How long an answer takes, in seconds: the median, and the time that 9 in 10 and 99 in 100 requests "
     "keep.",
@@ -47,6 +48,7 @@ LATENCY_SPEC = MetricSpec(
 )
 ANSWER_ERRORS = MetricSpec(
     name="answer_errors",
+    theme=Theme.ANSWERS,
     better="lower",
     help="Share of requests that got no answer: errors, timeouts, refused connections, broken answers.",
     unit="ratio",
@@ -63,6 +65,7 @@ ANSWER_ERRORS = MetricSpec(
 )
 ANSWER_TIMEOUTS = MetricSpec(
     name="answer_timeouts",
+    theme=Theme.ANSWERS,
     better="lower",
     help="Share of requests that took longer than the client waits.",
     unit="ratio",
@@ -77,6 +80,7 @@ ANSWER_TIMEOUTS = MetricSpec(
 )
 EVER_SHOWN_SPEC = MetricSpec(
     name="ever_shown",
+    theme=Theme.ANSWERS,
     of_rows=True,
     help="Share of the shown items that the logged recommender has ever shown to the same user.",
     unit="ratio",

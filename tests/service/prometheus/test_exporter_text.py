@@ -134,6 +134,13 @@ def test_every_declared_family_can_be_exported():
         ),
         pictures.metric("drift", status=Status.VIOLATED, labels=off, detail="fell from 2 to 1"),
         pictures.metric(
+            "forecast_correlation",
+            status=Status.VIOLATED,
+            labels={"target": "ctr", "metric": "auc", "by": "", "of": "split=test", "role": "used"},
+            value=0.1,
+            detail="no longer predicts",
+        ),
+        pictures.metric(
             "substitution",
             status=Status.VIOLATED,
             labels={"total": "orders", "system": "search"},
