@@ -8,19 +8,11 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, SecretStr
 from sqlalchemy import URL
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
 
 from monitor.core.settings import Duration, Settings
+from monitor.settings.database import database_url
 
 FILE_NAME = "history.sqlite"
-_DRIVERS = {
-    "sqlite": "sqlite+pysqlite",
-    "sqlite+pysqlite": "sqlite+pysqlite",
-    "postgres": "postgresql+psycopg",
-    "postgresql": "postgresql+psycopg",
-    "postgresql+psycopg": "postgresql+psycopg",
-}
 _HINT = "write it as sqlite:///path/to/history.sqlite or postgresql://user:password@host:5432/database"
 
 
@@ -30,15 +22,7 @@ def parse_url(text: str) -> URL:
     >>> parse_url("postgresql://me@db/history").drivername
     'postgresql+psycopg'
     """
-    try:
-        url = make_url(text)
-    except (ArgumentError, ValueError):
-        raise ValueError(f"this is not a database URL; {_HINT}") from None
-    if url.drivername not in _DRIVERS:
-        raise ValueError(f"this kind of database is not supported; {_HINT}")
-    if url.drivername.startswith("sqlite") and url.database in (None, "", ":memory:"):
-        raise ValueError(f"the history must survive a restart, so it needs a file; {_HINT}")
-    return url.set(drivername=_DRIVERS[url.drivername])
+    return database_url(text, hint=_HINT, in_memory="the history must survive a restart, so it needs a file")
 
 
 def _checked_url(value: SecretStr) -> SecretStr:

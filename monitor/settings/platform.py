@@ -8,10 +8,9 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 from sqlalchemy import URL
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
 
 from monitor.core.settings import Duration, Name, PositiveDuration, Settings, TimeZone
+from monitor.settings.database import database_url
 from monitor.settings.logs import LogSettings
 
 OWN: Final = "recommender"
@@ -21,13 +20,6 @@ DEMAND: Final = "demand"
 RESERVED: Final = (OWN, ALL, OTHERS, DEMAND)
 """The results use these names: the recommender, the platform, all but the recommender, how many came."""
 _DAY: Final = timedelta(days=1)
-_DRIVERS: Final = {
-    "sqlite": "sqlite+pysqlite",
-    "sqlite+pysqlite": "sqlite+pysqlite",
-    "postgres": "postgresql+psycopg",
-    "postgresql": "postgresql+psycopg",
-    "postgresql+psycopg": "postgresql+psycopg",
-}
 _HINT: Final = "write it as postgresql://user:password@host:5432/database or sqlite:///folder/file.sqlite"
 
 
@@ -37,15 +29,7 @@ def parse_sql_url(text: str) -> URL:
     >>> parse_sql_url("postgresql://me@db/shop").drivername
     'postgresql+psycopg'
     """
-    try:
-        url = make_url(text)
-    except (ArgumentError, ValueError):
-        raise ValueError(f"this is not a database URL; {_HINT}") from None
-    if url.drivername not in _DRIVERS:
-        raise ValueError(f"this kind of database is not supported; {_HINT}")
-    if url.drivername.startswith("sqlite") and url.database in (None, "", ":memory:"):
-        raise ValueError(f"a database in memory is empty; {_HINT}")
-    return url.set(drivername=_DRIVERS[url.drivername])
+    return database_url(text, hint=_HINT, in_memory="a database in memory is empty")
 
 
 def _checked_url(value: SecretStr) -> SecretStr:
