@@ -42,6 +42,7 @@ LONG = (
     "logs/test_bad_input.py", "logs/test_limits.py", "logs/test_nested.py", "logs/test_odd_values.py",
     "metrics",
     "models",
+    "platform/test_prometheus.py",
     "rules/engines/test_duckdb.py", "rules/test_list_tables.py", "rules/test_packs.py",
     "service/test_finished_log.py",
     "simulate/incidents/test_every_incident.py", "simulate/incidents/test_models_judged.py",

@@ -53,7 +53,8 @@ class ForecastSeries:
     def is_offline(self) -> bool:
         """Whether it is tried if the config names no offline metrics."""
         labels = dict(self.labels)
-        if DIMENSION in labels or self.metric in MODEL_SPECS:
+        of_models = MODEL_SPECS.get(self.metric)
+        if DIMENSION in labels or (of_models is not None and of_models.kind.is_of_models):
             return False
         if self.is_of_samples:
             return labels[SPLIT_LABEL] == TEST

@@ -136,7 +136,7 @@ def theil_sen(x: Floats, y: Floats) -> Line | None:
 
     A few wild days do not move it. The intercept is the median of y - slope * x.
 
-    >>> theil_sen(np.array([0.0, 1.0, 2.0, 3.0]), np.array([1.0, 3.0, 5.0, 100.0]))
+    >>> theil_sen(np.array([0.0, 1.0, 2.0, 3.0, 4.0]), np.array([1.0, 3.0, 5.0, 7.0, 100.0]))
     Line(slope=2.0, intercept=1.0)
     """
     first, second = np.triu_indices(len(x), 1)

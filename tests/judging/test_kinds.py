@@ -34,7 +34,16 @@ def test_every_spec_has_a_kind() -> None:
         ResultKind.DRIFT: {"drift"},
         ResultKind.ANOMALY: {"anomaly"},
         ResultKind.HEALTH: {"health_score", "health_part"},
-    }
+        ResultKind.PLATFORM: {
+            "platform_amount", "platform_arm_difference", "platform_change", "platform_least_rise",
+            "platform_share",
+        },
+        ResultKind.SUBSTITUTION: {"substitution", "substitution_in_experiment"},
+        ResultKind.FORECAST: {
+            "forecast_basis", "forecast_came_true", "forecast_correlation", "forecast_error",
+            "forecast_skill",
+        },
+    }  # fmt: skip
 
 
 def test_every_result_of_a_judged_window_has_the_right_kind(shop: Shop) -> None:

@@ -55,7 +55,7 @@ def _series(place: str, one: SeriesSettings, settings: RecommenderSettings) -> I
     if SPLIT_LABEL not in one.labels:
         yield from check_series(place, one.metric, one.labels, settings)
         return
-    if one.metric not in MODEL_SPECS and one.metric not in SPECS:
+    if (SPECS | MODEL_SPECS).get(one.metric) is None:
         close = nearest(one.metric, [*SPECS, *MODEL_SPECS])
         hint = f"did you mean {close}?" if close else "docs/metrics/README.md lists them"
         yield Problem(f"{place}.metric", f"no metric of the samples is called {quoted(one.metric)}; {hint}")

@@ -45,7 +45,7 @@ def test_delayed_files_arrive_when_the_pipeline_runs_again(size, hours, healthy,
             name: again if SINCE <= moment < again else moment for name, moment in planned.items()
         }
         held |= {log for log, name in found if found[log, name] != planned[log, name]}
-    assert held == {"exposures", "feedback", "samples"}
+    assert held == {"exposures", "feedback", "samples", "search", "visits"}
     assert rows(struck.files(SINCE)).equals(rows(healthy.files(SINCE)))
 
 
