@@ -29,6 +29,7 @@ MAX_WAIT: Final = 40  # minutes; longer than from a window's end to the next fil
 JUDGED: Final = timedelta(minutes=LATENESS + MAX_WAIT)
 """How long after its end a window may be judged."""
 REASONS: Final = {
+    "platform": "by default there is no platform; the shop's has a search beside it",
     "max_wait": "the last file of an hour comes half an hour after it; a longer wait delays every alert",
     "catch_up": "a new model comes with rows of its training days; no limit would judge each of these hours",
     "metrics.history": "only novelty looks further back, and that costs time in each of thousands of windows",

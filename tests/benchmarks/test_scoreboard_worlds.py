@@ -99,10 +99,9 @@ def test_each_world_has_each_incident_once_and_each_size_is_in_a_world_tuned_on(
     )
     assert {job.plan.held_back for job in once} == {True, False}
     by_world = Counter((job.plan.world.seed, job.size) for job in once)
-    assert all(by_world[seed, size] == len(INCIDENTS) / 3 for seed in TUNED for size in SIZES)
-    assert all(
-        by_world[seed, size] == len(INCIDENTS) / 2 for seed in HELD_BACK for size in ("middle", "large")
-    )
+    for seeds, sizes in ((TUNED, SIZES), (HELD_BACK, ("middle", "large"))):
+        found = [by_world[seed, size] for seed in seeds for size in sizes]
+        assert max(found) - min(found) <= 1  # as even as their number allows
 
 
 def test_incidents_of_a_world_are_spread_over_its_moments() -> None:
