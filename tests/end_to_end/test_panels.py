@@ -100,6 +100,8 @@ def write(folder: Path, simulator: Simulator, start: datetime, length: timedelta
     rng = np.random.default_rng(int(start.timestamp()))
     batch = simulator.batch(start, start + length, 3.0, rng)
     shown: pd.DataFrame = batch.exposures.to_pandas()
+    shown["latency"] = rng.uniform(0.01, 0.2, len(shown))
+    shown["status"], shown["ever_shown"] = "ok", rng.random(len(shown)) < 0.5
     shown["propensity"] = rng.uniform(0.005, 0.5, len(shown))
     user = shown["user_id"].str[1:].astype(int)
     shown["arm"], shown["layer"] = np.where(user % 2, "a", "b"), np.where(user // 2 % 2, "x", "y")
