@@ -20,7 +20,8 @@ from monitor.core import columns as c
 from monitor.core.json_value import iso
 from monitor.core.results import Result, Status, Window
 from monitor.core.text import quoted
-from monitor.off_policy.estimate import POLICY_VALUE, Question, estimate, target_cells
+from monitor.off_policy.estimate import estimate, target_cells
+from monitor.off_policy.results import POLICY_VALUE, Question
 from monitor.report.judged import Judged
 from monitor.settings.config import Config
 

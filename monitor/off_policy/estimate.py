@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -12,12 +12,13 @@ import ibis
 import ibis.expr.types as ir
 
 from monitor.core import columns as c
-from monitor.core.results import Result, Status, Window
+from monitor.core.results import Result, Window
 from monitor.engines.duckdb import Engine
 from monitor.logs.source import Source
 from monitor.metrics.feedback.business import ratio_sums
 from monitor.metrics.shared import Shared
-from monitor.off_policy import queries
+from monitor.off_policy import lists, queries
+from monitor.off_policy.results import CLICKED, NOT_1, POLICY_OVERLAP, TOO_FEW, Question, result_of, value_of
 from monitor.off_policy.reward_model import MOST_CELLS, ROWS, Predictions, predictions
 from monitor.settings.recommender import RecommenderSettings
 from monitor.statistics.effects import Estimate, RatioSums, effective_size, ratio_delta
@@ -25,28 +26,7 @@ from monitor.statistics.intervals import CONFIDENCE, most_variance, quantile
 from monitor.statistics.off_policy import Overlap, from_sums
 from monitor.window.tables import feedback_of
 
-POLICY_VALUE: Final = "policy_value"
-POLICY_OVERLAP: Final = "policy_overlap"
-_CLICKED: Final = (0.0, 1.0)
 _ROUNDING: Final = 1e-12
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What is estimated.
-
-    Attributes:
-        event: the event that is the reward.
-        target: the column of the exposures with the target's probability, or the name of the recommender
-            whose log shows it.
-        cap: where `clipped_ips` cuts weights.
-        context: columns of the exposures that the model of the reward reads.
-    """
-
-    event: str
-    target: str
-    cap: float
-    context: tuple[str, ...] = ()
 
 
 def target_cells(engine: Engine, source: Source, span: Window, by_position: bool) -> ir.Table | None:
@@ -116,6 +96,9 @@ def estimate(
         unsupported=unsupported,
     )
     results = [*_overlap(question, overlap, faults), *_values(question, overlap, sums, usable)]
+    if found := lists.read(engine, rows, c.POSITION in shown.columns):
+        results += lists.overlap_of_lists(question, found)
+        results += lists.values_of_lists(question, found, overlap.reason)
     return (
         results if overlap.reason else [*results, *_by_model(engine, question, overlap, rows, wanted, usable)]
     )
@@ -132,19 +115,19 @@ def _by_model(
         model = predictions(counted.limit(MOST_CELLS + 1).to_pandas(), wanted.to_pandas(), context)
     if isinstance(model, str):
         for name in (queries.DIRECT, queries.DOUBLY_ROBUST):
-            yield _value(question, name, None, usable, model)
+            yield value_of(question, name, None, usable, model)
         return
     predicted, expected = (
         engine.create(name, ibis.memtable(table))
         for name, table in (("predicted", model.shown), ("expected", model.expected))
     )
     (sums,) = queries.corrected(rows, predicted, expected, question.context).to_pyarrow().to_pylist()
-    direct = _value(question, queries.DIRECT, model.direct, usable, "too few users to fit the model again")
+    direct = value_of(question, queries.DIRECT, model.direct, usable, "too few users to fit the model again")
     if wrong := _wrong_model(ratio_sums(sums, queries.MODEL_ERROR), model.direct, overlap.effective):
         direct = replace(direct, detail=wrong)
     yield direct
-    robust = from_sums(ratio_sums(sums, queries.DOUBLY_ROBUST), _CLICKED, overlap.effective)
-    yield _value(question, queries.DOUBLY_ROBUST, robust, usable, _TOO_FEW)
+    robust = from_sums(ratio_sums(sums, queries.DOUBLY_ROBUST), CLICKED, overlap.effective)
+    yield value_of(question, queries.DOUBLY_ROBUST, robust, usable, TOO_FEW)
 
 
 def _values(question: Question, overlap: Overlap, sums: Mapping[str, Any], usable: int) -> Iterator[Result]:
@@ -152,20 +135,14 @@ def _values(question: Question, overlap: Overlap, sums: Mapping[str, Any], usabl
         yield from _no_data(question, overlap.reason, usable)
         return
     cut = effective_size(sums["cut_part"], sums["cut_square"])
-    longest = float(sums["longest"])
-    lists = ratio_sums(sums, queries.LISTS)
-    found: dict[str, tuple[RatioSums, float, tuple[float, float]]] = {
-        queries.LOGGED: (ratio_sums(sums, queries.LOGGED), float(usable), _CLICKED),
-        queries.IPS: (ratio_sums(sums, queries.IPS), overlap.effective, _CLICKED),
-        queries.CLIPPED: (ratio_sums(sums, queries.CLIPPED), cut, _CLICKED),
-        queries.SELF_NORMALISED: (ratio_sums(sums, queries.SELF_NORMALISED), overlap.effective, _CLICKED),
+    found: dict[str, tuple[RatioSums, float]] = {
+        queries.LOGGED: (ratio_sums(sums, queries.LOGGED), float(usable)),
+        queries.IPS: (ratio_sums(sums, queries.IPS), overlap.effective),
+        queries.CLIPPED: (ratio_sums(sums, queries.CLIPPED), cut),
+        queries.SELF_NORMALISED: (ratio_sums(sums, queries.SELF_NORMALISED), overlap.effective),
     }
-    if longest > 1:
-        found[queries.LISTS] = (lists, overlap.effective, (0.0, longest))
-    for name, (of, effective, bounds) in found.items():
-        samples = int(of.denominator) if name == queries.LISTS else usable
-        one = from_sums(of, bounds, effective)
-        yield _value(question, name, one, samples, _TOO_FEW)
+    for name, (of, effective) in found.items():
+        yield value_of(question, name, from_sums(of, CLICKED, effective), usable, TOO_FEW)
 
 
 def _wrong_model(sums: RatioSums, direct: Estimate | None, effective: float) -> str:
@@ -188,7 +165,7 @@ def _wrong_model(sums: RatioSums, direct: Estimate | None, effective: float) -> 
 
 
 def _overlap(question: Question, overlap: Overlap, faults: Mapping[str, int]) -> Iterator[Result]:
-    result = partial(_result, question, POLICY_OVERLAP, samples=overlap.rows)
+    result = partial(result_of, question, POLICY_OVERLAP, samples=overlap.rows)
     left = ", ".join(f"{count} with {name}" for name, count in sorted(faults.items()))
     yield result("rows_without_weight", float(overlap.left_out), detail=left)
     yield result("effective_sample_size", overlap.effective)
@@ -197,52 +174,15 @@ def _overlap(question: Question, overlap: Overlap, faults: Mapping[str, int]) ->
         yield result("mean_weight", None, detail="fewer than two users or requests have a weight")
     else:
         lower, upper = overlap.mean.interval
-        odd = "" if lower <= 1 <= upper else _NOT_1
+        odd = "" if lower <= 1 <= upper else NOT_1
         yield result("mean_weight", overlap.mean.value, lower=lower, upper=upper, detail=odd)
     unknown = "the target is known only for the items that were shown"
     yield result("unsupported", overlap.unsupported, detail=unknown if overlap.unsupported is None else "")
 
 
-_TOO_FEW: Final = "fewer than two users or requests"
 _UNKNOWN_ITEMS: Final = "the target's probabilities of the items that were not shown are unknown"
-_NOT_1: Final = (
-    "1 is expected: the propensities or the target's probabilities are wrong, or the target shows items that "
-    "the log cannot show"
-)
 
 
 def _no_data(question: Question, reason: str, samples: int = 0) -> list[Result]:
     names = (queries.IPS, queries.CLIPPED, queries.SELF_NORMALISED, queries.DIRECT, queries.DOUBLY_ROBUST)
-    return [_value(question, name, None, samples, reason) for name in names]
-
-
-def _value(question: Question, name: str, one: Estimate | None, samples: int, reason: str) -> Result:
-    if one is None:
-        return _result(question, POLICY_VALUE, name, None, samples=samples, detail=reason)
-    lower, upper = one.interval
-    return _result(question, POLICY_VALUE, name, one.value, samples=samples, lower=lower, upper=upper)
-
-
-def _result(
-    question: Question,
-    metric: str,
-    by: str,
-    value: float | None,
-    *,
-    samples: int,
-    lower: float | None = None,
-    upper: float | None = None,
-    detail: str = "",
-) -> Result:
-    definition = f"1;cap={question.cap:g}" if by == queries.CLIPPED else "1"
-    return Result(
-        metric=metric,
-        status=Status.NO_DATA if value is None else Status.OK,
-        definition=definition,
-        labels={"by": by, "target": question.target, "event": question.event},
-        value=value,
-        samples=samples,
-        lower=lower,
-        upper=upper,
-        detail=detail,
-    )
+    return [value_of(question, name, None, samples, reason) for name in names]

@@ -22,7 +22,6 @@ from monitor.window.slices import text_of
 IPS: Final = "ips"
 CLIPPED: Final = "clipped_ips"
 SELF_NORMALISED: Final = "self_normalised_ips"
-LISTS: Final = "ips_by_position"
 WEIGHT: Final = "weight"
 LOGGED: Final = "logged"
 DIRECT: Final = "direct_method"
@@ -30,7 +29,8 @@ DOUBLY_ROBUST: Final = "doubly_robust"
 MODEL_ERROR: Final = "model_error"
 
 FAULT: Final = "fault"
-_P, _W, _REWARD, _ALONE = "p", "w", "reward", "alone"
+W, REWARD, ALONE = "w", "reward", "alone"
+_P: Final = "p"
 
 
 def cells(rows: ir.Table, by_position: bool) -> ir.Table:
@@ -73,6 +73,7 @@ def weighted(
         REQUEST_ID,
         USER_ID,
         ITEM_ID,
+        **{POSITION: rows[POSITION] if POSITION in rows.columns else ibis.null("int64")},
         **_cell(rows, by_position),
         **{_P: rows[PROPENSITY].cast("float64")},
         **further,
@@ -105,11 +106,11 @@ def weighted(
         **{
             GROUP: (unit.hash() % GROUPS + GROUPS) % GROUPS,  # a hash may be negative
             FAULT: fault,
-            _REWARD: rows.done_request.notnull().cast("float64"),
-            _ALONE: ibis.ifelse(rows[USER_ID].isnull(), rows[REQUEST_ID], nobody),
+            REWARD: rows.done_request.notnull().cast("float64"),
+            ALONE: ibis.ifelse(rows[USER_ID].isnull(), rows[REQUEST_ID], nobody),
         }
     )
-    return rows.mutate(**{_W: ibis.ifelse(rows[FAULT].isnull(), weight, ibis.null("float64"))})
+    return rows.mutate(**{W: ibis.ifelse(rows[FAULT].isnull(), weight, ibis.null("float64"))})
 
 
 def context_names(context: Sequence[str]) -> list[str]:
@@ -119,9 +120,9 @@ def context_names(context: Sequence[str]) -> list[str]:
 
 def rewards(rows: ir.Table, context: Sequence[str]) -> ir.Table:
     """How often each kind of row occurs with a weight, and is rewarded: what `reward_model` learns from."""
-    rows = rows.filter(rows[_W].notnull())
+    rows = rows.filter(rows[W].notnull())
     by = [GROUP, _PLACE, _ITEM, *context_names(context)]
-    return rows.aggregate(by=by, **{ROWS: rows.count(), HITS: rows[_REWARD].sum()})
+    return rows.aggregate(by=by, **{ROWS: rows.count(), HITS: rows[REWARD].sum()})
 
 
 def corrected(rows: ir.Table, predicted: ir.Table, expected: ir.Table, context: Sequence[str]) -> ir.Table:
@@ -132,13 +133,13 @@ def corrected(rows: ir.Table, predicted: ir.Table, expected: ir.Table, context: 
         predicted, expected: of `reward_model.Predictions`.
         context: as in `weighted`.
     """
-    rows = rows.filter(rows[_W].notnull())
+    rows = rows.filter(rows[W].notnull())
     where = [GROUP, _PLACE, *context_names(context)]
     rows = rows.join(expected, where).join(predicted, [*where, _ITEM])
-    error = rows[_W] * (rows[_REWARD] - rows.predicted)
+    error = rows[W] * (rows[REWARD] - rows.predicted)
     rows = rows.mutate(error=error, term=rows.expected + error)
     units = rows.aggregate(
-        by=[USER_ID, _ALONE], n=rows.count().cast("float64"), error=rows.error.sum(), term=rows.term.sum()
+        by=[USER_ID, ALONE], n=rows.count().cast("float64"), error=rows.error.sum(), term=rows.term.sum()
     )
     return units.aggregate(
         **ratio_columns(DOUBLY_ROBUST, units.term, units.n),
@@ -148,7 +149,7 @@ def corrected(rows: ir.Table, predicted: ir.Table, expected: ir.Table, context: 
 
 def faults(rows: ir.Table) -> ir.Table:
     """One row for each fault, null for none: `rows`, and the `largest` weight."""
-    return rows.aggregate(by=FAULT, **{ROWS: rows.count()}, largest=rows[_W].max())
+    return rows.aggregate(by=FAULT, **{ROWS: rows.count()}, largest=rows[W].max())
 
 
 def totals(rows: ir.Table, largest: float, cap: float) -> ir.Table:
@@ -156,35 +157,28 @@ def totals(rows: ir.Table, largest: float, cap: float) -> ir.Table:
 
     Weights are divided by the largest for their own sums, so that no square overflows.
     """
-    rows = rows.filter(rows[_W].notnull())
-    w, reward = rows[_W], rows[_REWARD]
+    rows = rows.filter(rows[W].notnull())
+    w, reward = rows[W], rows[REWARD]
     cut = ibis.least(w, cap)
     part, cut_part = w / largest, cut / min(largest, cap)
     rows = rows.mutate(
         wr=w * reward, cut_reward=cut * reward, part=part, square=part * part, cut_part=cut_part,
         cut_square=cut_part * cut_part,
     )  # fmt: skip
-    lists = rows.aggregate(
-        by=[REQUEST_ID, USER_ID, _ALONE],
+    units = rows.aggregate(
+        by=[USER_ID, ALONE],
         n=rows.count().cast("float64"),
-        **{name: rows[name].sum() for name in (*_SUMMED, _W, _REWARD)},
-    )
-    units = lists.aggregate(
-        by=[USER_ID, _ALONE],
-        lists=lists.count().cast("float64"),
-        longest=lists.n.max(),
-        **{name: lists[name].sum() for name in (*_SUMMED, _W, _REWARD, "n")},
+        **{name: rows[name].sum() for name in (*_SUMMED, W, REWARD)},
     )
     sums: dict[str, Any] = {
-        **ratio_columns(LOGGED, units[_REWARD], units.n),
+        **ratio_columns(LOGGED, units[REWARD], units.n),
         **ratio_columns(IPS, units.wr, units.n),
         **ratio_columns(CLIPPED, units.cut_reward, units.n),
-        **ratio_columns(SELF_NORMALISED, units.wr, units[_W]),
-        **ratio_columns(LISTS, units.wr, units.lists),
-        **ratio_columns(WEIGHT, units[_W], units.n),
+        **ratio_columns(SELF_NORMALISED, units.wr, units[W]),
+        **ratio_columns(WEIGHT, units[W], units.n),
     }
     row_sums = {name: units[name].sum() for name in _SUMMED[2:]}
-    return units.aggregate(longest=units.longest.max(), **sums, **row_sums)
+    return units.aggregate(**sums, **row_sums)
 
 
 _SUMMED: Final = ("wr", "cut_reward", "part", "square", "cut_part", "cut_square")
@@ -195,7 +189,7 @@ def supported(rows: ir.Table, target: ir.Table) -> ir.Table:
 
     A position counts by its rows in the log. A position that the target's log does not have adds nothing.
     """
-    rows = rows.filter(rows[_W].notnull())
+    rows = rows.filter(rows[W].notnull())
     shown = rows.aggregate(by=[_PLACE, _ITEM], **{ROWS: rows.count()})
     places = shown.aggregate(by=_PLACE, here=shown[ROWS].sum().cast("float64"))
     found = shown.join(target, [_PLACE, _ITEM]).join(places, _PLACE)

@@ -11,12 +11,12 @@ from rich.text import Text
 
 from monitor.core.results import Result
 from monitor.core.text import visible
-from monitor.off_policy.estimate import POLICY_OVERLAP, POLICY_VALUE
+from monitor.off_policy.results import POLICY_OVERLAP, POLICY_VALUE
 from monitor.report.judged import Judged
 from monitor.report.numbers import number, window
 from monitor.report.result_json import result_as_json
 
-_NAME, _NUMBER, _WIDEST = 26, 12, 110
+_NAME, _NUMBER, _WIDEST = 29, 12, 110
 
 
 def print_estimates(judged: Sequence[Judged], console: Console) -> None:

@@ -35,16 +35,26 @@ def test_the_table_has_the_overlap_and_the_values(world):
         "largest_weight",
         "mean_weight",
         "unsupported",
+        "lists_without_weight",
+        "effective_lists_by_position",
+        "effective_lists_by_cascade",
+        "effective_lists_by_list",
         "value",
         "logged",
         "ips",
         "clipped_ips",
         "self_normalised_ips",
         "ips_by_position",
+        "self_normalised_by_position",
+        "ips_by_cascade",
+        "self_normalised_by_cascade",
+        "ips_by_list",
+        "self_normalised_by_list",
         "direct_method",
         "doubly_robust",
     ]
     assert "2 with propensity NaN" in ran.out
+    assert "16 with a row without a weight" in ran.out
 
 
 def test_json_has_the_shape_of_check(world):
