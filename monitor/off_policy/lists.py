@@ -15,6 +15,7 @@ from monitor.metrics.feedback.business import ratio_sums
 from monitor.off_policy import list_queries as q
 from monitor.off_policy.list_queries import Kind
 from monitor.off_policy.results import NOT_1, POLICY_OVERLAP, TOO_FEW, Question, result_of, value_of
+from monitor.off_policy.reward_model import ROWS
 from monitor.statistics.effects import RatioSums, effective_size, ratio_delta
 from monitor.statistics.off_policy import LEAST_EFFECTIVE, MOST_UNSEEN, from_sums
 
@@ -70,7 +71,7 @@ class Weighted:
     @property
     def lists(self) -> float:
         """The effective number of lists: rows, divided by the mean length of a list."""
-        return self.rows * self.sums[q.LISTS] / self.sums[q.ROWS] if self.sums else 0.0
+        return self.rows * self.sums[q.LISTS] / self.sums[ROWS] if self.sums else 0.0
 
     def scaled(self, name: str) -> RatioSums:
         """The sums of a ratio whose numerator has the weights, as they are."""
