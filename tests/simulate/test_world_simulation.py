@@ -155,7 +155,8 @@ def test_a_little_shop_at_night_may_have_an_hour_without_a_request():
     assert len(lists) == 0
     assert lists.items.shape == (0, 10)
     assert simulation.feedback(lists).num_rows == 0
-    assert {one.log for one in simulation.files(quiet.start)} == {"catalog", "samples"}
+    # Visits have a row for each minute, also for one without a visit.
+    assert {one.log for one in simulation.files(quiet.start)} == {"catalog", "samples", "visits"}
 
 
 def test_models_follow_each_other_and_each_shifts_clicks_and_sharpness_a_little():
