@@ -18,6 +18,7 @@ from monitor.history.snapshot import LogState, RecommenderState, Series, Skipped
 from monitor.metrics.feedback.attribution_health import LOST
 from monitor.report import bands, gaps, numbers, rows
 from monitor.report.anomalies import anomalies_view, attention_rows, counted
+from monitor.report.forecast_section import forecast_attention, forecast_view
 from monitor.report.health import health_view
 from monitor.report.models import model_views
 from monitor.report.platform_section import platform_attention, platform_view
@@ -105,11 +106,9 @@ def recommender_view(
     known = bands.bands_of(of_bands)
     anomalies = anomalies_view(of_bands, now, state.clock_change)
     of_platform = [series for series in state.series if series.result.kind.is_of_the_platform]
-    every = [
-        series
-        for series in state.series
-        if not rows.is_of_bands(series.result) and not series.result.kind.is_of_the_platform
-    ]
+    of_forecast = [series for series in state.series if series.result.kind is ResultKind.FORECAST]
+    apart = {id(series) for series in (*of_bands, *of_platform, *of_forecast)}
+    every = [series for series in state.series if id(series) not in apart]
     rules = [series for series in every if rows.is_rule(series.result)]
     of_models = [series for series in every if rows.is_of_model(series.result)]
     objectives = [s for s in every if rows.has_objective(s.result) and not rows.is_of_model(s.result)]
@@ -133,13 +132,11 @@ def recommender_view(
     gap_rows = [gaps.attention_row(gap, of_models, now) for gap in _worst_first(judged_gaps)]
     failed = [s for s in measured if s.result.status is Status.ERROR and not rows.has_objective(s.result)]
     failed_rows = [rows.objective_row(series, now) for series in failed]
-    broken = [s for s in metrics if s.result.kind is ResultKind.FORECAST and s.standing is Status.VIOLATED]
-    statuses += [series.standing for series in broken]
-    broken_rows = [rows.objective_row(series, now) for series in broken]
     unlike = attention_rows(anomalies)
     shifted = platform_attention(of_platform, now)
-    statuses += [Status(row.verdict.key) for row in (*unlike, *shifted)]
-    shown = (*rule_rows, *objective_rows, *gap_rows, *unlike, *shifted, *broken_rows, *failed_rows)
+    broken = forecast_attention(of_forecast, now)
+    statuses += [Status(row.verdict.key) for row in (*unlike, *shifted, *broken)]
+    shown = (*rule_rows, *objective_rows, *gap_rows, *unlike, *shifted, *broken, *failed_rows)
     attention = [row for row in shown if row.verdict.key not in ("ok", "undefined") and row.since]
     return RecommenderView(
         name=visible(state.name),
@@ -161,6 +158,7 @@ def recommender_view(
         health=health_view(every, now),
         anomalies=anomalies,
         platform=platform_view(of_platform, now),
+        forecast=forecast_view(of_forecast, now),
         attention=tuple(sorted(attention, key=lambda row: rank(Status(row.verdict.key)))),
         lately=tuple(rows.lately(series, now) for series in rules if rows.is_over(series)),
         rules=tuple(rule_rows),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from monitor.report.scatter import Scatter
 from monitor.report.sparkline import Sparkline
 
 
@@ -149,6 +150,34 @@ class PlatformView:
 
 
 @dataclass(frozen=True, slots=True)
+class ForecastPairView:
+    """An offline metric and a business metric: `saved` is the part of the naive forecast's error."""
+
+    row: SeriesRow
+    saved: str
+    error: str
+    picture: Scatter | None
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastTargetView:
+    """A business metric, what predicts it, and how many forecasts came true."""
+
+    name: str
+    pairs: tuple[ForecastPairView, ...]
+    record: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastView:
+    """The forecasts as of the last judged day. `days` says which days they rest on."""
+
+    targets: tuple[ForecastTargetView, ...]
+    days: str
+    day: str
+
+
+@dataclass(frozen=True, slots=True)
 class Measure:
     """One number in a cell. If `value` is empty, `verdict` says why."""
 
@@ -235,6 +264,7 @@ class RecommenderView:
     health: HealthView | None
     anomalies: AnomaliesView | None
     platform: PlatformView | None
+    forecast: ForecastView | None
     attention: tuple[SeriesRow, ...]
     lately: tuple[Lately, ...]  # rules that are ok again after a recent violation
     rules: tuple[SeriesRow, ...]

@@ -29,6 +29,7 @@ from monitor import __version__
 from monitor.core.text import visible
 from monitor.history.snapshot import Snapshot
 from monitor.report import anomaly, cause, evidence, page
+from monitor.report.scatter import TEMPLATES
 from monitor.service.prometheus.exporter import Exporter
 from monitor.service.web.auth import BasicAuth, Passwords
 from monitor.settings.server import ServerSettings
@@ -142,7 +143,7 @@ class _Pages:
         self._current = current
         self._docs_url = docs_url
         self._templates = Environment(
-            loader=FileSystemLoader(_HERE / "templates"),
+            loader=FileSystemLoader([_HERE / "templates", TEMPLATES]),
             autoescape=select_autoescape(default=True, default_for_string=True),
             undefined=StrictUndefined,
             trim_blocks=True,

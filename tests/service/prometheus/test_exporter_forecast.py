@@ -1,4 +1,4 @@
-"""What /metrics and the page say of the offline metrics that predict a business metric."""
+"""What /metrics says of the offline metrics that predict a business metric."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import pytest
 
 from monitor.core.results import Status
 from monitor.history.snapshot import Snapshot
-from monitor.report.page import recommender_page
 from tests.service import pictures
 from tests.service.made import NOW, metric, series
 from tests.service.prometheus.test_exporter import find, samples, scrape
@@ -44,13 +43,3 @@ def test_a_pair_that_was_only_tried_has_no_verdict():
     assert find(text, "recsys_forecast_correlation", recommender="shop", **OF, role="tried") == 0.8
     assert not [name for name, _ in samples(text) if name.endswith("_status") and "forecast" in name]
     assert "recsys_metric_status" not in {name for name, _ in samples(text)}
-
-
-def test_the_page_lists_the_pairs_and_a_broken_one_needs_attention():
-    for result, attention in ((USED, []), (BROKEN, ["forecast_correlation"])):
-        page = recommender_page(snapshot(result), "shop", NOW)
-        assert page is not None
-        view = page.recommender
-        assert [row.name for row in view.attention] == attention
-        assert [group.name for group in view.metrics] == ["forecast_correlation"]
-        assert (view.verdict.key == "violated") == bool(attention)
