@@ -146,4 +146,5 @@ def _days(series: Iterable[Series]) -> str:
         if reason in counts
     ]
     more = f"; left out: {', '.join(left_out)}" if left_out else ""
-    return f"{numbers.number(used.result.value)} of {numbers.count(used.result.samples or 0)} days are used{more}"
+    known = numbers.count(used.result.samples or 0)
+    return f"{numbers.number(used.result.value)} of {known} days are used{more}"

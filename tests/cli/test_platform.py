@@ -18,35 +18,15 @@ DAYS = 37
 SHIFTED = DAYS - 7
 
 
-def arm_of(user: int) -> str:
-    return "treatment" if user % 2 else "control"
-
-
-def actions(rng: np.random.Generator, day: int, level: int, treated: float, event: str) -> object:
-    """Actions of 400 users, those of the treatment so many times as often."""
-    weights = np.array([treated if user % 2 else 1.0 for user in range(400)])
-    users = rng.choice(400, level, p=weights / weights.sum())
-    return shop.rows(day, level, event).assign(user_id=[f"u{user}" for user in users], value=2.5)
-
-
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("platform")
-    rng = np.random.default_rng(4)
-    own, search = shop.steady(300, 1, 120, SHIFTED), shop.steady(700, 2, -120, SHIFTED)
-    for day in range(DAYS + 1):
-        shown = shop.rows(day, 400).assign(request_id=[f"{day}-{number}" for number in range(400)])
-        shown["user_id"] = [f"u{number}" for number in range(400)]
-        shown["arm"] = [arm_of(number) for number in range(400)]
-        shop.write(folder, "exposures", day, shown.drop(columns="event"))
-        shop.write(folder, "feedback", day, actions(rng, day, own(day), 1.5, "order"))
-        shop.write(folder, "search", day, actions(rng, day, search(day), 0.75, "found"))
+    shop.world_of_arms(folder, DAYS, SHIFTED)
     with closing(sqlite3.connect(folder / "ads.sqlite")) as connection, connection:
         connection.execute("CREATE TABLE ads (day TEXT, n INTEGER)")
         values = [((shop.FIRST + day * shop.DAY).date().isoformat(), 40) for day in range(DAYS)]
         connection.executemany("INSERT INTO ads VALUES (?, ?)", values)
-    split = {"control": 1, "treatment": 1}
-    recommender = shop.config(Path("."), experiments=[{"name": "ranker", "split": split}])
+    recommender = shop.config(Path("."), experiments=[shop.RANKER])
     ads = {"url": "sqlite:///ads.sqlite", "query": "SELECT day, n AS orders FROM ads WHERE day >= :first"}
     recommender["platform"]["systems"].append({"name": "ads", "sql": ads})
     write(folder / "config.yaml", recommender)

@@ -5,30 +5,35 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import pytest
 
 from tests.processes import ROOT
 
 VARIABLES: Final = {"$__rate_interval": "1m", "$__range": "1h", "$__interval": "1s", "$recommender": ".*"}
-_OF_THE_PAST: Final = re.compile(r"\brecsys_(slice_)?(expected|deviation|daily|drift|anomaly)")
+_OF_BANDS: Final = re.compile(r"\brecsys_(slice_)?(expected|deviation|daily|drift|anomaly)")
 _OF_DAYS: Final = re.compile(r"\brecsys_(platform|substitution|forecast)")
-"""Judged once a day, over weeks: no daemon of this test lives so long. tests/service reads these families."""
+Needs = Literal["windows", "bands", "days"]
+"""What a query needs: windows of a log, bands of their past, or what is judged once a day over weeks."""
 
 
-def queries(*, of_the_past: bool) -> Iterator[Any]:
-    """Each query of each panel, those of closed rows too: those that need days of history, or the others."""
+def queries(needs: Needs) -> Iterator[Any]:
+    """Each query of each panel that needs this, those of closed rows too."""
     for path in sorted((ROOT / "grafana/dashboards").glob("*.json")):
         board = json.loads(path.read_text("utf-8"))
         for panel in flat(board["panels"]):
             for number, target in enumerate(panel.get("targets", [])):
                 expression = target["expr"]
-                if _OF_DAYS.search(expression):
-                    continue
-                if bool(_OF_THE_PAST.search(expression)) is of_the_past:
+                if _needs(expression) == needs:
                     name = f"{path.stem}: {panel['title']} {number + 1}"
                     yield pytest.param(filled(expression), id=name)
+
+
+def _needs(expression: str) -> Needs:
+    if _OF_DAYS.search(expression):
+        return "days"
+    return "bands" if _OF_BANDS.search(expression) else "windows"
 
 
 def filled(expression: str) -> str:

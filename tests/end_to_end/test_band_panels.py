@@ -22,7 +22,7 @@ from tests.processes import wait_for
 from tests.service.made import NOW, metric, series
 from tests.service.pictured_bands import NAME, feeds, learning
 
-QUERIES = list(queries(of_the_past=True))
+QUERIES = list(queries("bands"))
 
 
 def compared() -> RecommenderState:

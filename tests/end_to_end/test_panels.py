@@ -114,6 +114,6 @@ def write(folder: Path, simulator: Simulator, start: datetime, length: timedelta
     land(folder / "feedback" / name, pd.concat([done.assign(value=30.0), rated]))
 
 
-@pytest.mark.parametrize("expression", list(queries(of_the_past=False)))
+@pytest.mark.parametrize("expression", list(queries("windows")))
 def test_a_panel_has_data(expression: str, prometheus: Prometheus) -> None:
     wait_for(f"data for {expression}", lambda: prometheus.ask(expression), 5)

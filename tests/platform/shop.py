@@ -55,6 +55,30 @@ def world(folder: Path, days: int, own: Count, search: Count) -> None:
         write(folder, log, days, after)
 
 
+def world_of_arms(folder: Path, days: int, shifted: int) -> None:
+    """The logs of so many days; from a day on the treatment orders at the cost of its searches."""
+    rng = np.random.default_rng(4)
+    own, found = steady(300, 1, 120, shifted), steady(700, 2, -120, shifted)
+    for day in range(days + 1):
+        shown = rows(day, 400).assign(request_id=[f"{day}-{number}" for number in range(400)])
+        shown["user_id"] = [f"u{number}" for number in range(400)]
+        shown["arm"] = ["treatment" if number % 2 else "control" for number in range(400)]
+        write(folder, "exposures", day, shown.drop(columns="event"))
+        write(folder, "feedback", day, _actions(rng, day, own(day), 1.5, "order"))
+        write(folder, "search", day, _actions(rng, day, found(day), 0.75, "found"))
+
+
+def _actions(rng: np.random.Generator, day: int, level: int, treated: float, event: str) -> pd.DataFrame:
+    """Actions of 400 users, those of the treatment so many times as often."""
+    weights = np.array([treated if user % 2 else 1.0 for user in range(400)])
+    users = rng.choice(400, level, p=weights / weights.sum())
+    return rows(day, level, event).assign(user_id=[f"u{user}" for user in users], value=2.5)
+
+
+RANKER = {"name": "ranker", "split": {"control": 1, "treatment": 1}}
+"""The experiment of `world_of_arms`."""
+
+
 def settings(folder: Path, platform: Mapping[str, Any] | None = None, **more: Any) -> RecommenderSettings:
     """A recommender that measures nothing but its platform."""
     return RecommenderSettings.model_validate(config(folder, platform, **more))

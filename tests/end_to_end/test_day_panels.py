@@ -1,0 +1,98 @@
+"""Every query about forecasts and platforms, asked of a real Prometheus that scraped the real exporter.
+
+They are judged once a day, over weeks. Here the daemon's own parts judge days of the past in a moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from monitor.forecast.candidate import forecast_of
+from monitor.forecast.check import ForecastCheck
+from monitor.forecast.schedule import ForecastScheduler
+from monitor.history.forecasts import Outcome
+from monitor.history.read_snapshot import read_snapshot
+from monitor.history.snapshot import Snapshot
+from monitor.history.store import Store
+from monitor.judging.runtime import Runtime
+from monitor.service.watch import Watch
+from monitor.service.web.app import ReloadOutcome
+from monitor.service.web.server import serve
+from monitor.settings.server import ServerSettings
+from tests.end_to_end.panel_queries import queries
+from tests.end_to_end.servers import Prometheus
+from tests.forecast import past_days
+from tests.platform import shop
+from tests.processes import wait_for
+
+DAYS = 37
+SHIFTED = DAYS - 7
+
+
+@pytest.fixture(scope="module")
+def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    folder = tmp_path_factory.mktemp("days")
+    forecasts, platforms = of_forecasts(folder), of_platforms(folder)
+    picture = Snapshot(forecasts.taken_at, (*forecasts.recommenders, *platforms.recommenders))
+    page = serve(
+        ServerSettings(listen="127.0.0.1:0"),
+        lambda: picture,
+        reload=lambda: ReloadOutcome(True),
+        not_ready=lambda: "",
+        healthy=lambda: True,
+    )
+    server = Prometheus(folder, page.address.removeprefix("http://"))
+    try:
+        server.up()
+        wait_for("the days to be scraped", lambda: server.ask("recsys_platform_amount"))
+        yield server
+    finally:
+        server.stop()
+        page.stop()
+
+
+def of_forecasts(folder: Path) -> Snapshot:
+    """A shop whose click rate is predicted from ndcg, with a forecast that came true."""
+    given = past_days.settings(name="predicted")
+    now = past_days.START + 70 * past_days.DAY
+    with Store.open(folder / "forecasts.sqlite") as store:
+        past_days.put_days(store, 60, *past_days.related(), name="predicted")
+        stored = forecast_of(store, given, "m9", "ctr", given=[("ndcg", {}, 0.33)]).stored(now)
+        store.put_forecast(stored)
+        store.decide_forecasts([replace(stored, outcome=Outcome.CAME_TRUE)])
+        ForecastScheduler(given, store, [ForecastCheck(given)]).turn(now)
+        return read_snapshot(store, ["predicted"], now)
+
+
+def of_platforms(folder: Path) -> Snapshot:
+    """A shop whose recommender takes its orders from search."""
+    shop.world_of_arms(folder, DAYS, SHIFTED)
+    given = shop.settings(folder, experiments=[shop.RANKER])
+    runtime = Runtime(folder / "spill", threads=1)
+    now = shop.FIRST + DAYS * shop.DAY + timedelta(hours=7)
+    try:
+        with Store.open(folder / "platforms.sqlite") as store:
+            watch = Watch(given, (), store, folder / "state", "salt")
+            for _ in range(40):
+                now += timedelta(minutes=1)
+                if not watch.turn(runtime, now):
+                    return read_snapshot(store, ["shop"], now)
+    finally:
+        runtime.close()
+    raise AssertionError("the turns never end")
+
+
+@pytest.mark.parametrize("expression", list(queries("days")))
+def test_a_panel_of_days_has_data(expression: str, prometheus: Prometheus) -> None:
+    wait_for(f"data for {expression}", lambda: prometheus.ask(expression), 5)
+
+
+def test_the_timelines_show_a_shift_and_a_metric_that_predicts(prometheus: Prometheus) -> None:
+    timelines = [str(one.values[0]) for one in queries("days") if "6 *" in str(one.values[0])]
+    told = [sorted(int(one["value"][1]) for one in prometheus.ask(each)) for each in timelines]
+    assert sorted(told) == [[1], [6, 6]]
