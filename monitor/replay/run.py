@@ -133,8 +133,18 @@ def locked(folder: Path) -> Iterator[None]:
     handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
+        try:
+            yield
+        finally:
+            _drop_if_empty(folder)
     except BlockingIOError:
         raise RunError(f"another process is replaying the run in {folder}; wait for it, or stop it") from None
     finally:
         os.close(handle)
+
+
+def _drop_if_empty(folder: Path) -> None:
+    """What ended before it had a plan leaves no folder."""
+    if [one.name for one in folder.iterdir()] == [_LOCK]:
+        (folder / _LOCK).unlink()
+        folder.rmdir()

@@ -551,3 +551,4 @@ def test_a_span_or_a_log_without_requests_has_nothing_to_send(shop):
     done = shop.run()
     assert done.code == 3
     assert "the log of exposures has no row" in done.err
+    assert not list((shop.folder / "replays").glob("*"))  # what could not be planned leaves nothing behind

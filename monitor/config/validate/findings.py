@@ -266,7 +266,7 @@ def _times(say: Reporter, seen: LogSeen, time: TimeSettings, now: datetime) -> I
         )
         yield (say.problem if future == rows else say.warning)("times", text, "timezone")
     due = time.window + time.lateness + time.max_wait
-    if whole and now - last > due and seen.name not in (c.SAMPLES, c.SURVEY):
+    if whole and now - last > due and seen.name not in (c.SAMPLES, c.SURVEY, c.REQUESTS):
         longest = show_duration(due)
         text = (
             f"the newest row is {_age(now - last)} old, and a window waits {longest} at most for its rows; "

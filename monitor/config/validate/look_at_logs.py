@@ -17,8 +17,10 @@ from monitor.config.look import FileSeen, LogSeen, chosen, find_files, rows_of, 
 from monitor.config.validate.findings import ConfigFinding, Reporter, of_log
 from monitor.config.validate.joins import Keys, of_joins
 from monitor.config.validate.named_columns import missing_columns_named, rules_without_ground
+from monitor.core.columns import REQUESTS
 from monitor.engines.duckdb import DeadlineExceeded, Engine, deadline
 from monitor.logs.index import readable
+from monitor.logs.log import Log
 from monitor.logs.source import Source
 from monitor.settings.engine import EngineSettings
 from monitor.settings.recommender import RecommenderSettings
@@ -59,6 +61,9 @@ class _Look:
         self._now, self._progress, self._spill = now, progress, spill
         self._settings: RecommenderSettings = checked.settings
         self._source = Source(self._settings.logs, self._settings)
+        replay = self._settings.replay
+        if replay is not None and replay.requests is not None:
+            self._source.logs[REQUESTS] = Log(REQUESTS, replay.requests, self._settings)
 
     def findings(self) -> Iterator[ConfigFinding]:
         settings, name = self._settings, self._settings.name
@@ -70,13 +75,18 @@ class _Look:
             self._source.logs[log].entries = {one.file.path: one.entry() for one in seen.sound}
         for log, seen in logs.items():
             yield from self._within(log, partial(self._rows, seen))
-            say = Reporter(name, log, f"{self._where}.logs.{log}")
-            yield from of_log(say, seen, settings, self._now)
+            yield from of_log(Reporter(name, log, self._place(log)), seen, settings, self._now)
+        logs.pop(REQUESTS, None)  # only a replay reads them: nothing is joined with them
         yield from missing_columns_named(name, self._where, settings, logs)
         yield from rules_without_ground(name, self._where, settings, self._checked.rules, logs)
         joins: list[ConfigFinding] = []
         yield from self._within("", lambda engine: joins.extend(self._joins(engine, logs)))
         yield from joins
+
+    def _place(self, log: str) -> str:
+        if not log:
+            return self._where
+        return f"{self._where}.{'replay' if log == REQUESTS else 'logs'}.{log}"
 
     def _within(self, log: str, work: Callable[[Engine], None]) -> Iterator[ConfigFinding]:
         """Do some work on an engine of its own; a warning if it takes too long."""
@@ -85,10 +95,9 @@ class _Look:
                 with deadline(SECONDS, engine.interrupt):
                     work(engine)
             except DeadlineExceeded:
-                place = f"{self._where}.logs.{log}" if log else self._where
                 what = "reading its files" if log else "comparing the ids of its logs"
                 text = f"{what} took longer than {SECONDS:.0f} s, so some of it was not checked"
-                yield Reporter(self._settings.name, log, place).warning("files", text)
+                yield Reporter(self._settings.name, log, self._place(log)).warning("files", text)
 
     @contextmanager
     def _engine(self) -> Iterator[Engine]:

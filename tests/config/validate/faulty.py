@@ -277,3 +277,26 @@ def no_rule_of_a_pack_has_its_column(shop: Shop) -> None:
 
 def a_column_has_control_characters_in_its_name(shop: Shop) -> None:
     shop.exposures = shop.exposures.rename(columns={"item_id": "<b>\x1b[31mitem"})
+
+
+def the_requests_of_a_replay_are_in_no_file(shop: Shop) -> None:
+    shop.recommender["replay"] = {
+        "allowed_hosts": ["api.test"],
+        "targets": [{"name": "new", "url": "https://api.test/{{ user_id }}"}],
+        "requests": {"path": "requests/*.parquet"},
+    }
+
+
+def the_requests_of_a_replay_lack_a_time(shop: Shop) -> None:
+    the_requests_of_a_replay_are_in_no_file(shop)
+    requests = shop.exposures[["request_id", "user_id"]].drop_duplicates()
+    folder = shop.folder / "requests"
+    shop.afterwards += [folder.mkdir, lambda: requests.to_parquet(folder / "1.parquet")]
+
+
+def old_requests_of_a_replay_are_fine(shop: Shop) -> None:
+    the_requests_of_a_replay_are_in_no_file(shop)
+    requests = shop.exposures[["request_id", "user_id", "ts"]].drop_duplicates("request_id")
+    requests = requests.assign(ts=requests.ts - pd.Timedelta("90D"))
+    folder = shop.folder / "requests"
+    shop.afterwards += [folder.mkdir, lambda: requests.to_parquet(folder / "1.parquet")]
