@@ -1,4 +1,4 @@
-"""Recorded series as offline and business metrics: unrelated ones are not called related, related ones predict.
+"""Recorded series as offline and business metrics: unrelated ones do not predict, related ones do.
 
 Taxi rides in New York, costs of an advertisement and tweets about a company, from other years and places. The
 figures of docs/forecast.md are from here.
