@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ from monitor.logs.source import Source
 from monitor.metrics.family import ResultBuilder
 from monitor.platform import specs
 from monitor.platform.judge import PlatformJudge
-from monitor.platform.kept import column_of
+from monitor.platform.kept import MARK, column_of
 from monitor.platform.system_log import SystemLog
 from monitor.settings.experiments import ExperimentSettings
 from monitor.settings.platform import ALL, OWN, PlatformSettings
@@ -31,16 +31,42 @@ from monitor.statistics.effects import Difference, Moments, welch
 from monitor.statistics.intervals import Interval
 from monitor.statistics.substitution import fieller, student
 
+MOST_UNKNOWN: Final = 0.05
+"""The largest share of a system's total that may have no known user. Beyond it nothing is judged."""
 _USERS: Final = "users"
+_ROUNDING: Final = 1e-9
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """The files of the users of each system in the same windows, and what is missing."""
+    """The files of the users of each system in the same windows, and what is missing.
+
+    Attributes:
+        files: of the systems whose users are known at least in part.
+        note: what is taken, in words.
+        unknown: total -> system -> the share of the total that has no known user.
+    """
 
     files: Mapping[str, Sequence[str]]
     note: str
+    unknown: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def faults(self, total: str) -> dict[str, str]:
+        """The systems with too much of a total without a known user, each with a sentence."""
+        return {
+            name: f"{_percent(share)} of the {total} of {name} have no known user, more than "
+            f"{_percent(MOST_UNKNOWN)}"
+            for name, share in self.unknown.get(total, {}).items()
+            if share > MOST_UNKNOWN
+        }
+
+    def said(self, total: str) -> str:
+        """The note, with the shares of this total that have no known user."""
+        parts = [
+            f"{_percent(share)} of {name}" for name, share in self.unknown.get(total, {}).items() if share > 0
+        ]
+        return f"{self.note}; without a known user: {', '.join(parts)}" if parts else self.note
 
 
 class ArmsOfPlatform:
@@ -102,10 +128,11 @@ class ArmsOfPlatform:
                 yield from self._nothing(experiment, Status.UNDEFINED, split.broken)
                 return
             sums = self._sums(engine, users, taken, experiment.arms)
-        note = taken.note + (f"; {split.mixed:,} users in two arms left out" if split.mixed else "")
+        if split.mixed:
+            taken = replace(taken, note=f"{taken.note}; {split.mixed:,} users in two arms left out")
         for arm in experiment.arms:
             if arm != experiment.baseline:
-                yield from self._compared(experiment, arm, sums, note)
+                yield from self._compared(experiment, arm, sums, taken)
 
     def _taken(self, engine: Engine, begins: datetime | None, end: datetime) -> _Taken:
         """The kept windows that all systems have."""
@@ -134,8 +161,40 @@ class ArmsOfPlatform:
             files[name] = [str(path) for path in paths]
         parts = [f"from {first:%Y-%m-%d %H:%M}Z to {last:%Y-%m-%d %H:%M}Z"]
         parts += [f"{lacking:,} windows are missing in some system"] if lacking else []
-        parts += [f"without {', '.join(self._without)}, whose users are not known"] if self._without else []
-        return _Taken(files, "; ".join(parts))
+        unknown = {name: self._unknown(engine, paths) for name, paths in files.items()}
+        nobody = [name for name, shares in unknown.items() if shares is None]
+        without = [*self._without, *nobody]
+        parts += [f"without {', '.join(without)}, whose users are not known"] if without else []
+        if OWN in nobody:
+            return _Taken({}, "the rows of the recommender's log have no user")
+        known = {name: paths for name, paths in files.items() if name not in nobody}
+        if len(known) == 1:
+            return _Taken({}, f"the rows of {', '.join(nobody)} have no user, and no other system has a log")
+        shares = {
+            total: {name: one[total] for name, one in unknown.items() if one is not None}
+            for total in self._platform.totals
+        }
+        return _Taken(known, "; ".join(parts), shares)
+
+    def _unknown(self, engine: Engine, paths: Sequence[str]) -> dict[str, float] | None:
+        """The share of each total of a log that has no known user. None if no row has a user."""
+        view = "platform_known_users"
+        try:
+            rows = engine.reader(view, "read_parquet", list(paths), union_by_name=True)
+            is_user, is_whole = rows[USER_ID].notnull(), rows[MARK] != ""
+            sums: dict[str, Any] = {_USERS: is_user.sum()}
+            for place in range(len(self._platform.totals)):
+                column = column_of(place)
+                sums[f"known_{column}"] = is_user.ifelse(rows[column], 0.0).sum()
+                sums[f"whole_{column}"] = is_whole.ifelse(rows[column], 0.0).sum()
+            (row,) = rows.aggregate(**sums).to_pyarrow().to_pylist()
+        finally:
+            engine.drop(view)
+        found = {
+            total: _lacking(float(row[f"known_{column_of(place)}"]), float(row[f"whole_{column_of(place)}"]))
+            for place, total in enumerate(self._platform.totals)
+        }
+        return None if not row[_USERS] and any(found.values()) else found
 
     def _sums(self, engine: Engine, users: ir.Table, taken: _Taken, arms: Sequence[str]) -> dict[str, Row]:
         """The sums over the users of each arm; the columns `s_`, `q_` and `p_` are those of `_pairs`."""
@@ -143,7 +202,7 @@ class ArmsOfPlatform:
         try:
             one_arm = users.filter(users.arms == 1, users[ARM].isin(list(arms)))
             every = one_arm.select(USER_ID, ARM)
-            names = list(self._logs)
+            names, declared = list(taken.files), self._whole_of(taken)
             totals = [column_of(place) for place in range(len(self._platform.totals))]
             for number, name in enumerate(names):
                 view = f"platform_users_{number}"
@@ -158,8 +217,8 @@ class ArmsOfPlatform:
                     name: every[f"{total}_{number}"].fill_null(0.0).cast("float64")
                     for number, name in enumerate(names)
                 }
-                every_part = [value for name, value in each.items() if name != self._whole]
-                whole = each[self._whole] if self._whole else sum(every_part[1:], every_part[0])
+                every_part = [value for name, value in each.items() if name != declared]
+                whole = each[declared] if declared else sum(every_part[1:], every_part[0])
                 for number, name in enumerate(names):
                     made[f"{total}_{number}"] = each[name]
                 made[f"{total}_all"] = whole
@@ -178,20 +237,31 @@ class ArmsOfPlatform:
             engine.drop(*views)
 
     def _compared(
-        self, experiment: ExperimentSettings, arm: str, sums: Mapping[str, Row], note: str
+        self, experiment: ExperimentSettings, arm: str, sums: Mapping[str, Row], taken: _Taken
     ) -> Iterator[Result]:
         control, changed = sums.get(experiment.baseline), sums.get(arm)
         if control is None or changed is None:
             yield from self._nothing(experiment, Status.NO_DATA, "no user is in one of the arms", [arm])
             return
         users = int(control[_USERS]) + int(changed[_USERS])
-        names = list(self._logs)
+        names, declared = list(taken.files), self._whole_of(taken)
         confidence = self._platform.confidence
+        parts = {name: str(number) for number, name in enumerate(names) if name != declared}
+        nobody = [name for name in self._logs if name not in taken.files and name != self._whole]
         for place, total in enumerate(self._platform.totals):
-            column = column_of(place)
-            parts = {name: str(number) for number, name in enumerate(names) if name != self._whole}
+            column, note = column_of(place), taken.said(total)
+            faults = taken.faults(total)
+            used = names if declared is None else (OWN, declared)
+            every_fault = "; ".join(why for name, why in faults.items() if name in used)
+            for name in nobody:
+                yield self._difference(experiment, arm, total, name).no_data(
+                    "the rows of its log have no user"
+                )
             for name, part in {**parts, ALL: "all"}.items():
                 builder = self._difference(experiment, arm, total, name)
+                if why := every_fault if name == ALL else faults.get(name, ""):
+                    yield builder.no_data(why)
+                    continue
                 base, other = (_moments(row, f"{column}_{part}") for row in (control, changed))
                 found = welch(base, other, confidence) if base and other else None
                 if found is None:
@@ -199,15 +269,18 @@ class ArmsOfPlatform:
                 else:
                     detail = f"p = {found.p:.4g}; {note}"
                     yield builder.value(found.difference, users, found.interval, detail=detail)
-            yield self._gain(experiment, arm, total, column, control, changed, note)
+            if every_fault:
+                yield self._bounded(self._verdict(experiment, arm, total).no_data(every_fault))
+            else:
+                own = f"{column}_{names.index(OWN)}"
+                yield self._gain(experiment, arm, total, column, own, control, changed, note)
 
     def _gain(
-        self, experiment: ExperimentSettings, arm: str, total: str, column: str,
+        self, experiment: ExperimentSettings, arm: str, total: str, column: str, own: str,
         control: Row, changed: Row, note: str,
     ) -> Result:  # fmt: skip
         builder = self._verdict(experiment, arm, total)
         users = int(control[_USERS]) + int(changed[_USERS])
-        own = f"{column}_{list(self._logs).index(OWN)}"
         part = [one for row in (control, changed) if (one := _moments(row, own))]
         whole = [one for row in (control, changed) if (one := _moments(row, f"{column}_all"))]
         confidence, least_gain = self._platform.confidence, self._platform.least_gain
@@ -234,7 +307,11 @@ class ArmsOfPlatform:
         is_zero_sum = interval.upper < least_gain
         return self._bounded(replace(result, status=Status.VIOLATED if is_zero_sum else Status.OK))
 
-    def _difference(self, experiment: ExperimentSettings, arm: str, total: str, system: str) -> Any:
+    def _whole_of(self, taken: _Taken) -> str | None:
+        """The system that is declared as the whole, if its users are known."""
+        return self._whole if self._whole in taken.files else None
+
+    def _difference(self, experiment: ExperimentSettings, arm: str, total: str, system: str) -> ResultBuilder:
         labels = {specs.TOTAL: total, specs.SYSTEM: system, specs.EXPERIMENT: experiment.name, specs.ARM: arm}
         return self._judge.builder(specs.ARM_DIFFERENCE, **labels)
 
@@ -257,6 +334,27 @@ class ArmsOfPlatform:
                 yield self._bounded(
                     replace(self._verdict(experiment, arm, total).no_data(why), status=status)
                 )
+
+
+def _lacking(known: float, whole: float) -> float:
+    """The share of a whole that the known part lacks.
+
+    >>> _lacking(3.0, 4.0), _lacking(0.0, 0.0), _lacking(1.0, 0.0)
+    (0.25, 0.0, 1.0)
+    """
+    left = abs(whole - known)
+    if left <= _ROUNDING * max(abs(whole), abs(known)):
+        return 0.0
+    return min(1.0, left / abs(whole)) if whole else 1.0
+
+
+def _percent(share: float) -> str:
+    """A share in percent; a small one is not shown as 0.
+
+    >>> _percent(0.051), _percent(0.0001)
+    ('5.1 %', 'less than 0.1 %')
+    """
+    return "less than 0.1 %" if share < 0.001 else f"{share * 100:.1f} %"
 
 
 def _said(found: Difference) -> str:

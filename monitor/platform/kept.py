@@ -139,9 +139,12 @@ class KeptTotals(KeptWindows):
         """The totals by window and user; a total that lacks its column is null."""
         seconds = int(length.total_seconds())
         at = rows[c.TS].epoch_seconds().cast("int64")
-        user = rows[c.USER_ID].cast("string") if c.USER_ID in rows.columns else ibis.null("string")
-        if not self.by_user:
-            user = ibis.null("string")
+        user: ir.Value = ibis.null("string")
+        if self.by_user and c.USER_ID in rows.columns:
+            given = rows[c.USER_ID]
+            user = given.cast("string")
+            if given.type().is_floating():  # a pandas export with gaps holds NaN in place of null
+                user = ibis.ifelse(given.isnan(), ibis.null("string"), user)
         parts: dict[str, ir.Value] = {FIRST: at - (at % seconds + seconds) % seconds, c.USER_ID: user}
         bad: ir.IntegerValue = ibis.literal(0, "int64")
         for number, total in enumerate(self._totals):

@@ -132,7 +132,8 @@ ARM_DIFFERENCE: Final = MetricSpec(
     requires=("platform",),
     samples="users of both arms",
     sliced=False,
-    no_data="no user in one of the arms; the logs have no user ids; days of the experiment are missing",
+    no_data="no user in one of the arms; the logs have no user ids; more than 5 % of a total have no known "
+    "user; days of the experiment are missing",
     undefined="fewer than two users in an arm, no variance, or the split is broken",
 )
 IN_EXPERIMENT: Final = MetricSpec(
@@ -145,8 +146,8 @@ IN_EXPERIMENT: Final = MetricSpec(
     "with Fieller's interval. Violated if the recommender surely gains and the whole interval lies below "
     "`least_gain`",
     answers="Is what the recommender gains new, or taken from other systems? This is causal.",
-    misleads="Only systems with a log and user ids count; the detail names the others. It is looked at every "
-    "day, while its interval is for one look.",
+    misleads="Only systems with a log and user ids count; the detail names the others, and the shares without "
+    "a known user. It is looked at every day, while its interval is for one look.",
     labels=(TOTAL, EXPERIMENT, ARM),
     interval="Fieller",
     range=(float("-inf"), float("inf")),
