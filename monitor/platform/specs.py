@@ -146,8 +146,8 @@ IN_EXPERIMENT: Final = MetricSpec(
     "with Fieller's interval. Violated if the recommender surely gains and the whole interval lies below "
     "`least_gain`",
     answers="Is what the recommender gains new, or taken from other systems? This is causal.",
-    misleads="Only systems with a log and user ids count; the detail names the others, and the shares without "
-    "a known user. It is looked at every day, while its interval is for one look.",
+    misleads="Only systems with a log and user ids count; the detail names the others, and the shares "
+    "without a known user. It is looked at every day, while its interval is for one look.",
     labels=(TOTAL, EXPERIMENT, ARM),
     interval="Fieller",
     range=(float("-inf"), float("inf")),

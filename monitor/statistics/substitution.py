@@ -245,7 +245,8 @@ class Shift(NamedTuple):
     Attributes:
         gain: of the whole, for each unit of the part.
         zero_sum: all three are sure.
-        continues: all three are likely: at `EASIER`, what was sure before still counts.
+        continues: all three are likely: at `EASIER`, or at the confidence that is asked for if that is lower,
+            what was sure before still counts.
     """
 
     gain: Gain | None
@@ -264,7 +265,7 @@ def shift(
     return Shift(
         gain(found, whole, part, confidence),
         _shifts(found, whole, part, other, confidence, least_gain),
-        _shifts(found, whole, part, other, EASIER, least_gain),
+        _shifts(found, whole, part, other, min(EASIER, confidence), least_gain),
     )
 
 

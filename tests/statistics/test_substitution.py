@@ -185,6 +185,13 @@ def test_a_real_gain_a_loss_alone_and_a_fall_of_all_are_not(part, other):
     assert not judged(moved(part, other)).zero_sum
 
 
+def test_what_is_sure_goes_on_at_any_confidence():
+    """A shift that is sure at 80 % and not at 90 % is still a shift."""
+    found = [judged(moved(part, -part, 5.0), 0.8) for part in np.arange(2.0, 30.0, 0.1)]
+    assert any(one.zero_sum for one in found)
+    assert all(one.continues for one in found if one.zero_sum)
+
+
 def test_a_shift_below_what_the_noise_lets_see_is_not_judged():
     found = moved(3.0, -3.0)
     assert not judged(found).zero_sum
