@@ -58,10 +58,17 @@ def estimate(
     shown = source.load(engine, c.EXPOSURES, span, table="exposures")
     if shown is None:
         return _no_data(question, "the log has no row")
-    after = Window(span.start, span.end + settings.metrics.attribution)
-    actions = feedback_of(engine, source, after, "responses")
+    around = _around(span, settings)
+    actions = feedback_of(engine, source, around, "responses")
     edges = (span.start.replace(tzinfo=None), span.end.replace(tzinfo=None))
-    shared = Shared(shown, feedback=actions, responses=actions, window=edges, materialise=engine.create)
+    shared = Shared(
+        shown,
+        feedback=actions,
+        responses=actions,
+        around=source.load(engine, c.EXPOSURES, around, table="exposures_around"),
+        window=edges,
+        materialise=engine.create,
+    )
     wanted = None if target is None else engine.create("target_shares", queries.shares(target))
     rows = engine.create(
         "weighted",
@@ -102,6 +109,15 @@ def estimate(
     return (
         results if overlap.reason else [*results, *_by_model(engine, question, overlap, rows, wanted, usable)]
     )
+
+
+def _around(span: Window, settings: RecommenderSettings) -> Window:
+    """The span and the attribution on both sides, in whole windows.
+
+    An action belongs to one list only, and that may be one outside the span.
+    """
+    reach = -(-settings.metrics.attribution // settings.window) * settings.window
+    return Window(span.start - reach, span.end + reach)
 
 
 def _by_model(

@@ -26,7 +26,7 @@ from monitor.statistics.off_policy import (
     unsupported_share,
 )
 from tests.conftest import ROOT
-from tests.off_policy.conftest import write
+from tests.off_policy.conftest import START, write
 
 CELL = ["position", "item_id"]
 
@@ -118,6 +118,23 @@ def test_many_rows_without_a_weight_give_no_estimate(logs_of, tmp_path):
     assert {found[name].status for name in ("ips", "clipped_ips", "self_normalised_ips")} == {Status.NO_DATA}
     assert "rows have no weight, more than 5%" in found["ips"].detail
     assert "logged" not in found
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_click_counts_for_the_list_that_it_was_on(logs_of, tmp_path, named):
+    """Users see the same item again after the span and click then."""
+    logs = logs_of(11, broken=False, length=1)
+    again = logs.logged.assign(
+        ts=logs.logged["ts"] + pd.Timedelta(hours=2), request_id="again " + logs.logged["request_id"]
+    )
+    write(tmp_path, "logged", pd.concat([logs.logged, again], ignore_index=True))
+    clicks = again[["user_id", "item_id", "ts"] + (["request_id"] if named else [])]
+    write(tmp_path, "feedback", clicks.assign(event="click", ts=again["ts"] + pd.Timedelta(seconds=1)))
+    end = (START + pd.Timedelta(hours=2)).to_pydatetime()
+    found = by_name(estimated(logs.config, asked(last=end))[0])
+    assert found["logged"].samples == 600
+    assert found["logged"].value == found["ips"].value == 0
+    assert by_name(estimated(logs.config, asked())[0])["logged"].value == 0.5
 
 
 def test_a_target_of_other_items_has_no_support(logs_of, tmp_path):
