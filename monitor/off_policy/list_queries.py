@@ -33,6 +33,7 @@ class Kind(StrEnum):
 
 
 FAULT: Final = "list_fault"
+NO_WEIGHT: Final = "a row without a weight"
 LISTS, LONGEST, EMPTY = "lists", "longest", "empty"
 VALUE, NORMALISED, WEIGHT = "value", "normalised", "weight"
 PART, SQUARE = "part", "square"
@@ -56,7 +57,7 @@ def listed(rows: ir.Table, ordered: bool) -> ir.Table:
             _ZERO: (rows[W] == 0).cast("int64").fill_null(0),
         }
     )
-    faults = [(rows[W].isnull().cast("int64").max().over(whole) > 0, "a row without a weight")]
+    faults = [(rows[W].isnull().cast("int64").max().over(whole) > 0, NO_WEIGHT)]
     if ordered:
         span = rows[POSITION].max().over(whole) - rows[POSITION].min().over(whole)
         faults += [
@@ -136,5 +137,9 @@ def list_totals(rows: ir.Table, kind: Kind, largest_log: float) -> ir.Table:
 
 
 def _usable(rows: ir.Table, kind: Kind) -> ir.Table:
-    """A row's own weight needs no other row; a product needs the whole list."""
-    return rows.filter(rows[W].notnull() if kind is Kind.POSITION else rows[FAULT].isnull())
+    """The rows of the lists that can be used. Without a row a list is not whole, so its value is too low.
+
+    A row's own weight needs no order of the rows; a product needs one.
+    """
+    usable = rows[FAULT].isnull()
+    return rows.filter(usable | (rows[FAULT] != NO_WEIGHT) if kind is Kind.POSITION else usable)

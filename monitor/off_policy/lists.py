@@ -48,6 +48,10 @@ class Lists:
     def all(self) -> int:
         return self.whole + sum(self.faults.values())
 
+    def usable(self, kind: Kind) -> int:
+        """The lists that have a weight of this kind. One by position needs no order of the rows."""
+        return self.all - self.faults.get(q.NO_WEIGHT, 0) if kind is Kind.POSITION else self.whole
+
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
@@ -149,11 +153,11 @@ def _reason(kind: Kind, lists: Lists, of: Weighted) -> str:
     """Why there is no value of this kind; empty if there can be one."""
     if of.reason:
         return of.reason
-    left = lists.all - lists.whole
-    if kind is not Kind.POSITION and left > MOST_UNSEEN * lists.all:
+    used = lists.usable(kind)
+    left = lists.all - used
+    if left > MOST_UNSEEN * lists.all:
         return f"{left} of {lists.all} lists cannot be used whole, more than {MOST_UNSEEN:.0%}"
     if of.lists < LEAST_EFFECTIVE:
-        used = lists.all if kind is Kind.POSITION else lists.whole
         return f"{used} lists are worth {of.lists:.3g} by their weights, less than {LEAST_EFFECTIVE}"
     return ""
 

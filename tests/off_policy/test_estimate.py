@@ -64,12 +64,14 @@ def expected(logs, *, column=False, event="click", cap=2.0):
     found = overlap(weights, units, unsupported=missing)
     rows = Rows.of(weights.values[usable], np.array(reward)[usable], units[usable])
     lists = pd.factorize(log["request_id"])[0]
+    whole = usable & ~np.isin(lists, lists[~usable])
+    rows_of_whole = Rows.of(weights.values[whole], np.array(reward)[whole], units[whole])
     return found, {
         "logged": ips(Rows.of(np.ones(usable.sum()), rows.rewards, rows.units)),
         "ips": ips(rows),
         "clipped_ips": clipped_ips(rows, cap),
         "self_normalised_ips": self_normalised_ips(rows),
-        "ips_by_position": ips_by_position(rows, lists[usable]),
+        "ips_by_position": ips_by_position(rows_of_whole, lists[whole]),
     }
 
 

@@ -204,7 +204,17 @@ def test_a_list_that_cannot_be_used_whole_is_counted_by_its_fault(fault):
         assert found[f"ips_{kind}"].samples == 390
         assert found[f"effective_lists_{kind}"].value == pytest.approx(390)
         assert found[f"ips_{kind}"].value == pytest.approx(1.0)
-    assert found["ips_by_position"].samples == 400
+    of_position = 390 if fault == "a row without a weight" else 400
+    assert found["ips_by_position"].samples == of_position
+
+
+def test_a_list_that_lacks_a_weight_makes_no_value_too_low():
+    table = broken("a row without a weight")
+    table["reward"] = 1.0
+    found = estimated(table)
+    for kind in Kind:
+        assert found[f"ips_{kind}"].value == found[f"self_normalised_{kind}"].value == pytest.approx(3.0)
+        assert found[f"effective_lists_{kind}"].value == pytest.approx(390)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -212,10 +222,13 @@ def test_many_lists_that_cannot_be_used_whole_give_no_estimate(fault):
     table = broken(fault)
     kept = [f"r{n}" for n in range(10)] + [f"r{n}" for n in range(10, 160)]
     found = estimated(table[table["request_id"].isin(kept)])
-    for name in ("ips_by_cascade", "self_normalised_by_cascade", "ips_by_list", "self_normalised_by_list"):
+    by_position = ("ips_by_position", "self_normalised_by_position")
+    products = ("ips_by_cascade", "self_normalised_by_cascade", "ips_by_list", "self_normalised_by_list")
+    without = (*by_position, *products) if fault == "a row without a weight" else products
+    for name in without:
         assert found[name].status is Status.NO_DATA
         assert found[name].detail == "10 of 160 lists cannot be used whole, more than 5%"
-    assert found["ips_by_position"].status is Status.OK
+    assert all(found[name].status is Status.OK for name in by_position if name not in without)
 
 
 def test_a_log_without_positions_has_whole_lists_but_no_cascade():
