@@ -89,8 +89,8 @@ def estimate(
     unsupported = None
     if largest > 0:
         (sums,) = queries.totals(rows, largest, question.cap).to_pyarrow().to_pylist()
-        if wanted is not None:
-            (support,) = queries.supported(rows, wanted).to_pyarrow().to_pylist()
+        if target is not None and wanted is not None:
+            (support,) = queries.supported(rows, wanted, target).to_pyarrow().to_pylist()
             unsupported = max(0.0, 1.0 - support["supported"])
             unsupported = 0.0 if unsupported < _ROUNDING else unsupported
     size = effective_size(sums["part"], sums["square"]) if sums else 0.0

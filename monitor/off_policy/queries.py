@@ -184,10 +184,16 @@ def totals(rows: ir.Table, largest: float, cap: float) -> ir.Table:
 _SUMMED: Final = ("wr", "cut_reward", "part", "square", "cut_part", "cut_square")
 
 
-def supported(rows: ir.Table, target: ir.Table) -> ir.Table:
+def supported(rows: ir.Table, target: ir.Table, counted: ir.Table) -> ir.Table:
     """One row: the share `supported` of the target's probability on items that the log shows with a weight.
 
-    A position counts by its rows in the log. A position that the target's log does not have adds nothing.
+    A position counts by its rows in the log. A position that the target's log does not have adds nothing. One
+    that the log does not have is without support, by its share of the target's rows.
+
+    Args:
+        rows: of `weighted`.
+        target: of `shares`.
+        counted: of `cells`, of the target's log.
     """
     rows = rows.filter(rows[W].notnull())
     shown = rows.aggregate(by=[_PLACE, _ITEM], **{ROWS: rows.count()})
@@ -195,8 +201,12 @@ def supported(rows: ir.Table, target: ir.Table) -> ir.Table:
     found = shown.join(target, [_PLACE, _ITEM]).join(places, _PLACE)
     sums = found.aggregate(mass=(found[_Q] * found.here).sum())
     whole = places.aggregate(total=places.here.sum())
-    both = sums.cross_join(whole)
-    return both.select(supported=both.mass.fill_null(0.0) / both.total)
+    here = counted.semi_join(places, _PLACE)
+    seen = here.aggregate(seen=here[ROWS].sum().cast("float64"))
+    asked = counted.aggregate(asked=counted[ROWS].sum().cast("float64"))
+    both = sums.cross_join(whole).cross_join(seen).cross_join(asked)
+    share = both.mass.fill_null(0.0) / both.total * (both.seen.fill_null(0.0) / both.asked)
+    return both.select(supported=share)
 
 
 def _cell(rows: ir.Table, by_position: bool) -> dict[str, Any]:

@@ -161,6 +161,15 @@ def test_a_position_that_the_target_lacks_has_no_support(logs_of, tmp_path):
     assert found["unsupported"].value == pytest.approx(0.5)
 
 
+def test_a_position_that_the_log_lacks_has_no_support(logs_of, tmp_path):
+    logs = logs_of(4, broken=False)
+    further = logs.wanted[logs.wanted["position"] == 2].assign(position=3)
+    write(tmp_path, "wanted", pd.concat([logs.wanted, further], ignore_index=True))
+    found = by_name(estimated(logs.config, asked())[0])
+    assert found["unsupported"].value == pytest.approx(1 / 3)
+    assert found["ips"].status is Status.NO_DATA
+
+
 def test_wrong_propensities_show_in_the_mean_weight(logs_of, tmp_path):
     logs = logs_of(5, broken=False)
     good = by_name(estimated(logs.config, asked())[0])["mean_weight"]
