@@ -40,28 +40,39 @@ class Answer:
     error: str = ""
 
     def reading(self, totals: Sequence[str], days: Sequence[date]) -> Reading:
-        """The totals of these days. The newest day may still come; an older one that lacks never will."""
+        """The totals of these days.
+
+        What lacks after the last value of a total may still come, be it a row or a null. What lacks before it
+        never will.
+        """
         if self.error:
             return Reading.without(totals, len(days), Status.ERROR, self.error)
         values = {total: np.full(len(days), np.nan) for total in totals}
-        newest = max(self.values, default=None)
+        newest = self._newest(totals)
         status, why = [], []
         for place, day in enumerate(days):
             row = self.values.get(day)
-            if row is None:
-                still = newest is None or day > newest
-                status.append(Status.LATE if still else Status.NO_DATA)
-                why.append(NO_ROW)
-                continue
-            problem = ""
+            problem, still = "" if row else NO_ROW, False
             for total in totals:
-                number, wrong = as_number(row.get(total))
+                number, wrong = as_number((row or {}).get(total))
                 values[total][place] = number
                 problem = problem or (f"{total} {wrong}" if wrong else "")
+                last = newest[total]
+                still = still or ((row or {}).get(total) is None and (last is None or day > last))
             empty = all(math.isnan(values[total][place]) for total in totals)
-            status.append(Status.NO_DATA if problem and empty else Status.OK)
+            lacks = Status.NO_DATA if problem and empty else Status.OK
+            status.append(Status.LATE if still else lacks)
             why.append(problem)
         return Reading(values, tuple(status), tuple(why))
+
+    def _newest(self, totals: Sequence[str]) -> dict[str, date | None]:
+        """The last day of each total that is not null; of a total that always is, the last day of any."""
+        given = {
+            total: max((day for day, row in self.values.items() if row.get(total) is not None), default=None)
+            for total in totals
+        }
+        last = max((day for day in given.values() if day is not None), default=None)
+        return {total: day or last for total, day in given.items()}
 
 
 def as_number(value: Any) -> tuple[float, str]:

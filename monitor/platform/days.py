@@ -71,6 +71,15 @@ class Reading:
         values = {total: np.full(count, np.nan) for total in totals}
         return cls(values, (status,) * count, (why,) * count)
 
+    def after(self, good: Self) -> Self:
+        """A reading that failed, with the days that an earlier one of the same days has: they stay known."""
+        kept = np.array([one is not Status.LATE for one in good.status])
+        return type(self)(
+            {total: np.where(kept, good.values[total], series) for total, series in self.values.items()},
+            tuple(g if k else s for k, g, s in zip(kept, good.status, self.status, strict=True)),
+            tuple(g if k else s for k, g, s in zip(kept, good.why, self.why, strict=True)),
+        )
+
 
 @dataclass(frozen=True)
 class DailyTotals:

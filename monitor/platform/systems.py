@@ -87,12 +87,13 @@ class Systems:
 
 
 class _Query:
-    """The query of one system, its last answer, and the one that is under way."""
+    """The query of one system, its last answer, the last one without an error, and what is under way."""
 
     def __init__(self, totals: Sequence[str], fetch: Callable[[Sequence[date]], Answer]) -> None:
         self._totals, self._fetch = tuple(totals), fetch
         self.running: Fetching | None = None
         self._answer: Answer | None = None
+        self._good: Answer | None = None
         self._asked: tuple[date, ...] = ()
         self._asked_at: datetime | None = None
         self.answered_at = 0.0
@@ -102,8 +103,9 @@ class _Query:
         if self.running is not None and self.running.is_running:
             return
         if self._answer is not None and self._asked_at is not None and self._asked == tuple(days):
-            complete = not self._answer.error and days[-1] in self._answer.values
-            if complete or now - self._asked_at < RETRY:
+            last = self._answer.reading(self._totals, days[-1:]).status[-1]
+            waits = last in (Status.LATE, Status.ERROR)
+            if not waits or now - self._asked_at < RETRY:
                 return
         self._asked, self._asked_at = tuple(days), now
         self.running = Fetching(partial(self._fetch, tuple(days)), timeout)
@@ -113,6 +115,7 @@ class _Query:
         if running is None or (answer := running.answer) is None:
             return
         self._answer, self.answered_at = answer, time.monotonic()
+        self._good = self._good if answer.error else answer
         if not running.is_running:
             self.running = None
 
@@ -120,4 +123,7 @@ class _Query:
         self._collect()
         if self._answer is None:
             return Reading.without(self._totals, len(days), Status.LATE, WAITING)
-        return self._answer.reading(self._totals, days)
+        last = self._answer.reading(self._totals, days)
+        if not self._answer.error or self._good is None:
+            return last
+        return last.after(self._good.reading(self._totals, days))

@@ -1,13 +1,15 @@
 """The platform in the daemon: adds up the windows of its logs, and judges each day that has its totals.
 
 A day that still lacks a system is judged without it once it has waited for `wait`, as late, and again when
-its total comes. What fails here stops neither the windows of the recommender nor the other systems.
+its total comes. A judged day keeps its totals while a system is late or fails. What fails here stops neither
+the windows of the recommender nor the other systems.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import math
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
@@ -20,10 +22,12 @@ from monitor.core.redaction import redact
 from monitor.core.results import Status, Window
 from monitor.engines.duckdb import DeadlineExceeded, deadline
 from monitor.history.errors import StoreError
+from monitor.history.reads import values_of
 from monitor.history.record import CheckRun
 from monitor.history.store import Store
 from monitor.judging.runtime import Runtime
 from monitor.logs.index import readable
+from monitor.platform import specs
 from monitor.platform.days import DAY, DailyTotals, day_of, days_until, last_day
 from monitor.platform.platform_check import DayJob, PlatformCheck
 from monitor.platform.system_log import SystemLog
@@ -155,6 +159,7 @@ class PlatformDays:
         table = check.systems.table(days, now)
         start = day_of(days[-CATCH_UP - 1], check.zone).start
         judged = {one.window: one for one in self._store.evaluated(name, check.name, start=start)}
+        measured = _Measured(self._store, check, name, Window(start, day_of(last, check.zone).end))
         for back in reversed(range(CATCH_UP + 1)):
             part = table.between(CATCH_UP - back, len(days) - back)
             window = day_of(part.days[-1], check.zone)
@@ -169,6 +174,8 @@ class PlatformDays:
                 check.definition,
             )
             if waits or is_known or stopping():
+                continue
+            if known is not None and measured.loses(part, window, known.definition):
                 continue
             self._record(runtime, DayJob(part, window.end, runtime.index), window, fingerprint, now)
             recorded()
@@ -201,6 +208,40 @@ class PlatformDays:
             return
         for each in self._check.systems.logs.values():
             each.kept.drop_before(min(self._since(now), now - self._reach))
+
+
+class _Measured:
+    """The amounts that the history has of the days that may be judged again."""
+
+    def __init__(self, store: Store, check: PlatformCheck, recommender: str, span: Window) -> None:
+        self._store, self._check, self._recommender, self._span = store, check, recommender, span
+        self._known: dict[tuple[str, str], set[Window]] = {}
+
+    def loses(self, table: DailyTotals, day: Window, definition: str) -> bool:
+        """Whether a new judgement of a judged day would only lose an amount that a system does not give now.
+
+        A system that is late gives it later. One that fails does too, unless the config asks for something
+        else since then.
+        """
+        gone = [Status.LATE, *([Status.ERROR] if definition == self._check.definition else [])]
+        return any(
+            day in self._windows(total, system)
+            for system, reading in table.readings.items()
+            if reading.status[-1] in gone
+            for total, values in reading.values.items()
+            if not math.isfinite(values[-1])
+        )
+
+    def _windows(self, total: str, system: str) -> set[Window]:
+        """The days on which the history has an amount."""
+        if (total, system) not in self._known:
+            series = self._check.judge.builder(specs.AMOUNT, total=total, system=system).no_data("")
+            with self._store.reading() as connection:
+                found = values_of(
+                    connection, self._recommender, self._check.name, series, self._span.start, self._span.end
+                )
+            self._known[total, system] = {window for window, _ in found}
+        return self._known[total, system]
 
 
 def _fingerprint(table: DailyTotals) -> str:

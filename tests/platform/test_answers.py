@@ -26,6 +26,23 @@ def test_a_day_without_a_row_has_no_value_and_only_the_newest_may_still_come():
     assert math.isnan(found.values["orders"][3])
 
 
+def test_a_null_of_the_newest_day_may_still_come():
+    answer = Answer({DAYS[0]: {"orders": 5}, DAYS[1]: {"orders": None}, DAYS[2]: {"orders": 7},
+                     DAYS[3]: {"orders": None}})  # fmt: skip
+    found = answer.reading(("orders",), DAYS)
+    assert found.status == (Status.OK, Status.NO_DATA, Status.OK, Status.LATE)
+    assert found.why == ("", "orders is null", "", "orders is null")
+    broken = Answer({DAYS[0]: {"orders": 5}, DAYS[1]: {"orders": "many"}}).reading(("orders",), DAYS[:2])
+    assert broken.status == (Status.OK, Status.NO_DATA)
+
+
+def test_a_null_of_one_total_on_the_newest_day_is_late_and_the_other_has_its_value():
+    answer = Answer({DAYS[0]: {"orders": 5, "gmv": 1.0}, DAYS[1]: {"orders": None, "gmv": 2.0}})
+    found = answer.reading(("orders", "gmv"), DAYS[:2])
+    assert found.status == (Status.OK, Status.LATE)
+    assert found.values["gmv"].tolist() == [1.0, 2.0]
+
+
 def test_a_failure_is_the_error_of_every_day():
     found = Answer(error="the server is down").reading(("orders", "gmv"), DAYS)
     assert set(found.status) == {Status.ERROR}

@@ -15,6 +15,7 @@ import pytest
 from monitor.core.results import Status, Window
 from monitor.history.store import Store
 from monitor.judging.runtime import Runtime
+from monitor.platform.answers import Answer
 from monitor.service.watch import Watch
 from monitor.settings.recommender import RecommenderSettings
 from tests.platform.shop import DAY, FIRST, config, rows, search, settings, steady, world, write
@@ -174,6 +175,76 @@ def test_a_dead_database_is_an_error_of_its_own_and_a_later_answer_corrects_it(
     turns(shop, runtime, now + 11 * timedelta(minutes=1))
     assert results(store, 19)["platform_amount orders ads"].value == 40
     assert results(store, 19)["platform_amount orders platform"].status is Status.OK
+
+
+def of_ads(store: Store, days: range) -> list[tuple[Status, float | None]]:
+    found = [results(store, day)["platform_amount orders ads"] for day in days]
+    return [(one.status, one.value) for one in found]
+
+
+def test_a_database_that_fails_takes_no_judged_day_away(
+    tmp_path: Path, store: Store, runtime: Runtime
+) -> None:
+    world(tmp_path, 22, steady(60, 1), steady(140, 2))
+    ads(tmp_path, range(21))
+    given = settings(tmp_path, {"systems": [search(tmp_path), sql(tmp_path)]})
+    shop = watch(tmp_path, store, given)
+    now = turns(shop, runtime, FIRST + 21 * DAY + 7 * HOUR)
+    judged = range(14, 21)
+    assert of_ads(store, judged) == [(Status.OK, 40.0)] * 7
+    kept = [results(store, day)["platform_amount orders platform"].value for day in judged]
+    (tmp_path / "ads.sqlite").rename(tmp_path / "away")
+    turns(shop, runtime, FIRST + 22 * DAY + 7 * HOUR)
+    assert of_ads(store, range(15, 22)) == [*[(Status.OK, 40.0)] * 6, (Status.ERROR, None)]
+    again = watch(tmp_path, store, given)
+    now = turns(again, runtime, FIRST + 22 * DAY + 8 * HOUR)
+    assert of_ads(store, range(15, 22)) == [*[(Status.OK, 40.0)] * 6, (Status.ERROR, None)]
+    assert [results(store, day)["platform_amount orders platform"].value for day in judged] == kept
+    (tmp_path / "away").rename(tmp_path / "ads.sqlite")
+    ads(tmp_path, range(21, 22))
+    turns(again, runtime, now + 11 * timedelta(minutes=1))
+    assert of_ads(store, range(15, 22)) == [(Status.OK, 40.0)] * 7
+
+
+def test_a_slow_first_answer_after_a_restart_takes_no_judged_day_away(
+    tmp_path: Path, store: Store, runtime: Runtime, monkeypatch
+) -> None:
+    world(tmp_path, 20, steady(60, 1), steady(140, 2))
+    ads(tmp_path, range(20))
+    given = {"systems": [search(tmp_path), sql(tmp_path)]}
+    now = turns(watch(tmp_path, store, settings(tmp_path, given)), runtime, FIRST + 20 * DAY + 7 * HOUR)
+    release = threading.Event()
+
+    def slow(*_: Any) -> Answer:
+        release.wait(60)
+        return Answer()
+
+    monkeypatch.setattr("monitor.platform.systems.PATIENCE", 0.1)
+    monkeypatch.setattr("monitor.platform.systems.fetch_sql", slow)
+    for changed in (given, {**given, "least_gain": 0.4}):
+        now = turns(watch(tmp_path, store, settings(tmp_path, changed)), runtime, now)
+        assert of_ads(store, range(13, 20)) == [(Status.OK, 40.0)] * 7
+    release.set()
+
+
+def test_a_null_of_the_newest_day_waits_and_is_asked_again(
+    tmp_path: Path, store: Store, runtime: Runtime
+) -> None:
+    world(tmp_path, 20, steady(60, 1), steady(140, 2))
+    ads(tmp_path, range(20))
+    last = (FIRST + 19 * DAY).date().isoformat()
+
+    def say(value: int | None) -> None:
+        with closing(sqlite3.connect(tmp_path / "ads.sqlite")) as connection, connection:
+            connection.execute("UPDATE ads SET n = ? WHERE day = ?", (value, last))
+
+    say(None)
+    shop = watch(tmp_path, store, settings(tmp_path, {"systems": [search(tmp_path), sql(tmp_path)]}))
+    now = turns(shop, runtime, FIRST + 20 * DAY + 4 * HOUR)
+    assert 19 not in statuses(store)
+    say(40)
+    turns(shop, runtime, now + 11 * timedelta(minutes=1))
+    assert of_ads(store, range(19, 20)) == [(Status.OK, 40.0)]
 
 
 def test_a_slow_query_delays_nobody(tmp_path: Path, store: Store, runtime: Runtime, monkeypatch) -> None:
