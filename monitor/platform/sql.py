@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 from sqlalchemy import URL, Engine, create_engine, event, text
 from sqlalchemy.exc import SQLAlchemyError
@@ -13,17 +14,20 @@ from sqlalchemy.pool import NullPool
 
 from monitor.core.text import NAME_LENGTH, quoted
 from monitor.platform.answers import MOST_DAYS, Answer, QueryError, sentence
+from monitor.platform.days import day_of
 from monitor.settings.platform import SqlSystem, parse_sql_url
 
 DAY_COLUMN: Final = "day"
 _STEPS: Final = 10_000  # of SQLite's machine between two looks at the clock
 
 
-def fetch_sql(system: SqlSystem, totals: Sequence[str], days: Sequence[date], timeout: timedelta) -> Answer:
-    """The totals of these days. A failure is an answer with an error, never a 0."""
+def fetch_sql(
+    system: SqlSystem, totals: Sequence[str], days: Sequence[date], zone: ZoneInfo, timeout: timedelta
+) -> Answer:
+    """The totals of these days of a zone. A failure is an answer with an error, never a 0."""
     url = parse_sql_url(system.url.get_secret_value())
     try:
-        return Answer(_rows(url, system, totals, days, timeout.total_seconds()))
+        return Answer(_rows(url, system, totals, days, zone, timeout.total_seconds()))
     except QueryError as error:
         return Answer(error=str(error))
     except SQLAlchemyError as error:
@@ -31,7 +35,7 @@ def fetch_sql(system: SqlSystem, totals: Sequence[str], days: Sequence[date], ti
 
 
 def _rows(
-    url: URL, system: SqlSystem, totals: Sequence[str], days: Sequence[date], seconds: float
+    url: URL, system: SqlSystem, totals: Sequence[str], days: Sequence[date], zone: ZoneInfo, seconds: float
 ) -> dict[date, dict[str, Any]]:
     engine = _engine(url, seconds)
     try:
@@ -63,7 +67,7 @@ def _rows(
     found: dict[date, dict[str, Any]] = {}
     for row in rows:
         values = dict(zip(names, row, strict=True))
-        day = _day(values[DAY_COLUMN])
+        day = _day(values[DAY_COLUMN], zone)
         if day in found:
             raise QueryError(f"the query gives two rows of {day}; group by day")
         found[day] = {total: values[total] for total in totals}
@@ -75,18 +79,37 @@ def _bound(url: URL, day: date) -> object:
     return day.isoformat() if url.get_backend_name() == "sqlite" else day
 
 
-def _day(value: Any) -> date:
-    """The day of a row: a date, a time, or a text that begins with one."""
-    if isinstance(value, datetime):
+def _day(value: Any, zone: ZoneInfo) -> date:
+    """The day of a row: a date, a time, or a text that begins with one.
+
+    A time with an offset is a moment, and must be the midnight of a day of the zone. At another one, nobody
+    knows which day was added up: a midnight of UTC may be a date of the zone, or a day of UTC.
+    """
+    if not isinstance(value, date):
+        text = str(value)
+        try:
+            value = datetime.fromisoformat(text)
+        except ValueError:
+            value = _date(text)
+    if not isinstance(value, datetime):
+        day: date = value
+        return day
+    if value.tzinfo is None:
         return value.date()
-    if isinstance(value, date):
-        return value
-    try:
-        return date.fromisoformat(str(value)[:10])
-    except ValueError:
+    found = value.astimezone(zone).date()
+    if day_of(found, zone).start != value:
         raise QueryError(
-            f"the day {quoted(value, NAME_LENGTH)} is not a day; give it as 2026-01-31"
-        ) from None
+            f"the day {value.isoformat()} is no midnight of {zone}, whose days are compared; give `day` as a "
+            "date, such as 2026-01-31"
+        )
+    return found
+
+
+def _date(text: str) -> date:
+    try:
+        return date.fromisoformat(text[:10])
+    except ValueError:
+        raise QueryError(f"the day {quoted(text, NAME_LENGTH)} is not a day; give it as 2026-01-31") from None
 
 
 def _engine(url: URL, seconds: float) -> Engine:

@@ -60,7 +60,7 @@ class Systems:
 
     def _fetch(self, one: Measured, totals: Sequence[str], days: Sequence[date]) -> Answer:
         if one.sql is not None:
-            return fetch_sql(one.sql, totals, days, self._platform.timeout)
+            return fetch_sql(one.sql, totals, days, self._zone, self._platform.timeout)
         assert one.prometheus is not None
         return fetch_prometheus(one.prometheus, totals, days, self._zone, self._platform.timeout)
 

@@ -8,20 +8,22 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import psycopg
 import pytest
 
 from monitor.core.results import Status
-from monitor.platform.answers import Answer
-from monitor.platform.sql import fetch_sql
+from monitor.platform.answers import Answer, QueryError
+from monitor.platform.sql import _day, fetch_sql
 from monitor.settings.platform import SqlSystem
 
 FIRST = date(2026, 3, 1)
 DAYS = tuple(FIRST + timedelta(days=number) for number in range(3))
 SHORT = timedelta(seconds=5)
+UTC = ZoneInfo("UTC")
 QUERY = "SELECT day, n AS orders FROM search WHERE day >= :first AND day < :last"
 ROWS = [(FIRST - timedelta(days=1), 9), (DAYS[0], 5), (DAYS[1], 0), (DAYS[2] + timedelta(days=1), 8)]
 _numbers = itertools.count()
@@ -57,7 +59,32 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def ask(
     url: str, query: str = QUERY, totals: tuple[str, ...] = ("orders",), timeout: timedelta = SHORT
 ) -> Answer:
-    return fetch_sql(SqlSystem(url=url, query=query), totals, DAYS, timeout)
+    return fetch_sql(SqlSystem(url=url, query=query), totals, DAYS, UTC, timeout)
+
+
+@pytest.mark.parametrize(
+    ("value", "zone", "day"),
+    [
+        (DAYS[1], "Europe/Berlin", DAYS[1]),
+        (datetime(2026, 3, 2), "Europe/Berlin", DAYS[1]),
+        ("2026-03-02", "Europe/Berlin", DAYS[1]),
+        ("2026-03-02 00:00:00", "Europe/Berlin", DAYS[1]),
+        (datetime(2026, 3, 1, 23, tzinfo=UTC), "Europe/Berlin", DAYS[1]),
+        (datetime(2026, 3, 2, 5, tzinfo=UTC), "America/New_York", DAYS[1]),
+        ("2026-03-01T23:00:00+00:00", "Europe/Berlin", DAYS[1]),
+        ("2026-03-02 00:00:00+01:00", "Europe/Berlin", DAYS[1]),
+        (datetime(2026, 3, 2, tzinfo=UTC), "UTC", DAYS[1]),
+        (datetime(2026, 3, 2, tzinfo=UTC), "Europe/Berlin", None),  # a day of UTC, or a date of the zone
+        (datetime(2026, 3, 2, 12, tzinfo=UTC), "Europe/Berlin", None),
+        ("2026-03-02T12:00:00+00:00", "UTC", None),
+    ],
+)
+def test_a_time_with_an_offset_is_the_day_whose_midnight_it_is(value, zone, day):
+    if day is not None:
+        assert _day(value, ZoneInfo(zone)) == day
+        return
+    with pytest.raises(QueryError, match=f"is no midnight of {zone}, .* give `day` as a date"):
+        _day(value, ZoneInfo(zone))
 
 
 def test_the_days_of_the_span_have_their_values_and_a_0_is_a_0(url: str) -> None:
