@@ -49,12 +49,26 @@ FAULTS: Final = (
 MOST_QUESTIONS: Final = 20
 
 
-def numbered(rows: ir.Table) -> ir.Table:
-    """The rows of the log, each with a number, and with a request id (null if the log has none)."""
+def kept_names(rows: ir.Table, columns: Sequence[str]) -> dict[str, str]:
+    """Those of some further columns that the log has, each with its name in the table of `numbered`.
+
+    The names are of its own, since a log may have columns with any name, also with one that is used here.
+    """
+    return {name: f"survey_column_{n}" for n, name in enumerate(columns) if name in rows.columns}
+
+
+def numbered(rows: ir.Table, kept: Mapping[str, str]) -> ir.Table:
+    """The rows of the log, each with a number, and with a request id (null if the log has none).
+
+    Args:
+        rows: of the log.
+        kept: of `kept_names`. No other column is kept.
+    """
     if REQUEST_ID not in rows.columns:
         rows = rows.mutate(**{REQUEST_ID: ibis.null("string")})
-    order = [rows[name] for name in (TS, USER_ID, QUESTION, REQUEST_ID, ANSWER)]
-    return rows.mutate(**{ROW: ibis.row_number().over(order_by=order)})
+    known = (TS, USER_ID, QUESTION, REQUEST_ID, ANSWER)
+    number = ibis.row_number().over(order_by=[rows[name] for name in known])
+    return rows.select(*known, **{name: rows[column] for column, name in kept.items()}, **{ROW: number})
 
 
 def inside(rows: ir.Table, span: Window) -> ir.BooleanValue:

@@ -175,8 +175,10 @@ class Survey:
         entries = [one for one in log.read_entries if one.shape is not None and one.shape.columns]
         if not entries:
             raise SurveyError(f"{self.settings.name}: logs.survey has no row")
-        rows = a.numbered(self._source.rows_of_files(self._engine, SURVEY, entries))
-        self._rows = self._create("survey_rows", rows)
+        rows = self._source.rows_of_files(self._engine, SURVEY, entries)
+        arms = [one.column for one in self.settings.experiments]
+        self._kept_columns = a.kept_names(rows, list(dict.fromkeys([*self._survey.by, *arms])))
+        self._rows = self._create("survey_rows", a.numbered(rows, self._kept_columns))
         self._lists = self._create("survey_lists", a.lists_of(self._exposures))
         self._served = self._create("survey_served", people.served(self._lists))
         named = bool(self._survey.questions)
@@ -272,9 +274,10 @@ class Survey:
         if column in self._exposures.columns:
             lists = people.in_question(self._about, question)
             rows = self._exposures.semi_join(lists, REQUEST_ID)
-        elif column in self._answers.columns:
+        elif column in self._kept_columns:
             rows = people.in_question(self._answers, question)
             rows = rows.filter(rows[a.FAULT].isnull())
+            column = self._kept_columns[column]
         else:
             return None
         return people.value_of_each(rows, column).rename(of_user=a.VALUE)
@@ -283,12 +286,11 @@ class Survey:
         users = people.in_question(self._users, question)
         found: list[Result] = []
         every: dict[str, ir.Table] = {}
+        rows = people.in_question(self._answers, question)
+        rows = rows.filter(rows[a.FAULT].isnull())
         for column in self._survey.by:
-            rows = people.in_question(self._answers, question)
-            if column in rows.columns:
-                every[f"{SURVEY}.{column}"] = people.value_of_each(
-                    rows.filter(rows[a.FAULT].isnull()), column
-                )
+            if column in self._kept_columns:
+                every[f"{SURVEY}.{column}"] = people.value_of_each(rows, self._kept_columns[column])
         if slices:
             lists = people.in_question(self._about, question)
             for name, key in self._keys(self.settings.slices.by).items():
@@ -379,6 +381,6 @@ class Survey:
         if not self._survey.questions:
             notes.append("the config names no questions; all are read as questions on satisfaction")
         for column in self._survey.by:
-            if column not in self._answers.columns:
+            if column not in self._kept_columns:
                 notes.append(f"survey.by: logs.survey has no column {quoted(column)}")
         return notes

@@ -253,6 +253,29 @@ def test_slices_by_users_and_activity_are_those_of_the_users(survey_of):
     assert found == {("users.plan", "paid"): 10, ("users.plan", "free"): 10, ("user_activity", "unknown"): 20}
 
 
+RESERVED = (
+    "value", "top", "fault", "low", "high", "place", "row_number", "n", "own", "of_user", "served_user",
+    "list_user", "listed_row", "named_request", "invited_user", "survey_column_0",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RESERVED)
+def test_a_column_of_the_log_may_have_any_name(survey_of, name):
+    some = answers([5] * 15 + [1] * 15).assign(**{name: ["ios"] * 15 + ["web"] * 15})
+    asks = {"least": 10, "by": [name], "invited": "survey"}
+    found = survey_of(asks, exposures=lists(), survey=some).found()
+    assert (found.counted, dict(found.faults)) == (30, {})
+    splits = {one.labels["value"]: (one.value, one.samples) for one in found.questions[0].splits}
+    assert splits == {"ios": (5, 15), "web": (1, 15)}
+
+
+def test_an_arm_that_only_the_answers_have_may_have_any_name(survey_of):
+    some = answers([5] * 15 + [1] * 15).assign(value=["new"] * 15 + ["control"] * 15)
+    config = {"experiments": [{"name": "lists", "column": "value", "split": {"control": 1, "new": 1}}]}
+    survey = survey_of({"least": 10}, exposures=lists(), survey=some, config=config)
+    assert survey.answer("happy", "lists", "new").value == 5
+
+
 def test_requests_without_a_user_count_for_nobody(survey_of):
     shown = pd.concat([lists(), lists(5).assign(user_id=None, request_id=[f"x{n}" for n in range(5)])])
     found = survey_of({"least": 10}, exposures=shown, survey=answers()).found()

@@ -31,7 +31,7 @@ def of_answers(
         tables: the keys of the logs.
         has_all: whether all rows were looked at; else an answer may belong to a list in another file.
     """
-    rows = a.numbered(tables[c.SURVEY])
+    rows = a.numbered(tables[c.SURVEY], {})
     lists = a.lists_of(tables[c.EXPOSURES])
     questions = a.questions_of(rows, _EVER, settings.survey)
     judged = a.judged(
