@@ -23,11 +23,13 @@ from monitor.survey import answers as a
 from monitor.survey import people
 from monitor.survey.findings import ArmAnswers, GroupDifference, QuestionFound, SurveyFound, Tracked
 from monitor.survey.numbers import (
+    ANSWER_METRIC,
     NOTHING,
     Row,
     difference,
     mean_answer,
     response_rate,
+    result,
     scale_of,
     top_answers,
     weighted_answer,
@@ -129,7 +131,7 @@ class Survey:
             respondents=self._count(self._respondents),
             questions=every,
             bias=bias,
-            notes=self._notes(),
+            notes=self._notes(slices),
             negligible=self._survey.negligible,
             large=self._survey.large_difference,
         )
@@ -307,6 +309,20 @@ class Survey:
         """The keys of slices in the rows of the exposures."""
         return {name: self._dimensions[name] for name in names if name in self._dimensions}
 
+    def _lacking(self, names: Sequence[str]) -> list[str]:
+        """What the logs lack for each slice that cannot be made, as a sentence."""
+        found = []
+        for name in names:
+            if name not in self._dimensions:
+                log, column = sliced_column(name) or ("", name)
+                what = (
+                    f"the {log} have no column {quoted(column)}"
+                    if log == EXPOSURES
+                    else (f"logs.{log} has no column {quoted(column)}")
+                )
+                found.append(what if log else f"the logs lack what {quoted(column)} needs")
+        return found
+
     @cached_property
     def _dimensions(self) -> dict[str, str]:
         """All slices that the config names, each with its key: a key stands for one slice only."""
@@ -323,6 +339,9 @@ class Survey:
     def _weighted(self, question: str, asked: QuestionSettings) -> Result:
         frame, users = self._asked_of(question), people.in_question(self._users, question)
         labels = {"question": question, "by": "weighted"}
+        if lacking := self._lacking(self._survey.weight_by):
+            row = self._sums(question)
+            return result(ANSWER_METRIC, labels, None, int(row["users"]), detail=f"weight_by: {lacking[0]}")
         bounds = people.activity_bounds(frame, users)
         frame = frame.mutate(class_0=people.activity_class(frame, bounds).cast("string"))
         names = ["class_0"]
@@ -372,7 +391,7 @@ class Survey:
     def _count(self, table: ir.Table) -> int:
         return int(table.count().to_pyarrow().as_py())
 
-    def _notes(self) -> list[str]:
+    def _notes(self, slices: bool) -> list[str]:
         log = self._source.logs[SURVEY]
         notes = [f"{one.file.path} was not read: {one.reason}" for one in log.skipped if not one.is_duplicate]
         copies = sum(one.is_duplicate for one in log.skipped)
@@ -383,4 +402,6 @@ class Survey:
         for column in self._survey.by:
             if column not in self._kept_columns:
                 notes.append(f"survey.by: logs.survey has no column {quoted(column)}")
+        if slices:
+            notes += [f"slices.by: {one}" for one in self._lacking(self.settings.slices.by)]
         return notes

@@ -253,6 +253,25 @@ def test_slices_by_users_and_activity_are_those_of_the_users(survey_of):
     assert found == {("users.plan", "paid"): 10, ("users.plan", "free"): 10, ("user_activity", "unknown"): 20}
 
 
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("sceen", "the exposures have no column 'sceen'"),
+        ("users.plan", "logs.users has no column 'plan'"),
+        ("new_item", "the logs lack what 'new_item' needs"),
+    ],
+)
+def test_a_slice_that_cannot_be_made_is_named_and_gives_no_weights(survey_of, name, what):
+    config = {"slices": {"by": [name]}}
+    survey = survey_of({"least": 10, "weight_by": [name]}, exposures=lists(), survey=answers(), config=config)
+    found = survey.found(weight=True, slices=True)
+    weighted = found.questions[0].weighted
+    assert (weighted.status, weighted.samples) == (Status.NO_DATA, 12)
+    assert weighted.detail == f"weight_by: {what}"
+    assert f"slices.by: {what}" in found.notes
+    assert not any("slices.by" in one for one in survey.found().notes)
+
+
 RESERVED = (
     "value", "top", "fault", "low", "high", "place", "row_number", "n", "own", "of_user", "served_user",
     "list_user", "listed_row", "named_request", "invited_user", "survey_column_0",
