@@ -125,12 +125,8 @@ class Pair:
         if self.relation is None or not self.is_certain or self.correlation is None:
             return ""
         points = self.relation.points
-        trends = [
-            statistics.correlation(statistics.Points(points.at, points.at, values, points.spent))
-            for values in (points.x, points.y)
-        ]
         left = statistics.without_trend(points)
-        if any(one is None or abs(one.value) < _TREND for one in trends):
+        if any(abs(statistics.trend(points.at, values)) < _TREND for values in (points.x, points.y)):
             return ""
         rest = Correlation(left or 0.0, self.correlation.points, self.correlation.effective, 1.0)
         interval = rest.interval(CONFIDENCE)

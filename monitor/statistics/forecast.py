@@ -260,6 +260,19 @@ def _next_alike(at: Floats, values: Floats) -> float:
     return found + (1 + 4 * found) / len(values)
 
 
+def trend(at: Floats, values: Floats) -> float:
+    """The rank correlation with time; 0 if the values never change.
+
+    Its own error does not matter here: the stronger a trend is, the fewer days are worth something.
+
+    >>> trend(np.arange(4.0), np.array([1.0, 2.0, 4.0, 3.0])), trend(np.arange(4.0), np.ones(4))
+    (0.8, 0.0)
+    """
+    if len(np.unique(values)) < 2 or len(np.unique(at)) < 2:
+        return 0.0
+    return _pearson(_ranks(values), _ranks(at))
+
+
 def without_trend(points: Points) -> float | None:
     """The rank correlation of both numbers at a given time: what is left of it without a common trend.
 

@@ -124,3 +124,13 @@ def test_the_auc_of_a_model_counts_once_however_long_the_model_serves(store: Sto
     pair = next(one for one in found.pairs if one.is_used)
     assert (pair.days, pair.points) == (60, 12)
     assert pair.predicts
+
+
+def test_two_numbers_with_nothing_but_a_strong_trend_in_common_are_warned_of(store: Store) -> None:
+    """So strong a trend leaves few days that are worth something, and is seen all the same."""
+    random, days = np.random.default_rng(0), 45
+    x, y = (np.arange(days) / days + random.normal(0, 0.18, days) for _ in range(2))
+    put_days(store, days, lambda at: 0.3 + 0.1 * float(x[at]), lambda at: 0.1 + 0.1 * float(y[at]))
+    (pair,) = study(store, settings()).pairs
+    assert pair.is_certain
+    assert "both follow a trend, and nothing certain is left without it" in pair.detail()
