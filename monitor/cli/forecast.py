@@ -59,7 +59,10 @@ class Asked:
 
 
 def forecasts(path: Path, asked: Asked) -> tuple[list[ForecastReport], int]:
-    """A report for each recommender with a forecast, and the exit code. New forecasts are stored."""
+    """A report for each recommender with a forecast, and the exit code.
+
+    New forecasts are stored, but not those of a chosen span: their candidate may be online for long.
+    """
     config, _ = load(path)
     chosen = _chosen(config, asked)
     with open_history(config) as store:
@@ -107,7 +110,7 @@ def _report(store: Store, config: Config, settings: RecommenderSettings, asked: 
     if asked.has_candidate:
         made = forecasts_of(store, found, asked.candidate, everybody=everybody, given=asked.given)
         for one in made:
-            if one.can_come_true:
+            if one.can_come_true and (since, until) == (None, None):
                 store.put_forecast(one.stored(now))
     return ForecastReport(found, made, store.forecasts(recommenders=[settings.name]))
 

@@ -428,8 +428,8 @@ def forecast(
     """Show which offline metrics predict the business metrics, and forecast a candidate.
 
     It reads the days of the history and the config under `forecast`; docs/forecast.md explains it. The
-    forecast of a candidate that is not online yet is stored. Later runs, and the daemon, say whether it came
-    true.
+    forecast of a candidate that is not online yet is stored, unless --from or --to is given. Later runs, and
+    the daemon, say whether it came true.
     """
     times = span(start, end)
     claim_output()

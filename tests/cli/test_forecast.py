@@ -99,6 +99,16 @@ def test_a_past_span_is_studied_alone(shop: Path) -> None:
     assert "days from 2026-03-10 to 2026-04-19 are used" in ran.out
 
 
+@pytest.mark.parametrize("span", [("--to", "2026-04-20"), ("--from", "2026-03-10")])
+def test_a_forecast_of_a_past_span_is_shown_and_not_stored(shop: Path, span: tuple[str, str]) -> None:
+    fill(shop)
+    (found,) = json.loads(
+        forecast(shop, "--model", "m9", "--at", "ndcg,k=10=0.33", *span, "--format", "json").out
+    )
+    assert [one["status"] for one in found["forecasts"]] == ["ok"]
+    assert found["stored"] == []
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
