@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import threading
 from collections.abc import Mapping
 from typing import Final
 from urllib.parse import quote, quote_plus
@@ -27,6 +28,7 @@ class _Known:
 
 
 _known = [_Known({})]
+_lock = threading.Lock()
 
 
 def keep_secret(value: str, shown: str) -> None:
@@ -37,7 +39,10 @@ def keep_secret(value: str, shown: str) -> None:
         value, repr(value)[1:-1], json.dumps(value)[1:-1],
         quote(value, safe=""), quote_plus(value), html.escape(value),
     )  # fmt: skip
-    _known[0] = _Known({**_known[0].shown, **dict.fromkeys(forms, shown)})
+    with _lock:
+        if all(_known[0].shown.get(form) == shown for form in forms):
+            return
+        _known[0] = _Known({**_known[0].shown, **dict.fromkeys(forms, shown)})
 
 
 def redact(text: str) -> str:

@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 from urllib.request import HTTPHandler, HTTPSHandler, OpenerDirector, ProxyHandler, Request
 from zoneinfo import ZoneInfo
 
+from monitor.core.redaction import keep_secret
 from monitor.platform.answers import Answer, QueryError, sentence
 from monitor.platform.days import day_of
 from monitor.settings.platform import PrometheusSystem
@@ -23,6 +24,7 @@ MOST_BYTES: Final = 4 << 20
 _CHUNK: Final = 1 << 16
 _MOST_SECRET: Final = 64 << 10
 _DAY_SECONDS: Final = 86_400
+_HIDDEN: Final = "***"
 _PATH: Final = "/api/v1/query_range"
 
 
@@ -67,11 +69,14 @@ def _headers(system: PrometheusSystem) -> dict[str, str]:
         return {"Authorization": f"Bearer {_secret(system.bearer_token_file)}"}
     if system.username is not None and system.password_file is not None:
         pair = f"{system.username}:{_secret(system.password_file)}"
-        return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
+        encoded = base64.b64encode(pair.encode()).decode()
+        keep_secret(encoded, _HIDDEN)
+        return {"Authorization": f"Basic {encoded}"}
     return {}
 
 
 def _secret(path: str) -> str:
+    """The text of a file. From now on no message shows it: a server may repeat what it refuses."""
     try:
         with Path(path).open("rb") as stream:
             content = stream.read(_MOST_SECRET)
@@ -82,6 +87,7 @@ def _secret(path: str) -> str:
         raise QueryError(f"the file {sentence(path)} is not UTF-8 text") from None
     if not text or not text.isprintable():
         raise QueryError(f"the file {sentence(path)} must hold one line of text")
+    keep_secret(text, _HIDDEN)
     return text
 
 

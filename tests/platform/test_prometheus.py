@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import os
@@ -180,6 +181,22 @@ def test_the_token_and_the_password_come_from_files_at_each_request(tmp_path: Pa
     assert "one line of text" in broken.error
     assert "cannot be read" in missing.error
     assert "lines" not in broken.error.replace("one line", "")
+
+
+def test_an_error_that_repeats_the_token_or_the_password_shows_neither(tmp_path: Path) -> None:
+    def refuse(handler: BaseHTTPRequestHandler) -> None:
+        given = str(handler.headers.get("Authorization"))
+        plain = base64.b64decode(given.split()[1]).decode() if given.startswith("Basic") else ""
+        body = {"status": "error", "error": f"cannot verify {given} {plain}"}
+        says(json.dumps(body).encode(), 401)(handler)
+
+    (tmp_path / "token").write_text("token-of-the-shop\n")
+    (tmp_path / "password").write_text("password-of-the-shop\n")
+    with server(refuse) as url:
+        bearer = ask(url, "up", bearer_token_file=str(tmp_path / "token")).error
+        basic = ask(url, "up", username="reader", password_file=str(tmp_path / "password")).error
+    assert bearer.strip() == "orders: cannot verify Bearer ***"
+    assert basic == "orders: cannot verify Basic *** reader:***"
 
 
 def test_an_endless_answer_is_cut(tmp_path: Path) -> None:
