@@ -206,10 +206,11 @@ def _missing(side: str, found: Result | None) -> str:
 
 
 def _is_known(found: Result) -> bool:
-    """Whether there is a value, of all rows of the span."""
-    return found.value is not None and math.isfinite(found.value) and found.status is not Status.LATE
+    """Whether there is a value, of all rows of the span. A count of no data has the value 0, and is none."""
+    return found.value is not None and math.isfinite(found.value) and found.status in _MEASURED
 
 
+_MEASURED: Final = (Status.OK, Status.VIOLATED)
 _WITHOUT_INTERVAL: Final = "judged by the value alone, since it has no interval"
 _SAID: Final = {
     Outcome.PASSED: "the whole interval keeps the bound",

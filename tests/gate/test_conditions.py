@@ -95,6 +95,19 @@ def test_a_value_without_an_interval_keeps_a_bound_by_itself() -> None:
         )
 
 
+def test_a_count_of_no_data_is_not_known_although_its_value_is_0() -> None:
+    nobody = metric(0.0, None, "volume", Status.NO_DATA, by="requests")
+    for bound in ({"max": 10}, {"min": 0}, {"min": 10}):
+        found = judge(condition(metric="volume", labels={"by": "requests"}, **bound), Sides([nobody]))
+        assert (found.outcome, found.detail) == (NOT_KNOWN, "the candidate: no_data, nobody came")
+
+
+def test_a_value_that_violates_its_objective_is_a_value() -> None:
+    found = metric(0.9, status=Status.VIOLATED)
+    assert outcome(condition(metric="ndcg", min=0.5), found) is PASSED
+    assert outcome(condition(metric="ndcg", max=0.5), found) is FAILED
+
+
 @pytest.mark.parametrize(
     "result",
     [
