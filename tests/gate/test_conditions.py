@@ -109,6 +109,27 @@ def test_a_value_that_violates_its_objective_is_a_value() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "labels", "expected"),
+    [
+        ("list_length", {}, NOT_KNOWN),
+        ("action_rate", {"by": "uv", "event": "click"}, NOT_KNOWN),
+        ("coverage", {"by": "pv"}, NOT_KNOWN),
+        ("coverage", {"by": "item"}, PASSED),
+        ("precision", {"by": "micro", "k": "5"}, PASSED),
+        ("gini_exposed", {}, PASSED),
+    ],
+)
+def test_too_few_samples_for_an_interval_are_not_enough(name, labels, expected) -> None:
+    asked = condition(metric=name, labels=labels, min=0.1)
+    found = judge(asked, Sides([metric(0.9, None, name, **labels)]))
+    assert found.outcome is expected
+    if expected is NOT_KNOWN:
+        assert found.detail == "too few samples for an interval"
+    one_answer = replace(answer(5.0), lower=None, upper=None)
+    assert outcome(condition(survey="How was it?", min=3.5), one_answer) is NOT_KNOWN
+
+
+@pytest.mark.parametrize(
     "result",
     [
         None,
