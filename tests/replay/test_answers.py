@@ -87,6 +87,31 @@ def test_what_is_not_an_answer_is_garbage_with_its_reason(content, detail):
 
 
 @pytest.mark.parametrize(
+    ("path", "items"),
+    [
+        (r"$.items[\score].id", [{"id": "a", "score": 1}, {"id": "b", "score": None}]),
+        (r"$.items[\score][*].id", {"id": "a", "score": 1}),
+        (r"$.items[\score][*].id", None),
+        ("$.items.`sorted`", ["a", 1]),
+        ("$.items.`sorted`", "a"),
+    ],
+)
+def test_a_path_that_cannot_be_applied_to_an_answer_makes_it_garbage(path, items):
+    assert read({"items": items}, items=path) == Answer(
+        "garbage", detail="the path cannot be applied to the answer"
+    )
+    content = {"ids": ["a"], "items": items}
+    assert read(content, items="$.ids", scores=path).status == "garbage"
+    assert read(content, items="$.ids", user=path).status == "garbage"
+
+
+@given(st.deferred(lambda: values), st.sampled_from(["[\\score]", ".`sorted`", "[?(@.id > 1)]", "[::2]"]))
+def test_any_json_gives_a_status_for_any_path(content, step):
+    found = read(content, items=f"$.items{step}[*].id", scores=f"$.items{step}")
+    assert found.status in ("ok", "garbage")
+
+
+@pytest.mark.parametrize(
     ("scores", "detail"),
     [
         ([0.1], "1 scores for 2 items"),
