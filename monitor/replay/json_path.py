@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from jsonpath_ng.ext.filter import Filter
 from jsonpath_ng.ext.parser import parse
-from jsonpath_ng.jsonpath import Child, Fields, Index, JSONPath, Root, Wildcard
+from jsonpath_ng.jsonpath import Child, Fields, Index, JSONPath, Root, Slice, Wildcard
 
 _EACH: Final = object()
 Found = tuple[list[Any], int]
@@ -54,17 +55,24 @@ class JsonPath:
     def leads_to_empty_list(self, content: Any) -> bool:
         """Whether the path finds nothing because it goes through the entries of an empty list.
 
+        A filter or a slice that leaves no entry of a list makes an empty one.
+
         >>> path = JsonPath("$.items[*].id")
         >>> path.leads_to_empty_list({"items": []}), path.leads_to_empty_list({})
         (True, False)
+        >>> JsonPath("$.items[?(@.ok == true)].id").leads_to_empty_list({"items": [{"id": "a", "ok": False}]})
+        True
         """
         path = self.path
         while isinstance(path, Child):
-            entries = not isinstance(path.right, Fields | Index)
+            entries, chosen = (
+                not isinstance(path.right, Fields | Index),
+                isinstance(path.right, Filter | Slice),
+            )
             path = path.left
             found = _found(path, content)
             if found:
-                return entries and all(one == [] for one in found)
+                return entries and all(one == [] or (chosen and isinstance(one, list)) for one in found)
         return False
 
 
