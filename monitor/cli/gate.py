@@ -11,7 +11,7 @@ import typer
 
 from monitor.cli.export import check_name, open_history
 from monitor.cli.judge import load
-from monitor.cli.sides import Times, judge_side, judge_split, known_side
+from monitor.cli.sides import JudgedSide, Times, check_differ, judge_side, judge_split, known_side, same_rows
 from monitor.cli.survey import NoAnswersError, opened
 from monitor.cli.terminal import NOT_JUDGED, OK, VIOLATED
 from monitor.comparison.sides import Side, SideError
@@ -136,17 +136,18 @@ class _Judging:
         except SideError as error:
             return Sides(broken=str(error))
         if all(one.margin is None for one in conditions):
-            return Sides(candidate)
+            return Sides(candidate.with_groups)
         if self.other is None:
             raise SideError("name the other side with --against, or as `against` in the gate")
         try:
-            return Sides(candidate, self._judged(self.other, metrics))
+            other = self._judged(self.other, metrics)
         except SideError as error:
-            return Sides(candidate, without_other=str(error))
+            return Sides(candidate.with_groups, without_other=str(error))
+        check_differ(candidate, other)
+        return Sides(candidate.with_groups, other.with_groups)
 
-    def _judged(self, side: Side, metrics: Sequence[str]) -> list[Result]:
-        checked = self.known[side.recommender]
-        return judge_side(self.config, checked, side, self.times, metrics=metrics).with_groups
+    def _judged(self, side: Side, metrics: Sequence[str]) -> JudgedSide:
+        return judge_side(self.config, self.known[side.recommender], side, self.times, metrics=metrics)
 
     def _arms(self, name: str, arm: str | None) -> Sides:
         """The arm and the control of an experiment of the other side."""
@@ -196,6 +197,9 @@ class _Judging:
                 raise SideError("name the other side with --against, or as `against` in the gate")
         except (SideError, NoAnswersError, SurveyError) as error:
             return Sides(broken=str(error))
+        of_itself = self.candidate.recommender == self.other.recommender
+        if of_itself and not (self.other.column or self.other.start):
+            raise same_rows(self.candidate, self.other)
         try:
             return Sides(candidate, self._answer(self.other, question))
         except (SideError, NoAnswersError, SurveyError) as error:

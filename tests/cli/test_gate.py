@@ -161,6 +161,8 @@ def test_a_candidate_without_a_row_is_not_known(shop):
         (("new", "--against", "odl"), "no recommender is called 'odl'; did you mean 'old'?"),
         (("new", "--override", "rule", "--by", "a", "--because", "b"), "did you mean 'rules'?"),
         (("new", "--by", "kim"), "name the condition with --override"),
+        (("new", "--against", "new"), "'new' and 'new' are the same rows"),
+        (("new:arm=long", "--against", "new:arm=long"), "are the same rows"),
     ],
 )
 def test_wrong_usage_ends_in_a_sentence(shop, arguments, message):
