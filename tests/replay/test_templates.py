@@ -28,6 +28,30 @@ def test_an_expression_keeps_the_type_of_its_value():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        ("{{ -score }}", -3),
+        ("{{-score}}", 3),  # Jinja's sign for white space, not a minus
+        ("{{- -score -}}", -3),
+        ("{{+ score }}", 3),
+        ("{{ +score }}", 3),
+        ("{{ score - 1 }}", 2),
+        ("{{- score -}}  ", 3),
+        ("{# the user #}{{ score }}", 3),
+        ("{{ score }}{#- {{ other }} -#}", 3),
+        ("{# one #}{{ -score }}{# two #}\n", -3),
+        ("{{ score, 1 }}", [3, 1]),
+        ("{{ '}}' }}", "}}"),
+        ("{{ {'a': {'b': score}} }}", {"a": {"b": 3}}),
+        ("{{ '-' }}", "-"),
+        ("{# nothing #}", ""),
+    ],
+)
+def test_an_expression_is_what_is_between_the_braces(template, expected):
+    assert body({"a": template}, score=3) == {"a": expected}
+
+
 def test_null_stays_null_and_may_have_a_default():
     assert body({"a": "{{ scene }}", "b": "{{ scene or 'none' }}"}, scene=None) == {"a": None, "b": "none"}
 
