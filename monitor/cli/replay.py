@@ -337,4 +337,7 @@ def _code(report: ReplayReport) -> int:
         return INTERRUPTED
     if report.found is None or not report.found.answered:
         return NOT_JUDGED
-    return VIOLATED if report.sent.aborted else OK
+    if report.sent.aborted:
+        return VIOLATED
+    statuses = report.found.statuses
+    return NOT_JUDGED if statuses.get(REFUSED) or statuses.get(c.INTERRUPTED) else OK
