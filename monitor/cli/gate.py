@@ -166,11 +166,18 @@ class _Judging:
         return Sides(treated, control)
 
     def _experiment(self, name: str, arm: str | None) -> _Arms:
-        """An experiment of the other side. Raises SideError if its split is broken."""
+        """An experiment of the other side. Raises SideError if it has none, or if its split is broken."""
         assert self.other is not None  # the config was checked
         checked = self.known[self.other.recommender]
-        (experiment,) = [one for one in checked.settings.experiments if one.name == name]
-        chosen = arm or next(one for one in experiment.arms if one != experiment.baseline)
+        experiment = next((one for one in checked.settings.experiments if one.name == name), None)
+        if experiment is None:
+            raise SideError(f"{checked.settings.name} has no experiment called {quoted(name)}")
+        arms = [one for one in experiment.arms if one != experiment.baseline]
+        if arm is None and len(arms) > 1:
+            raise SideError(
+                f"{name} of {checked.settings.name} has several arms, and the condition names none"
+            )
+        chosen = arm or arms[0]
         first, last = self.times
         if experiment.start is not None:
             first = experiment.start if first is None else max(first, experiment.start)
@@ -209,12 +216,18 @@ class _Judging:
         """What the past days of the other side predict for the candidate."""
         assert self.other is not None  # the config was checked
         past = self.known[self.other.recommender].settings
+        targets = [] if past.forecast is None else [one.name for one in past.forecast.targets]
+        if target not in targets:
+            return Sides(broken=f"{past.name} has no forecast of {quoted(target)}")
         name = self.candidate.recommender
         if name == past.name:
             if self.candidate.column != MODEL:
                 why = "a forecast is of another recommender, or of a model, as shop:model=m7"
                 return Sides(broken=f"{quoted(self.candidate.text)}: {why}")
             name = self.candidate.value
+        elif self.candidate.column:
+            why = f"a forecast by the past of {past.name} is of one of its models, or of a whole recommender"
+            return Sides(broken=f"{quoted(self.candidate.text)}: {why}")
         with Store.open(self.config.history.location(self.config.state)) as store:
             found = forecast_of(store, past, name, target, everybody=self.config.recommenders)
         known = found.status is Status.OK
