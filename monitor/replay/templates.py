@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
@@ -245,7 +246,9 @@ def _checked_json(text: str) -> bytes:
 
 
 def plain_value(value: Any) -> Any:
-    """A value of a log as JSON holds it: a time as text, NaN as null."""
+    """A value of a log as JSON holds it: a time as text, NaN as null, a decimal number as a number."""
+    if isinstance(value, Decimal):
+        value = int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, float) and math.isnan(value):
         return None
     if isinstance(value, list | tuple):

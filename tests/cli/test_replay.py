@@ -380,6 +380,26 @@ def test_ids_that_are_numbers_join_as_well(shop):
     assert found["recall", "macro"] == 1.0
 
 
+def test_ids_that_are_numbers_are_sent_as_numbers_although_another_log_has_text(shop):
+    rows = [
+        {"request_id": 100 + n, "user_id": n % 4, "ts": START, "scene": "home", "item_id": f"i{n}",
+         "position": 1}
+        for n in range(8)
+    ]  # fmt: skip
+    shop.log(rows)
+    shop.clicks([("101", "1", "i1"), ("101", "nobody", "i1")])
+    shop.endpoint.lists = {100 + n: [f"i{n}", "i50"] for n in range(8)}
+    shop.config("table", more=READING.format(name="replayed", run="first"))
+    assert shop.run("--run", "first").code == 0
+    assert {type(one[name]) for one in shop.endpoint.received for name in ("user_id", "request")} == {int}
+    found = {
+        (one["metric"], one["labels"].get("by", "")): one["value"]
+        for one in json.loads(shop.command("check", "-r", "replayed", "--format", "json").out)
+    }
+    assert found["ever_shown", ""] == 0.5
+    assert found["recall", "macro"] == 1.0
+
+
 def test_metrics_on_the_logged_feedback_are_those_worked_by_hand(shop):
     rows = [
         {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -153,6 +154,13 @@ def test_a_body_is_json_unless_a_header_says_otherwise():
     own = {"content-type": "application/vnd.shop+json"}
     assert templates(body={}, headers=own).render({}).headers == own
     assert templates(method="GET").render({}) == type(templates().render({}))("http://127.0.0.1/r", {}, None)
+
+
+@pytest.mark.parametrize(("text", "expected"), [("7.00", 7), ("-1", -1), ("0.25", 0.25), ("1e20", 10**20)])
+def test_a_decimal_number_stays_a_number(text, expected):
+    found = plain_value([Decimal(text)])
+    assert found == [expected]
+    assert type(found[0]) is type(expected)
 
 
 def test_values_of_a_log_become_json():
