@@ -76,7 +76,7 @@ def _code(found: Sequence[Compared]) -> int:
     verdicts = {one.verdict for one in found}
     if Verdict.WORSE in verdicts:
         return VIOLATED
-    return NOT_JUDGED if Verdict.UNKNOWN in verdicts or not found else OK
+    return NOT_JUDGED if Verdict.UNKNOWN in verdicts or verdicts <= {Verdict.NOT_JUDGED} else OK
 
 
 def _check_names(asked: Collection[str], results: Collection[Result]) -> None:

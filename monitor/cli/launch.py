@@ -30,7 +30,7 @@ _PANEL = "Before and after a launch"
     "recsys-monitor compare shop:model=m6 shop:model=m7 --config shop.yaml --metric ndcg --metric conversion"
     "\n\nrecsys-monitor compare shop@2026-11-01/2026-11-08 shop@2026-11-08/2026-11-15 --config shop.yaml\n\n"
     "Exit codes: 0 nothing is worse, 1 something is worse, 2 a wrong config or usage, "
-    "3 nothing is worse, but something is unknown.",
+    "3 nothing is worse, but something is unknown, or nothing was judged.",
 )
 def compare(
     a: Annotated[str, typer.Argument(metavar="A", help="The side to compare with.", show_default=False)],
