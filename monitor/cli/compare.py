@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 
 from monitor.cli.compare_lists import compared_lists, counted_event
 from monitor.cli.judge import load
-from monitor.cli.sides import JudgedSide, Times, WantedLists, judge_side, known_side
+from monitor.cli.sides import JudgedSide, Times, WantedLists, check_differ, judge_side, known_side
 from monitor.cli.terminal import NOT_JUDGED, OK, VIOLATED
 from monitor.comparison.compare import Compared, Verdict
 from monitor.comparison.compare import compare as compared
-from monitor.comparison.sides import Side, SideError, of_users
+from monitor.comparison.sides import of_users
 from monitor.config.problems import nearest
-from monitor.core.results import Result, ResultKind, Window
+from monitor.core.results import Result, ResultKind
 from monitor.core.text import quoted
 from monitor.report.comparison import Comparison
 
@@ -50,8 +50,7 @@ def compare(path: Path, texts: tuple[str, str], times: Times, chosen: Chosen) ->
             )
             for side, letter in zip(sides, "ab", strict=True)
         )
-        if _rows(a) == _rows(b):
-            raise SideError(f"{quoted(texts[0])} and {quoted(texts[1])} are the same rows")
+        check_differ(a, b)
         _check_names(chosen.metrics, [*a.own, *b.own])
         lists = compared_lists(config, (a, b), settings, Path(scratch))
     found = compared(
@@ -62,10 +61,6 @@ def compare(path: Path, texts: tuple[str, str], times: Times, chosen: Chosen) ->
         users=of_users(a.with_groups, b.with_groups),
     )
     return Comparison(texts, (a.span, b.span), found, list(_notes(a, b)), lists), _code(found)
-
-
-def _rows(judged: JudgedSide) -> tuple[Side, Window]:
-    return replace(judged.side, text="", start="", end=""), judged.span
 
 
 def _notes(a: JudgedSide, b: JudgedSide) -> Iterator[str]:
@@ -81,7 +76,7 @@ def _code(found: Sequence[Compared]) -> int:
     verdicts = {one.verdict for one in found}
     if Verdict.WORSE in verdicts:
         return VIOLATED
-    return NOT_JUDGED if Verdict.UNKNOWN in verdicts or not found else OK
+    return NOT_JUDGED if Verdict.UNKNOWN in verdicts or verdicts <= {Verdict.NOT_JUDGED} else OK
 
 
 def _check_names(asked: Collection[str], results: Collection[Result]) -> None:

@@ -11,7 +11,7 @@ import typer
 
 from monitor.cli.export import check_name, open_history
 from monitor.cli.judge import load
-from monitor.cli.sides import Times, judge_side, judge_split, known_side
+from monitor.cli.sides import JudgedSide, Times, check_differ, judge_side, judge_split, known_side, same_rows
 from monitor.cli.survey import NoAnswersError, opened
 from monitor.cli.terminal import NOT_JUDGED, OK, VIOLATED
 from monitor.comparison.sides import Side, SideError
@@ -136,17 +136,18 @@ class _Judging:
         except SideError as error:
             return Sides(broken=str(error))
         if all(one.margin is None for one in conditions):
-            return Sides(candidate)
+            return Sides(candidate.with_groups)
         if self.other is None:
             raise SideError("name the other side with --against, or as `against` in the gate")
         try:
-            return Sides(candidate, self._judged(self.other, metrics))
+            other = self._judged(self.other, metrics)
         except SideError as error:
-            return Sides(candidate, without_other=str(error))
+            return Sides(candidate.with_groups, without_other=str(error))
+        check_differ(candidate, other)
+        return Sides(candidate.with_groups, other.with_groups)
 
-    def _judged(self, side: Side, metrics: Sequence[str]) -> list[Result]:
-        checked = self.known[side.recommender]
-        return judge_side(self.config, checked, side, self.times, metrics=metrics).with_groups
+    def _judged(self, side: Side, metrics: Sequence[str]) -> JudgedSide:
+        return judge_side(self.config, self.known[side.recommender], side, self.times, metrics=metrics)
 
     def _arms(self, name: str, arm: str | None) -> Sides:
         """The arm and the control of an experiment of the other side."""
@@ -165,11 +166,18 @@ class _Judging:
         return Sides(treated, control)
 
     def _experiment(self, name: str, arm: str | None) -> _Arms:
-        """An experiment of the other side. Raises SideError if its split is broken."""
+        """An experiment of the other side. Raises SideError if it has none, or if its split is broken."""
         assert self.other is not None  # the config was checked
         checked = self.known[self.other.recommender]
-        (experiment,) = [one for one in checked.settings.experiments if one.name == name]
-        chosen = arm or next(one for one in experiment.arms if one != experiment.baseline)
+        experiment = next((one for one in checked.settings.experiments if one.name == name), None)
+        if experiment is None:
+            raise SideError(f"{checked.settings.name} has no experiment called {quoted(name)}")
+        arms = [one for one in experiment.arms if one != experiment.baseline]
+        if arm is None and len(arms) > 1:
+            raise SideError(
+                f"{name} of {checked.settings.name} has several arms, and the condition names none"
+            )
+        chosen = arm or arms[0]
         first, last = self.times
         if experiment.start is not None:
             first = experiment.start if first is None else max(first, experiment.start)
@@ -196,6 +204,9 @@ class _Judging:
                 raise SideError("name the other side with --against, or as `against` in the gate")
         except (SideError, NoAnswersError, SurveyError) as error:
             return Sides(broken=str(error))
+        of_itself = self.candidate.recommender == self.other.recommender
+        if of_itself and not (self.other.column or self.other.start):
+            raise same_rows(self.candidate, self.other)
         try:
             return Sides(candidate, self._answer(self.other, question))
         except (SideError, NoAnswersError, SurveyError) as error:
@@ -205,12 +216,18 @@ class _Judging:
         """What the past days of the other side predict for the candidate."""
         assert self.other is not None  # the config was checked
         past = self.known[self.other.recommender].settings
+        targets = [] if past.forecast is None else [one.name for one in past.forecast.targets]
+        if target not in targets:
+            return Sides(broken=f"{past.name} has no forecast of {quoted(target)}")
         name = self.candidate.recommender
         if name == past.name:
             if self.candidate.column != MODEL:
                 why = "a forecast is of another recommender, or of a model, as shop:model=m7"
                 return Sides(broken=f"{quoted(self.candidate.text)}: {why}")
             name = self.candidate.value
+        elif self.candidate.column:
+            why = f"a forecast by the past of {past.name} is of one of its models, or of a whole recommender"
+            return Sides(broken=f"{quoted(self.candidate.text)}: {why}")
         with Store.open(self.config.history.location(self.config.state)) as store:
             found = forecast_of(store, past, name, target, everybody=self.config.recommenders)
         known = found.status is Status.OK

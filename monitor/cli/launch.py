@@ -30,7 +30,7 @@ _PANEL = "Before and after a launch"
     "recsys-monitor compare shop:model=m6 shop:model=m7 --config shop.yaml --metric ndcg --metric conversion"
     "\n\nrecsys-monitor compare shop@2026-11-01/2026-11-08 shop@2026-11-08/2026-11-15 --config shop.yaml\n\n"
     "Exit codes: 0 nothing is worse, 1 something is worse, 2 a wrong config or usage, "
-    "3 nothing is worse, but something is unknown.",
+    "3 nothing is worse, but something is unknown, or nothing was judged.",
 )
 def compare(
     a: Annotated[str, typer.Argument(metavar="A", help="The side to compare with.", show_default=False)],
@@ -222,7 +222,7 @@ def estimate(
     epilog="Example: recsys-monitor replay candidate --config shop.yaml --users 500 --dry-run\n\n"
     "recsys-monitor replay candidate --config shop.yaml --users 500 --run first\n\n"
     "Exit codes: 0 every request was sent, 1 a limit was passed and the run aborted, 2 a wrong config or "
-    "usage, 3 nothing to send, or no answer, 130 stopped by a signal.",
+    "usage, 3 nothing to send, no answer, or requests without an outcome, 130 stopped by a signal.",
 )
 def replay(
     target: Annotated[

@@ -233,7 +233,7 @@ class _Replay:
         log = source.logs[which]
         if log.watermark is None:
             fail(f"{self.name}: the log of {which} has no row{why_empty(log)}", NOT_JUDGED)
-        rows = source.rows_of_files(engine, which, log.read_entries)
+        rows = source.rows_of_files(engine, which, log.read_entries, own_ids=True)
         requests = requests_of(rows, self.options.first, min(self.options.last or self.now, self.now))
         self._check_variables(requests.columns, f"the log of {which} has")
         found = sampled(engine, requests, self.users, self.options.seed)
@@ -337,4 +337,7 @@ def _code(report: ReplayReport) -> int:
         return INTERRUPTED
     if report.found is None or not report.found.answered:
         return NOT_JUDGED
-    return VIOLATED if report.sent.aborted else OK
+    if report.sent.aborted:
+        return VIOLATED
+    statuses = report.found.statuses
+    return NOT_JUDGED if statuses.get(REFUSED) or statuses.get(c.INTERRUPTED) else OK

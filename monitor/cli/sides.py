@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -122,6 +122,20 @@ def _judged_part(
         return JudgedSide(side, span, measured)
     with _opened(config, Checked(by_rows, checked.rules), side) as judging:
         return JudgedSide(side, span, [*_judged(judging, side, span), *measured])
+
+
+def check_differ(a: JudgedSide, b: JudgedSide) -> None:
+    """Raise SideError if both sides are the same rows."""
+    if _rows(a) == _rows(b):
+        raise same_rows(a.side, b.side)
+
+
+def same_rows(a: Side, b: Side) -> SideError:
+    return SideError(f"{quoted(a.text)} and {quoted(b.text)} are the same rows")
+
+
+def _rows(judged: JudgedSide) -> tuple[Side, Window]:
+    return replace(judged.side, text="", start="", end=""), judged.span
 
 
 def judge_split(

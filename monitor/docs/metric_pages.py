@@ -100,7 +100,7 @@ def _page(spec: MetricSpec) -> str:
         "by": f"{by}; {spec.by_help}" if spec.by_help else by,
         "further labels": ", ".join(f"`{label}`" for label in spec.labels),
         "unit": spec.unit,
-        "interval": spec.interval or "none",
+        "interval": _interval(spec),
         "range": _range(spec),
         "better": spec.better,
         "samples": spec.samples,
@@ -117,6 +117,12 @@ def _page(spec: MetricSpec) -> str:
     lines = [f"# {spec.name}\n", _GENERATED, f"{spec.help}\n", "| | |", "|---|---|"]
     lines += [f"| {name} | {_cell(text)} |" for name, text in rows.items() if text]
     return "\n".join([*lines, "", "## Example\n", _on_the_example(spec)])
+
+
+def _interval(spec: MetricSpec) -> str:
+    if not spec.without_interval:
+        return spec.interval or "none"
+    return f"{spec.interval}; none for {', '.join(f'`{by}`' for by in spec.without_interval)}"
 
 
 def _range(spec: MetricSpec) -> str:

@@ -92,8 +92,9 @@ def judge(condition: Condition, sides: Sides) -> Judgement:
     - `margin`: passed if the whole interval of the difference is better than the margin allows, failed if
       none of it is. A metric of which neither direction is better may move by the margin to either side.
 
-    What has no value, or is late, is not known. A value without an interval is a fact of the span: it keeps a
-    bound or does not, but nobody knows whether two of them differ by chance.
+    What has no value, is late, or has too few samples for its interval is not known. A value of a metric
+    without an interval is a fact of the span: it keeps a bound or does not, but nobody knows whether two of
+    them differ by chance.
     """
     if condition.rules is not None:
         return _rules(condition, sides)
@@ -142,6 +143,8 @@ def _bounded(condition: Condition, sides: Sides) -> Judgement:
     found = _find(condition, sides.candidate)
     if found is None or not _is_known(found):
         return Judgement(condition, asks, Outcome.NOT_KNOWN, _missing("the candidate", found), found)
+    if found.lower is None and _has_interval(condition):
+        return Judgement(condition, asks, Outcome.NOT_KNOWN, _TOO_FEW, found, bound=bound)
     value = found.value or 0.0
     # Values are rounded, so that an interval may end just before its value.
     interval = Interval(
@@ -206,10 +209,20 @@ def _missing(side: str, found: Result | None) -> str:
 
 
 def _is_known(found: Result) -> bool:
-    """Whether there is a value, of all rows of the span."""
-    return found.value is not None and math.isfinite(found.value) and found.status is not Status.LATE
+    """Whether there is a value, of all rows of the span. A count of no data has the value 0, and is none."""
+    return found.value is not None and math.isfinite(found.value) and found.status in _MEASURED
 
 
+def _has_interval(condition: Condition) -> bool:
+    """Whether what is asked for has an interval, given enough samples. Answers and forecasts do."""
+    if condition.metric is None:
+        return True
+    spec = SPECS.get(condition.metric)
+    return spec is not None and spec.has_interval(condition.labels)
+
+
+_MEASURED: Final = (Status.OK, Status.VIOLATED)
+_TOO_FEW: Final = "too few samples for an interval"
 _WITHOUT_INTERVAL: Final = "judged by the value alone, since it has no interval"
 _SAID: Final = {
     Outcome.PASSED: "the whole interval keeps the bound",

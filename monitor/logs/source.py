@@ -44,13 +44,13 @@ class Source:
         logs = [self.logs[name] for name in names if name in self.logs]
         return "".join(log.fingerprint(window, present=present) for log in logs)
 
-    def id_types(self) -> dict[str, IdType]:
+    def id_types(self, only: str | None = None) -> dict[str, IdType]:
         """The type of each id column: whole numbers if all logs have them so in Parquet, else text.
 
-        One type must fit all logs, because their ids are compared.
+        One type must fit all logs, because their ids are compared. With `only`, the name of a log, its own.
         """
         types: dict[str, IdType] = {}
-        for log in self.logs.values():
+        for log in self.logs.values() if only is None else (self.logs[only],):
             for shape in {one.shape for one in log.read_entries if one.shape is not None}:
                 for name, kind in id_types(log.name, log.settings, shape).items():
                     types[name] = kind if types.get(name, kind) == kind else "string"
@@ -76,9 +76,16 @@ class Source:
         rows = self.rows_of_files(engine, log, entries)
         return (engine.view if self._is_cheap(entries) else engine.create)(table, rows)
 
-    def rows_of_files(self, engine: Engine, log: str, entries: Sequence[FileEntry]) -> ir.Table:
-        """An expression for all rows of these files, whatever their time; nothing is read yet."""
-        return union([usable(self._read(engine, log, group), log) for group in self._groups(entries)])
+    def rows_of_files(
+        self, engine: Engine, log: str, entries: Sequence[FileEntry], *, own_ids: bool = False
+    ) -> ir.Table:
+        """An expression for all rows of these files, whatever their time; nothing is read yet.
+
+        With `own_ids` the ids have the types of this log, whatever the other logs have.
+        """
+        types = self.id_types(log) if own_ids else None
+        groups = self._groups(entries)
+        return union([usable(self._read(engine, log, group, types=types), log) for group in groups])
 
     def values_by_file(
         self, engine: Engine, log: str, column: str, paths: Iterable[str]
@@ -177,7 +184,12 @@ class Source:
         return list(groups.values())
 
     def _read(
-        self, engine: Engine, log: str, group: list[FileEntry], path_column: str | None = None
+        self,
+        engine: Engine,
+        log: str,
+        group: list[FileEntry],
+        path_column: str | None = None,
+        types: Mapping[str, IdType] | None = None,
     ) -> ir.Table:
         shape = group[0].shape
         assert shape is not None  # an entry without a reason has a shape
@@ -185,9 +197,8 @@ class Source:
         view = f"files_{log}_{len(self._views)}"
         self._views.append(view)
         paths = [one.file.path for one in group]
-        return read(
-            engine, view, log, self.logs[log].settings, shape, paths, self.id_types(), path_column=path_column
-        )
+        types = self.id_types() if types is None else types
+        return read(engine, view, log, self.logs[log].settings, shape, paths, types, path_column=path_column)
 
     def _placed(self, engine: Engine, log: str, group: list[FileEntry]) -> ir.Table:
         """The rows of files of one shape that can be in a window."""

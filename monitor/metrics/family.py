@@ -55,6 +55,7 @@ class MetricSpec:
         labels: its further labels, such as `k` and `event`; their values come from the settings.
         of_samples: labels that it has only if it is measured on the samples of a model.
         parameters: the settings that change what is measured.
+        without_interval: the values of `by` that never have the interval, however many samples there are.
         range: possible values, which its interval never leaves; by default 0 to 1 for a ratio, else any
             number.
         sliced: False if the metric is never given by slice.
@@ -94,6 +95,7 @@ class MetricSpec:
         "Fieller",
         "Fisher",
     ] = ""
+    without_interval: tuple[str, ...] = ()
     range: tuple[float, float] | None = None
     requires: tuple[str, ...] = ()
     parameters: tuple[str, ...] = ()
@@ -116,6 +118,10 @@ class MetricSpec:
             return Scale.COUNT
         of_so_many = self.unit == "ratio" and self.interval in ("", "Wilson")
         return Scale.SHARE if of_so_many else Scale.LEVEL
+
+    def has_interval(self, labels: Mapping[str, str]) -> bool:
+        """Whether a series with these labels has an interval, given enough samples."""
+        return bool(self.interval) and labels.get("by") not in self.without_interval
 
     @property
     def bounds(self) -> tuple[float, float]:

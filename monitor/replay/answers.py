@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn
 
 from monitor.core.columns import OK
 from monitor.core.text import NAME_LENGTH, one_line, quoted, visible
-from monitor.replay.json_path import JsonPath
+from monitor.replay.json_path import JsonPath, PathError
 from monitor.settings.replay import ResponseSettings, TargetSettings
 
 GARBAGE: Final = "garbage"
@@ -65,6 +65,8 @@ class AnswerReader:
             return self._read(body, user)
         except _NoAnswer as exc:
             return Answer(exc.status, detail=str(exc))
+        except PathError:
+            return Answer(GARBAGE, detail="the path cannot be applied to the answer")
         except RecursionError:
             return Answer(GARBAGE, detail="the JSON is nested too deep")
 

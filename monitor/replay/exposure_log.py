@@ -123,13 +123,13 @@ def _query(kept: Sequence[str], with_shown: bool) -> str:
             FROM (SELECT *, unnest(range(1, greatest(coalesce(len(items), 0), 1) + 1)) AS place FROM outcomes)
         )
         SELECT plan.request_id, plan.user_id, plan.ts AT TIME ZONE 'UTC' AS ts, {own}
-            rows.item_id, rows.position, rows.scores[place] AS score,
+            rows.item_id, rows.position, rows.scores[rows.place] AS score,
             CASE WHEN rows.status = '{OK}' THEN coalesce(rows.model, marks.version) END AS model,
             marks.target, marks.version, marks.run, rows.status, rows.http_status, rows.latency,
             rows.attempts, {ever} AS ever_shown, to_timestamp(rows.replayed_at) AS replayed_at,
             marks.now_passed, nullif(rows.detail, '') AS detail
         FROM rows JOIN plan ON plan.number = rows.number {joined} CROSS JOIN marks
-        ORDER BY plan.number, place
+        ORDER BY plan.number, rows.place
     """  # noqa: S608 (names are quoted, values are parameters)
 
 

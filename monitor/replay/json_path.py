@@ -9,15 +9,23 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from jsonpath_ng.ext.filter import Filter
 from jsonpath_ng.ext.parser import parse
-from jsonpath_ng.jsonpath import Child, Fields, Index, JSONPath, Root, Wildcard
+from jsonpath_ng.jsonpath import Child, Fields, Index, JSONPath, Root, Slice, Wildcard
 
 _EACH: Final = object()
 Found = tuple[list[Any], int]
 
 
+class PathError(Exception):
+    """A path cannot be applied to this content, such as a sort by a field that is null in some entries."""
+
+
 class JsonPath:
-    """A path. Raises an exception of the library if the text is none."""
+    """A path. Raises an exception of the library if the text is none.
+
+    All methods raise PathError if the path cannot be applied to the content.
+    """
 
     def __init__(self, text: str) -> None:
         self.path = parse(text)
@@ -40,25 +48,42 @@ class JsonPath:
         found = None if self._steps is None else _walk(self._steps, content)
         if found is not None:
             return found
-        values = [one.value for one in self.path.find(content)]
-        holders = self.path.left.find(content) if isinstance(self.path, Child) else ()
+        values = _found(self.path, content)
+        holders = _found(self.path.left, content) if isinstance(self.path, Child) else ()
         return values, len(holders)
 
     def leads_to_empty_list(self, content: Any) -> bool:
         """Whether the path finds nothing because it goes through the entries of an empty list.
 
+        A filter or a slice that leaves no entry of a list makes an empty one.
+
         >>> path = JsonPath("$.items[*].id")
         >>> path.leads_to_empty_list({"items": []}), path.leads_to_empty_list({})
         (True, False)
+        >>> JsonPath("$.items[?(@.ok == true)].id").leads_to_empty_list({"items": [{"id": "a", "ok": False}]})
+        True
         """
         path = self.path
         while isinstance(path, Child):
-            entries = not isinstance(path.right, Fields | Index)
+            entries, chosen = (
+                not isinstance(path.right, Fields | Index),
+                isinstance(path.right, Filter | Slice),
+            )
             path = path.left
-            found = [one.value for one in path.find(content)]
+            found = _found(path, content)
             if found:
-                return entries and all(one == [] for one in found)
+                return entries and all(one == [] or (chosen and isinstance(one, list)) for one in found)
         return False
+
+
+def _found(path: JSONPath, content: Any) -> list[Any]:
+    """The values that the library finds. It raises plain exceptions, depending on the content."""
+    try:
+        return [one.value for one in path.find(content)]
+    except (RecursionError, MemoryError):
+        raise
+    except Exception as exc:
+        raise PathError(str(exc)) from exc
 
 
 def _steps(path: JSONPath) -> list[Any] | None:

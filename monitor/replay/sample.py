@@ -19,8 +19,7 @@ from monitor.core.columns import ITEM_ID, REQUEST_ID, SCENE, TS, USER_ID
 from monitor.engines.duckdb import Engine
 
 LIST_LENGTH: Final = "list_length"
-"""The name under which a template finds how many items the request showed."""
-OF_A_REQUEST: Final = (REQUEST_ID, USER_ID, TS)
+"""The name under which a template finds how many items the request showed, if the log has no such column."""
 _QUARTER: Final = 6  # hours
 _UNIT, _BLOCK, _PLACE, _STRATUM = "__unit", "__block", "__place", "__scene"
 
@@ -54,14 +53,11 @@ def requests_of(rows: ir.Table, first: datetime | None, last: datetime | None) -
     if last is not None:
         rows = rows.filter(rows[TS] < ibis.literal(last.replace(tzinfo=None)).cast("timestamp(6)"))
     rows = rows.filter(rows[REQUEST_ID].notnull())
-    further = [name for name in rows.columns if name not in (*OF_A_REQUEST, ITEM_ID)]
-    length = {LIST_LENGTH: rows[ITEM_ID].count()} if ITEM_ID in rows.columns else {}
-    return rows.aggregate(
-        by=REQUEST_ID,
-        **{USER_ID: rows[USER_ID].min(), TS: rows[TS].min()},
-        **{name: rows[name].min() for name in further},
-        **length,
-    )
+    wanted = [name for name in rows.columns if name not in (REQUEST_ID, ITEM_ID)]
+    values = [rows[name].min().name(name) for name in wanted]
+    if ITEM_ID in rows.columns and LIST_LENGTH not in map(str.casefold, rows.columns):
+        values.append(rows[ITEM_ID].count().name(LIST_LENGTH))
+    return rows.aggregate(values, by=REQUEST_ID)
 
 
 def sampled(engine: Engine, requests: ir.Table, users: int | Fraction | None, seed: int) -> Sample | None:

@@ -45,7 +45,7 @@ class Sent:
     """What one process has sent.
 
     Attributes:
-        begun: the requests that it sent.
+        begun: the requests that it tried to send.
         statuses: how many ended with each status.
         retries: how often a request was sent again.
         aborted: the limit that was passed.
@@ -59,6 +59,11 @@ class Sent:
     aborted: str = ""
     stopped: bool = False
     seconds: float = 0.0
+
+    @property
+    def arrived(self) -> int:
+        """How many may have arrived: all but the refused ones."""
+        return self.begun - self.statuses[REFUSED]
 
 
 @dataclass(frozen=True, slots=True)

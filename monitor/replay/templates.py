@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
@@ -136,7 +137,7 @@ class Templates:
         if not _is_one_expression(parsed):
             template = environment.from_string(part)
             return lambda values: str(template.render(values))
-        inner = part.strip().removeprefix("{{").removesuffix("}}").strip("-+ \t\r\n")
+        inner = f"({_expression(environment, part)})"  # a tuple needs the brackets
         expression = environment.compile_expression(inner, undefined_to_none=False)
         return lambda values: _defined(expression(values))
 
@@ -166,6 +167,14 @@ def _is_one_expression(parsed: nodes.Template) -> bool:
         return False
     parts = parsed.body[0].nodes
     return len(parts) == 1 and not isinstance(parts[0], nodes.TemplateData)
+
+
+def _expression(environment: SandboxedEnvironment, source: str) -> str:
+    """What is between the braces of a template that is one expression, maybe with comments around it."""
+    tokens = [(kind, value) for _, kind, value in environment.lex(source)]
+    kinds = [kind for kind, _ in tokens]
+    inside = slice(kinds.index("variable_begin") + 1, kinds.index("variable_end"))
+    return "".join(value for _, value in tokens[inside])
 
 
 def _defined(value: Any) -> Any:
@@ -237,7 +246,9 @@ def _checked_json(text: str) -> bytes:
 
 
 def plain_value(value: Any) -> Any:
-    """A value of a log as JSON holds it: a time as text, NaN as null."""
+    """A value of a log as JSON holds it: a time as text, NaN as null, a decimal number as a number."""
+    if isinstance(value, Decimal):
+        value = int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, float) and math.isnan(value):
         return None
     if isinstance(value, list | tuple):

@@ -19,7 +19,7 @@ from monitor.core.text import visible
 from monitor.replay.exposure_log import log_file
 from monitor.replay.results import Measured
 from monitor.replay.run import RunInfo
-from monitor.replay.send import Sent
+from monitor.replay.send import REFUSED, Sent
 from monitor.replay.templates import Rendered
 from monitor.report.numbers import count, number, seconds
 from monitor.report.numbers import share as percent
@@ -52,14 +52,26 @@ class ReplayReport:
 
     @property
     def begun(self) -> int:
+        """How many requests have a row in the log."""
         return 0 if self.found is None else sum(self.found.statuses.values())
 
     @property
+    def refused(self) -> int:
+        """How many of them never arrived, so that they are not sent."""
+        return 0 if self.found is None else self.found.statuses.get(REFUSED, 0)
+
+    @property
+    def arrived(self) -> int:
+        return self.begun - self.refused
+
+    @property
     def state(self) -> str:
-        """`done`, `aborted`, or `stopped` by a signal."""
+        """`done`, `aborted`, `stopped` by a signal, or `incomplete` with requests that were refused."""
         if self.sent.aborted:
             return "aborted"
-        return "stopped" if self.begun < self.info.requests else "done"
+        if self.arrived == self.info.requests:
+            return "done"
+        return "stopped" if self.sent.stopped or self.begun < self.info.requests else "incomplete"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +98,11 @@ def as_content(report: ReplayReport) -> dict[str, Any]:
         "reason": sent.aborted,
         "log": None if found is None else str(log_file(report.folder)),
         "plan": asdict(info),
-        "sent": report.begun,
-        "not_sent": info.requests - report.begun,
+        "sent": report.arrived,
+        "not_sent": info.requests - report.arrived,
         "statuses": {} if found is None else dict(found.statuses),
         "this_call": {
-            "sent": sent.begun, "retries": sent.retries, "seconds": round(sent.seconds, 3),
+            "sent": sent.arrived, "retries": sent.retries, "seconds": round(sent.seconds, 3),
             "stopped": sent.stopped,
         },
         "time_travel": {"now_passed": info.now_passed, "note": report.time_travel},
@@ -119,7 +131,7 @@ def _lines(report: ReplayReport) -> Iterator[str]:
     yield from _wrapped(f"{report.state}: {_sent(report)}")
     if sent.aborted:
         yield from _wrapped(f"reason: {sent.aborted}. The same command with --run {info.run} goes on.")
-    elif report.state == "stopped":
+    elif report.state != "done":
         yield from _wrapped(f"The same command with --run {info.run} goes on.")
     if info.unwritten:
         yield from _wrapped(
@@ -133,6 +145,8 @@ def _lines(report: ReplayReport) -> Iterator[str]:
     for status, requests in sorted(found.statuses.items(), key=lambda one: (one[0] != OK, -one[1])):
         part = percent(requests / report.begun)
         yield f"{visible(status):<{_NAME}}{count(requests):>{_NUMBER}}{part:>{_NUMBER}}"
+    if report.refused:
+        yield from _wrapped("refused: no connection was made, so these requests never arrived.")
     if found.statuses.get(INTERRUPTED):
         yield from _wrapped(
             "interrupted: begun, and the process ended before the answer. They are never sent again by "
@@ -152,12 +166,14 @@ def _lines(report: ReplayReport) -> Iterator[str]:
 def _sent(report: ReplayReport) -> str:
     info, sent = report.info, report.sent
     of = f" of {count(info.users)} users" if info.users else ""
-    whole = f"{count(report.begun)} of {count(info.requests)} requests{of} sent"
-    if not sent.begun:
-        return f"{whole}, none of them now"
-    speed = f", {number(round(sent.begun / sent.seconds, 1))} a second" if sent.seconds > 0 else ""
+    whole = f"{count(report.arrived)} of {count(info.requests)} requests{of} sent"
+    if report.refused:
+        whole += f", {count(report.refused)} refused"
+    if not sent.arrived:
+        return f"{whole}, none now" if report.refused else f"{whole}, none of them now"
+    speed = f", {number(round(sent.arrived / sent.seconds, 1))} a second" if sent.seconds > 0 else ""
     again = f", {count(sent.retries)} retries" if sent.retries else ""
-    return f"{whole}, {count(sent.begun)} now in {seconds(sent.seconds)}{speed}{again}"
+    return f"{whole}, {count(sent.arrived)} now in {seconds(sent.seconds)}{speed}{again}"
 
 
 def _result(result: Result) -> Iterator[str]:

@@ -105,6 +105,12 @@ def test_fewer_metrics_make_narrower_intervals(compared, shop):
     assert narrow["upper"] - narrow["lower"] < wide["upper"] - wide["lower"]
 
 
+def test_what_nobody_can_judge_is_not_well(shop):
+    asked = ("compare", *MODELS, "-c", "shop.yaml", "-m", "volume", "-f", "json")
+    ran = run_monitor(*asked, cwd=shop)
+    assert (ran.code, set(json.loads(ran.out)["verdicts"])) == (3, {"not_judged"})
+
+
 def test_the_table_has_the_worst_first_and_hides_what_is_not_judged(shop):
     ran = run_monitor("compare", *MODELS, "-c", "shop.yaml", cwd=shop, COLUMNS="120")
     lines = ran.out.splitlines()

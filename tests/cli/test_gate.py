@@ -144,6 +144,13 @@ def test_a_change_request_gets_one_file_and_hostile_text_is_harmless(shop):
     assert "Overridden by &lt;b&gt;[U+001B]" in page
 
 
+def test_the_other_side_must_have_the_experiment(shop):
+    ran = run_monitor("gate", "new", "--against", "empty", "-c", "shop.yaml", "--format", "json", cwd=shop)
+    found = {one["name"]: one for one in json.loads(ran.out)["conditions"]}
+    assert (found["long"]["outcome"], found["half"]["outcome"]) == ("not_known", "not_known")
+    assert found["long"]["detail"] == "empty has no experiment called 'lists'"
+
+
 def test_a_candidate_without_a_row_is_not_known(shop):
     ran = run_monitor("gate", "empty", "-c", "shop.yaml", "--format", "json", cwd=shop)
     content = json.loads(ran.out)
@@ -161,6 +168,8 @@ def test_a_candidate_without_a_row_is_not_known(shop):
         (("new", "--against", "odl"), "no recommender is called 'odl'; did you mean 'old'?"),
         (("new", "--override", "rule", "--by", "a", "--because", "b"), "did you mean 'rules'?"),
         (("new", "--by", "kim"), "name the condition with --override"),
+        (("new", "--against", "new"), "'new' and 'new' are the same rows"),
+        (("new:arm=long", "--against", "new:arm=long"), "are the same rows"),
     ],
 )
 def test_wrong_usage_ends_in_a_sentence(shop, arguments, message):

@@ -84,6 +84,18 @@ def test_a_candidate_of_whom_nothing_is_known_never_passes(shop):
     assert "m9" in found["low"]["detail"]
 
 
+def test_the_other_side_must_have_the_forecast(shop):
+    code, found = judged(shop, "candidate", "--against", "unknown")
+    assert code == 3
+    assert {one["detail"] for one in found.values()} == {"unknown has no forecast of 'ctr'"}
+
+
+def test_a_part_of_another_recommender_has_no_forecast(shop):
+    code, found = judged(shop, "candidate:model=m7")
+    assert (code, found["low"]["outcome"]) == (3, "not_known")
+    assert "'candidate:model=m7': a forecast by the past of shop is of one of its" in found["low"]["detail"]
+
+
 def test_the_recommender_of_the_past_is_no_candidate(shop):
     code, found = judged(shop, "shop")
     assert (code, found["low"]["outcome"]) == (3, "not_known")

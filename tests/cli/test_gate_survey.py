@@ -87,6 +87,11 @@ def judged(shop, name):
     return ran.code, {one["name"]: one for one in content["conditions"]}
 
 
+def test_a_candidate_is_not_compared_with_itself(shop):
+    ran = run_monitor("gate", "quiet", "--against", "quiet", "-c", "shop.yaml", cwd=shop)
+    assert (ran.code, "'quiet' and 'quiet' are the same rows" in ran.err) == (2, True)
+
+
 def test_a_survey_passes_a_candidate_that_users_like_more(shop):
     code, found = judged(shop, "new")
     assert code == 3

@@ -200,13 +200,13 @@ def test_a_killed_run_goes_on_and_nothing_is_sent_twice(shop, round_):
     sent_before = len(shop.endpoint.received)
     assert 60 <= sent_before < 400
     done = shop.run("--run", "first")
-    assert done.code == 0
     counts = shop.endpoint.count()
     assert set(counts.values()) == {1}  # nothing was sent twice
     rows = shop.rows("first").drop_duplicates("request_id")
     assert len(rows) == 400  # and every request has an outcome
     statuses = Counter(rows.status)
     assert set(statuses) <= {"ok", "interrupted"}
+    assert done.code == (3 if statuses["interrupted"] else 0)
     # A request that was begun may not have left the process, but what left was begun.
     assert 400 - statuses["interrupted"] <= len(counts) <= 400
     assert statuses["interrupted"] <= 8 + 1 + 0.1 * (150 + 50 * round_)  # under way, and the newest burst
@@ -222,7 +222,7 @@ def test_what_was_interrupted_is_sent_again_if_the_target_is_idempotent_and_some
     answers = shop.folder / "replays" / "first" / "journal" / "answers-0001.jsonl"
     answers.write_text("".join(answers.read_text().splitlines(keepends=True)[:-4]))
     assert Counter(shop.endpoint.count().values()) == {1: 30}
-    shop.run("--run", "first")
+    assert shop.run("--run", "first").code == 3  # nobody knows how four of them ended
     assert Counter(shop.endpoint.count().values()) == {1: 30}
     assert (shop.rows("first").status == "interrupted").sum() == 4
     assert shop.run("--run", "first", "--send-interrupted").code == 0
@@ -297,6 +297,27 @@ def test_an_endpoint_that_is_down_is_a_clear_state_and_its_requests_can_be_sent_
     assert shop.rows("first").request_id.is_unique
 
 
+def test_refused_requests_are_not_sent_and_the_same_command_goes_on(tmp_path):
+    with running() as endpoint:
+        shop = Shop(tmp_path, endpoint, requests=12)
+        shop.config(settings="retries: 0\n          abort: {errors: 1.0}")
+        assert shop.run("--run", "first").code == 0
+    path = shop.folder / "replays" / "first" / "journal" / "answers-0001.jsonl"
+    answers = [json.loads(line) for line in path.read_text().splitlines()]
+    refused = [one | {"status": "refused", "items": [], "scores": None} for one in answers[1:]]
+    path.write_text("".join(json.dumps(one) + "\n" for one in (answers[0], *refused)))
+    again = shop.run("--run", "first")  # the endpoint is down
+    text = " ".join(again.out.split())
+    assert again.code == 3
+    assert "incomplete: 1 of 12 requests of 10 users sent, 11 refused, none now" in text
+    assert "The same command with --run first goes on." in text
+    assert "refused: no connection was made, so these requests never arrived." in text
+    content = json.loads(shop.run("--run", "first", "--format", "json").out)
+    assert (content["state"], content["sent"], content["not_sent"]) == ("incomplete", 1, 11)
+    assert content["this_call"]["sent"] == 0
+    assert content["statuses"] == {"ok": 1, "refused": 11}
+
+
 def test_a_limit_that_is_passed_aborts_with_1_and_the_answers_stay(shop):
     shop.config("mixed", settings="abort: {errors: 0.3, of: 10}\n          concurrency: 2")
     done = shop.run("--run", "first", "--format", "json")
@@ -355,6 +376,26 @@ def test_ids_that_are_numbers_join_as_well(shop):
         for one in json.loads(shop.command("check", "-r", "replayed", "--format", "json").out)
     }
     # The first item of each list was shown to its user, the other one never.
+    assert found["ever_shown", ""] == 0.5
+    assert found["recall", "macro"] == 1.0
+
+
+def test_ids_that_are_numbers_are_sent_as_numbers_although_another_log_has_text(shop):
+    rows = [
+        {"request_id": 100 + n, "user_id": n % 4, "ts": START, "scene": "home", "item_id": f"i{n}",
+         "position": 1}
+        for n in range(8)
+    ]  # fmt: skip
+    shop.log(rows)
+    shop.clicks([("101", "1", "i1"), ("101", "nobody", "i1")])
+    shop.endpoint.lists = {100 + n: [f"i{n}", "i50"] for n in range(8)}
+    shop.config("table", more=READING.format(name="replayed", run="first"))
+    assert shop.run("--run", "first").code == 0
+    assert {type(one[name]) for one in shop.endpoint.received for name in ("user_id", "request")} == {int}
+    found = {
+        (one["metric"], one["labels"].get("by", "")): one["value"]
+        for one in json.loads(shop.command("check", "-r", "replayed", "--format", "json").out)
+    }
     assert found["ever_shown", ""] == 0.5
     assert found["recall", "macro"] == 1.0
 

@@ -95,6 +95,40 @@ def test_a_value_without_an_interval_keeps_a_bound_by_itself() -> None:
         )
 
 
+def test_a_count_of_no_data_is_not_known_although_its_value_is_0() -> None:
+    nobody = metric(0.0, None, "volume", Status.NO_DATA, by="requests")
+    for bound in ({"max": 10}, {"min": 0}, {"min": 10}):
+        found = judge(condition(metric="volume", labels={"by": "requests"}, **bound), Sides([nobody]))
+        assert (found.outcome, found.detail) == (NOT_KNOWN, "the candidate: no_data, nobody came")
+
+
+def test_a_value_that_violates_its_objective_is_a_value() -> None:
+    found = metric(0.9, status=Status.VIOLATED)
+    assert outcome(condition(metric="ndcg", min=0.5), found) is PASSED
+    assert outcome(condition(metric="ndcg", max=0.5), found) is FAILED
+
+
+@pytest.mark.parametrize(
+    ("name", "labels", "expected"),
+    [
+        ("list_length", {}, NOT_KNOWN),
+        ("action_rate", {"by": "uv", "event": "click"}, NOT_KNOWN),
+        ("coverage", {"by": "pv"}, NOT_KNOWN),
+        ("coverage", {"by": "item"}, PASSED),
+        ("precision", {"by": "micro", "k": "5"}, PASSED),
+        ("gini_exposed", {}, PASSED),
+    ],
+)
+def test_too_few_samples_for_an_interval_are_not_enough(name, labels, expected) -> None:
+    asked = condition(metric=name, labels=labels, min=0.1)
+    found = judge(asked, Sides([metric(0.9, None, name, **labels)]))
+    assert found.outcome is expected
+    if expected is NOT_KNOWN:
+        assert found.detail == "too few samples for an interval"
+    one_answer = replace(answer(5.0), lower=None, upper=None)
+    assert outcome(condition(survey="How was it?", min=3.5), one_answer) is NOT_KNOWN
+
+
 @pytest.mark.parametrize(
     "result",
     [

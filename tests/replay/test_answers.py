@@ -52,6 +52,11 @@ def test_items_scores_positions_and_model_are_at_their_paths():
             ["1", "2"],
         ),
         ("$.items[?(@.ok == true)].id", {"items": [{"id": 1, "ok": True}, {"id": 2, "ok": False}]}, ["1"]),
+        ("$.items[?(@.ok == true)].id", {"items": [{"id": 1, "ok": False}]}, []),
+        ("$.items[?(@.ok == true)]", {"items": [{"id": 1, "ok": False}]}, []),
+        ("$.items[2:].id", {"items": [{"id": 1}]}, []),
+        (r"$.items[\score][?(@.score > 9)].id", {"items": [{"id": 1, "score": 2}]}, []),
+        ("$.shelves[?(@.on == true)].items[*].id", {"shelves": [{"on": False, "items": [{"id": 1}]}]}, []),
     ],
 )
 def test_lists_of_many_shapes_are_read(path, content, items):
@@ -84,6 +89,47 @@ def test_lists_of_many_shapes_are_read(path, content, items):
 )
 def test_what_is_not_an_answer_is_garbage_with_its_reason(content, detail):
     assert read(content) == Answer("garbage", detail=detail)
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("$.items[?(@.ok == true)].id", {}),
+        ("$.items[?(@.ok == true)].id", {"items": None}),
+        ("$.items[?(@.ok == true)].id", {"items": "text"}),
+        ("$.items[?(@.ok == true)].id", {"items": {"id": 1, "ok": False}}),
+        ("$.items[?(@.ok == true)].id", {"items": [{"sku": 1, "ok": True}]}),
+        ("$.items[:2].id", {"items": [{"sku": 1}]}),
+        ("$.items[0].id", {"items": []}),
+    ],
+)
+def test_no_list_to_choose_from_is_garbage(path, content):
+    assert read(content, items=path).detail == "nothing is at the path of the items"
+
+
+@pytest.mark.parametrize(
+    ("path", "items"),
+    [
+        (r"$.items[\score].id", [{"id": "a", "score": 1}, {"id": "b", "score": None}]),
+        (r"$.items[\score][*].id", {"id": "a", "score": 1}),
+        (r"$.items[\score][*].id", None),
+        ("$.items.`sorted`", ["a", 1]),
+        ("$.items.`sorted`", "a"),
+    ],
+)
+def test_a_path_that_cannot_be_applied_to_an_answer_makes_it_garbage(path, items):
+    assert read({"items": items}, items=path) == Answer(
+        "garbage", detail="the path cannot be applied to the answer"
+    )
+    content = {"ids": ["a"], "items": items}
+    assert read(content, items="$.ids", scores=path).status == "garbage"
+    assert read(content, items="$.ids", user=path).status == "garbage"
+
+
+@given(st.deferred(lambda: values), st.sampled_from(["[\\score]", ".`sorted`", "[?(@.id > 1)]", "[::2]"]))
+def test_any_json_gives_a_status_for_any_path(content, step):
+    found = read(content, items=f"$.items{step}[*].id", scores=f"$.items{step}")
+    assert found.status in ("ok", "garbage")
 
 
 @pytest.mark.parametrize(

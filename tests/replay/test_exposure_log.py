@@ -113,6 +113,14 @@ def test_ids_keep_their_type_and_hostile_names_and_values_stay_what_they_are(tmp
     assert set(table["run"].to_pylist()) == set(table["version"].to_pylist()) == {HOSTILE}
 
 
+def test_kept_columns_may_have_the_names_of_the_journal(tmp_path):
+    names = ("place", "items", "scores", "positions", "session", "shown")
+    planned(tmp_path, ["u0"], **{name: [name] for name in names})
+    journalled(tmp_path, [0], record(0, items=["a", "b"], scores=[0.5, 0.25]))
+    write_log(tmp_path, MARKS)
+    assert rows(tmp_path, "item_id", "score", *names) == [("a", 0.5, *names), ("b", 0.25, *names)]
+
+
 def test_nothing_sent_is_no_log(tmp_path):
     planned(tmp_path, ["u0"])
     Journal(tmp_path).close()

@@ -145,6 +145,14 @@ def test_empty_lists_and_null_requests(engine):
     assert (one["request_id"], one["list_length"]) == ("r1", 0)
 
 
+@pytest.mark.parametrize("name", ["list_length", "List_Length", "by", "having", "self", "metrics"])
+def test_a_column_of_any_name_is_kept_and_its_value_counts(engine, name):
+    rows = [{"request_id": "r1", "user_id": "u", "ts": START, "item_id": item, name: 7} for item in "ab"]
+    (one,) = rows_of(drawn(engine, rows))
+    assert one[name] == 7
+    assert one.get("list_length", 7) == (2 if name not in ("list_length", "List_Length") else 7)
+
+
 def test_a_request_with_two_users_gives_the_same_one_each_time(engine):
     rows = [{"request_id": "r1", "user_id": user, "ts": START, "item_id": "a"} for user in ("b", "a", "c")]
     assert [one["user_id"] for one in rows_of(drawn(engine, rows))] == ["a"]

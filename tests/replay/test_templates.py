@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -26,6 +27,30 @@ def test_an_expression_keeps_the_type_of_its_value():
     assert body(given_body, user_id=7, now="2026-01-01T00:00:00Z", tags=["a", 1]) == {
         "user": 7, "n": 10, "at": "at 2026-01-01T00:00:00Z", "tags": [["a", 1], True, None],
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        ("{{ -score }}", -3),
+        ("{{-score}}", 3),  # Jinja's sign for white space, not a minus
+        ("{{- -score -}}", -3),
+        ("{{+ score }}", 3),
+        ("{{ +score }}", 3),
+        ("{{ score - 1 }}", 2),
+        ("{{- score -}}  ", 3),
+        ("{# the user #}{{ score }}", 3),
+        ("{{ score }}{#- {{ other }} -#}", 3),
+        ("{# one #}{{ -score }}{# two #}\n", -3),
+        ("{{ score, 1 }}", [3, 1]),
+        ("{{ '}}' }}", "}}"),
+        ("{{ {'a': {'b': score}} }}", {"a": {"b": 3}}),
+        ("{{ '-' }}", "-"),
+        ("{# nothing #}", ""),
+    ],
+)
+def test_an_expression_is_what_is_between_the_braces(template, expected):
+    assert body({"a": template}, score=3) == {"a": expected}
 
 
 def test_null_stays_null_and_may_have_a_default():
@@ -129,6 +154,13 @@ def test_a_body_is_json_unless_a_header_says_otherwise():
     own = {"content-type": "application/vnd.shop+json"}
     assert templates(body={}, headers=own).render({}).headers == own
     assert templates(method="GET").render({}) == type(templates().render({}))("http://127.0.0.1/r", {}, None)
+
+
+@pytest.mark.parametrize(("text", "expected"), [("7.00", 7), ("-1", -1), ("0.25", 0.25), ("1e20", 10**20)])
+def test_a_decimal_number_stays_a_number(text, expected):
+    found = plain_value([Decimal(text)])
+    assert found == [expected]
+    assert type(found[0]) is type(expected)
 
 
 def test_values_of_a_log_become_json():

@@ -61,6 +61,13 @@ def _condition(
         yield Problem(
             f"{place}.margin", "needs `against`: the recommender that the candidate is compared with"
         )
+    if one.margin is not None and one.experiment is None and _is_whole(gate.against, settings.name):
+        part = (
+            "name another one"
+            if one.metric is None
+            else f"name another one, or a part as {settings.name}:model=m6"
+        )
+        yield Problem(f"{place}.margin", f"`against` is the recommender itself, which is never worse; {part}")
     of = settings if one.experiment is None else against
     if of is not None and one.metric is not None:
         yield from check_series(place, one.metric, one.labels, of)
@@ -84,6 +91,11 @@ def _condition(
         yield Problem(
             f"{place}.arm", f"{quoted(one.arm)} is no arm beside the control; there are: {', '.join(others)}"
         )
+
+
+def _is_whole(against: str | None, name: str) -> bool:
+    """Whether the other side is all rows of this recommender, so that they hold those of any candidate."""
+    return against == name
 
 
 def _question(place: str, question: str, of: RecommenderSettings) -> Iterator[Problem]:

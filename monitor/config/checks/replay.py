@@ -16,6 +16,7 @@ from monitor.settings.recommender import RecommenderSettings
 from monitor.settings.replay import ReplaySettings, TargetSettings
 
 _TAKEN = (*OWN_COLUMNS, REQUEST_ID, USER_ID, TS, NUMBER, VALUES)
+"""Names that no further column of the new log may have, in no case: `Status` and `status` are one column."""
 
 
 def check_replay(where: str, settings: RecommenderSettings) -> Iterator[Problem]:
@@ -31,16 +32,30 @@ def check_replay(where: str, settings: RecommenderSettings) -> Iterator[Problem]
             yield Problem(f"{place}.name", f"{quoted(target.name)} {same}")
         first.setdefault(target.name, number)
         yield from _target(place, target, replay)
+    kept: dict[str, str] = {}
     for number, name in enumerate(replay.keep):
-        if name in _TAKEN:
+        if name.casefold() in _TAKEN:
             yield Problem(f"{where}.keep[{number}]", f"{quoted(name)} is a column of the new log already")
+        elif name.casefold() in kept:
+            yield Problem(f"{where}.keep[{number}]", _same_name(name, kept[name.casefold()]))
+        kept.setdefault(name.casefold(), name)
+    named: dict[str, str] = {}
     for name in replay.cases or {}:
-        if name in _TAKEN and name != USER_ID:
+        if name.casefold() in _TAKEN and name != USER_ID:
             yield Problem(
                 f"{where}.cases.{name}", "a replay sets this column itself; give the value another name"
             )
+        elif name.casefold() in named:
+            yield Problem(f"{where}.cases.{name}", _same_name(name, named[name.casefold()]))
+        named.setdefault(name.casefold(), name)
     if replay.requests is not None and ITEM_ID in replay.requests.columns:
         yield Problem(f"{where}.requests.columns.{ITEM_ID}", "a log of requests has no items; leave it out")
+
+
+def _same_name(name: str, first: str) -> str:
+    if name == first:
+        return f"{quoted(name)} is there twice"
+    return f"{quoted(name)} and {quoted(first)} would be one column, since the case does not count"
 
 
 def _target(place: str, target: TargetSettings, replay: ReplaySettings) -> Iterator[Problem]:

@@ -20,6 +20,7 @@ CATEGORY_ENTROPY = MetricSpec(
     help="How evenly exposures spread over the categories; 0: one category has all, 1: all are equal.",
     by=("overall", "pv", "uv"),
     interval="Wilson of means",
+    without_interval=("overall",),
     range=(0.0, math.inf),
     formula="H / ln(m), H = -sum p ln p over the categories' shares of the exposures, m = categories in "
     "I. pv, uv: the same within one list (one user's exposures), divided by ln(min(m, l)), mean over "

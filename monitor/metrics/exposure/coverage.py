@@ -19,6 +19,7 @@ COVERAGE = MetricSpec(
     unit="ratio",
     by=("pv", "uv", "item"),
     interval="Wilson",
+    without_interval=("item",),
     parameters=("valid_list_length",),
     formula="pv: requests with l >= c / requests. uv: users with at least one request with l >= c / "
     "users. item: distinct items shown that are in I / size of I. c = `valid_list_length`.",

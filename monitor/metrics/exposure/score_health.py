@@ -22,6 +22,7 @@ SCORE_HEALTH = MetricSpec(
     unit="ratio",
     by=("null", "nan", "infinite", "out_of_range", "zero", "one", "denormal", "all_equal_lists", "distinct"),
     interval="Wilson",
+    without_interval=("distinct",),
     parameters=("score_range",),
     formula="null: exposures without a score / exposures. nan, infinite, zero (exactly 0), one (exactly "
     "1), denormal (0 < |score| < 2.2e-308): / scores that are not null. out_of_range: scores below lo "

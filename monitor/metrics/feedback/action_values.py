@@ -31,6 +31,7 @@ ACTION_VALUE = action_spec(
     help="Sum and mean of the values of the event's actions (of orders: GMV; of plays: dwell time).",
     by=("sum", "mean"),
     interval="delta",
+    without_interval=("sum",),
     formula="sum: sum of the values; 0 where there are requests and no action. mean: sum of the values / "
     f"values, with users as the units of the interval. Values that are null, NaN or infinite are left out; "
     f"{MEANT}",

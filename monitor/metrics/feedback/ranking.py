@@ -42,7 +42,10 @@ _at_k = partial(
     parameters=_HOW,
     requires=("exposures.position or exposures.score", "feedback"),
 )
-_of_both = partial(_at_k, by=_BOTH, samples=_EITHER, no_data=f"{_NO_T}; none of a known user (macro)")
+_of_both = partial(
+    _at_k, by=_BOTH, without_interval=("micro",), samples=_EITHER,
+    no_data=f"{_NO_T}; none of a known user (macro)",
+)  # fmt: skip
 _of_users = partial(_at_k, samples=_USERS, no_data=_NO_USER)
 
 PRECISION = _of_both(
@@ -101,6 +104,7 @@ HIT_RATE = _at_k(
     help="Relevant items found in the first k places, of all of them; or lists with at least one.",
     by=("micro", "any"),
     interval="Wilson",
+    without_interval=("micro",),
     formula="micro: sum of hits / sum of |T| over lists. any: lists with a hit / lists with |T| > 0; "
     f"{_MEANT}.",
     answers="How often is anything relevant in the first k places?",
