@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
+from pydantic import BaseModel
 
 from benchmarks.scoreboard.alerts import ROOT
 from monitor.config.problems import show_duration
@@ -69,7 +70,12 @@ def deviations() -> list[Deviation]:
     ]
 
 
-def _shown(value: timedelta | int) -> str:
+def _shown(value: timedelta | BaseModel | int | None) -> str:
+    """The value as a config has it; of settings, those that are written."""
+    if value is None:
+        return "none"
+    if isinstance(value, BaseModel):
+        return str(value.model_dump(mode="json", exclude_unset=True))
     return show_duration(value) if isinstance(value, timedelta) else str(value)
 
 

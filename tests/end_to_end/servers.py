@@ -5,11 +5,17 @@ from __future__ import annotations
 import json
 import shutil
 import urllib.parse
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from monitor.history.snapshot import Snapshot
+from monitor.service.web.app import ReloadOutcome
+from monitor.service.web.server import serve
+from monitor.settings.server import ServerSettings
 from tests.conftest import need
 from tests.processes import ROOT, Running, free_port, get
 
@@ -120,3 +126,22 @@ def copied_rules(folder: Path, durations: dict[str, str]) -> list[Path]:
         paths[-1].write_text(yaml.safe_dump(rules), "utf-8")
     assert not left, f"no alert is called {left}"
     return paths
+
+
+@contextmanager
+def exported(folder: Path, picture: Snapshot) -> Iterator[Prometheus]:
+    """A Prometheus that looks at the real exporter of one snapshot, which no daemon changes."""
+    page = serve(
+        ServerSettings(listen="127.0.0.1:0"),
+        lambda: picture,
+        reload=lambda: ReloadOutcome(True),
+        not_ready=lambda: "",
+        healthy=lambda: True,
+    )
+    server = Prometheus(folder, page.address.removeprefix("http://"))
+    try:
+        server.up()
+        yield server
+    finally:
+        server.stop()
+        page.stop()

@@ -13,11 +13,8 @@ import pytest
 from monitor.core.results import Status
 from monitor.history.snapshot import RecommenderState, Snapshot
 from monitor.metrics.catalogue import SPECS
-from monitor.service.web.app import ReloadOutcome
-from monitor.service.web.server import serve
-from monitor.settings.server import ServerSettings
 from tests.end_to_end.panel_queries import queries
-from tests.end_to_end.servers import Prometheus
+from tests.end_to_end.servers import Prometheus, exported
 from tests.processes import wait_for
 from tests.service.made import NOW, metric, series
 from tests.service.pictured_bands import NAME, feeds, learning
@@ -44,22 +41,10 @@ def compared() -> RecommenderState:
 
 @pytest.fixture(scope="module")
 def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
-    picture = Snapshot(NOW, (compared(),))
-    page = serve(
-        ServerSettings(listen="127.0.0.1:0"),
-        lambda: picture,
-        reload=lambda: ReloadOutcome(True),
-        not_ready=lambda: "",
-        healthy=lambda: True,
-    )
-    server = Prometheus(tmp_path_factory.mktemp("bands"), page.address.removeprefix("http://"))
-    try:
-        server.up()
+    folder = tmp_path_factory.mktemp("bands")
+    with exported(folder, Snapshot(NOW, (compared(),))) as server:
         wait_for("the bands to be scraped", lambda: server.ask("recsys_expected"))
         yield server
-    finally:
-        server.stop()
-        page.stop()
 
 
 @pytest.mark.parametrize("expression", QUERIES)

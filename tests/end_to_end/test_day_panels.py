@@ -21,11 +21,8 @@ from monitor.history.snapshot import Snapshot
 from monitor.history.store import Store
 from monitor.judging.runtime import Runtime
 from monitor.service.watch import Watch
-from monitor.service.web.app import ReloadOutcome
-from monitor.service.web.server import serve
-from monitor.settings.server import ServerSettings
 from tests.end_to_end.panel_queries import queries
-from tests.end_to_end.servers import Prometheus
+from tests.end_to_end.servers import Prometheus, exported
 from tests.forecast import past_days
 from tests.platform import shop
 from tests.processes import wait_for
@@ -39,21 +36,9 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
     folder = tmp_path_factory.mktemp("days")
     forecasts, platforms = of_forecasts(folder), of_platforms(folder)
     picture = Snapshot(forecasts.taken_at, (*forecasts.recommenders, *platforms.recommenders))
-    page = serve(
-        ServerSettings(listen="127.0.0.1:0"),
-        lambda: picture,
-        reload=lambda: ReloadOutcome(True),
-        not_ready=lambda: "",
-        healthy=lambda: True,
-    )
-    server = Prometheus(folder, page.address.removeprefix("http://"))
-    try:
-        server.up()
+    with exported(folder, picture) as server:
         wait_for("the days to be scraped", lambda: server.ask("recsys_platform_amount"))
         yield server
-    finally:
-        server.stop()
-        page.stop()
 
 
 def of_forecasts(folder: Path) -> Snapshot:
@@ -72,7 +57,7 @@ def of_forecasts(folder: Path) -> Snapshot:
 def of_platforms(folder: Path) -> Snapshot:
     """A shop whose recommender takes its orders from search."""
     shop.world_of_arms(folder, DAYS, SHIFTED)
-    given = shop.settings(folder, experiments=[shop.RANKER])
+    given = shop.settings(folder, window="1d", experiments=[shop.RANKER])
     runtime = Runtime(folder / "spill", threads=1)
     now = shop.FIRST + DAYS * shop.DAY + timedelta(hours=7)
     try:
