@@ -1,16 +1,22 @@
-"""Ibis' DuckDB backend with a cache of compiled SQL."""
+"""Ibis' DuckDB backend with caches of compiled SQL and of parsed types."""
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from typing import Any, Final
 
+import duckdb
+import ibis
 import ibis.expr.operations as ops
 import ibis.expr.types as ir
+import sqlglot.expressions as sge
 from ibis.backends import BaseBackend
 from ibis.backends.duckdb import Backend
+from ibis.backends.sql.datatypes import DuckDBType
+from ibis.common.exceptions import TableNotFound
 
 _MOST: Final = 512  # expressions: a window repeats about a hundred of another window
 
@@ -19,7 +25,7 @@ _lock = threading.Lock()
 
 
 class DuckDBBackend(Backend):  # type: ignore[misc]
-    """Caches the SQL of recent expressions, for all backends of the process.
+    """Caches the SQL of recent expressions and the types of columns, for all backends of the process.
 
     To compile an expression takes longer than to run it on an hour of a log, and the next window asks the
     same: its tables have the same names, and the SQL names no database.
@@ -40,6 +46,26 @@ class DuckDBBackend(Backend):  # type: ignore[misc]
             if len(_known) > _MOST:
                 _known.popitem(last=False)
         return sql
+
+    def get_schema(
+        self, table_name: str, *, catalog: str | None = None, database: str | None = None
+    ) -> ibis.Schema:
+        """The columns of a table. To parse the name of a type takes as long as a small query.
+
+        Raises:
+            TableNotFound: there is no such table.
+        """
+        place = sge.table_(table_name, db=database, catalog=catalog, quoted=True)
+        try:
+            columns = self.con.execute(sge.Describe(this=place).sql("duckdb")).fetchall()
+        except duckdb.CatalogException as error:
+            raise TableNotFound(table_name) from error
+        return ibis.schema({name: _type(kind, null == "YES") for name, kind, null, *_ in columns})
+
+
+@functools.lru_cache(maxsize=4096)
+def _type(text: str, nullable: bool) -> ibis.DataType:
+    return DuckDBType.from_string(text, nullable=nullable)
 
 
 def _key(op: ops.Node) -> Hashable | None:

@@ -20,9 +20,8 @@ from great_expectations.validator.metrics_calculator import MetricsCalculator
 from monitor.rules.expectations import custom  # noqa: F401 - importing it registers them with GX
 from monitor.rules.gx.internals import condition_from_text
 from monitor.rules.gx.messages import short_message
+from monitor.rules.gx.plan import FORMAT
 from monitor.rules.queries import check_conditions
-
-_FORMAT = {"result_format": "BASIC", "partial_unexpected_count": 0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +125,7 @@ def _validate(
     count_rows: Callable[[], int],
 ) -> dict[int, Outcome]:
     numbered = [_numbered(expectations[number], number) for number in numbers]
-    results = batch.validate(ExpectationSuite(name="window", expectations=numbered), result_format=_FORMAT)
+    results = batch.validate(ExpectationSuite(name="window", expectations=numbered), result_format=FORMAT)
     return {
         int((result.expectation_config.meta or {})["number"]): outcome_of(result, count_rows)  # type: ignore[union-attr]
         for result in results.results

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -23,6 +23,7 @@ from monitor.rules.engines.sealed import SealedDatabase, quoted
 from monitor.rules.gx import fast_metrics  # noqa: F401 - importing it registers them with GX
 from monitor.rules.gx.datasource import DuckDBDatasource, DuckDBExecutionEngine, Stopped
 from monitor.rules.gx.messages import shorten
+from monitor.rules.gx.plan import Plan, Statement, counts_of
 from monitor.rules.queries import UnsafeQuery, query_of
 
 _COPIED_ROWS = 100_000  # at a time
@@ -65,6 +66,7 @@ class DuckDBRuleEngine:
         self._gx.raw.execute("SET TimeZone = 'UTC'")
         self._source = self.cursor()  # what the sealed database copies is read here
         self._sealed: SealedDatabase | None = None
+        self._plans: dict[str, tuple[tuple[str, ...], Plan | None]] = {}  # of each table, and for what
 
     @property
     def _gx(self) -> DuckDBExecutionEngine:
@@ -94,8 +96,54 @@ class DuckDBRuleEngine:
         with self._interruptible():
             outcomes = {number: self._judge_query(table, query) for number, query in queries.items()}
             if others:
-                outcomes |= count_violations(self._batch(table), others, lambda: self._count(table))
+                outcomes |= self._judge(table, others)
         return [outcomes[number] for number in range(len(expectations))]
+
+    def _judge(self, table: str, expectations: Mapping[int, Expectation]) -> dict[int, Outcome]:
+        """Count by the plan that GX made of the same expectations on the same columns, else by GX."""
+        key = (
+            repr(self.columns(table)),
+            *(f"{type(one).__name__}{one.__dict__!r}" for one in expectations.values()),
+        )
+        known, plan = self._plans.get(table, ((), None))
+        if plan is not None and known == key:
+            with suppress(sa.exc.SQLAlchemyError, duckdb.Error):  # then GX says which rule fails, and why
+                counted = plan.run(self._gx.execute_query)
+                outcomes = {number: _outcome(*counts) for number, counts in counted.items()}
+                others = {number: one for number, one in expectations.items() if number not in outcomes}
+                return outcomes | self._by_gx(table, others)
+        with self._gx.recording() as record:
+            outcomes = self._by_gx(table, expectations)
+        self._plans[table] = (key, self._planned(table, expectations, outcomes, record))
+        return outcomes
+
+    def _by_gx(self, table: str, expectations: Mapping[int, Expectation]) -> dict[int, Outcome]:
+        if not expectations:
+            return {}
+        return count_violations(self._batch(table), expectations, lambda: self._count(table))
+
+    def _planned(
+        self,
+        table: str,
+        expectations: Mapping[int, Expectation],
+        outcomes: Mapping[int, Outcome],
+        record: Sequence[Statement],
+    ) -> Plan | None:
+        """The plan of those expectations for which it counts what GX has counted."""
+        batch = self._batch(table).id
+        counts = {
+            number: found
+            for number, one in expectations.items()
+            if outcomes[number].error is None and (found := counts_of(one, batch, self._gx)) is not None
+        }
+        plan = Plan.of(counts, record)
+        try:
+            again = plan.run(self._gx.execute_query)
+        except (sa.exc.SQLAlchemyError, duckdb.Error):
+            return None
+        return plan.without(
+            {number for number, found in again.items() if _outcome(*found) != outcomes[number]}
+        )
 
     def evidence(
         self, table: str, expectation: Expectation, columns: Sequence[str], order: Sequence[str], limit: int
@@ -197,3 +245,7 @@ class DuckDBRuleEngine:
             yield
         except Stopped as stopped:
             raise duckdb.InterruptException("the rules were interrupted") from stopped
+
+
+def _outcome(samples: int, violations: int) -> Outcome:
+    return Outcome(samples=samples, violations=violations)

@@ -9,8 +9,10 @@ method resolution order, so every SQL metric of GX is inherited, and `fast_metri
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import duckdb
@@ -19,6 +21,7 @@ from duckdb_engine import ConnectionWrapper
 from great_expectations.datasource.fluent.sql_datasource import SQLDatasource
 
 from monitor.rules.gx.internals import SqlAlchemyExecutionEngine
+from monitor.rules.gx.plan import MetricId, Statement
 from monitor.rules.list_files import ListContent
 
 EngineClass = type[SqlAlchemyExecutionEngine]
@@ -41,6 +44,9 @@ class DuckDBExecutionEngine(SqlAlchemyExecutionEngine):
         self._lists: dict[
             tuple[str, bool], str
         ] = {}  # (path, as integers) -> the table of its newest content
+        self._record: list[Statement] | None = None
+        self._bundles: list[Sequence[MetricId]] = []  # the metrics of the bundled queries to come
+        self._alone: list[Any] = []  # the queries of the metric that is computed by itself
         super().__init__(**kwargs)
 
     def _setup_engine(
@@ -84,7 +90,13 @@ class DuckDBExecutionEngine(SqlAlchemyExecutionEngine):
         Raises:
             Stopped: the engine was asked to stop, before or during the query.
         """
-        return self._run(query, lambda _: None)
+        bundle = self._bundles.pop(0) if self._bundles else None
+        rows = self._run(query, lambda _: None)
+        if bundle is None:
+            self._alone.append(query)
+        elif self._record is not None:
+            self._record.append(Statement(query, bundle))
+        return rows
 
     def execute_query_in_transaction(self, query: Any) -> Any:
         """Run one statement and commit it (GX makes its temporary tables this way)."""
@@ -104,6 +116,50 @@ class DuckDBExecutionEngine(SqlAlchemyExecutionEngine):
                     raise Stopped from error
                 raise
         return result
+
+    @contextmanager
+    def recording(self) -> Generator[list[Statement], None, None]:
+        """In the block, the statements that give counts are added to a list, each with its metrics."""
+        record: list[Statement] = []
+        self._record = record
+        try:
+            yield record
+        finally:
+            self._record = None
+
+    def resolve_metric_bundle(self, metric_fn_bundle: Iterable[Any]) -> dict[Any, Any]:
+        """As GX, which puts the metrics of the same rows into one query."""
+        try:
+            found: dict[Any, Any] = super().resolve_metric_bundle(metric_fn_bundle)
+        finally:
+            self._bundles = []
+        return found
+
+    def _organize_metrics_by_domain(self, *given: Any, **named: Any) -> list[dict[Any, Any]]:
+        queries: list[dict[Any, Any]] = super()._organize_metrics_by_domain(*given, **named)
+        self._bundles = [tuple(one["metric_ids"]) for one in queries]
+        return queries
+
+    def _process_direct_and_bundled_metric_computation_configurations(
+        self, metric_fn_direct_configurations: list[Any], metric_fn_bundle_configurations: list[Any]
+    ) -> dict[Any, Any]:
+        if self._record is not None:
+            metric_fn_direct_configurations = [
+                replace(one, metric_fn=partial(self._by_itself, one.metric_configuration.id, one.metric_fn))
+                for one in metric_fn_direct_configurations
+            ]
+        found: dict[Any, Any] = super()._process_direct_and_bundled_metric_computation_configurations(
+            metric_fn_direct_configurations, metric_fn_bundle_configurations
+        )
+        return found
+
+    def _by_itself(self, metric: MetricId, compute: Callable[..., Any], **arguments: Any) -> Any:
+        """Compute a metric that is in no bundle. A count by one query of its own is recorded."""
+        self._alone = []
+        value = compute(**arguments)
+        if metric.metric_name.endswith("_count") and len(self._alone) == 1 and self._record is not None:
+            self._record.append(Statement(self._alone[0], (metric,)))
+        return value
 
     def get_inspector(self) -> sa.Inspector:
         """A new inspector each time: a cached one would go on naming the columns of a replaced table."""
