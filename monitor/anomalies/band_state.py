@@ -11,12 +11,14 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from monitor.anomalies.model_changes import Serving
 from monitor.anomalies.moments import a_day, moment_of, slots
 from monitor.anomalies.past import Floats, PastWindow, SeriesName
 from monitor.anomalies.presence import Presence
 from monitor.anomalies.series import DIMENSION_OTHER, WHOLE_REQUESTS, BandedSeries
 from monitor.core.results import Window
 from monitor.settings.bands import BandSettings
+from monitor.statistics.bands.comovement import Comovement
 from monitor.statistics.bands.departures import Departures
 from monitor.statistics.bands.false_alarms import EASIER, Bounds, bounds
 from monitor.statistics.bands.rare import Rare, RareSums
@@ -41,7 +43,9 @@ _NO_HIT: Final = 2.5
 """Where few hits are expected, to have none is no more unusual than this."""
 _WINDOWS_A_DF: Final = 4.0  # windows in a row share their noise
 _FOLLOWS: Final = 0.5
-"""A count follows the requests if they explain this part of its change."""
+"""A series follows the requests if they explain this part of its change."""
+_NEW_MODEL: Final = 3.0
+"""How much larger than usual a change of what the lists hold must be in the first day of a new model."""
 YOUNG: Final = 0.25
 """A series younger than this part of the history does not know yet what is usual, and learns every window."""
 _NEW_SEASON: Final = timedelta(days=3)
@@ -70,7 +74,7 @@ class Step:
     upper: Floats
     departed: Bools
     follows: Bools
-    """Counts that changed as the requests did: fewer requests have fewer users, items and actions."""
+    """Series that changed as the requests did: fewer requests have fewer users, items and actions."""
     judged: Bools
     """Series that have a result: they have a value, or are missing."""
     has_band: Bools
@@ -111,6 +115,11 @@ class BandState:
         self._is_count, self._is_share, self._is_level = np.empty((3, 0), dtype=np.bool_)
         self._is_total, self._is_missed = np.empty((2, 0), dtype=np.bool_)
         self._rate = np.empty(0, dtype=np.int64)  # of a number of actions: the column of its rate
+        self._driver = np.empty(0, dtype=np.int64)  # the column of the requests that it may follow, else -1
+        self._of_lists, self._of_harm = np.empty((2, 0), dtype=np.bool_)
+        self._moves = Comovement(a_day(length))
+        self._began_with = np.empty(0, dtype=np.bool_)  # out of the band since requests were out of theirs
+        self._serving = Serving()
         self._before_season: tuple[date, SeasonalFilter, RareSums] | None = None
 
     def copy(self) -> Self:
@@ -140,6 +149,7 @@ class BandState:
         chosen = columns >= 0
         columns = columns[chosen]
         self._define(columns, now.definition[chosen])
+        self._serving.see(now, names)
         self._change(window)
         is_new_season = self._turn_season(window)
         values, samples, errors = np.full((3, len(self.series)), np.nan)
@@ -158,8 +168,9 @@ class BandState:
         rare = self._rare.rare(np.where(self._is_share, values, np.nan), samples, forecast.expected)
         step = self._decide(values, forecast, rare, there | missing)
         young = step.points < YOUNG * (self._settings.history / self._length)
-        may = (~step.departed | young | is_new_season) & ~violated & calm
-        self._filter.learn(may)
+        may = (~(step.departed | self._moves_with(step.departed)) | young | is_new_season) & ~violated & calm
+        self._moves.learn(forecast.means[0], self._driver, may)
+        self._filter.learn(may, np.where(self._is_of_new_model(), self._serving.windows, 0))
         self._rare.learn(may)
         self._seen[there | missing] = end
         self._learns[step.has_band] = 0
@@ -191,9 +202,12 @@ class BandState:
         theirs = np.array([older._column[one] for one in mine], dtype=np.int64)
         self._filter.take_from(older._filter, here, theirs)
         self._rare.take_from(older._rare, here, theirs)
+        self._moves.take_from(older._moves, here, theirs)
         self.departures.take_from(older.departures, here, theirs)
         self._presence.take_from(older._presence, here, theirs)
+        self._began_with[here] = older._began_with[theirs]
         self._definition[here], self._seen[here] = older._definition[theirs], older._seen[theirs]
+        self._serving = copy.deepcopy(older._serving)
         self.end = older.end
 
     def _with_values(self, step: Step) -> list[BandedSeries]:
@@ -216,18 +230,24 @@ class BandState:
         if self._before_season is not None:
             self._before_season[1].add_series(scales)
             self._before_season[2].add(len(new))
-        for part in (self._rare, self.departures, self._presence):
+        for part in (self._rare, self._moves, self.departures, self._presence):
             part.add(len(new))
         self._definition = np.append(self._definition, np.full(len(new), None))
         self._learns = np.append(self._learns, np.zeros(len(new), dtype=np.int64))
         self._seen = np.append(self._seen, np.full(len(new), -np.inf))
+        self._began_with = np.append(self._began_with, np.zeros(len(new), dtype=np.bool_))
         self._drawn = np.append(self._drawn, np.full((LONGEST, len(new)), np.nan), axis=1)
         self._wild = np.append(self._wild, np.full(len(new), WILD))
         self._is_count, self._is_share = self.scales == Scale.COUNT, self.scales == Scale.SHARE
         self._is_level = self.scales == Scale.LEVEL
         self._is_total = np.array([one.is_total for one in self.series], dtype=np.bool_)
         self._rate = np.array([self._column.get(one.rate, -1) for one in self.series], dtype=np.int64)
-        self._is_missed = np.array([one.is_missed for one in self.series], dtype=np.bool_)
+        whole = self._column.get(WHOLE_REQUESTS, -1)
+        drivers = [self._column.get(one.driver, whole) for one in self.series]
+        self._driver = np.where(np.arange(len(drivers)) == drivers, -1, np.array(drivers, dtype=np.int64))
+        self._is_missed, self._of_lists, self._of_harm = np.array(
+            [(one.is_missed, one.is_of_lists, one.is_of_harm) for one in self.series], dtype=np.bool_
+        ).T
 
     def _define(self, columns: Ints, definitions: NDArray[np.object_]) -> None:
         """A series of another definition is another series."""
@@ -253,7 +273,7 @@ class BandState:
                 self._begin_anew(concerned)
 
     def _begin_anew(self, which: Bools) -> None:
-        for part in (self._filter, self._rare, self.departures):
+        for part in (self._filter, self._rare, self._moves, self.departures):
             part.begin_anew(which)
         if self._before_season is not None:
             for part in self._before_season[1:]:
@@ -320,6 +340,9 @@ class BandState:
         self._rare.forget_last((was == 0) & departed)
         self._filter.forget_last((was != 0) & ~departed)
         stood = np.where(was != 0, was, np.where(has_band, 0, self._learns))
+        alike = np.sign(self._moves.slopes()) * self.departures.side[self._driver] == self.departures.side
+        led = self._moves_with(departed) & alike
+        self._began_with = departed & np.where(was != self.departures.side, led, self._began_with)
         same = np.sign(ratio) == self.departures.side
         place = np.where(departed, np.abs(np.where(same, ratio, 0.0)).argmax(axis=0), 0)
         columns = np.arange(len(self.series))
@@ -330,7 +353,7 @@ class BandState:
             values=values, forecast=forecast, deviation=deviations[place, columns],
             span=np.array(SPANS)[place], change=relative[place, columns], bound=limit.spans[place, columns],
             lower=lower, upper=upper, departed=departed & judged, judged=judged,
-            follows=self._follows(relative, place), has_band=has_band,
+            follows=self._follows(relative, forecast, place), has_band=has_band,
             points=points, was=np.where(stood == 0, np.nan, stood), learns=(self._learns != 0) & ~has_band,
         )  # fmt: skip
 
@@ -346,16 +369,34 @@ class BandState:
         drawn = np.where(self._is_level & np.isfinite(together), together, np.inf)
         return bounds(np.minimum(budget * chance, 0.5), df, drawn)
 
-    def _follows(self, changes: Floats, place: Ints) -> Bools:
-        """Which counts changed as the requests did, in the span that `place` says of each series."""
-        relative = changes[place, np.arange(place.size)]
+    def _follows(self, changes: Floats, forecast: Forecast, place: Ints) -> Bools:
+        """Which series changed as the requests did, in the span that `place` says of each series.
+
+        A count changes by the same part as the requests. Others move as they moved with the requests in the
+        past; but no change of the requests explains that users get no list.
+        """
+        columns, driven = np.arange(place.size), self._driver >= 0
+        error, from_base = forecast.means[place, columns], forecast.from_base[place, columns]
         with np.errstate(divide="ignore", invalid="ignore"):
-            by_rate = relative - changes[place, self._rate]
-            whole = self._column.get(WHOLE_REQUESTS, -1)
-            by_requests = changes[place, whole] if whole >= 0 else np.full(relative.size, np.nan)
-            explained = np.where(self._rate >= 0, by_rate, by_requests) / relative
-        others = np.arange(relative.size) != whole
-        return np.asarray(self._is_count & others & (explained >= _FOLLOWS))
+            relative = changes[place, columns]
+            by_requests = np.where(driven, changes[place, self._driver], np.nan) / relative
+            by_rate = (relative - changes[place, self._rate]) / relative
+            # The forecasts of both remember the last hours, but not alike. So what is usual is compared.
+            moved = self._moves.slopes() * forecast.from_base[place, self._driver]
+            by_slope = (moved - (from_base - error)) / error
+        by_count = np.where(self._rate >= 0, by_rate, by_requests)
+        may = driven & ~self._of_harm & (moved != 0)
+        explained = np.where(self._is_count, by_count, np.where(may, by_slope, np.nan))
+        return np.asarray((explained >= _FOLLOWS) | (self._began_with & ~self._is_count & ~self._of_harm))
+
+    def _moves_with(self, departed: Bools) -> Bools:
+        """The series that move with requests which are out of their band."""
+        moves = self._is_count | (self._moves.slopes() != 0)
+        return np.asarray((self._driver >= 0) & moves & departed[self._driver])
+
+    def _is_of_new_model(self) -> Bools:
+        """Whether a new model serves since less than a day, for each series that is about its lists."""
+        return self._of_lists & (0 < self._serving.windows <= a_day(self._length))
 
     def _left(self, expected: Floats, actual: Floats) -> Floats:
         """What is left of a count, or of the rest of a share, such as the lists that are not empty."""
@@ -366,6 +407,7 @@ class BandState:
         """Whether changes reach `part` of the smallest that counts, however certain they are."""
         settings, expected = self._settings, forecast.planned
         least = np.where(self._is_count, settings.least_volume_change, settings.least_change)
+        least = np.where(self._is_of_new_model(), _NEW_MODEL * least, least)
         size = np.where(self._is_share, np.minimum(np.abs(expected), np.abs(1 - expected)), np.abs(expected))
         is_dust = ~self._is_count & (change >= 0) & (change < _DUST * part)
         by_few = np.where(self._is_level, _FEW_SAMPLES * np.nan_to_num(forecast.by_one), 0.0)

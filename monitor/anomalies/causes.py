@@ -243,7 +243,7 @@ DRIVEN_BY_VOLUME: Final[Mapping[str, tuple[Sign, ...]]] = {
     "lists_long": (*_MORE_ROWS, *_BY_LENGTH),
 }
 """For causes that change the number of rows: series that are no sign of other causes while it is violated."""
-NO_SIGN: Final = _all("below", "top_user_share")
-"""Departures that are a sign of nothing: that no user stands out harms nobody."""
+NO_SIGN: Final = (*_all("below", "top_user_share"), Sign("update_rate", "above", ("day",)))
+"""Departures that are a sign of nothing: that no user stands out, or that users see more that is new."""
 REST: Final = Cause(OTHER, "series that belong to no named cause are out of their bands", ())
 CAUSES: Final[Mapping[str, str]] = {one.name: one.says for one in (*EXPOSURE_CAUSES, *FEEDBACK_CAUSES, REST)}

@@ -74,6 +74,34 @@ def models_by_day(
     }
 
 
+class Serving:
+    """Which model serves most, and for how many windows if it is a new one."""
+
+    def __init__(self) -> None:
+        self.windows = 0
+        """The windows since a new model took over, itself counted; 0 if none did so far."""
+        self._known: set[str] = set()
+        self._series: dict[int, str] = {}
+        self._named = 0
+
+    def see(self, now: PastWindow, names: Mapping[int, SeriesName]) -> None:
+        """Take the next window. Without requests by model it says nothing."""
+        if self._named != len(names):
+            self._series, self._named = _models(names), len(names)
+        self.windows += self.windows > 0
+        mine = [
+            (value, self._series[number])
+            for number, value in zip(now.series.tolist(), now.value.tolist(), strict=True)
+            if number in self._series and value > 0
+        ]
+        if not mine:
+            return
+        _, first = max(mine)
+        if self._known and first not in self._known:
+            self.windows = 1
+        self._known.add(first)
+
+
 def _models(names: Mapping[int, SeriesName]) -> dict[int, str]:
     """The series that count the requests of a model, and its name."""
     return {

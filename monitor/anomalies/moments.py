@@ -42,13 +42,17 @@ def moment_of(window: Window, zone: tzinfo = UTC, days_off: Container[str] = ())
     by a slot, so they stay at their local time; windows of four hours do not move. If a day has a local time
     twice, both windows have the same slot.
 
-    A holiday follows a Sunday from six o'clock on. Its night follows the night before.
+    A holiday follows a Sunday from six o'clock on. Its night may be that of a working day, or already that
+    of a Sunday.
 
     >>> hour = Window.of(datetime(2026, 12, 25, 10, tzinfo=UTC), timedelta(hours=1))  # a Friday
     >>> moment_of(hour)
-    Moment(slot=10, weekday=4, is_holiday=False)
+    Moment(slot=10, weekday=4, is_holiday=False, or_weekday=None)
     >>> moment_of(hour, days_off={"2026-12-25"})
-    Moment(slot=10, weekday=6, is_holiday=True)
+    Moment(slot=10, weekday=6, is_holiday=True, or_weekday=None)
+    >>> night = Window.of(datetime(2026, 12, 25, 2, tzinfo=UTC), timedelta(hours=1))
+    >>> moment_of(night, days_off={"2026-12-25"})
+    Moment(slot=2, weekday=4, is_holiday=True, or_weekday=6)
     """
     # Most of a window lies in the local day of its middle, even for a UTC day far from Greenwich.
     middle = window.start + window.length / 2
@@ -57,9 +61,12 @@ def moment_of(window: Window, zone: tzinfo = UTC, days_off: Container[str] = ())
     is_morning = (
         local.replace(tzinfo=None) - local.replace(tzinfo=None, hour=0, minute=0, second=0) >= _MORNING
     )
-    whole_day = window.length >= DAY
-    weekday = _SUNDAY if is_holiday and (is_morning or whole_day) else local.weekday()
-    return Moment(_slot(middle, window.length, zone), weekday, is_holiday)
+    slot = _slot(middle, window.length, zone)
+    if not is_holiday:
+        return Moment(slot, local.weekday())
+    if is_morning or window.length >= DAY:
+        return Moment(slot, _SUNDAY, is_holiday)
+    return Moment(slot, local.weekday(), is_holiday, _SUNDAY)
 
 
 def _slot(middle: datetime, length: timedelta, zone: tzinfo) -> int:

@@ -20,6 +20,10 @@ PASSING: Final = frozenset({MODEL, ARM, *DERIVED})
 DIMENSION: Final = "dimension"
 SLICE_VALUE: Final = "value"
 DIMENSION_OTHER: Final = "other"  # the value of all slices beyond the budget
+_OF_LISTS: Final = frozenset({
+    "popularity_share", "gini", "gini_exposed", "average_popularity", "self_information", "personalization",
+    "category_entropy", "intra_list_diversity", "novelty", "update_rate", "matthew_effect",
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -83,6 +87,23 @@ class BandedSeries:
     def rate(self) -> BandedSeries:
         """The share of the lists with such an action, of a number of actions."""
         return BandedSeries("action_rate", "pv", self.of, self.dimension, self.value)
+
+    @property
+    def driver(self) -> BandedSeries:
+        """The requests that it may follow: those of its slice; of a slice's requests those of the whole."""
+        if (self.metric, self.by) == (VOLUME, "requests"):
+            return WHOLE_REQUESTS
+        return BandedSeries(VOLUME, "requests", "", self.dimension, self.value)
+
+    @property
+    def is_of_harm(self) -> bool:
+        """Whether it tells how many users or requests get nothing."""
+        return self.metric == "failure" or (self.metric == "coverage" and self.by in ("pv", "uv"))
+
+    @property
+    def is_of_lists(self) -> bool:
+        """Whether it describes what the lists hold, which another model changes a little."""
+        return self.metric in _OF_LISTS or (self.metric, self.by) == ("coverage", "item")
 
     @property
     def is_missed(self) -> bool:

@@ -27,6 +27,8 @@ SEVERE_UNTIL: Final = 0.25
 """It resolves where less is gone."""
 KEEP_FIRING: Final = timedelta(minutes=15)
 """`keep_firing_for` of these alerts: a shorter pause does not end one."""
+PAUSES: Final = {"traffic_surge": timedelta(days=1)}
+"""The causes of which a longer pause does not end the ticket either."""
 _WEEK: Final = timedelta(days=7)
 
 
@@ -98,11 +100,12 @@ def _severe(severity: Sequence[float | None], violated: Sequence[bool]) -> list[
 def _alerts(
     alert: str, severity: str, what: str, judged: Sequence[StoredResult], fires: Sequence[bool]
 ) -> Iterator[PastAlert]:
-    """One alert for each stretch of windows that fire; a pause shorter than KEEP_FIRING belongs to it."""
+    """One alert for each stretch of windows that fire; a short pause belongs to it."""
+    keep = PAUSES.get(what, KEEP_FIRING) if severity == TICKET else KEEP_FIRING
     current: PastAlert | None = None
     for stored, firing in zip(judged, fires, strict=True):
         end = stored.window.end
-        if firing and (current is None or _is_over(current, end)):
+        if firing and (current is None or _is_over(current, end, keep)):
             if current is not None:
                 yield current
             current = PastAlert(alert, severity, what, end, None, stored.result.detail)
@@ -114,8 +117,8 @@ def _alerts(
         yield current
 
 
-def _is_over(alert: PastAlert, end: datetime) -> bool:
-    return alert.until is not None and end - alert.until > KEEP_FIRING
+def _is_over(alert: PastAlert, end: datetime, keep: timedelta) -> bool:
+    return alert.until is not None and end - alert.until > keep
 
 
 def print_past_alerts(name: str, alerts: Sequence[PastAlert], span: timedelta, console: Console) -> None:

@@ -22,13 +22,17 @@ OK, OUT, NONE = Status.OK, Status.VIOLATED, Status.NO_DATA
 
 
 def anomalies(
-    statuses: list[Status], gone: list[float | None] | None = None, *, length: timedelta = HOUR
+    statuses: list[Status],
+    gone: list[float | None] | None = None,
+    *,
+    length: timedelta = HOUR,
+    cause: str = "traffic_lost",
 ) -> list[StoredResult]:
     """A cause window by window, with its severity."""
     stored = []
     for number, status in enumerate(statuses):
         window = Window(START + number * length, START + (number + 1) * length)
-        labels = {"cause": "traffic_lost"}
+        labels = {"cause": cause}
         anomaly = Result(
             kind=ResultKind.ANOMALY, metric="anomaly", labels=labels, definition="1", status=status,
             value=float(status is OUT), threshold=0.0, detail=f"window {number}",
@@ -71,6 +75,15 @@ def test_a_pause_of_a_quarter_of_an_hour_does_not_end_an_alert() -> None:
     assert len(past_alerts(long_quiet)) == 2
 
 
+def test_a_surge_that_comes_back_the_next_night_is_the_same_ticket() -> None:
+    night = [*[OUT] * 3, *[OK] * 21]
+    (alert,) = past_alerts(anomalies([*night, *night], cause="traffic_surge"))
+    assert (alert.since, alert.until) == (hour(1), hour(28))
+    assert len(past_alerts(anomalies([*night, *night]))) == 2
+    late = [*[OUT] * 3, *[OK] * 26, OUT]
+    assert len(past_alerts(anomalies(late, cause="traffic_surge"))) == 2
+
+
 def test_windows_that_cannot_be_judged_do_not_end_an_alert() -> None:
     assert told(past_alerts(anomalies([OUT, NONE, NONE, OK]))) == [("ticket", hour(1), hour(4))]
 
@@ -97,6 +110,8 @@ def test_a_page_starts_at_two_fifths_and_ends_below_a_quarter(gone, pages) -> No
 def test_the_limits_are_those_of_the_shipped_rules() -> None:
     groups = yaml.safe_load((ROOT / "rules/alerts/bands.yaml").read_text())["groups"]
     rules = {rule["alert"]: rule for group in groups for rule in group["rules"]}
+    longer = re.findall(r'max_over_time\(\S+ cause="(\w+)"}\[1d\]', rules["RecsysAnomaly"]["expr"])
+    assert {cause: timedelta(days=1) for cause in longer} == report.PAUSES
     for name in ("RecsysAnomaly", "RecsysAnomalySevere", "RecsysDrift"):
         assert rules[name]["keep_firing_for"] == f"{report.KEEP_FIRING // timedelta(minutes=1)}m"
         assert "for" not in rules[name]

@@ -62,6 +62,8 @@ class Moment(NamedTuple):
     weekday: int
     """0 to 6; the profile that it follows, so a holiday has that of a Sunday."""
     is_holiday: bool = False
+    or_weekday: int | None = None
+    """Another weekday whose profile it may follow instead: then anything between the two is expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,8 @@ class Forecast:
     """SPANS x m: the mean of the last windows less the forecast from before them, on the scale."""
     deviations: Floats
     """SPANS x m: the same in standard deviations."""
+    from_base: Floats
+    """SPANS x m: the mean of the last windows less level and profile alone, on the scale."""
     planned: Floats
     """SPANS x m: what was expected of the last windows from before they began, in the metric's own unit: the
     mean of counts, and of shares and levels the mean by precision."""
@@ -218,15 +222,17 @@ class SeasonalFilter(Columns):
         there = usable(given, many, self.scales)
         z = np.where(there, to_scale(given, many, self.scales), np.nan)
         chance = sampling_sd(many, self.scales)
-        weekend = int(weekday >= SATURDAY)
-        own, other = self._day[weekend, slot], self._day[1 - weekend, slot]
-        is_new = np.isnan(own)
-        profile = np.nan_to_num(np.where(is_new, other, own)) + self._week[weekday, slot]
+        profile, is_new = self._profile(slot, weekday)
         level = np.where(np.isnan(self._level), z - profile, self._level)
+        noise = split_noise(self._covariance, z - level - profile, chance)
+        remembered = noise.rho**self._age * self._memory
+        if moment.or_weekday is not None:
+            other, _ = self._profile(slot, moment.or_weekday)
+            nearest = np.clip(z - level - remembered, np.fmin(profile, other), np.fmax(profile, other))
+            profile = np.where(np.isnan(nearest), profile, nearest)
         base = level + profile
         residual = z - base
-        noise = split_noise(self._covariance, residual, chance)
-        centre = base + noise.rho**self._age * self._memory
+        centre = base + remembered
         expected = from_scale(centre, many, self.scales)
         dust = smallest_sd(expected, self.scales)
         floor = np.fmax(chance, dust)
@@ -258,14 +264,16 @@ class SeasonalFilter(Columns):
         )  # fmt: skip
         return Forecast(
             expected, centre, wide[0], self._samples(many, slot), found.means, found.means / wide,
-            found.planned, found.actual, found.by_one, found.usual,
+            found.from_base, found.planned, found.actual, found.by_one, found.usual,
         )  # fmt: skip
 
-    def learn(self, allowed: ArrayLike = True) -> None:
+    def learn(self, allowed: ArrayLike = True, moved: ArrayLike = 0) -> None:
         """Learn from the window that was judged last. A holiday is remembered, but teaches nothing else.
 
         Args:
             allowed: m, or one for all: a series that is out of its band may not.
+            moved: m, or one for all: which window it is since the level moved for a known reason, from 1 on;
+                0 where it did not. The level becomes the mean of these windows.
 
         Raises ValueError where no window was judged since the last one that was learned.
         """
@@ -275,10 +283,17 @@ class SeasonalFilter(Columns):
         self._residuals, self._memories, self._sds, self._bases, self._drawn = judged.last
         may = judged.there & np.asarray(allowed, np.bool_)
         if not judged.moment.is_holiday:
-            self._learn_base(judged, may)
+            self._learn_base(judged, may, np.asarray(moved, np.float64))
             self._learn_noise(judged, may & ~judged.is_new)
             self._learn_samples(judged, may)
         self._remember(judged, may)
+
+    def _profile(self, slot: int, weekday: int) -> tuple[Floats, Bools]:
+        """The profile of a time of day, and where no day of its kind was seen at that time yet."""
+        weekend = int(weekday >= SATURDAY)
+        own, other = self._day[weekend, slot], self._day[1 - weekend, slot]
+        is_new = np.isnan(own)
+        return np.nan_to_num(np.where(is_new, other, own)) + self._week[weekday, slot], is_new
 
     def _fewer(self, samples: Floats, slot: int) -> tuple[Floats, Floats]:
         """What fewer samples than usual do: a factor of the spread of levels, more chance for shares."""
@@ -293,9 +308,9 @@ class SeasonalFilter(Columns):
         """Samples of a window; if unknown, those that are usual at this time of day."""
         return np.where(np.isnan(samples), 1 / self._inverse[slot] - 0.5, samples)
 
-    def _learn_base(self, judged: _Judged, may: Bools) -> None:
+    def _learn_base(self, judged: _Judged, may: Bools, since: Floats) -> None:
         """Move level and profiles towards the window, each by its own step."""
-        (slot, weekday, _), residual = judged.moment, judged.residual
+        (slot, weekday, *_), residual = judged.moment, judged.residual
         weekend = int(weekday >= SATURDAY)
         known = np.isfinite(np.fmax(self._day[0, slot], self._day[1, slot]))
         days = self.windows / self._a_day
@@ -304,8 +319,9 @@ class SeasonalFilter(Columns):
         most = _CLIP * np.sqrt(judged.noise.total)
         moved = np.where(of_day >= _FIRST_DAYS * self._alike, np.clip(residual, -most, most), residual)
         gain = np.maximum(_LEVEL, 0.5 / (days + 1)) / self._a_day
+        step = np.where(since > 0, judged.error / np.maximum(since, 1), gain * moved)
         begun = np.where(may & np.isnan(self._level), judged.level, self._level)
-        self._level = np.where(may & known, begun + gain * moved, begun)
+        self._level = np.where(may & known, begun + step, begun)
         by_day = np.maximum(_DAY * (1 + weekend) / self._alike, 1 / (of_day + 1 + (known & (of_day == 0))))
         by_week = np.where(seen[weekday] > 0, _WEEK / self._alike, 0.0) * (1 - by_day)
         own, other = self._day[weekend, slot], self._day[1 - weekend, slot]

@@ -42,6 +42,7 @@ class Means(NamedTuple):
     """SPANS x m, but `usual`, which is m. See `Forecast`."""
 
     means: Floats
+    from_base: Floats
     planned: Floats
     actual: Floats
     by_one: Floats
@@ -76,13 +77,14 @@ def over_spans(last: Last, rho: Floats, spreads: Floats, wild: ArrayLike, scales
     farthest = np.asarray(wild, np.float64) * np.fmin(each, spreads[_SPAN] / weight / 2)
     farthest[0] = np.inf
     means = _sums(weight * np.clip(away, -farthest, farthest))
+    from_base = _sums(weight * residuals)
     bases = np.where(np.isnan(away), np.nan, last.bases[_ROW])
     share = np.where(scales == Scale.COUNT, 1 / LENGTHS[_SPAN], weight)
     planned = _sums(share * from_scale(bases + remembered, drawn, scales))
     actual = _sums(share * from_scale(bases + residuals, drawn, scales))
     usual = share[-LONGEST:] * from_scale(bases[-LONGEST:], drawn[-LONGEST:], scales)
     by_one = np.maximum.reduceat(weight / np.maximum(drawn, 1.0), _BEGINS, axis=0)
-    return Means(means, planned, actual, by_one, usual.sum(axis=0))
+    return Means(means, from_base, planned, actual, by_one, usual.sum(axis=0))
 
 
 def _sums(rows: Floats) -> Floats:

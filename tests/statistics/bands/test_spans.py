@@ -49,7 +49,7 @@ def test_every_span_equals_a_plain_loop_over_its_windows(seed):
             rows = range(windows)
             weights = np.array([last.sds[row, one] ** -2 for row in rows])
             weights /= weights.sum()
-            parts, planned, actual = [], [], []
+            parts, planned, actual, beside = [], [], [], []
             by_one = max(weights / last.drawn[:windows, one])
             for row in rows:
                 base, residual = last.bases[row, one], last.residuals[row, one]
@@ -57,13 +57,14 @@ def test_every_span_equals_a_plain_loop_over_its_windows(seed):
                 most = wild[one] * min(last.sds[row, one], spreads[number, one] / weights[row] / 2)
                 away = residual - memory
                 parts.append(weights[row] * (away if windows == 1 else min(max(away, -most), most)))
+                beside.append(weights[row] * residual)
                 scale, drawn = scales[[one]], last.drawn[[row], one]
                 known = base if np.isfinite(residual) else np.nan
                 planned.append(from_scale(np.array([known + memory]), drawn, scale)[0])
                 actual.append(from_scale(np.array([base + residual]), drawn, scale)[0])
             share = np.full(windows, 1 / windows) if scales[one] == Scale.COUNT else weights
-            want = (sum(parts), share @ planned, share @ actual, by_one)
-            got = [each[number, one] for each in (found.means, found.planned, found.actual, found.by_one)]
+            want = (sum(parts), sum(beside), share @ planned, share @ actual, by_one)
+            got = [each[number, one] for each in found[:5]]
             assert got == pytest.approx(want, rel=1e-9, nan_ok=True)
 
 
