@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 import duckdb
 import fsspec
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 _POKE_SECONDS = 0.2
+_MOST: Final = 256  # expressions and schemas: a window asks for about forty
 _PATTERN = re.compile(r"([*?\[])")
 _TIME = dt.Timestamp(scale=6)
 
@@ -40,6 +42,26 @@ def _remembered(name: str) -> ir.Value:
 
 class DeadlineExceeded(Exception):
     """A run was interrupted because it took longer than it may."""
+
+
+class Same:
+    """A part of a key that stands for this very object, whatever it holds.
+
+    >>> one = [1]
+    >>> Same(one) == Same(one), Same(one) == Same([1])
+    (True, False)
+    """
+
+    __slots__ = ("_of",)
+
+    def __init__(self, of: object) -> None:
+        self._of = of
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self._of is other._of
+
+    def __hash__(self) -> int:
+        return id(self._of)
 
 
 class Engine:
@@ -57,9 +79,32 @@ class Engine:
     def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
         self.cursor = cursor
         self._filled: set[str] = set()  # known to be tables
+        self._built: OrderedDict[Hashable, ir.Table] = OrderedDict()
+        self._schemas: OrderedDict[Hashable, ibis.Schema] = OrderedDict()
+        self._kept: dict[str, tuple[Hashable, ir.Table]] = {}
         self.cursor.execute("SET TimeZone = 'UTC'")
         self.cursor.execute("SET preserve_insertion_order = false")
         self.backend = DuckDBBackend.from_connection(self.cursor)
+
+    def once(self, key: Hashable, build: Callable[[], ir.Table]) -> ir.Table:
+        """An expression that was built before under the same key, else built now.
+
+        To build one takes longer than to run it on an hour of a log. The key holds everything that it depends
+        on, such as the operation (`table.op()`) of the table that it reads: that names its columns.
+
+        >>> engine = Engine(duckdb.connect())
+        >>> first = engine.once("two", lambda: ibis.memtable({"n": [1, 2]}))
+        >>> engine.once("two", lambda: ibis.memtable({"n": [3]})) is first
+        True
+        """
+        return _remembered_in(self._built, key, build)
+
+    def kept(self, name: str, key: Hashable, make: Callable[[], ir.Table]) -> ir.Table:
+        """A table that stays from window to window: made anew where it is not there, or of another key."""
+        held = self._kept.get(name)
+        if held is None or held[0] != key:
+            held = self._kept[name] = key, make()
+        return held[1]
 
     def create(self, name: str, expression: ir.Table) -> ir.Table:
         """Store an expression as a table. It replaces a table or view of that name."""
@@ -71,7 +116,7 @@ class Engine:
 
     def view(self, name: str, expression: ir.Table) -> ir.Table:
         """Give an expression a name without computing it."""
-        return self._view(name, self.select(expression))
+        return self._view(name, self.select(expression), expression.op())
 
     def view_of_span(self, name: str, expression: ir.Table, column: str, span: Window) -> ir.Table:
         """A view of the rows whose time (without a zone) is in a span; only the edges vary by span."""
@@ -79,12 +124,17 @@ class Engine:
             f"TIMESTAMP '{edge.replace(tzinfo=None).isoformat(' ')}'" for edge in (span.start, span.end)
         )
         rows, time = f"FROM ({self.select(expression)}) AS log", f"log.{_quoted(column)}"
-        return self._view(name, f"{rows} WHERE {time} >= {start} AND {time} < {end}")
+        query = f"{rows} WHERE {time} >= {start} AND {time} < {end}"
+        return self._view(name, query, expression.op())
 
-    def _view(self, name: str, query: str) -> ir.Table:
+    def _view(self, name: str, query: str, like: Hashable = None) -> ir.Table:
+        """A view; its columns are those of an earlier view of the same name on the operation `like`."""
         self.drop(name)
         self.cursor.execute(f"CREATE VIEW {_quoted(name)} AS {query}")
-        return self.backend.table(name)
+        if like is None:
+            return self.backend.table(name)
+        schema = _remembered_in(self._schemas, (name, like), lambda: self.backend.table(name).schema())
+        return ops.DatabaseTable(name, schema=schema, source=self.backend).to_expr()
 
     def select(self, expression: ir.Table) -> str:
         """The SQL of an expression."""
@@ -153,6 +203,7 @@ class Engine:
         """Remove tables or views if they exist."""
         for name in names:
             quoted = _quoted(name)
+            self._kept.pop(name, None)
             if name in self._filled:
                 self.cursor.execute(f"DROP TABLE IF EXISTS {quoted}")
                 self._filled.discard(name)
@@ -212,6 +263,20 @@ def deadline(seconds: float, *interrupts: Callable[[], None]) -> Iterator[thread
         raise DeadlineExceeded(why)
 
 
+_Value = TypeVar("_Value")
+
+
+def _remembered_in(held: OrderedDict[Hashable, _Value], key: Hashable, make: Callable[[], _Value]) -> _Value:
+    if key in held:
+        held.move_to_end(key)
+        return held[key]
+    held[key] = made = make()
+    if len(held) > _MOST:
+        held.popitem(last=False)
+    return made
+
+
+@functools.lru_cache(maxsize=4096)
 def _quoted(name: str) -> str:
     return str(sge.to_identifier(name, quoted=True).sql("duckdb"))
 

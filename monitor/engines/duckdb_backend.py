@@ -31,11 +31,17 @@ class DuckDBBackend(Backend):  # type: ignore[misc]
     same: its tables have the same names, and the SQL names no database.
     """
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._keys: OrderedDict[ops.Node, Hashable] = OrderedDict()
+
     def compile(self, expr: ir.Expr, /, **options: Any) -> str:
         """The SQL of an expression."""
-        key = None if any(value is not None for value in options.values()) else _key(expr.op())
-        if key is None:
+        if any(value is not None for value in options.values()):
             return str(super().compile(expr, **options))
+        key = self._key_of(expr.op())
+        if key is None:
+            return str(super().compile(expr))
         with _lock:
             if (sql := _known.get(key)) is not None:
                 _known.move_to_end(key)
@@ -46,6 +52,15 @@ class DuckDBBackend(Backend):  # type: ignore[misc]
             if len(_known) > _MOST:
                 _known.popitem(last=False)
         return sql
+
+    def _key_of(self, op: ops.Node) -> Hashable | None:
+        """The key of an expression; that of the very same one is looked up."""
+        key = self._keys.get(op) or _key(op)
+        if key is not None:  # else its rows would be kept alive
+            self._keys[op] = key
+            if len(self._keys) > _MOST:
+                self._keys.popitem(last=False)
+        return key
 
     def get_schema(
         self, table_name: str, *, catalog: str | None = None, database: str | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,7 +17,7 @@ from ibis.backends.sql.datatypes import DuckDBType
 from monitor.core import columns as c
 from monitor.core.record_path import Path
 from monitor.core.text import EVIDENCE_LENGTH, quoted
-from monitor.engines.duckdb import Engine
+from monitor.engines.duckdb import Engine, Same
 from monitor.logs.canonical import IdType, canonical, only
 from monitor.logs.files import LogFile, filesystem, first_line, format_of
 from monitor.logs.limits import MAX_LINE_BYTES, check_columns, check_json, check_parquet
@@ -222,25 +223,43 @@ def open_shape(
         fields: paths into records, such as `recs[].iid`; each that leads to values becomes a column.
         path_column: the name of a column for each row's file.
     """
-    more: dict[str, str] = {} if path_column is None else {"filename": path_column}
+    places = _places(shape, tuple(fields))
+    return _flat(_open_files(engine, view, shape, paths, places.values(), path_column), places, path_column)
+
+
+@functools.lru_cache(maxsize=256)
+def _places(shape: Shape, fields: tuple[str, ...]) -> Mapping[str, ColumnSource]:
+    """Where the columns of files of a shape come from, paths into records included."""
     types = shape.types
-    flat = flat_types(types, fields)
-    places = [locate(name, types) for name in flat]
+    return {name: locate(name, types) for name in flat_types(types, fields)}
+
+
+def _flat(table: ir.Table, places: Mapping[str, ColumnSource], path_column: str | None) -> ir.Table:
+    columns = {name: value_at(table, place.path) for name, place in places.items()}
+    return table.select(**columns, **({} if path_column is None else {path_column: table[path_column]}))
+
+
+def _open_files(
+    engine: Engine,
+    view: str,
+    shape: Shape,
+    paths: Sequence[str],
+    places: Iterable[ColumnSource],
+    path_column: str | None,
+) -> ir.Table:
+    more: dict[str, str] = {} if path_column is None else {"filename": path_column}
     if shape.kind == "parquet":
-        table = engine.reader(view, "read_parquet", list(paths), union_by_name=True, **more)
-    elif shape.kind == "csv":
-        texts = dict.fromkeys(types, dt.string)
-        table = engine.reader(
+        return engine.reader(view, "read_parquet", list(paths), union_by_name=True, **more)
+    if shape.kind == "csv":
+        texts = dict.fromkeys(shape.types, dt.string)
+        return engine.reader(
             view, "read_csv", list(paths), auto_detect=False, header=True, columns=texts,
             delim=shape.delimiter, quote='"', escape='"', max_line_size=MAX_LINE_BYTES, **more,
         )  # fmt: skip
-    else:
-        table = engine.reader(
-            view, "read_json", list(paths), format="newline_delimited", columns=_as_text(places),
-            maximum_object_size=MAX_LINE_BYTES, **more,
-        )  # fmt: skip
-    columns = {name: value_at(table, place.path) for name, place in zip(flat, places, strict=True)}
-    return table.select(**columns, **({} if path_column is None else {path_column: table[path_column]}))
+    return engine.reader(
+        view, "read_json", list(paths), format="newline_delimited", columns=_as_text(places),
+        maximum_object_size=MAX_LINE_BYTES, **more,
+    )  # fmt: skip
 
 
 def _as_text(places: Iterable[ColumnSource]) -> dict[str, ibis.DataType]:
@@ -282,11 +301,17 @@ def read(
     path_column: str | None = None,
 ) -> ir.Table:
     """The canonical table of files of one shape; `path_column` adds which file a row is from."""
-    fields = settings.columns.values()
-    table = open_shape(engine, view, shape, paths, fields=fields, path_column=path_column)
-    further = None if shape.kind == "parquet" else flat_types(shape.types, fields)
-    rows = canonical(table, log, settings, id_types, keep_raw=keep_raw, further=further)
-    return only(rows, settings)
+    fields = tuple(settings.columns.values())
+    places = _places(shape, fields)
+    table = _open_files(engine, view, shape, paths, places.values(), path_column)
+
+    def rows() -> ir.Table:
+        flat = _flat(table, places, path_column)
+        further = None if shape.kind == "parquet" else flat_types(shape.types, fields)
+        return only(canonical(flat, log, settings, id_types, keep_raw=keep_raw, further=further), settings)
+
+    types = tuple(sorted(id_types.items()))
+    return engine.once((table.op(), log, Same(settings), shape, types, keep_raw, path_column), rows)
 
 
 def schema_of(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 
 import ibis
 import ibis.expr.types as ir
 
 from monitor.core import columns as c
 from monitor.core.results import Window
-from monitor.engines.duckdb import Engine
+from monitor.engines.duckdb import Engine, Same
 from monitor.logs.canonical import IdType, usable
 from monitor.logs.index import FileEntry
 from monitor.logs.log import Log
@@ -29,6 +30,7 @@ class Source:
         named = logs.named() if isinstance(logs, LogsSettings) else logs
         self.logs = {name: Log(name, settings, time) for name, settings in named.items()}
         self._views: list[str] = []
+        self._schemas: dict[Hashable, dict[str, ibis.DataType]] = {}
 
     @property
     def exposures(self) -> Log:
@@ -85,7 +87,7 @@ class Source:
         """
         types = self.id_types(log) if own_ids else None
         groups = self._groups(entries)
-        return union([usable(self._read(engine, log, group, types=types), log) for group in groups])
+        return union([self._usable(engine, log, group, types=types) for group in groups])
 
     def values_by_file(
         self, engine: Engine, log: str, column: str, paths: Iterable[str]
@@ -95,7 +97,7 @@ class Source:
         entries = [one for one in self.logs[log].read_entries if one.file.path in wanted]
         found: dict[str, set[str]] = {}
         for group in self._groups(entries):
-            rows = usable(self._read(engine, log, group, path_column=_PATH), log)
+            rows = self._usable(engine, log, group, path_column=_PATH)
             for row in rows.select(_PATH, column).distinct().to_pyarrow().to_pylist():
                 found.setdefault(row[_PATH], set()).add(row[column])
         return found
@@ -105,12 +107,16 @@ class Source:
 
     def schema(self, log: str) -> dict[str, ibis.DataType]:
         """The columns of a log; if types differ, those of its newest files."""
-        found: dict[str, ibis.DataType] = {}
         types = self.id_types()
         entries = sorted(self.logs[log].read_entries, key=lambda one: one.file.modified)
-        for shape in dict.fromkeys(one.shape for one in entries if one.shape is not None):
-            found |= schema_of(log, self.logs[log].settings, shape, types) if shape.columns else {}
-        return found
+        shapes = tuple(dict.fromkeys(one.shape for one in entries if one.shape is not None))
+        key = (log, shapes, tuple(sorted(types.items())))
+        if key not in self._schemas:
+            self._schemas[key] = {}
+            for shape in shapes:
+                found = schema_of(log, self.logs[log].settings, shape, types) if shape.columns else {}
+                self._schemas[key] |= found
+        return dict(self._schemas[key])
 
     def known(self, log: str) -> frozenset[str]:
         """Every column that a file of a log has or that its settings map."""
@@ -140,12 +146,30 @@ class Source:
         entries = [one for one in log.read_entries if one.shape and one.shape.columns] if log else []
         if not entries:
             return None
-        groups = self._groups(entries)
-        whole = union([usable(self._read(engine, name, group, path_column=_PATH), name) for group in groups])
+        ages = sorted(entries, key=lambda one: (one.file.modified, one.file.path))
+        files = tuple((one.file.path, one.file.modified, one.file.size, one.shape) for one in ages)
+        types = tuple(sorted(self.id_types().items()))
+        wanted = None if only is None else tuple(only)
+        if log and (log.unlisted or log.error):
+            engine.drop(table)  # read it again: a file that cannot be reached is an error
+        make = partial(self._newest_rows, engine, name, key, table, wanted, ages)
+        return engine.kept(table, (Same(self), files, types, wanted), make)
+
+    def _newest_rows(
+        self,
+        engine: Engine,
+        name: str,
+        key: str,
+        table: str,
+        only: Sequence[str] | None,
+        ages: Sequence[FileEntry],
+    ) -> ir.Table:
+        """Of each item or user the row of the newest file; `ages` are the files, the oldest first."""
+        groups = self._groups(ages)
+        whole = union([self._usable(engine, name, group, path_column=_PATH) for group in groups])
         columns = [
             one for one in whole.columns if one != _PATH and (only is None or one in only or one == key)
         ]
-        ages = sorted(entries, key=lambda one: (one.file.modified, one.file.path))
         by_age = ibis.memtable({_PATH: [one.file.path for one in ages], _RANK: list(range(len(ages)))})
         ranks = engine.create(f"{table}_files", by_age)
         rows = whole.left_join(ranks, _PATH)
@@ -167,7 +191,7 @@ class Source:
             return None
         parts = []
         for one in entries:
-            rows = usable(self._read(engine, c.EXPOSURES, [one]), c.EXPOSURES)
+            rows = self._usable(engine, c.EXPOSURES, [one])
             written = _moment(one.file.modified)
             parts.append(rows.filter(rows[c.TS] > self._limit(one)).mutate(written_at=written))
         return engine.create(table, union(parts))
@@ -202,8 +226,20 @@ class Source:
 
     def _placed(self, engine: Engine, log: str, group: list[FileEntry]) -> ir.Table:
         """The rows of files of one shape that can be in a window."""
-        rows = usable(self._read(engine, log, group), log)
+        rows = self._usable(engine, log, group)
         return rows.filter(rows[c.TS] <= self._limit(group[0])) if group[0].future else rows
+
+    def _usable(
+        self,
+        engine: Engine,
+        log: str,
+        group: list[FileEntry],
+        path_column: str | None = None,
+        types: Mapping[str, IdType] | None = None,
+    ) -> ir.Table:
+        """The rows of files of one shape with all that a row must have."""
+        rows = self._read(engine, log, group, path_column, types)
+        return engine.once(("usable", rows.op(), log), lambda: usable(rows, log))
 
     def _limit(self, entry: FileEntry) -> ir.Value:
         return _moment(entry.file.modified + self.time.future_tolerance)

@@ -27,6 +27,7 @@ from monitor.window.slices import add_slices
 log = logging.getLogger(__name__)
 
 _DAY = timedelta(days=1)
+_IDS = (c.USER_ID, c.ITEM_ID)
 _FEW_PAIRS = 2_000_000  # about 100 MB; a larger history is summed for each query and never held in memory
 _EMPTY: dict[str, str | ibis.DataType] = {
     "id": "string",
@@ -78,7 +79,8 @@ def prepare(
         known = source.id_types() | source.schema(c.EXPOSURES)
         sliced = settings.slices.columns(c.EXPOSURES)
         loaded = empty_exposures(engine, "window_exposures", sliced, known)
-    exposures = engine.view("exposures", answered(loaded))
+    requests = engine.once((answered, loaded.op()), lambda: answered(loaded))
+    exposures = engine.view("exposures", requests)
     feedback = feedback_of(engine, source, window, "feedback")
     responses = around_exposures = None
     if around is not None:
@@ -158,7 +160,7 @@ def _today(
         before = Window(midnight, window.start)
         earlier = remembered(engine, source, kept, before, made, view="earlier_today")
         if earlier is not None:
-            return _added(today, earlier)
+            return engine.once((_added, today.op(), earlier.op()), lambda: _added(today, earlier))
     return today
 
 
@@ -206,9 +208,15 @@ def remembered(
     made += [view]
     table = engine.reader(view, "read_parquet", [str(path) for path in paths], union_by_name=True)
     types = source.id_types()  # the types may have changed since the files were written
-    ids = {name: table[name].try_cast(types.get(name, "string")) for name in (c.USER_ID, c.ITEM_ID)}
+    kinds = tuple(types.get(name, "string") for name in _IDS)
+    several = len(paths) > 1
+    return engine.once(("kept", table.op(), kinds, several), lambda: _typed(table, kinds, several))
+
+
+def _typed(table: ir.Table, kinds: Sequence[str], several: bool) -> ir.Table:
+    ids = {name: table[name].try_cast(kind) for name, kind in zip(_IDS, kinds, strict=True)}
     table = table.select(**ids, **{EXPOSURES: table[EXPOSURES]})
-    return _summed(table) if len(paths) > 1 else table
+    return _summed(table) if several else table
 
 
 def _pairs(engine: Engine, view: str) -> int:
@@ -219,7 +227,7 @@ def _pairs(engine: Engine, view: str) -> int:
 
 def _added(left: ir.Table, right: ir.Table) -> ir.Table:
     """The sum of two tables of distinct pairs. A join takes half the time of grouping their union."""
-    keys = [c.USER_ID, c.ITEM_ID]
+    keys = list(_IDS)
     both = left.outer_join(right, keys, rname="{name}_right")
     counts = both[EXPOSURES].fill_null(0) + both[f"{EXPOSURES}_right"].fill_null(0)
     ids = {key: ibis.coalesce(both[key], both[f"{key}_right"]) for key in keys}

@@ -61,3 +61,63 @@ def test_duplicate_items_in_one_file_are_resolved_the_same_way_each_time(written
 def test_an_empty_catalog_gives_no_table(written, catalog):
     written("catalog.csv", "")
     assert catalog() == []
+
+
+@pytest.fixture
+def source(tmp_path, engine):
+    def made(pattern="catalog*"):
+        paths = {"exposures": {"path": "none"}, "catalog": {"path": str(tmp_path / pattern)}}
+        return Source(LogsSettings.model_validate(paths), TimeSettings())
+
+    return made
+
+
+def ids(source, engine):
+    source.logs["catalog"].refresh(engine, NOW + timedelta(days=1))
+    table = source.load_catalog(engine, table="catalog")
+    return sorted(table.item_id.to_pyarrow().to_pylist())
+
+
+@pytest.fixture
+def counted(engine, monkeypatch):
+    """The tables that the engine filled."""
+    filled = []
+    own = type(engine).fill
+
+    def fill(self, name, *args, **more):
+        filled.append(name)
+        return own(self, name, *args, **more)
+
+    monkeypatch.setattr(type(engine), "fill", fill)
+    return filled
+
+
+def test_a_catalog_whose_files_stay_is_read_once(written, source, engine, counted):
+    written("catalog-1.csv", "item_id\n1\n2\n", NOW)
+    one = source()
+    assert [ids(one, engine) for _ in range(3)] == [["1", "2"]] * 3
+    one.release(engine)
+    assert ids(one, engine) == ["1", "2"]
+    assert counted.count("catalog") == 1
+
+
+def test_a_catalog_is_read_again_when_a_file_comes_changes_or_goes(written, source, engine, tmp_path):
+    written("catalog-1.csv", "item_id\n1\n2\n", NOW)
+    one = source()
+    assert ids(one, engine) == ["1", "2"]
+    written("catalog-2.csv", "item_id\n3\n", NOW + timedelta(minutes=1))
+    assert ids(one, engine) == ["1", "2", "3"]
+    written("catalog-2.csv", "item_id\n4\n", NOW + timedelta(minutes=2))
+    assert ids(one, engine) == ["1", "2", "4"]
+    (tmp_path / "catalog-1.csv").unlink()
+    assert ids(one, engine) == ["4"]
+
+
+def test_the_catalog_of_another_recommender_or_a_dropped_one_is_not_taken(written, source, engine, counted):
+    written("catalog-1.csv", "item_id\n1\n", NOW)
+    written("catalog-2.csv", "item_id\n2\n", NOW)
+    first, second = source("catalog-1*"), source("catalog-2*")
+    assert [ids(one, engine) for one in (first, second, first)] == [["1"], ["2"], ["1"]]
+    assert counted.count("catalog") == 3
+    engine.drop("catalog")
+    assert ids(first, engine) == ["1"]

@@ -152,3 +152,44 @@ def test_a_time_that_is_read_by_its_name_is_the_same_expression_each_time(
         found += table.select(at=engine.remembered("now")).to_pyarrow().to_pylist()
     assert [one["at"] for one in found] == [START, START + timedelta(days=1)]
     assert len(compiled) == 1
+
+
+def test_the_columns_of_a_view_are_looked_up_again_when_its_table_has_others(engine: Engine) -> None:
+    for values, kind in (([1, 2], "int64"), (["a"], "string"), ([1.5], "float64"), ([3], "int64")):
+        table = numbers(engine, values)
+        view = engine.view("seen", table.mutate(twice=table.n))
+        assert view.schema()["twice"] == ibis.dtype(kind)
+        assert view.to_pyarrow().to_pylist() == [{"n": value, "twice": value} for value in values]
+
+
+def test_an_expression_is_built_once_for_each_key_and_few_are_held(engine: Engine) -> None:
+    table = numbers(engine, [1, 2])
+    built: list[str] = []
+
+    def build(key: str) -> Any:
+        built.append(key)
+        return table.filter(table.n > 1)
+
+    for key in ("a", "a", "b", "a"):
+        engine.once(key, lambda key=key: build(key))
+    assert built == ["a", "b"]
+    for number in range(300):
+        engine.once(number, lambda: table)
+    engine.once("a", lambda: build("a"))
+    assert built == ["a", "b", "a"], "the least used are forgotten"
+
+
+def test_the_sql_of_the_very_same_expression_is_looked_up_without_its_parts(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = numbers(engine, [1, 2])
+    total = table.aggregate(total=table.n.sum())
+    first = engine.select(total)
+    monkeypatch.setattr(duckdb_backend, "_key", lambda _: pytest.fail("its parts were looked at"))
+    assert engine.select(total) == first
+
+
+def test_rows_in_memory_are_part_of_the_sql_and_never_those_of_before(engine: Engine) -> None:
+    for values in ([1], [2, 3]):
+        given = ibis.memtable({"n": values})
+        assert engine.create("given", given).n.to_pyarrow().to_pylist() == values
