@@ -340,9 +340,12 @@ class BandState:
         self._rare.forget_last((was == 0) & departed)
         self._filter.forget_last((was != 0) & ~departed)
         stood = np.where(was != 0, was, np.where(has_band, 0, self._learns))
-        alike = np.sign(self._moves.slopes()) * self.departures.side[self._driver] == self.departures.side
+        self._end_with(was, departed, ratio[0])
+        side = self.departures.side
+        alike = np.sign(self._moves.slopes()) * side[self._driver] == side
+        alike |= self._is_count & (side[self._driver] == side)
         led = self._moves_with(departed) & alike
-        self._began_with = departed & np.where(was != self.departures.side, led, self._began_with)
+        self._began_with = departed & np.where(was != side, led, self._began_with)
         same = np.sign(ratio) == self.departures.side
         place = np.where(departed, np.abs(np.where(same, ratio, 0.0)).argmax(axis=0), 0)
         columns = np.arange(len(self.series))
@@ -389,10 +392,23 @@ class BandState:
         explained = np.where(self._is_count, by_count, np.where(may, by_slope, np.nan))
         return np.asarray((explained >= _FOLLOWS) | (self._began_with & ~self._is_count & ~self._of_harm))
 
-    def _moves_with(self, departed: Bools) -> Bools:
-        """The series that move with requests which are out of their band."""
+    def _end_with(self, was: Ints, departed: Bools, ratio: Floats) -> None:
+        """When the requests are back, begin anew what moves with them, and end what left its band with them.
+
+        The longer spans still hold what is over. Where a part stays lost, its next windows show it.
+        """
+        back = self._moves_with((was != 0) & ~departed)
+        self._filter.forget_last(back)
+        ends = back & departed & (self._began_with | (was == 0)) & (np.abs(ratio) < 1)
+        self.departures.side[ends] = 0
+        departed[ends] = False
+
+    def _moves_with(self, chosen: Bools) -> Bools:
+        """The series that move with chosen requests: those of their slice, or of the whole."""
         moves = self._is_count | (self._moves.slopes() != 0)
-        return np.asarray((self._driver >= 0) & moves & departed[self._driver])
+        by = self._driver
+        own = (by >= 0) & chosen[by]
+        return np.asarray(moves & (own | ((by >= 0) & (by[by] >= 0) & chosen[by[by]])))
 
     def _is_of_new_model(self) -> Bools:
         """Whether a new model serves since less than a day, for each series that is about its lists."""

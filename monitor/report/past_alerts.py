@@ -54,24 +54,37 @@ def past_alerts(results: Iterable[StoredResult]) -> list[PastAlert]:
     Args:
         results: of one recommender, in the order of time.
     """
-    series: dict[tuple[ResultKind, str], list[StoredResult]] = {}
+    series: dict[tuple[ResultKind, str], dict[str, list[StoredResult]]] = {}
     severity: dict[tuple[Window, str], float | None] = {}
     for stored in results:
         result = stored.result
         if result.metric == ANOMALY_SEVERITY.name:
             severity[stored.window, result.labels[CAUSE_LABEL]] = result.value
         elif result.kind in (ResultKind.ANOMALY, ResultKind.DRIFT):
-            series.setdefault((result.kind, _what(result)), []).append(stored)
+            series.setdefault((result.kind, _what(result)), {}).setdefault(stored.check, []).append(stored)
     alerts: list[PastAlert] = []
-    for (kind, what), judged in series.items():
+    for (kind, what), by_check in series.items():
+        judged, violated = _of_any([(one, _violated(one)) for one in by_check.values()])
         if kind is ResultKind.DRIFT:
-            alerts += _alerts("RecsysDrift", TICKET, what, judged, _violated(judged))
+            alerts += _alerts("RecsysDrift", TICKET, what, judged, violated)
         else:
-            violated = _violated(judged)
             severe = _severe([severity.get((one.window, what)) for one in judged], violated)
             alerts += _alerts("RecsysAnomaly", TICKET, what, judged, violated)
             alerts += _alerts("RecsysAnomalySevere", PAGE, what, judged, severe)
     return sorted(alerts, key=lambda alert: (alert.since, alert.severity, alert.what))
+
+
+def _of_any(
+    checks: Sequence[tuple[Sequence[StoredResult], Sequence[bool]]],
+) -> tuple[list[StoredResult], list[bool]]:
+    """The windows of several checks, and whether the cause is violated in any: `other` has two checks."""
+    found: dict[Window, tuple[StoredResult, bool]] = {}
+    for judged, violated in checks:
+        for stored, stands in zip(judged, violated, strict=True):
+            if stands or stored.window not in found:
+                found[stored.window] = stored, stands
+    ordered = [found[window] for window in sorted(found, key=lambda one: one.end)]
+    return [stored for stored, _ in ordered], [stands for _, stands in ordered]
 
 
 def _what(result: Result) -> str:

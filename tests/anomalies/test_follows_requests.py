@@ -33,7 +33,7 @@ def always(_: int) -> float:
 
 def shop(
     requests: Change = always, *, distinct: Change = always, failed: Change = always, home: Change = always,
-    popular: Change = always, new_model: int = 10**6, night: Change = always,
+    popular: Change = always, new_model: int = 10**6, night: Change = always, share_of_home: float = 0.7,
 ) -> Values:  # fmt: skip
     """A shop whose traffic wanders by some percent, and whose share of distinct scores falls as it rises."""
     wander = np.zeros(10_000)
@@ -44,7 +44,7 @@ def shop(
         rng = np.random.default_rng([6, number])
         usual = 4000 * (1 + 0.3 * np.sin(2 * np.pi * number / 24)) * np.exp(wander[number]) * night(number)
         made = float(rng.poisson(usual * requests(number)))
-        at_home = float(round(0.7 * made * home(number)))
+        at_home = float(rng.binomial(int(made), share_of_home * home(number)))
         share = (0.95 - 0.1 * np.log(made / 4000)) * distinct(number) + rng.normal(0, 0.0005)
         lists = 0.7 * popular(number) + rng.normal(0, 0.002)
         serves = NEW if number >= new_model else OLD
@@ -180,3 +180,33 @@ def test_the_night_of_a_holiday_may_be_that_of_a_working_day_or_of_a_sunday(like
         holidays=[day_of(holiday)],
     )[holiday + 2 :]  # fmt: skip
     assert any(step.departed[REQUESTS] for step in gone), "most requests are gone either way"
+
+
+@pytest.mark.parametrize("share", [0.7, 0.012, 0.008])
+def test_what_left_its_band_with_the_requests_is_back_with_them(share: float) -> None:
+    """A small scene of few requests would need more windows to show that it is back."""
+    begin = 4 * WEEK
+    lost = shop(lambda number: 0.5 if begin <= number < begin + 12 else 1.0, share_of_home=share)
+    found = judged(lost, begin + 30)[begin:]
+    assert any(step.departed[REQUESTS] for step in found[:2])
+    assert any(step.departed[HOME] for step in found[:12])
+    assert not any(told(step, one) for step in found for one in (HOME, HOME_ROWS, DISTINCT))
+
+
+def test_a_scene_that_stays_lost_when_the_requests_are_back_is_told_soon() -> None:
+    begin = 4 * WEEK
+    traffic = shop(
+        lambda number: 0.5 if begin <= number < begin + 6 else 1.0,
+        home=lambda number: 0.55 if number >= begin + 6 else 1.0,
+    )
+
+    def values(number: int) -> Mapping[int, tuple[float, float]]:
+        given = dict(traffic(number))
+        if number >= begin + 6:  # others took over: the whole is as before
+            requests = given[REQUESTS][0]
+            assert given[HOME][0] < 0.5 * requests
+        return given
+
+    found = judged(values, begin + 12)[begin + 6 :]
+    back = next(number for number, step in enumerate(found) if not step.departed[REQUESTS])
+    assert any(told(step, HOME) for step in found[: back + 3])

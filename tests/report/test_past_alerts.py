@@ -27,6 +27,7 @@ def anomalies(
     *,
     length: timedelta = HOUR,
     cause: str = "traffic_lost",
+    check: str = "bands",
 ) -> list[StoredResult]:
     """A cause window by window, with its severity."""
     stored = []
@@ -41,7 +42,7 @@ def anomalies(
             kind=ResultKind.BAND, metric="anomaly_severity", labels=labels, definition="1",
             status=OK, value=gone[number] if gone else 0.0,
         )  # fmt: skip
-        stored += [StoredResult("shop", "bands", window, one) for one in (anomaly, severity)]
+        stored += [StoredResult("shop", check, window, one) for one in (anomaly, severity)]
     return stored
 
 
@@ -82,6 +83,14 @@ def test_a_surge_that_comes_back_the_next_night_is_the_same_ticket() -> None:
     assert len(past_alerts(anomalies([*night, *night]))) == 2
     late = [*[OUT] * 3, *[OK] * 26, OUT]
     assert len(past_alerts(anomalies(late, cause="traffic_surge"))) == 2
+
+
+def test_a_cause_that_two_checks_look_for_is_one_ticket() -> None:
+    """Exposures and feedback both have `other`: one is violated for hours, the other is not."""
+    exposures = anomalies([OK, OUT, OUT, OUT, OK], cause="other")
+    feedback = anomalies([OK, OK, OK, OK, OK], cause="other", check="bands_feedback")
+    (alert,) = past_alerts([one for pair in zip(exposures, feedback, strict=True) for one in pair])
+    assert (alert.since, alert.until) == (hour(2), hour(5))
 
 
 def test_windows_that_cannot_be_judged_do_not_end_an_alert() -> None:
