@@ -45,7 +45,7 @@ _WINDOWS_A_DF: Final = 4.0  # windows in a row share their noise
 _FOLLOWS: Final = 0.5
 """A series follows the requests if they explain this part of its change."""
 _NEW_MODEL: Final = 3.0
-"""How much larger than usual a change of what the lists hold must be in the first day of a new model."""
+"""How much larger than usual a change of popularity must be to count in the first day of a new model."""
 YOUNG: Final = 0.25
 """A series younger than this part of the history does not know yet what is usual, and learns every window."""
 _NEW_SEASON: Final = timedelta(days=3)
@@ -116,7 +116,7 @@ class BandState:
         self._is_total, self._is_missed = np.empty((2, 0), dtype=np.bool_)
         self._rate = np.empty(0, dtype=np.int64)  # of a number of actions: the column of its rate
         self._driver = np.empty(0, dtype=np.int64)  # the column of the requests that it may follow, else -1
-        self._of_lists, self._of_harm = np.empty((2, 0), dtype=np.bool_)
+        self._of_popularity, self._of_harm = np.empty((2, 0), dtype=np.bool_)
         self._moves = Comovement(a_day(length))
         self._began_with = np.empty(0, dtype=np.bool_)  # out of the band since requests were out of theirs
         self._serving = Serving()
@@ -164,7 +164,7 @@ class BandState:
         missing = known & self._presence.missing(there, lost, moment, end)
         values[missing] = 0.0
         self._presence.learn(there, known | (there & self._is_missed), moment, end)
-        forecast = self._filter.judge(values, samples, moment, errors, self._wild)
+        forecast = self._filter.judge(values, samples, moment, errors, self._wild, self._is_led())
         rare = self._rare.rare(np.where(self._is_share, values, np.nan), samples, forecast.expected)
         step = self._decide(values, forecast, rare, there | missing)
         young = step.points < YOUNG * (self._settings.history / self._length)
@@ -245,8 +245,8 @@ class BandState:
         whole = self._column.get(WHOLE_REQUESTS, -1)
         drivers = [self._column.get(one.driver, whole) for one in self.series]
         self._driver = np.where(np.arange(len(drivers)) == drivers, -1, np.array(drivers, dtype=np.int64))
-        self._is_missed, self._of_lists, self._of_harm = np.array(
-            [(one.is_missed, one.is_of_lists, one.is_of_harm) for one in self.series], dtype=np.bool_
+        self._is_missed, self._of_popularity, self._of_harm = np.array(
+            [(one.is_missed, one.is_of_popularity, one.is_of_harm) for one in self.series], dtype=np.bool_
         ).T
 
     def _define(self, columns: Ints, definitions: NDArray[np.object_]) -> None:
@@ -405,14 +405,16 @@ class BandState:
 
     def _moves_with(self, chosen: Bools) -> Bools:
         """The series that move with chosen requests: those of their slice, or of the whole."""
-        moves = self._is_count | (self._moves.slopes() != 0)
         by = self._driver
-        own = (by >= 0) & chosen[by]
-        return np.asarray(moves & (own | ((by >= 0) & (by[by] >= 0) & chosen[by[by]])))
+        return np.asarray(self._is_led() & (chosen[by] | ((by[by] >= 0) & chosen[by[by]])))
+
+    def _is_led(self) -> Bools:
+        """The series that move with requests."""
+        return np.asarray((self._driver >= 0) & (self._is_count | (self._moves.slopes() != 0)))
 
     def _is_of_new_model(self) -> Bools:
-        """Whether a new model serves since less than a day, for each series that is about its lists."""
-        return self._of_lists & (0 < self._serving.windows <= a_day(self._length))
+        """Whether a new model serves since less than a day, for each series of popularity."""
+        return self._of_popularity & (0 < self._serving.windows <= a_day(self._length))
 
     def _left(self, expected: Floats, actual: Floats) -> Floats:
         """What is left of a count, or of the rest of a share, such as the lists that are not empty."""

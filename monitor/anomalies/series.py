@@ -20,9 +20,8 @@ PASSING: Final = frozenset({MODEL, ARM, *DERIVED})
 DIMENSION: Final = "dimension"
 SLICE_VALUE: Final = "value"
 DIMENSION_OTHER: Final = "other"  # the value of all slices beyond the budget
-_OF_LISTS: Final = frozenset({
-    "popularity_share", "gini", "gini_exposed", "average_popularity", "self_information", "personalization",
-    "category_entropy", "intra_list_diversity", "novelty", "update_rate", "matthew_effect",
+_OF_POPULARITY: Final = frozenset({
+    "popularity_share", "gini", "gini_exposed", "average_popularity", "self_information",
 })  # fmt: skip
 
 
@@ -101,9 +100,9 @@ class BandedSeries:
         return self.metric == "failure" or (self.metric == "coverage" and self.by in ("pv", "uv"))
 
     @property
-    def is_of_lists(self) -> bool:
-        """Whether it describes what the lists hold, which another model changes a little."""
-        return self.metric in _OF_LISTS or (self.metric, self.by) == ("coverage", "item")
+    def is_of_popularity(self) -> bool:
+        """Whether it tells how popular the shown items are, which each retrained model changes a little."""
+        return self.metric in _OF_POPULARITY
 
     @property
     def is_missed(self) -> bool:

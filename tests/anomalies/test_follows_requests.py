@@ -13,7 +13,7 @@ from monitor.settings.bands import BandSettings
 from tests.anomalies.test_band_state import HOUR, Values, day_of, hour, past
 
 WEEK = 7 * 24
-REQUESTS, DISTINCT, FAILED, HOME, HOME_ROWS, POPULAR, OLD, NEW = range(8)
+REQUESTS, DISTINCT, FAILED, HOME, HOME_ROWS, POPULAR, PERSONAL, OLD, NEW = range(9)
 NAMES = {
     REQUESTS: SeriesName("volume", {"by": "requests"}),
     DISTINCT: SeriesName("score_health", {"by": "distinct"}),
@@ -21,6 +21,7 @@ NAMES = {
     HOME: SeriesName("volume", {"by": "requests", "dimension": "scene", "value": "home"}),
     HOME_ROWS: SeriesName("volume", {"by": "exposures", "dimension": "scene", "value": "home"}),
     POPULAR: SeriesName("popularity_share", {"by": "top_10_percent"}),
+    PERSONAL: SeriesName("personalization", {}),
     OLD: SeriesName("volume", {"by": "requests", "dimension": "model", "value": "m1"}),
     NEW: SeriesName("volume", {"by": "requests", "dimension": "model", "value": "m2"}),
 }
@@ -34,6 +35,7 @@ def always(_: int) -> float:
 def shop(
     requests: Change = always, *, distinct: Change = always, failed: Change = always, home: Change = always,
     popular: Change = always, new_model: int = 10**6, night: Change = always, share_of_home: float = 0.7,
+    personal: Change = always,
 ) -> Values:  # fmt: skip
     """A shop whose traffic wanders by some percent, and whose share of distinct scores falls as it rises."""
     wander = np.zeros(10_000)
@@ -51,7 +53,8 @@ def shop(
         return {
             REQUESTS: (made, made), DISTINCT: (share, 10 * made), HOME: (at_home, at_home),
             FAILED: (float(rng.binomial(int(made), min(1.0, 0.002 * failed(number)))) / made, made),
-            HOME_ROWS: (10 * at_home, 10 * at_home), POPULAR: (lists, np.nan), serves: (made, made),
+            HOME_ROWS: (10 * at_home, 10 * at_home), POPULAR: (lists, np.nan),
+            PERSONAL: (0.93 * personal(number) + rng.normal(0, 0.002), np.nan), serves: (made, made),
         }  # fmt: skip
 
     return values
@@ -154,6 +157,20 @@ def test_a_new_model_that_changes_them_much_is_told_and_so_is_a_change_on_its_se
     assert any(told(step, POPULAR) for step in much)
     later = judged(shop(popular=after(begin + 30, 1.06), new_model=begin), begin + 36)[begin + 30 :]
     assert any(told(step, POPULAR) for step in later)
+
+
+def test_lists_that_are_less_personal_are_told_with_a_new_model_as_without_one() -> None:
+    begin = 3 * WEEK + 4
+    found = judged(shop(personal=after(begin + 6, 0.85), new_model=begin), begin + 9)[begin + 6 :]
+    assert any(told(step, PERSONAL) for step in found[:2])
+
+
+@pytest.mark.parametrize("change", [{"home": 0.4}, {"requests": 1.3}, {"requests": 0.75}])
+def test_on_a_holiday_a_lost_scene_is_told_and_other_traffic_is_not(change: dict[str, float]) -> None:
+    holiday = 4 * WEEK + 2 * 24
+    changes = {name: after(holiday + 9, factor) for name, factor in change.items()}
+    found = judged(shop(share_of_home=0.15, **changes), holiday + 12, holidays=[day_of(holiday)])[holiday:]
+    assert any(told(step, HOME) for step in found[9:11]) == ("home" in change)
 
 
 def test_a_model_that_served_before_is_no_new_one() -> None:

@@ -49,6 +49,7 @@ _SUSPECT_WINDOWS = 3  # but after so many in a row it is
 _CONSISTENT = 1.09  # a normal's mean square, clipped at 2.5, is 1 / 1.09
 _UNSEEN = 15.0  # the sd of a kind of day that was not seen yet, in the smallest sds
 _HOLIDAY = 2.0  # how much wider the spread of a holiday is: no two are alike
+_HOLIDAY_LED = 1.25  # of a series that moves with another one, which says what kind of holiday it is
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -203,6 +204,7 @@ class SeasonalFilter(Columns):
         moment: Moment,
         errors: ArrayLike | None = None,
         wild: ArrayLike = WILD,
+        led: ArrayLike = False,
     ) -> Forecast:
         """Compare a window with its forecast.
 
@@ -212,6 +214,7 @@ class SeasonalFilter(Columns):
             moment: where the window lies.
             errors: m standard errors of levels whose interval is known, else NaN; the sd is never below.
             wild: how many standard deviations one window adds to a longer span at most; see `over_spans`.
+            led: m, or one for all: whether a series moves with another one.
 
         Raises ValueError where an argument has another length than there are series.
         """
@@ -256,7 +259,8 @@ class SeasonalFilter(Columns):
         spreads = np.fmax(spread, floor / _ROOTS)
         found = over_spans(last, noise.rho, spreads, wild, self.scales)
         extra = np.maximum(last.sds[0] ** 2 - own**2, 0.0)
-        wide = np.hypot(spreads * factor, more / _ROOTS) * (_HOLIDAY if moment.is_holiday else 1.0)
+        holiday = np.where(led, _HOLIDAY_LED, _HOLIDAY) if moment.is_holiday else 1.0
+        wide = np.hypot(spreads * factor, more / _ROOTS) * holiday
         wide = np.where(is_new, np.hypot(wide, _UNSEEN * dust), wide)
         self._judged = _Judged(
             moment, there, is_new, level, residual, residual - (centre - base), centre - base, sd, extra,
