@@ -164,7 +164,7 @@ class BandState:
         missing = known & self._presence.missing(there, lost, moment, end)
         values[missing] = 0.0
         self._presence.learn(there, known | (there & self._is_missed), moment, end)
-        forecast = self._filter.judge(values, samples, moment, errors, self._wild, self._is_led())
+        forecast = self._filter.judge(values, samples, moment, errors, self._wild, self._driver >= 0)
         rare = self._rare.rare(np.where(self._is_share, values, np.nan), samples, forecast.expected)
         step = self._decide(values, forecast, rare, there | missing)
         young = step.points < YOUNG * (self._settings.history / self._length)

@@ -49,7 +49,7 @@ _SUSPECT_WINDOWS = 3  # but after so many in a row it is
 _CONSISTENT = 1.09  # a normal's mean square, clipped at 2.5, is 1 / 1.09
 _UNSEEN = 15.0  # the sd of a kind of day that was not seen yet, in the smallest sds
 _HOLIDAY = 2.0  # how much wider the spread of a holiday is: no two are alike
-_HOLIDAY_LED = 1.25  # of a series that moves with another one, which says what kind of holiday it is
+_STEADY = 1.25  # and where a series is hardly different on holidays
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -204,7 +204,7 @@ class SeasonalFilter(Columns):
         moment: Moment,
         errors: ArrayLike | None = None,
         wild: ArrayLike = WILD,
-        led: ArrayLike = False,
+        steady: ArrayLike = False,
     ) -> Forecast:
         """Compare a window with its forecast.
 
@@ -214,7 +214,7 @@ class SeasonalFilter(Columns):
             moment: where the window lies.
             errors: m standard errors of levels whose interval is known, else NaN; the sd is never below.
             wild: how many standard deviations one window adds to a longer span at most; see `over_spans`.
-            led: m, or one for all: whether a series moves with another one.
+            steady: m, or one for all: whether a series is hardly different on holidays.
 
         Raises ValueError where an argument has another length than there are series.
         """
@@ -259,7 +259,7 @@ class SeasonalFilter(Columns):
         spreads = np.fmax(spread, floor / _ROOTS)
         found = over_spans(last, noise.rho, spreads, wild, self.scales)
         extra = np.maximum(last.sds[0] ** 2 - own**2, 0.0)
-        holiday = np.where(led, _HOLIDAY_LED, _HOLIDAY) if moment.is_holiday else 1.0
+        holiday = np.where(steady, _STEADY, _HOLIDAY) if moment.is_holiday else 1.0
         wide = np.hypot(spreads * factor, more / _ROOTS) * holiday
         wide = np.where(is_new, np.hypot(wide, _UNSEEN * dust), wide)
         self._judged = _Judged(
