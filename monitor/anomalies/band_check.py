@@ -100,8 +100,10 @@ class BandCheck(Check[HistoryJob]):
         )
 
     def status(self, results: Sequence[Result]) -> Status:
+        """Violated if a cause is. A series that is out of its band only because of the requests has none."""
         is_any = any(one.metric == DEVIATION.name and is_judged(one) for one in results)
-        return window_status(results) if is_any else Status.NO_DATA
+        causes = [one for one in results if one.metric != DEVIATION.name]
+        return window_status(causes) if is_any else Status.NO_DATA
 
     def _standing(self, store: Store, window: Window) -> dict[str, set[SliceKey]]:
         """The violated causes of the exposures of this window, with their places, from their evidence."""
