@@ -207,39 +207,30 @@ class Source:
             groups.setdefault((one.shape, one.file.path if one.future else ""), []).append(one)
         return list(groups.values())
 
-    def _read(
+    def _usable(
         self,
         engine: Engine,
         log: str,
-        group: list[FileEntry],
+        group: Sequence[FileEntry],
         path_column: str | None = None,
         types: Mapping[str, IdType] | None = None,
     ) -> ir.Table:
+        """The rows of files of one shape with all that a row must have."""
         shape = group[0].shape
         assert shape is not None  # an entry without a reason has a shape
-        open_filesystems(engine, self.logs[log].settings)  # the engine may be new since the last look
+        settings = self.logs[log].settings
+        open_filesystems(engine, settings)  # the engine may be new since the last look
         view = f"files_{log}_{len(self._views)}"
         self._views.append(view)
         paths = [one.file.path for one in group]
         types = self.id_types() if types is None else types
-        return read(engine, view, log, self.logs[log].settings, shape, paths, types, path_column=path_column)
+        rows = read(engine, view, log, settings, shape, paths, types, path_column=path_column)
+        return engine.once(("usable", rows.op(), log), lambda: usable(rows, log))
 
     def _placed(self, engine: Engine, log: str, group: list[FileEntry]) -> ir.Table:
         """The rows of files of one shape that can be in a window."""
         rows = self._usable(engine, log, group)
         return rows.filter(rows[c.TS] <= self._limit(group[0])) if group[0].future else rows
-
-    def _usable(
-        self,
-        engine: Engine,
-        log: str,
-        group: list[FileEntry],
-        path_column: str | None = None,
-        types: Mapping[str, IdType] | None = None,
-    ) -> ir.Table:
-        """The rows of files of one shape with all that a row must have."""
-        rows = self._read(engine, log, group, path_column, types)
-        return engine.once(("usable", rows.op(), log), lambda: usable(rows, log))
 
     def _limit(self, entry: FileEntry) -> ir.Value:
         return _moment(entry.file.modified + self.time.future_tolerance)

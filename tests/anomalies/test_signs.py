@@ -96,3 +96,10 @@ def test_each_sign_alone_gives_its_cause(cause: str, side: Side, sign: str) -> N
     metric, _, by = series.partition(" by ")
     for slice_ in {"": ("", "home"), "the whole": ("",), "a slice": ("home",)}[place]:
         assert violated_causes([out(metric, side, by, slice_=slice_)]) == [cause]
+
+
+def test_what_harms_nobody_is_a_sign_of_nothing_and_its_other_side_is() -> None:
+    for metric, side, by in (("top_user_share", "below", "top_user"), ("update_rate", "above", "day")):
+        assert violated_causes([out(metric, side, by)]) == []
+    assert violated_causes([out("update_rate", "below", "day")]) == ["lists_stale"]
+    assert violated_causes([out("update_rate", "above", "refresh")]) == ["other"]
