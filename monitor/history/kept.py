@@ -50,14 +50,12 @@ class KeptWindows(ABC):
         A file that a crash cut short counts as missing. The folder is listed once: to look up every short
         window of a week by name would take seconds.
         """
-        return {
-            window: path
-            for window, path in self._files()
-            if start <= window.start
-            and window.end <= end
-            and window.length == length
-            and self._is_readable(path)
+        inside = {
+            window: self.folder / name
+            for window, name in self._windows()
+            if start <= window.start and window.end <= end and window.length == length
         }
+        return {window: path for window, path in inside.items() if self._is_readable(path)}
 
     def forget(self, window: Window) -> None:
         """Delete the file of a window, if there is one: its rows are gone or have changed."""
@@ -68,18 +66,23 @@ class KeptWindows(ABC):
     def drop_before(self, moment: datetime) -> int:
         """Delete the files of windows that ended before this time, and unfinished files; how many windows."""
         dropped = 0
-        for window, path in self._files():
+        for window, name in self._windows():
             if window.end < moment:
-                path.unlink(missing_ok=True)
-                self._whole.pop(path.name, None)
+                (self.folder / name).unlink(missing_ok=True)
+                self._whole.pop(name, None)
                 dropped += 1
         drop_unfinished(self.folder, moment)
         return dropped
 
-    def _files(self) -> Iterator[tuple[Window, Path]]:
-        for path in sorted(self.folder.glob("*.parquet")):
-            if match := _NAME.fullmatch(path.name):
-                yield Window(_time(match[1]), _time(match[2])), path
+    def _windows(self) -> Iterator[tuple[Window, str]]:
+        """The windows with a file, oldest first, each with the file's name."""
+        try:
+            names = sorted(os.listdir(self.folder))  # far faster than a glob, and read at every window
+        except FileNotFoundError:
+            return
+        for name in names:
+            if (window := _window(name)) is not None:
+                yield window, name
 
     def _is_readable(self, path: Path) -> bool:
         """Whether the file is whole. It is opened again only when it has changed."""
@@ -151,8 +154,13 @@ def write_whole(rows: duckdb.DuckDBPyRelation, place: Path, what: str, *, flushe
 
 
 @lru_cache(maxsize=100_000)  # the same names are read at every window
-def _time(stamp: str) -> datetime:
-    return datetime.strptime(stamp, STAMP).replace(tzinfo=UTC)
+def _window(name: str) -> Window | None:
+    """The window of a file; None for another name."""
+    match = _NAME.fullmatch(name)
+    if match is None:
+        return None
+    start, end = (datetime.strptime(stamp, STAMP).replace(tzinfo=UTC) for stamp in match.groups())
+    return Window(start, end)
 
 
 def is_whole(path: Path) -> bool:

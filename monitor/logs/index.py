@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import duckdb
 import ibis
 import ibis.expr.types as ir
-import pandas as pd
 
 from monitor.core import columns as c
 from monitor.core.digest import digest
@@ -31,6 +32,7 @@ _READING = 2  # raise this when the same file and settings give other rows: file
 _EARLIEST = datetime(1000, 1, 1)  # an older time is a fault; Python's calendar begins at year 1
 _LIMITS = {"file_deadline", "max_file_size", "max_rows", "max_columns"}
 _JSON = "__json_"
+_BUCKET = "__bucket"
 DUPLICATE = "duplicate: holds the same rows as "
 
 
@@ -72,11 +74,6 @@ class FileEntry:
         """Equal for two files that hold the same rows."""
         placed = tuple(sorted((start, b.rows, b.checksum) for start, b in self.buckets.items()))
         return (placed, self.unplaced, self.future)
-
-    def holds(self, span: Window) -> bool:
-        """Whether a row lies in a span of one or more whole windows."""
-        start, end = seconds(span.start), seconds(span.end)
-        return start in self.buckets or any(start <= one < end for one in self.buckets)
 
     def newest_window(self, length: timedelta) -> Window:
         """The window that counts the rows of the file that lie in no window."""
@@ -155,23 +152,53 @@ def _scan(
     digest: str,
     time: TimeSettings,
 ) -> FileEntry:
-    rows = read(
-        engine, _SCAN, log, settings, shape, [file.path], id_types(log, settings, shape), keep_raw=True
-    )
+    types = id_types(log, settings, shape)
+    rows = read(engine, _SCAN, log, settings, shape, [file.path], types, keep_raw=True)
     if c.TS not in c.TYPES[log]:
-        found = engine.backend.execute(
-            rows.aggregate(rows=rows.count(), bad=bad_values(rows, log).sum(), **_json_sums(rows, log))
-        )
+        found = _rows_of(engine, engine.once(("whole", rows.op(), log), lambda: _whole(rows, log)))
         _refuse_json(found)
-        bad = int(found["bad"].fillna(0).iloc[0])
-        placed = {0: Bucket(int(found["rows"].iloc[0]), seconds(file.modified), bad)}
+        (row,) = found
+        placed = {0: Bucket(row["rows"], seconds(file.modified), row["bad"] or 0)}
         return FileEntry(file, digest, shape, buckets=placed)
-    if c.TS not in rows.columns:  # training and test samples may have no time
-        rows = rows.mutate(**{c.TS: ibis.null(TIMESTAMP)})
     # A named value keeps the query the same for all files: compiling it takes longer than running it.
     engine.remember(_LIMIT, (file.modified + time.future_tolerance).replace(tzinfo=None))
-    key = [name for name in c.TYPES[log] if name in rows.columns]
     length = int(time.window.total_seconds())
+    by_window = engine.once(
+        ("by_window", rows.op(), log, length), lambda: _by_window(engine, rows, log, length)
+    )
+    found = _rows_of(engine, by_window)
+    if len(found) > MOST_WINDOWS:
+        raise BeyondLimit(f"its rows lie in more than {MOST_WINDOWS:,} windows")
+    _refuse_json(found)
+    buckets, rest, newest = {}, Counter[str](), []
+    for row in found:
+        if row[_BUCKET] is None:
+            rest.update({name: row[name] or 0 for name in ("rows", "future", "timeless")})
+            continue
+        buckets[row[_BUCKET]] = Bucket(row["rows"], row["checksum"], row["bad"] or 0)
+        newest.append(row["newest"])
+    return FileEntry(
+        file, digest, shape, buckets=buckets,
+        newest=max(newest).replace(tzinfo=UTC) if newest else None,
+        future=rest["future"],
+        unplaced=rest["rows"] - rest["future"] - rest["timeless"],
+    )  # fmt: skip
+
+
+def _rows_of(engine: Engine, expression: ir.Table) -> list[dict[str, Any]]:
+    return engine.rows(engine.select(expression), expression.schema())
+
+
+def _whole(rows: ir.Table, log: str) -> ir.Table:
+    """One row for a log without times."""
+    return rows.aggregate(rows=rows.count(), bad=bad_values(rows, log).sum(), **_json_sums(rows, log))
+
+
+def _by_window(engine: Engine, rows: ir.Table, log: str, length: int) -> ir.Table:
+    """One row for each window of `length` seconds, and one for the rows that lie in none."""
+    if c.TS not in rows.columns:  # training and test samples may have no time
+        rows = rows.mutate(**{c.TS: ibis.null(TIMESTAMP)})
+    key = [name for name in c.TYPES[log] if name in rows.columns]
     rows = rows.mutate(
         __future=(rows[c.TS] > engine.remembered(_LIMIT)).fill_null(False),
         __usable=ibis.and_(
@@ -181,39 +208,21 @@ def _scan(
         __timeless=_needs_no_time(rows, log),
         # Summed and not xor-ed, or two equal rows would vanish.
         __hash=ibis.struct({name: rows[name] for name in key}).hash() & 0x7FFFFFFF,
-        __bucket=(rows[c.TS].epoch_seconds() // length) * length,
+        **{_BUCKET: (rows[c.TS].epoch_seconds() // length) * length},
     )
-    grouped = rows.mutate(
-        __bucket=(rows["__future"] | ~rows["__usable"]).ifelse(ibis.null("int64"), rows["__bucket"])
-    )
-    sums = _json_sums(grouped, log)
-    grouped = grouped.group_by("__bucket").aggregate(
+    placed = ~(rows["__future"] | ~rows["__usable"])
+    rows = rows.mutate(**{_BUCKET: placed.ifelse(rows[_BUCKET], ibis.null("int64"))})
+    sums = _json_sums(rows, log)
+    grouped = rows.group_by(_BUCKET).aggregate(
         rows=lambda t: t.count(),
         checksum=lambda t: t["__hash"].sum(),
         bad=lambda t: t["__bad"].sum(),
         future=lambda t: (t["__future"] & t["__usable"]).sum(),
         timeless=lambda t: (t["__timeless"] & ~t["__usable"]).sum(),
-        newest=lambda t: t[c.TS].max(where=t["__bucket"].notnull()),
+        newest=lambda t: t[c.TS].max(where=t[_BUCKET].notnull()),
         **sums,
     )
-    found = engine.backend.execute(grouped.limit(MOST_WINDOWS + 1))
-    if len(found) > MOST_WINDOWS:
-        raise BeyondLimit(f"its rows lie in more than {MOST_WINDOWS:,} windows")
-    _refuse_json(found)
-    placed = found[found["__bucket"].notna()]
-    rest = found[found["__bucket"].isna()]
-    future, timeless = int(rest["future"].sum()), int(rest["timeless"].sum())
-    buckets = {
-        int(start): Bucket(int(n), int(checksum), int(bad))
-        for start, n, checksum, bad in zip(
-            placed["__bucket"], placed["rows"], placed["checksum"], placed["bad"], strict=True
-        )
-    }
-    newest = placed["newest"].max().to_pydatetime().replace(tzinfo=UTC) if len(placed) else None
-    return FileEntry(
-        file, digest, shape, buckets=buckets, newest=newest, future=future,
-        unplaced=int(rest["rows"].sum()) - future - timeless,
-    )  # fmt: skip
+    return grouped.limit(MOST_WINDOWS + 1)
 
 
 def _json_sums(rows: ir.Table, log: str) -> dict[str, ir.IntegerScalar]:
@@ -221,11 +230,13 @@ def _json_sums(rows: ir.Table, log: str) -> dict[str, ir.IntegerScalar]:
     return {f"{_JSON}{name}": flag.sum() for name, flag in json_ids(rows, log).items()}
 
 
-def _refuse_json(found: pd.DataFrame) -> None:
+def _refuse_json(found: Sequence[Mapping[str, Any]]) -> None:
     """Raise ValueError if the ids are records or lists written as JSON."""
-    names = [str(name) for name in found.columns if str(name).startswith(_JSON)]
-    counts = {name.removeprefix(_JSON): int(found[name].sum()) for name in names}
-    if why := json_instead_of_ids(counts, int(found["rows"].sum())):
+    counts: Counter[str] = Counter()
+    for row in found:
+        counts.update({name: row[name] or 0 for name in row if name.startswith(_JSON)})
+    named = {name.removeprefix(_JSON): count for name, count in counts.items()}
+    if why := json_instead_of_ids(named, sum(row["rows"] for row in found)):
         raise ValueError(why)
 
 

@@ -19,7 +19,7 @@ from monitor.logs.limits import too_slow
 from monitor.logs.listing import Listing, LogListingError, Unlisted, belongs, hiding, list_log, local_file
 from monitor.logs.losses import GONE, Loss, described, fallen, replaced, rotated, together, unread_archive
 from monitor.logs.pace import allowed_silence
-from monitor.logs.reading import open_filesystems
+from monitor.logs.reading import Shape, open_filesystems
 from monitor.settings.logs import LogSettings, TimeSettings
 
 Progress = Callable[[str], None]
@@ -56,6 +56,8 @@ class Contents:
 
     read: tuple[FileEntry, ...]
     skipped: tuple[FileEntry, ...]
+    files: Mapping[int, Sequence[FileEntry]]  # the read files with rows of a window
+    shapes: tuple[Shape, ...]  # of the read files, each once; that of the oldest file first
     watermark: datetime | None
     buckets: Mapping[int, Bucket]
     unplaced: Mapping[int, int]  # rows in no window, by the window that counts them
@@ -317,6 +319,17 @@ class Log:
         """The files that count: readable, and no copies of others."""
         return self.contents.read
 
+    def files_in(self, span: Window) -> list[FileEntry]:
+        """The files that count and have a row in a span of whole windows, by path."""
+        files = self.contents.files
+        found = {one.file.path: one for start in self._starts(span) for one in files.get(start, ())}
+        return [found[path] for path in sorted(found)]
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """The shapes of the files that count, each once; that of the oldest file first."""
+        return self.contents.shapes
+
     @property
     def skipped(self) -> tuple[FileEntry, ...]:
         """The files that do not count, each with its reason."""
@@ -359,11 +372,12 @@ class Log:
 
     def has_rotated(self, span: Window) -> bool:
         """Whether rows of a span were rotated away."""
-        return any(start in self.contents.gone_with_age for start in self._starts(span))
+        gone = self.contents.gone_with_age
+        return bool(gone) and any(start in gone for start in self._starts(span))
 
     def has_changed(self, span: Window) -> bool:
         """Whether a local file with rows of a span has changed since it was indexed."""
-        held = (one.file for one in self.read_entries if one.file.is_local and one.holds(span))
+        held = (one.file for one in self.files_in(span) if one.file.is_local)
         try:
             return any(local_file(file.path) != file for file in held)
         except OSError:  # it cannot be looked at any more
@@ -379,12 +393,12 @@ class Log:
 
     def _missing_in(self, span: Window) -> Iterator[tuple[Loss, int]]:
         """The missing rows of a span that were not rotated away, by file and window."""
-        for start in self._starts(span):
-            yield from self.contents.lost.get(start, ())
+        lost = self.contents.lost
+        for start in self._starts(span) if lost else ():
+            yield from lost.get(start, ())
 
     def _starts(self, span: Window) -> range:
-        length = int(self.time.window.total_seconds())
-        return range(seconds(span.start), seconds(span.end), length) if self.losses else range(0)
+        return range(seconds(span.start), seconds(span.end), int(self.time.window.total_seconds()))
 
     def unread(self, window: Window) -> list[FileEntry]:
         """Skipped files that may hold rows of this window: those written while its rows were due.
@@ -446,6 +460,11 @@ def _together(entries: Sequence[FileEntry], losses: Sequence[Loss], time: TimeSe
     for one in read:
         if one.unplaced:
             unplaced[seconds(one.newest_window(time.window).start)] += one.unplaced
+    files: dict[int, list[FileEntry]] = {}
+    for one in read:
+        for start in one.buckets:
+            files.setdefault(start, []).append(one)
+    by_age = sorted(read, key=lambda one: one.file.modified)
     went = rotated(losses, {one.file.path: one for one in entries}, time.window)
     lost: dict[int, list[tuple[Loss, int]]] = {}
     for loss in losses:
@@ -456,6 +475,8 @@ def _together(entries: Sequence[FileEntry], losses: Sequence[Loss], time: TimeSe
     return Contents(
         read=read,
         skipped=tuple(one for one in entries if one.reason is not None),
+        files=files,
+        shapes=tuple(dict.fromkeys(one.shape for one in by_age if one.shape is not None)),
         watermark=max((newest for newest in reached if newest is not None), default=None),
         buckets=buckets,
         unplaced=unplaced,

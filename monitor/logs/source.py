@@ -31,6 +31,7 @@ class Source:
         self.logs = {name: Log(name, settings, time) for name, settings in named.items()}
         self._views: list[str] = []
         self._schemas: dict[Hashable, dict[str, ibis.DataType]] = {}
+        self._id_types: dict[str | None, tuple[object, dict[str, IdType]]] = {}  # for these shapes
 
     @property
     def exposures(self) -> Log:
@@ -51,12 +52,17 @@ class Source:
 
         One type must fit all logs, because their ids are compared. With `only`, the name of a log, its own.
         """
-        types: dict[str, IdType] = {}
-        for log in self.logs.values() if only is None else (self.logs[only],):
-            for shape in {one.shape for one in log.read_entries if one.shape is not None}:
-                for name, kind in id_types(log.name, log.settings, shape).items():
-                    types[name] = kind if types.get(name, kind) == kind else "string"
-        return types
+        logs = tuple(self.logs.values()) if only is None else (self.logs[only],)
+        shapes = tuple(log.shapes for log in logs)
+        held = self._id_types.get(only)
+        if held is None or held[0] != shapes:
+            types: dict[str, IdType] = {}
+            for log in logs:
+                for shape in log.shapes:
+                    for name, kind in id_types(log.name, log.settings, shape).items():
+                        types[name] = kind if types.get(name, kind) == kind else "string"
+            held = self._id_types[only] = shapes, types
+        return dict(held[1])
 
     def load(self, engine: Engine, log: str, span: Window, *, table: str) -> ir.Table | None:
         """Create a table of the rows of a log in a span of whole windows; None if no file has any.
@@ -64,7 +70,7 @@ class Source:
         Over local Parquet files it is a view, since scanning them again is cheaper than a copy. Rows of other
         files are copied once.
         """
-        entries = [one for one in self.logs[log].read_entries if one.holds(span)]
+        entries = self.logs[log].files_in(span)
         if not entries:
             return None
         whole = union([self._placed(engine, log, group) for group in self._groups(entries)])
@@ -108,8 +114,7 @@ class Source:
     def schema(self, log: str) -> dict[str, ibis.DataType]:
         """The columns of a log; if types differ, those of its newest files."""
         types = self.id_types()
-        entries = sorted(self.logs[log].read_entries, key=lambda one: one.file.modified)
-        shapes = tuple(dict.fromkeys(one.shape for one in entries if one.shape is not None))
+        shapes = self.logs[log].shapes
         key = (log, shapes, tuple(sorted(types.items())))
         if key not in self._schemas:
             self._schemas[key] = {}
@@ -121,7 +126,7 @@ class Source:
     def known(self, log: str) -> frozenset[str]:
         """Every column that a file of a log has or that its settings map."""
         settings = self.logs[log].settings
-        shapes = {one.shape for one in self.logs[log].read_entries if one.shape is not None}
+        shapes = self.logs[log].shapes
         paths = settings.columns.values()
         found = {
             name for shape in shapes for name in source_names(log, settings, flat_types(shape.types, paths))
