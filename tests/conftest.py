@@ -36,6 +36,7 @@ LONG = (
     "anomalies/test_look_back.py", "anomalies/test_moments.py", "anomalies/test_schedule.py",
     "benchmarks",
     "config/test_junk.py",
+    "cli/test_span.py",
     "examples",
     "experiments/test_experiment_truth.py",
     "judging/test_unattributed.py",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from monitor.cli.export import check_name
 from monitor.cli.one_off import OneOff, one_off
+from monitor.cli.span import judge_span
 from monitor.cli.terminal import NOT_JUDGED, OK, VIOLATED, note, progress, say
 from monitor.config.checks.check import Checked
 from monitor.config.load import load_checked
@@ -50,15 +51,18 @@ def judge(
     judged: list[Judged] = []
     statuses: set[Status] = set()
     now = datetime.now(UTC)
+    salt = monitor_salt(config.state)
     for one in checked:
         name = one.settings.name
-        with one_off(config, one, monitor_salt(config.state)) as judging:
+        with one_off(config, one, salt) as judging:
             windows, gaps = _windows(judging, now, first, last)
             if gaps or not windows:
                 statuses.add(Status.NO_DATA)
             with progress(len(windows), f"{name}: judging") as step:
                 since = _watched_since(config, name)
-                for evaluation in judging.judge(windows, now, watched_since=since):
+                for evaluation in judge_span(
+                    config, one, judging, windows, now, salt=salt, watched_since=since
+                ):
                     window = evaluation.due.window
                     step(f"{name} {window.start:%Y-%m-%d %H:%M}")
                     for run in evaluation.runs:
@@ -85,7 +89,9 @@ def backfill(path: Path, first: datetime | None, last: datetime | None, only: st
                 windows, _ = _windows(judging, now, first, last)
                 since = store.watermarks(name).get(WATCHING)
                 with progress(len(windows), f"{name}: judging") as step:
-                    for evaluation in judging.judge(windows, now, watched_since=since, for_history=True):
+                    for evaluation in judge_span(
+                        config, one, judging, windows, now, salt=salt, watched_since=since, for_history=True
+                    ):
                         due = evaluation.due
                         step(f"{name} {due.window.start:%Y-%m-%d %H:%M}")
                         recorded = store.record_window(

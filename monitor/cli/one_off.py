@@ -30,17 +30,18 @@ def one_off(config: Config, checked: Checked, salt: str, state: Path | None = No
         runtime = open_runtime(config.engine, folder / "spill")
         try:
             kept = KeptPairs(state or folder, checked.settings.name)
-            yield OneOff(runtime, Evaluator(checked.settings, checked.rules, kept, salt))
+            yield OneOff(runtime, Evaluator(checked.settings, checked.rules, kept, salt), folder)
         finally:
             runtime.close()
 
 
 class OneOff:
-    """Judges any windows, once."""
+    """Judges any windows, once; `scratch` is a folder for files that nobody needs afterwards."""
 
-    def __init__(self, runtime: Runtime, evaluator: Evaluator) -> None:
+    def __init__(self, runtime: Runtime, evaluator: Evaluator, scratch: Path) -> None:
         self.runtime = runtime
         self.evaluator = evaluator
+        self.scratch = scratch
 
     def look(self, now: datetime, progress: Progress = lambda _: None) -> None:
         """Index the files of every log."""

@@ -25,12 +25,9 @@ def keep_secrets(config: Config, filler: Filler) -> None:
     """Hide the secrets of the config in all messages of this process.
 
     Secrets are: all texts in `storage_options` but endpoints and regions, which people on call need; the
-    values of `secret_headers`; the password and the options of `history.url`; options of the engine with a
+    values of `secret_headers`; the password and the options of a database's URL; options of the engine with a
     secret's name; and every value from a secret file or from a variable with a secret's name. A message shows
     the reference of a secret, or `***`.
-    password and the options of a database's URL; options of the engine with a secret's name; and every value
-    from a secret file or from a variable with a secret's name. A message shows the reference of a secret,
-    or `***`.
     """
     references: dict[str, str] = {}
     for place, pairs in filler.secrets.items():

@@ -45,6 +45,17 @@ def keep_secret(value: str, shown: str) -> None:
         _known[0] = _Known({**_known[0].shown, **dict.fromkeys(forms, shown)})
 
 
+def known_secrets() -> dict[str, str]:
+    """Each form of the secrets of this process with what is shown in its place."""
+    return dict(_known[0].shown)
+
+
+def keep_secrets_of(shown: Mapping[str, str]) -> None:
+    """Hide the `known_secrets` of another process too."""
+    with _lock:
+        _known[0] = _Known({**_known[0].shown, **shown})
+
+
 def redact(text: str) -> str:
     """The text without the secrets.
 

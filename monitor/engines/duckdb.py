@@ -78,7 +78,8 @@ class Engine:
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
         self.cursor = cursor
-        self._filled: set[str] = set()  # known to be tables
+        self._tables: set[str] = set()  # that it made, and not yet dropped
+        self._views: set[str] = set()
         self._built: OrderedDict[Hashable, ir.Table] = OrderedDict()
         self._schemas: OrderedDict[Hashable, ibis.Schema] = OrderedDict()
         self._kept: dict[str, tuple[Hashable, ir.Table]] = {}
@@ -106,11 +107,17 @@ class Engine:
             held = self._kept[name] = key, make()
         return held[1]
 
+    def key_of(self, name: str) -> Hashable:
+        """The key of a table of `kept`; None if there is none of that name."""
+        held = self._kept.get(name)
+        return None if held is None else held[0]
+
     def create(self, name: str, expression: ir.Table) -> ir.Table:
         """Store an expression as a table. It replaces a table or view of that name."""
         if expression.op().find(ops.InMemoryTable):  # its rows must be registered first
             self.drop(name)
             self.backend.create_table(name, expression)
+            self._tables.add(name)
             return self.backend.table(name)
         return self.fill(name, self.filling(name, expression))
 
@@ -129,8 +136,8 @@ class Engine:
 
     def _view(self, name: str, query: str, like: Hashable = None) -> ir.Table:
         """A view; its columns are those of an earlier view of the same name on the operation `like`."""
-        self.drop(name)
-        self.cursor.execute(f"CREATE VIEW {_quoted(name)} AS {query}")
+        self._make(name, f"CREATE VIEW {_quoted(name)} AS {query}")
+        self._views.add(name)
         if like is None:
             return self.backend.table(name)
         schema = _remembered_in(self._schemas, (name, like), lambda: self.backend.table(name).schema())
@@ -152,9 +159,8 @@ class Engine:
 
     def fill(self, name: str, statement: str, schema: ibis.Schema | None = None) -> ir.Table:
         """Run the statements of `filling`. The columns are looked up unless `schema` is given."""
-        self.drop(name)
-        self.cursor.execute(statement)
-        self._filled.add(name)
+        self._make(name, statement)
+        self._tables.add(name)
         if schema is None:
             return self.backend.table(name)
         return ops.DatabaseTable(name, schema=schema, source=self.backend).to_expr()
@@ -174,12 +180,16 @@ class Engine:
         """The last time set under a name, as an expression; it is read when the statement runs."""
         return _remembered(name)
 
-    def reader(self, name: str, function: str, paths: list[str], **options: Any) -> ir.Table:
+    def reader(
+        self, name: str, function: str, paths: list[str], *, like: Hashable = None, **options: Any
+    ) -> ir.Table:
         """A view over files: `read_parquet`, `read_csv` or `read_json`. sqlglot quotes all values.
 
-        Types among the options are those of Ibis. A path names one file: `a[1].csv` is not a pattern.
+        Types among the options are those of Ibis. A path names one file: `a[1].csv` is not a pattern. Files
+        that are equally `like` have the same columns; these are looked up once.
         """
-        return self._view(name, f"FROM {self.call(function, paths, **options)}")
+        key = None if like is None else (function, like, repr(options))
+        return self._view(name, f"FROM {self.call(function, paths, **options)}", key)
 
     def call(self, function: str, paths: list[str], **options: Any) -> str:
         """The SQL of a table function on files; see `reader`."""
@@ -193,7 +203,9 @@ class Engine:
     def empty(self, name: str, schema: ibis.Schema) -> ir.Table:
         """A table without rows. It replaces a table or view of that name."""
         self.drop(name)
-        return self.backend.create_table(name, schema=schema)
+        made = self.backend.create_table(name, schema=schema)
+        self._tables.add(name)
+        return made
 
     def relation(self, table: ir.Table) -> duckdb.DuckDBPyRelation:
         """A table or view of this engine, for code that writes rows to local files."""
@@ -202,16 +214,35 @@ class Engine:
     def drop(self, *names: str) -> None:
         """Remove tables or views if they exist."""
         for name in names:
-            quoted = _quoted(name)
-            self._kept.pop(name, None)
-            if name in self._filled:
-                self.cursor.execute(f"DROP TABLE IF EXISTS {quoted}")
-                self._filled.discard(name)
-                continue
-            try:
-                self.cursor.execute(f"DROP VIEW IF EXISTS {quoted}")
-            except duckdb.CatalogException:  # it is a table
-                self.cursor.execute(f"DROP TABLE IF EXISTS {quoted}")
+            self._forget(name)
+
+    def _make(self, name: str, statement: str) -> None:
+        """Run the statement that makes a table or view, in place of that of the same name.
+
+        A name that this engine has not made is free, nearly always; to drop it first would cost as much as a
+        small query.
+        """
+        self._kept.pop(name, None)
+        if name in self._tables or name in self._views:
+            self._forget(name)
+        try:
+            self.cursor.execute(statement)
+        except duckdb.CatalogException as error:
+            if "already exists" not in str(error):
+                raise
+            self._forget(name)  # another cursor made it
+            self.cursor.execute(statement)
+
+    def _forget(self, name: str) -> None:
+        """Drop a table or view, if there is one."""
+        self._kept.pop(name, None)
+        kinds = ("TABLE", "VIEW") if name in self._tables else ("VIEW", "TABLE")
+        try:
+            self.cursor.execute(f"DROP {kinds[0]} IF EXISTS {_quoted(name)}")
+        except duckdb.CatalogException:  # it is of the other kind
+            self.cursor.execute(f"DROP {kinds[1]} IF EXISTS {_quoted(name)}")
+        self._tables.discard(name)
+        self._views.discard(name)
 
     def register(self, filesystem: fsspec.AbstractFileSystem) -> None:
         """Let the engine open URLs of this filesystem's protocol."""

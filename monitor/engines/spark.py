@@ -13,7 +13,7 @@ import re
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -133,7 +133,15 @@ class SparkEngine(Engine):
             frame = self.session.createDataFrame(data)
         return self._named(name, frame)
 
-    def reader(self, name: str, function: str, paths: list[str], **options: Any) -> ir.Table:
+    def reader(
+        self,
+        name: str,
+        function: str,
+        paths: list[str],
+        *,
+        like: Hashable = None,  # noqa: ARG002 - Spark looks up no columns
+        **options: Any,
+    ) -> ir.Table:
         """A view over files, with the options of the embedded engine; see `monitor.engines.spark_files`."""
         with self.running():
             frame = read_files(self.session, function, paths, options)

@@ -78,7 +78,7 @@ class KeptWindows(ABC):
         """The windows with a file, oldest first, each with the file's name."""
         try:
             names = sorted(os.listdir(self.folder))  # far faster than a glob, and read at every window
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return
         for name in names:
             if (window := _window(name)) is not None:
@@ -111,6 +111,7 @@ class KeptPairs(KeptWindows):
         if not re.fullmatch(NAME_PATTERN, recommender):
             raise ValueError("a recommender's name becomes a folder; this one is not a valid name")
         super().__init__(state / "kept" / recommender)
+        self.state = state
 
     def keep(self, window: Window, pairs: duckdb.DuckDBPyRelation) -> Path:
         """Write the distinct pairs of a window, in place of those that were kept before.
@@ -128,6 +129,18 @@ class KeptPairs(KeptWindows):
         """One row for each pair, its exposures added up."""
         keys = f"{USER_ID}, {ITEM_ID}"
         return rows.aggregate(f"{keys}, CAST(SUM({EXPOSURES}) AS BIGINT) AS {EXPOSURES}", keys)
+
+
+class FrozenPairs(KeptPairs):
+    """The pairs of windows that were all stored before; this one writes nothing.
+
+    For processes that judge windows side by side: none may replace a file that another one reads.
+    """
+
+    def keep(self, window: Window, pairs: duckdb.DuckDBPyRelation) -> Path:  # noqa: ARG002
+        return self.path(window)
+
+    def forget(self, window: Window) -> None: ...
 
 
 def write_whole(rows: duckdb.DuckDBPyRelation, place: Path, what: str, *, flushed: bool = True) -> None:

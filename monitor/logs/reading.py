@@ -249,15 +249,15 @@ def _open_files(
 ) -> ir.Table:
     more: dict[str, str] = {} if path_column is None else {"filename": path_column}
     if shape.kind == "parquet":
-        return engine.reader(view, "read_parquet", list(paths), union_by_name=True, **more)
+        return engine.reader(view, "read_parquet", list(paths), like=shape, union_by_name=True, **more)
     if shape.kind == "csv":
         texts = dict.fromkeys(shape.types, dt.string)
         return engine.reader(
-            view, "read_csv", list(paths), auto_detect=False, header=True, columns=texts,
+            view, "read_csv", list(paths), like=shape, auto_detect=False, header=True, columns=texts,
             delim=shape.delimiter, quote='"', escape='"', max_line_size=MAX_LINE_BYTES, **more,
         )  # fmt: skip
     return engine.reader(
-        view, "read_json", list(paths), format="newline_delimited", columns=_as_text(places),
+        view, "read_json", list(paths), like=shape, format="newline_delimited", columns=_as_text(places),
         maximum_object_size=MAX_LINE_BYTES, **more,
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ value of the window itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -37,6 +37,8 @@ class Statements(Protocol):
     def filling(self, name: str, expression: ir.Table) -> str: ...
 
     def fill(self, name: str, statement: str, schema: ibis.Schema | None = None) -> ir.Table: ...
+
+    def kept(self, name: str, key: Hashable, make: Build) -> ir.Table: ...
 
     def rows(self, statement: str, schema: ibis.Schema) -> Records: ...
 
@@ -69,6 +71,7 @@ class Plans:
 
     def __init__(self) -> None:
         self.kept: dict[str, _Plan] = {}
+        self.of_catalog: set[str] = set()  # the tables that read nothing but the catalog
         self._logs: tuple[object, ...] | None = None
 
     def begin(self, *logs: object) -> None:
@@ -88,8 +91,11 @@ class Executor:
     def __init__(self, materialise: Materialise = keep_lazy) -> None:
         self._materialise = materialise
 
-    def stored(self, name: str, build: Build) -> ir.Table:
-        """The table that `build` gives, stored under a name."""
+    def stored(self, name: str, build: Build, *, of_catalog: bool = False) -> ir.Table:
+        """The table that `build` gives, stored under a name.
+
+        One `of_catalog` reads nothing but the catalog. It may stay for the windows after this one.
+        """
         return self._materialise(name, build())
 
     def answer(self, name: str, build: Build) -> Records:
@@ -120,6 +126,7 @@ class CachedExecutor(Executor):
         made: called with the name of each stored table.
         parts: gives the parts of the logs by the names passed to `read`.
         window: the edges of the window; statements read them by name.
+        catalog: what the catalog was read from; the tables that read nothing else stay while it is the same.
     """
 
     def __init__(
@@ -129,6 +136,7 @@ class CachedExecutor(Executor):
         made: Callable[[str], None],
         parts: Callable[[str], ir.Table | None],
         window: tuple[datetime, datetime],
+        catalog: Hashable = None,
     ) -> None:
         super().__init__()
         for name, moment in zip(WINDOW_EDGES, window, strict=True):
@@ -137,11 +145,14 @@ class CachedExecutor(Executor):
         self._engine = engine
         self._made = made
         self._parts = parts
+        self._catalog = catalog
         self._tables: dict[str, ir.Table] = {}
         self._building: list[_Sources] = []
         self._looks: dict[str, ops.Node | None] = {}
 
-    def stored(self, name: str, build: Build) -> ir.Table:
+    def stored(self, name: str, build: Build, *, of_catalog: bool = False) -> ir.Table:
+        if of_catalog:
+            self._plans.of_catalog.add(name)
         if name not in self._tables and not self._filled(name):
             with self._recording() as sources:
                 expression = build()
@@ -176,6 +187,9 @@ class CachedExecutor(Executor):
             self._building[-1].lasting = False
 
     def _fill(self, name: str, statement: str, schema: ibis.Schema | None = None) -> ir.Table:
+        if name in self._plans.of_catalog and self._catalog is not None:
+            key = self._catalog, statement
+            return self._engine.kept(name, key, lambda: self._engine.fill(name, statement, schema))
         self._made(name)
         return self._engine.fill(name, statement, schema)
 

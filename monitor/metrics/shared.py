@@ -111,11 +111,16 @@ class Shared:
             return f"needs the column {column} of the log {log}"
         return None
 
-    def once(self, name: str, key: str | None, build: Callable[[], ir.Table]) -> ir.Table:
-        """The table of `build`, built and stored at the first call."""
+    def once(
+        self, name: str, key: str | None, build: Callable[[], ir.Table], *, of_catalog: bool = False
+    ) -> ir.Table:
+        """The table of `build`, built and stored at the first call.
+
+        One `of_catalog` reads nothing but the catalog: it stays from window to window while the catalog does.
+        """
         full = name if key is None else f"{name}_by_{key}"
         if full not in self._made:
-            self._made[full] = self._asked.stored(full, build)
+            self._made[full] = self._asked.stored(full, build, of_catalog=of_catalog)
         self._asked.used(full)
         return self._made[full]
 
@@ -276,13 +281,14 @@ class Shared:
         rows = rows.filter([rows[column].notnull() for column in by])
         return rows.aggregate(by=[*by, *listed(key)], **{EXPOSURES: rows.count()})
 
-    @cached_property
+    @property
     def catalog_items(self) -> ir.Table:
         """The distinct item ids of the catalog."""
         if self.catalog is None:
             raise ValueError("there is no catalog")
         items = self.catalog.select(ITEM_ID)
-        return items.filter(items[ITEM_ID].notnull()).distinct()
+        distinct = items.filter(items[ITEM_ID].notnull()).distinct()
+        return self.once("catalog_items", None, lambda: distinct, of_catalog=True)
 
 
 def answered(rows: ir.Table) -> ir.Table:

@@ -65,6 +65,18 @@ class EngineSettings(Settings):
                 raise ValueError(f"{quoted(name)} is not a Spark setting; their names begin with spark.")
         return value
 
+    def shared(self, processes: int) -> str:
+        """The part of `memory` for each of so many processes, but at least what an engine needs.
+
+        >>> EngineSettings(memory="1GiB").shared(2), EngineSettings(memory="100MB").shared(8)
+        ('512MiB', '64MiB')
+        """
+        match = _MEMORY.fullmatch(self.memory)
+        assert match is not None  # it was validated
+        factor = {"MiB": 2**20, "GiB": 2**30, "MB": 10**6, "GB": 10**9}[match[2]]
+        part = float(match[1]) * factor / processes / 2**20
+        return f"{max(_LEAST_MEMORY_MB, int(part))}MiB"
+
     @model_validator(mode="after")
     def _settings_of_spark_need_spark(self) -> EngineSettings:
         given = [name for name in ("url", "options") if name in self.model_fields_set]

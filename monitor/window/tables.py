@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -88,7 +88,9 @@ def prepare(
         around_exposures = source.load(engine, c.EXPOSURES, around, table="exposures_around")
     catalog = source.load_catalog(engine, table="catalog")
     history = Window(window.start - settings.metrics.history, window.start)
-    actions = feedback_of(engine, source, history, "earlier_actions")
+    actions = None
+    if around is not None or settings.metrics.popularity == "actions":
+        actions = feedback_of(engine, source, history, "earlier_actions")
     day = Window.of(window.start, _DAY)
     keep_missing(engine, source, kept, Window(min(history.start, day.start - _DAY), window.start))
     earlier = remembered(engine, source, kept, history, made, view="history_user_items")
@@ -106,7 +108,7 @@ def prepare(
     if plans is not None and engine.keeps_statements:
         logs = (exposures, catalog, feedback, responses, around_exposures, actions, earlier, previous)
         plans.begin(few, *(None if table is None else table.op() for table in logs))
-        asked = CachedExecutor(plans, engine, made.append, part, edges)
+        asked = CachedExecutor(plans, engine, made.append, part, edges, engine.key_of("catalog"))
     shared = Shared(
         exposures,
         attempts=loaded,
@@ -181,10 +183,17 @@ def keep_missing(engine: Engine, source: Source, kept: KeptPairs, span: Window) 
     """Store the pairs of windows that were never judged, so that the order of judging does not matter."""
     present = kept.paths(span.start, span.end, source.time.window)
     inside = {one for one in source.exposures.windows() if span.start <= one.start and one.end <= span.end}
-    for window in sorted(inside - present.keys()):
+    keep_pairs(engine, source, kept, inside - present.keys())
+
+
+def keep_pairs(engine: Engine, source: Source, kept: KeptPairs, windows: Iterable[Window]) -> None:
+    """Store the pairs of these windows as the log has them now."""
+    for window in sorted(windows):
         try:
             rows = source.load(engine, c.EXPOSURES, window, table="kept_source")
-            if rows is not None:
+            if rows is None:
+                kept.forget(window)
+            else:
                 table = engine.create("kept_pairs", pairs(rows))
                 kept.keep(window, engine.relation(table))
         except duckdb.IOException as exc:  # a file went away; this window can be judged without it

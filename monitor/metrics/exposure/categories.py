@@ -20,7 +20,7 @@ _SHORT = 32  # for longer lists, counting by group is as fast
 
 def item_categories(shared: Shared, column: str) -> ir.Table:
     """One row for each category of each item: item_id, code, share = 1 / k, unit = 1 / sqrt(k)."""
-    return shared.once("item_categories", column, lambda: _item_categories(shared, column))
+    return shared.once("item_categories", column, lambda: _item_categories(shared, column), of_catalog=True)
 
 
 def _item_categories(shared: Shared, column: str) -> ir.Table:

@@ -97,7 +97,11 @@ class Novelty(Family):
             values = item_categories(shared, column).select(ITEM_ID, CODE)
             now = user_categories(shared, column, key)
             now = now.filter(now[CODE] != UNKNOWN)
-            before = shared.once(f"history_values_{column}", None, lambda v=values: _valued(history, v))  # type: ignore[misc]
+            before = shared.once(
+                f"history_values_{column}",
+                None,
+                lambda v=values: _valued(_of_users(shared, history), v),  # type: ignore[misc]
+            )
             tables += _counted_new(now, before, column, CODE, key)
         return shared.side_by_side(key, *tables).cross_join(_any(shared, history, "history"))
 
@@ -133,6 +137,11 @@ def _known(shared: Shared, history: ir.Table) -> ir.Table:
 def _any(shared: Shared, table: ir.Table, name: str) -> ir.Table:
     """One row with a column of this name: 1 if the table has rows, else 0."""
     return shared.once(f"any_{name}", None, lambda: table.limit(1).aggregate(**{name: ibis._.count()}))
+
+
+def _of_users(shared: Shared, history: ir.Table) -> ir.Table:
+    """The history of the users of the window alone: nobody else's pairs can be new."""
+    return history.semi_join(shared.user_items(), USER_ID)
 
 
 def _valued(pairs: ir.Table, values: ir.Table) -> ir.Table:

@@ -55,7 +55,7 @@ def item_vectors(shared: Shared) -> tuple[ir.Table, list[str]]:
     A vector is usable if it is as long as most of the catalog's, all of it is finite, and it is
     not all 0 (it would have no direction).
     """
-    vectors = shared.once("item_vectors", None, lambda: _item_vectors(shared))
+    vectors = shared.once("item_vectors", None, lambda: _item_vectors(shared), of_catalog=True)
     return vectors, [name for name in vectors.columns if name != ITEM_ID]
 
 

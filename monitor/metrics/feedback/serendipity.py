@@ -60,7 +60,9 @@ class Serendipity(Family):
         if history is None:
             return shared.side_by_side(key, every).mutate(history=0, exposures=0, total=0.0, squares=0.0)
         history = of_events(history, settings).select(USER_ID, ITEM_ID)
-        history = history.filter([history[USER_ID].notnull(), history[ITEM_ID].notnull()]).distinct()
+        history = history.filter([history[USER_ID].notnull(), history[ITEM_ID].notnull()])
+        any_history = history.limit(1).aggregate(history=ibis._.count())
+        history = history.semi_join(done, USER_ID).distinct()  # the others' actions are compared with nothing
         closest = _closest_by_vector if similarity_of(shared, settings) == "vector" else _closest_by_category
         valued = closest(shared, done, history, key)
         valued = valued.mutate(distance=1.0 - valued.closest)
@@ -71,7 +73,7 @@ class Serendipity(Family):
             squares=(valued[WEIGHT] * valued.distance * valued.distance).sum(),
         )
         joined = shared.side_by_side(key, every, sums)
-        return joined.cross_join(history.limit(1).aggregate(history=ibis._.count()))
+        return joined.cross_join(any_history)
 
     def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         builder = replace(make(SERENDIPITY, settings), bounds=range_of(settings))
