@@ -4,9 +4,12 @@ WORKDIR /build
 COPY requirements.lock ./
 # Every file is held against the hashes of the lock; what is not in this folder afterwards cannot be installed below.
 RUN pip download --quiet --require-hashes --requirement requirements.lock --dest /wheels
-COPY pyproject.toml README.md ./
+COPY pyproject.toml README.md LICENSE ./
 COPY monitor ./monitor
 COPY rules ./rules
+COPY docs/runbooks ./docs/runbooks
+COPY grafana/dashboards ./grafana/dashboards
+COPY deploy/systemd ./deploy/systemd
 RUN pip install --quiet --no-index --find-links /wheels hatchling \
     && pip wheel --quiet --no-index --no-deps --no-build-isolation --wheel-dir /wheels . \
     && python -m venv /opt/recsys-monitor \

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -238,3 +239,11 @@ def test_files_that_the_image_copies_exist_and_are_not_ignored() -> None:
             for source in copied.split()[:-1]:
                 assert source in kept
                 assert (ROOT / source).exists(), source
+
+
+def test_the_image_copies_all_that_the_wheel_is_built_from() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    needed = {*wheel["packages"], *wheel["force-include"], *project["project"]["license-files"]}
+    copied = {word for line in instructions("COPY") if "--from=" not in line for word in line.split()[:-1]}
+    assert {one for one in needed if not any(Path(one).is_relative_to(place) for place in copied)} == set()
