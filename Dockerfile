@@ -22,7 +22,7 @@ ENV PATH=/opt/recsys-monitor/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
     RECSYS_LISTEN=0.0.0.0:9108 \
-    RECSYS_HEALTH_URL=http://127.0.0.1:9108/-/healthy
+    RECSYS_HEALTH_URL=http://127.0.0.1:9108/healthz
 WORKDIR /var/lib/recsys-monitor
 USER 10001:10001
 VOLUME /var/lib/recsys-monitor

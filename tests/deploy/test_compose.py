@@ -225,7 +225,7 @@ def test_the_image_installs_only_what_the_lock_has_with_its_hashes() -> None:
 def test_the_image_runs_as_the_user_of_the_compose_file_and_asks_for_its_health() -> None:
     assert instructions("USER") == [SERVICES["monitor"]["user"]]
     assert "--uid 10001" in DOCKERFILE
-    assert "RECSYS_HEALTH_URL=http://127.0.0.1:9108/-/healthy" in DOCKERFILE
+    assert "RECSYS_HEALTH_URL=http://127.0.0.1:9108/healthz" in DOCKERFILE
     asked = SERVICES["monitor"]["healthcheck"]["test"]
     assert asked[:3] == ["CMD", "python", "-m"]
     assert json.dumps(asked[1:]) in instructions("HEALTHCHECK")[0]
