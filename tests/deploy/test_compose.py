@@ -123,13 +123,37 @@ def test_compose_itself_accepts_the_files() -> None:
             "--quiet",
         ]
         subprocess.run(command, cwd=ROOT, check=True, env={"PATH": "/usr/local/bin:/usr/bin:/bin",
-                       "RECSYS_CONFIG": "/tmp", "RECSYS_LOGS": "/tmp"})  # fmt: skip
+                       "RECSYS_CONFIG": "/tmp", "RECSYS_LOGS": "/tmp", "GRAFANA_PASSWORD": "x"})  # fmt: skip
 
 
 @names
 def test_an_image_is_pinned_to_one_version(name: str) -> None:
-    tag = SERVICES[name]["image"].rpartition(":")[2]
-    assert re.fullmatch(r"v?\d+\.\d+\.\d+", tag)
+    assert re.fullmatch(r"[a-z/-]+:v?\d+\.\d+\.\d+(@sha256:[0-9a-f]{64})?", SERVICES[name]["image"])
+
+
+def test_images_whose_digest_is_known_are_pinned_by_it() -> None:
+    pinned = {name for name in SERVICES if "@sha256:" in SERVICES[name]["image"]}
+    assert {"alertmanager", "grafana"} <= pinned
+    assert all("@sha256:" in base for base in instructions("FROM"))
+
+
+def test_nothing_starts_without_a_password_for_grafana() -> None:
+    """Compose stops at a `:?` whose variable is unset or empty, before it starts any service."""
+    password = SERVICES["grafana"]["environment"]["GF_SECURITY_ADMIN_PASSWORD"]
+    assert re.fullmatch(r"\$\{GRAFANA_PASSWORD:\?[^}]+\.env[^}]+\}", password)
+
+
+@names
+def test_no_secret_has_a_value_in_the_file(name: str) -> None:
+    for variable, value in SERVICES[name].get("environment", {}).items():
+        if re.search("PASSWORD|SECRET|TOKEN|KEY", variable):
+            assert re.fullmatch(r"\$\{\w+:\?[^}]+\}", value), variable
+
+
+def test_git_ignores_the_file_with_the_password_and_the_image_never_sees_it() -> None:
+    assert "/.env" in (ROOT / ".gitignore").read_text("utf-8").splitlines()
+    assert (ROOT / ".dockerignore").read_text("utf-8").startswith("*\n")
+    assert "!.env" not in (ROOT / ".dockerignore").read_text("utf-8")
 
 
 @names
