@@ -32,6 +32,9 @@ test: .venv/spark .venv/helm ## install the servers, Spark and Helm that the tes
 test-fast: .venv/installed ## run the tests without a server, Spark or a browser; under two minutes on two cores
 	$(BIN)/python -m pytest -q -m "not slow" -n 3 --dist loadfile --no-loadscope-reorder
 
+pythons: .venv/installed ## install the lock and run the quick tests on every Python of this machine that may be used
+	sh deploy/test-pythons $(BIN)/uv
+
 lint: .venv/installed ## check format, lint, types and layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -96,4 +99,4 @@ lock: ## choose the newest versions that fit and lock them with hashes
 		$(BIN)/uv pip compile - --constraint requirements.lock --generate-hashes --no-emit-index-url --no-emit-find-links \
 		--python-version 3.11 --custom-compile-command "make lock" --quiet --output-file requirements-helm.lock
 
-.PHONY: help setup run test test-fast lint fix docs bench bench-peers bench-models bench-diagnosis bench-rest bench-simulate bench-replay history-size scoreboard real-traffic lock
+.PHONY: help setup run test test-fast pythons lint fix docs bench bench-peers bench-models bench-diagnosis bench-rest bench-simulate bench-replay history-size scoreboard real-traffic lock

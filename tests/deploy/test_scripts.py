@@ -45,7 +45,9 @@ def command(path: Path, body: str) -> None:
     path.chmod(0o755)
 
 
-@pytest.mark.parametrize("script", [MAKE_VENV, INSTALL], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "script", [MAKE_VENV, INSTALL, ROOT / "deploy" / "test-pythons"], ids=lambda path: path.name
+)
 def test_a_script_is_plain_posix_shell(script: Path) -> None:
     text = script.read_text(encoding="utf-8")
     assert text.startswith("#!/bin/sh\n")
@@ -104,7 +106,7 @@ def test_make_venv_refuses_a_python_that_is_too_old_or_not_there(tmp_path: Path,
     command(bare / "python3", "echo 3.9")
     old = run(MAKE_VENV, cwd=tmp_path, path=bare)
     assert old.returncode == 1
-    assert "python3 is 3.9, but 3.11 or 3.12 is needed" in old.stderr
+    assert "python3 is 3.9, but 3.11, 3.12 or 3.13 is needed" in old.stderr
     absent = run(MAKE_VENV, "python3.99", cwd=tmp_path, path=bare)
     assert absent.returncode == 1
     assert "there is no python3.99" in absent.stderr
