@@ -16,17 +16,24 @@ help: ## print the tasks
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-spark.lock
 	@touch $@
 
+.venv/helm: requirements-helm.lock .venv/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-helm.lock
+	@touch $@
+
 setup: .venv/installed ## install everything into .venv
 
 run: .venv/installed ## watch a live demo log; CONFIG=path watches your own
 	$(BIN)/recsys-monitor $(if $(CONFIG),run --config $(CONFIG),demo)
 
-test: .venv/spark ## install the servers and Spark that the tests use, run every test
+test: .venv/spark .venv/helm ## install the servers, Spark and Helm that the tests use, run every test
 	sh deploy/install-test-services
 	$(BIN)/python -m pytest -q -rs -n 3 --dist loadfile --no-loadscope-reorder --durations=25 --durations-min=5
 
 test-fast: .venv/installed ## run the tests without a server, Spark or a browser; under two minutes on two cores
 	$(BIN)/python -m pytest -q -m "not slow" -n 3 --dist loadfile --no-loadscope-reorder
+
+pythons: .venv/installed ## install the lock and run the quick tests on every Python of this machine that may be used
+	sh deploy/test-pythons $(BIN)/uv
 
 lint: .venv/installed ## check format, lint, types and layers
 	$(BIN)/ruff format --check .
@@ -88,5 +95,8 @@ lock: ## choose the newest versions that fit and lock them with hashes
 	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["spark"], sep="\n")' | \
 		$(BIN)/uv pip compile - --constraint requirements.lock --generate-hashes --no-emit-index-url --no-emit-find-links \
 		--python-version 3.11 --custom-compile-command "make lock" --quiet --output-file requirements-spark.lock
+	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["helm"], sep="\n")' | \
+		$(BIN)/uv pip compile - --constraint requirements.lock --generate-hashes --no-emit-index-url --no-emit-find-links \
+		--python-version 3.11 --custom-compile-command "make lock" --quiet --output-file requirements-helm.lock
 
-.PHONY: help setup run test test-fast lint fix docs bench bench-peers bench-models bench-diagnosis bench-rest bench-simulate bench-replay history-size scoreboard real-traffic lock
+.PHONY: help setup run test test-fast pythons lint fix docs bench bench-peers bench-models bench-diagnosis bench-rest bench-simulate bench-replay history-size scoreboard real-traffic lock

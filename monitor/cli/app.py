@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -13,6 +14,8 @@ from typing import Annotated
 import typer
 
 from monitor import __version__
+from monitor.cli.files import EPILOG as FILES_EPILOG
+from monitor.cli.files import files
 from monitor.cli.history import history_app
 from monitor.cli.launch import launch_app
 from monitor.cli.options import ConfigPath, Format, From, Only, To
@@ -237,6 +240,16 @@ def demo(
         str,
         typer.Option("--endpoint", metavar="ADDRESS", help="Where its recommender listens; port 0: any."),
     ] = "127.0.0.1:9109",
+    listen: Annotated[
+        str,
+        typer.Option(
+            "--listen",
+            metavar="ADDRESS",
+            envvar="RECSYS_LISTEN",
+            show_envvar=False,
+            help="Where the status page and /metrics listen; port 0: any. RECSYS_LISTEN sets it too.",
+        ),
+    ] = "127.0.0.1:9108",
 ) -> None:
     """Write a small live log and watch it. Now and then it shows a blacklisted item.
 
@@ -248,6 +261,11 @@ def demo(
     from monitor.simulate.endpoint import application
     from monitor.simulate.traffic import Simulator, Traffic
 
+    try:
+        split_listen(listen)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--listen") from None
+    os.environ["RECSYS_LISTEN"] = listen  # the demo's config reads it, also when it is read again
     try:
         split_listen(endpoint)
         server = serve_app(endpoint, application(Simulator(Traffic(), SEED), seed=SEED))
@@ -326,5 +344,6 @@ def diagnose(
 
 
 app.command("power", epilog=POWER_EPILOG)(power)
+app.command("files", epilog=FILES_EPILOG)(files)
 app.add_typer(launch_app)
 app.add_typer(history_app, name="history")

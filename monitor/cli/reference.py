@@ -66,7 +66,7 @@ def _is_argument(one: Any) -> bool:
 
 def _usage(one: Any) -> str:
     if _is_argument(one):
-        return str(one.metavar)
+        return str(one.metavar if one.required else f"[{one.metavar}]")
     flag = one.secondary_opts[0] if one.secondary_opts and one.default is True else one.opts[0]
     shown = flag + (f" {_value(one)}" if _value(one) else "")
     return shown if one.required else f"[{shown}]"

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-
-def packs_folder() -> Path:
-    """The folder of packs: in an installed wheel the package's own data, in a checkout rules/business.
-
-    Raises:
-        FileNotFoundError: neither is there.
-    """
-    package = Path(__file__).resolve().parents[1]
-    for folder in (package / "shipped" / "rules" / "business", package.parent / "rules" / "business"):
-        if folder.is_dir():
-            return folder
-    raise FileNotFoundError("the rule packs are missing: the package was installed without its data files")
+from monitor.core.shipped import shipped
 
 
 def pack_names() -> tuple[str, ...]:
@@ -24,7 +13,7 @@ def pack_names() -> tuple[str, ...]:
     >>> "blacklist" in pack_names()
     True
     """
-    return tuple(sorted(path.stem for path in packs_folder().glob("*.yaml")))
+    return tuple(sorted(path.stem for path in shipped("packs").glob("*.yaml")))
 
 
 def pack_path(name: str) -> Path | None:
@@ -35,4 +24,4 @@ def pack_path(name: str) -> Path | None:
     >>> pack_path("../secrets") is None
     True
     """
-    return packs_folder() / f"{name}.yaml" if name in pack_names() else None
+    return shipped("packs") / f"{name}.yaml" if name in pack_names() else None

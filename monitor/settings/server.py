@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from monitor.core.settings import Settings
 
@@ -55,6 +55,11 @@ def _checked_url(value: str) -> str:
     return value.rstrip("/")
 
 
+def _unset_if_empty(value: object) -> object:
+    """So that a config can say `${URL:-}`: the default, if the environment has no URL."""
+    return None if value == "" else value
+
+
 class ServerSettings(Settings):
     """The web server of the daemon."""
 
@@ -63,10 +68,12 @@ class ServerSettings(Settings):
         description="address and port of the status page and /metrics; for other than loopback addresses, "
         "set web_config too",
     )
-    external_url: Annotated[str, AfterValidator(_checked_url)] | None = Field(
+    external_url: Annotated[
+        Annotated[str, AfterValidator(_checked_url)] | None, BeforeValidator(_unset_if_empty)
+    ] = Field(
         None,
         description="the URL under which people reach the status page; alerts link to it. "
-        "Default: the listen address",
+        "Default, also if it is empty: the listen address",
     )
     docs_url: Annotated[str, AfterValidator(_checked_url)] | None = Field(
         None,

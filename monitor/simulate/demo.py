@@ -31,7 +31,7 @@ state: {state}
 history: {{retention: 1d}}
 server:
   listen: "${{RECSYS_LISTEN:-127.0.0.1:9108}}"
-  external_url: "${{RECSYS_EXTERNAL_URL:-http://127.0.0.1:9108}}"
+  external_url: "${{RECSYS_EXTERNAL_URL:-}}"
 recommenders:
   - name: demo
     logs:

@@ -246,11 +246,16 @@ def test_the_demo_says_which_option_chooses_the_address_of_its_recommender(tmp_p
     assert "--endpoint" in ran.err
     assert f"cannot listen on {address}" in ran.err
     assert not (tmp_path / "demo").exists()
-    ran = run_monitor("demo", "--folder", "demo", "--endpoint", "here", cwd=tmp_path)
+
+
+@pytest.mark.parametrize("option", ["--endpoint", "--listen"])
+def test_an_address_of_the_demo_that_is_none_names_its_option_and_writes_nothing(option, tmp_path):
+    ran = run_monitor("demo", "--folder", "demo", option, "here", cwd=tmp_path)
     assert ran.code == 2
-    assert "'here' is not an address; write it as 127.0.0.1:9108" in " ".join(
-        ran.err.replace("│", " ").split()
-    )
+    said = " ".join(ran.err.replace("│", " ").split())
+    assert option in said
+    assert "'here' is not an address; write it as 127.0.0.1:9108" in said
+    assert not (tmp_path / "demo").exists()
 
 
 def test_init_writes_a_config_that_check_accepts(world, tmp_path):

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -122,13 +123,37 @@ def test_compose_itself_accepts_the_files() -> None:
             "--quiet",
         ]
         subprocess.run(command, cwd=ROOT, check=True, env={"PATH": "/usr/local/bin:/usr/bin:/bin",
-                       "RECSYS_CONFIG": "/tmp", "RECSYS_LOGS": "/tmp"})  # fmt: skip
+                       "RECSYS_CONFIG": "/tmp", "RECSYS_LOGS": "/tmp", "GRAFANA_PASSWORD": "x"})  # fmt: skip
 
 
 @names
 def test_an_image_is_pinned_to_one_version(name: str) -> None:
-    tag = SERVICES[name]["image"].rpartition(":")[2]
-    assert re.fullmatch(r"v?\d+\.\d+\.\d+", tag)
+    assert re.fullmatch(r"[a-z/-]+:v?\d+\.\d+\.\d+(@sha256:[0-9a-f]{64})?", SERVICES[name]["image"])
+
+
+def test_images_whose_digest_is_known_are_pinned_by_it() -> None:
+    pinned = {name for name in SERVICES if "@sha256:" in SERVICES[name]["image"]}
+    assert {"alertmanager", "grafana"} <= pinned
+    assert all("@sha256:" in base for base in instructions("FROM"))
+
+
+def test_nothing_starts_without_a_password_for_grafana() -> None:
+    """Compose stops at a `:?` whose variable is unset or empty, before it starts any service."""
+    password = SERVICES["grafana"]["environment"]["GF_SECURITY_ADMIN_PASSWORD"]
+    assert re.fullmatch(r"\$\{GRAFANA_PASSWORD:\?[^}]+\.env[^}]+\}", password)
+
+
+@names
+def test_no_secret_has_a_value_in_the_file(name: str) -> None:
+    for variable, value in SERVICES[name].get("environment", {}).items():
+        if re.search("PASSWORD|SECRET|TOKEN|KEY", variable):
+            assert re.fullmatch(r"\$\{\w+:\?[^}]+\}", value), variable
+
+
+def test_git_ignores_the_file_with_the_password_and_the_image_never_sees_it() -> None:
+    assert "/.env" in (ROOT / ".gitignore").read_text("utf-8").splitlines()
+    assert (ROOT / ".dockerignore").read_text("utf-8").startswith("*\n")
+    assert "!.env" not in (ROOT / ".dockerignore").read_text("utf-8")
 
 
 @names
@@ -224,7 +249,7 @@ def test_the_image_installs_only_what_the_lock_has_with_its_hashes() -> None:
 def test_the_image_runs_as_the_user_of_the_compose_file_and_asks_for_its_health() -> None:
     assert instructions("USER") == [SERVICES["monitor"]["user"]]
     assert "--uid 10001" in DOCKERFILE
-    assert "RECSYS_HEALTH_URL=http://127.0.0.1:9108/-/healthy" in DOCKERFILE
+    assert "RECSYS_HEALTH_URL=http://127.0.0.1:9108/healthz" in DOCKERFILE
     asked = SERVICES["monitor"]["healthcheck"]["test"]
     assert asked[:3] == ["CMD", "python", "-m"]
     assert json.dumps(asked[1:]) in instructions("HEALTHCHECK")[0]
@@ -238,3 +263,11 @@ def test_files_that_the_image_copies_exist_and_are_not_ignored() -> None:
             for source in copied.split()[:-1]:
                 assert source in kept
                 assert (ROOT / source).exists(), source
+
+
+def test_the_image_copies_all_that_the_wheel_is_built_from() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    needed = {*wheel["packages"], *wheel["force-include"], *project["project"]["license-files"]}
+    copied = {word for line in instructions("COPY") if "--from=" not in line for word in line.split()[:-1]}
+    assert {one for one in needed if not any(Path(one).is_relative_to(place) for place in copied)} == set()

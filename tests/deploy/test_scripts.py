@@ -45,7 +45,9 @@ def command(path: Path, body: str) -> None:
     path.chmod(0o755)
 
 
-@pytest.mark.parametrize("script", [MAKE_VENV, INSTALL], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "script", [MAKE_VENV, INSTALL, ROOT / "deploy" / "test-pythons"], ids=lambda path: path.name
+)
 def test_a_script_is_plain_posix_shell(script: Path) -> None:
     text = script.read_text(encoding="utf-8")
     assert text.startswith("#!/bin/sh\n")
@@ -104,7 +106,7 @@ def test_make_venv_refuses_a_python_that_is_too_old_or_not_there(tmp_path: Path,
     command(bare / "python3", "echo 3.9")
     old = run(MAKE_VENV, cwd=tmp_path, path=bare)
     assert old.returncode == 1
-    assert "python3 is 3.9, but 3.11 or 3.12 is needed" in old.stderr
+    assert "python3 is 3.9, but 3.11, 3.12 or 3.13 is needed" in old.stderr
     absent = run(MAKE_VENV, "python3.99", cwd=tmp_path, path=bare)
     assert absent.returncode == 1
     assert "there is no python3.99" in absent.stderr
@@ -133,6 +135,7 @@ def test_install_prints_nothing_if_everything_is_installed(tmp_path: Path, bare:
         "chromedriver",
         "postgres",
         "java",
+        "systemd-analyze",
     ):
         command(bare / name, "true")
     answer = run(INSTALL, cwd=tmp_path, path=bare)
@@ -143,7 +146,7 @@ def test_one_package_that_cannot_be_had_does_not_stop_the_others(tmp_path: Path,
     if not Path("/usr/sbin/policy-rc.d").exists():
         pytest.skip("the script would write its guard against starting services on this machine")
     command(bare / "id", "echo 0")
-    for name in ("prometheus", "promtool", "alertmanager", "amtool", "postgres", "java"):
+    for name in ("prometheus", "promtool", "alertmanager", "amtool", "postgres", "java", "systemd-analyze"):
         command(bare / name, "true")
     body = (
         f'echo "$*" >>{tmp_path}/calls; case "$*" in update*) ;; *"chromium chromium-driver"*) exit 100 ;; '

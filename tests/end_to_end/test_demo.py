@@ -13,14 +13,18 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Ran, run_monitor
-from tests.processes import ROOT, RunningMonitor, free_port, get, wait_for
+from tests.processes import ROOT, RunningMonitor, get, wait_for
 
 
 @pytest.fixture
 def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningMonitor]:
-    monkeypatch.setenv("RECSYS_LISTEN", f"127.0.0.1:{free_port()}")
+    monkeypatch.setenv("RECSYS_LISTEN", "127.0.0.1:1")  # the option counts, not the environment
+    monkeypatch.delenv("RECSYS_EXTERNAL_URL", raising=False)
+    anywhere = "127.0.0.1:0"
     running = RunningMonitor(
-        ["demo", "--folder", tmp_path / "demo", "--endpoint", "127.0.0.1:0"], tmp_path, "demo"
+        ["demo", "--folder", tmp_path / "demo", "--endpoint", anywhere, "--listen", anywhere],
+        tmp_path,
+        "demo",
     )
     yield running
     running.stop()
@@ -41,6 +45,7 @@ def test_the_demo_judges_its_log_and_answers_for_three_models(demo: RunningMonit
         assert json.loads(body)["model"] == model
     wait_for("a judged window", lambda: "judged exposures" in demo.output)
     assert get(f"{page}-/healthy")[0] == 200
+    assert f'recsys_web_info{{url="{page.rstrip("/")}"}} 1.0' in get(f"{page}metrics")[1]
     demo.send(signal.SIGTERM)
     assert demo.ended(30) == 0
     assert "Traceback" not in demo.output

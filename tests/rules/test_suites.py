@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import shutil
 import textwrap
 from pathlib import Path
 
@@ -246,18 +244,3 @@ def test_no_rule_name_occurs_in_two_packs(tmp_path):
 
 def test_a_pack_name_cannot_lead_out_of_the_folder():
     assert pack_path("../alerts/rules") is None
-
-
-def test_the_packs_are_found_in_an_installed_package(tmp_path):
-    package = tmp_path / "monitor"
-    target = package / "shipped" / "rules" / "business"
-    target.mkdir(parents=True)
-    (target / "mine.yaml").write_text("name: mine\n")
-    (package / "expectations").mkdir()
-    module = shutil.copy(ROOT / "monitor/rules/packs.py", package / "expectations")
-    spec = importlib.util.spec_from_file_location("installed_packs", module)
-    packs = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(packs)
-    assert packs.packs_folder() == target
-    assert packs.pack_names() == ("mine",)
-    assert packs.pack_path("mine") == target / "mine.yaml"

@@ -35,7 +35,7 @@ def answers(folder: Path, text: str, *, healthy: bool) -> bool:
         healthy=lambda: healthy,
     )
     try:
-        return is_alive(f"{server.address}/-/healthy")
+        return is_alive(f"{server.address}/healthz")
     finally:
         server.stop()
 
@@ -50,5 +50,20 @@ def test_a_daemon_that_answers_503_is_not_alive(tmp_path):
     assert not answers(tmp_path, WEB_CONFIGS["tls"], healthy=False)
 
 
+def test_another_program_that_asks_for_a_password_is_not_the_daemon(tmp_path):
+    (tmp_path / "web.yaml").write_text(WEB_CONFIGS["a password"])
+    server = serve(
+        ServerSettings(listen="127.0.0.1:0", web_config=tmp_path / "web.yaml"),
+        pictures.empty,
+        reload=lambda: ReloadOutcome(True),
+        not_ready=lambda: "",
+        healthy=lambda: True,
+    )
+    try:
+        assert not is_alive(f"{server.address}/metrics")
+    finally:
+        server.stop()
+
+
 def test_an_unreachable_daemon_is_not_alive():
-    assert not is_alive(f"http://127.0.0.1:{free_port()}/-/healthy")
+    assert not is_alive(f"http://127.0.0.1:{free_port()}/healthz")

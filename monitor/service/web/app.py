@@ -37,6 +37,8 @@ from monitor.settings.server import ServerSettings
 logger = logging.getLogger(__name__)
 
 REFRESH_SECONDS: Final = 30
+# For probes, which have no password: one word each, never a reason or a name.
+OPEN_PATHS: Final = ("/healthz", "/readyz")
 _HERE: Final = Path(__file__).parent
 _CONTENT_POLICY: Final = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; "
@@ -113,7 +115,7 @@ def make_app(
     """The application. It calls every callable from a thread that may block.
 
     `not_ready` returns why the monitor cannot be relied on now, empty if it can. `url` is the address at
-    which people reach the status page. `passwords` guard every path as soon as they have a user.
+    which people reach the status page. `passwords` guard all but OPEN_PATHS as soon as they have a user.
     """
     exporter = Exporter(current, version=__version__, url=url, series_limit=settings.series_limit)
     pages = _Pages(current, settings.docs_url or "")
@@ -127,6 +129,8 @@ def make_app(
             Route("/recommenders/{recommender}/gaps/{pair}/{cause}/model-{model:text}", pages.cause),
             Route("/static/style.css", _style),
             Route("/metrics", supervisor.metrics),
+            Route("/healthz", supervisor.healthz),
+            Route("/readyz", supervisor.readyz),
             Route("/-/healthy", supervisor.healthy),
             Route("/-/ready", supervisor.ready),
             Route("/-/reload", supervisor.reload, methods=["POST"]),
@@ -135,7 +139,7 @@ def make_app(
         exception_handlers={404: pages.not_found, HTTPException: _http_error},
     )
     app.router.redirect_slashes = False
-    return SecurityHeaders(BasicAuth(app, passwords))
+    return SecurityHeaders(BasicAuth(app, passwords, OPEN_PATHS))
 
 
 class _Pages:
@@ -226,6 +230,12 @@ class _Supervisor:
             return PlainTextResponse("recsys-monitor is ready.\n")
         return PlainTextResponse(f"recsys-monitor is not ready: {visible(reason)}\n", 503)
 
+    def healthz(self, request: Request) -> Response:  # noqa: ARG002
+        return _probed(self._healthy())
+
+    def readyz(self, request: Request) -> Response:  # noqa: ARG002
+        return _probed(not self._not_ready())
+
     def reload(self, request: Request) -> Response:
         # A page of another site can make a browser send this POST. Browsers say where it comes from.
         if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
@@ -233,6 +243,10 @@ class _Supervisor:
         outcome = self._reload()
         text = outcome.message or ("The config was reloaded." if outcome.ok else "The reload failed.")
         return PlainTextResponse(text.rstrip("\n") + "\n", 200 if outcome.ok else 500)
+
+
+def _probed(ok: bool) -> Response:
+    return PlainTextResponse("ok\n") if ok else PlainTextResponse("not ok\n", 503)
 
 
 def _style(request: Request) -> Response:  # noqa: ARG001

@@ -1,4 +1,4 @@
-"""Basic auth for every path, as in Prometheus.
+"""Basic auth for every path but the open ones, as in Prometheus.
 
 A bcrypt check is slow on purpose (50-100 ms), so successful checks are cached. The cache holds keyed hashes
 that are worthless outside this process. An unknown user costs as much time as a known one.
@@ -12,7 +12,7 @@ import binascii
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import bcrypt
 from starlette.concurrency import run_in_threadpool
@@ -102,15 +102,20 @@ def read_credentials(header: str) -> tuple[str, str] | None:
 
 
 class BasicAuth:
-    """ASGI middleware: answers 401 to a request without a correct name and password."""
+    """ASGI middleware: answers 401 to a request without a correct name and password.
 
-    def __init__(self, app: ASGIApp, passwords: Passwords) -> None:
+    `open_paths` are answered to everybody. Their answers must hold nothing that anybody may not know.
+    """
+
+    def __init__(self, app: ASGIApp, passwords: Passwords, open_paths: Collection[str] = ()) -> None:
         self._app = app
         self._passwords = passwords
+        self._open_paths = frozenset(open_paths)
         self._one_at_a_time = asyncio.Lock()  # so that guessing cannot take all cores from the checks
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and self._passwords.needed and not await self._passes(scope):
+        guarded = scope["type"] == "http" and scope["path"] not in self._open_paths
+        if guarded and self._passwords.needed and not await self._passes(scope):
             await PlainTextResponse("Unauthorized\n", 401, _CHALLENGE)(scope, receive, send)
             return
         await self._app(scope, receive, send)

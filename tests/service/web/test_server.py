@@ -15,7 +15,7 @@ import bcrypt
 import httpx
 import pytest
 
-from monitor.service.web.app import ReloadOutcome
+from monitor.service.web.app import OPEN_PATHS, ReloadOutcome
 from monitor.service.web.server import ServeError, WebServer, serve
 from monitor.service.web.web_config import WebConfigError
 from monitor.settings.server import ServerSettings
@@ -31,13 +31,13 @@ def running():
     """Start servers that are stopped when the test ends."""
     started: list[WebServer] = []
 
-    def start(current=pictures.full, **settings) -> WebServer:
+    def start(current=pictures.full, healthy=lambda: True, not_ready=lambda: "", **settings) -> WebServer:
         server = serve(
             ServerSettings(**{"listen": "127.0.0.1:0"} | settings),
             current,
             reload=lambda: ReloadOutcome(True),
-            not_ready=lambda: "",
-            healthy=lambda: True,
+            not_ready=not_ready,
+            healthy=healthy,
         )
         started.append(server)
         return server
@@ -149,6 +149,21 @@ def test_basic_auth_guards_every_path(running, tmp_path):
     assert post(f"{server.address}/-/reload").status_code == 401
     codes = [get(server.address + path, auth=("alice", "secret")).status_code for path in paths]
     assert codes == [200, 200, 200, 200, 200, 404]
+
+
+@pytest.mark.parametrize("path", OPEN_PATHS)
+def test_a_probe_needs_no_password_and_learns_one_word(running, tmp_path, path):
+    settings = web_config(tmp_path, password="secret")
+    good = running(web_config=settings)
+    bad = running(
+        web_config=settings, healthy=lambda: False, not_ready=lambda: "secret-db.example.org is down"
+    )
+    for server, expected in ((good, (200, "ok\n")), (bad, (503, "not ok\n"))):
+        answer = get(server.address + path)
+        assert (answer.status_code, answer.text) == expected
+        assert "www-authenticate" not in answer.headers
+    for near in (f"{path}/", f"/{path}", f"{path}/../metrics", f"{path.upper()}", f"{path}%2f..%2fmetrics"):
+        assert get(good.address + near).status_code == 401, near
 
 
 def test_a_scrape_pays_for_its_password_once(running, tmp_path, monkeypatch):
