@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, select, tuple_
 
-from monitor.core.results import Result, Window
+from monitor.core.results import Result, ResultKind, Window
 from monitor.history import schema
 from monitor.history.reads import Evaluated, evaluated_of
 from monitor.history.rows import batches, results_of_windows
@@ -23,11 +23,12 @@ _WINDOWS_AT_ONCE: Final = 100
 
 
 class SeriesKey(NamedTuple):
-    """A stored series: its check, metric and labels."""
+    """A stored series: its check, metric, labels and kind."""
 
     check: str
     metric: str
     labels: Mapping[str, str]
+    kind: ResultKind
 
 
 class RowKey(NamedTuple):
@@ -79,14 +80,17 @@ def series_named(
 ) -> dict[int, SeriesKey]:
     """The series of a recommender that were ever stored, by their ids."""
     columns = schema.series.c
-    query = select(columns.id, columns.check_name, columns.metric, columns.labels).where(
+    query = select(columns.id, columns.check_name, columns.metric, columns.labels, columns.kind).where(
         columns.recommender == recommender
     )
     if metric is not None:
         query = query.where(columns.metric == metric)
     if check is not None:
         query = query.where(columns.check_name == check)
-    return {number: SeriesKey(name, of, labels) for number, name, of, labels in connection.execute(query)}
+    return {
+        number: SeriesKey(name, of, labels, ResultKind(kind))
+        for number, name, of, labels, kind in connection.execute(query)
+    }
 
 
 def window_page(
@@ -186,7 +190,9 @@ def rows_of(
         place, inclusive = (last, first, check), False
 
 
-def violations(connection: Connection, recommender: str, wanted: Sequence[int] | None = None) -> list[Span]:
+def spans_of_violations(
+    connection: Connection, recommender: str, wanted: Sequence[int] | None = None
+) -> list[Span]:
     """The violations of a recommender's series that the history keeps, the oldest first.
 
     Args:
@@ -247,3 +253,33 @@ def _within(start: datetime | None, end: datetime | None) -> list[ColumnElement[
     columns = schema.windows.c
     conditions = [] if start is None else [columns.window_start >= start]
     return conditions if end is None else [*conditions, columns.window_end <= end]
+
+
+def results_at(
+    connection: Connection, recommender: str, start: datetime, end: datetime | None = None
+) -> list[tuple[str, Window, Result]] | None:
+    """Check, window and result of the windows that start at a time, and end at another; None without any."""
+    columns = schema.windows.c
+    query = select(columns.id, columns.check_name, columns.window_end).where(
+        columns.recommender == recommender, columns.current, columns.window_start == start
+    )
+    if end is not None:
+        query = query.where(columns.window_end == end)
+    windows = {number: (check, Window(start, last)) for number, check, last in connection.execute(query)}
+    if not windows:
+        return None
+    stored = results_of_windows(connection, list(windows))
+    return [(*windows[number], one) for number, results in stored.items() for one in results.values()]
+
+
+def windows_near(connection: Connection, recommender: str, moment: datetime) -> list[Window]:
+    """The last judged window that starts before a time, and the first that starts after it."""
+    columns = schema.windows.c
+    own = select(columns.window_start, columns.window_end).where(
+        columns.recommender == recommender, columns.current
+    )
+    beside = (
+        own.where(columns.window_start < moment).order_by(columns.window_start.desc()).limit(1),
+        own.where(columns.window_start > moment).order_by(columns.window_start).limit(1),
+    )
+    return [Window(first, last) for query in beside for first, last in connection.execute(query)]
