@@ -76,7 +76,7 @@ class Span:
 
 
 def series_named(
-    connection: Connection, recommender: str, *, metric: str | None = None, check: str | None = None
+    connection: Connection, recommender: str, *, metric: str | None = None
 ) -> dict[int, SeriesKey]:
     """The series of a recommender that were ever stored, by their ids."""
     columns = schema.series.c
@@ -85,8 +85,6 @@ def series_named(
     )
     if metric is not None:
         query = query.where(columns.metric == metric)
-    if check is not None:
-        query = query.where(columns.check_name == check)
     return {
         number: SeriesKey(name, of, labels, ResultKind(kind))
         for number, name, of, labels, kind in connection.execute(query)

@@ -7,14 +7,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from monitor.anomalies.specs import METRIC_LABEL
 from monitor.core.json_value import json_value
 from monitor.core.redaction import redact
-from monitor.core.results import Result, Status, Window
+from monitor.core.results import Result, ResultKind, Status, Window
 from monitor.core.text import VALUE_LENGTH, encodable, quoted
 from monitor.history.snapshot import RecommenderState, Snapshot
 from monitor.history.store import Store
-from monitor.report.bands import Band
+from monitor.metrics.family import MODEL_LABEL
+from monitor.models.specs import CAUSE_LABEL, PAIR_LABEL
+from monitor.report.bands import Band, series_name
+from monitor.report.gaps import pair_name
+from monitor.report.judged import title
 from monitor.report.result_json import result_as_json
+from monitor.report.rows import model_name
 from monitor.service.web.api.answers import BandAnswer, ResultAnswer, SpanAnswer
 from monitor.service.web.api.links import Links
 from monitor.service.web.api.refusal import Refusal
@@ -107,6 +113,27 @@ def newest_band(window: Window, band: Band | None) -> BandAnswer | None:
         return BandAnswer(**nothing, detail="this window has not been compared yet")
     is_judged = band.deviation is not None and band.deviation.window == window
     return band_answer(band.expected.result, band.deviation.result if is_judged and band.deviation else None)
+
+
+def name_of(result: Result) -> str:
+    """The name of a series for people.
+
+    >>> name_of(Result(metric="coverage", labels={"by": "pv"}, status=Status.OK, definition="1"))
+    'coverage by=pv'
+    """
+    labels = result.labels
+    match result.kind:
+        case ResultKind.RULE:
+            name = f"rule {labels.get('rule', '')}"
+        case ResultKind.ANOMALY:
+            name = f"anomaly {labels[CAUSE_LABEL]}"
+        case ResultKind.BAND | ResultKind.DRIFT if METRIC_LABEL in labels:
+            name = f"{result.metric} of {' '.join(part for part in series_name(labels) if part)}"
+        case ResultKind.GAP:
+            name = f"AUC {pair_name(labels[PAIR_LABEL])} of model {model_name(labels[MODEL_LABEL])}"
+        case _:
+            name = title(result)
+    return encodable(name)
 
 
 def status_word(status: Status) -> str:

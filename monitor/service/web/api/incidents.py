@@ -19,7 +19,6 @@ from monitor.history.snapshot import RecommenderState, Series
 from monitor.models.specs import CAUSE_LABEL
 from monitor.report.anomalies import causes_of
 from monitor.report.bands import series_name
-from monitor.report.judged import title
 from monitor.report.known_changes import Change, ChangeKind, changes_of_config, changes_of_history
 from monitor.report.runbooks import web_address
 from monitor.service.web.api.answers import (
@@ -29,7 +28,7 @@ from monitor.service.web.api.answers import (
     ViolationAnswer,
     ViolationState,
 )
-from monitor.service.web.api.context import Context, missing, result_answer
+from monitor.service.web.api.context import Context, missing, name_of, result_answer
 from monitor.service.web.api.paging import page_of
 from monitor.service.web.api.parameters import AnomaliesQuery, ChangesQuery, Query, ViolationsQuery
 from monitor.service.web.api.series import DEFAULT_SPAN, newest
@@ -38,7 +37,7 @@ _RUNBOOKS: Final = "docs/runbooks"
 
 
 def violations(context: Context, asked: ViolationsQuery, recommender: str) -> PageOf[ViolationAnswer]:
-    """The violations of a recommender that the history keeps, the newest first."""
+    """The violations that the history keeps, the newest first; single series out of bands for kind=band."""
     state = context.state(recommender)
     violated = {
         _identity(one.check, one.result.metric, one.result.labels)
@@ -50,6 +49,7 @@ def violations(context: Context, asked: ViolationsQuery, recommender: str) -> Pa
             number: key
             for number, key in series_named(connection, state.name).items()
             if asked.takes(key.check, key.kind, key.metric, key.labels)
+            and (key.kind is not ResultKind.BAND or asked.kind is ResultKind.BAND)
         }
         spans = [
             (one, _state(one, known[one.series_id], violated))
@@ -99,7 +99,7 @@ def _violation(
 ) -> ViolationAnswer:
     links = context.links
     return ViolationAnswer(
-        what=encodable(title(result)),
+        what=name_of(result),
         check=span.check,
         kind=result.kind,
         metric=encodable(result.metric),

@@ -18,7 +18,7 @@ _PLACE: Final = "#/components/schemas/{model}"
 _PROBLEM: Final = "application/problem+json"
 _NAMES: Final = {
     "recommender": "the name of a recommender of the config",
-    "metric": "the name of a metric of the catalogue, or `rule`",
+    "metric": "the name of a metric of the catalogue; below `series` also `rule`",
     "cause": "the name of a cause: traffic_lost",
     "rule": "the name of a rule",
     "experiment": "the name of an experiment",

@@ -11,7 +11,6 @@ from monitor.history.schema import canonical
 from monitor.history.snapshot import LogState, RecommenderState, Series, SkippedFile
 from monitor.report import numbers, rows
 from monitor.report.attention import Attention, attention_of
-from monitor.report.judged import title
 from monitor.service.web.api.answers import (
     CounterAnswer,
     FileAnswer,
@@ -24,7 +23,7 @@ from monitor.service.web.api.answers import (
     StatusAnswer,
     TroubleAnswer,
 )
-from monitor.service.web.api.context import Context, span_answer, status_word
+from monitor.service.web.api.context import Context, name_of, span_answer, status_word
 from monitor.service.web.api.paging import page_of
 from monitor.service.web.api.parameters import Query, RecommendersQuery
 
@@ -102,7 +101,7 @@ def _trouble(context: Context, series: Series) -> TroubleAnswer:
     if source is not None and source.result.evidence:
         evidence = context.links.evidence(series.recommender, series.check, source.window, source.result)
     return TroubleAnswer(
-        what=encodable(title(result)),
+        what=name_of(result),
         check=series.check,
         kind=result.kind,
         metric=encodable(result.metric),
@@ -134,8 +133,9 @@ def _sentence(state: RecommenderState, attention: Attention) -> str:
         words += f" since {numbers.moment(attention.since)}"
     needs = attention.violated or attention.unjudged
     if needs:
+        first = min(needs, key=lambda one: one.since)
         more = f" and {len(needs) - 1} more" if len(needs) > 1 else ""
-        return f"{words}: {encodable(title(needs[0].result))}{more}."
+        return f"{words}: {name_of(first.result)}{more}."
     if state.error:
         return f"{words}: {visible_lines(state.error, 1)}."
     return f"{words}, last window {numbers.window(state.last_window)}." if state.last_window else f"{words}."

@@ -9,7 +9,6 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from monitor.anomalies.band_check import NAME as BANDS
 from monitor.anomalies.specs import DEVIATION, EXPECTED
 from monitor.catalogue import ALL_SPECS
 from monitor.core.json_value import iso
@@ -173,14 +172,16 @@ def _bands(
         return {}
     wanted = {
         number: key
-        for number, key in series_named(connection, recommender, check=BANDS).items()
-        if key.metric in (EXPECTED.name, DEVIATION.name) and key_named(key.labels) in keys
+        for metric in (EXPECTED.name, DEVIATION.name)
+        for number, key in series_named(connection, recommender, metric=metric).items()
+        if key_named(key.labels) in keys
     }
     if not wanted:
         return {}
     start, end = (min(row.window.start for row in page), max(row.window.end for row in page))
     found: dict[str, dict[tuple[Window, Key], Result]] = {EXPECTED.name: {}, DEVIATION.name: {}}
-    for row in rows_of(connection, recommender, wanted, [BANDS], start, end):
+    checks = {key.check for key in wanted.values()}
+    for row in rows_of(connection, recommender, wanted, checks, start, end):
         found[row.result.metric][row.window, key_named(row.result.labels)] = row.result
     deviations = found[DEVIATION.name]
     return {place: band_answer(one, deviations.get(place)) for place, one in found[EXPECTED.name].items()}

@@ -108,7 +108,7 @@ def write_hour(folder: Path, number: int, *, banned: bool = False, empty: float 
                     "ts": ts,
                     "item_id": None if gone[one] else item,
                     "position": None if gone[one] else position,
-                    "score": None if gone[one] else float("nan") if item == "banned" else 1.0 / position,
+                    "score": None if gone[one] else float("inf") if item == "banned" else 1.0 / position,
                     "scene": HOSTILE if one % 10 == 0 else "home",
                     "model": MODEL if number < 20 else NEXT_MODEL,
                     "arm": "control" if one % 4 == 0 else "new",
@@ -145,6 +145,8 @@ class JudgedShop:
             write_hour(folder, number, banned=banned, empty=0.7 if is_last else 0.0)
         close_hour(folder, HOURS)
         land_samples(folder, LAST.replace(tzinfo=None), (LAST + HOUR).replace(tzinfo=None))
+        later = pd.read_parquet(folder / "samples/online.parquet").tail(1)
+        land(folder / "samples/later.parquet", later.assign(ts=later["ts"] + HOUR / 3, request_id="later"))
         self.daemon = Daemon(folder / "config.yaml", clock=lambda: self.now)
         self.judge()
 
