@@ -69,9 +69,14 @@ class Labelled(Query):
         (), description="name=value: a label that the series has; give it several times for several labels"
     )
     check: str | None = Field(None, description="the name of a check: rules, exposure, bands")
+    sliced: bool | None = Field(
+        None, description="true or false: only series of a slice, or only those of all rows"
+    )
 
     def has_labels(self, labels: Mapping[str, str]) -> bool:
         """Whether labels hold all that are asked for."""
+        if self.sliced is not None and self.sliced is not ("dimension" in labels):
+            return False
         known = {encodable(name): encodable(value) for name, value in labels.items()}
         return all(known.get(name) == value for name, value in self.wanted_labels())
 

@@ -104,6 +104,16 @@ def test_an_anomaly_has_its_sentence_and_the_series_behind_it(api: httpx.Client)
     assert {"failure"} <= {row["metric"] for row in one["result"]["evidence"]}
 
 
+def test_slices_can_be_left_out_or_be_all_that_is_shown(api: httpx.Client) -> None:
+    address, asked = f"{SHOP}/series/failure", {"label": "by=pv", "limit": 1000}
+    every = api.get(address, params=asked).json()["data"]
+    whole = api.get(address, params={**asked, "sliced": "false"}).json()["data"]
+    slices = api.get(address, params={**asked, "sliced": "true"}).json()["data"]
+    assert {repr(row["labels"]) for row in whole} == {"{'by': 'pv'}"}
+    assert {"dimension" in row["labels"] for row in slices} == {True}
+    assert len(whole) + len(slices) == len(every)
+
+
 def test_changes_are_those_of_the_config_and_of_the_history(api: httpx.Client) -> None:
     rows = api.get(f"{SHOP}/changes").json()["data"]
     assert {row["kind"]: row["at"] for row in rows} == {

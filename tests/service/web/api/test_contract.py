@@ -43,6 +43,7 @@ QUERIES = {
     "rule": "blacklist",
     "model": "ranker-v7",
     "window_start": "2026-03-03T10:00:00Z",
+    "sliced": "false",
 }
 
 
@@ -209,6 +210,7 @@ def test_a_window_that_was_not_judged_is_answered_by_those_beside_it(api: httpx.
         ("/recommenders/shop/violations", "state=new", "state", "one of open, resolved, gone"),
         ("/recommenders/shop/changes", "kind=new", "kind", "one of declared"),
         ("/recommenders/shop/series", "label=pv", "label", "name=value"),
+        ("/recommenders/shop/series", "sliced=perhaps", "sliced", "true or false"),
         ("/recommenders/shop/series/failure", "label=pv", "label", "name=value"),
         ("/recommenders/shop/results", "window_end=2026-03-02T10:00:00Z", "window_start", "the start"),
     ],
