@@ -14,7 +14,7 @@ from monitor.core.results import Kind, ResultKind, Status
 from monitor.report.known_changes import ChangeKind
 
 Labels = Annotated[dict[str, str], Field(description="what tells series of one metric apart")]
-Standing = Annotated[
+StandingNow = Annotated[
     Status,
     Field(
         description="the status that alerts use: a violation lasts until a window clears it, see `status` "
@@ -109,7 +109,7 @@ class SeriesAnswer(Answer):
     metric: str
     labels: Labels
     unit: str = Field(description="ratio, seconds, bits, or empty")
-    standing: Standing
+    standing: StandingNow
     since: Since
     excused: bool = Field(description="not ok, but only in maintenance: nobody is alerted")
     result: ResultAnswer
@@ -126,7 +126,7 @@ class TroubleAnswer(Answer):
     kind: ResultKind
     metric: str
     labels: Labels
-    standing: Standing
+    standing: StandingNow
     since: Since
     excused: bool = Field(description="only seen in maintenance: nobody is alerted")
     detail: str = Field(description="the sentence of the last window that violates, or that lacks a verdict")
@@ -267,7 +267,7 @@ class AnomalyAnswer(Answer):
 
     kind: Literal["anomaly", "drift"]
     name: str = Field(description="the cause, or the series that drifts")
-    standing: Standing
+    standing: StandingNow
     since: Since
     excused: bool
     sentence: str = Field(description="what happened, in words; empty if nothing did")
@@ -318,7 +318,7 @@ class GapAnswer(Answer):
     """The gap of a model's AUC between two splits, with its causes while it is violated."""
 
     pair: str
-    standing: Standing
+    standing: StandingNow
     since: Since
     result: ResultAnswer
     causes: list[ResultAnswer] = Field(description="the largest share first")

@@ -12,8 +12,8 @@ from monitor.service.web.api.answers import PageOf
 from monitor.service.web.api.parameters import Paging
 from monitor.service.web.api.refusal import wrong_parameter
 
-Part = str | int
-Key = tuple[Part, ...]
+KeyPart = str | int
+Key = tuple[KeyPart, ...]
 Row = TypeVar("Row")
 Shown = TypeVar("Shown")
 _LARGEST: Final = 2**62  # what a database takes as a number
