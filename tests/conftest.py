@@ -51,6 +51,7 @@ LONG = (
     "statistics/bands/test_drift.py", "statistics/bands/test_drift_of_rare_hits.py",
     "statistics/bands/test_false_alarms.py",
     "statistics/test_bounded_means.py", "statistics/test_experiments.py",
+    "service/web/api",
     "window/test_slices_alone.py",
 )  # fmt: skip
 

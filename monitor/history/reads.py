@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Connection, func, select, tuple_
+from sqlalchemy import Connection, Row, func, select, tuple_
 
 from monitor.core.results import Result, Status, Window
 from monitor.history import schema
@@ -58,21 +59,23 @@ def evaluated(
     if end is not None:
         query = query.where(columns.window_end <= end)
     rows = connection.execute(query.order_by(columns.window_end, columns.window_start, columns.check_name))
-    return [
-        Evaluated(
-            recommender=row.recommender,
-            check=row.check_name,
-            window=Window(row.window_start, row.window_end),
-            definition=row.definition,
-            status=Status(row.status),
-            fingerprint=row.fingerprint,
-            rows=row.rows,
-            evaluated_at=row.evaluated_at,
-            seconds=row.seconds,
-            revision=row.revision,
-        )
-        for row in rows
-    ]
+    return [evaluated_of(row) for row in rows]
+
+
+def evaluated_of(row: Row[Any]) -> Evaluated:
+    """A row of the table of windows."""
+    return Evaluated(
+        recommender=row.recommender,
+        check=row.check_name,
+        window=Window(row.window_start, row.window_end),
+        definition=row.definition,
+        status=Status(row.status),
+        fingerprint=row.fingerprint,
+        rows=row.rows,
+        evaluated_at=row.evaluated_at,
+        seconds=row.seconds,
+        revision=row.revision,
+    )
 
 
 def newest_end(connection: Connection, recommender: str, check: str) -> datetime | None:

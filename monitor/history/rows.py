@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -118,9 +118,16 @@ def window_results(connection: Connection, ids: Sequence[int]) -> dict[int, Wind
     return found
 
 
-def results_of_windows(connection: Connection, ids: Sequence[int]) -> dict[int, dict[int, Result]]:
-    """Window id -> series id -> result with its evidence, in the order of metric and labels."""
+def results_of_windows(
+    connection: Connection, ids: Sequence[int], wanted: Container[int] | None = None
+) -> dict[int, dict[int, Result]]:
+    """Window id -> series id -> result with its evidence, in the order of metric and labels.
+
+    `wanted` are the ids of the only series to return; None: all.
+    """
     stored = window_results(connection, ids)
+    if wanted is not None:
+        stored = {number: results.of(wanted) for number, results in stored.items()}
     series = series_by_id(connection, {number for results in stored.values() for number in results.series})
     evidence = evidence_of(connection, ids)
     found: dict[int, dict[int, Result]] = {}

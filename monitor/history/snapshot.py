@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from monitor.core.results import Kind, Result, Status, Window
+from monitor.settings.recommender import RecommenderSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,13 @@ class RuleInfo:
     description: str = ""
     owner: str = ""
     runbook: str = ""
+    severity: str = ""
+    threshold: float = 0.0
+    table: str = ""
+    pack: str = ""
+    expectation: str = ""  # its type
+    arguments: Mapping[str, Any] = field(default_factory=dict)  # of the expectation
+    definition: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +113,8 @@ class MaintenanceState:
 class RecommenderState:
     """`error` is set if the recommender cannot be run; then nothing else in it is new.
 
-    `clock_change` says why the time zone of the bands seems wrong; empty if it does not.
+    `clock_change` says why the time zone of the bands seems wrong; empty if it does not. `settings` are those
+    of the loaded config.
     """
 
     name: str
@@ -118,6 +128,7 @@ class RecommenderState:
     rules: tuple[RuleInfo, ...] = ()  # every rule of the config, in its order
     maintenance: MaintenanceState | None = None
     clock_change: str = ""
+    settings: RecommenderSettings | None = None
 
 
 CounterKey = tuple[str, tuple[tuple[str, str], ...]]  # family name, sorted (label, value) pairs

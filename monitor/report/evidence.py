@@ -23,7 +23,7 @@ def rule_page(
     state = next((s for s in snapshot.recommenders if s.name == recommender), None)
     if state is None:
         return None
-    series = _series(state, rule)
+    series = rule_series(state, rule)
     info = next((i for i in state.rules if i.rule == rule), None)
     if series is not None:
         row = rows.rule_row(series, now)
@@ -58,7 +58,7 @@ def rule_page(
     )
 
 
-def _series(state: RecommenderState, rule: str) -> Series | None:
+def rule_series(state: RecommenderState, rule: str) -> Series | None:
     """The rule's series. If the rule is also judged by slice, the worst one."""
     of_rule = (s for s in state.series if rows.is_rule(s.result) and s.result.labels.get("rule") == rule)
     return min(of_rule, key=lambda series: rank(series.standing), default=None)

@@ -50,6 +50,16 @@ def forecast_view(series: Sequence[Series], now: datetime) -> ForecastView | Non
 
 
 def forecast_attention(series: Sequence[Series], now: datetime) -> list[SeriesRow]:
+    """The rows of what needs attention."""
+    vanished, failed = forecast_trouble(series)
+    href = f"{rows.recommender_href(series[0].recommender)}#{ANCHOR}" if series else ""
+    # The sentence says how the correlation has changed; that of all days would only confuse.
+    return [replace(_row(one, now, href), value="") for one in vanished] + [
+        rows.named_row(one, now, name="forecast", href=href) for one in failed
+    ]
+
+
+def forecast_trouble(series: Sequence[Series]) -> tuple[list[Series], list[Series]]:
     """The metrics that no longer predict; and the forecast itself where it failed."""
     vanished = [one for one in series if one.standing is Status.VIOLATED]
     failed = [
@@ -58,11 +68,7 @@ def forecast_attention(series: Sequence[Series], now: datetime) -> list[SeriesRo
         if one.standing is Status.ERROR
         and dict(one.result.labels) == {specs.REASON_LABEL: specs.USED}  # it has one in each run
     ]
-    href = f"{rows.recommender_href(series[0].recommender)}#{ANCHOR}" if series else ""
-    # The sentence says how the correlation has changed; that of all days would only confuse.
-    return [replace(_row(one, now, href), value="") for one in vanished] + [
-        rows.named_row(one, now, name="forecast", href=href) for one in failed
-    ]
+    return vanished, failed
 
 
 def _target(series: Series) -> str:

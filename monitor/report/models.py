@@ -30,7 +30,7 @@ def model_views(series: Iterable[Series], now: datetime, docs_url: str) -> tuple
     models: dict[str, list[Series]] = {}
     for one in series:
         models.setdefault(one.result.labels[MODEL_LABEL], []).append(one)
-    ordered = sorted(models.items(), key=lambda item: (rank(_state(item[1])), -_online_rows(item[1])))
+    ordered = sorted(models.items(), key=lambda item: (rank(model_state(item[1])), -_online_rows(item[1])))
     return tuple(_model(model, own, now, docs_url) for model, own in ordered)
 
 
@@ -45,7 +45,7 @@ def _model(model: str, series: Sequence[Series], now: datetime, docs_url: str) -
     ]
     return ModelView(
         name=visible(rows.model_name(model)),
-        verdict=rows.verdict(_state(series)),
+        verdict=rows.verdict(model_state(series)),
         splits=tuple(split for name in _SPLITS if (split := _split(name, series)) is not None),
         gaps=tuple(gaps.gap_view(gap, series, now, docs_url) for gap in gaps.gaps_of(series)),
         features=tuple(features[:_FEATURES]),
@@ -54,7 +54,7 @@ def _model(model: str, series: Sequence[Series], now: datetime, docs_url: str) -
     )
 
 
-def _state(series: Iterable[Series]) -> Status:
+def model_state(series: Iterable[Series]) -> Status:
     """The worst state of the model's gaps. Without gaps, that of the AUC of its splits."""
     series = list(series)
     found = gaps.gaps_of(series)

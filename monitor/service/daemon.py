@@ -93,6 +93,7 @@ class Daemon:
                 reload=self.reload,
                 not_ready=self.publisher.history_error,  # the first snapshot is taken before anything listens
                 healthy=lambda: self._schedule.running,
+                store=self.store,
             )
             announce(f"status page  {web.address}/\nmetrics      {web.address}/metrics")
             if web.url != web.address:

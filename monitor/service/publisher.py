@@ -23,6 +23,7 @@ from monitor.history.snapshot import MaintenanceState, RecommenderState, RuleInf
 from monitor.history.store import Store
 from monitor.metrics.feedback.attribution_health import LOST
 from monitor.platform.specs import of_platform
+from monitor.rules.rule import LoadedRule
 from monitor.service.tally import Tally
 from monitor.service.watch import Watch
 from monitor.settings.forecast import ForecastSettings
@@ -173,10 +174,25 @@ def _completed(state: RecommenderState, running: Running, now: datetime) -> Reco
         error=running.error(state.name),
         clock_change=watch.clock_change if watch else "",
         maintenance=_maintenance(settings, now),
-        rules=tuple(
-            RuleInfo(one.name, one.kind, one.description, one.owner, one.runbook)
-            for one in (watch.rules if watch else ())
-        ),
+        rules=tuple(map(_info, watch.rules)) if watch else (),
+        settings=settings,
+    )
+
+
+def _info(rule: LoadedRule) -> RuleInfo:
+    return RuleInfo(
+        rule=rule.name,
+        kind=rule.kind,
+        description=rule.description,
+        owner=rule.owner,
+        runbook=rule.runbook,
+        severity=rule.severity,
+        threshold=rule.threshold,
+        table=rule.table,
+        pack=rule.pack,
+        expectation=rule.expectation.expectation_type,
+        arguments=rule.kwargs,
+        definition=rule.definition,
     )
 
 

@@ -15,22 +15,25 @@ from typing import Any, Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from starlette.applications import Starlette
-from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from monitor import __version__
 from monitor.core.text import visible
 from monitor.history.snapshot import Snapshot
+from monitor.history.store import Store
 from monitor.report import anomaly, cause, evidence, page
 from monitor.report.scatter import TEMPLATES
 from monitor.service.prometheus.exporter import Exporter
+from monitor.service.web.any_text import ANY_TEXT
+from monitor.service.web.api.app import make_api
+from monitor.service.web.api.links import ROOT
 from monitor.service.web.auth import BasicAuth, Passwords
 from monitor.settings.server import ServerSettings
 
@@ -60,15 +63,6 @@ class ReloadOutcome:
 
     ok: bool
     message: str = ""
-
-
-class _AnyText(StringConvertor):
-    """The rest of an address. The name of a model may be empty or contain slashes and line breaks."""
-
-    regex = r"[\s\S]*"
-
-
-register_url_convertor("text", _AnyText())
 
 
 class SecurityHeaders:
@@ -111,17 +105,24 @@ def make_app(
     settings: ServerSettings,
     url: str,
     passwords: Passwords,
+    store: Store | None = None,
 ) -> ASGIApp:
     """The application. It calls every callable from a thread that may block.
 
     `not_ready` returns why the monitor cannot be relied on now, empty if it can. `url` is the address at
     which people reach the status page. `passwords` guard all but OPEN_PATHS as soon as they have a user.
+    `store` is the history behind /api/v1; without it there is no API.
     """
     exporter = Exporter(current, version=__version__, url=url, series_limit=settings.series_limit)
     pages = _Pages(current, settings.docs_url or "")
     supervisor = _Supervisor(exporter, reload=reload, not_ready=not_ready, healthy=healthy)
+    routes: list[BaseRoute] = []
+    if store is not None:
+        api = make_api(current, store, url=url, docs_url=settings.docs_url or "")
+        routes.append(Route(f"{ROOT}{{path:{ANY_TEXT}}}", api))
     app = Starlette(
         routes=[
+            *routes,
             Route("/", pages.overview),
             Route("/recommenders/{recommender}", pages.recommender),
             Route("/recommenders/{recommender}/rules/{rule:path}", pages.rule),

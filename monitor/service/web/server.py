@@ -15,6 +15,7 @@ import uvicorn
 
 from monitor.core.errors import ExpectedError
 from monitor.history.snapshot import Snapshot
+from monitor.history.store import Store
 from monitor.service.web.app import ReloadOutcome, make_app
 from monitor.service.web.auth import Passwords
 from monitor.service.web.connections import IDLE_SECONDS, LimitedListener, LimitedProtocol
@@ -119,8 +120,9 @@ def serve(
     reload: Callable[[], ReloadOutcome],
     not_ready: Callable[[], str],
     healthy: Callable[[], bool],
+    store: Store | None = None,
 ) -> WebServer:
-    """Start serving. Call `stop()` on the returned server to end it.
+    """Start serving. Call `stop()` on the returned server to end it. For the arguments see `make_app`.
 
     Raises WebConfigError for a wrong web config file and ServeError if it cannot listen.
     """
@@ -141,6 +143,7 @@ def serve(
         settings=settings,
         url=server.url,
         passwords=Passwords(server.users),
+        store=store,
     )
     try:
         server.start(app)
