@@ -136,6 +136,7 @@ def test_install_prints_nothing_if_everything_is_installed(tmp_path: Path, bare:
         "postgres",
         "java",
         "systemd-analyze",
+        "curl",
     ):
         command(bare / name, "true")
     answer = run(INSTALL, cwd=tmp_path, path=bare)
@@ -146,7 +147,7 @@ def test_one_package_that_cannot_be_had_does_not_stop_the_others(tmp_path: Path,
     if not Path("/usr/sbin/policy-rc.d").exists():
         pytest.skip("the script would write its guard against starting services on this machine")
     command(bare / "id", "echo 0")
-    for name in ("prometheus", "promtool", "alertmanager", "amtool", "postgres", "java", "systemd-analyze"):
+    for name in ("prometheus", "promtool", "alertmanager", "amtool", "postgres", "java", "systemd-analyze", "curl"):
         command(bare / name, "true")
     body = (
         f'echo "$*" >>{tmp_path}/calls; case "$*" in update*) ;; *"chromium chromium-driver"*) exit 100 ;; '

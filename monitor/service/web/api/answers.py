@@ -100,6 +100,22 @@ class PointAnswer(ResultAnswer):
     band: BandAnswer | None = Field(description="null: this window has no band of the series")
 
 
+class ViolatedSpan(Answer):
+    """A violation of one of the series that are asked for."""
+
+    check: str
+    labels: Labels
+    since: AwareDatetime = Field(description="start of the first window that violates")
+    until: AwareDatetime | None = Field(description="start of the window that is ok again; null: none yet")
+    windows: int = Field(description="how many windows violate")
+
+
+class HistoryAnswer(PageOf[PointAnswer]):
+    """A page of results of the series of a metric, and all of their violations in the span of time."""
+
+    violations: list[ViolatedSpan] = Field(description="the oldest first; the same on every page")
+
+
 class SeriesAnswer(Answer):
     """A series: its last result, and since when it is as it is."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Final
 
 from sqlalchemy import Connection
@@ -31,7 +30,7 @@ from monitor.service.web.api.answers import (
 from monitor.service.web.api.context import Context, missing, name_of, result_answer
 from monitor.service.web.api.paging import page_of
 from monitor.service.web.api.parameters import AnomaliesQuery, ChangesQuery, Query, ViolationsQuery
-from monitor.service.web.api.series import DEFAULT_SPAN, newest
+from monitor.service.web.api.series import DEFAULT_SPAN, newest, overlaps
 
 _RUNBOOKS: Final = "docs/runbooks"
 
@@ -54,7 +53,7 @@ def violations(context: Context, asked: ViolationsQuery, recommender: str) -> Pa
         spans = [
             (one, _state(one, known[one.series_id], violated))
             for one in spans_of_violations(connection, state.name)
-            if one.series_id in known and _overlaps(one.since, one.until, asked.begin, asked.end)
+            if one.series_id in known and overlaps(one, asked.begin, asked.end)
         ]
         page = page_of(
             [one for one in spans if asked.state in (None, one[1])],
@@ -81,11 +80,6 @@ def _state(span: Span, key: SeriesKey, violated: set[tuple[str, str, str]]) -> V
     if span.until is not None:
         return "resolved"
     return "open" if _identity(key.check, key.metric, key.labels) in violated else "gone"
-
-
-def _overlaps(since: datetime, until: datetime | None, start: datetime | None, end: datetime | None) -> bool:
-    """Whether a span, open to the right without `until`, has a moment in [start, end)."""
-    return (end is None or since < end) and (start is None or until is None or until > start)
 
 
 def _results(connection: Connection, spans: Sequence[Span]) -> dict[tuple[int, int], Result]:

@@ -18,15 +18,25 @@ from monitor.history import schema
 from monitor.history.browse import (
     RowKey,
     SeriesKey,
+    Span,
     StoredRow,
     results_at,
     rows_of,
     series_named,
+    spans_of_violations,
     windows_near,
 )
 from monitor.history.snapshot import RecommenderState, Series
 from monitor.report.bands import Bands, Key, bands_of, key_named, key_of
-from monitor.service.web.api.answers import BandAnswer, PageOf, PointAnswer, ResultAnswer, SeriesAnswer
+from monitor.service.web.api.answers import (
+    BandAnswer,
+    HistoryAnswer,
+    PageOf,
+    PointAnswer,
+    ResultAnswer,
+    SeriesAnswer,
+    ViolatedSpan,
+)
 from monitor.service.web.api.context import (
     Context,
     band_answer,
@@ -121,8 +131,8 @@ def _of_window(
     raise Refusal(404, f"No judged window starts at {when}. `exists` has those beside it.", exists=shown)
 
 
-def history(context: Context, asked: HistoryQuery, recommender: str, metric: str) -> PageOf[PointAnswer]:
-    """The results of the series of a metric in a span of time, the oldest first, with their bands."""
+def history(context: Context, asked: HistoryQuery, recommender: str, metric: str) -> HistoryAnswer:
+    """The results of a metric in a span of time, the oldest first, with bands and violations."""
     state = context.state(recommender)
     end = asked.end
     last = end or (state.last_window.end if state.last_window is not None else context.now)
@@ -136,9 +146,26 @@ def history(context: Context, asked: HistoryQuery, recommender: str, metric: str
         )
         page = found[: asked.limit]
         known = _bands(connection, state.name, page)
-    return PageOf(
+        spans = spans_of_violations(connection, state.name, list(wanted))
+    return HistoryAnswer(
+        violations=[_violated(one, wanted[one.series_id]) for one in spans if overlaps(one, start, end)],
         data=[_point(state.name, row, known) for row in page],
         next_cursor=_cursor(page[-1].key) if len(found) > len(page) else None,
+    )
+
+
+def overlaps(span: Span, start: datetime | None, end: datetime | None) -> bool:
+    """Whether a violation lasted in [start, end); None: no bound."""
+    return (end is None or span.since < end) and (start is None or span.until is None or span.until > start)
+
+
+def _violated(span: Span, key: SeriesKey) -> ViolatedSpan:
+    return ViolatedSpan(
+        check=span.check,
+        labels={encodable(name): encodable(value) for name, value in key.labels.items()},
+        since=span.since,
+        until=span.until,
+        windows=span.count,
     )
 
 

@@ -147,6 +147,19 @@ def test_violations_of_a_span_are_those_that_lasted_in_it(shop: Recorded, begin,
     assert [row["labels"]["rule"] for row in found] == rules
 
 
+def test_a_series_has_its_violations_in_the_span_on_every_page(shop: Recorded) -> None:
+    for number, (first, second) in enumerate([(1, 0), (0, 0), (0, 2), (0, 2), (0, 0), (1, 0)]):
+        shop.record(number, rule("a", first), rule("b", second))
+    asked = {"label": "rule=b", "limit": 1}
+    page = shop.web.get(f"{SHOP}/series/rule", params=asked).json()
+    span = {"since": "2026-01-01T02:00:00Z", "until": "2026-01-01T04:00:00Z", "windows": 2}
+    assert page["violations"] == [{"check": "rules", "labels": {"rule": "b", "kind": "hard"}, **span}]
+    second = shop.web.get(f"{SHOP}/series/rule", params={**asked, "cursor": page["next_cursor"]}).json()
+    assert second["violations"] == page["violations"]
+    late = shop.web.get(f"{SHOP}/series/rule", params={"from": "2026-01-01T04:00:00Z"}).json()
+    assert [(one["labels"]["rule"], one["until"]) for one in late["violations"]] == [("a", None)]
+
+
 def test_single_series_out_of_their_bands_are_violations_only_if_asked_for(shop: Recorded) -> None:
     out = replace(measured("deviation", 9.0, metric="gini", by="", of=""), kind=ResultKind.BAND,
                   status=Status.VIOLATED, threshold=6.0)  # fmt: skip
