@@ -29,7 +29,8 @@ def test_that_hides_the_start_of_a_program():
 
 
 def run_pytest(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+    plugins = ("-p", "no:cacheprovider", "-p", "no:cloudcoil")  # the latter as in pyproject.toml
+    command = [sys.executable, "-m", "pytest", "-q", *plugins, *arguments]
     own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
     return subprocess.run(command, cwd=cwd, env=own, capture_output=True, text=True, check=False, timeout=180)
 
