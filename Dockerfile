@@ -6,6 +6,7 @@ COPY requirements.lock ./
 RUN pip download --quiet --require-hashes --requirement requirements.lock --dest /wheels
 COPY pyproject.toml README.md ./
 COPY monitor ./monitor
+COPY recsys_monitor ./recsys_monitor
 COPY rules ./rules
 RUN pip install --quiet --no-index --find-links /wheels hatchling \
     && pip wheel --quiet --no-index --no-deps --no-build-isolation --wheel-dir /wheels . \
