@@ -16,11 +16,14 @@ from monitor.history.errors import StoreError
 from monitor.logs.frames import FrameError
 from recsys_monitor.judged import check
 from recsys_monitor.measured import MetricError, metric, metrics
+from recsys_monitor.past import History, HistoryError, open_history
 from recsys_monitor.results import Results
 
 __all__ = [
     "ConfigError",
     "FrameError",
+    "History",
+    "HistoryError",
     "MetricError",
     "Results",
     "Status",
@@ -29,4 +32,5 @@ __all__ = [
     "check",
     "metric",
     "metrics",
+    "open_history",
 ]
