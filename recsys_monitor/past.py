@@ -122,9 +122,9 @@ class History:
     ) -> pd.DataFrame:
         """One row for each violation of a series, oldest first.
 
-        A violation lasts as an alert does: until a judged window is back at the bound. `since` is the start
-        of its first window, `until` the end of the window that ended it (NaT if none did), and `windows` counts
-        those that were violated on their own. Value, detail and evidence are those of the first window.
+        A violation lasts as an alert does: until a judged window is back at the bound. `since` is where its
+        first window starts, `until` where the window that ended it ends (NaT if none did), and `windows`
+        counts those that were violated on their own. Value, detail and evidence are those of the first.
         """
         stored = self._stored(recommender, metric, start, end)
         rows = [

@@ -78,7 +78,7 @@ class ReadOnlyHistory:
             raise StoreError(f"{shown(self._url)} is no history of recsys-monitor", Fault.CORRUPT)
         raise StoreError(
             f"the history at {shown(self._url)} has schema {', '.join(found)}, and this version of "
-            f"recsys-monitor reads {schema.HEAD}: use the version that writes it, or start the newer one once",
+            f"recsys-monitor reads {schema.HEAD}: use the version that writes it, or start the newer",
             Fault.NEWER_SCHEMA,
         )
 
