@@ -157,8 +157,12 @@ def _absolute(config: Config, folder: Path) -> Config:
     history = config.history
     if history.url is not None:
         history = history.model_copy(update={"url": _absolute_url(history.url, folder, parse_url)})
+    reports = config.reports
+    if reports is not None:
+        reports = reports.model_copy(update={"folder": folder / reports.folder})
     return config.model_copy(
         update={
+            "reports": reports,
             "state": folder / config.state,
             "history": history,
             "recommenders": tuple(map(recommender, config.recommenders)),

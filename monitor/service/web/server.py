@@ -9,6 +9,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Final
 
 import uvicorn
@@ -119,8 +120,9 @@ def serve(
     reload: Callable[[], ReloadOutcome],
     not_ready: Callable[[], str],
     healthy: Callable[[], bool],
+    reports: Callable[[], Path | None] = lambda: None,
 ) -> WebServer:
-    """Start serving. Call `stop()` on the returned server to end it.
+    """Start serving. Call `stop()` on the returned server to end it. `reports` gives the folder of reports.
 
     Raises WebConfigError for a wrong web config file and ServeError if it cannot listen.
     """
@@ -141,6 +143,7 @@ def serve(
         settings=settings,
         url=server.url,
         passwords=Passwords(server.users),
+        reports=reports,
     )
     try:
         server.start(app)
