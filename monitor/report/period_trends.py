@@ -44,7 +44,7 @@ class Trend:
         bands: the areas in which the values were expected.
         bound: the height of the objective, if it has one.
         violated: the windows that broke the objective or left the band.
-        low, high: the ends of the vertical axis, as texts.
+        axis: the ends of the vertical axis in words, if they are not the lowest and the highest value.
         label: the picture in words.
     """
 
@@ -53,8 +53,7 @@ class Trend:
     bands: tuple[str, ...]
     bound: float | None
     violated: tuple[Mark, ...]
-    low: str
-    high: str
+    axis: str
     label: str
 
 
@@ -153,8 +152,7 @@ def _trend(series: _Series, span: Window) -> Trend:
         bands=tuple(_area(run) for run in _runs(between)),
         bound=None if bound is None else y(bound),
         violated=tuple(violated),
-        low=show(low),
-        high=show(high),
+        axis="" if (low, high) == (min(values), max(values)) else f"Axis: {show(low)} to {show(high)}.",
         label=words,
     )
 
