@@ -6,6 +6,7 @@ COPY requirements.lock ./
 RUN pip download --quiet --require-hashes --requirement requirements.lock --dest /wheels
 COPY pyproject.toml README.md LICENSE ./
 COPY monitor ./monitor
+COPY recsys_monitor ./recsys_monitor
 COPY rules ./rules
 COPY docs/runbooks ./docs/runbooks
 COPY grafana/dashboards ./grafana/dashboards

@@ -44,6 +44,8 @@ LONG = (
     "metrics",
     "models",
     "platform/test_prometheus.py",
+    "python",
+    "report/test_period.py",
     "rules/engines/test_duckdb.py", "rules/test_list_tables.py", "rules/test_packs.py",
     "service/test_finished_log.py",
     "simulate/incidents/test_every_incident.py", "simulate/incidents/test_models_judged.py",

@@ -21,6 +21,8 @@ from monitor.cli.launch import launch_app
 from monitor.cli.options import ConfigPath, Format, From, Only, To
 from monitor.cli.power import EPILOG as POWER_EPILOG
 from monitor.cli.power import power
+from monitor.cli.report import EPILOG as REPORT_EPILOG
+from monitor.cli.report import report
 from monitor.cli.terminal import (
     OK,
     USAGE,
@@ -345,5 +347,6 @@ def diagnose(
 
 app.command("power", epilog=POWER_EPILOG)(power)
 app.command("files", epilog=FILES_EPILOG)(files)
+app.command("report", epilog=REPORT_EPILOG)(report)
 app.add_typer(launch_app)
 app.add_typer(history_app, name="history")

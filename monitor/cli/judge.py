@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+
+import pyarrow as pa
 
 from monitor.cli.export import check_name
 from monitor.cli.one_off import OneOff, one_off
@@ -16,8 +19,10 @@ from monitor.config.problems import ConfigError
 from monitor.core.json_value import iso
 from monitor.core.results import Status, Window
 from monitor.history.errors import StoreError
+from monitor.history.record import CheckRun
 from monitor.history.store import Store
 from monitor.history.watched import WATCHING, watched_since
+from monitor.judging.evaluate import Evaluation
 from monitor.logs.listing import no_file
 from monitor.logs.log import Log
 from monitor.report.judged import Judged, span_summary
@@ -28,6 +33,7 @@ from monitor.settings.config import Config
 from monitor.settings.maintenance import covers
 from monitor.window.verdicts import window_status
 
+Tell = Callable[[str], None]
 MANY_WINDOWS = 1000
 
 
@@ -51,26 +57,58 @@ def judge(
     judged: list[Judged] = []
     statuses: set[Status] = set()
     now = datetime.now(UTC)
-    salt = monitor_salt(config.state)
     for one in checked:
-        name = one.settings.name
-        with one_off(config, one, salt) as judging:
-            windows, gaps = _windows(judging, now, first, last)
-            if gaps or not windows:
-                statuses.add(Status.NO_DATA)
-            with progress(len(windows), f"{name}: judging") as step:
-                since = _watched_since(config, name)
-                for evaluation in judge_span(
-                    config, one, judging, windows, now, salt=salt, watched_since=since
-                ):
-                    window = evaluation.due.window
-                    step(f"{name} {window.start:%Y-%m-%d %H:%M}")
-                    for run in evaluation.runs:
-                        judged += [Judged(name, run.check, window, result) for result in run.results]
-                        statuses.add(run.status or window_status(run.results))
+        evaluations, is_whole = evaluate_span(config, one, now, first, last)
+        if not is_whole:
+            statuses.add(Status.NO_DATA)
+        for evaluation in evaluations:
+            for run in evaluation.runs:
+                judged += judged_of(one.settings.name, evaluation.due.window, run)
+                statuses.add(run.status or window_status(run.results))
     if Status.VIOLATED in statuses:
         return judged, VIOLATED
     return judged, OK if statuses <= {Status.OK} else NOT_JUDGED
+
+
+def evaluate_span(
+    config: Config,
+    checked: Checked,
+    now: datetime,
+    first: datetime | None,
+    last: datetime | None,
+    *,
+    frames: Mapping[str, pa.Table] | None = None,
+    tell: Tell = note,
+) -> tuple[list[Evaluation], bool]:
+    """The windows of a recommender in the span, judged part by part; and whether no part of it is without.
+
+    Args:
+        config: of all recommenders.
+        checked: the recommender.
+        now: the time on the clock.
+        first, last: the span; by default that of the log.
+        frames: the rows of logs that are tables in memory and no files.
+        tell: called with a sentence on each thing that nobody sees in the results.
+    """
+    name, salt = checked.settings.name, monitor_salt(config.state)
+    with one_off(config, checked, salt, frames=frames) as judging:
+        windows, gaps = _windows(judging, now, first, last, tell)
+        evaluations = []
+        with progress(len(windows), f"{name}: judging") as step:
+            since = _watched_since(config, name, tell)
+            judged = judge_span(
+                config, checked, judging, windows, now,
+                salt=salt, watched_since=since, in_memory=frames is not None,
+            )  # fmt: skip
+            for evaluation in judged:
+                step(f"{name} {evaluation.due.window.start:%Y-%m-%d %H:%M}")
+                evaluations.append(evaluation)
+    return evaluations, bool(windows) and not gaps
+
+
+def judged_of(recommender: str, window: Window, run: CheckRun) -> list[Judged]:
+    """The results of a check with their recommender, check and window."""
+    return [Judged(recommender, run.check, window, result) for result in run.results]
 
 
 def backfill(path: Path, first: datetime | None, last: datetime | None, only: str | None) -> int:
@@ -101,7 +139,7 @@ def backfill(path: Path, first: datetime | None, last: datetime | None, only: st
                         )  # fmt: skip
                         changed += recorded.changed
                         for run in evaluation.runs:
-                            judged += [Judged(name, run.check, due.window, result) for result in run.results]
+                            judged += judged_of(name, due.window, run)
                             verdict = run.status or window_status(run.results)
                             verdicts.setdefault(due.window, set()).add(verdict)
             code = code if verdicts else NOT_JUDGED
@@ -114,7 +152,7 @@ def backfill(path: Path, first: datetime | None, last: datetime | None, only: st
 
 
 def _windows(
-    judging: OneOff, now: datetime, first: datetime | None, last: datetime | None
+    judging: OneOff, now: datetime, first: datetime | None, last: datetime | None, tell: Tell = note
 ) -> tuple[list[Window], list[Window]]:
     """The windows to judge and the skipped gaps, with a note on gaps, and on no or very many windows."""
     name = judging.evaluator.settings.name
@@ -123,17 +161,17 @@ def _windows(
     windows, gaps = judging.windows(first, last, now)
     log = judging.evaluator.source.main
     if len(windows) > MANY_WINDOWS:
-        note(f"{name}: {len(windows):,} windows to judge; --from and --to judge fewer")
+        tell(f"{name}: {len(windows):,} windows to judge; --from and --to judge fewer")
     if log.watermark is None:
-        note(f"{name}: the log has no row{why_empty(log)}")
+        tell(f"{name}: the log has no row{why_empty(log)}")
     elif not windows:
-        note(
+        tell(
             f"{name}: the log has no window in this span; the log ends at {log.watermark:%Y-%m-%dT%H:%M:%SZ}"
         )
     if gaps:
         longest = max(gaps, key=lambda gap: gap.length)
         others = f" (and {len(gaps) - 1} more such gap(s))" if len(gaps) > 1 else ""
-        note(
+        tell(
             f"{name}: no row from {iso(longest.start)} to {iso(longest.end)}{others}: no data, and not "
             "judged window by window; --from skips the windows before it"
         )
@@ -150,12 +188,12 @@ def why_empty(log: Log) -> str:
     return "" if log.entries else f": {no_file(log.settings)}"
 
 
-def _watched_since(config: Config, name: str) -> datetime | None:
+def _watched_since(config: Config, name: str, tell: Tell) -> datetime | None:
     """When the daemon began to watch this recommender. None if it never did, or the history is unreadable."""
     try:
         return watched_since(config.history.location(config.state), name)
     except StoreError as error:
-        note(f"{name}: the history cannot be read; the windows are judged without it: {error}")
+        tell(f"{name}: the history cannot be read; the windows are judged without it: {error}")
         return None
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+
+import pyarrow as pa
 
 from monitor.config.checks.check import Checked
 from monitor.core.results import Window
@@ -23,14 +25,24 @@ Progress = Callable[[str], None]
 
 
 @contextmanager
-def one_off(config: Config, checked: Checked, salt: str, state: Path | None = None) -> Iterator[OneOff]:
-    """A recommender's evaluator with its own engines. Without `state` it leaves no files behind."""
+def one_off(
+    config: Config,
+    checked: Checked,
+    salt: str,
+    state: Path | None = None,
+    frames: Mapping[str, pa.Table] | None = None,
+) -> Iterator[OneOff]:
+    """A recommender's evaluator with its own engines. Without `state` it leaves no files behind.
+
+    `frames` are the rows of logs that are tables in memory and no files.
+    """
     with tempfile.TemporaryDirectory(prefix="recsys-monitor-") as scratch:
         folder = Path(scratch)
         runtime = open_runtime(config.engine, folder / "spill")
         try:
             kept = KeptPairs(state or folder, checked.settings.name)
-            yield OneOff(runtime, Evaluator(checked.settings, checked.rules, kept, salt), folder)
+            evaluator = Evaluator(checked.settings, checked.rules, kept, salt, frames)
+            yield OneOff(runtime, evaluator, folder)
         finally:
             runtime.close()
 

@@ -94,13 +94,16 @@ def judge_span(
     salt: str,
     watched_since: datetime | None = None,
     for_history: bool = False,
+    in_memory: bool = False,
 ) -> Iterator[Evaluation]:
     """As `OneOff.judge`, by as many processes as the windows and the cores ask for.
+
+    Logs `in_memory` are judged by this process: another one would need a copy of them.
 
     Raises:
         WorkerDied: a process ended before its windows were judged.
     """
-    processes = _processes(config, judging, windows)
+    processes = 1 if in_memory else _processes(config, judging, windows)
     if processes < 2:
         yield from judging.judge(windows, now, watched_since=watched_since, for_history=for_history)
         return

@@ -39,7 +39,7 @@ def load_config(path: Path, environment: Mapping[str, str] = os.environ) -> Conf
     Raises:
         ConfigError: with every problem found.
     """
-    return _load(path, environment)[0]
+    return _filled(read_config(path), path, environment)[0]
 
 
 def load_checked(path: Path, environment: Mapping[str, str] = os.environ) -> tuple[Config, list[Checked]]:
@@ -48,19 +48,25 @@ def load_checked(path: Path, environment: Mapping[str, str] = os.environ) -> tup
     Raises:
         ConfigError: it is not well formed; with all problems, those of sense too.
     """
+    return checked_values(read_config(path), path, environment)
+
+
+def checked_values(
+    values: Mapping[Any, Any], path: Path, environment: Mapping[str, str] = os.environ
+) -> tuple[Config, list[Checked]]:
+    """As `load_checked`, of values that were read or made elsewhere; `path` names them in messages."""
     from monitor.config.checks.check import Checked, check_config  # takes seconds, as it loads the rules
 
-    config, filler = _load(path, environment)
+    config, filler = _filled(values, path, environment)
     return config, [
         Checked(one.settings, one.rules, tuple(_hidden(one.problems, filler)))
         for one in check_config(config, path.parent.absolute())
     ]
 
 
-def _load(path: Path, environment: Mapping[str, str]) -> tuple[Config, Filler]:
-    raw = _read(path)
+def _filled(raw: Mapping[Any, Any], path: Path, environment: Mapping[str, str]) -> tuple[Config, Filler]:
     filler = Filler(path.parent, environment)
-    values = filler.fill(raw)
+    values = filler.fill(dict(raw))
     mistakes = [(place, False) for place in filler.wrong]
     problems = list(filler.problems)
     try:
@@ -84,7 +90,9 @@ def _hidden(problems: Iterable[Problem], filler: Filler) -> Iterator[Problem]:
     return (Problem(one.place, filler.hide(one.message, one.place)) for one in problems)
 
 
-def _read(path: Path) -> dict[Any, Any]:
+def read_config(path: Path) -> dict[Any, Any]:
+    """The values of a config file as they are written. Raises ConfigError if it is no mapping in YAML."""
+
     def wrong(message: str, place: str = "") -> ConfigError:
         return ConfigError(path, [Problem(place, message)])
 
@@ -149,8 +157,12 @@ def _absolute(config: Config, folder: Path) -> Config:
     history = config.history
     if history.url is not None:
         history = history.model_copy(update={"url": _absolute_url(history.url, folder, parse_url)})
+    reports = config.reports
+    if reports is not None:
+        reports = reports.model_copy(update={"folder": folder / reports.folder})
     return config.model_copy(
         update={
+            "reports": reports,
             "state": folder / config.state,
             "history": history,
             "recommenders": tuple(map(recommender, config.recommenders)),

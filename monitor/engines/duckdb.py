@@ -16,6 +16,7 @@ import fsspec
 import ibis
 import ibis.expr.datatypes as dt
 import ibis.expr.operations as ops
+import pyarrow as pa
 import sqlglot.expressions as sge
 from ibis.backends.duckdb.converter import DuckDBPyArrowData
 from ibis.backends.sql.datatypes import DuckDBType
@@ -30,6 +31,7 @@ _POKE_SECONDS = 0.2
 _MOST: Final = 256  # expressions and schemas: a window asks for about forty
 _PATTERN = re.compile(r"([*?\[])")
 _TIME = dt.Timestamp(scale=6)
+_ADOPTED: Final = "adopted_rows"
 
 
 def _moment() -> object: ...
@@ -199,6 +201,27 @@ class Engine:
             + [sge.EQ(this=sge.to_identifier(k), expression=_literal(v)) for k, v in options.items()],
         )
         return str(call.sql("duckdb"))
+
+    def adopt(self, name: str, rows: pa.Table) -> ir.Table:
+        """Store an Arrow table as a table of this database. DuckDB copies the columns; Python sees no row.
+
+        >>> engine = Engine(duckdb.connect())
+        >>> int(engine.adopt("numbers", pa.table({"n": [1, 2]})).count().execute())
+        2
+        """
+        self.drop(name)
+        self.cursor.register(_ADOPTED, rows)  # seen by this cursor alone; rules read on another one
+        try:
+            self.cursor.execute(f"CREATE TABLE {_quoted(name)} AS FROM {_ADOPTED}")
+        finally:
+            self.cursor.unregister(_ADOPTED)
+        self._filled.add(name)
+        return self.backend.table(name)
+
+    def named(self, name: str, table: str, **texts: str) -> ir.Table:
+        """A view of a table under another name, with further columns that hold one text each."""
+        more = "".join(f", {_literal(text).sql('duckdb')} AS {_quoted(key)}" for key, text in texts.items())
+        return self._view(name, f"SELECT *{more} FROM {_quoted(table)}")  # noqa: S608 - quoted
 
     def empty(self, name: str, schema: ibis.Schema) -> ir.Table:
         """A table without rows. It replaces a table or view of that name."""

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from pathlib import Path
 from typing import Final
-from urllib.parse import quote
-
-from sqlalchemy import create_engine
 
 from monitor.history import logstate
 from monitor.history.errors import translated
+from monitor.history.readonly import read_only_engine
 from monitor.settings.history import parse_url
 
 WATCHING: Final = "watching_since"
-_WAIT_SECONDS: Final = 5
 
 
 def watched_since(location: str, recommender: str) -> datetime | None:
@@ -30,14 +26,9 @@ def watched_since(location: str, recommender: str) -> datetime | None:
         StoreError: the history exists and cannot be read.
     """
     url = parse_url(location)
-    arguments = {"connect_timeout": _WAIT_SECONDS}
-    given = url
-    if url.get_backend_name() == "sqlite":
-        if not url.database or not Path(url.database).is_file():
-            return None
-        given = url.set(database=f"file:{quote(url.database)}", query={"mode": "ro", "uri": "true"})
-        arguments = {"timeout": _WAIT_SECONDS}
-    engine = create_engine(given, hide_parameters=True, connect_args=arguments)
+    engine = read_only_engine(url)
+    if engine is None:
+        return None
     try:
         with translated(url), engine.connect() as connection:
             return logstate.watermarks(connection, recommender).get(WATCHING)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 import duckdb
+import pyarrow as pa
 
 from monitor.core.columns import EXPOSURES, FEEDBACK, SAMPLES
 from monitor.core.results import Result, Status
@@ -53,12 +54,18 @@ class Evaluator:
     """Judges the windows of one recommender. Belongs to the thread that owns the runtime."""
 
     def __init__(
-        self, settings: RecommenderSettings, rules_of: Sequence[LoadedRule], kept: KeptPairs, salt: str
+        self,
+        settings: RecommenderSettings,
+        rules_of: Sequence[LoadedRule],
+        kept: KeptPairs,
+        salt: str,
+        frames: Mapping[str, pa.Table] | None = None,
     ) -> None:
+        """`frames` are the rows of logs that are tables in memory and no files."""
         self.settings = settings
         self.rules = tuple(rules_of)
         # `survey` alone reads the answers: an hour has too few, and the windows must not wait for them.
-        self.source = Source(settings.logs.model_copy(update={"survey": None}), settings)
+        self.source = Source(settings.logs.model_copy(update={"survey": None}), settings, frames)
         self.parts = Parts.of(
             self.source,
             settings.metrics.attribution,

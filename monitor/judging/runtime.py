@@ -36,7 +36,6 @@ class Runtime:
             "memory_limit": memory,
             "threads": threads or os.cpu_count() or 1,
             "temp_directory": str(spill),
-            "enable_progress_bar": False,  # it would write over the monitor's own output
             # A window's files are read once; remembering their content would only grow.
             "enable_external_file_cache": False,
         }
@@ -55,6 +54,10 @@ class Runtime:
     def _limit(self, connection: duckdb.DuckDBPyConnection) -> None:
         for name, value in self._settings.items():
             connection.execute(f"SET {name} = ?", [value])
+        # A bar would write over the monitor's own output. In a notebook without ipywidgets there is none, and
+        # DuckDB refuses to set this.
+        if connection.execute("SELECT current_setting('enable_progress_bar')").fetchall()[0][0]:
+            connection.execute("SET enable_progress_bar = false")
 
     def give_back(self) -> None:
         """Return to the operating system the memory that the embedded engine has freed but still holds.

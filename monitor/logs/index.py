@@ -113,7 +113,7 @@ def index_file(
             return FileEntry(file, digest, shape)
         if problems := column_problems(log, settings, shape.types):
             return cut("; ".join(problems), REASON_LENGTH)
-        entry = _scan(engine, log, settings, file, shape, digest, time)
+        entry = scan(engine, log, settings, file, shape, digest, time)
         check_rows(settings, entry.rows)
         return entry
 
@@ -143,7 +143,7 @@ def readable(exc: BaseException) -> str:
     return cut(" ".join(text.split()), REASON_LENGTH) or type(exc).__name__
 
 
-def _scan(
+def scan(
     engine: Engine,
     log: str,
     settings: LogSettings,
@@ -152,6 +152,7 @@ def _scan(
     digest: str,
     time: TimeSettings,
 ) -> FileEntry:
+    """Count the rows of a file by window, in one scan."""
     types = id_types(log, settings, shape)
     rows = read(engine, _SCAN, log, settings, shape, [file.path], types, keep_raw=True)
     if c.TS not in c.TYPES[log]:

@@ -94,6 +94,10 @@ class Log:
         """Whether a window without rows of this log cannot be judged."""
         return self.name == c.EXPOSURES
 
+    def open(self, engine: Engine) -> None:
+        """Let the engine reach the files. It may be new since the last look."""
+        open_filesystems(engine, self.settings)
+
     def restore(self, entries: Iterable[FileEntry], losses: Iterable[Loss] = ()) -> None:
         """Restore a stored index, so that a restart does not read every file again."""
         self.entries = {one.file.path: one for one in entries}
@@ -107,7 +111,7 @@ class Log:
         indexed and are missing now become losses.
         """
         try:
-            open_filesystems(engine, self.settings)
+            self.open(engine)
             listing = list_log(self.settings)
         except (LogListingError, OSError, ImportError, ValueError) as exc:
             why = redact(str(exc))

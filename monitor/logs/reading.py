@@ -32,6 +32,8 @@ from monitor.logs.mapping import (
 )
 from monitor.settings.logs import LogSettings
 
+FRAME = "frame"
+"""The kind of a shape whose "file" is a table of the engine; see `frames`."""
 _JSON_KINDS = {"OBJECT": "a record", "ARRAY": "a list"}
 _DELIMITERS = (",", "\t", ";", "|")
 
@@ -55,6 +57,11 @@ class Shape:
     delimiter: str = ""
 
     @property
+    def is_typed(self) -> bool:
+        """Whether its values have types, as in Parquet and in a frame; the others are texts."""
+        return self.kind in ("parquet", FRAME)
+
+    @property
     def names(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.columns)
 
@@ -65,8 +72,8 @@ class Shape:
 
     @property
     def scans_fast(self) -> bool:
-        """Whether reading the files again is cheaper than copying them: flat Parquet."""
-        return self.kind == "parquet" and not any(dtype.is_nested() for dtype in self.types.values())
+        """Whether reading the files again is cheaper than copying them: flat Parquet, and flat frames."""
+        return self.is_typed and not any(dtype.is_nested() for dtype in self.types.values())
 
 
 def id_types(log: str, settings: LogSettings, shape: Shape) -> dict[str, IdType]:
@@ -81,7 +88,7 @@ def id_types(log: str, settings: LogSettings, shape: Shape) -> dict[str, IdType]
     for ours, kind in c.TYPES[log].items():
         theirs = settings.columns.get(ours, ours)
         if kind == "id" and theirs in kinds:
-            found[ours] = "int64" if shape.kind == "parquet" and _whole(kinds[theirs]) else "string"
+            found[ours] = "int64" if shape.is_typed and _whole(kinds[theirs]) else "string"
     return found
 
 
@@ -247,6 +254,9 @@ def _open_files(
     places: Iterable[ColumnSource],
     path_column: str | None,
 ) -> ir.Table:
+    if shape.kind == FRAME:
+        (table,) = paths
+        return engine.named(view, table, **({} if path_column is None else {path_column: table}))
     more: dict[str, str] = {} if path_column is None else {"filename": path_column}
     if shape.kind == "parquet":
         return engine.reader(view, "read_parquet", list(paths), like=shape, union_by_name=True, **more)
@@ -307,7 +317,7 @@ def read(
 
     def rows() -> ir.Table:
         flat = _flat(table, places, path_column)
-        further = None if shape.kind == "parquet" else flat_types(shape.types, fields)
+        further = None if shape.is_typed else flat_types(shape.types, fields)
         return only(canonical(flat, log, settings, id_types, keep_raw=keep_raw, further=further), settings)
 
     types = tuple(sorted(id_types.items()))

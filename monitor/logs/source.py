@@ -8,15 +8,17 @@ from functools import partial
 
 import ibis
 import ibis.expr.types as ir
+import pyarrow as pa
 
 from monitor.core import columns as c
 from monitor.core.results import Window
 from monitor.engines.duckdb import Engine, Same
 from monitor.logs.canonical import IdType, usable
+from monitor.logs.frames import FrameLog
 from monitor.logs.index import FileEntry
 from monitor.logs.log import Log
 from monitor.logs.mapping import flat_types, source_names
-from monitor.logs.reading import id_types, open_filesystems, read, schema_of, union
+from monitor.logs.reading import id_types, read, schema_of, union
 from monitor.settings.logs import LogSettings, LogsSettings, TimeSettings
 
 _PATH, _RANK = "__path", "__rank"  # columns that pick the newest row of an item or user
@@ -25,10 +27,21 @@ _PATH, _RANK = "__path", "__rank"  # columns that pick the newest row of an item
 class Source:
     """The logs of one recommender, read into the engine window by window."""
 
-    def __init__(self, logs: LogsSettings | Mapping[str, LogSettings], time: TimeSettings) -> None:
+    def __init__(
+        self,
+        logs: LogsSettings | Mapping[str, LogSettings],
+        time: TimeSettings,
+        frames: Mapping[str, pa.Table] | None = None,
+    ) -> None:
+        """`frames` are the rows of logs that are tables in memory; the other logs are read from files."""
         self.time = time
         named = logs.named() if isinstance(logs, LogsSettings) else logs
-        self.logs = {name: Log(name, settings, time) for name, settings in named.items()}
+        self.logs = {
+            name: FrameLog(name, settings, time, frames[name])
+            if frames and name in frames
+            else Log(name, settings, time)
+            for name, settings in named.items()
+        }
         self._views: list[str] = []
         self._schemas: dict[Hashable, dict[str, ibis.DataType]] = {}
         self._id_types: dict[str | None, tuple[object, dict[str, IdType]]] = {}  # for these shapes
@@ -224,7 +237,7 @@ class Source:
         shape = group[0].shape
         assert shape is not None  # an entry without a reason has a shape
         settings = self.logs[log].settings
-        open_filesystems(engine, settings)  # the engine may be new since the last look
+        self.logs[log].open(engine)
         view = f"files_{log}_{len(self._views)}"
         self._views.append(view)
         paths = [one.file.path for one in group]

@@ -31,27 +31,30 @@ _WIDEST = 160
 _CAUSE_LENGTH = 2000  # characters: the finding and what to do
 
 
-def print_table(judged: Sequence[Judged], console: Console, *, everything: bool = False) -> None:
+def print_table(
+    judged: Sequence[Judged], console: Console, *, everything: bool = False, how: str = "--all shows them"
+) -> None:
     """Print a block for each window, then one line with the number of each verdict.
 
     Without `everything` a block shows the judged, violated and failed results, and counts the others. The
-    width is that of the terminal. If there is none, it is that of the longest name.
+    width is that of the terminal. If there is none, it is that of the longest name. `how` says how the others
+    are shown.
     """
     width = max(72, min(console.width, _WIDEST))
     if not console.is_terminal:
-        width = max(width, _needed([one.result for one in judged if everything or _worth_a_line(one.result)]))
-    for (name, span), results in _by_window(judged):
+        width = max(width, _needed([one.result for one in judged if everything or worth_a_line(one.result)]))
+    for (name, span), results in by_window(judged):
         _print(console, Text(f"{name}  {window(span)}", style="bold"))
         _print(console, Text(_heading(width), style="dim"))
         alone = [one for one in results if not is_cause(one)]
-        shown = [one for one in alone if everything or _worth_a_line(one)]
+        shown = [one for one in alone if everything or worth_a_line(one)]
         for one in shown:
             for line in _lines(one, width):
                 _print(console, line)
             for cause in causes_of(one, results):
                 for line in _cause_lines(cause, width):
                     _print(console, line)
-        _print(console, Text(_hidden(alone, shown), style="dim"))
+        _print(console, Text(_hidden(alone, shown, how), style="dim"))
     _print(console, Text(summary(judged), style="bold"))
 
 
@@ -66,7 +69,7 @@ def summary(judged: Sequence[Judged]) -> str:
     return f"{windows:,} window{'' if windows == 1 else 's'}: {parts or 'nothing was judged'}"
 
 
-def _by_window(judged: Iterable[Judged]) -> Iterator[tuple[tuple[str, Window], list[Result]]]:
+def by_window(judged: Iterable[Judged]) -> Iterator[tuple[tuple[str, Window], list[Result]]]:
     blocks: dict[tuple[str, Window], list[Result]] = {}
     for one in judged:
         blocks.setdefault((one.recommender, one.window), []).append(one.result)
@@ -80,15 +83,15 @@ def _heading(width: int) -> str:
 
 def _needed(results: Iterable[Result]) -> int:
     """The width at which no name is cut."""
-    needed = (cell_len(visible(_name(one))) + len(_numbers(one)) for one in results if not is_cause(one))
+    needed = (cell_len(visible(name_text(one))) + len(_numbers(one)) for one in results if not is_cause(one))
     return _NAME_AT + max(needed, default=0)
 
 
 def _numbers(result: Result) -> str:
     numbers = (
         "" if result.value is None else number(result.value),
-        "" if result.lower is None or result.upper is None else _interval(result.lower, result.upper),
-        "" if result.threshold is None else _bound(result),
+        "" if result.lower is None or result.upper is None else interval_text(result.lower, result.upper),
+        "" if result.threshold is None else bound_text(result),
         "" if result.samples is None else f"{result.samples:,}",
     )
     return "".join(f" {text}".rjust(size) for text, (_, size) in zip(numbers, _NUMBERS, strict=True))
@@ -98,7 +101,7 @@ def _lines(result: Result, width: int) -> Iterator[Text]:
     mark, style = MARKS[result.status]
     right = _numbers(result)
     room = width - _NAME_AT - len(right)
-    name = visible(_name(result))
+    name = visible(name_text(result))
     fitted = name if cell_len(name) <= room else set_cell_size(name, room)
     fitted += " " * (room - cell_len(fitted))
     yield Text.assemble((f"{mark} {result.status}".ljust(_NAME_AT), style), fitted, right)
@@ -116,7 +119,7 @@ def _cause_lines(cause: Result, width: int) -> Iterator[Text]:
     yield from _indented(visible(cause.detail, _CAUSE_LENGTH), width)
 
 
-def _name(result: Result) -> str:
+def name_text(result: Result) -> str:
     if result.kind is ResultKind.RULE:
         return f"{result.labels['rule']} ({result.labels['kind']})"
     return title(result)
@@ -127,7 +130,7 @@ def _indented(text: str, width: int) -> Iterator[Text]:
         yield Text(" " * (_NAME_AT + 2) + line, style="dim")
 
 
-def _interval(lower: float, upper: float) -> str:
+def interval_text(lower: float, upper: float) -> str:
     return f"{_short(lower)} - {_short(upper)}"
 
 
@@ -135,21 +138,21 @@ def _short(value: float) -> str:
     return f"{value:.3g}" if abs(value) < 1000 else f"{value:.2g}"
 
 
-def _bound(result: Result) -> str:
+def bound_text(result: Result) -> str:
     below = result.kind is not ResultKind.RULE and result.bound == "min"
     return f"{'>=' if below else '<='} {result.threshold:.3g}"
 
 
-def _hidden(results: Sequence[Result], shown: Sequence[Result]) -> str:
+def _hidden(results: Sequence[Result], shown: Sequence[Result], how: str) -> str:
     left = [one for one in results if one not in shown]
     if not left:
         return ""
     without = sum(one.value is None for one in left)
     also = f", {without:,} without a value" if without else ""
-    return f"{' ' * _NAME_AT}{len(left):,} more measured but not judged{also}; --all shows them\n"
+    return f"{' ' * _NAME_AT}{len(left):,} more measured but not judged{also}; {how}\n"
 
 
-def _worth_a_line(result: Result) -> bool:
+def worth_a_line(result: Result) -> bool:
     wanted = _is_judged(result) or result.metric == HEALTH_SCORE.name
     return wanted or result.status in (Status.VIOLATED, Status.ERROR)
 

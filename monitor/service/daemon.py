@@ -23,6 +23,7 @@ from monitor.history.store import Store
 from monitor.judging.runtime import Runtime
 from monitor.judging.runtimes import open_runtime
 from monitor.service.publisher import Running, SnapshotPublisher
+from monitor.service.reports import write_due
 from monitor.service.salt import install_salt
 from monitor.service.schedule import Schedule
 from monitor.service.signals import arriving
@@ -94,6 +95,7 @@ class Daemon:
                 not_ready=self.publisher.history_error,  # the first snapshot is taken before anything listens
                 healthy=lambda: self._schedule.running,
                 store=self.store,
+                reports=lambda: None if self.config.reports is None else self.config.reports.folder,
             )
             announce(f"status page  {web.address}/\nmetrics      {web.address}/metrics")
             if web.url != web.address:
@@ -225,11 +227,21 @@ class Daemon:
                 for watch in self._running.watches.values():
                     watch.forget(now)
                 log.debug("housekeeping dropped %d windows", dropped)
+                self._write_reports(now)
             except StoreError as exc:
                 self.tally.store_failed(exc)
                 log.error("housekeeping failed: %s", exc)
             except Exception:
                 log.exception("housekeeping failed")
+
+    def _write_reports(self, now: datetime) -> None:
+        """Write the reports on the last period that are not there yet. A full disk stops nothing else."""
+        if self.config.reports is None:
+            return
+        try:
+            write_due(self.config.reports, self.config.recommenders, self.store, now, self._stop.is_set)
+        except OSError as exc:
+            log.error("a report cannot be written: %s", exc)
 
     def _not_run(self, name: str, outcome: TurnEnd) -> None:
         if not self._stop.is_set():

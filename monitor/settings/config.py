@@ -11,6 +11,7 @@ from monitor.core.settings import Settings
 from monitor.settings.engine import EngineSettings
 from monitor.settings.history import HistorySettings
 from monitor.settings.recommender import RecommenderSettings
+from monitor.settings.reports import ReportSettings
 from monitor.settings.server import ServerSettings
 
 
@@ -32,4 +33,7 @@ class Config(Settings):
     server: ServerSettings = ServerSettings()
     log: LoggingSettings = LoggingSettings()
     engine: EngineSettings = EngineSettings()
+    reports: ReportSettings | None = Field(
+        None, description="reports on whole periods, see docs/reports.md; default: none is written"
+    )
     recommenders: tuple[RecommenderSettings, ...] = Field(min_length=1)

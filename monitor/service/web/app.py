@@ -29,6 +29,8 @@ from monitor.core.text import visible
 from monitor.history.snapshot import Snapshot
 from monitor.history.store import Store
 from monitor.report import anomaly, cause, evidence, page
+from monitor.report.report_files import parse_name, reports_in
+from monitor.report.reports_page import reports_page
 from monitor.report.scatter import TEMPLATES
 from monitor.service.prometheus.exporter import Exporter
 from monitor.service.web.any_text import ANY_TEXT
@@ -45,6 +47,10 @@ OPEN_PATHS: Final = ("/healthz", "/readyz")
 _HERE: Final = Path(__file__).parent
 _CONTENT_POLICY: Final = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_REPORT_POLICY: Final = (
+    "default-src 'none'; style-src 'unsafe-inline'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _HEADERS: Final = {
@@ -106,15 +112,17 @@ def make_app(
     url: str,
     passwords: Passwords,
     store: Store | None = None,
+    reports: Callable[[], Path | None] = lambda: None,
 ) -> ASGIApp:
     """The application. It calls every callable from a thread that may block.
 
     `not_ready` returns why the monitor cannot be relied on now, empty if it can. `url` is the address at
     which people reach the status page. `passwords` guard all but OPEN_PATHS as soon as they have a user.
-    `store` is the history behind /api/v1; without it there is no API.
+    `store` is the history behind /api/v1; without it there is no API. `reports` gives the folder of reports,
+    None if there is none.
     """
     exporter = Exporter(current, version=__version__, url=url, series_limit=settings.series_limit)
-    pages = _Pages(current, settings.docs_url or "")
+    pages = _Pages(current, settings.docs_url or "", reports)
     supervisor = _Supervisor(exporter, reload=reload, not_ready=not_ready, healthy=healthy)
     routes: list[BaseRoute] = []
     if store is not None:
@@ -128,6 +136,8 @@ def make_app(
             Route("/recommenders/{recommender}/rules/{rule:path}", pages.rule),
             Route("/recommenders/{recommender}/anomalies/{cause:path}", pages.anomaly),
             Route("/recommenders/{recommender}/gaps/{pair}/{cause}/model-{model:text}", pages.cause),
+            Route("/reports/", pages.reports),
+            Route("/reports/{name}", pages.report),
             Route("/static/style.css", _style),
             Route("/metrics", supervisor.metrics),
             Route("/healthz", supervisor.healthz),
@@ -144,8 +154,11 @@ def make_app(
 
 
 class _Pages:
-    def __init__(self, current: Callable[[], Snapshot], docs_url: str) -> None:
+    def __init__(
+        self, current: Callable[[], Snapshot], docs_url: str, reports: Callable[[], Path | None]
+    ) -> None:
         self._current = current
+        self._reports = reports
         self._docs_url = docs_url
         self._templates = Environment(
             loader=FileSystemLoader([_HERE / "templates", TEMPLATES]),
@@ -174,6 +187,20 @@ class _Pages:
         missing = "There is no anomaly of this name in any window."
         return self._show(request, anomaly.anomaly_page, "anomaly.html", missing)
 
+    def reports(self, request: Request) -> Response:
+        folder = self._reports()
+        if folder is None:
+            raise HTTPException(404, "No reports are written: the config has no `reports`.")
+        view = reports_page(self._current(), reports_in(folder), datetime.now(UTC))
+        return self._render(request, "reports.html", view, refreshes=False)
+
+    def report(self, request: Request) -> Response:
+        folder, name = self._reports(), request.path_params["name"]
+        if folder is None or parse_name(name) is None or not (folder / name).is_file():
+            raise HTTPException(404, "There is no report of this name.")
+        # Its own policy, in the file, is stricter: it names its style.
+        return FileResponse(folder / name, headers={"Content-Security-Policy": _REPORT_POLICY})
+
     def _show(
         self, request: Request, view_of: Callable[..., Any], template: str, missing: str = ""
     ) -> Response:
@@ -199,6 +226,7 @@ class _Pages:
             version=__version__,
             refresh=REFRESH_SECONDS if refreshes and not paused else None,
             refreshes=refreshes,
+            has_reports=self._reports() is not None,
         )
         return Response(html, status, media_type="text/html")
 

@@ -9,6 +9,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Final
 
 import uvicorn
@@ -121,6 +122,7 @@ def serve(
     not_ready: Callable[[], str],
     healthy: Callable[[], bool],
     store: Store | None = None,
+    reports: Callable[[], Path | None] = lambda: None,
 ) -> WebServer:
     """Start serving. Call `stop()` on the returned server to end it. For the arguments see `make_app`.
 
@@ -144,6 +146,7 @@ def serve(
         url=server.url,
         passwords=Passwords(server.users),
         store=store,
+        reports=reports,
     )
     try:
         server.start(app)
