@@ -33,21 +33,22 @@ from monitor.history.counters import (
 )
 from monitor.history.snapshot import RecommenderState, Series, Snapshot
 from monitor.models.specs import CAUSE_LABEL
+from monitor.service.prometheus.exported import ExportedFamily
 from monitor.service.prometheus.families import (
     DETECTABLE,
     MONITOR,
     RULES,
     SLICE_LABELS,
     STATUSES,
-    ExportedFamily,
     Suffix,
     all_families,
 )
 from monitor.service.prometheus.families import metric_family_name as family_name
+from monitor.service.prometheus.process import PROCESS, Process
 from monitor.service.prometheus.states import Labels, Values, add_status, is_slice, label, set_status, verdict
 
 _PARTS: Final[tuple[Suffix, ...]] = ("", "lower", "upper", "samples")
-_REQUIRED: Final = frozenset(family.name for family in (*STATUSES, *RULES, *MONITOR))
+_REQUIRED: Final = frozenset(family.name for family in (*STATUSES, *RULES, *MONITOR, *PROCESS))
 
 
 class Exporter(Collector):
@@ -65,6 +66,7 @@ class Exporter(Collector):
         self._version = version
         self._url = url
         self._limit = series_limit
+        self._process = Process()
 
     def scrape(self, accept: str = "") -> tuple[bytes, str]:
         """The body and its content type: OpenMetrics if the Accept header asks for it, else plain text."""
@@ -75,6 +77,7 @@ class Exporter(Collector):
         values = snapshot_values(self._current())
         values["recsys_build_info"] = {(self._version,): 1.0}
         values["recsys_web_info"] = {(self._url,): 1.0}
+        values |= self._process.values()
         dropped = drop_families(values, self._limit - 3)  # the three series below count themselves
         values["recsys_series_limit"] = {(): float(self._limit)}
         values["recsys_series_dropped"] = {(): float(dropped)}
