@@ -149,10 +149,8 @@ def test_every_family_of_rules_and_of_the_monitor_is_shown_or_left_out_on_purpos
         "recsys_auc_gap_cause_unknown_share",
         "recsys_rule_window_violations",
         "recsys_rule_since_timestamp_seconds",
-        "recsys_anomaly_detail_info",
-        "recsys_drift_detail_info",
-        "recsys_forecast_detail_info",
-        "recsys_substitution_detail_info",
+        "recsys_anomaly_worst",
+        "recsys_anomaly_worst_expected",
     }
     declared = {family.name for family in (*STATUSES, *RULES, *MONITOR)}
     assert declared - shown == on_the_status_page

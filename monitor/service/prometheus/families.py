@@ -136,17 +136,15 @@ STATUSES: Final = (
         (RECOMMENDER, CAUSE_LABEL, "status"),
     ),
     ExportedFamily(
-        "recsys_anomaly_detail_info",
-        "1, with a sentence on a currently violated cause: its meaning, and the series furthest out of its "
-        "band.",
-        (RECOMMENDER, CAUSE_LABEL, "detail"),
-        kind="info",
+        "recsys_anomaly_worst",
+        "Measured value of the series furthest out of its band, for each cause that is currently violated; in "
+        "the newest window in which it was.",
+        (RECOMMENDER, CAUSE_LABEL, *OF_SERIES, *SLICE_LABELS),
     ),
     ExportedFamily(
-        "recsys_drift_detail_info",
-        "1, with a sentence on a currently violated drift: the value before and now.",
-        (RECOMMENDER, *OF_SERIES, "detail"),
-        kind="info",
+        "recsys_anomaly_worst_expected",
+        "Expected value of the same series.",
+        (RECOMMENDER, CAUSE_LABEL, *OF_SERIES, *SLICE_LABELS),
     ),
     ExportedFamily(
         "recsys_substitution_status",
@@ -156,22 +154,10 @@ STATUSES: Final = (
         (RECOMMENDER, *SUBSTITUTION_LABELS, "status"),
     ),
     ExportedFamily(
-        "recsys_substitution_detail_info",
-        "1, with a sentence on a currently violated substitution: what each side gained or lost.",
-        (RECOMMENDER, *SUBSTITUTION_LABELS, "detail"),
-        kind="info",
-    ),
-    ExportedFamily(
         "recsys_forecast_status",
         "1 for the verdict on an offline metric that is used to predict a business metric, 0 for the others: "
         "ok, violated, no_data, late, error. Violated if it certainly did predict it and no longer does.",
         (RECOMMENDER, TARGET_LABEL, *OF_SERIES, "status"),
-    ),
-    ExportedFamily(
-        "recsys_forecast_detail_info",
-        "1, with a sentence on an offline metric that no longer predicts: the correlation before and now.",
-        (RECOMMENDER, TARGET_LABEL, *OF_SERIES, "detail"),
-        kind="info",
     ),
     ExportedFamily(
         "recsys_rule_status",

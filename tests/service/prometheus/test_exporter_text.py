@@ -126,7 +126,10 @@ def test_every_declared_family_can_be_exported():
     deviation = pictures.series(pictures.metric("deviation", status=Status.VIOLATED, labels=off, value=9.0))
     told = [
         pictures.metric(
-            "anomaly", status=Status.VIOLATED, labels={"cause": "other"}, detail="lists are short"
+            "anomaly",
+            status=Status.VIOLATED,
+            labels={"cause": "other"},
+            evidence=({"metric": "gini", "measured": 1.0, "expected": 0.5},),
         ),
         pictures.metric(
             "auc_gap_cause",

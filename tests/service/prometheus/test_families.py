@@ -59,6 +59,7 @@ def test_a_family_has_the_recommender_first_and_no_label_that_prometheus_or_a_te
 ) -> None:
     assert len(set(family.labels)) == len(family.labels)
     assert "recommender" not in family.labels[1:]
+    assert not {"detail", "message", "text", "description"} & set(family.labels), "free text"
     reserved = {"job", "instance", "service", "env", "type", "stage", "region", "owner", "le", "quantile"}
     assert not reserved & set(family.labels)
 
