@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Final
 
 from monitor.core.results import Kind, Result, Status, Window
+
+STALE_AFTER: Final = 3
+"""So many windows may be missing before the values of the last one are stale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,10 @@ class MaintenanceState:
 class RecommenderState:
     """`error` is set if the recommender cannot be run; then nothing else in it is new.
 
-    `clock_change` says why the time zone of the bands seems wrong; empty if it does not.
+    Attributes:
+        clock_change: why the time zone of the bands seems wrong; empty if it does not.
+        patience: how much later than the one before a window may be judged, beside its length; None if it
+            is unknown, as without a config.
     """
 
     name: str
@@ -118,6 +125,19 @@ class RecommenderState:
     rules: tuple[RuleInfo, ...] = ()  # every rule of the config, in its order
     maintenance: MaintenanceState | None = None
     clock_change: str = ""
+    patience: timedelta | None = None
+
+    def is_stale(self, series: Series, now: datetime) -> bool:
+        """Whether the values of a series are too old to be current.
+
+        1. No newer window was judged, as after a refused config or with a history that cannot be written.
+        2. The newest window is late because its log has stopped: the zeros in it are of missing rows.
+        """
+        if self.patience is None:
+            return False
+        oldest = now - STALE_AFTER * series.window.length - self.patience
+        has_stopped = any(log.watermark is not None and log.watermark < oldest for log in self.logs)
+        return series.evaluated_at < oldest or (series.result.status is Status.LATE and has_stopped)
 
 
 CounterKey = tuple[str, tuple[tuple[str, str], ...]]  # family name, sorted (label, value) pairs

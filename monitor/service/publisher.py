@@ -172,6 +172,7 @@ def _completed(state: RecommenderState, running: Running, now: datetime) -> Reco
         pending_windows=watch.pending if watch else 0,
         error=running.error(state.name),
         clock_change=watch.clock_change if watch else "",
+        patience=settings.max_wait + settings.every if settings else None,
         maintenance=_maintenance(settings, now),
         rules=tuple(
             RuleInfo(one.name, one.kind, one.description, one.owner, one.runbook)

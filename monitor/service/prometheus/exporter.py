@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime
+from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import product
 from typing import Final
 
@@ -56,16 +57,24 @@ class Exporter(Collector):
 
     `url` is the address at which people reach the status page. Above `series_limit` the families of slices
     are left out, the largest first, then the other families of metrics. The families that alerts need
-    (states, rules, the monitor itself) are never left out. The omitted series are counted.
+    (states, rules, the monitor itself) are never left out. The omitted series are counted. `clock` says
+    which values are stale.
     """
 
     def __init__(
-        self, current: Callable[[], Snapshot], *, version: str, url: str, series_limit: int = 10_000
+        self,
+        current: Callable[[], Snapshot],
+        *,
+        version: str,
+        url: str,
+        series_limit: int = 10_000,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._current = current
         self._version = version
         self._url = url
         self._limit = series_limit
+        self._clock = clock
         self._process = Process()
 
     def scrape(self, accept: str = "") -> tuple[bytes, str]:
@@ -74,7 +83,7 @@ class Exporter(Collector):
         return encode(self), content_type
 
     def collect(self) -> Iterator[Metric]:
-        values = snapshot_values(self._current())
+        values = snapshot_values(self._current(), self._clock())
         values["recsys_build_info"] = {(self._version,): 1.0}
         values["recsys_web_info"] = {(self._url,): 1.0}
         values |= self._process.values()
@@ -88,11 +97,13 @@ class Exporter(Collector):
                 yield _metric(family, series)
 
 
-def snapshot_values(snapshot: Snapshot) -> Values:
+def snapshot_values(snapshot: Snapshot, now: datetime | None = None) -> Values:
     """Every series of a snapshot as family name -> label values -> value.
 
-    A missing or infinite value has no series. It is never exported as NaN or 0.
+    A missing or infinite value has no series. It is never exported as NaN or 0. Nor is a value that is stale
+    by `now` (default: when the snapshot was taken); its state becomes `late`, unless it is violated.
     """
+    now = now or snapshot.taken_at
     values: Values = {name: {} for name in all_families()}
     _add(values, "recsys_config_reload_success", (), float(snapshot.config_error is None))
     _add(values, "recsys_config_reload_timestamp_seconds", (), _seconds(snapshot.config_loaded_at))
@@ -101,7 +112,10 @@ def snapshot_values(snapshot: Snapshot) -> Values:
         excused = {
             _cause(one) for one in state.series if one.result.kind is ResultKind.ANOMALY and one.excused
         }
-        for series in state.series:
+        for known in state.series:
+            # The cause of a gap never gets stale: the alert on the gap, which is still violated, needs it.
+            is_stale = known.result.kind is not ResultKind.CAUSE and state.is_stale(known, now)
+            series = _stale(known) if is_stale else known
             if series.result.kind is ResultKind.RULE:
                 _add_rule(values, series)
             elif series.result.metric != ANOMALY_SEVERITY.name or _cause(series) not in excused:
@@ -178,6 +192,21 @@ def _add_recommender(values: Values, state: RecommenderState) -> None:
         _add(values, "recsys_log_skipped_files", labels, len(log.skipped))
         _add(values, "recsys_log_lost_files", labels, len(log.lost))
         _add(values, "recsys_log_listing_errors", labels, len(log.unlisted))
+
+
+def _stale(series: Series) -> Series:
+    """The series without the values of its last window, which was too long ago.
+
+    A violation stays until a window clears it, or a log that stops would resolve the alert.
+    """
+    standing, result = series.standing, series.result
+    if standing not in (Status.VIOLATED, Status.UNDEFINED):
+        standing = Status.LATE
+    status = result.status if result.status is Status.VIOLATED else Status.LATE
+    unknown = replace(
+        result, status=status, value=None, lower=None, upper=None, samples=None, violations=None
+    )
+    return replace(series, result=unknown, standing=standing)
 
 
 def _add_rule(values: Values, series: Series) -> None:

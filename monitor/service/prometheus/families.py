@@ -16,6 +16,7 @@ from monitor.anomalies.specs import OF_SERIES
 from monitor.catalogue import ALL_SPECS
 from monitor.forecast.specs import TARGET_LABEL
 from monitor.history import counters
+from monitor.history.snapshot import STALE_AFTER
 from monitor.metrics.family import MetricSpec
 from monitor.models.specs import CAUSE_LABEL
 from monitor.platform.specs import SUBSTITUTION_LABELS
@@ -137,8 +138,8 @@ STATUSES: Final = (
     ),
     ExportedFamily(
         "recsys_anomaly_worst",
-        "Measured value of the series furthest out of its band, for each cause that is currently violated; in "
-        "the newest window in which it was.",
+        "Measured value of the series furthest out of its band, for each cause that is currently violated: "
+        "in its newest violated window.",
         (RECOMMENDER, CAUSE_LABEL, *OF_SERIES, *SLICE_LABELS),
     ),
     ExportedFamily(
@@ -343,6 +344,8 @@ def gauges_page() -> str:
         "Every family starts with `recsys_` and, unless it is about the monitor as a whole, carries the "
         "label `recommender`. Only the families of the process have other names: those that all Python "
         "services share. A metric without a value in the last window has no series, never NaN or 0. "
+        f"Nor has one whose log stopped, or that was last judged, more than {STALE_AFTER} windows, "
+        "`max_wait` and `every` ago: its state is late then, or stays violated. "
         "What each metric means, and when it misleads, is in [metrics](metrics/README.md); what fires on "
         "these series is in `rules/alerts/`, with one [runbook](runbooks/) an alert.",
         "## States",
