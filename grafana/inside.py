@@ -96,9 +96,14 @@ def itself() -> Sequence[Panel]:
             bars=True,
         ),
         graph(
-            "Time since the last run",
-            "Time since each recommender was last run.",
-            [(f"time() - recsys_last_run_timestamp_seconds{OURS}", "{{recommender}}")],
+            "Time since the last run and the last success",
+            "Time since each recommender was last run, and since each part of a window was judged and each "
+            "log last read without an error.",
+            [
+                (f"time() - recsys_last_run_timestamp_seconds{OURS}", "{{recommender}} run"),
+                (f"time() - recsys_last_success_timestamp_seconds{OURS}", "{{recommender}} {{part}} judged"),
+                (f"time() - recsys_log_last_scan_timestamp_seconds{OURS}", "{{recommender}} {{log}} read"),
+            ],
             unit="s",
         ),
         graph(

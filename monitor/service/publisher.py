@@ -21,6 +21,7 @@ from monitor.history.errors import StoreError
 from monitor.history.read_snapshot import KeptPoints, read_snapshot
 from monitor.history.snapshot import MaintenanceState, RecommenderState, RuleInfo, Series, Snapshot
 from monitor.history.store import Store
+from monitor.history.watched import JUDGED
 from monitor.metrics.feedback.attribution_health import LOST
 from monitor.platform.specs import of_platform
 from monitor.service.tally import Tally
@@ -173,6 +174,12 @@ def _completed(state: RecommenderState, running: Running, now: datetime) -> Reco
         error=running.error(state.name),
         clock_change=watch.clock_change if watch else "",
         patience=settings.max_wait + settings.every if settings else None,
+        judged_at={
+            one.log.removeprefix(JUDGED): one.watermark
+            for one in state.logs
+            if one.log.startswith(JUDGED) and one.watermark
+        },
+        scanned_at=dict(watch.scanned_at) if watch else {},
         maintenance=_maintenance(settings, now),
         rules=tuple(
             RuleInfo(one.name, one.kind, one.description, one.owner, one.runbook)

@@ -183,6 +183,10 @@ def _add_recommender(values: Values, state: RecommenderState) -> None:
     _add(values, "recsys_maintenance", own, float(state.maintenance is not None))
     for check, seconds in state.check_seconds.items():
         _add(values, "recsys_check_duration_seconds", (*own, label(check)), seconds)
+    for part, moment in state.judged_at.items():
+        _add(values, "recsys_last_success_timestamp_seconds", (*own, part), _seconds(moment))
+    for name, moment in state.scanned_at.items():
+        _add(values, "recsys_log_last_scan_timestamp_seconds", (*own, name), _seconds(moment))
     for log in state.logs:
         labels = (*own, label(log.log))
         _add(values, "recsys_log_watermark_timestamp_seconds", labels, _seconds(log.watermark))

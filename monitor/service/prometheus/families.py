@@ -245,6 +245,12 @@ MONITOR: Final = (
         "recsys_last_window_end_timestamp_seconds", "End of the newest judged window.", unit="seconds"
     ),
     ExportedFamily(
+        "recsys_last_success_timestamp_seconds",
+        "When a part of a window (exposures, feedback, samples) was last judged, with no check in error.",
+        (RECOMMENDER, "part"),
+        "seconds",
+    ),
+    ExportedFamily(
         "recsys_maintenance",
         "1 while configured maintenance suppresses alerts: from its start until its last window is judged "
         "and no alert looks back on it; else 0.",
@@ -263,6 +269,12 @@ MONITOR: Final = (
         "recsys_log_stalled_after_seconds",
         "Age of the newest row at which the log counts as stalled: `stalled_after` of the config, or "
         "learned from the times at which files arrived. No series where the usual pace is unknown.",
+        _LOG,
+        "seconds",
+    ),
+    ExportedFamily(
+        "recsys_log_last_scan_timestamp_seconds",
+        "When the files of the log were last listed, and new ones indexed, without an error.",
         _LOG,
         "seconds",
     ),
