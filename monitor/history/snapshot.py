@@ -112,6 +112,7 @@ class RecommenderState:
         clock_change: why the time zone of the bands seems wrong; empty if it does not.
         patience: how much later than the one before a window may be judged, beside its length; None if it
             is unknown, as without a config.
+        changed_at: kind of change -> when the newest one took effect.
         judged_at: part of a window -> when one was last judged without an error.
         scanned_at: log -> when it was last listed and read without an error, since the start of the daemon.
     """
@@ -128,6 +129,7 @@ class RecommenderState:
     maintenance: MaintenanceState | None = None
     clock_change: str = ""
     patience: timedelta | None = None
+    changed_at: Mapping[str, datetime] = field(default_factory=dict)
     judged_at: Mapping[str, datetime] = field(default_factory=dict)
     scanned_at: Mapping[str, datetime] = field(default_factory=dict)
 

@@ -24,6 +24,7 @@ from monitor.history.store import Store
 from monitor.history.watched import JUDGED
 from monitor.metrics.feedback.attribution_health import LOST
 from monitor.platform.specs import of_platform
+from monitor.service.changes import changed_at
 from monitor.service.tally import Tally
 from monitor.service.watch import Watch
 from monitor.settings.forecast import ForecastSettings
@@ -174,6 +175,9 @@ def _completed(state: RecommenderState, running: Running, now: datetime) -> Reco
         error=running.error(state.name),
         clock_change=watch.clock_change if watch else "",
         patience=settings.max_wait + settings.every if settings else None,
+        changed_at=changed_at(state.series, settings, watch.lists.changed_at if watch else None, now)
+        if settings
+        else {},
         judged_at={
             one.log.removeprefix(JUDGED): one.watermark
             for one in state.logs

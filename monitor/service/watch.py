@@ -26,6 +26,7 @@ from monitor.logs.log import Log, Scan
 from monitor.logs.windows import Due, Part, candidate_windows, due_windows, was_accepted
 from monitor.platform.platform_check import PlatformCheck
 from monitor.rules.rule import LoadedRule
+from monitor.service.changes import ListChanges
 from monitor.service.file_index import from_history, index_of, loss_from_history
 from monitor.service.platform_days import PlatformDays
 from monitor.settings.maintenance import covers
@@ -55,6 +56,7 @@ class Watch:
         self.last_run: datetime | None = None
         self.pending = 0
         self.stalled_after: dict[str, timedelta] = {}  # by log, if known
+        self.lists = ListChanges()
         self.scanned_at: dict[str, datetime] = {}  # log -> its last look without an error
         self.error: str | None = None
         self.clock_change = ""  # why `bands.timezone` seems wrong
@@ -88,6 +90,7 @@ class Watch:
         Raises StoreError if the history cannot be written. Nothing is lost then: the window stays due.
         """
         self._restore(now)
+        self.lists.look(self.rules, now)
         if not self.look(runtime, now):
             return True
         all_due = self.due(now)

@@ -85,7 +85,7 @@ class Exporter(Collector):
     def collect(self) -> Iterator[Metric]:
         values = snapshot_values(self._current(), self._clock())
         values["recsys_build_info"] = {(self._version,): 1.0}
-        values["recsys_web_info"] = {(self._url,): 1.0}
+        values["recsys_web_info"] = {(self._url.rstrip("/"),): 1.0}
         values |= self._process.values()
         dropped = drop_families(values, self._limit - 3)  # the three series below count themselves
         values["recsys_series_limit"] = {(): float(self._limit)}
@@ -183,6 +183,8 @@ def _add_recommender(values: Values, state: RecommenderState) -> None:
     _add(values, "recsys_maintenance", own, float(state.maintenance is not None))
     for check, seconds in state.check_seconds.items():
         _add(values, "recsys_check_duration_seconds", (*own, label(check)), seconds)
+    for kind, moment in state.changed_at.items():
+        _add(values, "recsys_change_timestamp_seconds", (*own, kind), _seconds(moment))
     for part, moment in state.judged_at.items():
         _add(values, "recsys_last_success_timestamp_seconds", (*own, part), _seconds(moment))
     for name, moment in state.scanned_at.items():

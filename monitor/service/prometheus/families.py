@@ -245,6 +245,13 @@ MONITOR: Final = (
         "recsys_last_window_end_timestamp_seconds", "End of the newest judged window.", unit="seconds"
     ),
     ExportedFamily(
+        "recsys_change_timestamp_seconds",
+        "When the newest change of this kind took effect. model: another model serves most (needs `model` "
+        "in `slices.by`); list: a list file of a rule was replaced; declared: a change in the config.",
+        (RECOMMENDER, "kind"),
+        "seconds",
+    ),
+    ExportedFamily(
         "recsys_last_success_timestamp_seconds",
         "When a part of a window (exposures, feedback, samples) was last judged, with no check in error.",
         (RECOMMENDER, "part"),
