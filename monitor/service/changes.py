@@ -30,7 +30,7 @@ class ListChanges:
         self._versions: dict[str, str] = {}
 
     def look(self, rules: Iterable[LoadedRule], now: datetime) -> None:
-        """Compare the lists of these rules with those of the last look. One that cannot be read is skipped."""
+        """Compare the lists of these rules with those of the last look. What cannot be read is skipped."""
         for rule in rules:
             path = rule.kwargs.get("list_path")
             if not isinstance(path, str):
