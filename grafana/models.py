@@ -38,6 +38,7 @@ def gaps() -> Sequence[Panel]:
             "recsys_auc_gap_status",
             ("recommender", "pair", "model"),
             "{{recommender}} {{pair}} {{model}}",
+            page="#models",
         ),
         panel(AUC_GAP),
         panel(AUC_GAP_CAUSE),

@@ -10,7 +10,17 @@ SCRAPE_LABELS = {"job", "instance"}
 # Of Prometheus itself. An alert has labels of its own; those that it is asked for here.
 FOREIGN = {
     "up": SCRAPE_LABELS,
-    "ALERTS": {"alertname", "alertstate", "recommender", "cause", "pair", "model"},
+    "ALERTS": {
+        "alertname",
+        "alertstate",
+        "severity",
+        "recommender",
+        "rule",
+        "metric",
+        "cause",
+        "pair",
+        "model",
+    },
 }
 
 
