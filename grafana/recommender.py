@@ -89,12 +89,6 @@ def models() -> Sequence[Panel]:
             "{{pair}} {{model}}",
             page="#models",
         ),
-        graph(
-            "Causes whose share is unknown",
-            "Causes of violated gaps that have evidence, but whose share of the gap is unknown.",
-            [(f"recsys_auc_gap_cause_unknown_share{OURS}", "{{recommender}} {{pair}} {{model}} {{cause}}")],
-            unit="short",
-        ),
     )
 
 
