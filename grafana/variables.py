@@ -46,7 +46,8 @@ def slices() -> tuple[Variable, ...]:
     of_dimension = f'{_SLICED}{{dimension=~"$dimension", {OURS[1:]}'
     return (
         _query("dimension", "Slice by", f"{_SLICED}{OURS}", "dimension"),
-        _values("slice", "Slice", of_dimension, any_value=".*", label="value"),
+        # A value comes from the log and may hold line breaks, which `.` alone does not match.
+        _values("slice", "Slice", of_dimension, any_value="(?s:.*)", label="value"),
     )
 
 

@@ -20,7 +20,7 @@ VARIABLES: Final = {
     "$recommender": ".*",
     "$experiment": ".*",
     "$dimension": ".+",
-    "$slice": ".*",
+    "$slice": "(?s:.*)",
 }
 _OF_BANDS: Final = re.compile(r"\brecsys_(slice_)?(expected|deviation|daily|drift|anomaly)")
 _OF_DAYS: Final = re.compile(r"\brecsys_(platform|substitution|forecast)")

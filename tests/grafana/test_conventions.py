@@ -67,6 +67,13 @@ def test_template_job_rule_and_template_instance_rule(board: dict[str, Any], nam
 
 
 @EACH
+def test_all_means_every_series_as_in_the_tests_of_the_queries(board: dict[str, Any]) -> None:
+    for name, variable in variables(board).items():
+        if variable.get("includeAll"):
+            assert filled(f"${name}") == variable["allValue"]
+
+
+@EACH
 def test_template_label_promql_rule(board: dict[str, Any]) -> None:
     queries = {one["name"]: one["query"] for one in board["templating"]["list"] if one["type"] == "query"}
     for query in queries.values():
