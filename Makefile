@@ -57,6 +57,7 @@ docs: .venv/installed ## generate the pages and dashboards that are made from th
 	$(BIN)/python -m monitor.cli.reference > docs/cli.md
 	$(BIN)/python -m grafana.generate
 	$(BIN)/python -m tests.python.notebook
+	$(BIN)/python -m grafana.mixin
 
 bench: .venv/installed ## measure the cost of every rule and metric on ten million exposures
 	$(BIN)/python -m benchmarks.run

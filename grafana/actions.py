@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from grafana.panels import OURS, Panel, graph, ours
+from grafana.names import title_of
+from grafana.panels import OURS, Panel, graph, joined, ours
 from monitor.catalogue import ALL_SPECS
 from monitor.core.results import ResultKind
 from monitor.metrics.family import SPLIT_LABEL, MetricSpec, Theme
-from monitor.service.prometheus.families import Suffix, metric_family_name
+from monitor.service.prometheus.families import SLICE_LABELS, Suffix, metric_family_name
 
 # The AUC and related metrics of exposures. Those of a model's samples have a split, and their own dashboard.
 OF_EXPOSURES = ours(f'{SPLIT_LABEL}=""')
@@ -33,34 +34,43 @@ def rows(elsewhere: Sequence[str]) -> Iterator[tuple[str, list[Panel]]]:
 
 
 def panel(
-    spec: MetricSpec, selector: str = OURS, further: Sequence[str] = (), most: int | None = None
+    spec: MetricSpec,
+    selector: str = OURS,
+    further: Sequence[str] = (),
+    most: int | None = None,
+    *,
+    sliced: bool = False,
 ) -> Panel:
     """A panel of a metric, with its bounds; of many series (`most`) the largest by recommender and `by`.
 
     `further` are the labels that the series of this selector have beside those of the metric.
     """
+    further = (*further, *(SLICE_LABELS if sliced else ()))
     by = ("by",) if spec.by or spec.by_help else ()
     legend = " ".join(f"{{{{{label}}}}}" for label in ("recommender", *by, *spec.labels, *further))
     largest = "" if most is None else f"topk by ({', '.join(('recommender', *by))}) "
 
     def asked(part: Suffix) -> str:
-        series = f"{metric_family_name(spec, part)}{selector}"
+        series = f"{metric_family_name(spec, part, sliced=sliced)}{selector}"
         return f"{largest}({most}, {series})" if largest else series
 
-    parts: tuple[Suffix, ...] = ("", "lower", "upper") if spec.interval else ("",)
+    lines = [(asked(""), legend)]
+    if spec.interval:
+        lines.append(
+            (joined([(asked("lower"), "lower"), (asked("upper"), "upper")]), f"{legend} {{{{bound}}}}")
+        )
     # Only metrics of windows are compared with their past, those of models are not.
     compared = spec.kind is ResultKind.METRIC and not further
-    title = spec.name.replace("_", " ").replace("auc", "AUC")
     description = [spec.help]
     if most is not None:
         description.append(f"The {most} largest.")
     if spec.interval:
         description.append("Dashed: the bounds of its interval.")
     return graph(
-        title[0].upper() + title[1:],
+        title_of(spec.name) + (" by slice" if sliced else ""),
         " ".join(description),
-        [(asked(part), f"{legend} {part}".rstrip()) for part in parts],
+        lines,
         unit=_UNITS[spec.unit],
-        dashed=("B", "C")[: len(parts) - 1],
+        dashed=("B",)[: len(lines) - 1],
         of_the_past=spec.name if compared else "",
     )

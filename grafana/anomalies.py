@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from grafana.actions import panel
-from grafana.panels import OURS, Panel, graph, number, ours, timeline
+from grafana.links import label
+from grafana.panels import OF_SLICE, OURS, Panel, graph, number, ours, timeline
 from grafana.states import VIOLATED
 from monitor.forecast.specs import FORECAST_SPECS
 
@@ -58,6 +59,7 @@ def causes() -> Sequence[Panel]:
             "recsys_anomaly_status",
             ("recommender", "cause"),
             "{{recommender}} {{cause}}",
+            page=f"/anomalies/{label('cause')}",
         ),
         graph(
             "Series that a cause explains",
@@ -92,7 +94,7 @@ def deviations() -> Sequence[Panel]:
         graph(
             "Slices farthest from expected",
             f"The {_MOST} series of slices farthest from expected, above or below.",
-            [(f"topk({_MOST}, abs(recsys_slice_deviation{OURS}))", _OF_SLICES)],
+            [(f"topk({_MOST}, abs(recsys_slice_deviation{OF_SLICE}))", _OF_SLICES)],
             unit=_SD,
         ),
         graph(
@@ -107,6 +109,7 @@ def deviations() -> Sequence[Panel]:
             "recsys_deviation_status",
             ("recommender", "metric", "by", "of"),
             _OF_SERIES,
+            page="#anomalies",
         ),
     )
 
@@ -120,6 +123,7 @@ def forecasts() -> Sequence[Panel]:
             "recsys_forecast_status",
             ("recommender", "target", "metric", "by", "of"),
             "{{recommender}} {{target}} {{metric}} {{by}} {{of}}",
+            page="#forecast",
         ),
         *(panel(spec) for spec in FORECAST_SPECS.values()),
     )
@@ -134,6 +138,7 @@ def drifts() -> Sequence[Panel]:
             "recsys_drift_status",
             ("recommender", "metric", "by", "of"),
             _OF_SERIES,
+            page="#anomalies",
         ),
         graph(
             "Farthest drifts",

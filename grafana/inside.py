@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from grafana.panels import OURS, Panel, graph, number, ours
+from grafana.panels import OURS, SCRAPED, Panel, graph, number, ours
 
 NOT_OK = ours('status!="ok"')
 
@@ -96,18 +96,23 @@ def itself() -> Sequence[Panel]:
             bars=True,
         ),
         graph(
-            "Time since the last run",
-            "Time since each recommender was last run.",
-            [(f"time() - recsys_last_run_timestamp_seconds{OURS}", "{{recommender}}")],
+            "Time since the last run and the last success",
+            "Time since each recommender was last run, and since each part of a window was judged and each "
+            "log last read without an error.",
+            [
+                (f"time() - recsys_last_run_timestamp_seconds{OURS}", "{{recommender}} run"),
+                (f"time() - recsys_last_success_timestamp_seconds{OURS}", "{{recommender}} {{part}} judged"),
+                (f"time() - recsys_log_last_scan_timestamp_seconds{OURS}", "{{recommender}} {{log}} read"),
+            ],
             unit="s",
         ),
         graph(
             "Series",
             "Series of a scrape, their limit, and the series left out to stay within it.",
             [
-                ("recsys_series", "{{instance}}"),
-                ("recsys_series_limit", "{{instance}} limit"),
-                ("recsys_series_dropped", "{{instance}} left out"),
+                (f"recsys_series{SCRAPED}", "{{instance}}"),
+                (f"recsys_series_limit{SCRAPED}", "{{instance}} limit"),
+                (f"recsys_series_dropped{SCRAPED}", "{{instance}} left out"),
             ],
             unit="short",
             dashed=("B",),
@@ -115,26 +120,55 @@ def itself() -> Sequence[Panel]:
         graph(
             "Errors of the history",
             "Reads and writes of the history that failed, by fault.",
-            [("increase(recsys_store_errors_total[$__rate_interval])", "{{instance}} {{fault}}")],
+            [(f"increase(recsys_store_errors_total{SCRAPED}[$__rate_interval])", "{{instance}} {{fault}}")],
             unit="short",
             bars=True,
+        ),
+        graph(
+            "Memory",
+            "Memory of the monitor's process: what it holds in RAM.",
+            [(f"process_resident_memory_bytes{SCRAPED}", "{{instance}}")],
+            unit="bytes",
+        ),
+        graph(
+            "Processor",
+            "Processor time of the monitor's process. 100 % is one core.",
+            [(f"rate(process_cpu_seconds_total{SCRAPED}[$__rate_interval])", "{{instance}}")],
+            unit="percentunit",
+        ),
+        graph(
+            "Open files",
+            "File descriptors that the monitor's process has open. Dashed: how many it may have.",
+            [
+                (f"process_open_fds{SCRAPED}", "{{instance}}"),
+                (f"process_max_fds{SCRAPED}", "{{instance}} limit"),
+            ],
+            unit="short",
+            dashed=("B",),
+            logarithmic=True,
+        ),
+        graph(
+            "Time since the start",
+            "Time since the monitor's process was started.",
+            [(f"time() - process_start_time_seconds{SCRAPED}", "{{instance}}")],
+            unit="s",
         ),
         number(
             "Configuration refused",
             "1 if the configuration on disk was refused and the older one is still in use.",
-            "1 - min(recsys_config_reload_success)",
+            f"1 - min(recsys_config_reload_success{SCRAPED})",
             bad_from=1,
         ),
         number(
             "Age of the configuration",
             "Time since the current configuration was read.",
-            "time() - min(recsys_config_reload_timestamp_seconds)",
+            f"time() - min(recsys_config_reload_timestamp_seconds{SCRAPED})",
             unit="s",
         ),
         number(
             "Version",
             "Version of the monitor.",
-            "recsys_build_info",
+            f"recsys_build_info{SCRAPED}",
             legend="{{version}}",
             show_name=True,
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from grafana.actions import panel
-from grafana.panels import Panel, number, ours, timeline
+from grafana.panels import OURS, Panel, graph, number, ours, timeline
 from grafana.states import NOT_JUDGED, VIOLATED
 from monitor.catalogue import ALL_SPECS
 from monitor.models.feature_specs import FEATURE_LABEL
@@ -38,9 +38,21 @@ def gaps() -> Sequence[Panel]:
             "recsys_auc_gap_status",
             ("recommender", "pair", "model"),
             "{{recommender}} {{pair}} {{model}}",
+            page="#models",
         ),
         panel(AUC_GAP),
         panel(AUC_GAP_CAUSE),
+        graph(
+            "Causes without a share",
+            "1 for a cause of a violated gap whose share is unknown, though it has evidence; 0 for others.",
+            [
+                (
+                    f"recsys_auc_gap_cause_unknown_share{OURS} or 0 * recsys_auc_gap_cause_ratio{OURS}",
+                    "{{recommender}} {{pair}} {{model}} {{cause}}",
+                )
+            ],
+            unit="short",
+        ),
     )
 
 

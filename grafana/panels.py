@@ -9,7 +9,14 @@ from grafana_foundation_sdk.builders import common, dashboard, prometheus, stat,
 from grafana_foundation_sdk.models import common as models
 from grafana_foundation_sdk.models import dashboard as shapes
 
-OURS: Final = '{recommender=~"$recommender"}'
+from grafana import links
+
+SCRAPED: Final = '{job=~"$job", instance=~"$instance"}'
+"""Of the chosen monitors."""
+OURS: Final = '{job=~"$job", instance=~"$instance", recommender=~"$recommender"}'
+"""Of the chosen recommenders."""
+OF_SLICE: Final = f'{{dimension=~"$dimension", value=~"$slice", {OURS[1:]}'
+"""Of the chosen slices of them."""
 DATASOURCE: Final = shapes.DataSourceRef(type_val="prometheus", uid="${datasource}")
 
 # The five verdicts and `undefined`, from harmless to harmful; the highest one wins where series are merged.
@@ -31,7 +38,7 @@ def ours(matchers: str) -> str:
     """A selector of the chosen recommenders with further matchers.
 
     >>> ours('status="ok"')
-    '{status="ok", recommender=~"$recommender"}'
+    '{status="ok", job=~"$job", instance=~"$instance", recommender=~"$recommender"}'
     """
     return f"{{{matchers}, {OURS[1:]}"
 
@@ -77,14 +84,18 @@ def graph(
     of_the_past: str = "",
     bars: bool = False,
     logarithmic: bool = False,
+    data_links: Sequence[dashboard.DashboardLink] | None = None,
 ) -> timeseries.Panel:
     """Lines (or bars) over time, two panels to a row; the queries named in `dashed` are thin and dashed.
 
     `of_the_past` are the metrics, as a regular expression, whose bands are drawn as dotted lines beside them.
+    Series of recommenders link to the board and the page of theirs, unless other `data_links` are given.
     """
     around = expected(of_the_past) if of_the_past else ()
     lines = (*lines, *around)
     description += " Dotted: the value expected from its own past, and its band." if around else ""
+    if data_links is None and "{{recommender}}" in lines[0][1]:
+        data_links = links.of_recommender()
     panel = (
         timeseries.Panel()
         .title(title)
@@ -106,6 +117,8 @@ def graph(
             .show_legend(True)
         )
     )
+    if data_links:
+        panel = panel.data_links(list(data_links))
     if logarithmic:
         scale = common.ScaleDistributionConfig().type(models.ScaleDistribution.LOG).log(10)
         panel = panel.scale_distribution(scale)
@@ -128,15 +141,39 @@ def graph(
 
 
 def expected(metrics: str) -> tuple[tuple[str, str], ...]:
-    """The queries, with their legends, of what these metrics are expected to be: the middle, then the band.
-
-    >>> [query for query, legend in expected("gini|novelty")][1]
-    'recsys_expected_lower{metric=~"gini|novelty", recommender=~"$recommender"}'
-    """
+    """The query, with its legend, of what these metrics are expected to be: the middle and the band."""
     which = ours(f'metric=~"{metrics}"' if "|" in metrics else f'metric="{metrics}"')
-    legend = "{{recommender}} {{by}} {{of}}"
-    parts = (("", "expected"), ("_lower", "band, lower"), ("_upper", "band, upper"))
-    return tuple((f"recsys_expected{part}{which}", f"{legend} {name}") for part, name in parts)
+    families = (("", "expected"), ("_lower", "band, lower"), ("_upper", "band, upper"))
+    named = [(f"recsys_expected{part}{which}", name) for part, name in families]
+    return ((joined(named), "{{recommender}} {{by}} {{of}} {{bound}}"),)
+
+
+def joined(series: Sequence[tuple[str, str]]) -> str:
+    """One query of several, each of which is named by the label `bound`: a board sends fewer queries.
+
+    >>> joined([("x_lower", "lower"), ("x_upper", "upper")])
+    'label_replace(x_lower, "bound", "lower", "", "") or label_replace(x_upper, "bound", "upper", "", "")'
+    """
+    return " or ".join(f'label_replace({one}, "bound", "{name}", "", "")' for one, name in series)
+
+
+def bounds(name: str, unit: str = "", selector: str = OURS) -> str:
+    """The query of both bounds of an interval.
+
+    >>> bounds("recsys_coverage", "_ratio", "{}")
+    'label_replace(recsys_coverage_lower_ratio{}, "bound", "lower", "", "") \
+or label_replace(recsys_coverage_upper_ratio{}, "bound", "upper", "", "")'
+    """
+    return joined([(f"{name}_{side}{unit}{selector}", side) for side in ("lower", "upper")])
+
+
+def linked(expression: str, labels: Sequence[str]) -> str:
+    """The same by these labels, with the address of the monitor that exports each series as `url`."""
+    by = ", ".join(labels)
+    return (
+        f"max by (url, {by}) (max by (job, instance, {by}) ({expression}) "
+        f"* on (job, instance) group_left (url) recsys_web_info{SCRAPED})"
+    )
 
 
 def metric(title: str, description: str, name: str, unit: str, *, by: bool = False) -> timeseries.Panel:
@@ -148,20 +185,28 @@ def metric(title: str, description: str, name: str, unit: str, *, by: bool = Fal
         f"{description} Dashed: the bounds of its interval.",
         [
             (f"recsys_{name}{suffix}{OURS}", legend),
-            (f"recsys_{name}_lower{suffix}{OURS}", f"{legend} lower"),
-            (f"recsys_{name}_upper{suffix}{OURS}", f"{legend} upper"),
+            (bounds(f"recsys_{name}", suffix), f"{legend} {{{{bound}}}}"),
         ],
         unit={"ratio": "percentunit", "bits": "suffix: bit", "": "none"}[unit],
-        dashed=("B", "C"),
+        dashed=("B",),
         of_the_past=name,
     )
 
 
 def timeline(
-    title: str, description: str, family: str, labels: Sequence[str], legend: str
+    title: str,
+    description: str,
+    family: str,
+    labels: Sequence[str],
+    legend: str,
+    page: str = "",
+    selector: str = OURS,
 ) -> statetimeline.Panel:
-    """The states of many things over time, one bar each."""
-    selectors = [(code, ours(f'status="{status}"')) for status, code, _ in STATES]
+    """The states of many things over time, one bar each. Each links to its evidence.
+
+    `page` is the path of the evidence below the page of the recommender, with labels of the series in it.
+    """
+    selectors = [(code, f'{{status="{status}", {selector[1:]}') for status, code, _ in STATES]
     cases = " or ".join(f"{code} * ({family}{selector} == 1)" for code, selector in selectors)
     names = {
         str(code): shapes.ValueMappingResult(text=status.replace("_", " "), color=color, index=code)
@@ -180,7 +225,8 @@ def timeline(
         .show_value(models.VisibilityMode.NEVER)
         .fill_opacity(80)
         .mappings([shapes.ValueMap(options=names)])
-        .with_target(query("A", f"max by ({', '.join(labels)}) ({cases})", legend))
+        .data_links([links.evidence(page)])
+        .with_target(query("A", linked(cases, labels), legend))
     )
 
 

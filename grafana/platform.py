@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from grafana.panels import OURS, Panel, graph, timeline
+from grafana.panels import OURS, Panel, bounds, graph, timeline
 
 _OF_SYSTEM = "{{recommender}} {{total}} {{system}}"
 _OF_ARM = "{{recommender}} {{total}} {{experiment}} {{arm}}"
 
 
 def _with_bounds(name: str, legend: str, unit: str = "") -> list[tuple[str, str]]:
-    return [
-        (f"{name}{unit}{OURS}", legend),
-        (f"{name}_lower{unit}{OURS}", f"{legend} lower"),
-        (f"{name}_upper{unit}{OURS}", f"{legend} upper"),
-    ]
+    return [(f"{name}{unit}{OURS}", legend), (bounds(name, unit), f"{legend} {{{{bound}}}}")]
 
 
 def platform() -> Sequence[Panel]:
@@ -28,6 +24,7 @@ def platform() -> Sequence[Panel]:
             "recsys_substitution_status",
             ("recommender", "total", "system", "experiment", "arm"),
             f"{_OF_SYSTEM} {{{{experiment}}}} {{{{arm}}}}",
+            page="#platform",
         ),
         graph(
             "Totals of a day",
@@ -46,7 +43,7 @@ def platform() -> Sequence[Panel]:
             "Relative change of each system. Dashed: the bounds of its interval.",
             _with_bounds("recsys_platform_change", _OF_SYSTEM, "_ratio"),
             unit="percentunit",
-            dashed=("B", "C"),
+            dashed=("B",),
         ),
         graph(
             "Gain of the platform",
@@ -54,13 +51,13 @@ def platform() -> Sequence[Panel]:
             "Dashed: the bounds of its interval.",
             _with_bounds("recsys_substitution", _OF_SYSTEM),
             unit="none",
-            dashed=("B", "C"),
+            dashed=("B",),
         ),
         graph(
             "Gain of the platform in experiments",
             "The same, between the arms of an experiment. Dashed: the bounds of its interval.",
             _with_bounds("recsys_substitution_in_experiment", _OF_ARM),
             unit="none",
-            dashed=("B", "C"),
+            dashed=("B",),
         ),
     )

@@ -1,10 +1,11 @@
-"""Rows of the overview: states, and rules against their thresholds."""
+"""Rows of states: what is violated now, and the verdicts over time."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from grafana.panels import OURS, Panel, graph, number, ours, timeline
+from grafana.links import label
+from grafana.panels import OF_SLICE, OURS, SCRAPED, Panel, number, ours, timeline
 
 VIOLATED = ours('status="violated"')
 NOT_JUDGED = ours('status=~"no_data|late|error"')
@@ -46,85 +47,40 @@ def states() -> Sequence[Panel]:
         number(
             "Monitors up",
             "Monitors that Prometheus can read.",
-            'sum(up{job="recsys-monitor"})',
+            f"sum(up{SCRAPED})",
         ),
-        timeline(
-            "Rules",
-            "The current verdict on every rule.",
-            "recsys_rule_status",
-            ("recommender", "rule"),
-            "{{recommender}} {{rule}}",
-        ),
-        timeline(
-            "Objectives",
-            "The current verdict on every objective.",
-            "recsys_objective_status",
-            ("recommender", "metric", "by"),
-            "{{recommender}} {{metric}} {{by}}",
-        ),
-        timeline(
-            "Objectives on slices",
-            "The current verdict on every objective for one value of a slice.",
-            "recsys_slice_objective_status",
-            ("recommender", "metric", "by", "dimension", "value"),
-            "{{recommender}} {{metric}} {{by}} {{dimension}} {{value}}",
-        ),
+        timeline_of_rules(),
+        timeline_of_objectives(),
     )
 
 
-def rules() -> Sequence[Panel]:
-    legend = "{{recommender}} {{rule}}"
-    ratio = graph(
-        "Violation ratio and threshold",
-        "Share of the last window's rows that violate the rule. Dashed: the threshold up to which it holds.",
-        [
-            (f"recsys_rule_violation_ratio{OURS}", legend),
-            (f"recsys_rule_threshold_ratio{OURS}", f"{legend} threshold"),
-        ],
-        unit="percentunit",
-        dashed=("B",),
+def timeline_of_rules() -> Panel:
+    return timeline(
+        "Rules",
+        "The current verdict on every rule. A click leads to its evidence.",
+        "recsys_rule_status",
+        ("recommender", "rule"),
+        "{{recommender}} {{rule}}",
+        page=f"/rules/{label('rule')}",
     )
-    bounds = graph(
-        "Violation ratio with its interval",
-        "The interval by which a soft rule is judged. It is violated if the lower bound is above its "
-        "threshold.",
-        [
-            (f"recsys_rule_violation_ratio{OURS}", legend),
-            (f"recsys_rule_violation_lower_ratio{OURS}", f"{legend} lower"),
-            (f"recsys_rule_violation_upper_ratio{OURS}", f"{legend} upper"),
-        ],
-        unit="percentunit",
-        dashed=("B", "C"),
+
+
+def timeline_of_objectives() -> Panel:
+    return timeline(
+        "Objectives",
+        "The current verdict on every objective.",
+        "recsys_objective_status",
+        ("recommender", "metric", "by"),
+        "{{recommender}} {{metric}} {{by}}",
     )
-    return (
-        ratio,
-        bounds,
-        graph(
-            "Violations",
-            "Violations counted between two points of the graph, also in windows shorter than a scrape.",
-            [(f"increase(recsys_rule_violations_total{OURS}[$__rate_interval])", legend)],
-            unit="short",
-            bars=True,
-        ),
-        graph(
-            "Violation ratio of a day",
-            "Share of the rows judged in a day that violate the rule. Dashed: the threshold, which is the "
-            "budget of a soft rule. A day shows small excesses that one window cannot tell from chance.",
-            [
-                (
-                    f"increase(recsys_rule_violations_total{OURS}[1d]) "
-                    f"/ increase(recsys_rule_judged_total{OURS}[1d])",
-                    legend,
-                ),
-                (f"recsys_rule_threshold_ratio{OURS}", f"{legend} threshold"),
-            ],
-            unit="percentunit",
-            dashed=("B",),
-        ),
-        graph(
-            "Rows judged",
-            "Number of rows behind every rule's ratio in the last window.",
-            [(f"recsys_rule_samples{OURS}", legend)],
-            unit="short",
-        ),
+
+
+def timeline_of_slices() -> Panel:
+    return timeline(
+        "Objectives on slices",
+        "The current verdict on every objective for one value of a slice.",
+        "recsys_slice_objective_status",
+        ("recommender", "metric", "by", "dimension", "value"),
+        "{{recommender}} {{metric}} {{by}} {{dimension}} {{value}}",
+        selector=OF_SLICE,
     )

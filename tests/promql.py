@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import promql_parser as pq
 
-from monitor.service.prometheus.families import ExportedFamily
+from monitor.service.prometheus.exported import ExportedFamily
 
 SCRAPE_LABELS = {"job", "instance"}
 # Of Prometheus itself. An alert has labels of its own; those that it is asked for here.
 FOREIGN = {
     "up": SCRAPE_LABELS,
-    "ALERTS": {"alertname", "alertstate", "recommender", "cause", "pair", "model"},
+    "ALERTS": {
+        "alertname",
+        "alertstate",
+        "severity",
+        "recommender",
+        "rule",
+        "metric",
+        "cause",
+        "pair",
+        "model",
+    },
 }
 
 

@@ -30,7 +30,9 @@ class Watched(AbstractContextManager["Watched"]):
         self.recorded = Recorded() if recorded is None else recorded
         self.idle = False  # whether there is no work until a file arrives
         self.daemon = Daemon(folder / "config.yaml", clock=lambda: self.now)
-        self._exporter = Exporter(self.daemon.publisher.current, version=__version__, url=_URL)
+        self._exporter = Exporter(
+            self.daemon.publisher.current, version=__version__, url=_URL, clock=lambda: self.now
+        )
 
     def __enter__(self) -> Self:
         return self

@@ -19,7 +19,6 @@ LABEL_LENGTH: Final = 256  # of a label's value in Prometheus
 MESSAGE_LENGTH: Final = 300  # of an error's message, and of a text on a page
 REASON_LENGTH: Final = 400  # why a file is left out
 STORED_LENGTH: Final = 500  # of a value that the history keeps
-SENTENCE_LENGTH: Final = 600  # of a sentence in a label of Prometheus
 DETAIL_LENGTH: Final = 2000  # of a result's detail, and of a rule's description
 
 _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # controls, formats, surrogates, separators

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from monitor.core.results import Kind, Result, Status, Window
 from monitor.settings.recommender import RecommenderSettings
+
+STALE_AFTER: Final = 3
+"""So many windows may be missing before the values of the last one are stale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +116,14 @@ class MaintenanceState:
 class RecommenderState:
     """`error` is set if the recommender cannot be run; then nothing else in it is new.
 
-    `clock_change` says why the time zone of the bands seems wrong; empty if it does not. `settings` are those
-    of the loaded config.
+    Attributes:
+        clock_change: why the time zone of the bands seems wrong; empty if it does not.
+        settings: those of the loaded config.
+        patience: how much later than the one before a window may be judged, beside its length; None if it
+            is unknown, as without a config.
+        changed_at: kind of change -> when the newest one took effect.
+        judged_at: part of a window -> when one was last judged without an error.
+        scanned_at: log -> when it was last listed and read without an error, since the start of the daemon.
     """
 
     name: str
@@ -129,6 +138,22 @@ class RecommenderState:
     maintenance: MaintenanceState | None = None
     clock_change: str = ""
     settings: RecommenderSettings | None = None
+    patience: timedelta | None = None
+    changed_at: Mapping[str, datetime] = field(default_factory=dict)
+    judged_at: Mapping[str, datetime] = field(default_factory=dict)
+    scanned_at: Mapping[str, datetime] = field(default_factory=dict)
+
+    def is_stale(self, series: Series, now: datetime) -> bool:
+        """Whether the values of a series are too old to be current.
+
+        1. No newer window was judged, as after a refused config or with a history that cannot be written.
+        2. The newest window is late because its log has stopped: the zeros in it are of missing rows.
+        """
+        if self.patience is None:
+            return False
+        oldest = now - STALE_AFTER * series.window.length - self.patience
+        has_stopped = any(log.watermark is not None and log.watermark < oldest for log in self.logs)
+        return series.evaluated_at < oldest or (series.result.status is Status.LATE and has_stopped)
 
 
 CounterKey = tuple[str, tuple[tuple[str, str], ...]]  # family name, sorted (label, value) pairs

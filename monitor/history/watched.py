@@ -1,4 +1,7 @@
-"""Reads when the daemon began to watch a recommender, without changing its history."""
+"""When the daemon began to watch a recommender, and when it last judged a part of a window without an error.
+
+These times are stored beside the watermarks of the logs.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from monitor.history.readonly import read_only_engine
 from monitor.settings.history import parse_url
 
 WATCHING: Final = "watching_since"
+JUDGED: Final = "judged:"
+"""Before the name of a part: when a window of it was last judged without an error."""
 
 
 def watched_since(location: str, recommender: str) -> datetime | None:

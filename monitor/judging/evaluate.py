@@ -49,6 +49,13 @@ class Evaluation:
     def results(self) -> list[Result]:
         return [result for run in self.runs for result in run.results]
 
+    @property
+    def is_without_error(self) -> bool:
+        """Whether every check ran to its end, and none of its results is an error."""
+        return all(
+            run.outcome in (None, "ok") and run.status is not Status.ERROR for run in self.runs
+        ) and all(result.status is not Status.ERROR for result in self.results)
+
 
 class Evaluator:
     """Judges the windows of one recommender. Belongs to the thread that owns the runtime."""

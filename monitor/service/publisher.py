@@ -21,9 +21,11 @@ from monitor.history.errors import StoreError
 from monitor.history.read_snapshot import KeptPoints, read_snapshot
 from monitor.history.snapshot import MaintenanceState, RecommenderState, RuleInfo, Series, Snapshot
 from monitor.history.store import Store
+from monitor.history.watched import JUDGED
 from monitor.metrics.feedback.attribution_health import LOST
 from monitor.platform.specs import of_platform
 from monitor.rules.rule import LoadedRule
+from monitor.service.changes import changed_at
 from monitor.service.tally import Tally
 from monitor.service.watch import Watch
 from monitor.settings.forecast import ForecastSettings
@@ -173,6 +175,16 @@ def _completed(state: RecommenderState, running: Running, now: datetime) -> Reco
         pending_windows=watch.pending if watch else 0,
         error=running.error(state.name),
         clock_change=watch.clock_change if watch else "",
+        patience=settings.max_wait + settings.every if settings else None,
+        changed_at=changed_at(state.series, settings, watch.lists.changed_at if watch else None, now)
+        if settings
+        else {},
+        judged_at={
+            one.log.removeprefix(JUDGED): one.watermark
+            for one in state.logs
+            if one.log.startswith(JUDGED) and one.watermark
+        },
+        scanned_at=dict(watch.scanned_at) if watch else {},
         maintenance=_maintenance(settings, now),
         rules=tuple(map(_info, watch.rules)) if watch else (),
         settings=settings,

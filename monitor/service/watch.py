@@ -17,7 +17,7 @@ from monitor.history.kept import KeptPairs
 from monitor.history.record import CheckRun
 from monitor.history.store import Store
 from monitor.history.sums import Sums
-from monitor.history.watched import WATCHING
+from monitor.history.watched import JUDGED, WATCHING
 from monitor.judging.evaluate import Evaluation, Evaluator
 from monitor.judging.registry import CHECKS_OF, MARKERS, of_history
 from monitor.judging.runtime import Runtime
@@ -26,6 +26,7 @@ from monitor.logs.log import Log, Scan
 from monitor.logs.windows import Due, Part, candidate_windows, due_windows, was_accepted
 from monitor.platform.platform_check import PlatformCheck
 from monitor.rules.rule import LoadedRule
+from monitor.service.changes import ListChanges
 from monitor.service.file_index import from_history, index_of, loss_from_history
 from monitor.service.platform_days import PlatformDays
 from monitor.settings.maintenance import covers
@@ -55,6 +56,8 @@ class Watch:
         self.last_run: datetime | None = None
         self.pending = 0
         self.stalled_after: dict[str, timedelta] = {}  # by log, if known
+        self.lists = ListChanges()
+        self.scanned_at: dict[str, datetime] = {}  # log -> its last look without an error
         self.error: str | None = None
         self.clock_change = ""  # why `bands.timezone` seems wrong
         self.retry_files = False  # set by a reload: the next look retries unreadable files at once
@@ -87,6 +90,7 @@ class Watch:
         Raises StoreError if the history cannot be written. Nothing is lost then: the window stays due.
         """
         self._restore(now)
+        self.lists.look(self.rules, now)
         if not self.look(runtime, now):
             return True
         all_due = self.due(now)
@@ -153,6 +157,8 @@ class Watch:
                 self.store.replace_files(self.name, each.name, index_of(each), watermark=each.watermark)
                 self._unsaved.discard(each.name)
             is_complete = is_complete and not scan.is_cut
+            if not (scan.error or scan.is_cut or each.unlisted):
+                self.scanned_at = {**self.scanned_at, each.name: now}  # another thread may read the old one
         self._update_stalled_after(now)
         return is_complete
 
@@ -261,6 +267,8 @@ class Watch:
             fingerprint=due.fingerprint, rows=due.rows, evaluated_at=now,
             in_maintenance=covers(self.settings.maintenance, due.window),
         )  # fmt: skip
+        if not due.is_kept and evaluation.is_without_error:
+            self.store.set_watermark(self.name, JUDGED + due.part, now)
         log.info(
             "%s: judged %s of %s to %s, %d rows%s%s",
             self.name, due.part, due.window.start, due.window.end, due.rows,

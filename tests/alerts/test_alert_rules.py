@@ -209,9 +209,21 @@ def test_an_alert_carries_a_severity_a_summary_a_description_and_a_runbook(name:
 def test_all_links_to_evidence_are_built_in_the_same_way() -> None:
     ends = ((ABOUT_RULES, "/rules/"), (ABOUT_MODELS, "#models"), (ABOUT_CAUSES, "/anomalies/"))
     for about, end in ends:
-        (link,) = {alert["annotations"]["evidence"] for name, alert in ALERTS.items() if name in about}
-        assert 'query "recsys_web_info"' in link
-        assert end in link
+        links = {alert["annotations"]["evidence"] for name, alert in ALERTS.items() if name in about}
+        (place,) = {link.split("{{ end -}}")[1] for link in links}  # after the base, which is the monitor's
+        assert end in place
+
+
+@pytest.mark.parametrize(
+    "name", sorted(name for name, one in ALERTS.items() if "evidence" in one["annotations"])
+)
+def test_the_base_of_a_link_to_evidence_is_that_of_a_monitor_that_has_the_series(name: str) -> None:
+    link = ALERTS[name]["annotations"]["evidence"]
+    ((written, count),) = re.findall(r'printf "((?:[^"\\]|\\.)*)"((?: \$labels\.\w+)+) \| query', link)
+    expression = written.replace('\\"', '"').replace("%q", '"x"')
+    assert written.count("%q") == len(count.split())
+    assert expression.startswith("sort_desc(2 * recsys_web_info and on (job, instance) ")
+    assert families_in(expression) > {"recsys_web_info", "recsys_recommender_error"}
 
 
 def test_only_the_watchdog_and_inhibiting_alerts_are_neither_page_nor_ticket() -> None:

@@ -113,6 +113,7 @@ def test_a_page_about_the_monitor_itself_holds_back_no_ticket_of_the_monitor(
 
 def test_a_history_out_of_reach_is_one_message_and_holds_back_no_verdict(alertmanager: Alertmanager) -> None:
     runs = [alert("RecsysRunsFail"), alert("RecsysMonitorStuck", instance="m:9108")]
+    runs.append(alert("RecsysWindowLate", "blog"))
     verdicts = [
         alert("RecsysHardRuleViolated", "news"),
         alert("RecsysMonitorStuck", "video", instance="n:9108"),
@@ -128,6 +129,7 @@ def test_a_history_out_of_reach_is_one_message_and_holds_back_no_verdict(alertma
         Group("page", "", ("RecsysHistoryErrors",)),
         Group("page", "shop", (), held=("RecsysMonitorStuck",)),
         Group("ticket", "shop", (), held=("RecsysRunsFail",)),
+        Group("ticket", "blog", (), held=("RecsysWindowLate",)),
         *others,
     )
     # What stands when the history is well again has another reason.
@@ -136,6 +138,7 @@ def test_a_history_out_of_reach_is_one_message_and_holds_back_no_verdict(alertma
         alertmanager,
         Group("page", "shop", ("RecsysMonitorStuck",)),
         Group("ticket", "shop", (), held=("RecsysRunsFail",)),
+        Group("ticket", "blog", ("RecsysWindowLate",)),
         *others,
     )
 

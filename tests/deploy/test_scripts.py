@@ -147,7 +147,16 @@ def test_one_package_that_cannot_be_had_does_not_stop_the_others(tmp_path: Path,
     if not Path("/usr/sbin/policy-rc.d").exists():
         pytest.skip("the script would write its guard against starting services on this machine")
     command(bare / "id", "echo 0")
-    for name in ("prometheus", "promtool", "alertmanager", "amtool", "postgres", "java", "systemd-analyze", "curl"):
+    for name in (
+        "prometheus",
+        "promtool",
+        "alertmanager",
+        "amtool",
+        "postgres",
+        "java",
+        "systemd-analyze",
+        "curl",
+    ):
         command(bare / name, "true")
     body = (
         f'echo "$*" >>{tmp_path}/calls; case "$*" in update*) ;; *"chromium chromium-driver"*) exit 100 ;; '

@@ -11,7 +11,17 @@ import pytest
 
 from tests.processes import ROOT
 
-VARIABLES: Final = {"$__rate_interval": "1m", "$__range": "1h", "$__interval": "1s", "$recommender": ".*"}
+VARIABLES: Final = {
+    "$__rate_interval": "1m",
+    "$__range": "1h",
+    "$__interval": "1s",
+    "$job": ".+",
+    "$instance": ".+",
+    "$recommender": ".*",
+    "$experiment": ".*",
+    "$dimension": ".+",
+    "$slice": "(?s:.*)",
+}
 _OF_BANDS: Final = re.compile(r"\brecsys_(slice_)?(expected|deviation|daily|drift|anomaly)")
 _OF_DAYS: Final = re.compile(r"\brecsys_(platform|substitution|forecast)")
 Needs = Literal["windows", "bands", "days"]

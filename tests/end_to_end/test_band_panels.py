@@ -53,12 +53,12 @@ def test_a_panel_of_the_past_has_data(expression: str, prometheus: Prometheus) -
 
 
 def test_the_panel_shows_the_worst_verdict_of_a_cause(prometheus: Prometheus) -> None:
-    (timeline,) = [
-        one.values[0]
+    (timeline,) = {
+        str(one.values[0])
         for one in QUERIES
-        if "recsys_anomaly_status" in one.values[0] and "6 *" in one.values[0]
-    ]
-    told = {one["metric"]["cause"]: one["value"][1] for one in prometheus.ask(str(timeline))}
+        if "recsys_anomaly_status" in str(one.values[0]) and "6 *" in str(one.values[0])
+    }
+    told = {one["metric"]["cause"]: one["value"][1] for one in prometheus.ask(timeline)}
     assert told.pop("lists_empty") == "6"
     assert set(told.values()) == {"1"}
     assert len(told) == sum(

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from monitor.core.columns import LOGS
 from monitor.history.store import Store
 from monitor.metrics.catalogue import SPECS
 from monitor.report.result_json import result_as_json
@@ -207,7 +208,7 @@ def everything(config: Path) -> dict[str, Any]:
         results = [json.dumps(rounded(result_as_json(k.recommender, k.check, k.window, k.result)))
                    for k in store.results()]  # fmt: skip
         counters = {key: value for key, value in store.counters().items() if key[0] not in OF_THE_PROCESS}
-        marks = {name: at for name, at in store.watermarks("shop").items() if name != "watching_since"}
+        marks = {name: at for name, at in store.watermarks("shop").items() if name in LOGS}
         files = {
             log: sorted(store.files("shop", log).items()) for log in ("exposures", "feedback", "catalog")
         }

@@ -77,6 +77,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
             ]
         },
         "slices": {"by": ["scene"]},
+        "bands": {"changes": [{"at": (now - timedelta(days=2)).isoformat(), "what": "a new home page"}]},
         "objectives": [
             {"metric": "coverage", "labels": {"by": "pv"}, "min": 0.5},
             {"metric": "coverage", "labels": {"by": "pv", "dimension": "scene", "value": "home"}, "min": 0.5},

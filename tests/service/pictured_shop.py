@@ -163,6 +163,13 @@ def shop() -> RecommenderState:
             LogState("catalog", watermark=None, files=1),
         ),
         last_run=NOW - timedelta(seconds=41),
+        changed_at={
+            "model": NOW - timedelta(hours=3),
+            "list": NOW - timedelta(hours=1),
+            "declared": NOW - timedelta(days=2),
+        },
+        judged_at={"exposures": NOW - timedelta(minutes=2), "feedback": NOW - timedelta(hours=1)},
+        scanned_at={"exposures": NOW - timedelta(seconds=41)},
         last_window=LAST,
         pending_windows=1,
         check_seconds={"rules": 0.412, "exposure": 3.91, "logs": 0.0004},

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime
+from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import product
 from typing import Final
 
@@ -33,21 +34,22 @@ from monitor.history.counters import (
 )
 from monitor.history.snapshot import RecommenderState, Series, Snapshot
 from monitor.models.specs import CAUSE_LABEL
+from monitor.service.prometheus.exported import ExportedFamily
 from monitor.service.prometheus.families import (
     DETECTABLE,
     MONITOR,
     RULES,
     SLICE_LABELS,
     STATUSES,
-    ExportedFamily,
     Suffix,
     all_families,
 )
 from monitor.service.prometheus.families import metric_family_name as family_name
+from monitor.service.prometheus.process import PROCESS, Process
 from monitor.service.prometheus.states import Labels, Values, add_status, is_slice, label, set_status, verdict
 
 _PARTS: Final[tuple[Suffix, ...]] = ("", "lower", "upper", "samples")
-_REQUIRED: Final = frozenset(family.name for family in (*STATUSES, *RULES, *MONITOR))
+_REQUIRED: Final = frozenset(family.name for family in (*STATUSES, *RULES, *MONITOR, *PROCESS))
 
 
 class Exporter(Collector):
@@ -55,16 +57,25 @@ class Exporter(Collector):
 
     `url` is the address at which people reach the status page. Above `series_limit` the families of slices
     are left out, the largest first, then the other families of metrics. The families that alerts need
-    (states, rules, the monitor itself) are never left out. The omitted series are counted.
+    (states, rules, the monitor itself) are never left out. The omitted series are counted. `clock` says
+    which values are stale.
     """
 
     def __init__(
-        self, current: Callable[[], Snapshot], *, version: str, url: str, series_limit: int = 10_000
+        self,
+        current: Callable[[], Snapshot],
+        *,
+        version: str,
+        url: str,
+        series_limit: int = 10_000,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._current = current
         self._version = version
         self._url = url
         self._limit = series_limit
+        self._clock = clock
+        self._process = Process()
 
     def scrape(self, accept: str = "") -> tuple[bytes, str]:
         """The body and its content type: OpenMetrics if the Accept header asks for it, else plain text."""
@@ -72,9 +83,10 @@ class Exporter(Collector):
         return encode(self), content_type
 
     def collect(self) -> Iterator[Metric]:
-        values = snapshot_values(self._current())
+        values = snapshot_values(self._current(), self._clock())
         values["recsys_build_info"] = {(self._version,): 1.0}
-        values["recsys_web_info"] = {(self._url,): 1.0}
+        values["recsys_web_info"] = {(self._url.rstrip("/"),): 1.0}
+        values |= self._process.values()
         dropped = drop_families(values, self._limit - 3)  # the three series below count themselves
         values["recsys_series_limit"] = {(): float(self._limit)}
         values["recsys_series_dropped"] = {(): float(dropped)}
@@ -85,11 +97,13 @@ class Exporter(Collector):
                 yield _metric(family, series)
 
 
-def snapshot_values(snapshot: Snapshot) -> Values:
+def snapshot_values(snapshot: Snapshot, now: datetime | None = None) -> Values:
     """Every series of a snapshot as family name -> label values -> value.
 
-    A missing or infinite value has no series. It is never exported as NaN or 0.
+    A missing or infinite value has no series. It is never exported as NaN or 0. Nor is a value that is stale
+    by `now` (default: when the snapshot was taken); its state becomes `late`, unless it is violated.
     """
+    now = now or snapshot.taken_at
     values: Values = {name: {} for name in all_families()}
     _add(values, "recsys_config_reload_success", (), float(snapshot.config_error is None))
     _add(values, "recsys_config_reload_timestamp_seconds", (), _seconds(snapshot.config_loaded_at))
@@ -98,7 +112,10 @@ def snapshot_values(snapshot: Snapshot) -> Values:
         excused = {
             _cause(one) for one in state.series if one.result.kind is ResultKind.ANOMALY and one.excused
         }
-        for series in state.series:
+        for known in state.series:
+            # The cause of a gap never gets stale: the alert on the gap, which is still violated, needs it.
+            is_stale = known.result.kind is not ResultKind.CAUSE and state.is_stale(known, now)
+            series = _stale(known) if is_stale else known
             if series.result.kind is ResultKind.RULE:
                 _add_rule(values, series)
             elif series.result.metric != ANOMALY_SEVERITY.name or _cause(series) not in excused:
@@ -166,6 +183,12 @@ def _add_recommender(values: Values, state: RecommenderState) -> None:
     _add(values, "recsys_maintenance", own, float(state.maintenance is not None))
     for check, seconds in state.check_seconds.items():
         _add(values, "recsys_check_duration_seconds", (*own, label(check)), seconds)
+    for kind, moment in state.changed_at.items():
+        _add(values, "recsys_change_timestamp_seconds", (*own, kind), _seconds(moment))
+    for part, moment in state.judged_at.items():
+        _add(values, "recsys_last_success_timestamp_seconds", (*own, part), _seconds(moment))
+    for name, moment in state.scanned_at.items():
+        _add(values, "recsys_log_last_scan_timestamp_seconds", (*own, name), _seconds(moment))
     for log in state.logs:
         labels = (*own, label(log.log))
         _add(values, "recsys_log_watermark_timestamp_seconds", labels, _seconds(log.watermark))
@@ -175,6 +198,21 @@ def _add_recommender(values: Values, state: RecommenderState) -> None:
         _add(values, "recsys_log_skipped_files", labels, len(log.skipped))
         _add(values, "recsys_log_lost_files", labels, len(log.lost))
         _add(values, "recsys_log_listing_errors", labels, len(log.unlisted))
+
+
+def _stale(series: Series) -> Series:
+    """The series without the values of its last window, which was too long ago.
+
+    A violation stays until a window clears it, or a log that stops would resolve the alert.
+    """
+    standing, result = series.standing, series.result
+    if standing not in (Status.VIOLATED, Status.UNDEFINED):
+        standing = Status.LATE
+    status = result.status if result.status is Status.VIOLATED else Status.LATE
+    unknown = replace(
+        result, status=status, value=None, lower=None, upper=None, samples=None, violations=None
+    )
+    return replace(series, result=unknown, standing=standing)
 
 
 def _add_rule(values: Values, series: Series) -> None:

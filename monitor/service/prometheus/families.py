@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Final, Literal
 
@@ -17,26 +16,17 @@ from monitor.anomalies.specs import OF_SERIES
 from monitor.catalogue import ALL_SPECS
 from monitor.forecast.specs import TARGET_LABEL
 from monitor.history import counters
+from monitor.history.snapshot import STALE_AFTER
 from monitor.metrics.family import MetricSpec
 from monitor.models.specs import CAUSE_LABEL
 from monitor.platform.specs import SUBSTITUTION_LABELS
+from monitor.service.prometheus.exported import RECOMMENDER, ExportedFamily
+from monitor.service.prometheus.process import PROCESS
 
 Suffix = Literal["", "lower", "upper", "samples"]
 
 PREFIX: Final = "recsys_"
-RECOMMENDER: Final = "recommender"
 SLICE_LABELS: Final = ("dimension", "value")
-
-
-@dataclass(frozen=True, slots=True)
-class ExportedFamily:
-    """One exported family. `name` is the full name of its samples, with `_total` or `_info`."""
-
-    name: str
-    help: str
-    labels: tuple[str, ...] = (RECOMMENDER,)
-    unit: Literal["", "ratio", "seconds", "bits"] = ""
-    kind: Literal["gauge", "counter", "info"] = "gauge"
 
 
 def metric_family_name(spec: MetricSpec, part: Suffix = "", *, sliced: bool = False) -> str:
@@ -147,17 +137,15 @@ STATUSES: Final = (
         (RECOMMENDER, CAUSE_LABEL, "status"),
     ),
     ExportedFamily(
-        "recsys_anomaly_detail_info",
-        "1, with a sentence on a currently violated cause: its meaning, and the series furthest out of its "
-        "band.",
-        (RECOMMENDER, CAUSE_LABEL, "detail"),
-        kind="info",
+        "recsys_anomaly_worst",
+        "Measured value of the series furthest out of its band, for each cause that is currently violated: "
+        "in its newest violated window.",
+        (RECOMMENDER, CAUSE_LABEL, *OF_SERIES, *SLICE_LABELS),
     ),
     ExportedFamily(
-        "recsys_drift_detail_info",
-        "1, with a sentence on a currently violated drift: the value before and now.",
-        (RECOMMENDER, *OF_SERIES, "detail"),
-        kind="info",
+        "recsys_anomaly_worst_expected",
+        "Expected value of the same series.",
+        (RECOMMENDER, CAUSE_LABEL, *OF_SERIES, *SLICE_LABELS),
     ),
     ExportedFamily(
         "recsys_substitution_status",
@@ -167,22 +155,10 @@ STATUSES: Final = (
         (RECOMMENDER, *SUBSTITUTION_LABELS, "status"),
     ),
     ExportedFamily(
-        "recsys_substitution_detail_info",
-        "1, with a sentence on a currently violated substitution: what each side gained or lost.",
-        (RECOMMENDER, *SUBSTITUTION_LABELS, "detail"),
-        kind="info",
-    ),
-    ExportedFamily(
         "recsys_forecast_status",
         "1 for the verdict on an offline metric that is used to predict a business metric, 0 for the others: "
         "ok, violated, no_data, late, error. Violated if it certainly did predict it and no longer does.",
         (RECOMMENDER, TARGET_LABEL, *OF_SERIES, "status"),
-    ),
-    ExportedFamily(
-        "recsys_forecast_detail_info",
-        "1, with a sentence on an offline metric that no longer predicts: the correlation before and now.",
-        (RECOMMENDER, TARGET_LABEL, *OF_SERIES, "detail"),
-        kind="info",
     ),
     ExportedFamily(
         "recsys_rule_status",
@@ -269,6 +245,19 @@ MONITOR: Final = (
         "recsys_last_window_end_timestamp_seconds", "End of the newest judged window.", unit="seconds"
     ),
     ExportedFamily(
+        "recsys_change_timestamp_seconds",
+        "When the newest change of this kind took effect. model: another model serves most (needs `model` "
+        "in `slices.by`); list: a list file of a rule was replaced; declared: a change in the config.",
+        (RECOMMENDER, "kind"),
+        "seconds",
+    ),
+    ExportedFamily(
+        "recsys_last_success_timestamp_seconds",
+        "When a part of a window (exposures, feedback, samples) was last judged, with no check in error.",
+        (RECOMMENDER, "part"),
+        "seconds",
+    ),
+    ExportedFamily(
         "recsys_maintenance",
         "1 while configured maintenance suppresses alerts: from its start until its last window is judged "
         "and no alert looks back on it; else 0.",
@@ -287,6 +276,12 @@ MONITOR: Final = (
         "recsys_log_stalled_after_seconds",
         "Age of the newest row at which the log counts as stalled: `stalled_after` of the config, or "
         "learned from the times at which files arrived. No series where the usual pace is unknown.",
+        _LOG,
+        "seconds",
+    ),
+    ExportedFamily(
+        "recsys_log_last_scan_timestamp_seconds",
+        "When the files of the log were last listed, and new ones indexed, without an error.",
         _LOG,
         "seconds",
     ),
@@ -354,7 +349,7 @@ DETECTABLE: Final = ExportedFamily(
 @cache
 def all_families() -> dict[str, ExportedFamily]:
     """Every exported family by its name."""
-    families = (*STATUSES, *RULES, DETECTABLE, *MONITOR, *metric_families(ALL_SPECS.values()))
+    families = (*STATUSES, *RULES, DETECTABLE, *MONITOR, *PROCESS, *metric_families(ALL_SPECS.values()))
     return {family.name: family for family in families}
 
 
@@ -366,7 +361,10 @@ def gauges_page() -> str:
         "# What /metrics exports",
         "<!-- Generated by `make docs`; a test compares it with the code. -->",
         "Every family starts with `recsys_` and, unless it is about the monitor as a whole, carries the "
-        "label `recommender`. A metric without a value in the last window has no series, never NaN or 0. "
+        "label `recommender`. Only the families of the process have other names: those that all Python "
+        "services share. A metric without a value in the last window has no series, never NaN or 0. "
+        f"Nor has one whose log stopped, or that was last judged, more than {STALE_AFTER} windows, "
+        "`max_wait` and `every` ago: its state is late then, or stays violated. "
         "What each metric means, and when it misleads, is in [metrics](metrics/README.md); what fires on "
         "these series is in `rules/alerts/`, with one [runbook](runbooks/) an alert.",
         "## States",
@@ -382,6 +380,8 @@ def gauges_page() -> str:
         "own.",
         "## The monitor itself",
         *_table(MONITOR),
+        "## The process",
+        *_table(PROCESS),
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -6,12 +6,13 @@ look like a violated objective.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
 from monitor.anomalies.specs import DEVIATION, OF_SERIES
 from monitor.core.results import VERDICTS, Result, ResultKind, Status, rank
-from monitor.core.text import LABEL_LENGTH, SENTENCE_LENGTH, encodable, fit
+from monitor.core.text import LABEL_LENGTH, encodable, fit
 from monitor.forecast.specs import FORECAST_CORRELATION, ROLE_LABEL, TARGET_LABEL, USED
 from monitor.history.snapshot import Series
 from monitor.models.specs import CAUSE_LABEL
@@ -56,14 +57,12 @@ def add_status(values: Values, series: Series) -> None:
     match result.kind:
         case ResultKind.ANOMALY:
             set_status(values, "recsys_anomaly_status", labels(CAUSE_LABEL), current, VERDICTS)
-            _add_detail(values, "recsys_anomaly_detail_info", labels(CAUSE_LABEL), series)
+            _add_worst(values, labels(CAUSE_LABEL), series)
         case ResultKind.DRIFT:
             set_status(values, "recsys_drift_status", labels(*OF_SERIES), current, VERDICTS)
-            _add_detail(values, "recsys_drift_detail_info", labels(*OF_SERIES), series)
         case ResultKind.FORECAST if _is_used(result):
             of_pair = labels(TARGET_LABEL, *OF_SERIES)
             set_status(values, "recsys_forecast_status", of_pair, current, VERDICTS)
-            _add_detail(values, "recsys_forecast_detail_info", of_pair, series)
         case ResultKind.BAND if result.metric == DEVIATION.name and is_slice(result):
             if current is Status.VIOLATED:  # slices are many, so only the violated ones have a state
                 of_slice = labels(*OF_SERIES, *SLICE_LABELS)
@@ -78,7 +77,6 @@ def add_status(values: Values, series: Series) -> None:
         case ResultKind.SUBSTITUTION:
             of_total = labels(*SUBSTITUTION_LABELS)
             set_status(values, "recsys_substitution_status", of_total, current, VERDICTS)
-            _add_detail(values, "recsys_substitution_detail_info", of_total, series)
         case ResultKind.GAP:
             set_status(values, "recsys_auc_gap_status", labels("pair", "model"), current, VERDICTS)
         case ResultKind.CAUSE if result.value is None:  # a known share is in recsys_auc_gap_cause_ratio
@@ -112,10 +110,17 @@ def _add_metric_status(values: Values, series: Series) -> None:
         set_status(values, "recsys_slice_objective_status", of_slice, current, VERDICTS)
 
 
-def _add_detail(values: Values, name: str, labels: Labels, series: Series) -> None:
-    """While the series is violated, add the sentence of its newest violated window: the text of the alert."""
-    results = [] if series.violation is None else [series.violation.result]
-    if series.result.status is Status.VIOLATED:
-        results.insert(0, series.result)
-    if series.standing is Status.VIOLATED and results and results[0].detail:
-        values[name][*labels, label(results[0].detail, SENTENCE_LENGTH)] = 1.0
+def _add_worst(values: Values, labels: Labels, series: Series) -> None:
+    """While a cause is violated, add the series that was furthest out of its band."""
+    violated = series.violation.result if series.violation else series.result
+    if series.standing is not Status.VIOLATED or not violated.evidence:
+        return
+    row = violated.evidence[0]  # the worst comes first
+    of_worst = (*labels, *(label(str(row.get(name) or "")) for name in (*OF_SERIES, *SLICE_LABELS)))
+    for family, column in (
+        ("recsys_anomaly_worst", "measured"),
+        ("recsys_anomaly_worst_expected", "expected"),
+    ):
+        value = row.get(column)
+        if isinstance(value, int | float) and math.isfinite(value):
+            values[family].setdefault(of_worst, float(value))

@@ -23,3 +23,8 @@ def samples(text: str) -> dict[tuple[str, frozenset], float]:
 
 def find(text: str, name: str, **labels: str) -> float | None:
     return samples(text).get((name, frozenset(labels.items())))
+
+
+def without_process(found: dict[tuple[str, frozenset], float]) -> dict[tuple[str, frozenset], float]:
+    """The samples that depend on the snapshot alone: those of the process differ in each scrape."""
+    return {key: value for key, value in found.items() if key[0].startswith("recsys_")}

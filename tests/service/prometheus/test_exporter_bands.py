@@ -137,31 +137,39 @@ def test_too_little_past_is_a_state_and_never_zero():
     assert not names(text) & {"recsys_expected", "recsys_deviation", "recsys_expected_lower"}
 
 
-def test_the_sentence_of_a_cause_is_exported_while_it_is_violated_with_any_text():
-    said = f"lists are short; list_length where scene is {HOSTILE} is 2, expected 10 (9 to 11)"
-    found = metric("anomaly", status=Status.VIOLATED, labels={"cause": "lists_short"}, value=1.0, detail=said)
+WORST = HOME | {"value": HOSTILE, "measured": 0.5, "expected": 0.01, "deviation": 30.0}
+
+
+def test_a_violated_cause_names_the_series_furthest_out_of_its_band_with_any_text():
+    found = metric(
+        "anomaly", status=Status.VIOLATED, labels={"cause": "lists_empty"}, value=2.0, evidence=(WORST, OF)
+    )
     text = text_of(found)
-    (told,) = [dict(labels) for name, labels in samples(text) if name == "recsys_anomaly_detail_info"]
-    assert told == {"recommender": "shop", "cause": "lists_short", "detail": said}
-    follows = replace(found, status=Status.OK, detail="follows from traffic_lost")
-    assert "recsys_anomaly_detail_info" not in names(text_of(follows))
+    labels = {"recommender": "shop", "cause": "lists_empty"} | HOME | {"value": HOSTILE}
+    assert find(text, "recsys_anomaly_worst", **labels) == 0.5
+    assert find(text, "recsys_anomaly_worst_expected", **labels) == 0.01
+    assert len([name for name, _ in samples(text) if name.startswith("recsys_anomaly_worst")]) == 2
+    for quiet in (replace(found, status=Status.OK), replace(found, evidence=())):
+        assert not [name for name in names(text_of(quiet)) if name.startswith("recsys_anomaly_worst")]
 
 
-def test_a_violated_cause_keeps_the_sentence_of_its_last_violated_window():
-    held = metric("anomaly", labels={"cause": "lists_short"}, value=0.0)
-    before = replace(held, status=Status.VIOLATED, detail="lists are short")
+def test_a_violated_cause_keeps_the_series_of_its_last_violated_window():
+    held = metric("anomaly", labels={"cause": "lists_empty"}, value=0.0)
+    before = replace(held, status=Status.VIOLATED, evidence=(WORST,))
     kept = replace(series(held, standing=Status.VIOLATED), violation=Violation(pictures.LAST, before))
-    state = replace(pictures.shop(), series=(kept,))
-    text = scrape(Snapshot(taken_at=pictures.NOW, recommenders=(state,)))
-    labels = {"recommender": "shop", "cause": "lists_short", "detail": "lists are short"}
-    assert find(text, "recsys_anomaly_detail_info", **labels) == 1
+    text = scrape(shop_with(kept))
+    labels = {"recommender": "shop", "cause": "lists_empty"} | HOME | {"value": HOSTILE}
+    assert find(text, "recsys_anomaly_worst", **labels) == 0.5
 
 
-def test_a_long_sentence_is_cut_and_an_empty_one_is_not_exported():
-    long = metric("drift", status=Status.VIOLATED, labels=OF, detail="x" * 5000)
-    (told,) = [dict(labels) for name, labels in samples(text_of(long)) if name == "recsys_drift_detail_info"]
-    assert told == OF | {"recommender": "shop", "detail": "x" * 599 + "…"}
-    assert "recsys_drift_detail_info" not in names(text_of(replace(long, detail="")))
+def test_no_label_holds_a_sentence():
+    said = "lists are short, and this is a sentence"
+    names_ = ("anomaly", "drift", "substitution", "forecast_correlation", "deviation")
+    of = OF | {"cause": "other", "target": "ctr", "role": "used", "total": "orders", "system": "search"}
+    results = [metric(name, status=Status.VIOLATED, labels=of, value=1.0, detail=said) for name in names_]
+    text = text_of(*results)
+    assert len({name for name in names(text) if name.endswith("_status")}) == len(names_)
+    assert said not in text
 
 
 def test_the_series_that_no_cause_explains_are_counted_over_both_parts_of_a_window():

@@ -33,11 +33,6 @@ def test_a_used_pair_has_its_correlation_and_a_verdict(result):
         assert found == (result.status is status)
 
 
-def test_the_sentence_of_a_broken_pair_is_exported_for_the_alert():
-    told = [dict(labels) for name, labels in samples(scrape(snapshot(BROKEN))) if "forecast_detail" in name]
-    assert told == [OF | {"recommender": "shop", "detail": "so it no longer predicts"}]
-
-
 def test_a_pair_that_was_only_tried_has_no_verdict():
     text = scrape(snapshot(replace(USED, labels=OF | {"role": "tried"})))
     assert find(text, "recsys_forecast_correlation", recommender="shop", **OF, role="tried") == 0.8

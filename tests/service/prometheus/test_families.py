@@ -10,7 +10,9 @@ import pytest
 from monitor.catalogue import ALL_SPECS
 from monitor.metrics.family import MetricSpec
 from monitor.service.prometheus import families
-from monitor.service.prometheus.families import ExportedFamily, all_families, metric_families
+from monitor.service.prometheus.exported import ExportedFamily
+from monitor.service.prometheus.families import all_families, metric_families
+from monitor.service.prometheus.process import PROCESS
 
 ROOT = Path(__file__).resolve().parents[3]
 FAMILIES = list(all_families().values())
@@ -22,7 +24,13 @@ def spec(**fields: object) -> MetricSpec:
 
 
 def test_no_two_families_share_a_name() -> None:
-    declared = (*families.STATUSES, *families.RULES, *families.MONITOR, *metric_families(ALL_SPECS.values()))
+    declared = (
+        *families.STATUSES,
+        *families.RULES,
+        *families.MONITOR,
+        *PROCESS,
+        *metric_families(ALL_SPECS.values()),
+    )
     assert len({family.name for family in declared}) == len(declared)
 
 
@@ -33,14 +41,15 @@ def test_a_counter_and_a_gauge_never_differ_by_total_alone_which_is_one_name_to_
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 def test_a_family_is_named_by_the_conventions_of_prometheus(family: ExportedFamily) -> None:
-    assert re.fullmatch(r"recsys_[a-z][a-z0-9_]*[a-z0-9]", family.name)
+    assert re.fullmatch(r"(recsys|process|python)_[a-z][a-z0-9_]*[a-z0-9]", family.name)
     assert family.name.endswith("_total") == (family.kind == "counter")
-    assert family.name.endswith("_info") == (family.kind == "info")
-    assert family.unit in ("", "bits") or family.name.endswith("_" + family.unit)
+    assert family.name.endswith("_info") == (family.kind == "info" or family.name == "python_info")
+    bare = family.name.removesuffix("_total")
+    assert family.unit in ("", "bits") or bare.endswith("_" + family.unit)
     assert not family.name.endswith("_bits"), "promtool takes it for a size of data"
     for unit in ("ratio", "seconds"):
         assert not family.name.endswith("_" + unit) or family.unit == unit
-    assert family.help.endswith(".")
+    assert family.help.endswith(".") or family in PROCESS, "the library writes those of the process"
     assert "\n" not in family.help
 
 
@@ -50,6 +59,7 @@ def test_a_family_has_the_recommender_first_and_no_label_that_prometheus_or_a_te
 ) -> None:
     assert len(set(family.labels)) == len(family.labels)
     assert "recommender" not in family.labels[1:]
+    assert not {"detail", "message", "text", "description"} & set(family.labels), "free text"
     reserved = {"job", "instance", "service", "env", "type", "stage", "region", "owner", "le", "quantile"}
     assert not reserved & set(family.labels)
 
