@@ -160,8 +160,10 @@ class SnapshotPublisher:
 def _completed(state: RecommenderState, running: Running, now: datetime) -> RecommenderState:
     watch, settings = running.watches.get(state.name), running.settings(state.name)
     series = state.series if watch is None else _configured(state.series, watch)
+    owner = (settings.owner if settings else None) or ""
     return replace(
         state,
+        owner=owner,
         series=tuple(_excused(series, settings.maintenance if settings else ())),
         logs=tuple(
             replace(one, stalled_after=watch.stalled_after.get(one.log) if watch else None)
@@ -174,7 +176,7 @@ def _completed(state: RecommenderState, running: Running, now: datetime) -> Reco
         clock_change=watch.clock_change if watch else "",
         maintenance=_maintenance(settings, now),
         rules=tuple(
-            RuleInfo(one.name, one.kind, one.description, one.owner, one.runbook)
+            RuleInfo(one.name, one.kind, one.description, one.owner or owner, one.runbook)
             for one in (watch.rules if watch else ())
         ),
     )

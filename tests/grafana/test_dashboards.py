@@ -144,6 +144,10 @@ def test_every_family_of_rules_and_of_the_monitor_is_shown_or_left_out_on_purpos
     shown = {family for expression in every_expression() for family in families_in(expression)}
     on_the_status_page = {
         "recsys_web_info",
+        "recsys_dashboards_info",
+        "recsys_recommender_info",
+        "recsys_rule_info",
+        "recsys_rule_offender_rows",
         "recsys_metric_status",
         "recsys_experiment_status",
         "recsys_auc_gap_cause_unknown_share",

@@ -44,6 +44,7 @@ from monitor.service.prometheus.families import (
     all_families,
 )
 from monitor.service.prometheus.families import metric_family_name as family_name
+from monitor.service.prometheus.offenders import add_offenders
 from monitor.service.prometheus.states import Labels, Values, add_status, is_slice, label, set_status, verdict
 
 _PARTS: Final[tuple[Suffix, ...]] = ("", "lower", "upper", "samples")
@@ -53,17 +54,25 @@ _REQUIRED: Final = frozenset(family.name for family in (*STATUSES, *RULES, *MONI
 class Exporter(Collector):
     """Exports the snapshot that `current` returns at the time of the scrape.
 
-    `url` is the address at which people reach the status page. Above `series_limit` the families of slices
-    are left out, the largest first, then the other families of metrics. The families that alerts need
-    (states, rules, the monitor itself) are never left out. The omitted series are counted.
+    `url` is the address at which people reach the status page, `grafana_url` that of the dashboards. Above
+    `series_limit` the families of slices are left out, the largest first, then the other families of
+    metrics. The families that alerts need (states, rules, the monitor itself) are never left out. The omitted
+    series are counted.
     """
 
     def __init__(
-        self, current: Callable[[], Snapshot], *, version: str, url: str, series_limit: int = 10_000
+        self,
+        current: Callable[[], Snapshot],
+        *,
+        version: str,
+        url: str,
+        grafana_url: str | None = None,
+        series_limit: int = 10_000,
     ) -> None:
         self._current = current
         self._version = version
         self._url = url
+        self._grafana_url = grafana_url
         self._limit = series_limit
 
     def scrape(self, accept: str = "") -> tuple[bytes, str]:
@@ -75,6 +84,8 @@ class Exporter(Collector):
         values = snapshot_values(self._current())
         values["recsys_build_info"] = {(self._version,): 1.0}
         values["recsys_web_info"] = {(self._url,): 1.0}
+        if self._grafana_url is not None:
+            values["recsys_dashboards_info"] = {(self._grafana_url,): 1.0}
         dropped = drop_families(values, self._limit - 3)  # the three series below count themselves
         values["recsys_series_limit"] = {(): float(self._limit)}
         values["recsys_series_dropped"] = {(): float(dropped)}
@@ -95,6 +106,7 @@ def snapshot_values(snapshot: Snapshot) -> Values:
     _add(values, "recsys_config_reload_timestamp_seconds", (), _seconds(snapshot.config_loaded_at))
     for state in snapshot.recommenders:
         _add_recommender(values, state)
+        add_offenders(values["recsys_rule_offender_rows"], state, snapshot.taken_at)
         excused = {
             _cause(one) for one in state.series if one.result.kind is ResultKind.ANOMALY and one.excused
         }
@@ -158,6 +170,10 @@ def _cause(series: Series) -> str:
 
 def _add_recommender(values: Values, state: RecommenderState) -> None:
     own = (label(state.name),)
+    _add(values, "recsys_recommender_info", (*own, label(state.owner)), 1.0)
+    for rule in state.rules:
+        of_rule = (*own, label(rule.rule), label(rule.kind.value), label(rule.owner))
+        _add(values, "recsys_rule_info", of_rule, 1.0)
     _add(values, "recsys_recommender_error", own, float(state.error is not None))
     _add(values, "recsys_last_run_timestamp_seconds", own, _seconds(state.last_run))
     end = None if state.last_window is None else state.last_window.end

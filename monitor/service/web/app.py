@@ -115,7 +115,13 @@ def make_app(
     `not_ready` returns why the monitor cannot be relied on now, empty if it can. `url` is the address at
     which people reach the status page. `passwords` guard every path as soon as they have a user.
     """
-    exporter = Exporter(current, version=__version__, url=url, series_limit=settings.series_limit)
+    exporter = Exporter(
+        current,
+        version=__version__,
+        url=url,
+        grafana_url=settings.grafana_url,
+        series_limit=settings.series_limit,
+    )
     pages = _Pages(current, settings.docs_url or "")
     supervisor = _Supervisor(exporter, reload=reload, not_ready=not_ready, healthy=healthy)
     app = Starlette(
