@@ -15,6 +15,7 @@ import typer
 from monitor import __version__
 from monitor.cli.history import history_app
 from monitor.cli.launch import launch_app
+from monitor.cli.on_call import on_call_app
 from monitor.cli.options import ConfigPath, Format, From, Only, To
 from monitor.cli.power import EPILOG as POWER_EPILOG
 from monitor.cli.power import power
@@ -327,4 +328,5 @@ def diagnose(
 
 app.command("power", epilog=POWER_EPILOG)(power)
 app.add_typer(launch_app)
+app.add_typer(on_call_app)
 app.add_typer(history_app, name="history")

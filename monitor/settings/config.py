@@ -10,6 +10,7 @@ from pydantic import Field
 from monitor.core.settings import Settings
 from monitor.settings.engine import EngineSettings
 from monitor.settings.history import HistorySettings
+from monitor.settings.on_call import OnCallSettings
 from monitor.settings.recommender import RecommenderSettings
 from monitor.settings.server import ServerSettings
 
@@ -32,4 +33,5 @@ class Config(Settings):
     server: ServerSettings = ServerSettings()
     log: LoggingSettings = LoggingSettings()
     engine: EngineSettings = EngineSettings()
+    on_call: OnCallSettings = OnCallSettings()
     recommenders: tuple[RecommenderSettings, ...] = Field(min_length=1)

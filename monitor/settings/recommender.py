@@ -145,8 +145,10 @@ class RecommenderSettings(TimeSettings):
     """One recommender."""
 
     name: Name
-    owner: Name | None = Field(
+    owner: str | None = Field(
         None,
+        min_length=1,
+        max_length=100,
         description="the team that is on call for this recommender: the label `owner` of its alerts, by "
         "which Alertmanager routes them. A rule whose suite names an owner goes there. Default: no label",
     )
