@@ -167,14 +167,17 @@ def _serve_relay(path: Path, stop: threading.Event) -> None:
     from monitor.config.load import load_config
     from monitor.on_call.relay import relay_application
     from monitor.service.logging import configure
-    from monitor.service.web.server import serve_app
+    from monitor.service.web.server import ServeError, serve_app
 
     settings = load_config(path)
     targets = settings.on_call.relay
     if targets is None:
         fail("the config has no on_call.relay\nName its targets; see docs/on-call.md.")
     configure(settings.log.format, settings.log.level)
-    server = serve_app(targets.listen, relay_application(targets))
+    try:
+        server = serve_app(targets.listen, relay_application(targets))
+    except ServeError as error:
+        fail(f"{error}\non_call.relay.listen in the config says where the relay listens.")
     for target in targets.targets:
         say(f"{target.to:<12} {server.address}/{target.name}")
     stop.wait()
