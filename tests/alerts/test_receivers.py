@@ -137,7 +137,8 @@ def delivered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Delivered]:
     secrets = {
         "pagerduty-key": "pagerduty-secret", "opsgenie-key": "opsgenie-secret",
         "smtp-password": "smtp-secret", "webhook-token": "webhook-secret",
-        "relay-token": "relay-secret-token", "feishu-sign": "feishu-secret", "dingtalk-sign": "dingtalk-secret",
+        "relay-token": "relay-secret-token", "feishu-sign": "feishu-secret",
+        "dingtalk-sign": "dingtalk-secret",
     }  # fmt: skip
     with closing(HttpSink, lambda: SmtpSink("recsys-monitor@example.org", "smtp-secret")) as (http, mail):
         secrets["slack-url"] = f"{http.url}/slack/T000/slack-secret"
