@@ -67,7 +67,7 @@ def drill_alert(
         "annotations": {
             "summary": f"TEST {number}: a drill of {recommender.name}, nothing is broken",
             "description": f"This is a test of the path to you. It resolves by itself at {ends:%H:%M} UTC. "
-            "Check that each link opens, and tell whoever runs the drill that it arrived.",
+            "Check that each link opens, and tell the person who runs the drill that it arrived.",
             "offenders": "none, this is a test",
             "evidence": page,
             "dashboard": page

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 import pytest
 import yaml
@@ -395,6 +395,26 @@ def test_dingtalk_is_signed(delivered: Delivered) -> None:
     assert query["sign"] == [b64encode(hmac.new(b"dingtalk-secret", text, hashlib.sha256).digest()).decode()]
 
 
+def test_the_matchers_of_the_silence_link_are_read_by_alertmanager_and_mean_this_alert_alone(
+    delivered: Delivered,
+) -> None:
+    labels = LABELS | {"recommender": "video"}
+    others = [labels | {"rule": "black"}, labels | {"rule": "other"}]
+    post(delivered.alertmanager, [{"labels": one, "annotations": NOTES} for one in (labels, *others)])
+
+    def links() -> list[str]:
+        text = "\n".join(one.content["text"]["content"] for one in delivered.http.to("/wecom"))
+        found = re.findall(r"http://\S+/silences/new\S+", text)
+        return [one for one in found if "video" in one and "list" in one]
+
+    whole = unquote(wait_for("the message", links)[0].split("?filter=")[1])
+    filters = re.findall(r'\w+="(?:[^"\\]|\\.)*"', whole)
+    query = "&".join(f"filter={quote(one)}" for one in filters)
+    status, body = get(f"http://{delivered.alertmanager.target}/api/v2/alerts?{query}")
+    assert (status, len(filters)) == (200, len(labels))
+    assert [one["labels"] for one in json.loads(body)] == [labels]
+
+
 def test_a_refusal_of_a_robot_is_a_failed_notification_and_no_log_shows_a_secret(
     delivered: Delivered,
 ) -> None:
@@ -414,9 +434,6 @@ def test_a_refusal_of_a_robot_is_a_failed_notification_and_no_log_shows_a_secret
         assert secret not in delivered.relay.output, name
     for secret in ("feishu-address", "dingtalk-address", "wecom-address"):
         assert secret not in delivered.relay.output
-
-
-TEAMS = ROOT / "deploy/receivers/teams.yml"
 
 
 def test_the_markdown_of_teams_has_only_our_bold_and_our_links(tmp_path: Path) -> None:
@@ -447,3 +464,30 @@ def test_the_markdown_of_teams_has_only_our_bold_and_our_links(tmp_path: Path) -
     words = "".join(token.content for token in tokens)
     for line in (NOTES["summary"], ONE_LINE, f"Offenders: {HOSTILE}", SINCE):
         assert line in words
+
+
+def test_the_routes_by_owner_of_the_docs_send_each_alert_to_its_team(tmp_path: Path) -> None:
+    page = (ROOT / "docs/on-call.md").read_text("utf-8")
+    (written,) = re.findall(r"```yaml\n(    - matchers:.*?)```", page, re.DOTALL)
+    (route,) = yaml.safe_load(written)
+    config = yaml.safe_load((ROOT / "deploy/alertmanager.yml").read_text("utf-8"))
+    routes = config["route"]["routes"]
+    (place,) = [number for number, one in enumerate(routes) if one["receiver"] == "page"]
+    assert {key: route[key] for key in routes[place]} == routes[place], "the docs repeat what is shipped"
+    routes[place] = route
+    config["receivers"] += [{"name": "trust-page"}, {"name": "search-page"}]
+    config["templates"] = [str(ROOT / "deploy/templates/*.tmpl")]
+    (tmp_path / "alertmanager.yml").write_text(yaml.safe_dump(config), "utf-8")
+    for owner, receiver in (
+        ("trust", "trust-page"),
+        ("search", "search-page"),
+        ("other", "page"),
+        ("", "page"),
+    ):
+        labels = ["alertname=RecsysHardRuleViolated", "severity=page", *([f"owner={owner}"] if owner else [])]
+        done = subprocess.run(
+            [need("amtool", "prometheus-alertmanager"), "config", "routes", "test",
+             f"--config.file={tmp_path / 'alertmanager.yml'}", f"--verify.receivers={receiver}", *labels],
+            capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
