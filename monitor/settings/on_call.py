@@ -22,7 +22,7 @@ class RelayTarget(Settings):
     name: Name
     to: Literal["feishu", "dingtalk", "wecom"] = Field(description="feishu is also Lark")
     url_file: str = Field(
-        description="a file with the webhook address of the robot, which is a secret; read for each message"
+        description="a file with the webhook address of the robot, read for each message and never shown"
     )
     secret_file: str | None = Field(
         None, description="a file with the secret that signs each message; WeCom has none"
