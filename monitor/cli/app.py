@@ -18,6 +18,7 @@ from monitor.cli.files import EPILOG as FILES_EPILOG
 from monitor.cli.files import files
 from monitor.cli.history import history_app
 from monitor.cli.launch import launch_app
+from monitor.cli.on_call import on_call_app
 from monitor.cli.options import ConfigPath, Format, From, Only, To
 from monitor.cli.power import EPILOG as POWER_EPILOG
 from monitor.cli.power import power
@@ -349,4 +350,5 @@ app.command("power", epilog=POWER_EPILOG)(power)
 app.command("files", epilog=FILES_EPILOG)(files)
 app.command("report", epilog=REPORT_EPILOG)(report)
 app.add_typer(launch_app)
+app.add_typer(on_call_app)
 app.add_typer(history_app, name="history")

@@ -19,10 +19,12 @@ from monitor.config.explain import explain, places_of
 from monitor.config.fill import Filler
 from monitor.config.problems import ConfigError, Problem, is_within, show_place
 from monitor.config.secrets import keep_secrets
+from monitor.core.settings import Settings
 from monitor.core.yaml_text import YamlProblem, read_yaml
 from monitor.settings.config import Config
 from monitor.settings.history import parse_url
 from monitor.settings.logs import LogSettings
+from monitor.settings.on_call import OnCallSettings
 from monitor.settings.platform import Measured, parse_sql_url
 from monitor.settings.recommender import RecommenderSettings
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from monitor.config.checks.check import Checked
 
 _Measured = TypeVar("_Measured", bound=Measured)
+_Model = TypeVar("_Model", bound=Settings)
 _EXAMPLE = "a config is a mapping that has at least `recommenders`; `recsys-monitor init LOGFILE` writes one"
 
 
@@ -144,12 +147,7 @@ def _absolute(config: Config, folder: Path) -> Config:
             return one.model_copy(update={"sql": one.sql.model_copy(update={"url": url})})
         if one.prometheus is None:
             return one
-        files = {
-            name: str(folder / path)
-            for name in ("bearer_token_file", "password_file")
-            if (path := getattr(one.prometheus, name)) is not None
-        }
-        return one.model_copy(update={"prometheus": one.prometheus.model_copy(update=files)})
+        return one.model_copy(update={"prometheus": _with_files(one.prometheus, folder)})
 
     server = config.server
     if server.web_config is not None:
@@ -165,10 +163,31 @@ def _absolute(config: Config, folder: Path) -> Config:
             "reports": reports,
             "state": folder / config.state,
             "history": history,
+            "on_call": _absolute_on_call(config.on_call, folder),
             "recommenders": tuple(map(recommender, config.recommenders)),
             "server": server,
         }
     )
+
+
+def _with_files(settings: _Model, folder: Path) -> _Model:
+    """The settings with the paths of their files of secrets made absolute."""
+    files = {
+        name: str(folder / path)
+        for name in type(settings).model_fields
+        if name.endswith("_file") and (path := getattr(settings, name)) is not None
+    }
+    return settings.model_copy(update=files)
+
+
+def _absolute_on_call(settings: OnCallSettings, folder: Path) -> OnCallSettings:
+    alertmanager, relay = settings.alertmanager, settings.relay
+    if alertmanager is not None:
+        alertmanager = _with_files(alertmanager, folder)
+    if relay is not None:
+        targets = tuple(_with_files(one, folder) for one in relay.targets)
+        relay = _with_files(relay, folder).model_copy(update={"targets": targets})
+    return settings.model_copy(update={"alertmanager": alertmanager, "relay": relay})
 
 
 def _absolute_url(secret: SecretStr, folder: Path, parse: Callable[[str], URL]) -> SecretStr:

@@ -127,6 +127,7 @@ class RecommenderState:
     """
 
     name: str
+    owner: str = ""
     series: tuple[Series, ...] = ()
     logs: tuple[LogState, ...] = ()
     last_run: datetime | None = None

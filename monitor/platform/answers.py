@@ -11,7 +11,6 @@ from typing import Any, Final
 import numpy as np
 
 from monitor.core.results import Status
-from monitor.core.text import MESSAGE_LENGTH, one_line, visible
 from monitor.metrics.family import round12
 from monitor.platform.days import Reading
 
@@ -21,15 +20,6 @@ NO_ROW: Final = "the query gave no row of this day"
 
 class QueryError(Exception):
     """A query failed, with a sentence for people. It never holds a secret."""
-
-
-def sentence(error: object) -> str:
-    """The text of an error from a driver or a server: one line, without secrets, of bounded length.
-
-    >>> sentence("no such table:\\n  orders")
-    'no such table: orders'
-    """
-    return visible(one_line(str(error)), MESSAGE_LENGTH)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Final
 
-from monitor.platform.answers import Answer, sentence
+from monitor.core.http_access import sentence
+from monitor.platform.answers import Answer
 
 PATIENCE: Final = 2.0
 """Seconds for which a turn waits for all its queries together."""

@@ -12,8 +12,9 @@ from sqlalchemy import URL, Engine, create_engine, event, text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
+from monitor.core.http_access import sentence
 from monitor.core.text import NAME_LENGTH, quoted
-from monitor.platform.answers import MOST_DAYS, Answer, QueryError, sentence
+from monitor.platform.answers import MOST_DAYS, Answer, QueryError
 from monitor.platform.days import day_of
 from monitor.settings.platform import SqlSystem, parse_sql_url
 

@@ -163,8 +163,10 @@ class SnapshotPublisher:
 def _completed(state: RecommenderState, running: Running, now: datetime) -> RecommenderState:
     watch, settings = running.watches.get(state.name), running.settings(state.name)
     series = state.series if watch is None else _configured(state.series, watch)
+    owner = (settings.owner if settings else None) or ""
     return replace(
         state,
+        owner=owner,
         series=tuple(_excused(series, settings.maintenance if settings else ())),
         logs=tuple(
             replace(one, stalled_after=watch.stalled_after.get(one.log) if watch else None)
@@ -186,17 +188,18 @@ def _completed(state: RecommenderState, running: Running, now: datetime) -> Reco
         },
         scanned_at=dict(watch.scanned_at) if watch else {},
         maintenance=_maintenance(settings, now),
-        rules=tuple(map(_info, watch.rules)) if watch else (),
+        rules=tuple(_info(one, owner) for one in watch.rules) if watch else (),
         settings=settings,
     )
 
 
-def _info(rule: LoadedRule) -> RuleInfo:
+def _info(rule: LoadedRule, owner: str) -> RuleInfo:
+    """What is shown of a rule; one without an owner has that of the recommender."""
     return RuleInfo(
         rule=rule.name,
         kind=rule.kind,
         description=rule.description,
-        owner=rule.owner,
+        owner=rule.owner or owner,
         runbook=rule.runbook,
         severity=rule.severity,
         threshold=rule.threshold,

@@ -10,6 +10,7 @@ from pydantic import Field
 from monitor.core.settings import Settings
 from monitor.settings.engine import EngineSettings
 from monitor.settings.history import HistorySettings
+from monitor.settings.on_call import OnCallSettings
 from monitor.settings.recommender import RecommenderSettings
 from monitor.settings.reports import ReportSettings
 from monitor.settings.server import ServerSettings
@@ -36,4 +37,5 @@ class Config(Settings):
     reports: ReportSettings | None = Field(
         None, description="reports on whole periods, see docs/reports.md; default: none is written"
     )
+    on_call: OnCallSettings = OnCallSettings()
     recommenders: tuple[RecommenderSettings, ...] = Field(min_length=1)

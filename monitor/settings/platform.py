@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Annotated, Final, Literal
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 from sqlalchemy import URL
 
 from monitor.core.settings import Duration, Name, PositiveDuration, Settings, TimeZone
+from monitor.settings.access import HttpServer
 from monitor.settings.database import database_url
 from monitor.settings.logs import LogSettings
 
@@ -43,22 +43,6 @@ def _whole_days(value: timedelta) -> timedelta:
     return value
 
 
-def _a_server(value: str) -> str:
-    try:
-        parts = urlsplit(value)
-        known = parts.scheme in ("http", "https") and bool(parts.hostname)
-        _ = parts.port
-    except ValueError:
-        known = False
-    if not known:
-        raise ValueError("must be the address of a Prometheus, as https://prometheus:9090")
-    if parts.username is not None or parts.password is not None:
-        raise ValueError("a password here would be shown in messages; write username and password_file")
-    if parts.query or parts.fragment:
-        raise ValueError("must end before any ? or #; the monitor adds /api/v1/query_range")
-    return value.rstrip("/")
-
-
 Days = Annotated[Duration, AfterValidator(_whole_days)]
 
 
@@ -88,29 +72,15 @@ class SqlSystem(Settings):
     )
 
 
-class PrometheusSystem(Settings):
+class PrometheusSystem(HttpServer):
     """Queries to a Prometheus, or to anything with its HTTP API, that give the totals of each day."""
 
-    url: Annotated[str, AfterValidator(_a_server)] = Field(description="as https://prometheus:9090")
     queries: dict[str, Annotated[str, Field(min_length=1, max_length=10_000)]] = Field(
         min_length=1,
         max_length=10,
         description="the total: a PromQL expression of one series, evaluated at the end of each day, such as "
         "sum(increase(search_orders_total[1d]))",
     )
-    bearer_token_file: str | None = Field(
-        None, description="a file with the token that each request sends; read again at each request"
-    )
-    username: str | None = Field(None, max_length=200, description="of basic authentication")
-    password_file: str | None = Field(None, description="a file with the password of `username`")
-
-    @model_validator(mode="after")
-    def _has_one_way_in(self) -> PrometheusSystem:
-        if (self.username is None) != (self.password_file is None):
-            raise ValueError("username and password_file belong together")
-        if self.bearer_token_file is not None and self.username is not None:
-            raise ValueError("write either bearer_token_file or username and password_file")
-        return self
 
 
 class PlatformLog(LogSettings):

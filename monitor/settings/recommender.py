@@ -145,6 +145,13 @@ class RecommenderSettings(TimeSettings):
     """One recommender."""
 
     name: Name
+    owner: str | None = Field(
+        None,
+        min_length=1,
+        max_length=100,
+        description="the team that is on call for this recommender: the label `owner` of its alerts, by "
+        "which Alertmanager routes them. A rule whose suite names an owner goes there. Default: no label",
+    )
     logs: LogsSettings
     every: Duration = Field("1m", description="how often the monitor looks at the logs")  # type: ignore[assignment]
     deadline: Duration = Field("5m", description="a check that takes longer is interrupted")  # type: ignore[assignment]

@@ -80,6 +80,11 @@ class ServerSettings(Settings):
         description="the URL under which people read your runbooks; a rule's runbook that is a path, such as "
         "docs/runbooks/rules/blacklist.md, becomes a link below it",
     )
+    grafana_url: Annotated[str, AfterValidator(_checked_url)] | None = Field(
+        None,
+        description="the URL of the Grafana that shows the dashboards of grafana/; alerts link to them. "
+        "Default: alerts link to the status page",
+    )
     web_config: Path | None = Field(
         None, description="a web config file in Prometheus' format: TLS and basic auth"
     )

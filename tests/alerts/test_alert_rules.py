@@ -44,6 +44,10 @@ ABOUT_MODELS = {
 }
 
 ABOUT_CAUSES = {"RecsysAnomaly", "RecsysAnomalySevere"}
+ABOUT_THE_MONITOR = {
+    "RecsysConfigReloadFailed", "RecsysHistoryErrors", "RecsysMonitorDown", "RecsysSeriesBudgetReached",
+    "RecsysWatchdog",
+}  # fmt: skip
 ABOUT_A_PAGE = {
     "RecsysDrift", "RecsysObjectiveViolated", "RecsysSliceObjectiveViolated", "RecsysZeroSum",
 }  # fmt: skip
@@ -96,7 +100,7 @@ def test_every_alert_is_tested_while_it_fires_and_while_it_is_silent() -> None:
 
 def test_every_alert_has_a_runbook_and_every_runbook_an_alert() -> None:
     pages = {path.stem for path in RUNBOOKS.glob("*.md")} - {"README"}
-    assert pages == set(ALERTS)
+    assert pages == set(ALERTS) | {"RecsysDrill"}, "the drill has no rule: `recsys-monitor drill` sends it"
 
 
 @pytest.mark.parametrize("name", sorted(ALERTS))
@@ -186,7 +190,7 @@ def test_the_texts_of_an_alert_use_only_labels_that_the_alert_has(name: str) -> 
               for label in re.split(r",\s*", group)}  # fmt: skip
     if "up{" in alert["expr"]:
         labels |= {"job", "instance"}
-    for text in alert["annotations"].values():
+    for text in (*alert["annotations"].values(), alert["labels"].get("owner", "")):
         used = set(re.findall(r"\$labels\.(\w+)", text))
         assert used <= labels, f"{used - labels} would be empty"
         for family in re.findall(r"\brecsys_[a-z_]+[a-z]\b", text):
@@ -197,13 +201,21 @@ def test_the_texts_of_an_alert_use_only_labels_that_the_alert_has(name: str) -> 
 def test_an_alert_carries_a_severity_a_summary_a_description_and_a_runbook(name: str) -> None:
     alert = ALERTS[name]
     assert re.fullmatch(r"Recsys([A-Z][a-z]+)+", name)
-    assert set(alert["labels"]) == {"severity"}
+    assert set(alert["labels"]) == {"severity"} | (set() if name in ABOUT_THE_MONITOR else {"owner"})
     assert alert["labels"]["severity"] in ("page", "ticket", "none")
-    expected = {"summary", "description", "runbook_url"} | (
-        {"evidence"} if name in {*ABOUT_RULES, *ABOUT_MODELS, *ABOUT_CAUSES, *ABOUT_A_PAGE} else set()
+    offenders = {"offenders"} if name in ABOUT_RULES - {"RecsysRuleError"} else set()
+    expected = (
+        {"summary", "description", "dashboard", "runbook_url"}
+        | offenders
+        | ({"evidence"} if name in {*ABOUT_RULES, *ABOUT_MODELS, *ABOUT_CAUSES, *ABOUT_A_PAGE} else set())
     )
     assert set(alert["annotations"]) == expected
-    assert alert["annotations"]["runbook_url"].endswith(f"docs/runbooks/{name}.md")
+    runbook = alert["annotations"]["runbook_url"]
+    assert runbook.startswith(
+        f"{{{{ with $externalLabels.recsys_docs }}}}{{{{ . }}}}/docs/runbooks/{name}.md{{{{ else"
+    )
+    assert "recsys_web_info" in runbook
+    assert runbook.endswith(f"/runbooks/{name}{{{{ end }}}}")
 
 
 def test_all_links_to_evidence_are_built_in_the_same_way() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.end_to_end.served import land_samples
-from tests.end_to_end.servers import DOCS, Prometheus
+from tests.end_to_end.servers import Prometheus
 from tests.processes import get, monitor, wait_for
 
 MINUTE = timedelta(minutes=1)
@@ -56,7 +56,7 @@ def test_one_incident_of_the_real_daemon_gives_one_alert_and_a_healthy_model_non
         for one in fired:
             assert one["labels"]["model"] == "ranker-v7"
             assert "Features that differ most: age (" in one["annotations"]["description"]
-            assert one["annotations"]["runbook_url"] == f"{DOCS}/docs/runbooks/RecsysServingSkew.md"
+            assert one["annotations"]["runbook_url"] == f"{made.url}/runbooks/RecsysServingSkew"
             address, _, section = one["annotations"]["evidence"].partition("#")
             status, page = get(address)
             assert (status, f'id="{section}"' in page, "ranker-v7" in page) == (200, True, True)

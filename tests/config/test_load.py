@@ -167,3 +167,22 @@ def test_very_long_or_malformed_durations_are_refused(load):
     for wrong in ("9" * 30 + "w", "36501d", "1h" * 20, "", "h", "1 h"):
         with pytest.raises(ConfigError, match=r"recommenders\[0\].window: "):
             load(MINIMAL.replace("name: shop", f"name: shop, window: '{wrong}'"))
+
+
+def test_the_files_of_secrets_for_on_call_are_relative_to_the_config(load, tmp_path):
+    config = load(
+        MINIMAL
+        + "on_call:\n"
+        + "  alertmanager: {url: 'http://alertmanager:9093/', bearer_token_file: token}\n"
+        + "  relay:\n"
+        + "    token_file: /etc/relay-token\n"
+        + "    targets: [{name: a, to: dingtalk, url_file: url, secret_file: secret}]\n"
+    )
+    alertmanager, relay = config.on_call.alertmanager, config.on_call.relay
+    assert (alertmanager.url, alertmanager.bearer_token_file) == (
+        "http://alertmanager:9093",
+        str(tmp_path / "token"),
+    )
+    assert (relay.token_file, relay.listen) == ("/etc/relay-token", "127.0.0.1:9110")
+    (target,) = relay.targets
+    assert (target.url_file, target.secret_file) == (str(tmp_path / "url"), str(tmp_path / "secret"))

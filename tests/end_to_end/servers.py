@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,18 +19,29 @@ from monitor.settings.server import ServerSettings
 from tests.conftest import need
 from tests.processes import ROOT, Running, free_port, get
 
-DOCS = "https://docs.example.org/recsys-monitor"
-
 
 class Alertmanager:
-    """deploy/alertmanager.yml with every receiver at the webhook and no patience."""
+    """deploy/alertmanager.yml with every receiver at the webhook and no patience.
 
-    def __init__(self, folder: Path, webhook: str) -> None:
+    `receivers` take the place of those of the same name, as they are. `options` are further ones of the
+    program.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        webhook: str,
+        receivers: Sequence[dict[str, Any]] = (),
+        options: Sequence[str] = (),
+    ) -> None:
         program = shutil.which("alertmanager") or need("prometheus-alertmanager", "prometheus-alertmanager")
         config = yaml.safe_load((ROOT / "deploy/alertmanager.yml").read_text("utf-8"))
+        config["templates"] = [str(ROOT / "deploy" / glob) for glob in config["templates"]]
         for receiver in config["receivers"]:
             for one in receiver.get("webhook_configs", ()):
                 one["url"] = f"{webhook}/{receiver['name']}"
+        given = {one["name"]: one for one in receivers}
+        config["receivers"] = [given.get(one["name"], one) for one in config["receivers"]]
         for route in (config["route"], *config["route"]["routes"]):
             # Durations of the copy: messages leave at once, and the watchdog comes every two seconds.
             route["group_wait"], route["group_interval"] = "0s", "1s"
@@ -43,6 +54,7 @@ class Alertmanager:
         command = [
             program, f"--config.file={path}", f"--storage.path={folder / 'alertmanager'}",
             f"--web.listen-address={self.target}", "--cluster.listen-address=", "--log.level=warn",
+            *options,
         ]  # fmt: skip
         self.running = Running(command, folder, "alertmanager")
 
@@ -67,11 +79,7 @@ class Prometheus:
         durations: dict[str, str] | None = None,
     ) -> None:
         config = yaml.safe_load((ROOT / "deploy/prometheus.yml").read_text("utf-8"))
-        config["global"] = {
-            "scrape_interval": "1s",
-            "evaluation_interval": "1s",
-            "external_labels": {"recsys_docs": DOCS},
-        }
+        config["global"] = {"scrape_interval": "1s", "evaluation_interval": "1s"}
         config["rule_files"] = [str(path) for path in copied_rules(folder / "rules", durations or {})]
         (job,) = [one for one in config["scrape_configs"] if one["job_name"] == "recsys-monitor"]
         job["static_configs"] = [{"targets": [monitor]}]

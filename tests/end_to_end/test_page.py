@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.end_to_end.servers import DOCS, Alertmanager, Prometheus
+from tests.end_to_end.servers import Alertmanager, Prometheus
 from tests.processes import Monitor, Webhook, exposures, get, land, monitor, wait_for
 
 MINUTE = timedelta(minutes=1)
@@ -53,6 +53,7 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chain]:
     pd.DataFrame({"item_id": [FORBIDDEN]}).to_csv(folder / "blacklist.csv", index=False)
     recommender = {
         "name": "shop",
+        "owner": "search",
         "logs": {"exposures": {"path": "logs/*.parquet"}},
         "window": "1m",
         "every": "1s",
@@ -93,10 +94,13 @@ def test_a_blacklisted_item_in_the_log_pages_with_a_link_to_the_evidence(chain: 
     (page,) = wait_for("the page", lambda: chain.messages("page", "RecsysHardRuleViolated"))
     assert page["status"] == "firing"
     assert page["labels"] == {
-        "alertname": "RecsysHardRuleViolated", "recommender": "shop", "rule": "blacklist", "severity": "page"
+        "alertname": "RecsysHardRuleViolated", "recommender": "shop", "rule": "blacklist", "severity": "page",
+        "owner": "search",
     }  # fmt: skip
+    assert page["annotations"]["offenders"] == f"item_id {FORBIDDEN} (1 row(s))"
+    assert page["annotations"]["dashboard"] == f"{chain.monitor.url}/recommenders/shop"
     assert page["annotations"]["evidence"] == f"{chain.monitor.url}/recommenders/shop/rules/blacklist"
-    assert page["annotations"]["runbook_url"] == f"{DOCS}/docs/runbooks/RecsysHardRuleViolated.md"
+    assert page["annotations"]["runbook_url"] == f"{chain.monitor.url}/runbooks/RecsysHardRuleViolated"
     status, body = get(page["annotations"]["evidence"])
     assert status == 200
     assert FORBIDDEN not in body
@@ -121,7 +125,7 @@ def test_when_the_monitor_stops_somebody_is_paged_and_the_watchdog_falls_silent(
     assert chain.monitor.running.ended(10) == 0
     down = wait_for("the page", lambda: chain.messages("page", "RecsysMonitorDown"))
     assert down[0]["status"] == "firing"
-    assert down[0]["annotations"]["runbook_url"].endswith("/RecsysMonitorDown.md")
+    assert down[0]["annotations"]["runbook_url"].endswith("/runbooks/RecsysMonitorDown")
 
     # The service outside, which raises the alarm after ten seconds without a message that came every two.
     def silence() -> bool:

@@ -151,6 +151,10 @@ def test_every_family_of_rules_and_of_the_monitor_is_shown_or_left_out_on_purpos
     on_the_status_page = {
         "recsys_anomaly_worst",
         "recsys_anomaly_worst_expected",
+        "recsys_dashboards_info",
+        "recsys_recommender_info",
+        "recsys_rule_info",
+        "recsys_rule_offender_rows",
     }
     inside_python = {
         "process_virtual_memory_bytes",

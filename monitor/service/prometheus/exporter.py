@@ -45,6 +45,7 @@ from monitor.service.prometheus.families import (
     all_families,
 )
 from monitor.service.prometheus.families import metric_family_name as family_name
+from monitor.service.prometheus.offenders import add_offenders
 from monitor.service.prometheus.process import PROCESS, Process
 from monitor.service.prometheus.states import Labels, Values, add_status, is_slice, label, set_status, verdict
 
@@ -55,10 +56,10 @@ _REQUIRED: Final = frozenset(family.name for family in (*STATUSES, *RULES, *MONI
 class Exporter(Collector):
     """Exports the snapshot that `current` returns at the time of the scrape.
 
-    `url` is the address at which people reach the status page. Above `series_limit` the families of slices
-    are left out, the largest first, then the other families of metrics. The families that alerts need
-    (states, rules, the monitor itself) are never left out. The omitted series are counted. `clock` says
-    which values are stale.
+    `url` is the address at which people reach the status page, `grafana_url` that of the dashboards. Above
+    `series_limit` the families of slices are left out, the largest first, then the other families of
+    metrics. The families that alerts need (states, rules, the monitor itself) are never left out. The omitted
+    series are counted. `clock` says which values are stale.
     """
 
     def __init__(
@@ -67,12 +68,14 @@ class Exporter(Collector):
         *,
         version: str,
         url: str,
+        grafana_url: str | None = None,
         series_limit: int = 10_000,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._current = current
         self._version = version
         self._url = url
+        self._grafana_url = grafana_url
         self._limit = series_limit
         self._clock = clock
         self._process = Process()
@@ -86,6 +89,8 @@ class Exporter(Collector):
         values = snapshot_values(self._current(), self._clock())
         values["recsys_build_info"] = {(self._version,): 1.0}
         values["recsys_web_info"] = {(self._url.rstrip("/"),): 1.0}
+        if self._grafana_url is not None:
+            values["recsys_dashboards_info"] = {(self._grafana_url,): 1.0}
         values |= self._process.values()
         dropped = drop_families(values, self._limit - 3)  # the three series below count themselves
         values["recsys_series_limit"] = {(): float(self._limit)}
@@ -109,6 +114,7 @@ def snapshot_values(snapshot: Snapshot, now: datetime | None = None) -> Values:
     _add(values, "recsys_config_reload_timestamp_seconds", (), _seconds(snapshot.config_loaded_at))
     for state in snapshot.recommenders:
         _add_recommender(values, state)
+        add_offenders(values["recsys_rule_offender_rows"], state, snapshot.taken_at)
         excused = {
             _cause(one) for one in state.series if one.result.kind is ResultKind.ANOMALY and one.excused
         }
@@ -175,6 +181,10 @@ def _cause(series: Series) -> str:
 
 def _add_recommender(values: Values, state: RecommenderState) -> None:
     own = (label(state.name),)
+    _add(values, "recsys_recommender_info", (*own, label(state.owner)), 1.0)
+    for rule in state.rules:
+        of_rule = (*own, label(rule.rule), label(rule.kind.value), label(rule.owner))
+        _add(values, "recsys_rule_info", of_rule, 1.0)
     _add(values, "recsys_recommender_error", own, float(state.error is not None))
     _add(values, "recsys_last_run_timestamp_seconds", own, _seconds(state.last_run))
     end = None if state.last_window is None else state.last_window.end

@@ -27,6 +27,8 @@ Suffix = Literal["", "lower", "upper", "samples"]
 
 PREFIX: Final = "recsys_"
 SLICE_LABELS: Final = ("dimension", "value")
+OFFENDERS: Final = 3
+"""Offending values of a column that a violated rule exports."""
 
 
 def metric_family_name(spec: MetricSpec, part: Suffix = "", *, sliced: bool = False) -> str:
@@ -202,6 +204,20 @@ RULES: Final = (
         "seconds",
     ),
     ExportedFamily(
+        "recsys_rule_info",
+        "1, with the owner of the rule: that of its suite, or that of the recommender. Alerts on the rule "
+        "carry it as the label `owner`.",
+        (*_RULE, "owned_by"),
+        kind="info",
+    ),
+    ExportedFamily(
+        "recsys_rule_offender_rows",
+        "Rows that hold this value in the evidence of the newest violated window of the last day. `column` "
+        f"is item_id, scene or model; of each, only the {OFFENDERS} values with the most rows. Alerts name "
+        "them.",
+        (RECOMMENDER, "rule", "column", "value"),
+    ),
+    ExportedFamily(
         counters.RULE_VIOLATIONS,
         "Violations of the rule in all judged windows. Starts at 0 for every configured rule, counts each "
         "window once (corrections by late data are left out), and survives restarts. A soft rule's counters "
@@ -225,6 +241,18 @@ MONITOR: Final = (
     ExportedFamily("recsys_build_info", "1, with the version of the monitor.", ("version",), kind="info"),
     ExportedFamily(
         "recsys_web_info", "1, with the address of the status page as people reach it.", ("url",), kind="info"
+    ),
+    ExportedFamily(
+        "recsys_dashboards_info",
+        "1, with `server.grafana_url`, if it is set: alerts link to the dashboards there.",
+        ("url",),
+        kind="info",
+    ),
+    ExportedFamily(
+        "recsys_recommender_info",
+        "1, with the owner of the recommender. Alerts on it carry it as the label `owner`.",
+        (RECOMMENDER, "owned_by"),
+        kind="info",
     ),
     ExportedFamily(
         "recsys_config_reload_success",

@@ -121,7 +121,13 @@ def make_app(
     `store` is the history behind /api/v1; without it there is no API. `reports` gives the folder of reports,
     None if there is none.
     """
-    exporter = Exporter(current, version=__version__, url=url, series_limit=settings.series_limit)
+    exporter = Exporter(
+        current,
+        version=__version__,
+        url=url,
+        grafana_url=settings.grafana_url,
+        series_limit=settings.series_limit,
+    )
     pages = _Pages(current, settings.docs_url or "", reports)
     supervisor = _Supervisor(exporter, reload=reload, not_ready=not_ready, healthy=healthy)
     routes: list[BaseRoute] = []

@@ -12,7 +12,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as classic_families
 
 from monitor.core.results import Kind, Status
-from monitor.history.snapshot import Snapshot
+from monitor.history.snapshot import Snapshot, Violation
 from monitor.service.prometheus.exporter import Exporter, drop_families, snapshot_values
 from monitor.service.prometheus.families import all_families
 from tests.service import pictures
@@ -151,11 +151,18 @@ def test_every_declared_family_can_be_exported():
             detail="taken",
         ),
     ]
+    blacklist = pictures.rule("blacklist", status=Status.VIOLATED, evidence=({"item_id": "b7"},))
+    offending = replace(pictures.series(blacklist), violation=Violation(pictures.LAST, blacklist))
     (state,) = _one_series_for_every_family().recommenders
     snapshot = Snapshot(
         pictures.NOW,
-        (replace(state, series=(objective, deviation, *map(pictures.series, told), *state.series)),),
+        (
+            replace(
+                state, series=(objective, deviation, offending, *map(pictures.series, told), *state.series)
+            ),
+        ),
         counters={("recsys_store_errors_total", (("fault", "busy"),)): 1.0},
         config_loaded_at=pictures.NOW,
     )
-    assert {name for name, _ in samples(scrape(snapshot, series_limit=100_000))} == set(all_families())
+    text = scrape(snapshot, series_limit=100_000, grafana_url="https://grafana.test")
+    assert {name for name, _ in samples(text)} == set(all_families())

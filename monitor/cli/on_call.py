@@ -1,0 +1,184 @@
+"""The commands for people on call: a test page, and the relay to chats that Alertmanager cannot talk to."""
+
+from __future__ import annotations
+
+import secrets
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from monitor.cli.options import ConfigPath, Only
+from monitor.cli.terminal import NOT_JUDGED, OK, VIOLATED, claim_output, fail, say
+
+if TYPE_CHECKING:
+    from monitor.on_call.drill import Drill
+    from monitor.settings.config import Config
+
+on_call_app = typer.Typer()
+_PANEL: Final = "On call"
+_SHORTEST, _LONGEST = timedelta(minutes=1), timedelta(hours=4)
+
+
+class Severity(StrEnum):
+    """The severities that reach a person."""
+
+    PAGE = "page"
+    TICKET = "ticket"
+
+
+@on_call_app.command(
+    rich_help_panel=_PANEL,
+    epilog="Example: recsys-monitor drill --config shop.yaml --recommender shop\n\n"
+    "Exit codes: 0 it is sent to the printed receivers, 1 a silence, maintenance or a receiver without "
+    "an address holds it back, 2 a wrong config or usage, 3 Alertmanager cannot be reached or refused it.",
+)
+def drill(
+    config: ConfigPath,
+    only: Only = None,
+    severity: Annotated[
+        Severity, typer.Option("--severity", help="Take the route of pages, or that of tickets.")
+    ] = Severity.PAGE,
+    owner: Annotated[
+        str | None,
+        typer.Option(
+            "--owner", metavar="NAME", help="Take the route of this owner. Default: the recommender's."
+        ),
+    ] = None,
+    lasts: Annotated[
+        str, typer.Option("--for", metavar="TIME", help="When it resolves by itself; from 1m to 4h.")
+    ] = "15m",
+) -> None:
+    """Send a test page through Alertmanager, as a real alert would go.
+
+    It posts an alert to `on_call.alertmanager` of the config. Its summary begins with TEST. Without
+    --recommender it is about the first recommender. The command prints which receivers get it, how to see
+    that it arrived, and when it resolves. Nothing is written to the history.
+    """
+    claim_output()
+    from monitor.config.load import load_config
+
+    settings = load_config(config)
+    span = _span(lasts)
+    made = _drill(settings, only, severity.value, owner, span)
+    for line in _report(made, settings):
+        say(line)
+    sys.exit(OK if made.will_be_sent else VIOLATED)
+
+
+def _drill(config: Config, only: str | None, severity: str, owner: str | None, span: timedelta) -> Drill:
+    from monitor.cli.export import check_name
+    from monitor.on_call.alertmanager import AlertmanagerApi, AlertmanagerError
+    from monitor.on_call.drill import drill_alert, send_drill
+
+    server = config.on_call.alertmanager
+    if server is None:
+        fail(
+            "the config has no on_call.alertmanager\n"
+            "Write it as on_call: {alertmanager: {url: http://127.0.0.1:9093}}; see docs/on-call.md."
+        )
+    if only is not None:
+        check_name(only, config)
+    recommender = next(one for one in config.recommenders if only in (None, one.name))
+    now = datetime.now(UTC).replace(microsecond=0)
+    alert = drill_alert(
+        recommender,
+        _base(config),
+        config.server.grafana_url,
+        number=secrets.token_hex(3),
+        severity=severity,
+        owner=owner,
+        now=now,
+        ends=now + span,
+    )
+    try:
+        return send_drill(AlertmanagerApi(server), alert)
+    except AlertmanagerError as error:
+        fail(error.advice, NOT_JUDGED)
+
+
+def _base(config: Config) -> str:
+    """The address of the status page, as the daemon says it."""
+    from monitor.service.web.web_config import load_web_config
+
+    path = config.server.web_config
+    return config.server.public_url(tls=path is not None and load_web_config(path).tls is not None)
+
+
+def _span(text: str) -> timedelta:
+    from monitor.core.settings import parse_duration
+
+    try:
+        span = parse_duration(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--for") from None
+    if not _SHORTEST <= span <= _LONGEST:
+        raise typer.BadParameter(f"{text!r} must be from 1m to 4h", param_hint="--for")
+    return span
+
+
+def _report(made: Drill, config: Config) -> Iterator[str]:
+    server = config.on_call.alertmanager
+    assert server is not None
+    labels = ", ".join(f"{name}={value}" for name, value in made.labels.items())
+    yield f"sent         test page {made.number} to Alertmanager at {server.url}"
+    yield f"labels       {labels}"
+    for name, kinds in made.receivers.items():
+        yield f"receiver     {name}: {', '.join(kinds) if kinds else 'it delivers to nobody'}"
+    yield f"resolves     by itself at {made.ends:%Y-%m-%d %H:%M:%S} UTC"
+    if made.held_back:
+        yield f"held back    {made.held_back}: no message is sent"
+        return
+    if not made.will_be_sent:
+        return
+    waits = ("30 s", "5 min") if made.labels["severity"] == Severity.PAGE else ("5 min", "10 min")
+    yield f'arrived?     look for "TEST {made.number}" there. Our routes send it after {waits[0]},'
+    yield f"             or within {waits[1]} if another alert of this recommender and receiver fires"
+    yield f"not there?   {server.url}/#/alerts shows it; Alertmanager's log and its metric"
+    yield "             alertmanager_notifications_failed_total say whether a receiver refused it"
+
+
+@on_call_app.command(
+    rich_help_panel=_PANEL,
+    epilog="Example: recsys-monitor relay --config shop.yaml\n\n"
+    "Stops on SIGTERM. Exit codes: 0 stopped, 2 a wrong config, or an address in use.",
+)
+def relay(config: ConfigPath) -> None:
+    """Post Alertmanager's messages to Feishu, DingTalk and WeCom, which it cannot talk to.
+
+    It reads `on_call.relay` of the config. Run it beside Alertmanager, as a process of its own: the page that
+    the monitor is down must arrive too. It logs the number of alerts and refusals, never a secret.
+    """
+    claim_output()
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    _serve_relay(config, stop)
+    sys.exit(OK)
+
+
+def _serve_relay(path: Path, stop: threading.Event) -> None:
+    from monitor.config.load import load_config
+    from monitor.on_call.relay import relay_application
+    from monitor.service.logging import configure
+    from monitor.service.web.server import ServeError, serve_app
+
+    settings = load_config(path)
+    targets = settings.on_call.relay
+    if targets is None:
+        fail("the config has no on_call.relay\nName its targets; see docs/on-call.md.")
+    configure(settings.log.format, settings.log.level)
+    try:
+        server = serve_app(targets.listen, relay_application(targets))
+    except ServeError as error:
+        fail(f"{error}\non_call.relay.listen in the config says where the relay listens.")
+    for target in targets.targets:
+        say(f"{target.to:<12} {server.address}/{target.name}")
+    stop.wait()
+    server.stop()

@@ -1,0 +1,62 @@
+"""The API of an Alertmanager. Every failure is a sentence that says what to do, and holds no secret."""
+
+from __future__ import annotations
+
+import json
+import time
+from http.client import HTTPException
+from typing import Any, Final
+from urllib.error import URLError
+from urllib.parse import urlencode
+from urllib.request import Request
+
+from monitor.core.errors import ExpectedError
+from monitor.core.http_access import AccessError, auth_headers, opener, read_within, sentence
+from monitor.settings.access import HttpServer
+
+TIMEOUT: Final = 10.0
+_API: Final = "/api/v2/"
+
+
+class AlertmanagerError(ExpectedError):
+    """Alertmanager cannot be reached, or refused a request."""
+
+    hint = "on_call.alertmanager in the config says where it is and how to sign in."
+
+
+class AlertmanagerApi:
+    """Asks one Alertmanager; its files of secrets are read for each request."""
+
+    def __init__(self, server: HttpServer, timeout: float = TIMEOUT) -> None:
+        self._server, self._timeout = server, timeout
+
+    def get(self, path: str, **query: str) -> Any:
+        """The answer to a GET below /api/v2/."""
+        return self._ask(f"{path}?{urlencode(query)}" if query else path, None)
+
+    def post(self, path: str, content: object) -> Any:
+        """The answer to a POST of JSON below /api/v2/; None if it is empty."""
+        return self._ask(path, json.dumps(content).encode())
+
+    def _ask(self, path: str, body: bytes | None) -> Any:
+        server, end = self._server, time.monotonic() + self._timeout
+        try:
+            headers = auth_headers(server.bearer_token_file, server.username, server.password_file)
+            headers |= {"Content-Type": "application/json", "Accept": "application/json"}
+            request = Request(f"{server.url}{_API}{path}", data=body, headers=headers)  # noqa: S310
+            with opener().open(request, timeout=self._timeout) as response:
+                answer, code = read_within(response, end), response.status
+        except AccessError as error:
+            raise AlertmanagerError(str(error)) from None
+        except (OSError, HTTPException, ValueError) as error:
+            reason = error.reason if isinstance(error, URLError) else error
+            is_slow = isinstance(reason, TimeoutError)
+            why = f"no answer within {self._timeout:g} s" if is_slow else sentence(reason)
+            raise AlertmanagerError(f"Alertmanager at {server.url} cannot be reached: {why}") from None
+        if code != 200:
+            said = sentence(answer.decode("utf-8", "replace"))
+            raise AlertmanagerError(f"Alertmanager at {server.url} answered with code {code}: {said}")
+        try:
+            return json.loads(answer) if answer.strip() else None
+        except (ValueError, RecursionError):
+            raise AlertmanagerError(f"what answers at {server.url} is no Alertmanager") from None

@@ -1,0 +1,158 @@
+"""A test page through Alertmanager's API, so that its routes, templates and receivers are the real ones."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+from urllib.parse import quote
+
+import yaml
+
+from monitor.core.text import visible
+from monitor.on_call.alertmanager import AlertmanagerApi, AlertmanagerError
+from monitor.settings.recommender import RecommenderSettings
+
+ALERT: Final = "RecsysDrill"
+_PATIENCE: Final = 10.0  # seconds until Alertmanager shows an alert that it has accepted
+_SUFFIX: Final = "_configs"
+
+
+@dataclass(frozen=True)
+class Drill:
+    """What was sent, and what Alertmanager says about it.
+
+    `receivers` are those that get it, each with the kinds of its integrations; an empty tuple of kinds
+    delivers to nobody. `held_back` says why nothing will be sent.
+    """
+
+    number: str
+    labels: Mapping[str, str]
+    ends: datetime
+    receivers: Mapping[str, tuple[str, ...]]
+    held_back: str = ""
+
+    @property
+    def will_be_sent(self) -> bool:
+        return not self.held_back and any(self.receivers.values())
+
+
+def drill_alert(
+    recommender: RecommenderSettings,
+    base: str,
+    dashboards: str | None,
+    *,
+    number: str,
+    severity: str,
+    owner: str | None,
+    now: datetime,
+    ends: datetime,
+) -> dict[str, Any]:
+    """The alert as Prometheus would send it, marked as a test.
+
+    `base` is the address of the status page, `dashboards` that of Grafana.
+    """
+    page = f"{base}/recommenders/{quote(recommender.name)}"
+    owner = owner or recommender.owner
+    return {
+        "labels": {
+            "alertname": ALERT,
+            "recommender": recommender.name,
+            "severity": severity,
+            "drill": number,
+            **({"owner": owner} if owner else {}),
+        },
+        "annotations": {
+            "summary": f"TEST {number}: a drill of {recommender.name}, nothing is broken",
+            "description": f"This is a test of the path to you. It resolves by itself at {ends:%H:%M} UTC. "
+            "Check that each link opens, and tell the person who runs the drill that it arrived.",
+            "offenders": "none, this is a test",
+            "evidence": page,
+            "dashboard": page
+            if dashboards is None
+            else f"{dashboards}/d/recsys-overview?var-recommender={quote(recommender.name)}",
+            "runbook_url": f"{base}/runbooks/{ALERT}",
+        },
+        "startsAt": now.isoformat(),
+        "endsAt": ends.isoformat(),
+        "generatorURL": base,
+    }
+
+
+def send_drill(
+    api: AlertmanagerApi, alert: Mapping[str, Any], *, sleep: Callable[[float], None] = time.sleep
+) -> Drill:
+    """Post the alert, and ask Alertmanager which receivers get it and whether something holds it back.
+
+    Raises AlertmanagerError if Alertmanager cannot be reached, refuses it, or does not show it.
+    """
+    try:
+        return _send(api, alert, sleep)
+    except (KeyError, IndexError, TypeError, AttributeError):
+        raise AlertmanagerError("the answer is not that of an Alertmanager with API v2") from None
+
+
+def _send(api: AlertmanagerApi, alert: Mapping[str, Any], sleep: Callable[[float], None]) -> Drill:
+    integrations = _integrations(api)
+    api.post("alerts", [alert])
+    number = alert["labels"]["drill"]
+    end = time.monotonic() + _PATIENCE
+    while (shown := _shown(api, number)) is None:
+        if time.monotonic() > end:
+            raise AlertmanagerError(
+                f"Alertmanager accepted the test page, but does not show it after {_PATIENCE:g} s"
+            )
+        sleep(0.2)
+    names = [str(one["name"]) for one in shown["receivers"]]
+    status = shown["status"]
+    return Drill(
+        number=number,
+        labels=alert["labels"],
+        ends=datetime.fromisoformat(alert["endsAt"]),
+        receivers={name: integrations.get(name, ()) for name in names},
+        held_back=_reason(api, status),
+    )
+
+
+def _shown(api: AlertmanagerApi, number: str) -> Mapping[str, Any] | None:
+    found = api.get("alerts", filter=f'drill="{number}"')
+    ready = [one for one in found if one["status"]["state"] != "unprocessed"]
+    return ready[0] if ready else None
+
+
+def _reason(api: AlertmanagerApi, status: Mapping[str, Any]) -> str:
+    """Why Alertmanager holds the alert back; empty if it does not."""
+    if status["silencedBy"]:
+        return f"silence {status['silencedBy'][0]} holds it back"
+    if not status["inhibitedBy"]:
+        return ""
+    by = str(status["inhibitedBy"][0])
+    names = [one["labels"].get("alertname", "") for one in api.get("alerts") if one["fingerprint"] == by]
+    return f"the alert {visible(names[0]) if names else by} holds it back"
+
+
+def _integrations(api: AlertmanagerApi) -> dict[str, tuple[str, ...]]:
+    """The kinds of integrations of each receiver, from the running configuration; its secrets are masked."""
+    original = api.get("status")["config"]["original"]
+    try:
+        receivers = yaml.safe_load(original).get("receivers") or ()
+    except yaml.YAMLError:
+        raise AlertmanagerError("the configuration that Alertmanager shows cannot be read") from None
+    return {
+        str(one["name"]): tuple(
+            key.removesuffix(_SUFFIX) for key, configs in one.items() if key.endswith(_SUFFIX) and configs
+        )
+        for one in receivers
+    }
+
+
+def lasts(span: timedelta) -> str:
+    """A span in minutes for a sentence.
+
+    >>> lasts(timedelta(minutes=15)), lasts(timedelta(minutes=1))
+    ('15 minutes', '1 minute')
+    """
+    minutes = round(span.total_seconds() / 60)
+    return f"{minutes} minute" + ("" if minutes == 1 else "s")

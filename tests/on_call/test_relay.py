@@ -1,0 +1,148 @@
+"""The relay: who may post, what it answers, what it posts, and what it never shows."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from monitor.on_call.message import as_text, read_message
+from monitor.on_call.relay import relay_application
+from monitor.settings.on_call import RelaySettings
+from tests.alerts.received import HttpSink, closing
+
+TOKEN = {"Authorization": "Bearer relay-token-of-the-test"}
+
+
+@pytest.fixture
+def sink() -> Iterator[HttpSink]:
+    with closing(HttpSink) as (made,):
+        yield made
+
+
+def payload(count: int = 1, *, status: str = "firing", **notes: str) -> dict[str, Any]:
+    """A message of Alertmanager with so many alerts."""
+    alerts = [
+        {
+            "status": status,
+            "labels": {"alertname": "A", "recommender": "shop", "rule": f"r{number}", "severity": "page"},
+            "annotations": {"summary": f"rule {number} is violated", **notes},
+            "startsAt": "2026-03-09T14:00:00.5Z",
+            "endsAt": "2026-03-09T15:00:00Z",
+        }
+        for number in range(count)
+    ]
+    return {"status": status, "externalURL": "http://alertmanager.test", "alerts": alerts}
+
+
+def relay(folder: Path, to: str, url: str, *, guarded: bool = True) -> TestClient:
+    (folder / "url").write_text(url, "utf-8")
+    (folder / "token").write_text("relay-token-of-the-test\n", "utf-8")
+    settings = RelaySettings.model_validate(
+        {
+            "token_file": str(folder / "token") if guarded else None,
+            "targets": [{"name": "chat", "to": to, "url_file": str(folder / "url")}],
+        }
+    )
+    return TestClient(relay_application(settings))
+
+
+def test_a_message_without_the_token_or_for_another_target_is_refused(tmp_path: Path, sink: HttpSink) -> None:
+    client = relay(tmp_path, "wecom", f"{sink.url}/robot")
+    assert client.post("/chat", json=payload()).status_code == 401
+    assert client.post("/chat", json=payload(), headers={"Authorization": "Bearer x"}).status_code == 401
+    assert client.post("/other", json=payload()).status_code == 401
+    assert client.post("/other", json=payload(), headers=TOKEN).status_code == 404
+    assert client.get("/chat", headers=TOKEN).status_code == 405
+    assert sink.posted == []
+
+
+@pytest.mark.parametrize("body", ["", "3", "[]", "{}", '{"alerts": []}', '{"alerts": [3]}', "[" * 100_000])
+def test_what_is_no_message_of_alertmanager_is_refused(tmp_path: Path, sink: HttpSink, body: str) -> None:
+    client = relay(tmp_path, "wecom", f"{sink.url}/robot", guarded=False)
+    assert client.post("/chat", content=body).status_code == 400
+    assert sink.posted == []
+
+
+@pytest.mark.parametrize(
+    ("to", "answer", "status"),
+    [
+        ("feishu", (200, '{"code": 0}'), 200),
+        ("feishu", (200, '{"StatusCode": 0, "StatusMessage": "success"}'), 200),
+        ("feishu", (200, '{"code": 19024, "msg": "Key Words Not Found"}'), 502),
+        ("dingtalk", (200, '{"errcode": 0}'), 200),
+        ("dingtalk", (200, '{"errcode": 310000, "errmsg": "sign not match"}'), 502),
+        ("wecom", (200, '{"errcode": 93000, "errmsg": "invalid webhook url"}'), 502),
+        ("wecom", (500, '{"errcode": 0}'), 502),
+        ("wecom", (302, ""), 502),
+        ("wecom", (200, "<html>"), 502),
+        ("wecom", (200, "{}"), 502),
+    ],
+)
+def test_it_is_sent_only_if_the_robot_says_so(
+    tmp_path: Path, sink: HttpSink, to: str, answer: tuple[int, str], status: int
+) -> None:
+    sink.answers = {"/robot": answer}
+    client = relay(tmp_path, to, f"{sink.url}/robot", guarded=False)
+    assert client.post("/chat", json=payload()).status_code == status
+    assert len(sink.posted) == 1
+
+
+@pytest.mark.parametrize(
+    "url", ["not an address", "ftp://host/secret-part-of-it", "http://127.0.0.1:9/secret-part"]
+)
+def test_a_wrong_address_is_an_error_that_does_not_show_it(
+    tmp_path: Path, url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = relay(tmp_path, "wecom", url, guarded=False)
+    with caplog.at_level(logging.DEBUG):
+        answer = client.post("/chat", json=payload())
+    assert answer.status_code == 502
+    assert "secret-part" not in answer.text + caplog.text
+    assert url not in answer.text + caplog.text
+
+
+def test_a_long_message_fits_wecom_with_the_links_of_its_first_alert(tmp_path: Path, sink: HttpSink) -> None:
+    sink.answers = {"/robot": (200, '{"errcode": 0}')}
+    client = relay(tmp_path, "wecom", f"{sink.url}/robot", guarded=False)
+    notes = {
+        "description": "長" * 3000, "offenders": "x" * 3000, "evidence": "https://m.test/e",
+        "runbook_url": "https://m.test/r", "dashboard": "https://m.test/d",
+    }  # fmt: skip
+    assert client.post("/chat", json=payload(12, **notes)).status_code == 200
+    text = sink.posted[0].content["text"]["content"]
+    assert len(text.encode()) <= 2048
+    assert text.startswith("[PAGE] rule 0 is violated (and 11 more)\n")
+    for line in ("Evidence: https://m.test/e", "Runbook: https://m.test/r", "Dashboard: https://m.test/d"):
+        assert line in text.splitlines()
+    assert "Silence: http://alertmanager.test/#/silences/new?filter=" in text
+
+
+def test_links_that_are_no_web_pages_are_left_out_and_a_line_break_makes_no_line() -> None:
+    notes = {
+        "evidence": "javascript:alert(1)",
+        "dashboard": "/recommenders/shop",
+        "runbook_url": "http://m/\nx",
+    }
+    message = read_message(payload(offenders="a\nEvidence: http://evil.test", **notes))
+    assert [label for label, _ in message.entries[0].links] == ["Silence"]
+    assert "Offenders: a[LF]Evidence: http://evil.test" in as_text(message, 9000).splitlines()
+
+
+def test_an_end_is_one_line() -> None:
+    message = read_message(payload(status="resolved"))
+    assert as_text(message, 9000) == (
+        "[RESOLVED] rule 0 is violated\n\nResolved at 2026-03-09 15:00 UTC: rule 0 is violated"
+    )
+
+
+def test_feishu_gets_no_more_than_it_takes() -> None:
+    from monitor.on_call.robots import content_of
+
+    content = content_of("feishu", read_message(payload(10, description="x" * 2000, offenders="y" * 2000)))
+    assert 4000 < len(json.dumps(content)) < 20_000
