@@ -215,7 +215,7 @@ class Engine:
             self.cursor.execute(f"CREATE TABLE {_quoted(name)} AS FROM {_ADOPTED}")
         finally:
             self.cursor.unregister(_ADOPTED)
-        self._filled.add(name)
+        self._tables.add(name)
         return self.backend.table(name)
 
     def named(self, name: str, table: str, **texts: str) -> ir.Table:
