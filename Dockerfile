@@ -7,6 +7,7 @@ RUN pip download --quiet --require-hashes --requirement requirements.lock --dest
 COPY pyproject.toml README.md ./
 COPY monitor ./monitor
 COPY rules ./rules
+COPY docs/runbooks ./docs/runbooks
 RUN pip install --quiet --no-index --find-links /wheels hatchling \
     && pip wheel --quiet --no-index --no-deps --no-build-isolation --wheel-dir /wheels . \
     && python -m venv /opt/recsys-monitor \

@@ -211,8 +211,7 @@ class CauseView:
     detail: str
     href: str
     evidence: int
-    runbook: str  # an address, empty if only the path is known
-    runbook_path: str
+    runbook: str  # an address
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +314,7 @@ class RulePage:
     severity: str
     description: str
     owner: str
-    runbook: str  # an http(s) address or empty
+    runbook: str  # an address or empty
     runbook_path: str  # anything else that the rule names as its runbook
     window: str
     evaluated: TimeView | None

@@ -11,8 +11,8 @@ from monitor.core.results import Result, Status, Window
 from monitor.history.snapshot import RecommenderState, Snapshot, Violation
 from monitor.report.anomaly import AnomalyPage, anomaly_page
 from monitor.report.page import recommender_page
+from monitor.report.runbooks import runbook_text
 from monitor.report.views import AnomaliesView, RecommenderView
-from tests.conftest import ROOT
 from tests.service import pictured_bands, pictures
 from tests.service.made import HOUR, LAST, NOW, metric, series
 from tests.service.pictured_bands import FOUND, NAME, anomaly, feeds
@@ -165,12 +165,12 @@ def test_every_cause_has_a_runbook_of_its_own_and_an_unknown_one_that_of_the_ale
     for cause in CAUSES:
         found = page(feeds(), cause)
         assert found is not None
-        assert (ROOT / found.runbook_path).is_file()
-        assert found.runbook.endswith(f"/causes/{cause}.md")
+        assert found.runbook == f"https://git.test/main/docs/runbooks/causes/{cause}.md"
+        assert runbook_text(f"causes/{cause}")
     found = page(feeds(anomaly("of_an_older_version")), "of_an_older_version")
     assert found is not None
-    assert (found.runbook_path, found.means) == ("docs/runbooks/RecsysAnomaly.md", "")
-    assert (ROOT / found.runbook_path).is_file()
+    assert found.runbook == "https://git.test/main/docs/runbooks/RecsysAnomaly.md"
+    assert found.means == ""
 
 
 def test_the_meaning_of_a_cause_is_not_repeated():

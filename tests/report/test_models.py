@@ -12,6 +12,7 @@ from monitor.core.results import Result, Status
 from monitor.history.snapshot import RecommenderState, Series, Snapshot
 from monitor.models.diagnosis.case import CAUSES
 from monitor.report.page import overview, recommender_page
+from monitor.report.runbooks import runbook_text
 from monitor.report.views import ModelView, RecommenderView
 from tests.service import pictured_models, pictures
 from tests.service.pictured_models import FEATURE, cause, features, gap, split, violated_gap
@@ -102,10 +103,10 @@ def test_the_causes_of_a_violated_gap_are_ranked_by_their_share():
 def test_every_cause_has_an_existing_runbook_and_a_link_if_the_docs_have_an_address(name):
     results = [violated_gap("v"), cause(name, 0.5, "v")]
     (without,) = only(results).gaps[0].causes
-    assert without.runbook == ""
-    assert (ROOT / without.runbook_path).is_file()
+    name = without.runbook.removeprefix("runbooks/")
+    assert runbook_text(name)
     (model,) = view(ranker(results), DOCS).models
-    assert model.gaps[0].causes[0].runbook == f"{DOCS}/{without.runbook_path}"
+    assert model.gaps[0].causes[0].runbook == f"{DOCS}/docs/runbooks/{name}.md"
 
 
 def test_a_violated_gap_whose_last_window_was_not_violated_is_not_explained_again():

@@ -28,7 +28,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from monitor import __version__
 from monitor.core.text import visible
 from monitor.history.snapshot import Snapshot
-from monitor.report import anomaly, cause, evidence, page
+from monitor.report import anomaly, cause, evidence, page, runbook_page
 from monitor.report.scatter import TEMPLATES
 from monitor.service.prometheus.exporter import Exporter
 from monitor.service.web.auth import BasicAuth, Passwords
@@ -125,6 +125,7 @@ def make_app(
             Route("/recommenders/{recommender}/rules/{rule:path}", pages.rule),
             Route("/recommenders/{recommender}/anomalies/{cause:path}", pages.anomaly),
             Route("/recommenders/{recommender}/gaps/{pair}/{cause}/model-{model:text}", pages.cause),
+            Route("/runbooks/{name:path}", pages.runbook),
             Route("/static/style.css", _style),
             Route("/metrics", supervisor.metrics),
             Route("/-/healthy", supervisor.healthy),
@@ -149,6 +150,7 @@ class _Pages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
+        self._templates.filters["below"] = _below
 
     def overview(self, request: Request) -> Response:
         return self._show(request, page.overview, "overview.html")
@@ -168,6 +170,11 @@ class _Pages:
     def anomaly(self, request: Request) -> Response:
         missing = "There is no anomaly of this name in any window."
         return self._show(request, anomaly.anomaly_page, "anomaly.html", missing)
+
+    def runbook(self, request: Request) -> Response:
+        return self._show(
+            request, runbook_page.runbook_page, "runbook.html", "There is no runbook of this name."
+        )
 
     def _show(
         self, request: Request, view_of: Callable[..., Any], template: str, missing: str = ""
@@ -242,6 +249,11 @@ def _style(request: Request) -> Response:  # noqa: ARG001
 async def _http_error(request: Request, error: Exception) -> Response:  # noqa: ARG001
     assert isinstance(error, HTTPException)
     return PlainTextResponse(f"{error.detail}\n", error.status_code, error.headers)
+
+
+def _below(href: str, root: str) -> str:
+    """An address of a view as a link of a page: absolute addresses stay, the others are below the root."""
+    return href if href.startswith(("http://", "https://")) else f"{root}{href}"
 
 
 def _root(request: Request) -> str:

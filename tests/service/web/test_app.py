@@ -16,7 +16,13 @@ from monitor.service.web.server import serve
 from monitor.settings.server import ServerSettings
 from tests.service import pictures
 
-PAGES = ["/", "/recommenders/shop", "/recommenders/shop/rules/blacklist", "/recommenders/news"]
+PAGES = [
+    "/",
+    "/recommenders/shop",
+    "/recommenders/shop/rules/blacklist",
+    "/recommenders/news",
+    "/runbooks/RecsysAnomaly",
+]
 
 
 @contextmanager
@@ -85,6 +91,16 @@ def test_hostile_names_of_recommenders_and_rules_are_linked_and_found():
         answer = web.get("/recommenders/ab/rules/a%2Fb%20%3Ci%3E%3F%23%25%22%27")
     assert answer.status_code == 200
     assert 'href="../../../static/style.css"' in answer.text
+
+
+def test_the_monitor_serves_its_own_runbooks(web):
+    assert '<h1 id="recsysanomaly">RecsysAnomaly</h1>' in web.get("/runbooks/RecsysAnomaly").text
+    assert '<a href="RecsysAnomaly">' in web.get("/runbooks/").text
+    of_cause = web.get("/runbooks/causes/lists_empty").text
+    assert 'href="../RecsysAnomaly#what-to-do"' in of_cause
+    assert 'href="../../static/style.css"' in of_cause
+    assert web.get("/runbooks/..%2f..%2fREADME").status_code == 404
+    assert "There is no runbook of this name." in web.get("/runbooks/nothing").text
 
 
 def test_links_are_relative_so_that_a_proxy_may_add_a_prefix(web):
