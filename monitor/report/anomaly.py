@@ -23,7 +23,7 @@ from monitor.report.bands import (
     series_name,
     with_band,
 )
-from monitor.report.page import frame
+from monitor.report.frame import frame
 from monitor.report.runbooks import runbook_address
 from monitor.report.sparkline import Sparkline
 from monitor.report.views import Frame, SeriesRow, TimeView

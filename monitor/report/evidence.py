@@ -11,7 +11,7 @@ from monitor.core.text import visible
 from monitor.history.counters import RULE_VIOLATIONS
 from monitor.history.snapshot import RecommenderState, Series, Snapshot
 from monitor.report import numbers, rows
-from monitor.report.page import frame
+from monitor.report.frame import frame
 from monitor.report.runbooks import runbook_address
 from monitor.report.views import RulePage
 

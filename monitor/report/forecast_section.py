@@ -49,7 +49,7 @@ def forecast_view(series: Sequence[Series], now: datetime) -> ForecastView | Non
     )
 
 
-def forecast_attention(series: Sequence[Series], now: datetime) -> list[SeriesRow]:
+def forecast_attention(series: Sequence[Series], now: datetime) -> list[tuple[Series, SeriesRow]]:
     """The metrics that no longer predict; and the forecast itself where it failed."""
     vanished = [one for one in series if one.standing is Status.VIOLATED]
     failed = [
@@ -60,8 +60,8 @@ def forecast_attention(series: Sequence[Series], now: datetime) -> list[SeriesRo
     ]
     href = f"{rows.recommender_href(series[0].recommender)}#{ANCHOR}" if series else ""
     # The sentence says how the correlation has changed; that of all days would only confuse.
-    return [replace(_row(one, now, href), value="") for one in vanished] + [
-        rows.named_row(one, now, name="forecast", href=href) for one in failed
+    return [(one, replace(_row(one, now, href), value="")) for one in vanished] + [
+        (one, rows.named_row(one, now, name="forecast", href=href)) for one in failed
     ]
 
 

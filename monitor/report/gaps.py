@@ -135,6 +135,12 @@ def cause_view(series: Series, docs_url: str) -> CauseView:
     )
 
 
+def first_runbook(gap: Series, series: Sequence[Series], docs_url: str) -> str:
+    """The runbook of the cause with the largest share; empty if no cause is known."""
+    mine = [one for one in series if one.result.labels[MODEL_LABEL] == gap.result.labels[MODEL_LABEL]]
+    return next((cause_view(one, docs_url).runbook for one in causes_of(gap, mine)), "")
+
+
 def attention_row(gap: Series, series: Iterable[Series], now: datetime) -> SeriesRow:
     """The attention row of a gap: it names the model and the first cause, and links to the evidence."""
     model, pair = gap.result.labels[MODEL_LABEL], gap.result.labels[PAIR_LABEL]

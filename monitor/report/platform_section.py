@@ -29,13 +29,13 @@ def platform_view(series: Sequence[Series], now: datetime) -> PlatformView | Non
     return PlatformView(tuple(totals), row, numbers.window(newest))
 
 
-def platform_attention(series: Iterable[Series], now: datetime) -> list[SeriesRow]:
+def platform_attention(series: Iterable[Series], now: datetime) -> list[tuple[Series, SeriesRow]]:
     """The verdicts and amounts that need attention. Too few days for a judgement do not."""
     found = []
     for one in series:
         judged = one.result.threshold is not None or one.result.metric == specs.AMOUNT.name
         if judged and one.standing in _COUNTS:
-            found.append(_named(one, now))
+            found.append((one, _named(one, now)))
     return found
 
 

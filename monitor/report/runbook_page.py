@@ -14,7 +14,7 @@ from markdown_it.token import Token
 from markupsafe import Markup
 
 from monitor.history.snapshot import Snapshot
-from monitor.report.page import frame
+from monitor.report.frame import frame
 from monitor.report.runbooks import FOLDER, INDEX, runbook_names, runbook_text
 from monitor.report.views import Frame
 

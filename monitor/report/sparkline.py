@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from monitor.core.results import Status, Window
@@ -55,6 +55,10 @@ class Sparkline:
     threshold: float | None
     expected: tuple[str, ...] = ()
     bands: tuple[str, ...] = ()
+
+    def named(self, name: str) -> Sparkline:
+        """The same drawing, whose label begins with what is drawn."""
+        return replace(self, label=f"{name}, {self.label}")
 
 
 def sparkline(
@@ -138,7 +142,7 @@ def _runs(placed: Iterable[_Placed | None]) -> list[list[_Placed]]:
 
 
 def _lines(runs: Iterable[Sequence[Dot]]) -> tuple[str, ...]:
-    return tuple(" ".join(f"{dot.x},{dot.y}" for dot in run) for run in runs if len(run) > 1)
+    return tuple(" ".join(f"{dot.x:g},{dot.y:g}" for dot in run) for run in runs if len(run) > 1)
 
 
 def _areas(placed: Iterable[tuple[float, float, float] | None]) -> tuple[str, ...]:

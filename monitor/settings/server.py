@@ -71,7 +71,13 @@ class ServerSettings(Settings):
     docs_url: Annotated[str, AfterValidator(_checked_url)] | None = Field(
         None,
         description="the URL under which people read your runbooks; a rule's runbook that is a path, such as "
-        "docs/runbooks/rules/blacklist.md, becomes a link below it",
+        "docs/runbooks/rules/blacklist.md, becomes a link below it. Default: the monitor's own runbooks",
+    )
+    grafana_url: Annotated[str, AfterValidator(_checked_url)] | None = Field(
+        None, description="the URL of your Grafana with the monitor's dashboards; problems link to them"
+    )
+    alertmanager_url: Annotated[str, AfterValidator(_checked_url)] | None = Field(
+        None, description="the URL of your Alertmanager; problems link to its form for a silence"
     )
     web_config: Path | None = Field(
         None, description="a web config file in Prometheus' format: TLS and basic auth"

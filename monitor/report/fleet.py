@@ -1,0 +1,158 @@
+"""The overview of all recommenders: a line each, the most urgent first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from monitor.core.results import Status, rank, worst_status
+from monitor.core.text import visible
+from monitor.health.specs import HEALTH_SCORE
+from monitor.history.snapshot import RecommenderState, Series, Snapshot
+from monitor.report import numbers, rows
+from monitor.report.frame import frame
+from monitor.report.page import RecommenderView
+from monitor.report.sparkline import Sparkline, sparkline
+from monitor.report.views import Frame, Problem, TimeView, Verdict
+
+_LINES: Final = 200  # on a page
+_POINTS: Final = 24  # of a sparkline: a line is small
+_SENTENCE: Final = 110  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class FleetLine:
+    """One recommender. `problem` is the most urgent one, `more` counts the others."""
+
+    name: str
+    href: str
+    verdict: Verdict
+    is_held: bool  # maintenance holds its alerts back
+    problem: str
+    sentence: str
+    more: int
+    since: TimeView | None
+    health: str
+    last_window: TimeView | None
+    spark: Sparkline | None
+
+
+@dataclass(frozen=True, slots=True)
+class StateOption:
+    """A state to filter by, and how many recommenders have it."""
+
+    key: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class FleetPage:
+    """The overview. `shown` says how many lines fit the search, `left_out` how many of them are not shown."""
+
+    frame: Frame
+    summary: str
+    verdict: Verdict
+    lines: tuple[FleetLine, ...]
+    shown: str
+    left_out: int
+    options: tuple[StateOption, ...]
+    state: str
+    search: str
+    empty: str
+
+
+def fleet_page(snapshot: Snapshot, now: datetime, state: str = "", search: str = "") -> FleetPage:
+    """The overview of the recommenders in this state whose name contains all words of the search."""
+    views = [RecommenderView(one, snapshot, now) for one in snapshot.recommenders]
+    ordered = sorted(zip(snapshot.recommenders, views, strict=True), key=lambda pair: _urgency(*pair))
+    words = search.lower().split()
+    fitting = [
+        (own, view)
+        for own, view in ordered
+        if (not state or view.status == state) and all(word in own.name.lower() for word in words)
+    ]
+    return FleetPage(
+        frame=frame(snapshot, now),
+        summary=_headline(views),
+        verdict=rows.verdict(worst_status(view.status for view in views)),
+        lines=tuple(_line(own, view, now) for own, view in fitting[:_LINES]),
+        shown=f"{len(fitting):,} of {rows.plural(len(views), 'recommender')}",
+        left_out=max(0, len(fitting) - _LINES),
+        options=_options(views),
+        state=state,
+        search=visible(search),
+        empty="No recommender fits the search." if views else "The config has no recommender to show.",
+    )
+
+
+def _headline(views: Sequence[RecommenderView]) -> str:
+    if not views:
+        return "No recommender is configured"
+    if all(view.empty and not view.error for view in views):
+        return "Nothing has been judged yet"
+    bad = sum(view.status is not Status.OK for view in views)
+    if len(views) == 1:
+        well = f"All is well {'again ' if views[0].lately else ''}with {views[0].name}"
+        return f"{views[0].name} needs attention" if bad else well
+    if not bad:
+        return f"All is well with {len(views):,} recommenders"
+    return f"{bad} of {len(views):,} recommenders {'needs' if bad == 1 else 'need'} attention"
+
+
+def _urgency(state: RecommenderState, view: RecommenderView) -> tuple[int, int, float, str]:
+    """Those in maintenance after those that alert; then the worst state, then the newest problem."""
+    newest = max((one.since.iso for one in view.problems if one.since), default="")
+    began = datetime.fromisoformat(newest).timestamp() if newest else 0.0
+    group = 2 if view.status is Status.OK else 1 if state.maintenance else 0
+    return group, rank(view.status), -began, state.name
+
+
+def _line(state: RecommenderState, view: RecommenderView, now: datetime) -> FleetLine:
+    first = view.problems[0] if view.problems else None
+    score = next((one for one in state.series if one.result.metric == HEALTH_SCORE.name), None)
+    spark = score or _requests(state.series)
+    window = state.last_window
+    return FleetLine(
+        name=view.name,
+        href=view.href,
+        verdict=view.verdict,
+        is_held=state.maintenance is not None,
+        problem=first.name if first else ("cannot run" if view.error else ""),
+        sentence=_shortened(first, view),
+        more=max(0, len(view.problems) - 1),
+        since=first.since if first else None,
+        health="" if score is None or score.result.value is None else numbers.share(score.result.value),
+        last_window=None if window is None else rows.moment(window.end, now),
+        spark=None if spark is None else _small(spark),
+    )
+
+
+def _shortened(problem: Problem | None, view: RecommenderView) -> str:
+    text = problem.sentence if problem else view.error or view.empty
+    return text if len(text) <= _SENTENCE else f"{text[:_SENTENCE].rstrip()}…"
+
+
+def _requests(series: Iterable[Series]) -> Series | None:
+    """The number of requests, which every log of exposures has."""
+    for one in series:
+        if one.result.metric == "volume" and dict(one.result.labels) == {"by": "requests"}:
+            return one
+    return None
+
+
+def _small(series: Series) -> Sparkline | None:
+    name = "health" if series.result.metric == HEALTH_SCORE.name else "requests"
+    drawn = sparkline(series.past[-_POINTS:], rows.shower_of(series.result))
+    return None if drawn is None else drawn.named(name)
+
+
+def _options(views: Sequence[RecommenderView]) -> tuple[StateOption, ...]:
+    counts = Counter(view.status for view in views)
+    present = sorted(counts, key=rank)
+    return (
+        StateOption("", f"any state ({len(views):,})"),
+        *(StateOption(one.value, f"{rows.verdict(one).word} ({counts[one]:,})") for one in present),
+    )
