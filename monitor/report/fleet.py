@@ -15,12 +15,12 @@ from monitor.history.snapshot import RecommenderState, Series, Snapshot
 from monitor.report import numbers, rows
 from monitor.report.frame import frame
 from monitor.report.page import RecommenderView
-from monitor.report.sparkline import Sparkline, sparkline
+from monitor.report.sparkline import SmallLine, small_line
 from monitor.report.views import Frame, Problem, TimeView, Verdict
 
 _LINES: Final = 200  # on a page
-_POINTS: Final = 24  # of a sparkline: a line is small
-_SENTENCE: Final = 110  # characters
+_POINTS: Final = 20  # of a sparkline: a line is small
+_SENTENCE: Final = 90  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ class FleetLine:
     more: int
     since: TimeView | None
     health: str
-    last_window: TimeView | None
-    spark: Sparkline | None
+    last_window: str
+    spark: SmallLine | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,28 +64,35 @@ class FleetPage:
     empty: str
 
 
-def fleet_page(snapshot: Snapshot, now: datetime, state: str = "", search: str = "") -> FleetPage:
-    """The overview of the recommenders in this state whose name contains all words of the search."""
-    views = [RecommenderView(one, snapshot, now) for one in snapshot.recommenders]
-    ordered = sorted(zip(snapshot.recommenders, views, strict=True), key=lambda pair: _urgency(*pair))
-    words = search.lower().split()
-    fitting = [
-        (own, view)
-        for own, view in ordered
-        if (not state or view.status == state) and all(word in own.name.lower() for word in words)
-    ]
-    return FleetPage(
-        frame=frame(snapshot, now),
-        summary=_headline(views),
-        verdict=rows.verdict(worst_status(view.status for view in views)),
-        lines=tuple(_line(own, view, now) for own, view in fitting[:_LINES]),
-        shown=f"{len(fitting):,} of {rows.plural(len(views), 'recommender')}",
-        left_out=max(0, len(fitting) - _LINES),
-        options=_options(views),
-        state=state,
-        search=visible(search),
-        empty="No recommender fits the search." if views else "The config has no recommender to show.",
-    )
+class Fleet:
+    """All recommenders of a snapshot, the most urgent first. Searches of it cost little."""
+
+    def __init__(self, snapshot: Snapshot, now: datetime) -> None:
+        self.snapshot, self.now = snapshot, now
+        self._views = [RecommenderView(one, snapshot, now) for one in snapshot.recommenders]
+        pairs = zip(snapshot.recommenders, self._views, strict=True)
+        self._ordered = sorted(pairs, key=lambda pair: _urgency(*pair))
+
+    def page(self, state: str = "", search: str = "") -> FleetPage:
+        """The recommenders in this state whose name contains all words of the search."""
+        words = search.lower().split()
+        fitting = [
+            (own, view)
+            for own, view in self._ordered
+            if (not state or view.status == state) and all(word in own.name.lower() for word in words)
+        ]
+        return FleetPage(
+            frame=frame(self.snapshot, self.now),
+            summary=_headline(self._views),
+            verdict=rows.verdict(worst_status(view.status for view in self._views)),
+            lines=tuple(_line(own, view, self.now) for own, view in fitting[:_LINES]),
+            shown=f"{len(fitting):,} of {rows.plural(len(self._views), 'recommender')}",
+            left_out=max(0, len(fitting) - _LINES),
+            options=_options(self._views),
+            state=state,
+            search=visible(search),
+            empty="No recommender fits the search." if words or state else "There is no recommender to show.",
+        )
 
 
 def _headline(views: Sequence[RecommenderView]) -> str:
@@ -104,10 +111,8 @@ def _headline(views: Sequence[RecommenderView]) -> str:
 
 def _urgency(state: RecommenderState, view: RecommenderView) -> tuple[int, int, float, str]:
     """Those in maintenance after those that alert; then the worst state, then the newest problem."""
-    newest = max((one.since.iso for one in view.problems if one.since), default="")
-    began = datetime.fromisoformat(newest).timestamp() if newest else 0.0
     group = 2 if view.status is Status.OK else 1 if state.maintenance else 0
-    return group, rank(view.status), -began, state.name
+    return group, rank(view.status), -view.newest_problem, state.name
 
 
 def _line(state: RecommenderState, view: RecommenderView, now: datetime) -> FleetLine:
@@ -125,7 +130,7 @@ def _line(state: RecommenderState, view: RecommenderView, now: datetime) -> Flee
         more=max(0, len(view.problems) - 1),
         since=first.since if first else None,
         health="" if score is None or score.result.value is None else numbers.share(score.result.value),
-        last_window=None if window is None else rows.moment(window.end, now),
+        last_window="" if window is None else numbers.age(window.end, now),
         spark=None if spark is None else _small(spark),
     )
 
@@ -143,10 +148,9 @@ def _requests(series: Iterable[Series]) -> Series | None:
     return None
 
 
-def _small(series: Series) -> Sparkline | None:
+def _small(series: Series) -> SmallLine | None:
     name = "health" if series.result.metric == HEALTH_SCORE.name else "requests"
-    drawn = sparkline(series.past[-_POINTS:], rows.shower_of(series.result))
-    return None if drawn is None else drawn.named(name)
+    return small_line(series.past[-_POINTS:], rows.shower_of(series.result), name)
 
 
 def _options(views: Sequence[RecommenderView]) -> tuple[StateOption, ...]:

@@ -212,10 +212,13 @@ class RecommenderView:
         """What needs attention, by what it is, the worst and newest of each kind first."""
         now = self._now
         unwell = [one for one in self._rules if one.standing not in _WELL]
-        found = [Trouble(one, rows.rule_row(one, now), self._runbook_of(one)) for one in _worst_first(unwell)]
+        found = [
+            Trouble(one, rows.rule_row(one, now, drawn=False), self._runbook_of(one))
+            for one in _worst_first(unwell)
+        ]
         bounded = (*self._objectives, *(one for one in self._slices if one.result.threshold is not None))
         missed = _worst_first([one for one in bounded if one.standing not in _WELL])
-        found += [Trouble(one, rows.objective_row(one, now)) for one in missed]
+        found += [Trouble(one, rows.objective_row(one, now, drawn=False)) for one in missed]
         for gap in self._gaps:
             if gap.standing not in _WELL:
                 row = gaps.attention_row(gap, self._of_models, now)
@@ -228,7 +231,7 @@ class RecommenderView:
         found += [Trouble(one, row) for one, row in apart if one.standing not in _WELL]
         failed = [one for one in (*self._metrics, *self._of_models) if one.result.status is Status.ERROR]
         failed = [one for one in failed if not rows.has_objective(one.result)]
-        return found + [Trouble(one, rows.objective_row(one, now)) for one in failed]
+        return found + [Trouble(one, rows.objective_row(one, now, drawn=False)) for one in failed]
 
     def _runbook_of(self, rule: Series) -> str:
         """What the rule itself names as its runbook, if that is a link and the rule is violated."""
@@ -262,6 +265,11 @@ class RecommenderView:
     def problems(self) -> tuple[Problem, ...]:
         """What needs attention, the worst first."""
         return problems(self._state, self._troubles, self._now, self._sites)
+
+    @property
+    def newest_problem(self) -> float:
+        """When the newest problem began, as seconds; 0 if there is none."""
+        return max((one.series.since.timestamp() for one in self._troubles), default=0.0)
 
     @property
     def changes(self) -> tuple[ChangeView, ...]:

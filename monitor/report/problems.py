@@ -197,23 +197,20 @@ def offenders(evidence: Sequence[Mapping[str, Any]], labels: Mapping[str, str]) 
     if "dimension" in labels:
         found.append(Offender(visible(labels["dimension"]), ((visible(labels.get("value", "")), ""),)))
     for column, name in _OFFENDERS.items():
-        texts = [visible(row[column], _LENGTH) for row in evidence if row.get(column) is not None]
+        texts = [str(row[column]) for row in evidence if row.get(column) is not None]
         if texts and labels.get("dimension") != column:
             found.append(_offender(name, texts, len(evidence)))
     # The evidence of an anomaly is series, some of them of a slice.
-    slices = [row for row in evidence if row.get("dimension")]
+    slices = [f"{row['dimension']} = {row.get('value')}" for row in evidence if row.get("dimension")]
     if slices:
-        names = [
-            f"{visible(one['dimension'], _LENGTH)} = {visible(one.get('value'), _LENGTH)}" for one in slices
-        ]
-        found.append(_offender("slice", names, len(evidence)))
+        found.append(_offender("slice", slices, len(evidence)))
     return tuple(found)
 
 
 def _offender(name: str, texts: Sequence[str], rows_of_all: int) -> Offender:
     counts = Counter(texts)
     shown = counts.most_common(_VALUES)
-    values = tuple((text, f"{count} of {rows_of_all}") for text, count in shown)
+    values = tuple((visible(text, _LENGTH), f"{count} of {rows_of_all}") for text, count in shown)
     return Offender(name, values, len(counts) - len(shown))
 
 

@@ -118,7 +118,8 @@ def shower_of(result: Result) -> Callable[[float], str]:
     return numbers.share if is_rule(result) else shower(result.metric)
 
 
-def rule_row(series: Series, now: datetime) -> SeriesRow:
+def rule_row(series: Series, now: datetime, *, drawn: bool = True) -> SeriesRow:
+    """The row of a rule; without its sparkline if it is not `drawn`."""
     labels = series.result.labels
     rule = labels.get("rule", "")
     parts = [labels.get("kind", ""), series.result.severity or ""]
@@ -129,6 +130,7 @@ def rule_row(series: Series, now: datetime) -> SeriesRow:
         name=rule,
         note=", ".join(part for part in parts if part),
         href=rule_href(series.recommender, rule),
+        drawn=drawn,
     )
 
 
@@ -151,10 +153,11 @@ def pending_row(recommender: str, info: RuleInfo) -> SeriesRow:
     )
 
 
-def objective_row(series: Series, now: datetime) -> SeriesRow:
+def objective_row(series: Series, now: datetime, *, drawn: bool = True) -> SeriesRow:
+    """The row of a metric with a bound; without its sparkline if it is not `drawn`."""
     own = _own(series.result)
     by = "by " if "by" in series.result.labels or series.result.kind is ResultKind.LOG else ""
-    return _row(series, now, name=series.result.metric, note=f"{by}{own}" if own else "", href="")
+    return _row(series, now, name=series.result.metric, note=f"{by}{own}" if own else "", drawn=drawn)
 
 
 def named_row(series: Series, now: datetime, *, name: str, note: str = "", href: str = "") -> SeriesRow:
@@ -223,7 +226,9 @@ def between_text(show: Callable[[float], str], lower: float | None, upper: float
     return f"{show(lower)} to {show(upper)}"
 
 
-def _row(series: Series, now: datetime, *, name: str, note: str, href: str) -> SeriesRow:
+def _row(
+    series: Series, now: datetime, *, name: str, note: str, href: str = "", drawn: bool = True
+) -> SeriesRow:
     result = series.result
     show = shower_of(result)
     counted = ""
@@ -242,7 +247,7 @@ def _row(series: Series, now: datetime, *, name: str, note: str, href: str) -> S
         interval=interval_text(result),
         samples="" if result.samples is None else numbers.count(result.samples),
         since=moment(series.since, now),
-        spark=sparkline(series.past, show, result.threshold),
+        spark=sparkline(series.past, show, result.threshold) if drawn else None,
         detail=visible(result.detail),
         href=href,
         evidence=len(result.evidence) or len(series.violation.result.evidence if series.violation else ()),

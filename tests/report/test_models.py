@@ -11,7 +11,7 @@ import pytest
 from monitor.core.results import Result, Status
 from monitor.history.snapshot import RecommenderState, Series, Snapshot
 from monitor.models.diagnosis.case import CAUSES
-from monitor.report.fleet import fleet_page
+from monitor.report.fleet import Fleet
 from monitor.report.links import Sites
 from monitor.report.page import RecommenderView, recommender_page
 from monitor.report.runbooks import runbook_text
@@ -140,7 +140,7 @@ def test_the_auc_of_exposures_stays_among_the_metrics():
 
 
 def test_a_violated_gap_is_the_recommenders_verdict_and_needs_attention():
-    page = fleet_page(Snapshot(pictures.NOW, (pictured_models.ranker(),)), pictures.NOW)
+    page = Fleet(Snapshot(pictures.NOW, (pictured_models.ranker(),)), pictures.NOW).page()
     assert (page.verdict.key, page.summary) == ("violated", "ranker needs attention")
     (line,) = page.lines
     assert (line.problem, line.more) == ("AUC test minus online", 0)

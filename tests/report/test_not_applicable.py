@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 from monitor.core.results import Kind, Status
 from monitor.history.snapshot import Snapshot
-from monitor.report.fleet import fleet_page
+from monitor.report.fleet import Fleet
 from monitor.report.judged import Judged, as_junit
 from monitor.report.page import recommender_page
 from monitor.report.table import summary
@@ -25,7 +25,7 @@ def snapshot() -> Snapshot:
 
 
 def test_the_page_shows_it_and_all_is_well():
-    page = fleet_page(snapshot(), pictures.NOW)
+    page = Fleet(snapshot(), pictures.NOW).page()
     assert page.summary == "All is well with news"
     found = recommender_page(snapshot(), "news", pictures.NOW)
     assert found is not None

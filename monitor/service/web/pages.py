@@ -37,6 +37,7 @@ class Pages:
     def __init__(self, current: Callable[[], Snapshot], sites: Sites) -> None:
         self._current = current
         self._sites = sites
+        self._fleet: fleet.Fleet | None = None
         self._templates = Environment(
             loader=FileSystemLoader([_HERE / "templates", TEMPLATES]),
             autoescape=select_autoescape(default=True, default_for_string=True),
@@ -68,8 +69,14 @@ class Pages:
             only = snapshot.recommenders[0].name
             view = page.recommender_page(snapshot, only, _now(), self._sites)
             return self._render(request, "recommender.html", view, is_alone=True)
-        view_of_all = fleet.fleet_page(snapshot, _now(), state, search)
-        return self._render(request, "overview.html", view_of_all)
+        return self._render(request, "overview.html", self._fleet_of(snapshot).page(state, search))
+
+    def _fleet_of(self, snapshot: Snapshot) -> fleet.Fleet:
+        """The sorted fleet, kept until the next snapshot or minute: many readers ask for the same."""
+        now, kept = _now(), self._fleet
+        if kept is None or kept.snapshot is not snapshot or kept.now != now:
+            kept = self._fleet = fleet.Fleet(snapshot, now)
+        return kept
 
     def recommender(self, request: Request) -> Response:
         view_of = partial(page.recommender_page, sites=self._sites)
