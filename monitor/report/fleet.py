@@ -72,6 +72,7 @@ class Fleet:
         self._views = [RecommenderView(one, snapshot, now) for one in snapshot.recommenders]
         pairs = zip(snapshot.recommenders, self._views, strict=True)
         self._ordered = sorted(pairs, key=lambda pair: _urgency(*pair))
+        self._lines: dict[str, FleetLine] = {}
 
     def page(self, state: str = "", search: str = "") -> FleetPage:
         """The recommenders in this state whose name contains all words of the search."""
@@ -85,7 +86,7 @@ class Fleet:
             frame=frame(self.snapshot, self.now),
             summary=_headline(self._views),
             verdict=rows.verdict(worst_status(view.status for view in self._views)),
-            lines=tuple(_line(own, view, self.now) for own, view in fitting[:_LINES]),
+            lines=tuple(self._line(own, view) for own, view in fitting[:_LINES]),
             shown=f"{len(fitting):,} of {rows.plural(len(self._views), 'recommender')}",
             left_out=max(0, len(fitting) - _LINES),
             options=_options(self._views),
@@ -93,6 +94,11 @@ class Fleet:
             search=visible(search),
             empty="No recommender fits the search." if words or state else "There is no recommender to show.",
         )
+
+    def _line(self, state: RecommenderState, view: RecommenderView) -> FleetLine:
+        if state.name not in self._lines:
+            self._lines[state.name] = _line(state, view, self.now)
+        return self._lines[state.name]
 
 
 def _headline(views: Sequence[RecommenderView]) -> str:

@@ -54,6 +54,8 @@ def rendered(text: str, name: str = INDEX, docs_url: str = "") -> tuple[str, Mar
             heading = tokens[place + 1].content
             title = title or heading
             token.attrSet("id", _slug(heading))
+        if token.type == "th_open":
+            token.attrSet("scope", "col")
         token.children = list(_linked(token.children or (), name, docs_url))
     # Escaped by the renderer: with `html` off it writes no text of the file as markup.
     return title, Markup(markdown.renderer.render(tokens, markdown.options, {}))  # noqa: S704
