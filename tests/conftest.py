@@ -47,7 +47,7 @@ LONG = (
     "python",
     "report/test_period.py",
     "rules/engines/test_duckdb.py", "rules/test_list_tables.py", "rules/test_packs.py",
-    "service/test_finished_log.py",
+    "service/test_finished_log.py", "service/web/test_fleet.py",
     "simulate/incidents/test_every_incident.py", "simulate/incidents/test_models_judged.py",
     "spark",
     "statistics/bands/test_drift.py", "statistics/bands/test_drift_of_rare_hits.py",

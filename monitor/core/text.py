@@ -90,7 +90,9 @@ def visible(value: Any, limit: int = MESSAGE_LENGTH) -> str:
     if value is None:
         return ""
     text = str(value)
-    shown = "".join(map(_visible_character, text[:limit]))
+    head = text[:limit]
+    # Most texts are printable as a whole, and a page has thousands of them.
+    shown = head if head.isprintable() else "".join(map(_visible_character, head))
     return shown if len(text) <= limit else f"{shown}… ({len(text):,} characters)"
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import pairwise
 
 from sqlalchemy import Connection, or_, select
 
@@ -14,6 +15,7 @@ from monitor.history.logstate import log_states
 from monitor.history.lookback import last_of_each_signal, standings
 from monitor.history.rows import batches, results_of_windows, window_results
 from monitor.history.snapshot import (
+    Change,
     LogState,
     Point,
     RecommenderState,
@@ -33,6 +35,7 @@ class _Evaluated:
     evaluated_at: datetime
     seconds: float
     state: _State  # changes whenever the window is written again
+    definition: str
 
 
 _State = tuple[object, ...]
@@ -108,11 +111,13 @@ def _checks(connection: Connection, recommender: str, past: int) -> list[_Check]
                 columns.seconds,
                 columns.fingerprint,
                 columns.revision,
+                columns.definition,
             )
             .where(columns.recommender == recommender, columns.check_name == check, columns.current)
             .order_by(columns.window_end.desc(), columns.window_start.desc())
             .limit(max(past, 1))
         )
+        rows = connection.execute(query)
         windows = [
             _Evaluated(
                 number,
@@ -121,8 +126,9 @@ def _checks(connection: Connection, recommender: str, past: int) -> list[_Check]
                 evaluated_at,
                 seconds,
                 (end, status, evaluated_at, seconds, *state),
+                definition,
             )
-            for number, start, end, status, evaluated_at, seconds, *state in connection.execute(query)
+            for number, start, end, status, evaluated_at, seconds, *state, definition in rows
         ]
         if windows:
             found.append(_Check(recommender, check, windows))
@@ -291,4 +297,12 @@ def _state(
         last_run=max((one.evaluated_at for one in newest), default=None),
         last_window=max((one.window for one in newest), key=lambda window: window.end, default=None),
         check_seconds={check.check: check.windows[0].seconds for check in checks},
+        changes=tuple(change for check in checks for change in _new_definitions(check)),
     )
+
+
+def _new_definitions(check: _Check) -> Iterator[Change]:
+    """The windows from which on a check judged by another definition: other settings, or another version."""
+    for newer, older in pairwise(check.windows):
+        if newer.definition != older.definition:
+            yield Change(newer.window.start, f"the check {check.check} has a new definition")

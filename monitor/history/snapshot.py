@@ -113,6 +113,14 @@ class MaintenanceState:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """Something that changed at a time: a file was written, a definition is new, a team declared it."""
+
+    at: datetime
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
 class RecommenderState:
     """`error` is set if the recommender cannot be run; then nothing else in it is new.
 
@@ -138,6 +146,7 @@ class RecommenderState:
     rules: tuple[RuleInfo, ...] = ()  # every rule of the config, in its order
     maintenance: MaintenanceState | None = None
     clock_change: str = ""
+    changes: tuple[Change, ...] = ()
     settings: RecommenderSettings | None = None
     patience: timedelta | None = None
     changed_at: Mapping[str, datetime] = field(default_factory=dict)

@@ -20,6 +20,7 @@ from monitor.report.sparkline import sparkline
 from monitor.report.views import AnomaliesView, SeriesRow
 
 _DETAIL: Final = 2000  # characters: the meaning of a cause and its worst series
+_QUIET: Final = (Status.OK, Status.NO_DATA)
 
 
 def anomaly_href(recommender: str, cause: str) -> str:
@@ -69,37 +70,33 @@ def anomaly_row(series: Series, now: datetime) -> SeriesRow:
 def anomalies_view(series: Sequence[Series], now: datetime, clock_change: str = "") -> AnomaliesView | None:
     """The section; None if no series is compared with its past."""
     causes = list(causes_of(series).values())
-    drifts = [one for one in series if one.result.kind is ResultKind.DRIFT]
+    drifts = _drifts(series)
     expected = [one for one in series if one.result.metric == EXPECTED.name]
     if not (causes or drifts or expected):
         return None
-    quiet_states = (Status.OK, Status.NO_DATA)
-    found = [one for one in causes if one.standing not in quiet_states]
-    quiet = [one for one in causes if one.standing in quiet_states]
-    drifting = [one for one in drifts if one.standing not in quiet_states]
+    found = [one for one in causes if one.standing not in _QUIET]
+    quiet = [one for one in causes if one.standing in _QUIET]
+    drifting = [one for one in drifts if one.standing not in _QUIET]
     return AnomaliesView(
         found=tuple(anomaly_row(one, now) for one in _worst_first(found)),
         quiet=tuple(anomaly_row(one, now) for one in quiet),
         summary=_summary(found, quiet),
         learning=_learning(expected),
-        drifts=tuple(
-            rows.named_row(one, now, name=series_name(one.result.labels)[0], note="drift")
-            for one in _worst_first(drifting)
-        ),
+        drifts=tuple(_drift_row(one, now) for one in _worst_first(drifting)),
         steady=_steady(drifts, len(drifting)),
         clock_change=visible(clock_change, _DETAIL),
         wide=visible(wide_bands(one.result for one in expected), _DETAIL),
     )
 
 
-def attention_rows(view: AnomaliesView | None) -> list[SeriesRow]:
-    """The rows that need attention: everything violated, and one row if causes could not be checked."""
-    if view is None:
-        return []
-    shown = [replace(row, counted="", value="", bound="") for row in (*view.found, *view.drifts)]
-    violated = [row for row in shown if row.verdict.key == Status.VIOLATED]
-    failed = [row for row in shown if row.verdict.key != Status.VIOLATED]
-    return violated + [replace(row, name="anomalies", note="", href="") for row in failed[:1]]
+def attention(series: Sequence[Series], now: datetime) -> list[tuple[Series, SeriesRow]]:
+    """What needs attention: everything violated, and one row if causes could not be checked."""
+    found = [one for one in (*causes_of(series).values(), *_drifts(series)) if one.standing not in _QUIET]
+    ordered = sorted(_worst_first(found), key=lambda one: one.result.kind is ResultKind.DRIFT)
+    rows_of = [(one, replace(_found_row(one, now), counted="", value="", bound="")) for one in ordered]
+    violated = [(one, row) for one, row in rows_of if one.standing is Status.VIOLATED]
+    failed = [(one, row) for one, row in rows_of if one.standing is not Status.VIOLATED]
+    return violated + [(one, replace(row, name="anomalies", note="", href="")) for one, row in failed[:1]]
 
 
 def anomaly_trouble(series: Sequence[Series]) -> list[Series]:
@@ -115,13 +112,28 @@ def anomaly_trouble(series: Sequence[Series]) -> list[Series]:
     return violated + [one for one in loud if one.standing is not Status.VIOLATED][:1]
 
 
-def counted(view: AnomaliesView | None) -> list[str]:
+def _found_row(series: Series, now: datetime) -> SeriesRow:
+    if series.result.kind is ResultKind.DRIFT:
+        return _drift_row(series, now)
+    return anomaly_row(series, now)
+
+
+def _drift_row(series: Series, now: datetime) -> SeriesRow:
+    return rows.named_row(series, now, name=series_name(series.result.labels)[0], note="drift")
+
+
+def _drifts(series: Iterable[Series]) -> list[Series]:
+    return [one for one in series if one.result.kind is ResultKind.DRIFT]
+
+
+def counted(series: Sequence[Series]) -> list[str]:
     """The numbers of violated causes and drifts, for the summary of a recommender."""
-    if view is None:
-        return []
     parts = []
-    for singular, plural, shown in (("anomaly", "anomalies", view.found), ("drift", "drifts", view.drifts)):
-        count = sum(row.verdict.key == Status.VIOLATED for row in shown)
+    for singular, plural, shown in (
+        ("anomaly", "anomalies", causes_of(series).values()),
+        ("drift", "drifts", _drifts(series)),
+    ):
+        count = sum(one.standing is Status.VIOLATED for one in shown)
         parts += [f"{count} {singular if count == 1 else plural}"] if count else []
     return parts
 

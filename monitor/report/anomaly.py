@@ -23,8 +23,8 @@ from monitor.report.bands import (
     series_name,
     with_band,
 )
-from monitor.report.page import frame
-from monitor.report.runbooks import web_address
+from monitor.report.frame import frame
+from monitor.report.runbooks import runbook_address
 from monitor.report.sparkline import Sparkline
 from monitor.report.views import Frame, SeriesRow, TimeView
 
@@ -61,8 +61,7 @@ class AnomalyPage:
     recommender_href: str
     row: SeriesRow
     means: str
-    runbook: str  # an address, empty if only the path is known
-    runbook_path: str
+    runbook: str  # an address
     samples: str
     window: str
     evaluated: TimeView
@@ -97,8 +96,7 @@ def anomaly_page(
         recommender_href=rows.recommender_href(state.name),
         row=row,
         means="" if row.detail.startswith(means) else means,
-        runbook=web_address(path, docs_url),
-        runbook_path=visible(path),
+        runbook=runbook_address(path, docs_url),
         samples="" if result.samples is None else numbers.count(result.samples),
         window=numbers.window(series.window),
         evaluated=rows.moment(series.evaluated_at, now),

@@ -12,7 +12,7 @@ from monitor.metrics.family import MODEL_LABEL
 from monitor.models.specs import CAUSE_LABEL, PAIR_LABEL
 from monitor.report import gaps, numbers, rows
 from monitor.report.evidence import evidence_table
-from monitor.report.page import frame
+from monitor.report.frame import frame
 from monitor.report.views import CausePage, EvidenceTable
 
 

@@ -11,8 +11,8 @@ from monitor.core.text import visible
 from monitor.history.counters import RULE_VIOLATIONS
 from monitor.history.snapshot import RecommenderState, Series, Snapshot
 from monitor.report import numbers, rows
-from monitor.report.page import frame
-from monitor.report.runbooks import web_address
+from monitor.report.frame import frame
+from monitor.report.runbooks import runbook_address
 from monitor.report.views import RulePage
 
 
@@ -33,7 +33,7 @@ def rule_page(
         return None
     source = rows.evidence_source(series) if series else None
     columns, cells = evidence_table(source.result.evidence if source else ())
-    runbook = web_address(info.runbook, docs_url) if info else ""
+    runbook = runbook_address(info.runbook, docs_url) if info else ""
     kind = info.kind.value if info is not None else series.result.labels.get("kind", "") if series else ""
     return RulePage(
         frame=frame(snapshot, now),

@@ -49,13 +49,13 @@ def forecast_view(series: Sequence[Series], now: datetime) -> ForecastView | Non
     )
 
 
-def forecast_attention(series: Sequence[Series], now: datetime) -> list[SeriesRow]:
-    """The rows of what needs attention."""
+def forecast_attention(series: Sequence[Series], now: datetime) -> list[tuple[Series, SeriesRow]]:
+    """What needs attention, each with its row."""
     vanished, failed = forecast_trouble(series)
     href = f"{rows.recommender_href(series[0].recommender)}#{ANCHOR}" if series else ""
     # The sentence says how the correlation has changed; that of all days would only confuse.
-    return [replace(_row(one, now, href), value="") for one in vanished] + [
-        rows.named_row(one, now, name="forecast", href=href) for one in failed
+    return [(one, replace(_row(one, now, href), value="")) for one in vanished] + [
+        (one, rows.named_row(one, now, name="forecast", href=href)) for one in failed
     ]
 
 

@@ -18,7 +18,7 @@ from monitor.models.specs import CAUSE_LABEL, PAIR_LABEL, SAMPLE_ROWS
 from monitor.models.split_results import SIDES
 from monitor.report import rows
 from monitor.report.causes import by_share, cause_name, explains, share_text
-from monitor.report.runbooks import web_address
+from monitor.report.runbooks import runbook_address
 from monitor.report.views import CauseView, GapView, Measure, SeriesRow
 
 _DETAIL: Final = 2000  # characters: the finding and what to do
@@ -131,9 +131,14 @@ def cause_view(series: Series, docs_url: str) -> CauseView:
         detail=visible(result.detail, _DETAIL),
         href=cause_href(series.recommender, result),
         evidence=len(result.evidence),
-        runbook=web_address(path, docs_url),
-        runbook_path=path,
+        runbook=runbook_address(path, docs_url),
     )
+
+
+def first_runbook(gap: Series, series: Sequence[Series], docs_url: str) -> str:
+    """The runbook of the cause with the largest share; empty if no cause is known."""
+    mine = [one for one in series if one.result.labels[MODEL_LABEL] == gap.result.labels[MODEL_LABEL]]
+    return next((cause_view(one, docs_url).runbook for one in causes_of(gap, mine)), "")
 
 
 def attention_row(gap: Series, series: Iterable[Series], now: datetime) -> SeriesRow:

@@ -95,7 +95,7 @@ def age(moment: datetime, now: datetime) -> str:
     ['just now', '3 min ago', '2 h 13 min ago', '3 d ago', 'in 10 min']
     """
     past = now - moment
-    if abs(past) < timedelta(seconds=30):
+    if timedelta(seconds=-60) < past < timedelta(seconds=30):  # pages floor the time to the minute
         return "just now"
     if past < timedelta(0):
         return f"in {span(-past)}"

@@ -29,9 +29,9 @@ def platform_view(series: Sequence[Series], now: datetime) -> PlatformView | Non
     return PlatformView(tuple(totals), row, numbers.window(newest))
 
 
-def platform_attention(series: Iterable[Series], now: datetime) -> list[SeriesRow]:
-    """The rows of what needs attention."""
-    return [_named(one, now) for one in platform_trouble(series)]
+def platform_attention(series: Iterable[Series], now: datetime) -> list[tuple[Series, SeriesRow]]:
+    """What needs attention, each with its row."""
+    return [(one, _named(one, now)) for one in platform_trouble(series)]
 
 
 def platform_trouble(series: Iterable[Series]) -> list[Series]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from monitor.history.snapshot import Snapshot
-from monitor.report.page import frame
+from monitor.report.frame import frame
 from monitor.report.report_files import ReportFile
 from monitor.report.views import Frame
 

@@ -7,22 +7,36 @@ from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import quote
 
+from monitor.anomalies.specs import DEVIATION
 from monitor.catalogue import ALL_SPECS
 from monitor.core.results import Result, ResultKind, Status
 from monitor.core.text import visible
+from monitor.forecast.specs import ROLE_LABEL, USED
 from monitor.history.snapshot import RuleInfo, Series, Violation
 from monitor.metrics.family import MODEL_LABEL
 from monitor.report import numbers
 from monitor.report.sparkline import sparkline
 from monitor.report.views import Lately, SeriesRow, TimeView, Verdict
 
+MEASURED: Final = Verdict("measured", "measured")
 _WORDS: Final = {status: status.value.replace("_", " ") for status in Status}
 _SLICE_LABELS: Final = ("dimension", "value")
+BAD_VALUES: Final = "log_bad_values"  # counted, and judged by nobody
 _BARE_LABELS: Final = ("by", "log", "part")  # shown without their name
 
 
 def verdict(status: Status) -> Verdict:
     return Verdict(status.value, _WORDS[status])
+
+
+def shown_verdict(result: Result, standing: Status) -> Verdict:
+    """The verdict on a result. What nobody judges is measured, and never ok.
+
+    >>> gini = Result(metric="gini", status=Status.OK, definition="1", value=0.4)
+    >>> shown_verdict(gini, Status.OK).word, shown_verdict(replace(gini, threshold=0.5), Status.OK).word
+    ('measured', 'ok')
+    """
+    return verdict(standing) if standing is not Status.OK or is_judged(result) else MEASURED
 
 
 def moment(time: datetime, now: datetime) -> TimeView:
@@ -43,6 +57,15 @@ def rule_href(recommender: str, rule: str) -> str:
     return f"{recommender_href(recommender)}/rules/{quote(rule, safe='', errors='replace')}"
 
 
+def plural(n: int, word: str) -> str:
+    """A count with its noun.
+
+    >>> plural(1, "rule"), plural(1200, "rule")
+    ('1 rule', '1,200 rules')
+    """
+    return f"{n:,} {word}" if n == 1 else f"{n:,} {word}s"
+
+
 def model_name(model: str) -> str:
     """The shown name of a model. A log with one model need not name it.
 
@@ -54,6 +77,15 @@ def model_name(model: str) -> str:
 
 def is_rule(result: Result) -> bool:
     return result.kind is ResultKind.RULE
+
+
+def is_judged(result: Result) -> bool:
+    """Whether anybody has said what this result must be. Otherwise it is only measured."""
+    if result.kind is ResultKind.LOG:
+        return result.metric != BAD_VALUES
+    judged = (ResultKind.RULE, ResultKind.GAP, ResultKind.DRIFT, ResultKind.ANOMALY, ResultKind.SUBSTITUTION)
+    used = result.kind is ResultKind.FORECAST and result.labels.get(ROLE_LABEL) == USED
+    return result.threshold is not None or result.kind in judged or used or result.metric == DEVIATION.name
 
 
 def is_slice(result: Result) -> bool:
@@ -86,7 +118,8 @@ def shower_of(result: Result) -> Callable[[float], str]:
     return numbers.share if is_rule(result) else shower(result.metric)
 
 
-def rule_row(series: Series, now: datetime) -> SeriesRow:
+def rule_row(series: Series, now: datetime, *, drawn: bool = True) -> SeriesRow:
+    """The row of a rule; without its sparkline if it is not `drawn`."""
     labels = series.result.labels
     rule = labels.get("rule", "")
     parts = [labels.get("kind", ""), series.result.severity or ""]
@@ -97,6 +130,7 @@ def rule_row(series: Series, now: datetime) -> SeriesRow:
         name=rule,
         note=", ".join(part for part in parts if part),
         href=rule_href(series.recommender, rule),
+        drawn=drawn,
     )
 
 
@@ -119,10 +153,11 @@ def pending_row(recommender: str, info: RuleInfo) -> SeriesRow:
     )
 
 
-def objective_row(series: Series, now: datetime) -> SeriesRow:
+def objective_row(series: Series, now: datetime, *, drawn: bool = True) -> SeriesRow:
+    """The row of a metric with a bound; without its sparkline if it is not `drawn`."""
     own = _own(series.result)
     by = "by " if "by" in series.result.labels or series.result.kind is ResultKind.LOG else ""
-    return _row(series, now, name=series.result.metric, note=f"{by}{own}" if own else "", href="")
+    return _row(series, now, name=series.result.metric, note=f"{by}{own}" if own else "", drawn=drawn)
 
 
 def named_row(series: Series, now: datetime, *, name: str, note: str = "", href: str = "") -> SeriesRow:
@@ -191,7 +226,9 @@ def between_text(show: Callable[[float], str], lower: float | None, upper: float
     return f"{show(lower)} to {show(upper)}"
 
 
-def _row(series: Series, now: datetime, *, name: str, note: str, href: str) -> SeriesRow:
+def _row(
+    series: Series, now: datetime, *, name: str, note: str, href: str = "", drawn: bool = True
+) -> SeriesRow:
     result = series.result
     show = shower_of(result)
     counted = ""
@@ -202,7 +239,7 @@ def _row(series: Series, now: datetime, *, name: str, note: str, href: str) -> S
     return SeriesRow(
         name=visible(name),
         note=visible(note),
-        verdict=verdict(standing),
+        verdict=shown_verdict(result, standing),
         last=None if result.status is standing else verdict(result.status),
         value="" if result.value is None else show(result.value),
         bound=_bound(result, show),
@@ -210,7 +247,7 @@ def _row(series: Series, now: datetime, *, name: str, note: str, href: str) -> S
         interval=interval_text(result),
         samples="" if result.samples is None else numbers.count(result.samples),
         since=moment(series.since, now),
-        spark=sparkline(series.past, show, result.threshold),
+        spark=sparkline(series.past, show, result.threshold) if drawn else None,
         detail=visible(result.detail),
         href=href,
         evidence=len(result.evidence) or len(series.violation.result.evidence if series.violation else ()),

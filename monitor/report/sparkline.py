@@ -57,6 +57,42 @@ class Sparkline:
     bands: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class SmallLine:
+    """The recent values alone, in whole pixels: a page with hundreds of them stays small."""
+
+    label: str
+    path: str  # of SVG: each run of values is one line
+
+
+def small_line(past: Sequence[Point], show: Callable[[float], str], name: str) -> SmallLine | None:
+    """The line of these windows, None if fewer than two have a value.
+
+    >>> from datetime import UTC, datetime, timedelta
+    >>> hours = [Window.of(datetime(2026, 1, 1, hour, tzinfo=UTC), timedelta(hours=1)) for hour in range(3)]
+    >>> small_line([Point(one, 1.0 * place, Status.OK) for place, one in enumerate(hours)], str, "health")
+    SmallLine(label='health: 0.0 to 2.0', path='M4 24l56 -10l56 -10')
+    """
+    known = _finite(point.value for point in past)
+    if len(known) < 2:
+        return None
+    low, high = min(known), max(known)
+    scale = (HEIGHT - 2 * _MARGIN) / (high - low) if high > low else 0.0
+    step = (WIDTH - 2 * _MARGIN) / (len(past) - 1)
+    path, before = "", None
+    for place, point in enumerate(past):
+        if point.value is None or not math.isfinite(point.value):
+            before = None
+            continue
+        here = round(_MARGIN + place * step), round(HEIGHT - _MARGIN - (point.value - low) * scale)
+        if before is None:
+            path += f"M{here[0]} {here[1]}"
+        else:
+            path += f"l{here[0] - before[0]} {here[1] - before[1]}"
+        before = here
+    return SmallLine(f"{name}: {show(low)} to {show(high)}", path)
+
+
 def sparkline(
     past: Sequence[Point],
     show: Callable[[float], str],
@@ -138,7 +174,7 @@ def _runs(placed: Iterable[_Placed | None]) -> list[list[_Placed]]:
 
 
 def _lines(runs: Iterable[Sequence[Dot]]) -> tuple[str, ...]:
-    return tuple(" ".join(f"{dot.x},{dot.y}" for dot in run) for run in runs if len(run) > 1)
+    return tuple(" ".join(f"{dot.x:g},{dot.y:g}" for dot in run) for run in runs if len(run) > 1)
 
 
 def _areas(placed: Iterable[tuple[float, float, float] | None]) -> tuple[str, ...]:

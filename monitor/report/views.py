@@ -98,6 +98,46 @@ class HealthView:
 
 
 @dataclass(frozen=True, slots=True)
+class Offender:
+    """The most frequent values of one column in the evidence, each with its count. `more` are not shown."""
+
+    name: str
+    values: tuple[tuple[str, str], ...]
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Something that needs attention. What does not apply is empty.
+
+    `members` are the names and addresses of the series that share the problem.
+    """
+
+    name: str
+    verdict: Verdict
+    sentence: str
+    since: TimeView | None
+    note: str = ""
+    last: Verdict | None = None
+    href: str = ""
+    evidence: int = 0
+    offenders: tuple[Offender, ...] = ()
+    runbook: str = ""
+    dashboard: str = ""
+    silence: str = ""
+    members: tuple[tuple[str, str], ...] = ()
+    more_members: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeView:
+    """Something that changed around the time at which a problem began."""
+
+    what: str
+    when: TimeView
+
+
+@dataclass(frozen=True, slots=True)
 class AnomaliesView:
     """The causes of anomalies that were found, and the metrics that drift.
 
@@ -211,8 +251,7 @@ class CauseView:
     detail: str
     href: str
     evidence: int
-    runbook: str  # an address, empty if only the path is known
-    runbook_path: str
+    runbook: str  # an address
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,32 +289,14 @@ class ModelView:
 
 
 @dataclass(frozen=True, slots=True)
-class RecommenderView:
-    name: str
+class SectionLink:
+    """A section of a recommender's page. `id` names it on that page, `key` in its address."""
+
+    key: str
+    id: str
+    title: str
+    count: str
     href: str
-    verdict: Verdict
-    summary: str
-    error: str
-    maintenance: str  # until when alerts are held back, and why
-    last_window: str
-    last_run: TimeView | None
-    pending: str
-    logs: tuple[LogView, ...]
-    health: HealthView | None
-    anomalies: AnomaliesView | None
-    platform: PlatformView | None
-    forecast: ForecastView | None
-    attention: tuple[SeriesRow, ...]
-    lately: tuple[Lately, ...]  # rules that are ok again after a recent violation
-    rules: tuple[SeriesRow, ...]
-    objectives: tuple[SeriesRow, ...]
-    models: tuple[ModelView, ...]
-    metrics: tuple[Group, ...]
-    slices: tuple[Group, ...]
-    slice_count: int
-    durations: tuple[tuple[str, str], ...]
-    counters: tuple[tuple[str, str], ...]
-    empty: str  # why there is nothing to show yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,20 +311,6 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class OverviewPage:
-    frame: Frame
-    summary: str
-    verdict: Verdict
-    recommenders: tuple[RecommenderView, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RecommenderPage:
-    frame: Frame
-    recommender: RecommenderView
-
-
-@dataclass(frozen=True, slots=True)
 class RulePage:
     """One rule and the evidence of its last window. A cell is None if the log has no value."""
 
@@ -315,7 +322,7 @@ class RulePage:
     severity: str
     description: str
     owner: str
-    runbook: str  # an http(s) address or empty
+    runbook: str  # an address or empty
     runbook_path: str  # anything else that the rule names as its runbook
     window: str
     evaluated: TimeView | None

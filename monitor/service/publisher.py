@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from monitor.anomalies.specs import OF_SERIES
@@ -19,7 +19,7 @@ from monitor.forecast.series import ForecastSeries
 from monitor.forecast.specs import ROLE_LABEL, TARGET_LABEL, USED
 from monitor.history.errors import StoreError
 from monitor.history.read_snapshot import KeptPoints, read_snapshot
-from monitor.history.snapshot import MaintenanceState, RecommenderState, RuleInfo, Series, Snapshot
+from monitor.history.snapshot import Change, MaintenanceState, RecommenderState, RuleInfo, Series, Snapshot
 from monitor.history.store import Store
 from monitor.history.watched import JUDGED
 from monitor.metrics.feedback.attribution_health import LOST
@@ -187,6 +187,7 @@ def _completed(state: RecommenderState, running: Running, now: datetime) -> Reco
             if one.log.startswith(JUDGED) and one.watermark
         },
         scanned_at=dict(watch.scanned_at) if watch else {},
+        changes=tuple(_changes(state, watch)),
         maintenance=_maintenance(settings, now),
         rules=tuple(_info(one, owner) for one in watch.rules) if watch else (),
         settings=settings,
@@ -209,6 +210,15 @@ def _info(rule: LoadedRule, owner: str) -> RuleInfo:
         arguments=rule.kwargs,
         definition=rule.definition,
     )
+
+
+def _changes(state: RecommenderState, watch: Watch | None) -> Iterator[Change]:
+    """What the history, the files and the config say about recent changes."""
+    yield from state.changes
+    if watch is not None:
+        yield from watch.changes
+        for declared in watch.settings.bands.changes if watch.settings.bands else ():
+            yield Change(declared.at.astimezone(UTC), declared.what)
 
 
 def _maintenance(settings: RecommenderSettings | None, now: datetime) -> MaintenanceState | None:

@@ -15,6 +15,7 @@ from monitor.forecast.schedule import ForecastScheduler
 from monitor.health.score import HealthCheck
 from monitor.history.kept import KeptPairs
 from monitor.history.record import CheckRun
+from monitor.history.snapshot import Change
 from monitor.history.store import Store
 from monitor.history.sums import Sums
 from monitor.history.watched import JUDGED, WATCHING
@@ -26,6 +27,7 @@ from monitor.logs.log import Log, Scan
 from monitor.logs.windows import Due, Part, candidate_windows, due_windows, was_accepted
 from monitor.platform.platform_check import PlatformCheck
 from monitor.rules.rule import LoadedRule
+from monitor.service.changed_files import changed_files
 from monitor.service.changes import ListChanges
 from monitor.service.file_index import from_history, index_of, loss_from_history
 from monitor.service.platform_days import PlatformDays
@@ -59,6 +61,7 @@ class Watch:
         self.lists = ListChanges()
         self.scanned_at: dict[str, datetime] = {}  # log -> its last look without an error
         self.error: str | None = None
+        self.changes: tuple[Change, ...] = ()  # of the files beside the log
         self.clock_change = ""  # why `bands.timezone` seems wrong
         self.retry_files = False  # set by a reload: the next look retries unreadable files at once
         self.evaluator = Evaluator(settings, rules, KeptPairs(state, settings.name), salt)
@@ -93,6 +96,7 @@ class Watch:
         self.lists.look(self.rules, now)
         if not self.look(runtime, now):
             return True
+        self.changes = tuple(changed_files(self.evaluator.source.logs, self.rules))
         all_due = self.due(now)
         self.pending = len(all_due)
         for due in all_due[:WINDOWS_A_TURN]:

@@ -78,12 +78,15 @@ class ServerSettings(Settings):
     docs_url: Annotated[str, AfterValidator(_checked_url)] | None = Field(
         None,
         description="the URL under which people read your runbooks; a rule's runbook that is a path, such as "
-        "docs/runbooks/rules/blacklist.md, becomes a link below it",
+        "docs/runbooks/rules/blacklist.md, becomes a link below it. Default: the monitor's own runbooks",
+    )
+    alertmanager_url: Annotated[str, AfterValidator(_checked_url)] | None = Field(
+        None, description="the URL of your Alertmanager; problems link to its form for a silence"
     )
     grafana_url: Annotated[str, AfterValidator(_checked_url)] | None = Field(
         None,
-        description="the URL of the Grafana that shows the dashboards of grafana/; alerts link to them. "
-        "Default: alerts link to the status page",
+        description="the URL of the Grafana that shows the dashboards of grafana/; problems and alerts link "
+        "to them. Default: alerts link to the status page",
     )
     web_config: Path | None = Field(
         None, description="a web config file in Prometheus' format: TLS and basic auth"

@@ -10,9 +10,9 @@ from monitor.anomalies.causes import CAUSES
 from monitor.core.results import Result, Status, Window
 from monitor.history.snapshot import RecommenderState, Snapshot, Violation
 from monitor.report.anomaly import AnomalyPage, anomaly_page
-from monitor.report.page import recommender_page
-from monitor.report.views import AnomaliesView, RecommenderView
-from tests.conftest import ROOT
+from monitor.report.page import RecommenderView, recommender_page
+from monitor.report.runbooks import runbook_text
+from monitor.report.views import AnomaliesView
 from tests.service import pictured_bands, pictures
 from tests.service.made import HOUR, LAST, NOW, metric, series
 from tests.service.pictured_bands import FOUND, NAME, anomaly, feeds
@@ -58,12 +58,12 @@ def test_a_found_cause_comes_first_and_links_to_its_evidence():
 def test_violated_causes_and_drifts_need_attention_and_are_counted():
     shown = view(feeds())
     assert (shown.verdict.key, shown.summary) == ("violated", "1 anomaly · 1 drift")
-    assert [(row.name, row.note) for row in shown.attention] == [
+    assert [(row.name, row.note) for row in shown.problems] == [
         ("lists empty", "anomaly"),
         ("action_rate by exposure (event=click)", "drift"),
     ]
-    assert [row.bound + row.value + row.counted for row in shown.attention] == ["", ""]
     (drift,) = anomalies(feeds()).drifts
+    assert shown.problems[1].sentence == drift.detail
     assert (drift.detail, drift.value, drift.bound) == (
         "fell from 0.031 to 0.027 in three days", "-6.1", "at least -4.5"
     )  # fmt: skip
@@ -91,7 +91,7 @@ def without_drift(state: RecommenderState) -> RecommenderState:
 def test_a_recommender_whose_causes_are_all_ok_is_well():
     state = without_drift(feeds(anomaly("lists_empty")))
     shown = view(replace(state, series=(*state.series, *pictures.news().series)))
-    assert (shown.verdict.key, shown.attention) == ("ok", ())
+    assert (shown.verdict.key, shown.problems) == ("ok", ())
     assert shown.anomalies is not None
     assert shown.anomalies.summary == f"{len(CAUSES)} causes checked, none found."
     assert (shown.anomalies.found, shown.anomalies.drifts, shown.anomalies.steady) == ((), (), "")
@@ -123,7 +123,9 @@ def test_a_window_that_could_not_be_compared_is_one_line_and_not_one_a_cause():
     failed = [anomaly(name, Status.ERROR, None, detail="interrupted") for name in CAUSES]
     shown = view(without_drift(feeds(*failed)))
     assert shown.verdict.key == "error"
-    assert [(row.name, row.detail, row.href) for row in shown.attention] == [("anomalies", "interrupted", "")]
+    assert [(row.name, row.sentence, row.href) for row in shown.problems] == [
+        ("anomalies", "interrupted", "")
+    ]
 
 
 def test_the_worse_of_two_series_of_one_cause_is_shown():
@@ -165,12 +167,12 @@ def test_every_cause_has_a_runbook_of_its_own_and_an_unknown_one_that_of_the_ale
     for cause in CAUSES:
         found = page(feeds(), cause)
         assert found is not None
-        assert (ROOT / found.runbook_path).is_file()
-        assert found.runbook.endswith(f"/causes/{cause}.md")
+        assert found.runbook == f"https://git.test/main/docs/runbooks/causes/{cause}.md"
+        assert runbook_text(f"causes/{cause}")
     found = page(feeds(anomaly("of_an_older_version")), "of_an_older_version")
     assert found is not None
-    assert (found.runbook_path, found.means) == ("docs/runbooks/RecsysAnomaly.md", "")
-    assert (ROOT / found.runbook_path).is_file()
+    assert found.runbook == "https://git.test/main/docs/runbooks/RecsysAnomaly.md"
+    assert found.means == ""
 
 
 def test_the_meaning_of_a_cause_is_not_repeated():

@@ -16,8 +16,8 @@ from monitor.forecast.schedule import ForecastScheduler
 from monitor.history.read_snapshot import read_snapshot
 from monitor.history.snapshot import Snapshot
 from monitor.history.store import Store
-from monitor.report.page import recommender_page
-from monitor.report.views import ForecastView, RecommenderView
+from monitor.report.page import RecommenderView, recommender_page
+from monitor.report.views import ForecastView
 from tests.forecast.past_days import DAY, SHOP, START, put, put_days, related, settings
 from tests.service.web.test_app import client
 
@@ -89,10 +89,10 @@ def test_a_metric_that_no_longer_predicts_needs_attention_and_links_to_its_days(
     _, other = related(5)
     put_days(store, 90, ndcg, lambda number: ctr(number) if number < 60 else other(number))
     found = view(judged(store, forecast={"days": 84, "recent": 28}))
-    (row,) = found.attention
+    (row,) = found.problems
     assert (row.name, row.verdict.key) == ("ndcg k=10", "violated")
     assert row.href == f"recommenders/{SHOP}#forecast"
-    assert "no longer predicts" in row.detail
+    assert "no longer predicts" in row.sentence
     assert found.verdict.key == "violated"
 
 
@@ -109,7 +109,7 @@ def test_a_run_that_failed_is_an_error_of_the_forecast_and_invents_nothing(
     monkeypatch.setattr("monitor.forecast.check.study", broken)
     snapshot = judged(store)
     found = view(snapshot)
-    (row,) = found.attention
+    (row,) = found.problems
     assert (row.name, row.verdict.key) == ("forecast", "error")
     assert found.verdict.key == "error"
     (pair,) = section(snapshot).targets[0].pairs
@@ -123,7 +123,7 @@ def test_too_few_days_are_no_data_without_a_line(store: Store) -> None:
     (pair,) = found.forecast.targets[0].pairs
     assert (pair.row.verdict.key, pair.row.value, pair.picture) == ("no_data", "", None)
     assert "9 of 60 days can be used, and 21 are needed" in pair.row.detail
-    assert found.attention == ()
+    assert found.problems == ()
 
 
 def test_the_page_draws_the_days_once_and_escapes_the_name_of_a_model(store: Store) -> None:
@@ -145,13 +145,13 @@ def test_the_page_draws_the_days_once_and_escapes_the_name_of_a_model(store: Sto
     )
     snapshot = replace(snapshot, recommenders=(replace(state, series=series),))
     with client(snapshot) as web:
-        text = web.get(f"/recommenders/{SHOP}").text
+        text = web.get(f"/recommenders/{SHOP}/sections/forecast").text
     places = PLACE.findall(text)
     assert len(places) == 60
     assert {kind for kind, *_ in places} == {"used"}
     assert all(0 <= float(x) <= 340 and 0 <= float(y) <= 200 for _, x, y, _ in places)
     assert all("&lt;script&gt;" in said and "\u202e" not in said for *_, said in places)
-    assert "<script" not in text
+    assert "<script>" not in text
     assert "forecast_correlation" not in text  # its rows are in the section, not in the table of metrics
     drawn = text[text.index('<svg viewBox="0 0 340') : text.index("</figure>")]
     assert ElementTree.fromstring(drawn[: drawn.index("</svg>") + 6]).tag == "svg"

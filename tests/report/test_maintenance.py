@@ -9,7 +9,7 @@ import pytest
 
 from monitor.core.results import Status
 from monitor.history.snapshot import MaintenanceState, RecommenderState
-from monitor.report.page import overview
+from monitor.report.page import recommender_page
 from monitor.report.rows import objective_row
 from tests.service import pictures
 
@@ -19,7 +19,8 @@ def held(reason: str = "", left: timedelta = timedelta(hours=2)) -> RecommenderS
 
 
 def said(state: RecommenderState) -> str:
-    (view,) = overview(replace(pictures.full(), recommenders=(state,)), pictures.NOW).recommenders
+    found = recommender_page(replace(pictures.full(), recommenders=(state,)), state.name, pictures.NOW)
+    view = found.recommender
     return view.maintenance
 
 
@@ -32,7 +33,7 @@ def test_maintenance_is_shown_with_its_end_and_its_reason() -> None:
 def test_the_page_says_that_alerts_are_still_held_back_after_the_end() -> None:
     assert said(held("a move", timedelta(0))) == (
         "Maintenance until 2026-03-09 14:07 UTC is over: a move. "
-        "Alerts are held back until all of it has been judged."
+        "Alerts are held back until all of it is judged."
     )
 
 

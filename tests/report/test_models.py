@@ -11,8 +11,11 @@ import pytest
 from monitor.core.results import Result, Status
 from monitor.history.snapshot import RecommenderState, Series, Snapshot
 from monitor.models.diagnosis.case import CAUSES
-from monitor.report.page import overview, recommender_page
-from monitor.report.views import ModelView, RecommenderView
+from monitor.report.fleet import Fleet
+from monitor.report.links import Sites
+from monitor.report.page import RecommenderView, recommender_page
+from monitor.report.runbooks import runbook_text
+from monitor.report.views import ModelView
 from tests.service import pictured_models, pictures
 from tests.service.pictured_models import FEATURE, cause, features, gap, split, violated_gap
 
@@ -22,7 +25,7 @@ DOCS = "https://git.test/main"
 
 def view(state: RecommenderState | None = None, docs_url: str = "") -> RecommenderView:
     snapshot = Snapshot(pictures.NOW, (state or pictured_models.ranker(),))
-    found = recommender_page(snapshot, "ranker", pictures.NOW, docs_url)
+    found = recommender_page(snapshot, "ranker", pictures.NOW, Sites(docs_url))
     assert found is not None
     return found.recommender
 
@@ -102,10 +105,10 @@ def test_the_causes_of_a_violated_gap_are_ranked_by_their_share():
 def test_every_cause_has_an_existing_runbook_and_a_link_if_the_docs_have_an_address(name):
     results = [violated_gap("v"), cause(name, 0.5, "v")]
     (without,) = only(results).gaps[0].causes
-    assert without.runbook == ""
-    assert (ROOT / without.runbook_path).is_file()
+    name = without.runbook.removeprefix("runbooks/")
+    assert runbook_text(name)
     (model,) = view(ranker(results), DOCS).models
-    assert model.gaps[0].causes[0].runbook == f"{DOCS}/{without.runbook_path}"
+    assert model.gaps[0].causes[0].runbook == f"{DOCS}/docs/runbooks/{name}.md"
 
 
 def test_a_violated_gap_whose_last_window_was_not_violated_is_not_explained_again():
@@ -137,11 +140,13 @@ def test_the_auc_of_exposures_stays_among_the_metrics():
 
 
 def test_a_violated_gap_is_the_recommenders_verdict_and_needs_attention():
-    page = overview(Snapshot(pictures.NOW, (pictured_models.ranker(),)), pictures.NOW)
+    page = Fleet(Snapshot(pictures.NOW, (pictured_models.ranker(),)), pictures.NOW).page()
     assert (page.verdict.key, page.summary) == ("violated", "ranker needs attention")
-    (told,) = page.recommenders
+    (line,) = page.lines
+    assert (line.problem, line.more) == ("AUC test minus online", 0)
+    told = view()
     assert told.summary == "1 AUC gap too large"
-    (row,) = told.attention
+    (row,) = told.problems
     assert (row.name, row.note) == (
         "AUC test minus online",
         "model a/b?<script>#%[LF].., first cause: serving skew",
@@ -153,13 +158,13 @@ def test_a_violated_gap_is_the_recommenders_verdict_and_needs_attention():
 
 
 def test_a_gap_without_evidence_leads_to_the_models_of_its_recommender():
-    (row,) = view(ranker([violated_gap("v")])).attention
+    (row,) = view(ranker([violated_gap("v")])).problems
     assert (row.href, row.evidence, row.note) == ("recommenders/ranker#models", 0, "model v")
 
 
 def test_all_is_well_where_every_gap_is_ok():
     shown = view(ranker(pictured_models.unnamed()))
-    assert (shown.verdict.key, shown.summary, shown.attention) == ("ok", "1 AUC gap ok", ())
+    assert (shown.verdict.key, shown.summary, shown.problems) == ("ok", "1 AUC gap ok", ())
 
 
 def test_a_model_that_is_not_served_needs_no_attention_if_another_is():
@@ -176,7 +181,7 @@ def test_a_measure_of_a_model_in_error_makes_its_recommender_an_error():
     auc = pictures.metric("auc", status=Status.ERROR, labels={"split": "online", "model": ""}, detail="cut")
     shown = view(ranker([auc]))
     assert shown.verdict.key == "error"
-    assert [(row.name, row.note, row.detail) for row in shown.attention] == [
+    assert [(row.name, row.note, row.sentence) for row in shown.problems] == [
         ("auc", "split online, model (no name)", "cut")
     ]
 

@@ -7,8 +7,9 @@ from xml.etree import ElementTree
 
 from monitor.core.results import Kind, Status
 from monitor.history.snapshot import Snapshot
+from monitor.report.fleet import Fleet
 from monitor.report.judged import Judged, as_junit
-from monitor.report.page import overview, recommender_page
+from monitor.report.page import recommender_page
 from monitor.report.table import summary
 from monitor.service.prometheus.exporter import Exporter
 from tests.service import pictures
@@ -24,12 +25,12 @@ def snapshot() -> Snapshot:
 
 
 def test_the_page_shows_it_and_all_is_well():
-    page = overview(snapshot(), pictures.NOW)
+    page = Fleet(snapshot(), pictures.NOW).page()
     assert page.summary == "All is well with news"
     found = recommender_page(snapshot(), "news", pictures.NOW)
     assert found is not None
     assert found.recommender.summary == "1 rule ok"
-    assert found.recommender.attention == ()
+    assert found.recommender.problems == ()
     (row,) = [row for row in found.recommender.rules if row.name == "position_gaps"]
     assert row.verdict.key == "undefined"
 

@@ -10,7 +10,8 @@ import pytest
 from monitor.core.results import Kind, Status
 from monitor.history.snapshot import RecommenderState, RuleInfo, Snapshot, Violation
 from monitor.report.evidence import rule_page
-from monitor.report.page import overview, recommender_page
+from monitor.report.fleet import Fleet
+from monitor.report.page import recommender_page
 from monitor.report.sparkline import sparkline
 from tests.service import pictures
 
@@ -26,8 +27,8 @@ def plain(text: str) -> str:
 
 
 def test_the_worst_recommender_comes_first():
-    page = overview(pictures.full(), pictures.NOW)
-    assert [(v.name, v.verdict.key) for v in page.recommenders] == [
+    page = Fleet(pictures.full(), pictures.NOW).page()
+    assert [(v.name, v.verdict.key) for v in page.lines] == [
         ("shop", "violated"),
         ("video", "error"),
         ("news", "ok"),
@@ -38,10 +39,10 @@ def test_the_worst_recommender_comes_first():
 
 def test_all_is_well_only_where_everything_was_judged_ok():
     well = replace(pictures.full(), recommenders=(pictures.news(),))
-    assert overview(well, pictures.NOW).summary == "All is well with news"
-    assert overview(pictures.empty(), pictures.NOW).summary == "Nothing has been judged yet"
-    assert overview(pictures.empty(), pictures.NOW).verdict.key == "no_data"
-    assert overview(Snapshot(pictures.NOW), pictures.NOW).summary == "No recommender is configured"
+    assert Fleet(well, pictures.NOW).page().summary == "All is well with news"
+    assert Fleet(pictures.empty(), pictures.NOW).page().summary == "Nothing has been judged yet"
+    assert Fleet(pictures.empty(), pictures.NOW).page().verdict.key == "no_data"
+    assert Fleet(Snapshot(pictures.NOW), pictures.NOW).page().summary == "No recommender is configured"
 
 
 def test_the_summary_counts_each_rule_once():
@@ -51,7 +52,7 @@ def test_the_summary_counts_each_rule_once():
 
 
 def test_attention_lists_the_worst_and_newest_first():
-    rows = [(row.name, row.verdict.key) for row in shop_view().attention]
+    rows = [(row.name, row.verdict.key) for row in shop_view().problems]
     assert rows == [
         ("blacklist", "violated"),
         ("duplicate_item", "violated"),
@@ -82,12 +83,13 @@ def test_a_violation_that_is_over_is_still_shown_with_its_evidence():
         violation=Violation(broken.window, broken.result),
     )
     state = replace(pictures.news(), series=(well,))
-    page = overview(replace(pictures.full(), recommenders=(state,)), pictures.NOW)
+    page = Fleet(replace(pictures.full(), recommenders=(state,)), pictures.NOW).page()
     assert page.summary == "All is well again with news"
-    (told,) = page.recommenders[0].lately
+    view = recommender_page(replace(pictures.full(), recommenders=(state,)), "news", pictures.NOW).recommender
+    (told,) = view.lately
     assert (told.name, told.href) == ("blacklist", "recommenders/shop/rules/blacklist")
     assert plain(told.counted).startswith(f"{broken.result.violations} of ")
-    assert page.recommenders[0].attention == ()
+    assert view.problems == ()
 
 
 def test_a_tiny_rate_is_not_shown_as_zero():
@@ -117,16 +119,16 @@ def test_slices_are_cut_off_and_the_rest_is_counted():
 def test_a_metric_in_error_makes_its_recommender_an_error_even_without_an_objective():
     result = pictures.metric("gini", status=Status.ERROR, detail="interrupted after 5 min")
     state = replace(pictures.news(), series=(*pictures.news().series, pictures.series(result)))
-    page = overview(Snapshot(pictures.NOW, (state,)), pictures.NOW)
+    page = Fleet(Snapshot(pictures.NOW, (state,)), pictures.NOW).page()
     assert page.verdict.key == "error"
-    (told,) = page.recommenders[0].attention
-    assert (told.name, told.detail) == ("gini", "interrupted after 5 min")
+    (told,) = recommender_page(Snapshot(pictures.NOW, (state,)), "news", pictures.NOW).recommender.problems
+    assert (told.name, told.sentence) == ("gini", "interrupted after 5 min")
 
 
 def test_a_metric_with_nothing_to_measure_does_not_alarm():
     result = pictures.metric("serendipity", status=Status.NO_DATA)
     state = replace(pictures.news(), series=(*pictures.news().series, pictures.series(result)))
-    assert overview(Snapshot(pictures.NOW, (state,)), pictures.NOW).verdict.key == "ok"
+    assert Fleet(Snapshot(pictures.NOW, (state,)), pictures.NOW).page().verdict.key == "ok"
 
 
 @pytest.mark.parametrize(
@@ -138,14 +140,14 @@ def test_a_metric_with_nothing_to_measure_does_not_alarm():
     ],
 )
 def test_an_empty_page_says_why(state, reason):
-    (view,) = overview(Snapshot(pictures.NOW, (state,)), pictures.NOW).recommenders
+    view = recommender_page(Snapshot(pictures.NOW, (state,)), state.name, pictures.NOW).recommender
     assert view.empty.startswith("No window has been judged yet: ")
     assert reason in view.empty
 
 
 def test_an_old_picture_says_that_it_is_old():
-    fresh = overview(pictures.full(), pictures.NOW + timedelta(minutes=14))
-    old = overview(pictures.full(), pictures.NOW + timedelta(minutes=20))
+    fresh = Fleet(pictures.full(), pictures.NOW + timedelta(minutes=14)).page()
+    old = Fleet(pictures.full(), pictures.NOW + timedelta(minutes=20)).page()
     assert fresh.frame.stale == ""
     assert "20 min ago" in old.frame.stale
 
@@ -222,14 +224,14 @@ def test_a_flat_or_lonely_past_is_drawn_without_dividing_by_zero():
     assert sparkline(pictures.past([None, None]), str) is None
     flat = sparkline(pictures.past([0.5, 0.5]), str)
     assert flat is not None
-    assert {point.split(",")[1] for point in flat.lines[0].split(" ")} == {"14.0"}
+    assert {point.split(",")[1] for point in flat.lines[0].split(" ")} == {"14"}
 
 
 def test_a_page_is_out_of_date_if_the_worker_shows_no_life():
     quiet = replace(pictures.full(), worked_at=pictures.NOW - timedelta(minutes=16))
-    assert "may be stuck" in overview(quiet, pictures.NOW).frame.stale
+    assert "may be stuck" in Fleet(quiet, pictures.NOW).page().frame.stale
     works = replace(pictures.full(), worked_at=pictures.NOW - timedelta(minutes=14))
-    assert overview(works, pictures.NOW).frame.stale == ""
+    assert Fleet(works, pictures.NOW).page().frame.stale == ""
 
 
 def test_a_recommender_without_rules_needs_no_attention_while_its_log_is_ok():
@@ -237,10 +239,11 @@ def test_a_recommender_without_rules_needs_no_attention_while_its_log_is_ok():
     rows = pictures.metric("log_rows", value=9.0, samples=9, labels={"log": "exposures"})
     log = pictures.series(rows, recommender="news", check="logs")
     state = replace(pictures.news(), series=(*measured, log))
-    page = overview(Snapshot(pictures.NOW, (state,)), pictures.NOW)
+    page = Fleet(Snapshot(pictures.NOW, (state,)), pictures.NOW).page()
     assert (page.verdict.key, page.summary) == ("ok", "All is well with news")
     empty = replace(log, result=replace(rows, status=Status.NO_DATA), standing=Status.NO_DATA)
-    page = overview(Snapshot(pictures.NOW, (replace(state, series=(*measured, empty)),)), pictures.NOW)
+    silent = Snapshot(pictures.NOW, (replace(state, series=(*measured, empty)),))
+    page = Fleet(silent, pictures.NOW).page()
     assert (page.verdict.key, page.summary) == ("no_data", "news needs attention")
 
 

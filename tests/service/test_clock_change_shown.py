@@ -50,11 +50,11 @@ def test_the_note_stands_beside_the_anomalies_in_full_and_is_never_markup() -> N
     assert page.recommender.anomalies is not None
     assert page.recommender.anomalies.clock_change == note
     with client(Snapshot(pictures.NOW, (state,))) as web:
-        shown = web.get(f"/recommenders/{state.name}").text
+        shown = web.get(f"/recommenders/{state.name}/sections/anomalies").text
     assert "moved &lt;b&gt;by an hour&lt;/b&gt;" in shown
     assert "<b>" not in shown
 
 
 def test_without_a_note_there_is_no_empty_box() -> None:
     with client(Snapshot(pictures.NOW, (feeds(),))) as web:
-        assert "notice is-late" not in web.get("/recommenders/feeds").text
+        assert "notice is-late" not in web.get("/recommenders/feeds/sections/anomalies").text

@@ -1,7 +1,6 @@
 """The web application: status pages, /metrics, and the addresses under /-/ for a supervisor.
 
-The pages render the views of `monitor.report`. They need no JavaScript, and the content security policy
-forbids it.
+The pages work without JavaScript. The content security policy allows the site's own script and no other.
 """
 
 from __future__ import annotations
@@ -9,18 +8,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -28,30 +25,22 @@ from monitor import __version__
 from monitor.core.text import visible
 from monitor.history.snapshot import Snapshot
 from monitor.history.store import Store
-from monitor.report import anomaly, cause, evidence, page
-from monitor.report.report_files import parse_name, reports_in
-from monitor.report.reports_page import reports_page
-from monitor.report.scatter import TEMPLATES
+from monitor.report.links import Sites
 from monitor.service.prometheus.exporter import Exporter
 from monitor.service.web.any_text import ANY_TEXT
 from monitor.service.web.api.app import make_api
 from monitor.service.web.api.links import ROOT
 from monitor.service.web.auth import BasicAuth, Passwords
+from monitor.service.web.pages import Pages
 from monitor.settings.server import ServerSettings
 
 logger = logging.getLogger(__name__)
 
-REFRESH_SECONDS: Final = 30
 # For probes, which have no password: one word each, never a reason or a name.
 OPEN_PATHS: Final = ("/healthz", "/readyz")
-_HERE: Final = Path(__file__).parent
 _CONTENT_POLICY: Final = (
-    "default-src 'none'; style-src 'self'; img-src 'self' data:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-_REPORT_POLICY: Final = (
-    "default-src 'none'; style-src 'unsafe-inline'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 _HEADERS: Final = {
     "Content-Security-Policy": _CONTENT_POLICY,
@@ -121,6 +110,7 @@ def make_app(
     `store` is the history behind /api/v1; without it there is no API. `reports` gives the folder of reports,
     None if there is none.
     """
+    sites = Sites(settings.docs_url or "", settings.grafana_url or "", settings.alertmanager_url or "")
     exporter = Exporter(
         current,
         version=__version__,
@@ -128,7 +118,7 @@ def make_app(
         grafana_url=settings.grafana_url,
         series_limit=settings.series_limit,
     )
-    pages = _Pages(current, settings.docs_url or "", reports)
+    pages = Pages(current, sites, reports)
     supervisor = _Supervisor(exporter, reload=reload, not_ready=not_ready, healthy=healthy)
     routes: list[BaseRoute] = []
     if store is not None:
@@ -137,14 +127,7 @@ def make_app(
     app = Starlette(
         routes=[
             *routes,
-            Route("/", pages.overview),
-            Route("/recommenders/{recommender}", pages.recommender),
-            Route("/recommenders/{recommender}/rules/{rule:path}", pages.rule),
-            Route("/recommenders/{recommender}/anomalies/{cause:path}", pages.anomaly),
-            Route("/recommenders/{recommender}/gaps/{pair}/{cause}/model-{model:text}", pages.cause),
-            Route("/reports/", pages.reports),
-            Route("/reports/{name}", pages.report),
-            Route("/static/style.css", _style),
+            *pages.routes(),
             Route("/metrics", supervisor.metrics),
             Route("/healthz", supervisor.healthz),
             Route("/readyz", supervisor.readyz),
@@ -157,84 +140,6 @@ def make_app(
     )
     app.router.redirect_slashes = False
     return SecurityHeaders(BasicAuth(app, passwords, OPEN_PATHS))
-
-
-class _Pages:
-    def __init__(
-        self, current: Callable[[], Snapshot], docs_url: str, reports: Callable[[], Path | None]
-    ) -> None:
-        self._current = current
-        self._reports = reports
-        self._docs_url = docs_url
-        self._templates = Environment(
-            loader=FileSystemLoader([_HERE / "templates", TEMPLATES]),
-            autoescape=select_autoescape(default=True, default_for_string=True),
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-
-    def overview(self, request: Request) -> Response:
-        return self._show(request, page.overview, "overview.html")
-
-    def recommender(self, request: Request) -> Response:
-        missing = "There is no recommender of this name."
-        return self._show(request, page.recommender_page, "recommender.html", missing)
-
-    def rule(self, request: Request) -> Response:
-        missing = "There is no rule of this name; it may have left the config."
-        return self._show(request, evidence.rule_page, "rule.html", missing)
-
-    def cause(self, request: Request) -> Response:
-        missing = "The last window has no such cause of a gap; the gap may have resolved."
-        return self._show(request, cause.cause_page, "cause.html", missing)
-
-    def anomaly(self, request: Request) -> Response:
-        missing = "There is no anomaly of this name in any window."
-        return self._show(request, anomaly.anomaly_page, "anomaly.html", missing)
-
-    def reports(self, request: Request) -> Response:
-        folder = self._reports()
-        if folder is None:
-            raise HTTPException(404, "No reports are written: the config has no `reports`.")
-        view = reports_page(self._current(), reports_in(folder), datetime.now(UTC))
-        return self._render(request, "reports.html", view, refreshes=False)
-
-    def report(self, request: Request) -> Response:
-        folder, name = self._reports(), request.path_params["name"]
-        if folder is None or parse_name(name) is None or not (folder / name).is_file():
-            raise HTTPException(404, "There is no report of this name.")
-        # Its own policy, in the file, is stricter: it names its style.
-        return FileResponse(folder / name, headers={"Content-Security-Policy": _REPORT_POLICY})
-
-    def _show(
-        self, request: Request, view_of: Callable[..., Any], template: str, missing: str = ""
-    ) -> Response:
-        """Render a view. The names in the route are parameters of `view_of`."""
-        view = view_of(self._current(), **request.path_params, now=datetime.now(UTC), docs_url=self._docs_url)
-        if view is None:
-            raise HTTPException(404, missing)
-        return self._render(request, template, view)
-
-    def not_found(self, request: Request, error: Exception) -> Response:
-        detail = getattr(error, "detail", "")
-        text = detail if detail != "Not Found" else "There is no page at this address."
-        what = {"path": visible(request.url.path, 200), "text": text}
-        return self._render(request, "not_found.html", what, status=404, refreshes=False)
-
-    def _render(
-        self, request: Request, template: str, shown: Any, *, status: int = 200, refreshes: bool = True
-    ) -> Response:
-        paused = request.query_params.get("refresh") == "off"
-        html = self._templates.get_template(template).render(
-            page=shown,
-            root=_root(request),
-            version=__version__,
-            refresh=REFRESH_SECONDS if refreshes and not paused else None,
-            refreshes=refreshes,
-            has_reports=self._reports() is not None,
-        )
-        return Response(html, status, media_type="text/html")
 
 
 class _Supervisor:
@@ -284,16 +189,6 @@ def _probed(ok: bool) -> Response:
     return PlainTextResponse("ok\n") if ok else PlainTextResponse("not ok\n", 503)
 
 
-def _style(request: Request) -> Response:  # noqa: ARG001
-    return FileResponse(_HERE / "static" / "style.css", headers={"Cache-Control": "public, max-age=300"})
-
-
 async def _http_error(request: Request, error: Exception) -> Response:  # noqa: ARG001
     assert isinstance(error, HTTPException)
     return PlainTextResponse(f"{error.detail}\n", error.status_code, error.headers)
-
-
-def _root(request: Request) -> str:
-    """The relative path to the root of the site. It works behind a proxy with any prefix."""
-    raw = request.scope.get("raw_path") or request.url.path.encode()
-    return "../" * (raw.count(b"/") - 1) or "./"

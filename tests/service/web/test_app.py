@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,7 +17,13 @@ from monitor.service.web.server import serve
 from monitor.settings.server import ServerSettings
 from tests.service import pictures
 
-PAGES = ["/", "/recommenders/shop", "/recommenders/shop/rules/blacklist", "/recommenders/news"]
+PAGES = [
+    "/",
+    "/recommenders/shop",
+    "/recommenders/shop/rules/blacklist",
+    "/recommenders/news",
+    "/runbooks/RecsysAnomaly",
+]
 
 
 @contextmanager
@@ -44,18 +51,20 @@ def web() -> Iterator[httpx.Client]:
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_page_is_html_and_its_policy_forbids_scripts_and_frames(web, path):
+def test_a_page_is_html_and_its_policy_allows_its_own_script_alone(web, path):
     answer = web.get(path)
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     policy = answer.headers["content-security-policy"]
     assert "default-src 'none'" in policy
-    assert "script-src" not in policy
+    assert "script-src 'self';" in policy
+    assert "form-action 'self'" in policy
     assert "frame-ancestors 'none'" in policy
     assert answer.headers["x-content-type-options"] == "nosniff"
-    assert "<script" not in answer.text
+    (script,) = re.findall("<script.*?</script>", answer.text, re.DOTALL)
+    assert re.fullmatch(r'<script src="[./]+static/page\.js" defer></script>', script)
     assert "style=" not in answer.text
-    assert '<meta http-equiv="refresh" content="30">' in answer.text
+    assert '<noscript><meta http-equiv="refresh" content="30"></noscript>' in answer.text
 
 
 @pytest.mark.parametrize("path", [*PAGES, "/recommenders/shop/rules/brand_new", "/?refresh=off", "/<b>'\""])
@@ -85,6 +94,16 @@ def test_hostile_names_of_recommenders_and_rules_are_linked_and_found():
         answer = web.get("/recommenders/ab/rules/a%2Fb%20%3Ci%3E%3F%23%25%22%27")
     assert answer.status_code == 200
     assert 'href="../../../static/style.css"' in answer.text
+
+
+def test_the_monitor_serves_its_own_runbooks(web):
+    assert '<h1 id="recsysanomaly">RecsysAnomaly</h1>' in web.get("/runbooks/RecsysAnomaly").text
+    assert '<a href="RecsysAnomaly">' in web.get("/runbooks/").text
+    of_cause = web.get("/runbooks/causes/lists_empty").text
+    assert 'href="../RecsysAnomaly#what-to-do"' in of_cause
+    assert 'href="../../static/style.css"' in of_cause
+    assert web.get("/runbooks/..%2f..%2fREADME").status_code == 404
+    assert "There is no runbook of this name." in web.get("/runbooks/nothing").text
 
 
 def test_links_are_relative_so_that_a_proxy_may_add_a_prefix(web):

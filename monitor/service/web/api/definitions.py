@@ -17,10 +17,9 @@ from monitor.metrics.family import MODEL_LABEL, MetricSpec
 from monitor.models.specs import PAIR_LABEL
 from monitor.report import rows
 from monitor.report.evidence import rule_series
+from monitor.report.frame import frame
 from monitor.report.gaps import causes_of, gaps_of
 from monitor.report.models import model_state
-from monitor.report.page import frame
-from monitor.report.runbooks import web_address
 from monitor.service.web.api.answers import (
     ArmAnswer,
     ExperimentAnswer,
@@ -132,7 +131,7 @@ def _rule(context: Context, state: RecommenderState, info: RuleInfo) -> RuleAnsw
         definition=info.definition,
         description=encodable(info.description),
         owner=encodable(info.owner),
-        runbook=web_address(info.runbook, context.docs_url) or encodable(info.runbook),
+        runbook=context.links.runbook(info.runbook, context.docs_url),
         standing=None if series is None else series.standing,
         since=None if series is None else series.since,
         result=None if series is None else newest(series),

@@ -19,7 +19,6 @@ from monitor.models.specs import CAUSE_LABEL
 from monitor.report.anomalies import causes_of
 from monitor.report.bands import series_name
 from monitor.report.known_changes import Change, ChangeKind, changes_of_config, changes_of_history
-from monitor.report.runbooks import web_address
 from monitor.service.web.api.answers import (
     AnomalyAnswer,
     ChangeAnswer,
@@ -168,7 +167,7 @@ def _anomaly(context: Context, state: RecommenderState, series: Series) -> Anoma
         series=1 if cause is None else int(result.value or 0),
         severity=severity,
         result=newest(series),
-        runbook=web_address(path, context.docs_url) or path,
+        runbook=context.links.runbook(path, context.docs_url),
         page_url=context.links.page(state.name, result),
     )
 

@@ -14,6 +14,7 @@ from monitor.models.specs import CAUSE_LABEL
 from monitor.report import rows
 from monitor.report.anomalies import anomaly_href
 from monitor.report.gaps import cause_href
+from monitor.report.runbooks import runbook_address
 
 ROOT: Final = "/api/v1"
 
@@ -43,6 +44,17 @@ class Links:
         if result.kind is ResultKind.CAUSE:
             return f"{self.url}/{cause_href(recommender, result)}"
         return self.recommender(recommender)
+
+    def runbook(self, runbook: str, docs_url: str) -> str:
+        """The runbook as a link, or as the config names it if that is no address.
+
+        >>> Links("https://m.test").runbook("docs/runbooks/rules/blacklist.md", "")
+        'https://m.test/runbooks/rules/blacklist'
+        """
+        address = runbook_address(runbook, docs_url)
+        if not address:
+            return encodable(runbook)
+        return address if address.startswith(("http://", "https://")) else f"{self.url}/{address}"
 
     def results(self, recommender: str, window: Window, **more: str) -> str:
         """The results of a window, in this API."""

@@ -99,7 +99,8 @@ def test_an_anomaly_has_its_sentence_and_the_series_behind_it(api: httpx.Client)
     one = api.get(f"{SHOP}/anomalies/lists_empty").json()
     assert one["standing"] == "violated"
     assert one["sentence"].startswith(one["meaning"])
-    assert one["runbook"] == "docs/runbooks/causes/lists_empty.md"
+    assert one["runbook"].endswith("/runbooks/causes/lists_empty")
+    assert api.get(urlsplit(one["runbook"]).path).status_code == 200
     assert one["severity"] > 0.5
     assert {"failure"} <= {row["metric"] for row in one["result"]["evidence"]}
 
