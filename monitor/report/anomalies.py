@@ -99,19 +99,6 @@ def attention(series: Sequence[Series], now: datetime) -> list[tuple[Series, Ser
     return violated + [(one, replace(row, name="anomalies", note="", href="")) for one, row in failed[:1]]
 
 
-def anomaly_trouble(series: Sequence[Series]) -> list[Series]:
-    """Every cause and drift that is violated; and the first of those that could not be checked."""
-    quiet = (Status.OK, Status.NO_DATA)
-    drifts = [one for one in series if one.result.kind is ResultKind.DRIFT]
-    loud = [
-        one
-        for group in (causes_of(series).values(), drifts)
-        for one in _worst_first([one for one in group if one.standing not in quiet])
-    ]
-    violated = [one for one in loud if one.standing is Status.VIOLATED]
-    return violated + [one for one in loud if one.standing is not Status.VIOLATED][:1]
-
-
 def _found_row(series: Series, now: datetime) -> SeriesRow:
     if series.result.kind is ResultKind.DRIFT:
         return _drift_row(series, now)

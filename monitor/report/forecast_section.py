@@ -50,16 +50,6 @@ def forecast_view(series: Sequence[Series], now: datetime) -> ForecastView | Non
 
 
 def forecast_attention(series: Sequence[Series], now: datetime) -> list[tuple[Series, SeriesRow]]:
-    """What needs attention, each with its row."""
-    vanished, failed = forecast_trouble(series)
-    href = f"{rows.recommender_href(series[0].recommender)}#{ANCHOR}" if series else ""
-    # The sentence says how the correlation has changed; that of all days would only confuse.
-    return [(one, replace(_row(one, now, href), value="")) for one in vanished] + [
-        (one, rows.named_row(one, now, name="forecast", href=href)) for one in failed
-    ]
-
-
-def forecast_trouble(series: Sequence[Series]) -> tuple[list[Series], list[Series]]:
     """The metrics that no longer predict; and the forecast itself where it failed."""
     vanished = [one for one in series if one.standing is Status.VIOLATED]
     failed = [
@@ -68,7 +58,11 @@ def forecast_trouble(series: Sequence[Series]) -> tuple[list[Series], list[Serie
         if one.standing is Status.ERROR
         and dict(one.result.labels) == {specs.REASON_LABEL: specs.USED}  # it has one in each run
     ]
-    return vanished, failed
+    href = f"{rows.recommender_href(series[0].recommender)}#{ANCHOR}" if series else ""
+    # The sentence says how the correlation has changed; that of all days would only confuse.
+    return [(one, replace(_row(one, now, href), value="")) for one in vanished] + [
+        (one, rows.named_row(one, now, name="forecast", href=href)) for one in failed
+    ]
 
 
 def _target(series: Series) -> str:

@@ -208,7 +208,7 @@ class RecommenderView:
         return _worst_first(gaps.gaps_that_count(self._of_models))
 
     @cached_property
-    def _troubles(self) -> list[Trouble]:
+    def troubles(self) -> list[Trouble]:
         """What needs attention, by what it is, the worst and newest of each kind first."""
         now = self._now
         unwell = [one for one in self._rules if one.standing not in _WELL]
@@ -247,8 +247,8 @@ class RecommenderView:
         applying = [one for one in self._rules if one.standing is not Status.UNDEFINED]
         judged = [*applying, *(one for one in self._objectives if one.standing is not Status.UNDEFINED)]
         statuses = [one.standing for one in (*judged, *self._gaps)]
-        statuses += [one.series.standing for one in self._troubles if one.series.standing in _COUNTING]
-        statuses += [Status.ERROR for one in self._troubles if one.series.result.status is Status.ERROR]
+        statuses += [one.series.standing for one in self.troubles if one.series.standing in _COUNTING]
+        statuses += [Status.ERROR for one in self.troubles if one.series.result.status is Status.ERROR]
         statuses += [Status.ERROR] if self._state.error is not None else []
         statuses += [Status.LATE for log in self._state.logs if is_stalled(log, self._state.last_run)]
         # That of LOST is there by default.
@@ -264,17 +264,17 @@ class RecommenderView:
     @cached_property
     def problems(self) -> tuple[Problem, ...]:
         """What needs attention, the worst first."""
-        return problems(self._state, self._troubles, self._now, self._sites)
+        return problems(self._state, self.troubles, self._now, self._sites)
 
     @property
     def newest_problem(self) -> float:
         """When the newest problem began, as seconds; 0 if there is none."""
-        return max((one.series.since.timestamp() for one in self._troubles), default=0.0)
+        return max((one.series.since.timestamp() for one in self.troubles), default=0.0)
 
     @property
     def changes(self) -> tuple[ChangeView, ...]:
         """What changed around the beginning of the newest problem."""
-        began = [one.series.since for one in self._troubles]
+        began = [one.series.since for one in self.troubles]
         if not began:
             return ()
         return changes_beside(self._state, self._snapshot, max(began), self._now)

@@ -30,18 +30,13 @@ def platform_view(series: Sequence[Series], now: datetime) -> PlatformView | Non
 
 
 def platform_attention(series: Iterable[Series], now: datetime) -> list[tuple[Series, SeriesRow]]:
-    """What needs attention, each with its row."""
-    return [(one, _named(one, now)) for one in platform_trouble(series)]
-
-
-def platform_trouble(series: Iterable[Series]) -> list[Series]:
     """The verdicts and amounts that need attention. Too few days for a judgement do not."""
-    return [
-        one
-        for one in series
-        if (one.result.threshold is not None or one.result.metric == specs.AMOUNT.name)
-        and one.standing in _COUNTS
-    ]
+    found = []
+    for one in series:
+        judged = one.result.threshold is not None or one.result.metric == specs.AMOUNT.name
+        if judged and one.standing in _COUNTS:
+            found.append((one, _named(one, now)))
+    return found
 
 
 def _total(name: str, series: Sequence[Series], now: datetime) -> PlatformTotalView:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from datetime import datetime
 from typing import Final
 from xml.sax.saxutils import escape
 
@@ -25,9 +26,9 @@ _CHARACTER: Final = 7  # pixels of a narrow character of 11 px Verdana, with roo
 _PADDING: Final = 12
 
 
-def badge(state: RecommenderState) -> str:
+def badge(state: RecommenderState, now: datetime) -> str:
     """An SVG with the name and the status; beside a status that is not ok, how many series have it."""
-    attention = attention_of(state)
+    attention = attention_of(state, now)
     same = sum(one.standing is attention.status for one in attention.series)
     word = status_word(attention.status) + (f" ({same})" if same else "")
     return drawn(state.name, word, _COLOURS[attention.status])

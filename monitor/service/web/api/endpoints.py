@@ -77,7 +77,7 @@ class Endpoint:
 
 def _badge(context: Context, asked: Query, recommender: str) -> str:  # noqa: ARG001
     """The state of a recommender as an SVG picture."""
-    return badge(context.state(recommender))
+    return badge(context.state(recommender), context.now)
 
 
 ENDPOINTS: Final = (

@@ -30,7 +30,7 @@ from monitor.service.web.api.parameters import Query, RecommendersQuery
 
 def recommenders(context: Context, asked: RecommendersQuery) -> PageOf[RecommenderAnswer]:
     """Every recommender, by name."""
-    known = [(state, attention_of(state)) for state in context.snapshot.recommenders]
+    known = [(state, attention_of(state, context.now)) for state in context.snapshot.recommenders]
     return page_of(
         [one for one in known if asked.status in (None, one[1].status)],
         asked,
@@ -42,7 +42,7 @@ def recommenders(context: Context, asked: RecommendersQuery) -> PageOf[Recommend
 def recommender(context: Context, asked: Query, recommender: str) -> RecommenderDetail:  # noqa: ARG001
     """One recommender."""
     state = context.state(recommender)
-    known = _recommender(context, state, attention_of(state))
+    known = _recommender(context, state, attention_of(state, context.now))
     own = ("recommender", state.name)
     return RecommenderDetail(
         **{name: getattr(known, name) for name in RecommenderAnswer.model_fields},
@@ -61,7 +61,7 @@ def recommender(context: Context, asked: Query, recommender: str) -> Recommender
 def status(context: Context, asked: Query, recommender: str) -> StatusAnswer:  # noqa: ARG001
     """One recommender in a few words."""
     state = context.state(recommender)
-    attention = attention_of(state)
+    attention = attention_of(state, context.now)
     health = _health(state)
     return StatusAnswer(
         name=encodable(state.name),
