@@ -16,7 +16,7 @@ from monitor.report import numbers, rows
 from monitor.report.frame import frame
 from monitor.report.page import RecommenderView
 from monitor.report.sparkline import SmallLine, small_line
-from monitor.report.views import Frame, Problem, TimeView, Verdict
+from monitor.report.views import Frame, ProblemView, TimeView, Verdict
 
 _LINES: Final = 200  # on a page
 _POINTS: Final = 20  # of a sparkline: a line is small
@@ -141,7 +141,7 @@ def _line(state: RecommenderState, view: RecommenderView, now: datetime) -> Flee
     )
 
 
-def _shortened(problem: Problem | None, view: RecommenderView) -> str:
+def _shortened(problem: ProblemView | None, view: RecommenderView) -> str:
     text = problem.sentence if problem else view.error or view.empty
     return text if len(text) <= _SENTENCE else f"{text[:_SENTENCE].rstrip()}…"
 

@@ -38,7 +38,7 @@ from monitor.report.views import (
     LogView,
     ModelView,
     PlatformView,
-    Problem,
+    ProblemView,
     SectionLink,
     SeriesRow,
     TimeView,
@@ -262,7 +262,7 @@ class RecommenderView:
         return rows.verdict(self.status)
 
     @cached_property
-    def problems(self) -> tuple[Problem, ...]:
+    def problems(self) -> tuple[ProblemView, ...]:
         """What needs attention, the worst first."""
         return problems(self._state, self.troubles, self._now, self._sites)
 

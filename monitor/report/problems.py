@@ -19,7 +19,7 @@ from monitor.history.snapshot import LogState, RecommenderState, Series
 from monitor.judging.registry import CHECKS_OF
 from monitor.report import numbers, rows
 from monitor.report.links import OVERVIEW, Sites, alert_labels, dashboard_uid, runbook_name, unjudged_alert
-from monitor.report.views import Offender, Problem, SeriesRow
+from monitor.report.views import Offender, ProblemView, SeriesRow
 
 _UNJUDGED: Final = (Status.LATE, Status.NO_DATA)
 _NAMED: Final = 5  # of the series that share a row
@@ -40,10 +40,10 @@ class Trouble:
 
 def problems(
     state: RecommenderState, troubles: Sequence[Trouble], now: datetime, sites: Sites
-) -> tuple[Problem, ...]:
+) -> tuple[ProblemView, ...]:
     """The rows of a recommender: the worst state first, and in the order given within a state."""
     left = list(troubles)
-    found: list[tuple[Status, Problem]] = []
+    found: list[tuple[Status, ProblemView]] = []
     for log in state.logs:
         if is_stalled(log, state.last_run):
             waiting = [one for one in left if _waits_for(one, log.log)]
@@ -90,7 +90,7 @@ def _waits_for(trouble: Trouble, log: str) -> bool:
 
 def _stopped(
     state: RecommenderState, log: LogState, waiting: Sequence[Trouble], now: datetime, sites: Sites
-) -> Problem:
+) -> ProblemView:
     assert log.watermark is not None
     assert log.stalled_after is not None
     sentence = (
@@ -100,7 +100,7 @@ def _stopped(
     if waiting:
         sentence += f" {_counted(waiting)} could not be judged."
     alert = _STALLED[log.log]
-    return Problem(
+    return ProblemView(
         name=f"The {visible(log.log)} log has stopped",
         verdict=rows.verdict(Status.LATE),
         sentence=sentence,
@@ -120,9 +120,9 @@ def _empty_window(state: RecommenderState) -> Series | None:
     return None
 
 
-def _not_judged(log: Series, waiting: Sequence[Trouble], now: datetime, sites: Sites) -> Problem:
+def _not_judged(log: Series, waiting: Sequence[Trouble], now: datetime, sites: Sites) -> ProblemView:
     alert = unjudged_alert(log.standing)
-    return Problem(
+    return ProblemView(
         name="The last window could not be judged",
         verdict=rows.verdict(log.standing),
         sentence=f"{visible(log.result.detail)}; {_counted(waiting)} could not be judged.",
@@ -133,14 +133,14 @@ def _not_judged(log: Series, waiting: Sequence[Trouble], now: datetime, sites: S
     )
 
 
-def _shared(members: Sequence[Trouble], now: datetime, sites: Sites) -> Problem:
+def _shared(members: Sequence[Trouble], now: datetime, sites: Sites) -> ProblemView:
     """Several series in the same state for the same reason."""
     first = min(members, key=lambda one: one.series.since)
     series = first.series
     unjudged = series.standing in _UNJUDGED
     alert = unjudged_alert(series.standing) if unjudged else runbook_name(series)
     named = [(one.row.name, one.row.href) for one in members[:_NAMED]]
-    return Problem(
+    return ProblemView(
         name=_counted(members),
         verdict=rows.verdict(series.standing),
         sentence=visible(series.result.detail),
@@ -153,10 +153,10 @@ def _shared(members: Sequence[Trouble], now: datetime, sites: Sites) -> Problem:
     )
 
 
-def _alone(trouble: Trouble, sites: Sites) -> Problem:
+def _alone(trouble: Trouble, sites: Sites) -> ProblemView:
     series, row = trouble.series, trouble.row
     source = rows.evidence_source(series)
-    return Problem(
+    return ProblemView(
         name=row.name,
         note=row.note,
         verdict=row.verdict,

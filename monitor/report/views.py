@@ -107,7 +107,7 @@ class Offender:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class ProblemView:
     """Something that needs attention. What does not apply is empty.
 
     `members` are the names and addresses of the series that share the problem.
