@@ -17,6 +17,10 @@ from monitor.service.prometheus.exporter import Exporter
 MINUTE: Final = timedelta(minutes=1)
 _URL: Final = "http://127.0.0.1:9108"
 
+# No alert reads the values of slices, which are most of the series; alerts read their status. Nor does one
+# read the process, which is the scoreboard's here, or the time of the last look at a log: most are counted.
+_UNREAD: Final = ("recsys_slice_", "process_", "python_", "recsys_log_last_scan_")
+
 
 class Watched(AbstractContextManager["Watched"]):
     """The monitor of a folder's config, its turns, and the series that Prometheus would scrape.
@@ -84,8 +88,7 @@ class Watched(AbstractContextManager["Watched"]):
     def _scrape(self) -> None:
         values: dict[Key, float] = {}
         for metric in self._exporter.collect():
-            # No alert reads the values of slices, which are most of the series; alerts read their status.
-            if metric.name.startswith("recsys_slice_") and not metric.name.endswith("_status"):
+            if metric.name.startswith(_UNREAD) and not metric.name.endswith("_status"):
                 continue
             for sample in metric.samples:
                 values[sample.name, tuple(sample.labels.items())] = sample.value

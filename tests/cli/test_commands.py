@@ -101,7 +101,9 @@ def test_a_mistake_ends_with_2_and_a_sentence_that_helps(monitor, case):
     assert "Traceback" not in ran.err
 
 
-_DOCUMENTED = re.compile(r"recsys-monitor ((?:history )?[a-z-]+)\b([^`|\n]*(?:\\\\\n[^`|\n]*)*)")
+_DOCUMENTED = re.compile(
+    r"(?<![\w/-])recsys-monitor ((?:history )?[a-z][a-z-]*)\b([^`|\n]*(?:\\\\\n[^`|\n]*)*)"
+)
 
 
 def test_every_command_that_the_documentation_names_exists_with_its_options():
