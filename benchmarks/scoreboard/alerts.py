@@ -71,7 +71,7 @@ def read_alerts(folder: Path = RULES) -> list[Alert]:
             rule["expr"],
             seconds(rule.get("for", "0s")),
             seconds(rule.get("keep_firing_for", "0s")),
-            # Only the owner is a template, and the scoreboard's recommender has none: an empty label is no label.
+            # Only the owner is a template. The recommender here has none, and an empty label is no label.
             {name: text for name, text in rule.get("labels", {}).items() if "{{" not in text},
         )
         for path in sorted(folder.glob("*.yaml"))
