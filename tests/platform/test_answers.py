@@ -8,9 +8,8 @@ from decimal import Decimal
 
 import pytest
 
-from monitor.core.redaction import keep_secret
 from monitor.core.results import Status
-from monitor.platform.answers import NO_ROW, Answer, as_number, sentence
+from monitor.platform.answers import NO_ROW, Answer, as_number
 
 FIRST = date(2026, 3, 1)
 DAYS = tuple(FIRST + timedelta(days=number) for number in range(4))
@@ -76,12 +75,3 @@ def test_one_bad_total_of_a_day_leaves_the_other():
     assert found.why == ("orders is null",)
     assert found.values["gmv"][0] == 3.0
     assert math.isnan(found.values["orders"][0])
-
-
-def test_a_sentence_is_one_harmless_line_without_secrets():
-    keep_secret("hunter2-hunter2", "${PASSWORD}")
-    text = sentence("login of hunter2-hunter2\nfailed \x1b[31m" + "x" * 900)
-    assert "hunter2" not in text
-    assert "\n" not in text
-    assert "\x1b" not in text
-    assert len(text) < 400

@@ -22,7 +22,13 @@ def executed(notebook: Any) -> Any:
         places = dict.fromkeys(("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR"), scratch)
         environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": scratch} | places
         manager = KernelManager(kernel_name="python3", transport="ipc", ip=f"{scratch}/kernel")
-        client = NotebookClient(notebook, km=manager, timeout=300, resources={"metadata": {"path": scratch}})
+        client = NotebookClient(
+            notebook,
+            km=manager,
+            timeout=300,
+            coalesce_streams=True,
+            resources={"metadata": {"path": scratch}},
+        )
         try:
             client.execute(env=environment)
         finally:

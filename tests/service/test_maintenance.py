@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from monitor.config.checks.check import Checked
-from monitor.config.problems import ProblemView
+from monitor.config.problems import Problem
 from monitor.core.results import Kind, Result, Status, Window
 from monitor.history.snapshot import MaintenanceState, RecommenderState
 from monitor.history.store import Store
@@ -122,7 +122,7 @@ def test_trouble_seen_only_in_maintenance_is_not_exported_for_a_broken_recommend
 ) -> None:
     shown.judge(22, 0.5)
     settings = shown.publisher.running.watches["shop"].settings
-    broken = Checked(settings, problems=(ProblemView("rules", "gone.yaml does not exist"),))
+    broken = Checked(settings, problems=(Problem("rules", "gone.yaml does not exist"),))
     shown.publisher.running = replace(shown.publisher.running, watches={}, broken={"shop": broken})
     text = shown.at(TEN + 24 * HOUR)
     assert find(text, "recsys_objective_status", status="violated", **OBJECTIVE) is None

@@ -14,7 +14,6 @@ import yaml
 from monitor.service.daemon import Daemon
 from tests.report.period_world import END, SECOND, judged
 from tests.service.web.test_app import client
-from tests.service.web.test_browser import browser  # noqa: F401 - a fixture
 
 NAME = "shop_2026-03-03_2026-03-04.html"
 
@@ -109,9 +108,7 @@ def test_without_reports_there_is_no_link_and_no_page() -> None:
 
 
 def test_chromium_shows_a_report_with_its_style_and_runs_nothing(
-    browser: Any,  # noqa: F811
-    served: httpx.Client,
-    config: Path,
+    browser: Any, served: httpx.Client, config: Path
 ) -> None:
     """From the server, and as a file: then the policy in the file alone holds."""
     path = config.parent / "reports" / NAME
