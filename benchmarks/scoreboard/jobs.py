@@ -56,7 +56,11 @@ JUDGING_CODE: Final = (
         )
     ),
 )
-_NOT_RUN: Final = ("monitor/report/", "monitor/service/templates/", "monitor/service/static/")
+NOT_RUN: Final = (
+    *(f"monitor/{name}/" for name in ("cli", "docs", "gate", "off_policy", "on_call", "report", "survey")),
+    "monitor/service/web/",
+)
+"""What a run never asks: commands, and the pages, which show what was judged and change nothing of it."""
 _SERIES: Final = "series.parquet"
 _AFTER: Final = 2  # windows that a run goes on after an incident should have been caught
 _OVER: Final = ("log_stops", "history_full")  # incidents that end by themselves, after `size` hours
@@ -141,7 +145,7 @@ def digest(paths: Iterable[str], *more: object) -> str:
     found = hashlib.sha256(repr(more).encode())
     for name in sorted(listed.split("\0")):
         path = ROOT / name
-        if name and not name.startswith(_NOT_RUN) and path.is_file():
+        if name and not name.startswith(NOT_RUN) and path.is_file():
             found.update(name.encode() + b"\0" + path.read_bytes())
     return found.hexdigest()[:12]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +15,8 @@ import pytest
 
 from benchmarks.scoreboard import kept, page, results, workers
 from benchmarks.scoreboard.__main__ import _to_do
-from benchmarks.scoreboard.jobs import JUDGING_CODE, digest
+from benchmarks.scoreboard.alerts import ROOT
+from benchmarks.scoreboard.jobs import JUDGING_CODE, NOT_RUN, digest
 from benchmarks.scoreboard.planned import Planned
 from benchmarks.scoreboard.verdicts import Verdicts
 
@@ -109,6 +112,19 @@ def test_a_change_of_the_code_since_the_runs_is_noticed(tmp_path: Path) -> None:
     for made, same in ((now, True), (replace(now, ran="a"), False), (replace(now, judged="a"), False)):
         results.save(tmp_path, made, tmp_path / "kept.gz")
         assert results.is_of_this_code(tmp_path / "kept.gz") is same
+
+
+def test_what_judges_is_of_the_code_that_runs_and_pages_are_not() -> None:
+    """Each folder that is left out is there, and nothing below it is used by what judges."""
+    for folder in NOT_RUN:
+        assert (ROOT / folder).is_dir(), folder
+    modules = [name.removesuffix("/").replace("/", ".") for name in NOT_RUN]
+    code = (
+        "import sys, monitor.judging.evaluate, monitor.judging.runtimes, monitor.judging.registry\n"
+        f"print([name for name in sys.modules if name.startswith({tuple(modules)!r})])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=ROOT)
+    assert found.stdout.decode().strip() == "[]"
 
 
 def test_a_new_incident_is_counted_as_not_run_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
