@@ -95,7 +95,7 @@ class Daemon:
                 not_ready=self.publisher.history_error,  # the first snapshot is taken before anything listens
                 healthy=lambda: self._schedule.running,
                 store=self.store,
-                reports=lambda: None if self.config.reports is None else self.config.reports.folder,
+                config=lambda: self.config,
             )
             announce(f"status page  {web.address}/\nmetrics      {web.address}/metrics")
             if web.url != web.address:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from starlette.applications import Starlette
@@ -32,6 +31,7 @@ from monitor.service.web.api.app import make_api
 from monitor.service.web.api.links import ROOT
 from monitor.service.web.auth import BasicAuth, Passwords
 from monitor.service.web.pages import Pages
+from monitor.settings.config import Config
 from monitor.settings.server import ServerSettings
 
 logger = logging.getLogger(__name__)
@@ -101,14 +101,14 @@ def make_app(
     url: str,
     passwords: Passwords,
     store: Store | None = None,
-    reports: Callable[[], Path | None] = lambda: None,
+    config: Callable[[], Config | None] = lambda: None,
 ) -> ASGIApp:
     """The application. It calls every callable from a thread that may block.
 
     `not_ready` returns why the monitor cannot be relied on now, empty if it can. `url` is the address at
     which people reach the status page. `passwords` guard all but OPEN_PATHS as soon as they have a user.
-    `store` is the history behind /api/v1; without it there is no API. `reports` gives the folder of reports,
-    None if there is none.
+    `store` is the history behind /api/v1; without it there is no API. `config` gives what was last
+    loaded.
     """
     sites = Sites(settings.docs_url or "", settings.grafana_url or "", settings.alertmanager_url or "")
     exporter = Exporter(
@@ -118,7 +118,7 @@ def make_app(
         grafana_url=settings.grafana_url,
         series_limit=settings.series_limit,
     )
-    pages = Pages(current, sites, reports)
+    pages = Pages(current, sites, config)
     supervisor = _Supervisor(exporter, reload=reload, not_ready=not_ready, healthy=healthy)
     routes: list[BaseRoute] = []
     if store is not None:

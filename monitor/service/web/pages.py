@@ -24,6 +24,7 @@ from monitor.report.report_files import parse_name, reports_in
 from monitor.report.reports_page import reports_page
 from monitor.report.scatter import TEMPLATES
 from monitor.service.web.conditional import conditional
+from monitor.settings.config import Config
 
 REFRESH_SECONDS: Final = 30
 _REPORT_POLICY: Final = (
@@ -38,16 +39,16 @@ _MOST_SEARCHED: Final = 200  # characters
 
 
 class Pages:
-    """The pages. `current` returns the snapshot that they show, `reports` the folder of reports, if any."""
+    """The pages. `current` returns the snapshot that they show, `config` what was last loaded."""
 
     def __init__(
         self,
         current: Callable[[], Snapshot],
         sites: Sites,
-        reports: Callable[[], Path | None] = lambda: None,
+        config: Callable[[], Config | None] = lambda: None,
     ) -> None:
         self._current = current
-        self._reports = reports
+        self._config = config
         self._sites = sites
         self._fleet: fleet.Fleet | None = None
         self._templates = Environment(
@@ -119,18 +120,23 @@ class Pages:
         return self._show(request, view_of, "runbook.html", "There is no runbook of this name.")
 
     def reports(self, request: Request) -> Response:
-        folder = self._reports()
+        folder = self._report_folder()
         if folder is None:
             raise HTTPException(404, "No reports are written: the config has no `reports`.")
         view = reports_page(self._current(), reports_in(folder), datetime.now(UTC))
         return self._render(request, "reports.html", view, refreshes=False)
 
     def report(self, request: Request) -> Response:
-        folder, name = self._reports(), request.path_params["name"]
+        folder, name = self._report_folder(), request.path_params["name"]
         if folder is None or parse_name(name) is None or not (folder / name).is_file():
             raise HTTPException(404, "There is no report of this name.")
         # Its own policy, in the file, is stricter: it names its style.
         return FileResponse(folder / name, headers={"Content-Security-Policy": _REPORT_POLICY})
+
+    def _report_folder(self) -> Path | None:
+        """The folder of reports, None if none are written."""
+        config = self._config()
+        return None if config is None or config.reports is None else config.reports.folder
 
     def not_found(self, request: Request, error: Exception) -> Response:
         detail = getattr(error, "detail", "")
@@ -165,7 +171,7 @@ class Pages:
             refresh=REFRESH_SECONDS if refreshes and not paused else None,
             refreshes=refreshes,
             toggle=_toggled(request),
-            has_reports=self._reports() is not None,
+            has_reports=self._report_folder() is not None,
             **more,
         )
         if status != 200:

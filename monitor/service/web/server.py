@@ -9,7 +9,6 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Final
 
 import uvicorn
@@ -21,6 +20,7 @@ from monitor.service.web.app import ReloadOutcome, make_app
 from monitor.service.web.auth import Passwords
 from monitor.service.web.connections import IDLE_SECONDS, LimitedListener, LimitedProtocol
 from monitor.service.web.web_config import WebConfig, WebConfigError, load_web_config
+from monitor.settings.config import Config
 from monitor.settings.server import ServerSettings, is_loopback, split_listen
 
 logger = logging.getLogger(__name__)
@@ -122,21 +122,21 @@ def serve(
     not_ready: Callable[[], str],
     healthy: Callable[[], bool],
     store: Store | None = None,
-    reports: Callable[[], Path | None] = lambda: None,
+    config: Callable[[], Config | None] = lambda: None,
 ) -> WebServer:
     """Start serving. Call `stop()` on the returned server to end it. For the arguments see `make_app`.
 
     Raises WebConfigError for a wrong web config file and ServeError if it cannot listen.
     """
-    config = WebConfig() if settings.web_config is None else load_web_config(settings.web_config)
+    web_config = WebConfig() if settings.web_config is None else load_web_config(settings.web_config)
     host, _ = split_listen(settings.listen)
-    if not is_loopback(host) and not config.guards:
+    if not is_loopback(host) and not web_config.guards:
         logger.warning(
             "the status page and /metrics listen on %s without authentication: anybody who reaches this "
             "address can read item ids and evidence; set server.web_config",
             settings.listen,
         )
-    server = WebServer(settings, config, _listen(settings.listen))
+    server = WebServer(settings, web_config, _listen(settings.listen))
     app = make_app(
         current,
         reload=reload,
@@ -146,7 +146,7 @@ def serve(
         url=server.url,
         passwords=Passwords(server.users),
         store=store,
-        reports=reports,
+        config=config,
     )
     try:
         server.start(app)

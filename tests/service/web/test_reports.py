@@ -11,6 +11,7 @@ import httpx
 import pytest
 import yaml
 
+from monitor.config.load import load_checked
 from monitor.service.daemon import Daemon
 from tests.report.period_world import END, SECOND, judged
 from tests.service.web.test_app import client
@@ -73,7 +74,7 @@ def test_a_folder_that_cannot_be_written_stops_nothing(
 def served(config: Path) -> Iterator[httpx.Client]:
     kept_house(config, END + timedelta(hours=3))
     (config.parent / "reports" / "<script>.html").write_text("not ours")
-    with client(reports=lambda: config.parent / "reports") as opened:
+    with client(config=lambda: load_checked(config)[0]) as opened:
         yield opened
 
 
