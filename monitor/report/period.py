@@ -22,7 +22,8 @@ from monitor.report.judged import title
 from monitor.report.numbers import moment
 from monitor.report.period_changes import Change, changes_of
 from monitor.report.period_means import Compared, compared_means
-from monitor.report.period_trends import Trend, trends_of
+from monitor.report.period_trends import trends_of
+from monitor.report.trend import Trend
 from monitor.settings.recommender import RecommenderSettings
 
 _DAY: Final = timedelta(days=1)

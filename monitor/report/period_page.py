@@ -18,8 +18,8 @@ from monitor.report.judged_page import style_hash
 from monitor.report.numbers import moment, window
 from monitor.report.period import PastIncident, PeriodReport
 from monitor.report.period_changes import KINDS
-from monitor.report.period_trends import HEIGHT, WIDTH
 from monitor.report.table import MARKS
+from monitor.report.trend import HEIGHT, WIDTH
 
 POLICY: Final = "default-src 'none'; style-src '{style}'; base-uri 'none'; form-action 'none'"
 _STRIP = 22
