@@ -35,9 +35,13 @@ def key_of(result: Result) -> Key:
     >>> key_of(Result(metric="ndcg", labels={"k": "5", "by": "macro"}, status=Status.OK, definition="1"))
     ('ndcg', 'macro', 'k=5', '', '')
     """
-    labels = result.labels
+    return series_key(result.metric, result.labels)
+
+
+def series_key(metric: str, labels: Mapping[str, str]) -> Key:
+    """The key of the series with this metric and these labels."""
     place = (labels.get("dimension", ""), labels.get("value", ""))
-    return (result.metric, labels.get(BY_LABEL, ""), written_of(labels), *place)
+    return (metric, labels.get(BY_LABEL, ""), written_of(labels), *place)
 
 
 def key_named(labels: Mapping[str, Any]) -> Key:

@@ -180,6 +180,11 @@ class RecommenderView:
         return "" if self._state.last_window is None else numbers.window(self._state.last_window)
 
     @property
+    def last_window_href(self) -> str:
+        window = self._state.last_window
+        return "" if window is None else rows.window_href(self._state.name, window)
+
+    @property
     def last_run(self) -> TimeView | None:
         return None if self._state.last_run is None else rows.moment(self._state.last_run, self._now)
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from monitor.anomalies.specs import DEVIATION
 from monitor.catalogue import ALL_SPECS
-from monitor.core.results import Result, ResultKind, Status
-from monitor.core.text import visible
+from monitor.core.json_value import iso
+from monitor.core.results import Result, ResultKind, Status, Window
+from monitor.core.text import encodable, visible
 from monitor.forecast.specs import ROLE_LABEL, USED
 from monitor.history.snapshot import RuleInfo, Series, Violation
 from monitor.metrics.family import MODEL_LABEL
@@ -55,6 +56,29 @@ def rule_href(recommender: str, rule: str) -> str:
     'recommenders/shop/rules/no%20%3Cb%3E%2F%20items'
     """
     return f"{recommender_href(recommender)}/rules/{quote(rule, safe='', errors='replace')}"
+
+
+def series_href(recommender: str, metric: str, labels: Mapping[str, str]) -> str:
+    """The address of the past of a series; that of a rule is the page of the rule.
+
+    >>> series_href("shop", "ndcg", {"k": "5", "by": "macro"})
+    'recommenders/shop/metrics/ndcg?label=by%3Dmacro&label=k%3D5'
+    """
+    if metric == ResultKind.RULE:
+        return rule_href(recommender, labels.get("rule", ""))
+    named = [("label", encodable(f"{name}={value}")) for name, value in sorted(labels.items())]
+    query = f"?{urlencode(named)}" if named else ""
+    return f"{recommender_href(recommender)}/metrics/{quote(metric, safe='', errors='replace')}{query}"
+
+
+def window_href(recommender: str, window: Window) -> str:
+    """The address of all results of a window.
+
+    >>> from datetime import timedelta
+    >>> window_href("shop", Window.of(datetime(2026, 3, 1, 10, tzinfo=UTC), timedelta(hours=1)))
+    'recommenders/shop/windows/2026-03-01T10:00:00Z?to=2026-03-01T11:00:00Z'
+    """
+    return f"{recommender_href(recommender)}/windows/{iso(window.start)}?to={iso(window.end)}"
 
 
 def plural(n: int, word: str) -> str:
@@ -157,7 +181,8 @@ def objective_row(series: Series, now: datetime, *, drawn: bool = True) -> Serie
     """The row of a metric with a bound; without its sparkline if it is not `drawn`."""
     own = _own(series.result)
     by = "by " if "by" in series.result.labels or series.result.kind is ResultKind.LOG else ""
-    return _row(series, now, name=series.result.metric, note=f"{by}{own}" if own else "", drawn=drawn)
+    note = f"{by}{own}" if own else ""
+    return _row(series, now, name=series.result.metric, note=note, href=_past_href(series), drawn=drawn)
 
 
 def named_row(series: Series, now: datetime, *, name: str, note: str = "", href: str = "") -> SeriesRow:
@@ -167,7 +192,7 @@ def named_row(series: Series, now: datetime, *, name: str, note: str = "", href:
 
 def metric_row(series: Series, now: datetime) -> SeriesRow:
     """A row within its metric's group, named by the labels that differ within the group."""
-    return _row(series, now, name=_own(series.result), note="", href="")
+    return _row(series, now, name=_own(series.result), note="", href=_past_href(series))
 
 
 def _own(result: Result) -> str:
@@ -188,7 +213,11 @@ def _own(result: Result) -> str:
 def slice_row(series: Series, now: datetime) -> SeriesRow:
     result = series.result
     name = f"{result.metric} {_own(result)}".strip()
-    return _row(series, now, name=result.labels.get("value", ""), note=name, href="")
+    return _row(series, now, name=result.labels.get("value", ""), note=name, href=_past_href(series))
+
+
+def _past_href(series: Series) -> str:
+    return series_href(series.recommender, series.result.metric, series.result.labels)
 
 
 def is_over(series: Series) -> bool:
@@ -242,7 +271,7 @@ def _row(
         verdict=shown_verdict(result, standing),
         last=None if result.status is standing else verdict(result.status),
         value="" if result.value is None else show(result.value),
-        bound=_bound(result, show),
+        bound=bound_text(result, show),
         counted=counted,
         interval=interval_text(result),
         samples="" if result.samples is None else numbers.count(result.samples),
@@ -254,7 +283,7 @@ def _row(
     )
 
 
-def _bound(result: Result, show: Callable[[float], str]) -> str:
+def bound_text(result: Result, show: Callable[[float], str]) -> str:
     if result.threshold is None:
         return ""
     if is_rule(result) and result.threshold == 0:

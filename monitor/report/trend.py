@@ -157,11 +157,11 @@ def trend(
         for edge in (one.lower, one.upper)
         if edge is not None and math.isfinite(edge)
     ]
-    scale = [*values, *ends, *earlier.values(), *([] if bound is None else [bound])]
-    low, high = min(scale), max(scale)
+    scale = [*values, *earlier.values(), *([] if bound is None else [bound])]
+    low, high = _ends(scale, ends)
 
     def y(value: float) -> float:
-        part = 0.5 if high == low else (value - low) / (high - low)
+        part = 0.5 if high == low else (min(max(value, low), high) - low) / (high - low)
         return round(height - _BOTTOM - part * (height - _TOP - _BOTTOM), 1)
 
     def x(at: datetime) -> float:
@@ -215,6 +215,17 @@ def trend(
         else (),
         ticks=tuple(Tick(x(at), _named(at, span)) for at in _moments(span)) if is_large else (),
     )
+
+
+def _ends(values: Sequence[float], bands: Sequence[float]) -> tuple[float, float]:
+    """The ends of the axis. A band may take it to three times the range of the values; the rest is cut off.
+
+    >>> _ends([1.0, 2.0], [0.5, 2.5]), _ends([1.0, 2.0], [-50.0, 100.0])
+    ((0.5, 2.5), (-1.0, 4.0))
+    """
+    low, high = min(values), max(values)
+    most = 2 * ((high - low) or abs(high) or 1.0)
+    return max(min([low, *bands]), low - most), min(max([high, *bands]), high + most)
 
 
 def said(series: TimeSeries, one: Timed) -> str:

@@ -118,7 +118,7 @@ def make_app(
         grafana_url=settings.grafana_url,
         series_limit=settings.series_limit,
     )
-    pages = Pages(current, sites, config)
+    pages = Pages(current, sites, config, store)
     supervisor = _Supervisor(exporter, reload=reload, not_ready=not_ready, healthy=healthy)
     routes: list[BaseRoute] = []
     if store is not None:

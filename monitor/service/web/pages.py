@@ -18,12 +18,14 @@ from starlette.routing import Route
 from monitor import __version__
 from monitor.core.text import visible
 from monitor.history.snapshot import Snapshot
+from monitor.history.store import Store
 from monitor.report import anomaly, cause, evidence, fleet, page, runbook_page
 from monitor.report.links import Sites
 from monitor.report.report_files import parse_name, reports_in
 from monitor.report.reports_page import reports_page
 from monitor.report.scatter import TEMPLATES
 from monitor.service.web.conditional import conditional
+from monitor.service.web.past_pages import SIZES, PastPages
 from monitor.settings.config import Config
 
 REFRESH_SECONDS: Final = 30
@@ -39,13 +41,15 @@ _MOST_SEARCHED: Final = 200  # characters
 
 
 class Pages:
-    """The pages. `current` returns the snapshot that they show, `config` what was last loaded."""
+    """The pages. `current` returns the snapshot that they show, `config` what was last loaded,
+    `store` the history, without which there are no pages on the past."""
 
     def __init__(
         self,
         current: Callable[[], Snapshot],
         sites: Sites,
         config: Callable[[], Config | None] = lambda: None,
+        store: Store | None = None,
     ) -> None:
         self._current = current
         self._config = config
@@ -59,11 +63,13 @@ class Pages:
             lstrip_blocks=True,
         )
         self._templates.filters["below"] = _below
+        self._past = None if store is None else PastPages(current, store, self._render, _now)
 
     def routes(self) -> list[Route]:
         """The routes. The name of a model or of a dimension may be empty or contain slashes."""
         one = "/recommenders/{recommender}"
         return [
+            *(() if self._past is None else self._past.routes()),
             Route("/", self.overview),
             Route(one, self.recommender),
             Route(one + "/sections/{section:text}", self.section),
@@ -102,9 +108,19 @@ class Pages:
         return self._show(request, view_of, "section.html", "This recommender has no such section now.")
 
     def rule(self, request: Request) -> Response:
-        view_of = partial(evidence.rule_page, docs_url=self._sites.docs)
-        missing = "There is no rule of this name; it may have left the config."
-        return self._show(request, view_of, "rule.html", missing)
+        """The last window of a rule, and its past; with format=csv that alone."""
+        snapshot, rule = self._current(), request.path_params["rule"]
+        name = request.path_params["recommender"]
+        view = evidence.rule_page(snapshot, name, rule, _now(), docs_url=self._sites.docs)
+        if view is None:
+            raise HTTPException(404, "There is no rule of this name; it may have left the config.")
+        if self._past is None:
+            return self._render(request, "rule.html", view, past=None)
+        state = next(one for one in snapshot.recommenders if one.name == name)
+        if (table := self._past.csv_of_rule(state, rule, request)) is not None:
+            return table
+        past = self._past.past_of_rule(state, rule, request)
+        return self._render(request, "rule.html", view, past=past, sizes=SIZES)
 
     def cause(self, request: Request) -> Response:
         view_of = partial(cause.cause_page, docs_url=self._sites.docs)

@@ -43,7 +43,9 @@ class Links:
             return f"{self.url}/{anomaly_href(recommender, result.labels[CAUSE_LABEL])}"
         if result.kind is ResultKind.CAUSE:
             return f"{self.url}/{cause_href(recommender, result)}"
-        return self.recommender(recommender)
+        if result.kind.is_of_the_past:
+            return self.recommender(recommender)
+        return f"{self.url}/{rows.series_href(recommender, result.metric, result.labels)}"
 
     def runbook(self, runbook: str, docs_url: str) -> str:
         """The runbook as a link, or as the config names it if that is no address.
