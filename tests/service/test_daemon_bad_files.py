@@ -48,7 +48,7 @@ def test_bad_files_of_one_recommender_do_not_hold_up_the_others(tmp_path: Path) 
             )
             assert house.value("recsys_rule_status", **blacklist) is not None
         wait_for("both bad files", house.has("recsys_log_skipped_files", 2, recommender="bombed"))
-        page = house.page()
+        page = house.page("/recommenders/bombed")
         assert "raise file_deadline of this log" in page
         assert "raise max_columns of this log" in page
         # From now on the bad files wait: a window of the healthy one is judged soon after its rows are there.
