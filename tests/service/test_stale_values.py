@@ -101,8 +101,9 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
 STATES = {family.name for family in (*STATUSES, *MONITOR)}
 STAND = (
     STATES
-    | {one.name for one in RULES if one.kind == "counter" or "_threshold_" in one.name}
-    | {"recsys_rule_since_timestamp_seconds"}
+    | {one.name for one in RULES if one.kind in ("counter", "info") or "_threshold_" in one.name}
+    # What a violation is about stands beside it: its alert still fires, and names it.
+    | {"recsys_rule_since_timestamp_seconds", "recsys_rule_offender_rows"}
 )
 
 

@@ -372,7 +372,7 @@ def test_a_backfill_accepts_rows_that_were_removed_on_purpose(shop: Shop) -> Non
     evaluator = type(shop.watch.evaluator)(
         shop.watch.settings, shop.watch.rules, KeptPairs(shop.folder / "scratch", "shop"), "salt"
     )
-    once = OneOff(shop.runtime, evaluator)
+    once = OneOff(shop.runtime, evaluator, shop.folder / "scratch")
     once.look(NOW)
     window = Window(FIRST + BAD * HOUR, FIRST + (BAD + 1) * HOUR)
     for evaluation in once.judge([window], NOW, for_history=True):
