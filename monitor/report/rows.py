@@ -33,6 +33,7 @@ def verdict(status: Status) -> Verdict:
 def shown_verdict(result: Result, standing: Status) -> Verdict:
     """The verdict on a result. What nobody judges is measured, and never ok.
 
+    >>> from dataclasses import replace
     >>> gini = Result(metric="gini", status=Status.OK, definition="1", value=0.4)
     >>> shown_verdict(gini, Status.OK).word, shown_verdict(replace(gini, threshold=0.5), Status.OK).word
     ('measured', 'ok')

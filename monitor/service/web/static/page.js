@@ -119,10 +119,12 @@ if (form) {
     history.replaceState(null, "", query ? `?${query}` : location.pathname);
     refresh();
   };
-  form.addEventListener("input", () => {
+  const soon = () => {
     clearTimeout(timer);
     timer = setTimeout(search, 200);
-  });
+  };
+  form.addEventListener("input", soon);
+  form.addEventListener("change", soon); // some browsers say nothing else of a chosen option
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     clearTimeout(timer);
