@@ -1,0 +1,56 @@
+"""The one list of figures, in the order of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from monitor.report.distributions import categories, curves, features, items, lengths, positions, scores
+from monitor.report.distributions.figure import Figure
+from monitor.report.distributions.labelled import Scores, scores_of
+from monitor.report.distributions.rows import Missing, SpanRows
+
+
+class Memo:
+    """The rows of a span, and what several figures read."""
+
+    def __init__(self, rows: SpanRows) -> None:
+        self.rows = rows
+        self._scores: Scores | Missing | None = None
+
+    @property
+    def scores(self) -> Scores:
+        """The scored rows. Raises Missing if there are none."""
+        if self._scores is None:
+            try:
+                self._scores = scores_of(self.rows)
+            except Missing as missing:
+                self._scores = missing
+        if isinstance(self._scores, Missing):
+            raise self._scores
+        return self._scores
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """A figure without its numbers, and the function that computes them."""
+
+    empty: Figure
+    compute: Callable[[Memo], Figure]
+
+
+THEMES: Final = (
+    Theme(items.EMPTY, lambda memo: items.items_figure(memo.rows)),
+    Theme(lengths.EMPTY, lambda memo: lengths.lengths_figure(memo.rows)),
+    Theme(categories.EMPTY, lambda memo: categories.categories_figure(memo.rows)),
+    Theme(positions.EMPTY, lambda memo: positions.positions_figure(memo.rows)),
+    Theme(scores.HISTOGRAM, lambda memo: scores.histogram_figure(memo.scores)),
+    Theme(
+        scores.CALIBRATION,
+        lambda memo: scores.calibration_figure(memo.scores, memo.rows.settings.metrics.clip),
+    ),
+    Theme(curves.ROC, lambda memo: curves.roc_figure(memo.scores)),
+    Theme(curves.PRECISION_RECALL, lambda memo: curves.precision_recall_figure(memo.scores)),
+    Theme(features.EMPTY, lambda memo: features.features_figure(memo.rows)),
+)
