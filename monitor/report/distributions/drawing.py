@@ -10,8 +10,8 @@ from typing import Final
 from monitor.report.distributions.figure import MOST_SERIES, Axis, Line, Plot, Point
 from monitor.report.numbers import number
 
-WIDTH, HEIGHT = 340, 230
-_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 10, 38
+WIDTH, HEIGHT = 340, 240
+_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 22, 38
 _HOVERS: Final = 40  # places of a line that say their values
 _TICKS: Final = 4
 _SHORTEST: Final = 1.0  # a bar of few rows can still be seen

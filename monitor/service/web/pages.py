@@ -19,11 +19,13 @@ from monitor import __version__
 from monitor.core.text import visible
 from monitor.history.snapshot import Snapshot
 from monitor.report import anomaly, cause, evidence, fleet, page, runbook_page
+from monitor.report.distributions.desk import Desk
 from monitor.report.links import Sites
 from monitor.report.report_files import parse_name, reports_in
 from monitor.report.reports_page import reports_page
 from monitor.report.scatter import TEMPLATES
 from monitor.service.web.conditional import conditional
+from monitor.service.web.distributions import Distributions
 from monitor.settings.config import Config
 
 REFRESH_SECONDS: Final = 30
@@ -39,17 +41,22 @@ _MOST_SEARCHED: Final = 200  # characters
 
 
 class Pages:
-    """The pages. `current` returns the snapshot that they show, `config` what was last loaded."""
+    """The pages. `current` returns the snapshot that they show, `config` what was last loaded.
+
+    `desk` reads the logs for the figures of distributions.
+    """
 
     def __init__(
         self,
         current: Callable[[], Snapshot],
         sites: Sites,
         config: Callable[[], Config | None] = lambda: None,
+        desk: Desk | None = None,
     ) -> None:
         self._current = current
         self._config = config
         self._sites = sites
+        self._distributions = Distributions(current, config, desk or Desk())
         self._fleet: fleet.Fleet | None = None
         self._templates = Environment(
             loader=FileSystemLoader([_HERE / "templates", TEMPLATES]),
@@ -67,6 +74,8 @@ class Pages:
             Route("/", self.overview),
             Route(one, self.recommender),
             Route(one + "/sections/{section:text}", self.section),
+            Route(one + "/distributions", self.distributions),
+            Route(one + "/distributions/{name}.csv", self.distribution_csv),
             Route(one + "/rules/{rule:path}", self.rule),
             Route(one + "/anomalies/{cause:path}", self.anomaly),
             Route(one + "/gaps/{pair}/{cause}/model-{model:text}", self.cause),
@@ -114,6 +123,19 @@ class Pages:
     def anomaly(self, request: Request) -> Response:
         view_of = partial(anomaly.anomaly_page, docs_url=self._sites.docs)
         return self._show(request, view_of, "anomaly.html", "There is no anomaly of this name in any window.")
+
+    def distributions(self, request: Request) -> Response:
+        answer = self._distributions.page(request.path_params["recommender"], request.query_params, _now())
+        shown = self._render(
+            request, "distributions.html", answer.page, status=answer.status, refreshes=False
+        )
+        shown.headers.update(answer.headers)
+        return shown
+
+    def distribution_csv(self, request: Request) -> Response:
+        text, name = self._distributions.csv(**request.path_params, asked=request.query_params)
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return Response(text, headers=headers, media_type="text/csv; charset=utf-8")
 
     def runbook(self, request: Request) -> Response:
         view_of = partial(runbook_page.runbook_page, docs_url=self._sites.docs)
@@ -172,6 +194,7 @@ class Pages:
             refreshes=refreshes,
             toggle=_toggled(request),
             has_reports=self._report_folder() is not None,
+            has_distributions=self._config() is not None,
             **more,
         )
         if status != 200:
