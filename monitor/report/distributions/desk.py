@@ -58,7 +58,11 @@ class Drawn:
     figures: tuple[Figure, ...]
     read_at: datetime
     seconds: float
-    is_complete: bool = True  # False: the deadline came first
+    finished: int  # so many figures, before the deadline
+
+    @property
+    def is_complete(self) -> bool:
+        return self.finished == len(self.figures)
 
     def figure(self, name: str) -> Figure | None:
         return next((one for one in self.figures if one.name == name), None)
@@ -156,42 +160,35 @@ class Desk:
         started, now = time.perf_counter(), datetime.now(UTC)
         folder = config.state / _SPILL
         figures: list[Figure] = []
-        is_complete, why = True, ""
+        why = ""
         try:
             # The embedded engine, with Spark too: the files are the same, and a picture starts no session.
             with _opened(config, folder) as runtime:
                 self._runtime = runtime
+                rows = SpanRows(runtime.engine, source, settings, span, now)
                 try:
                     with deadline(self._deadline, runtime.interrupt) as over:
-                        self._draw(
-                            runtime,
-                            source,
-                            SpanRows(runtime.engine, source, settings, span, now),
-                            over,
-                            figures,
-                        )
+                        self._draw(runtime, rows, over, figures)
                 except DeadlineExceeded:
-                    is_complete = False
                     why = f"Reading was stopped after {self._deadline:g} s. Choose a shorter span."
                 except duckdb.InterruptException:
-                    is_complete, why = False, "Reading was stopped: the monitor is stopping."
+                    why = "Reading was stopped: the monitor is stopping."
                 finally:
                     self._runtime = None
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-        figures += [theme.empty.without(why) for theme in THEMES[len(figures) :]]
-        return Drawn(span, tuple(figures), now, time.perf_counter() - started, is_complete)
+        finished = len(figures)
+        figures += [theme.empty.without(why) for theme in THEMES[finished:]]
+        return Drawn(span, tuple(figures), now, time.perf_counter() - started, finished)
 
-    def _draw(
-        self, runtime: Runtime, source: Source, rows: SpanRows, over: threading.Event, figures: list[Figure]
-    ) -> None:
+    def _draw(self, runtime: Runtime, rows: SpanRows, over: threading.Event, figures: list[Figure]) -> None:
         """Index the files and compute one figure after the other; each is added once it is whole."""
 
         def go_on(*_: object) -> None:
             if over.is_set() or self._stopped.is_set():
                 raise duckdb.InterruptException("the time is over")
 
-        for log in source.logs.values():
+        for log in rows.source.logs.values():
             while log.refresh(runtime.index, rows.now, go_on).is_cut:
                 go_on()
         memo = Memo(rows)
@@ -209,7 +206,8 @@ class Desk:
 
     def _keep(self, key: _Key, settings: RecommenderSettings, drawn: Drawn) -> None:
         with self._lock:
-            self._kept[key] = _Kept(settings, drawn, time.monotonic() + _KEPT_SECONDS)
+            seconds = _KEPT_SECONDS if drawn.is_complete else RETRY_SECONDS
+            self._kept[key] = _Kept(settings, drawn, time.monotonic() + seconds)
             self._kept.move_to_end(key)
             while len(self._kept) > _MOST_KEPT:
                 self._kept.popitem(last=False)

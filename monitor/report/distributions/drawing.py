@@ -152,6 +152,8 @@ def _ticks(axis: Axis) -> Iterable[tuple[float, str]]:
         ends = dict.fromkeys((axis.low, axis.high))
         return [(end, number(end)) for end in ends]
     step = _round_up(span / _TICKS)
+    if axis.whole:
+        step = max(1.0, float(math.ceil(step)))
     first = math.ceil(axis.low / step)
     if not math.isfinite(step) or abs(first) > 2**52:  # the values are equal to many digits
         return [(axis.low, number(axis.low)), (axis.high, number(axis.high))]

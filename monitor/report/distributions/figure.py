@@ -47,12 +47,13 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """An axis from `low` to `high`. Without `ticks` round numbers are chosen."""
+    """An axis from `low` to `high`. Without `ticks` round numbers are chosen, `whole` ones for counts."""
 
     label: str
     low: float
     high: float
     ticks: tuple[tuple[float, str], ...] = ()
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ def items_figure(rows: SpanRows) -> Figure:
     share = Axis(f"share of the {what}", 0.0, 1.0), Axis("share of exposures", 0.0, 1.0)
     unknown = rows.result(ItemCoverage(), UNKNOWN_ITEMS.name)
     if unknown is not None and unknown.value:
-        notes.append(f"{numbers.count(unknown.value)} of the items shown are not in the catalog.")
+        notes.append(f"Items shown that the catalog does not hold: {numbers.count(unknown.value)}.")
     return Figure(
         EMPTY.name,
         EMPTY.title,

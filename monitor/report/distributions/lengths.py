@@ -43,8 +43,8 @@ def lengths_figure(rows: SpanRows) -> Figure:
     facts = [("Mean length", numbers.number(mean.value))] if mean and mean.value is not None else []
     if empty is not None and empty.value is not None:
         facts.append(("Empty lists", numbers.share(empty.value)))
-    across = Axis("items in the list", -0.5, max(float(max(counted) * width), 1.0) + 0.5)
-    up = Axis("requests", 0.0, float(max(counted.values())))
+    across = Axis("items in the list", -0.5, max(float(max(counted) * width), 1.0) + 0.5, whole=True)
+    up = Axis("requests", 0.0, float(max(counted.values())), whole=True)
     return Figure(
         EMPTY.name,
         EMPTY.title,

@@ -49,7 +49,7 @@ def positions_figure(rows: SpanRows) -> Figure:
         table += [_row(event, name, own[name]) for name in names]
         if event in drawn and points:
             most = max(1e-9, *(point.upper or point.y for point in points))
-            across = Axis("position", points[0].x - 0.5, points[-1].x + 0.5)
+            across = Axis("position", points[0].x - 0.5, points[-1].x + 0.5, whole=True)
             plots.append(
                 Plot(
                     event,

@@ -73,7 +73,7 @@ class Distributions:
             why = f"{busy} Only one request reads the logs at a time. Ask again in half a minute."
             return refused(why, 503, span, **{"Retry-After": str(RETRY_SECONDS)})
         view = distributions_page(snapshot, recommender, now, span, drawn, by_another_engine=by_spark)
-        return Answer(view, 200 if drawn.is_complete else 503)
+        return Answer(view, 200 if drawn.finished else 503)
 
     def csv(self, recommender: str, name: str, asked: QueryParams) -> tuple[str, str]:
         """The CSV file of a figure, and its name.
