@@ -103,7 +103,6 @@ def samples(model: str = f"m1{HOSTILE}", seed: int = 5) -> pd.DataFrame:
 
 def write(folder: Path, *, with_samples: bool = False, **changes: Any) -> Path:
     """Write the logs and a config; `changes` are settings of the recommender. The path of the config."""
-    folder.mkdir(parents=True, exist_ok=True)
     shown = exposures()
     logs = {"exposures": shown, "feedback": feedback(shown), "catalog": items()}
     if with_samples:
@@ -115,6 +114,7 @@ def write(folder: Path, *, with_samples: bool = False, **changes: Any) -> Path:
 
 def put(frame: pd.DataFrame, path: Path) -> None:
     """Write a log, last changed at WRITTEN."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     frame.to_parquet(path)
     os.utime(path, (WRITTEN.timestamp(), WRITTEN.timestamp()))
 
