@@ -45,7 +45,7 @@ LONG = (
     "models",
     "platform/test_prometheus.py",
     "python",
-    "report/test_period.py",
+    "report/distributions", "report/test_period.py",
     "rules/engines/test_duckdb.py", "rules/test_list_tables.py", "rules/test_packs.py",
     "service/test_finished_log.py", "service/web/test_fleet.py",
     "simulate/incidents/test_every_incident.py", "simulate/incidents/test_models_judged.py",

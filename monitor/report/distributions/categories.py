@@ -10,6 +10,7 @@ import ibis
 import ibis.expr.types as ir
 
 from monitor.core import columns as c
+from monitor.core.text import NAME_LENGTH, visible
 from monitor.metrics.exposure.categories import CODE, UNKNOWN, with_categories
 from monitor.metrics.shared import EXPOSURES, Shared
 from monitor.report import numbers
@@ -67,7 +68,7 @@ def categories_figure(rows: SpanRows) -> Figure:
         for number, code in enumerate(order):
             part = counted[code] / total
             if part:
-                said = f"{numbers.moment(at)}: {names[code]}, {numbers.share(part)}"
+                said = f"{numbers.moment(at)}: {visible(names[code], NAME_LENGTH)}, {numbers.share(part)}"
                 top_of = min(bottom + part, 1.0)
                 bars.append(Bar(number, place + 0.04, place + 0.96, bottom, top_of, said))
             bottom += part

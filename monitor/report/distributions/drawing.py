@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from monitor.core.text import visible
 from monitor.report.distributions.figure import MOST_SERIES, Axis, Line, Plot, Point
 from monitor.report.numbers import number
 
@@ -81,12 +82,19 @@ def drawn(plot: Plot) -> Drawn:
         height = max(bottom - top, _SHORTEST)
         width = max(round(right - left - (1 if right - left > 3 else 0), 1), 0.5)
         rects.append(
-            Rect(_series(bar.series), left, round(bottom - height, 1), width, round(height, 1), bar.said)
+            Rect(
+                _series(bar.series),
+                left,
+                round(bottom - height, 1),
+                width,
+                round(height, 1),
+                visible(bar.said),
+            )
         )
     return Drawn(
-        title=plot.title,
-        across=plot.across.label,
-        up=plot.up.label,
+        title=visible(plot.title),
+        across=visible(plot.across.label),
+        up=visible(plot.up.label),
         rects=tuple(rects),
         lines=tuple(
             (_series(line.series), " ".join(place((p.x, p.y)) for p in line.points))
@@ -113,7 +121,7 @@ def _marks(line: Line, x: _Scale, y: _Scale) -> Iterable[Mark]:
         chosen.append(saying[-1])
     for one in chosen:
         ends = (None if end is None else y(end) for end in (one.upper, one.lower))
-        yield Mark(_series(line.series), x(one.x), y(one.y), one.said, not line.marked, *ends)
+        yield Mark(_series(line.series), x(one.x), y(one.y), visible(one.said), not line.marked, *ends)
 
 
 class _Scale:
@@ -148,7 +156,7 @@ def _ticks(axis: Axis) -> Iterable[tuple[float, str]]:
     if axis.ticks:
         return axis.ticks
     span = axis.high - axis.low
-    if not (0 < span < math.inf):
+    if not (0 < span / _TICKS < math.inf):
         ends = dict.fromkeys((axis.low, axis.high))
         return [(end, number(end)) for end in ends]
     step = _round_up(span / _TICKS)

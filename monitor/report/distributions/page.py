@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from urllib.parse import urlencode
 
 from monitor.core.results import Window
-from monitor.core.text import NAME_LENGTH, VALUE_LENGTH, visible
+from monitor.core.text import DETAIL_LENGTH, NAME_LENGTH, VALUE_LENGTH, visible
 from monitor.history.snapshot import Snapshot
 from monitor.report import numbers
 from monitor.report.distributions import drawing
@@ -129,12 +129,12 @@ def _view(one: Figure, span: Window) -> FigureView:
         rests_on=one.rests_on,
         plots=tuple(drawing.drawn(plot) for plot in one.plots),
         legend=tuple(visible(name, NAME_LENGTH) for name in one.legend),
-        facts=one.facts,
-        notes=one.notes,
-        columns=() if table is None else table.columns,
+        facts=tuple((visible(name), value) for name, value in one.facts),
+        notes=tuple(visible(note, DETAIL_LENGTH) for note in one.notes),
+        columns=() if table is None else tuple(map(visible, table.columns)),
         rows=() if table is None else tuple(tuple(map(_cell, row)) for row in table.rows),
         csv_href="" if table is None else f"distributions/{one.name}.csv?{query_of(span)}",
-        why=one.why,
+        why=visible(one.why, DETAIL_LENGTH),
     )
 
 
