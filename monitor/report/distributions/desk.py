@@ -11,7 +11,7 @@ import shutil
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +20,7 @@ from typing import Final
 
 import duckdb
 
+from monitor.core.columns import EXPOSURES, FEEDBACK
 from monitor.core.digest import digest
 from monitor.core.errors import ExpectedError
 from monitor.core.results import Window
@@ -29,7 +30,8 @@ from monitor.logs.log import Log
 from monitor.logs.source import Source
 from monitor.metrics.measure import explain
 from monitor.report.distributions.figure import Figure
-from monitor.report.distributions.rows import Missing, SpanRows
+from monitor.report.distributions.rows import Missing, SpanRows, parts_of
+from monitor.report.distributions.span import windows_beside
 from monitor.report.distributions.themes import THEMES, Memo, Theme
 from monitor.settings.config import Config
 from monitor.settings.recommender import RecommenderSettings
@@ -72,7 +74,7 @@ class Drawn:
 class _Key:
     recommender: str
     span: Window
-    files: str  # changes with the index of the files
+    files: str  # changes with the files that the figures read
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ class Desk:
         source = Source(settings.logs.model_copy(update={"survey": None}), settings)
         for log in source.logs.values():
             self._restore(settings.name, log)
-        key = _Key(settings.name, span, _files(source))
+        key = _Key(settings.name, span, _files(source, settings, span))
         drawn = self._find(key, settings)
         if drawn is not None:
             return drawn
@@ -237,11 +239,14 @@ def _opened(config: Config, folder: Path) -> Iterator[Runtime]:
         runtime.close()
 
 
-def _files(source: Source) -> str:
-    """Changes if the index of any log does."""
-    known: Sequence[object] = sorted(
-        (log.name, entry.file.path, entry.file.size, entry.file.modified.isoformat(), entry.digest)
-        for log in source.logs.values()
-        for entry in log.entries.values()
-    )
-    return digest(repr(known), 32)
+def _files(source: Source, settings: RecommenderSettings, span: Window) -> str:
+    """Changes if a file that the figures of the span read does, as far as the index knows."""
+    reach = parts_of(source, settings, span.length).span(span, FEEDBACK)
+    day = windows_beside(span, settings.window)
+    around = Window(min(reach.start, day.start), reach.end)
+    known: list[tuple[object, ...]] = []
+    for log in source.logs.values():
+        of_time = log.name in (EXPOSURES, FEEDBACK)
+        entries = log.files_in(around) if of_time else log.entries.values()
+        known += [(log.name, one.file.path, one.file.size, one.file.modified, one.digest) for one in entries]
+    return digest(repr(sorted(known)), 32)

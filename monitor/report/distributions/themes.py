@@ -1,4 +1,4 @@
-"""The one list of figures, in the order of the page."""
+"""The one list of figures, in the order of the page. To add a figure: its file, and a line here."""
 
 from __future__ import annotations
 
