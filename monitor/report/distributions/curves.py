@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -41,9 +42,12 @@ class Cut:
     upto: int
 
 
-def roc_figure(scores: Scores) -> Figure:
+Cuts = Mapping[tuple[str, str], Sequence[Cut]]
+"""By model and split."""
+
+
+def roc_figure(scores: Scores, found: Cuts) -> Figure:
     """The ROC curve of each split, a plot for each model, with the AUC of the metric."""
-    found = _cuts(scores)
     drawing = _drawing(scores)
     areas = _areas(scores)
     for model in scores.models:
@@ -68,9 +72,8 @@ def roc_figure(scores: Scores) -> Figure:
     return _figure(ROC, scores, drawing, ("score", "share of label 0", "share of label 1"))
 
 
-def precision_recall_figure(scores: Scores) -> Figure:
+def precision_recall_figure(scores: Scores, found: Cuts) -> Figure:
     """The precision-recall curve of each split, a plot for each model, with the share of label 1."""
-    found = _cuts(scores)
     drawing = _drawing(scores)
     for model in scores.models:
         lines = []
@@ -127,7 +130,11 @@ def cuts(table: ir.Table, points: int) -> ir.Table:
     )
 
 
-def _cuts(scores: Scores) -> dict[tuple[str, str], list[Cut]]:
+def cuts_of(scores: Scores) -> Cuts:
+    """The cut-offs of each group with both labels, from the highest score down.
+
+    Raises Missing if there are no labels, or if every group has one class.
+    """
     scores.need_labels()
     drawn = [one for one in scores.groups if not one.one_class]
     if not drawn:

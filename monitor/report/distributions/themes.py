@@ -4,32 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from monitor.report.distributions import categories, curves, features, items, lengths, positions, scores
 from monitor.report.distributions.figure import Figure
 from monitor.report.distributions.labelled import Scores, scores_of
 from monitor.report.distributions.rows import Missing, SpanRows
 
+_Value = TypeVar("_Value")
+
 
 class Memo:
-    """The rows of a span, and what several figures read."""
+    """The rows of a span, and what several figures read: each is computed once, or is missing for all."""
 
     def __init__(self, rows: SpanRows) -> None:
         self.rows = rows
         self._scores: Scores | Missing | None = None
+        self._cuts: curves.Cuts | Missing | None = None
 
     @property
     def scores(self) -> Scores:
         """The scored rows. Raises Missing if there are none."""
         if self._scores is None:
-            try:
-                self._scores = scores_of(self.rows)
-            except Missing as missing:
-                self._scores = missing
-        if isinstance(self._scores, Missing):
-            raise self._scores
-        return self._scores
+            self._scores = _or_missing(lambda: scores_of(self.rows))
+        return _there(self._scores)
+
+    @property
+    def cuts(self) -> curves.Cuts:
+        """The cut-offs of the scores. Raises Missing if there is no curve."""
+        if self._cuts is None:
+            self._cuts = _or_missing(lambda: curves.cuts_of(self.scores))
+        return _there(self._cuts)
+
+
+def _or_missing(compute: Callable[[], _Value]) -> _Value | Missing:
+    try:
+        return compute()
+    except Missing as missing:
+        return missing
+
+
+def _there(value: _Value | Missing) -> _Value:
+    if isinstance(value, Missing):
+        raise value
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +68,7 @@ THEMES: Final = (
         scores.CALIBRATION,
         lambda memo: scores.calibration_figure(memo.scores, memo.rows.settings.metrics.clip),
     ),
-    Theme(curves.ROC, lambda memo: curves.roc_figure(memo.scores)),
-    Theme(curves.PRECISION_RECALL, lambda memo: curves.precision_recall_figure(memo.scores)),
+    Theme(curves.ROC, lambda memo: curves.roc_figure(memo.scores, memo.cuts)),
+    Theme(curves.PRECISION_RECALL, lambda memo: curves.precision_recall_figure(memo.scores, memo.cuts)),
     Theme(features.EMPTY, lambda memo: features.features_figure(memo.rows)),
 )
