@@ -31,6 +31,7 @@ from tests.report.distributions.drawn_shop import HOSTILE, LAST, WRITTEN
 from tests.service import pictures
 from tests.service.web.chromium import size
 from tests.service.web.test_app import client
+from tests.service.web.test_browser import CONTRAST
 
 PAGE = "/recommenders/shop/distributions"
 NAMES = [theme.empty.name for theme in THEMES]
@@ -284,10 +285,11 @@ def test_a_daemon_draws_from_the_index_that_it_has(tmp_path: Path, monkeypatch: 
         before = {one: one.stat().st_mtime_ns for one in state.rglob("*.parquet")}
         indexed: list[str] = []
         monkeypatch.setattr("monitor.logs.log.index_file", lambda *given: indexed.append(given[3].path))
-        desk = desks.Desk(known_files(daemon.store))
-        drawn = desk.figures(daemon.config, daemon.config.recommenders[0], LAST)
+        with client(snapshot(), config=lambda: daemon.config, store=daemon.store) as opened:
+            text = opened.get(PAGE).text
         assert indexed == []
-        assert [one.name for one in drawn.figures if one.why] == ["features"]
+        assert text.count('<svg class="plot"') == len(NAMES)  # two events, and no features
+        assert text.count('class="empty-state"') == 1
         assert {one: one.stat().st_mtime_ns for one in state.rglob("*.parquet")} == before
         assert not (state / "spill-distributions").exists()
     finally:
@@ -337,6 +339,18 @@ def test_chromium_runs_nothing_that_a_log_holds(browser, shop_page):
     assert browser.title == "Distributions · shop"
     counted = "return document.querySelectorAll('script:not([src]), img, main b').length"
     assert browser.execute_script(counted) == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_chromium_shows_every_text_with_enough_contrast(browser, shop_page, scheme):
+    size(browser, 1280)
+    feature = {"name": "prefers-color-scheme", "value": scheme}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+    browser.get(shop_page)
+    browser.execute_script("document.querySelectorAll('details').forEach(d => d.open = true)")
+    low = browser.execute_script(CONTRAST)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    assert low == []
 
 
 @pytest.mark.parametrize("width", [360, 390, 768, 1280])
