@@ -14,7 +14,12 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
-SPARK = "tests/spark/"
+# Files that one worker runs in a row, because what they share takes long to start.
+TOGETHER = {
+    "tests/spark/": "Spark",
+    "tests/service/web/api/": "the judged shop",
+    "tests/service/web/test_past_pages.py": "the judged shop",
+}
 # What starts programs: slow is a file that imports one of these, and a test that asks for a fixture.
 STARTERS = {"subprocess", "selenium.webdriver", "tests.forked", "tests.postgres", "tests.processes"}
 SERVERS = {
@@ -45,7 +50,7 @@ LONG = (
     "models",
     "platform/test_prometheus.py",
     "python",
-    "report/test_period.py",
+    "report/distributions", "report/test_period.py",
     "rules/engines/test_duckdb.py", "rules/test_list_tables.py", "rules/test_packs.py",
     "service/test_finished_log.py", "service/web/test_fleet.py",
     "simulate/incidents/test_every_incident.py", "simulate/incidents/test_models_judged.py",
@@ -72,14 +77,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """A file at a time to a worker; the files of Spark to one, which starts and warms up one Spark."""
+    """A file at a time to a worker; files that share something slow to one worker."""
     from xdist.scheduler import LoadFileScheduling
 
-    class OneSpark(LoadFileScheduling):
+    class SharedScheduling(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return SPARK if nodeid.startswith(SPARK) else super()._split_scope(nodeid)
+            shared = next((one for path, one in TOGETHER.items() if nodeid.startswith(path)), None)
+            return shared or super()._split_scope(nodeid)
 
-    return OneSpark(config, log) if config.getvalue("dist") == "loadfile" else None
+    return SharedScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def is_long(path: Path) -> bool:

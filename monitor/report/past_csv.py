@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from monitor.core.json_value import iso
-from monitor.core.text import encodable
 from monitor.history.browse import StoredRow
 from monitor.report.bands import key_of
+from monitor.report.csv_text import harmless
 from monitor.report.trend import gather
 
 COLUMNS: Final = (
@@ -33,7 +33,6 @@ COLUMNS: Final = (
     "out_of_band",
     "detail",
 )
-_STARTS_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 def past_csv(found: Iterable[StoredRow]) -> str:
@@ -53,9 +52,9 @@ def past_csv(found: Iterable[StoredRow]) -> str:
             [
                 iso(one.window.start),
                 iso(one.window.end),
-                cell(one.check),
-                cell(result.metric),
-                cell(json.dumps(dict(sorted(result.labels.items())), ensure_ascii=False)),
+                harmless(one.check),
+                harmless(result.metric),
+                harmless(json.dumps(dict(sorted(result.labels.items())), ensure_ascii=False)),
                 result.status.value,
                 result.value,
                 result.lower,
@@ -65,17 +64,7 @@ def past_csv(found: Iterable[StoredRow]) -> str:
                 result.threshold,
                 *((None,) * 3 if band is None else (band.value, band.lower, band.upper)),
                 "" if band is None else str(one.window in own.broken).lower(),
-                cell(result.detail),
+                harmless(result.detail),
             ]
         )
     return out.getvalue()
-
-
-def cell(text: str) -> str:
-    """A text of the log for a spreadsheet, which must not take it for a formula.
-
-    >>> cell("=HYPERLINK(1)"), cell("ranker-v7")
-    ("'=HYPERLINK(1)", 'ranker-v7')
-    """
-    text = encodable(text)
-    return f"'{text}" if text.startswith(_STARTS_FORMULA) else text

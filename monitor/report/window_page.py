@@ -9,6 +9,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
+from monitor.core.json_value import iso
 from monitor.core.results import VERDICTS, Result, ResultKind, Status, Window, rank, worst_status
 from monitor.core.text import visible
 from monitor.history.browse import results_at, windows_near
@@ -68,6 +69,7 @@ class WindowView:
         verdict: the worst of its results.
         summary: how many results have each status.
         before, after: the addresses of the windows beside it.
+        distributions: the address of the pictures of its rows.
         groups: its results by kind.
     """
 
@@ -76,6 +78,7 @@ class WindowView:
     summary: str
     before: str
     after: str
+    distributions: str
     groups: tuple[WindowGroup, ...]
 
 
@@ -103,6 +106,9 @@ def window_view(
         summary=_summary(results, judged),
         before=_beside(state.name, [one for one in near if one.start < start]),
         after=_beside(state.name, [one for one in near if one.start > start]),
+        distributions=(
+            f"{rows.recommender_href(state.name)}/distributions?start={iso(window.start)}&end={iso(window.end)}"
+        ),
         groups=tuple(_groups(state.name, results)),
     )
 

@@ -26,6 +26,7 @@ from monitor.settings.config import Config
 START = datetime(2026, 3, 1, tzinfo=UTC)
 NOW = START + timedelta(days=40)
 WINDOWS = 2 * FEWEST
+JUDGED = 24  # of them, where each is judged twice
 CONFIG = """\
 state: state
 engine: {{threads: {threads}}}
@@ -77,19 +78,20 @@ def judging(folder: Path, threads: int) -> Iterator[tuple[Config, Checked, OneOf
         yield config, checked, once
 
 
-def span(config: Config, checked: Checked, once: OneOff) -> Iterator[Evaluation]:
+def span(config: Config, checked: Checked, once: OneOff, count: int = WINDOWS) -> Iterator[Evaluation]:
     windows, _ = once.windows(None, None, NOW)
     assert len(windows) == WINDOWS
-    return judge_span(config, checked, once, windows, NOW, salt="salt")
+    return judge_span(config, checked, once, windows[:count], NOW, salt="salt")
 
 
-def test_two_processes_give_the_results_of_one(folder: Path) -> None:
+def test_two_processes_give_the_results_of_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("monitor.cli.span.FEWEST", JUDGED // 3)
     found: dict[int, list[object]] = {}
     processes: dict[int, int] = {}
     for threads in (1, 2):
         with judging(folder, threads) as made:
             found[threads], processes[threads] = [], 0
-            for evaluation in span(*made):
+            for evaluation in span(*made, JUDGED):
                 processes[threads] = max(processes[threads], len(multiprocessing.active_children()))
                 found[threads].append(
                     (
@@ -98,7 +100,7 @@ def test_two_processes_give_the_results_of_one(folder: Path) -> None:
                     )
                 )
     assert processes == {1: 0, 2: 2}
-    assert len(found[1]) == 2 * WINDOWS
+    assert len(found[1]) == 2 * JUDGED
     assert found[2] == found[1]
     assert len({one.status for _, runs in found[1] for _, _, _, results in runs for one in results}) > 2
 

@@ -24,6 +24,7 @@ from monitor import __version__
 from monitor.core.text import visible
 from monitor.history.snapshot import Snapshot
 from monitor.history.store import Store
+from monitor.report.distributions.desk import Desk
 from monitor.report.links import Sites
 from monitor.service.prometheus.exporter import Exporter
 from monitor.service.web.any_text import ANY_TEXT
@@ -102,13 +103,14 @@ def make_app(
     passwords: Passwords,
     store: Store | None = None,
     config: Callable[[], Config | None] = lambda: None,
+    desk: Desk | None = None,
 ) -> ASGIApp:
     """The application. It calls every callable from a thread that may block.
 
     `not_ready` returns why the monitor cannot be relied on now, empty if it can. `url` is the address at
     which people reach the status page. `passwords` guard all but OPEN_PATHS as soon as they have a user.
     `store` is the history behind /api/v1; without it there is no API. `config` gives what was last
-    loaded.
+    loaded. `desk` reads the logs for the distributions.
     """
     sites = Sites(settings.docs_url or "", settings.grafana_url or "", settings.alertmanager_url or "")
     exporter = Exporter(
@@ -118,7 +120,7 @@ def make_app(
         grafana_url=settings.grafana_url,
         series_limit=settings.series_limit,
     )
-    pages = Pages(current, sites, config, store)
+    pages = Pages(current, sites, config, store, desk)
     supervisor = _Supervisor(exporter, reload=reload, not_ready=not_ready, healthy=healthy)
     routes: list[BaseRoute] = []
     if store is not None:

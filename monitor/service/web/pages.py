@@ -20,11 +20,13 @@ from monitor.core.text import visible
 from monitor.history.snapshot import Snapshot
 from monitor.history.store import Store
 from monitor.report import anomaly, cause, evidence, fleet, page, runbook_page
+from monitor.report.distributions.desk import Desk
 from monitor.report.links import Sites
 from monitor.report.report_files import parse_name, reports_in
 from monitor.report.reports_page import reports_page
 from monitor.report.scatter import TEMPLATES
 from monitor.service.web.conditional import conditional
+from monitor.service.web.distributions import Distributions
 from monitor.service.web.past_pages import SIZES, PastPages
 from monitor.settings.config import Config
 
@@ -41,8 +43,11 @@ _MOST_SEARCHED: Final = 200  # characters
 
 
 class Pages:
-    """The pages. `current` returns the snapshot that they show, `config` what was last loaded,
-    `store` the history, without which there are no pages on the past."""
+    """The pages. `current` returns the snapshot that they show, `config` what was last loaded.
+
+    `store` is the history, without which there are no pages on the past. `desk` reads the logs for the
+    figures of distributions.
+    """
 
     def __init__(
         self,
@@ -50,10 +55,12 @@ class Pages:
         sites: Sites,
         config: Callable[[], Config | None] = lambda: None,
         store: Store | None = None,
+        desk: Desk | None = None,
     ) -> None:
         self._current = current
         self._config = config
         self._sites = sites
+        self._distributions = Distributions(current, config, desk or Desk())
         self._fleet: fleet.Fleet | None = None
         self._templates = Environment(
             loader=FileSystemLoader([_HERE / "templates", TEMPLATES]),
@@ -73,6 +80,8 @@ class Pages:
             Route("/", self.overview),
             Route(one, self.recommender),
             Route(one + "/sections/{section:text}", self.section),
+            Route(one + "/distributions", self.distributions),
+            Route(one + "/distributions/{name}.csv", self.distribution_csv),
             Route(one + "/rules/{rule:path}", self.rule),
             Route(one + "/anomalies/{cause:path}", self.anomaly),
             Route(one + "/gaps/{pair}/{cause}/model-{model:text}", self.cause),
@@ -131,6 +140,19 @@ class Pages:
         view_of = partial(anomaly.anomaly_page, docs_url=self._sites.docs)
         return self._show(request, view_of, "anomaly.html", "There is no anomaly of this name in any window.")
 
+    def distributions(self, request: Request) -> Response:
+        answer = self._distributions.page(request.path_params["recommender"], request.query_params, _now())
+        shown = self._render(
+            request, "distributions.html", answer.page, status=answer.status, refreshes=False
+        )
+        shown.headers.update(answer.headers)
+        return shown
+
+    def distribution_csv(self, request: Request) -> Response:
+        text, name = self._distributions.csv(**request.path_params, asked=request.query_params)
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return Response(text, headers=headers, media_type="text/csv; charset=utf-8")
+
     def runbook(self, request: Request) -> Response:
         view_of = partial(runbook_page.runbook_page, docs_url=self._sites.docs)
         return self._show(request, view_of, "runbook.html", "There is no runbook of this name.")
@@ -188,6 +210,7 @@ class Pages:
             refreshes=refreshes,
             toggle=_toggled(request),
             has_reports=self._report_folder() is not None,
+            has_distributions=self._config() is not None,
             **more,
         )
         if status != 200:

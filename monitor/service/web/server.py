@@ -16,9 +16,11 @@ import uvicorn
 from monitor.core.errors import ExpectedError
 from monitor.history.snapshot import Snapshot
 from monitor.history.store import Store
+from monitor.report.distributions.desk import Desk
 from monitor.service.web.app import ReloadOutcome, make_app
 from monitor.service.web.auth import Passwords
 from monitor.service.web.connections import IDLE_SECONDS, LimitedListener, LimitedProtocol
+from monitor.service.web.distributions import known_files
 from monitor.service.web.web_config import WebConfig, WebConfigError, load_web_config
 from monitor.settings.config import Config
 from monitor.settings.server import ServerSettings, is_loopback, split_listen
@@ -48,6 +50,7 @@ class WebServer:
         self.url = settings.public_url(tls=self._tls is not None, port=port)
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
+        self.at_stop: Callable[[], None] = lambda: None  # ends what a request would wait for
 
     def users(self) -> Mapping[str, str]:
         return self._config.users
@@ -107,6 +110,7 @@ class WebServer:
             self._listener.close()
             return True
         self._server.should_exit = True
+        self.at_stop()
         self._thread.join(timeout)
         if self._thread.is_alive():
             self._server.force_exit = True
@@ -137,6 +141,8 @@ def serve(
             settings.listen,
         )
     server = WebServer(settings, web_config, _listen(settings.listen))
+    desk = Desk(known_files(store))
+    server.at_stop = desk.stop
     app = make_app(
         current,
         reload=reload,
@@ -147,6 +153,7 @@ def serve(
         passwords=Passwords(server.users),
         store=store,
         config=config,
+        desk=desk,
     )
     try:
         server.start(app)

@@ -2,7 +2,7 @@
 "use strict";
 
 const html = document.documentElement;
-const live = ["main", "#state"]; // what a newer version of the page replaces
+const live = ["main", "#as-of"]; // what a newer version of the page replaces
 const loaded = new WeakMap(); // section -> the ETag of its content
 let shown = ""; // the ETag of the shown version
 let asked = 0; // an answer that a newer one has overtaken is dropped

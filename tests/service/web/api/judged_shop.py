@@ -178,6 +178,7 @@ class JudgedShop:
             not_ready=lambda: "",
             healthy=lambda: True,
             store=self.daemon.store,
+            config=lambda: self.daemon.config,
         )
         try:
             with httpx.Client(base_url=server.address, timeout=PATIENCE) as client:
