@@ -187,6 +187,8 @@ def past_of(connection: Connection, state: RecommenderState, chosen: Selection, 
     series = gather(one for one in found if one.window.start >= span.start)
     drawn = sorted(series.values(), key=rank)
     before = [] if earlier is None else [one for one in found if one.window.end <= earlier.end]
+    if chosen.start is None and found and not before:
+        span = _from(min(one.window.start for one in found), span)
     shown = [_picture(state.name, one, span, before, is_alone=is_alone) for one in drawn[:_MOST_PICTURES]]
     drawn_keys = {series_key(one.newest.metric, one.newest.labels) for one in drawn[:_MOST_PICTURES]}
     left = [key for key in wanted.values() if series_key(key.metric, key.labels) not in drawn_keys]
@@ -229,6 +231,11 @@ def span_of(state: RecommenderState, chosen: Selection, now: datetime) -> tuple[
     return Window(
         end - MOST_WINDOWS * length, end
     ), f"The newest {MOST_WINDOWS:,} windows of the span are shown."
+
+
+def _from(first: datetime, span: Window) -> Window:
+    """The span without the time before the first result, which nobody asked for; at least a quarter of it."""
+    return Window(max(span.start, min(first, span.end - span.length / 4)), span.end)
 
 
 def results_of(

@@ -238,6 +238,9 @@ def test_many_violations_are_counted_and_the_newest_shown(shop: Recorded) -> Non
     text = page(shop.web, f"{SHOP}/rules/a?from=2026-01-01&to=2026-01-04")
     assert text.count("and not over") + text.count(" until 2026") == 20
     assert "5 older violations of this span are not shown" in text
+    default = page(shop.web, f"{SHOP}/rules/a")  # a week, without the days before the first result
+    assert 'name="from" value="2026-01-01T00:00"' in default
+    assert 'name="to" value="2026-01-03T02:00"' in default
     assert text.index("2026-01-03 01:00") < text.index("from 2026-01-02 23:00")
 
 
