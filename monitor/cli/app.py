@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import sys
@@ -352,3 +353,17 @@ app.command("report", epilog=REPORT_EPILOG)(report)
 app.add_typer(launch_app)
 app.add_typer(on_call_app)
 app.add_typer(history_app, name="history")
+
+
+def flowing(text: str) -> str:
+    r"""The text of a help with one line for each paragraph; Typer would also break it where the source does.
+
+    >>> flowing("One line.\n\nA paragraph\nof two lines.")
+    'One line.\n\nA paragraph of two lines.'
+    """
+    return "\n\n".join(" ".join(one.split()) for one in inspect.cleandoc(text).split("\n\n"))
+
+
+for each in (app, launch_app, on_call_app, history_app):
+    for command in each.registered_commands:
+        command.help = flowing(command.help or getattr(command.callback, "__doc__", None) or "")

@@ -10,9 +10,10 @@ from typing import Final
 
 from monitor.anomalies.series import DIMENSION, SLICE_VALUE, VOLUME
 from monitor.core.columns import MODEL
-from monitor.core.results import Result, ResultKind, Window
+from monitor.core.results import Result, ResultKind, Status, Window
 from monitor.core.text import NAME_LENGTH, visible
 from monitor.history.reads import StoredResult
+from monitor.metrics.feedback.attribution_health import LOST
 from monitor.report.judged import title
 from monitor.report.numbers import moment, number
 from monitor.settings.recommender import RecommenderSettings
@@ -100,14 +101,25 @@ def _of_series(results: Sequence[StoredResult], windows: Sequence[Window]) -> It
             yield Change(
                 after.window.start, "config", f"{name} has another definition: {new}, before it {old}"
             )
-        if not is_rule and _bound(before.result) != _bound(after.result):
-            old, new = _bound(before.result), _bound(after.result)
+    for before, after in pairwise(one for one in results if not is_rule and _has_its_bound(one.result)):
+        old, new = _bound(before.result), _bound(after.result)
+        if old != new:
             text = f"the objective on {name} is {new}, before it {old}" if old and new else ""
             text = text or (f"the objective on {name} is new: {new}" if new else "")
             yield Change(after.window.start, "config", text or f"the objective on {name} was removed: {old}")
     if is_rule and results[-1].window != windows[-1]:
         gone = windows[windows.index(results[-1].window) + 1]
         yield Change(gone.start, "config", f"{name} was removed")
+
+
+def _has_its_bound(result: Result) -> bool:
+    """Whether the result has the bound that the config says, or none because the config says none.
+
+    A window that was not judged may lack it, and so does the share of lost actions where none can be joined.
+    """
+    if result.metric == LOST.name and result.threshold is None:
+        return False
+    return result.status in (Status.OK, Status.VIOLATED)
 
 
 def _bound(result: Result) -> str:

@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import time
+from itertools import pairwise
 
 import pytest
 import yaml
@@ -35,6 +36,9 @@ def test_the_help_of_a_command_teaches_by_an_example_and_names_its_exit_codes(mo
     for option in COMMANDS[path].params:
         assert max(option.opts, key=len).lstrip("-") in ran.out.replace("LOG...", "log")
         assert option.help
+    prose = [line.strip() for line in ran.out.partition("╭")[0].splitlines()]
+    for line, following in pairwise(prose):
+        assert not (line and following) or len(line) + 1 + len(following.split()[0]) > 198, line
 
 
 def test_the_page_of_the_command_line_is_the_generated_one():
