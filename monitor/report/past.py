@@ -204,10 +204,7 @@ def past_of(connection: Connection, state: RecommenderState, chosen: Selection, 
         cut=cut,
         around=tuple(_around(state.name, *wanted.values(), span=span)) if is_alone else (),
         pictures=tuple(shown),
-        others=tuple(
-            (visible(_name(key)), _href(state.name, key.metric, key.labels, span))
-            for key in left[:_MOST_NAMES]
-        ),
+        others=tuple((visible(_name(key)), _href(state.name, key, span)) for key in left[:_MOST_NAMES]),
         unnamed=max(0, len(left) - _MOST_NAMES),
         table=tuple(_rows(state.name, drawn[0])) if is_alone and drawn else (),
         violations=violations,
@@ -291,7 +288,7 @@ def _picture(
     drawn = trend(series, span, width=width, height=height, before=earlier, is_large=is_alone)
     return Picture(
         name=visible(title(newest)),
-        href="" if is_alone else _href(recommender, newest.metric, newest.labels, span),
+        href="" if is_alone else _href(recommender, newest, span),
         verdict=_verdict(series),
         value="" if newest.value is None else show(newest.value),
         trend=drawn,
@@ -316,9 +313,9 @@ def _name(key: SeriesKey) -> str:
     return " ".join([key.metric, *(f"{name}={value}" for name, value in sorted(key.labels.items()))])
 
 
-def _href(recommender: str, metric: str, labels: Mapping[str, str], span: Window) -> str:
+def _href(recommender: str, one: rows.OfSeries, span: Window) -> str:
     """The address of a series over the same span."""
-    path = rows.series_href(recommender, metric, labels)
+    path = rows.series_href(recommender, one)
     return f"{path}{'&' if '?' in path else '?'}from={iso(span.start)}&to={iso(span.end)}"
 
 
@@ -326,8 +323,8 @@ def _around(recommender: str, key: SeriesKey, *, span: Window) -> Iterator[tuple
     """Names and addresses of the metric, slice, model and experiment that a series belongs to."""
     home, labels = rows.recommender_href(recommender), key.labels
     when = f"?from={iso(span.start)}&to={iso(span.end)}"
-    if key.labels and key.metric != ResultKind.RULE:
-        yield f"all {visible(key.metric)}", f"{rows.series_href(recommender, key.metric, {})}{when}"
+    if key.labels and key.kind is not ResultKind.RULE:
+        yield f"all {visible(key.metric)}", f"{rows.metric_href(recommender, key.metric, {})}{when}"
     if "dimension" in labels:
         place = f"{quoted(labels['dimension'])}/{quoted(labels.get('value', ''))}"
         name = f"{labels['dimension']} = {labels.get('value', '')}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, Protocol
 from urllib.parse import quote, urlencode
 
 from monitor.anomalies.specs import DEVIATION
@@ -59,14 +59,32 @@ def rule_href(recommender: str, rule: str) -> str:
     return f"{recommender_href(recommender)}/rules/{quote(rule, safe='', errors='replace')}"
 
 
-def series_href(recommender: str, metric: str, labels: Mapping[str, str]) -> str:
-    """The address of the past of a series; that of a rule is the page of the rule.
+class OfSeries(Protocol):
+    """A result, or a stored series."""
 
-    >>> series_href("shop", "ndcg", {"k": "5", "by": "macro"})
+    @property
+    def kind(self) -> ResultKind: ...
+
+    @property
+    def metric(self) -> str: ...
+
+    @property
+    def labels(self) -> Mapping[str, str]: ...
+
+
+def series_href(recommender: str, one: OfSeries) -> str:
+    """The address of the past of a series; that of a rule is the page of the rule."""
+    if one.kind is ResultKind.RULE:
+        return rule_href(recommender, one.labels.get("rule", ""))
+    return metric_href(recommender, one.metric, one.labels)
+
+
+def metric_href(recommender: str, metric: str, labels: Mapping[str, str]) -> str:
+    """The address of the past of the series of a metric that have these labels.
+
+    >>> metric_href("shop", "ndcg", {"k": "5", "by": "macro"})
     'recommenders/shop/metrics/ndcg?label=by%3Dmacro&label=k%3D5'
     """
-    if metric == ResultKind.RULE:
-        return rule_href(recommender, labels.get("rule", ""))
     named = [("label", encodable(f"{name}={value}")) for name, value in sorted(labels.items())]
     query = f"?{urlencode(named)}" if named else ""
     return f"{recommender_href(recommender)}/metrics/{quote(metric, safe='', errors='replace')}{query}"
@@ -218,7 +236,7 @@ def slice_row(series: Series, now: datetime) -> SeriesRow:
 
 
 def _past_href(series: Series) -> str:
-    return series_href(series.recommender, series.result.metric, series.result.labels)
+    return series_href(series.recommender, series.result)
 
 
 def is_over(series: Series) -> bool:

@@ -157,7 +157,7 @@ def _row(recommender: str, result: Result) -> WindowRow:
     return WindowRow(
         name=visible(title(result)),
         note="",
-        href="" if past else rows.series_href(recommender, result.metric, result.labels),
+        href="" if past else rows.series_href(recommender, result),
         verdict=rows.shown_verdict(result, result.status),
         value=value,
         bound=rows.bound_text(result, show),

@@ -45,7 +45,7 @@ class Links:
             return f"{self.url}/{cause_href(recommender, result)}"
         if result.kind.is_of_the_past:
             return self.recommender(recommender)
-        return f"{self.url}/{rows.series_href(recommender, result.metric, result.labels)}"
+        return f"{self.url}/{rows.series_href(recommender, result)}"
 
     def runbook(self, runbook: str, docs_url: str) -> str:
         """The runbook as a link, or as the config names it if that is no address.
