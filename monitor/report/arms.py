@@ -23,7 +23,6 @@ _MARGIN: Final = 8
 class ArmRow:
     """An arm: where its value and the ends of its interval lie, and the same in words."""
 
-    arm: str
     x: float
     left: float
     right: float
@@ -39,8 +38,6 @@ class ArmsPicture:
     rows: tuple[ArmRow, ...]
     height: int
     zero: float | None
-    low: str
-    high: str
 
 
 def arms_pictures(series: Iterable[Series], experiment: str) -> tuple[ArmsPicture, ...]:
@@ -77,7 +74,6 @@ def _picture(metric: str, labels: Mapping[str, str], results: list[Result]) -> A
         name=visible(" ".join([metric, *(f"{name}={text}" for name, text in labels.items())])),
         rows=tuple(
             ArmRow(
-                arm=visible(one.labels[ARM]),
                 x=x(value),
                 left=x(lower),
                 right=x(upper),
@@ -88,6 +84,4 @@ def _picture(metric: str, labels: Mapping[str, str], results: list[Result]) -> A
         ),
         height=ROW * len(known) + 6,
         zero=x(0.0) if low <= 0 <= high else None,
-        low=show(low),
-        high=show(high),
     )

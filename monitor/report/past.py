@@ -326,16 +326,16 @@ def _around(recommender: str, key: SeriesKey, *, span: Window) -> Iterator[tuple
     if key.labels and key.kind is not ResultKind.RULE:
         yield f"all {visible(key.metric)}", f"{rows.metric_href(recommender, key.metric, {})}{when}"
     if "dimension" in labels:
-        place = f"{quoted(labels['dimension'])}/{quoted(labels.get('value', ''))}"
+        place = f"{_in_address(labels['dimension'])}/{_in_address(labels.get('value', ''))}"
         name = f"{labels['dimension']} = {labels.get('value', '')}"
         yield f"all of {visible(name)}", f"{home}/slices/{place}{when}"
     for label, folder in ((EXPERIMENT, "experiments"), (MODEL_LABEL, "models")):
         if label in labels:
             name = visible(rows.model_name(labels[label]) if label == MODEL_LABEL else labels[label])
-            yield f"{label} {name}", f"{home}/{folder}/{quoted(labels[label])}{when}"
+            yield f"{label} {name}", f"{home}/{folder}/{_in_address(labels[label])}{when}"
 
 
-def quoted(text: str) -> str:
+def _in_address(text: str) -> str:
     """A text as a part of an address."""
     return quote(text, safe="", errors="replace")
 

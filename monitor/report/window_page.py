@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +11,7 @@ from typing import Final
 from sqlalchemy import Connection
 
 from monitor.core.json_value import iso
-from monitor.core.results import VERDICTS, Result, ResultKind, Status, Window, rank, worst_status
+from monitor.core.results import Result, ResultKind, Status, Window, rank, worst_status
 from monitor.core.text import visible
 from monitor.history.browse import results_at, windows_near
 from monitor.history.snapshot import RecommenderState
@@ -39,7 +40,6 @@ class WindowRow:
     """One result. What does not apply is empty."""
 
     name: str
-    note: str
     href: str
     verdict: Verdict
     value: str
@@ -67,7 +67,7 @@ class WindowView:
     Attributes:
         window: in words.
         verdict: the worst of its results.
-        summary: how many results have each status.
+        summary: how many results have each verdict.
         before, after: the addresses of the windows beside it.
         distributions: the address of the pictures of its rows.
         groups: its results by kind.
@@ -98,12 +98,13 @@ def window_view(
         return None
     near = windows_near(connection, state.name, start)
     window = max((one for _, one, _ in found), key=lambda one: one.length)
-    results = [result for _, _, result in found]
-    judged = [one for one in results if rows.is_judged(one)]
+    results = [result for _, _, result in found if _is_shown(result)]
+    # An error counts also where nobody has said what the result must be.
+    judged = [one for one in results if rows.is_judged(one) or one.status is Status.ERROR]
     return WindowView(
         window=numbers.window(window),
         verdict=rows.verdict(worst_status(one.status for one in judged or results)),
-        summary=_summary(results, judged),
+        summary=_summary(results),
         before=_beside(state.name, [one for one in near if one.start < start]),
         after=_beside(state.name, [one for one in near if one.start > start]),
         distributions=(
@@ -117,23 +118,22 @@ def _beside(recommender: str, near: Sequence[Window]) -> str:
     return rows.window_href(recommender, near[0]) if near else ""
 
 
-def _summary(results: Sequence[Result], judged: Sequence[Result]) -> str:
-    """The counts of the verdicts.
+def _summary(results: Sequence[Result]) -> str:
+    """The counts of what the results say, the worst first. What nobody judges is measured.
 
     >>> gini = Result(metric="gini", status=Status.OK, definition="1", value=0.4)
     >>> rule = Result(metric="rule", status=Status.VIOLATED, definition="1", kind=ResultKind.RULE)
-    >>> _summary([gini, rule], [rule])
-    '1 violated, 1 measured'
+    >>> _summary([gini, rule, Result(metric="auc", status=Status.ERROR, definition="1")])
+    '1 violated, 1 error, 1 measured'
     """
-    counts = {status: sum(one.status is status for one in judged) for status in VERDICTS}
-    parts = [f"{count:,} {rows.verdict(status).word}" for status, count in counts.items() if count]
-    measured = len(results) - len(judged)
-    return ", ".join([*parts, *([f"{measured:,} measured"] if measured else [])])
+    worst_first = sorted(results, key=lambda one: rank(one.status))
+    counts = Counter(rows.shown_verdict(one, one.status).word for one in worst_first)
+    return ", ".join(f"{count:,} {word}" for word, count in counts.items())
 
 
 def _groups(recommender: str, results: Sequence[Result]) -> Iterator[WindowGroup]:
     for kind in [*_TITLES, *(one for one in ResultKind if one not in _TITLES)]:
-        own = [one for one in results if one.kind is kind and _is_shown(one)]
+        own = [one for one in results if one.kind is kind]
         own.sort(key=lambda one: (not rows.is_judged(one), rank(one.status), "dimension" in one.labels))
         if own:
             name = _TITLES.get(kind, kind.value.replace("_", " ").capitalize())
@@ -156,7 +156,6 @@ def _row(recommender: str, result: Result) -> WindowRow:
     past = result.kind.is_of_the_past or result.kind is ResultKind.CAUSE
     return WindowRow(
         name=visible(title(result)),
-        note="",
         href="" if past else rows.series_href(recommender, result),
         verdict=rows.shown_verdict(result, result.status),
         value=value,

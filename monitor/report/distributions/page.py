@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
+from monitor.core.json_value import iso
 from monitor.core.results import Window
 from monitor.core.text import DETAIL_LENGTH, NAME_LENGTH, VALUE_LENGTH, visible
 from monitor.history.snapshot import Snapshot
@@ -85,8 +86,8 @@ def distributions_page(
         recommender=visible(recommender),
         recommender_href=recommender_href(recommender),
         window="" if span is None else numbers.window(span),
-        start="" if span is None else _iso(span.start),
-        end="" if span is None else _iso(span.end),
+        start="" if span is None else iso(span.start),
+        end="" if span is None else iso(span.end),
         older="" if span is None else _query(span, -span.length),
         newer="" if span is None or span.end >= now else _query(span, span.length),
         read="" if drawn is None else _read(drawn, by_another_engine),
@@ -98,19 +99,16 @@ def distributions_page(
 def query_of(span: Window) -> str:
     """The query of the address of a span.
 
+    >>> from datetime import UTC
     >>> hour = Window.of(datetime(2026, 3, 1, 10, tzinfo=UTC), timedelta(hours=1))
     >>> query_of(hour)
     'start=2026-03-01T10%3A00%3A00Z&end=2026-03-01T11%3A00%3A00Z'
     """
-    return urlencode({"start": _iso(span.start), "end": _iso(span.end)})
+    return urlencode({"start": iso(span.start), "end": iso(span.end)})
 
 
 def _query(span: Window, by: timedelta) -> str:
     return query_of(Window(span.start + by, span.end + by))
-
-
-def _iso(moment: datetime) -> str:
-    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _read(drawn: Drawn, by_another_engine: bool) -> str:

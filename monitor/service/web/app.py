@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from monitor import __version__
 from monitor.core.text import visible
+from monitor.history.errors import StoreError
 from monitor.history.snapshot import Snapshot
 from monitor.history.store import Store
 from monitor.report.distributions.desk import Desk
@@ -138,7 +139,7 @@ def make_app(
             Route("/-/reload", supervisor.reload, methods=["POST"]),
         ],
         middleware=[Middleware(GZipMiddleware, minimum_size=1024, compresslevel=5)],
-        exception_handlers={404: pages.not_found, HTTPException: _http_error},
+        exception_handlers={404: pages.not_found, HTTPException: _http_error, StoreError: pages.history_down},
     )
     app.router.redirect_slashes = False
     return SecurityHeaders(BasicAuth(app, passwords, OPEN_PATHS))

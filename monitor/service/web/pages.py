@@ -17,6 +17,7 @@ from starlette.routing import Route
 
 from monitor import __version__
 from monitor.core.text import visible
+from monitor.history.errors import StoreError
 from monitor.history.snapshot import Snapshot
 from monitor.history.store import Store
 from monitor.report import anomaly, cause, evidence, fleet, page, runbook_page
@@ -128,7 +129,10 @@ class Pages:
         state = next(one for one in snapshot.recommenders if one.name == name)
         if (table := self._past.csv_of_rule(state, rule, request)) is not None:
             return table
-        past = self._past.past_of_rule(state, rule, request)
+        try:
+            past = self._past.past_of_rule(state, rule, request)
+        except StoreError:  # the page says that the history is down; the last window is known without it
+            past = None
         return self._render(request, "rule.html", view, past=past, sizes=SIZES)
 
     def cause(self, request: Request) -> Response:
@@ -171,6 +175,12 @@ class Pages:
         # Its own policy, in the file, is stricter: it names its style.
         return FileResponse(folder / name, headers={"Content-Security-Policy": _REPORT_POLICY})
 
+    def history_down(self, request: Request, error: Exception) -> Response:
+        """A page that needs the history, while it cannot be read."""
+        text = f"The history cannot be read now, so there is no past to show: {visible(error)}"
+        what = {"heading": "The history is down", "path": visible(request.url.path, 200), "text": text}
+        return self._render(request, "not_found.html", what, status=503)
+
     def _report_folder(self) -> Path | None:
         """The folder of reports, None if none are written."""
         config = self._config()
@@ -179,7 +189,7 @@ class Pages:
     def not_found(self, request: Request, error: Exception) -> Response:
         detail = getattr(error, "detail", "")
         text = detail if detail != "Not Found" else "There is no page at this address."
-        what = {"path": visible(request.url.path, 200), "text": text}
+        what = {"heading": "Nothing here", "path": visible(request.url.path, 200), "text": text}
         return self._render(request, "not_found.html", what, status=404, refreshes=False)
 
     def _show(

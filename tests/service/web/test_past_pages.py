@@ -22,6 +22,7 @@ from tests.service.made import HOSTILE
 from tests.service.web.api.judged_shop import FIRST, HOUR, LAST, MODEL, NEXT_MODEL, JudgedShop
 from tests.service.web.api.recorded import Recorded, measured, recorded
 from tests.service.web.chromium import size
+from tests.service.web.test_app import client
 
 SHOP = "/recommenders/shop"
 PV = f"{SHOP}/metrics/failure?label=by%3Dpv"
@@ -230,6 +231,29 @@ def test_texts_of_a_log_are_no_formulas_in_a_spreadsheet(shop: Recorded) -> None
     text = page(shop.web, f"{SHOP}/metrics/gini")
     assert "=HYPERLINK(&#39;x&#39;)" in text  # instead of a picture
     assert '<svg class="trend' not in text
+
+
+def test_while_the_history_is_gone_a_rule_shows_its_last_window_and_the_past_says_why_not(
+    tmp_path: Path,
+) -> None:
+    with Store.open(tmp_path / "history.sqlite") as store:
+        for file in tmp_path.iterdir():
+            file.unlink()
+        with client(store=store) as web:
+            answer = web.get("/recommenders/shop/rules/blacklist")
+            assert answer.status_code == 200
+            assert "Evidence</h2>" in answer.text
+            assert "<h2>Past</h2>" not in answer.text
+            assert "The history cannot be read now" in page(web, f"{SHOP}/metrics/failure", 503)
+            assert "The history cannot be read now" in page(web, f"{SHOP}/windows/2026-03-03T15:00:00Z", 503)
+
+
+def test_a_metric_in_error_is_no_measurement_of_its_window(shop: Recorded) -> None:
+    failed = Result(metric="gini", status=Status.ERROR, definition="1", detail="it broke")
+    shop.record(0, failed, measured("coverage", 0.5, by="pv"), check="exposure")
+    text = page(shop.web, f"{SHOP}/windows/2026-01-01T00:00:00Z")
+    assert 'class="summary">1 error, 1 measured<' in text
+    assert "edge-error" in text
 
 
 def test_many_violations_are_counted_and_the_newest_shown(shop: Recorded) -> None:
