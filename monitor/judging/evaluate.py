@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -12,6 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from monitor.core.columns import EXPOSURES, FEEDBACK, SAMPLES
+from monitor.core.digest import digest
 from monitor.core.results import Result, Status
 from monitor.engines.duckdb import DeadlineExceeded, deadline
 from monitor.experiments.assignments import Assignments
@@ -87,7 +88,8 @@ class Evaluator:
         self.models = next(one for one in self.checks if isinstance(one, ModelsCheck))
         self._logs = next(one for one in self.checks if isinstance(one, LogCheck))
         self._tables: WindowTables | None = None
-        self._plans: dict[Part, Plans] = {part: Plans() for part in (EXPOSURES, FEEDBACK)}
+        form = _form(settings, self.rules)
+        self._plans: dict[Part, Plans] = {part: Plans((form, part)) for part in (EXPOSURES, FEEDBACK)}
 
     def keep(self, due: Due, before: Sequence[CheckRun]) -> Evaluation:
         """The evaluation of a judged window that lost rows; `before` are its runs until now."""
@@ -97,13 +99,20 @@ class Evaluator:
             kept.insert(0, CheckRun(check=LogCheck.name, results=now, status=window_status(now)))
         return Evaluation(due, kept)
 
-    def evaluate(self, runtime: Runtime, due: Due, before: Sequence[CheckRun] = ()) -> Evaluation:
+    def evaluate(
+        self,
+        runtime: Runtime,
+        due: Due,
+        before: Sequence[CheckRun] = (),
+        alive: Callable[[], None] = lambda: None,
+    ) -> Evaluation:
         """Run every check on one window. A check that fails or takes too long does not stop the others.
 
         Args:
             runtime: the engines of this thread.
             due: the window and its part.
             before: the runs in the history. Their violations stay if the window cannot be judged now.
+            alive: called before each check.
 
         Raises:
             duckdb.InterruptException: the runtime was interrupted from outside.
@@ -115,6 +124,7 @@ class Evaluator:
         try:
             for check in self.checks:
                 if check.part == due.part:
+                    alive()
                     evaluation.runs.append(self._run(runtime, check, due, evaluation.costs))
             self._remember(runtime, due)
         finally:
@@ -180,3 +190,10 @@ class Evaluator:
             runtime.engine.drop(*self._tables.made)
         self.source.release(runtime.engine)
         self._tables = None
+
+
+def _form(settings: RecommenderSettings, rules_of: Sequence[LoadedRule]) -> str:
+    """All that the statements of a window depend on besides its logs; two recommenders may have the same."""
+    paths = {name: {"path"} for name in settings.logs.named()}
+    own = settings.model_dump_json(exclude={"name": True, "owner": True, "logs": paths})
+    return digest(own + "".join(sorted(rule.definition for rule in rules_of)), 32)

@@ -8,6 +8,8 @@ value of the window itself.
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -63,22 +65,57 @@ class _Plan:
     sources: _Sources
 
 
+@dataclass(slots=True)
+class _Kept:
+    """The statements of windows whose logs have the same columns."""
+
+    plans: dict[str, _Plan] = field(default_factory=dict)
+    of_catalog: set[str] = field(default_factory=set)  # the tables that read nothing but the catalog
+
+
+_MOST: Final = 128  # a set of statements takes about 200 kB
+_shared: OrderedDict[Hashable, _Kept] = OrderedDict()
+_lock = threading.Lock()
+
+
 class Plans:
     """The statements of one recommender's windows, by name.
 
     The tables of these windows must have the same names, as in all windows of one part of a recommender.
+
+    Args:
+        of: all that the statements depend on besides the logs, such as the settings. Plans that are equally
+            `of` share their statements, so that the next recommender of the same form starts with them.
+            None: they share with no others.
     """
 
-    def __init__(self) -> None:
-        self.kept: dict[str, _Plan] = {}
-        self.of_catalog: set[str] = set()  # the tables that read nothing but the catalog
+    def __init__(self, of: Hashable = None) -> None:
+        self._of = of
         self._logs: tuple[object, ...] | None = None
+        self._now = _Kept()
 
-    def begin(self, *logs: object) -> None:
-        """Start a new window. If its logs have other columns than before, all statements are dropped."""
-        if logs != self._logs:
-            self.kept.clear()
-            self._logs = logs
+    @property
+    def kept(self) -> dict[str, _Plan]:
+        return self._now.plans
+
+    @property
+    def of_catalog(self) -> set[str]:
+        return self._now.of_catalog
+
+    def begin(self, *logs: Hashable) -> None:
+        """Start a new window. Statements of logs with other columns than those of this window do not hold."""
+        if logs == self._logs:
+            return
+        self._logs = logs
+        if self._of is None:
+            self._now = _Kept()
+            return
+        key = self._of, logs
+        with _lock:
+            self._now = _shared.setdefault(key, _Kept())
+            _shared.move_to_end(key)
+            if len(_shared) > _MOST:
+                _shared.popitem(last=False)
 
 
 class Executor:

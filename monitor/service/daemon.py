@@ -1,4 +1,4 @@
-"""The daemon: schedules the recommenders, owns the worker thread, serves, reloads, stops."""
+"""The daemon: schedules the recommenders, owns the judges, serves, reloads, stops."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-
-import duckdb
 
 from monitor.config.checks.check import Checked
 from monitor.config.load import load_checked
@@ -22,6 +21,9 @@ from monitor.history.errors import StoreError
 from monitor.history.store import Store
 from monitor.judging.runtime import Runtime
 from monitor.judging.runtimes import open_runtime
+from monitor.service.judge import Judge, LocalJudge, TurnFailed, TurnInterrupted, Watched
+from monitor.service.judge_process import ProcessJudge, Setting, preload
+from monitor.service.pool import TurnPool
 from monitor.service.publisher import Running, SnapshotPublisher
 from monitor.service.reports import write_due
 from monitor.service.salt import install_salt
@@ -29,7 +31,6 @@ from monitor.service.schedule import Schedule
 from monitor.service.signals import arriving
 from monitor.service.state_lock import StateLock
 from monitor.service.tally import Tally
-from monitor.service.watch import Watch
 from monitor.service.web.app import ReloadOutcome
 from monitor.service.web.server import WebServer, serve
 from monitor.service.web.web_config import WebConfigError
@@ -46,8 +47,9 @@ LEAVE_SECONDS = 9.5  # then the process exits without the threads that still run
 
 
 class Daemon:
-    """The whole process: a worker thread that judges, a web server, and a schedule.
+    """The whole process: judges, a web server, and a schedule.
 
+    One recommender is judged in this process. Several have processes of their own, `engine.workers` of them.
     Instead of `run`, a caller with its own schedule calls `turn` and `housekeeping`, then `close`.
     """
 
@@ -62,9 +64,13 @@ class Daemon:
         self._salt = install_salt(self._state)
         self.tally = Tally(self.store, self._state)
         self._worker = Worker(self._new_runtime)
+        self._local = LocalJudge(self._worker, lambda: self.store, self._state, self._salt)
+        self._pool = TurnPool(self.config.engine.processes)
+        self._processes = [ProcessJudge(number, self._setting) for number in range(self._pool.size)]
         self._web: WebServer | None = None
         self._stop = threading.Event()
         self._swap = threading.Lock()
+        self._watched: Mapping[str, Watched] = {}
         self._running = Running((), {}, {}, clock())
         self._schedule = Schedule(
             turn=self.turn,
@@ -72,14 +78,15 @@ class Daemon:
             housekeeping=self.housekeeping,
             alive=self._alive,
             clock=clock,
+            pool=self._pool,
         )
         self._watch(checked)
         self.publisher = SnapshotPublisher(self.store, self.tally, self._running, clock)
 
     @property
-    def watches(self) -> Mapping[str, Watch]:
+    def watches(self) -> Mapping[str, Watched]:
         """The recommenders that can run, by name."""
-        return self._running.watches
+        return self._watched
 
     def run(self, announce: Callable[[str], None] = lambda _: None) -> int:
         """Serve and judge until SIGTERM or SIGINT. Returns the exit code.
@@ -87,6 +94,7 @@ class Daemon:
         After the signal it ends within 10 seconds. If a thread hangs, the whole process exits without it.
         Raises ServeError or WebConfigError if the web server cannot start.
         """
+        preload()
         with arriving(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             self._web = web = serve(
                 self.config.server,
@@ -146,8 +154,8 @@ class Daemon:
 
     def _watch(self, checked: list[Checked]) -> None:
         """Make the scheduler run exactly these recommenders."""
-        before = self._running.watches
-        watches: dict[str, Watch] = {}
+        before = self._watched
+        watches: dict[str, Watched] = {}
         broken: dict[str, Checked] = {}
         for one in checked:
             name = one.settings.name
@@ -157,11 +165,15 @@ class Daemon:
                 continue
             known = before.get(name)
             if known is None or (known.settings, known.rules) != (one.settings, one.rules):
-                known = Watch(one.settings, one.rules, self.store, self._state, self._salt)
+                known = Watched(one.settings, one.rules)
             if before:  # at a reload, but not after a restart
                 known.retry_files = True
             watches[name] = known
             self.tally.declare(name, one.rules)
+        for name, old in before.items():
+            if watches.get(name) is not old:
+                old.judge = None  # which drops it
+        self._watched = watches
         names = [one.settings.name for one in checked]
         self._running = Running(names, watches, broken, self._clock())
         self._schedule.set({name: watch.settings.every for name, watch in watches.items()})
@@ -169,45 +181,58 @@ class Daemon:
     def _new_runtime(self) -> Runtime:
         return open_runtime(self._started_with.engine, self._state / "spill")
 
-    def turn(self, name: str) -> None:
-        """Run one recommender once, in the worker thread."""
-        with self._worker.at_work():
-            watch = self._running.watches.get(name)
-            if watch is not None and not self._stop.is_set():
-                self._run(name, watch)
+    def _setting(self) -> Setting:
+        """What a process needs to judge; the processes share the engine's memory."""
+        engine, history = self._started_with.engine, self._started_with.history
+        share = engine.model_copy(update={"memory": engine.shared(self._pool.size)})
+        return Setting(share, history.location(self._state), self._state, self._salt)
 
-    def _run(self, name: str, watch: Watch) -> None:
+    def _judge(self) -> Judge:
+        """The judge of this thread."""
+        place = self._pool.place
+        if place is None or self._pool.size == 1 or len(self._watched) == 1:
+            return self._local
+        return self._processes[place]
+
+    def _judges(self) -> Sequence[Judge]:
+        return self._local, *self._processes
+
+    def turn(self, name: str) -> None:
+        """Run one recommender once, by the judge of this thread; outside of the pool, in this process."""
+        watched = self._watched.get(name)
+        if watched is not None and not self._stop.is_set():
+            self._run(name, watched)
+
+    def _run(self, name: str, watched: Watched) -> None:
         outcome: TurnEnd | None = "failed"
         try:
-            more = watch.turn(self._worker.runtime(), self._clock(), self._stop.is_set, self._worked)
+            more = self._judge().turn(watched, self._clock(), self._stop.is_set, self._worked)
             outcome = "ok"
             if more and not self._stop.is_set():
                 self._schedule.soon(name)
         except StoreError as exc:
             self.tally.store_failed(exc)
             log.error("%s: the history cannot be written, the window stays due: %s", name, exc)
-        except duckdb.InterruptException:
+        except TurnInterrupted:
             if self._stop.is_set():
                 outcome = None
                 log.info("%s: interrupted; the current window will be judged after the restart", name)
             else:
                 log.error("%s: the run was interrupted", name)
-                self._worker.drop_runtime()
-        except Exception as exc:
-            log.exception("%s: the run failed", name)
-            watch.error = f"the last run failed: {type(exc).__name__}"
-            self._worker.drop_runtime()
+        except TurnFailed:
+            pass  # the judge has logged why, and the page shows it
         finally:
-            if outcome is not None:  # a run that was interrupted by the stop has not failed
-                self.tally.ran(name, outcome)
-            self.publisher.write_counters()
-            self._worked()
+            with self._worker.at_work():
+                if outcome is not None:  # a run that was interrupted by the stop has not failed
+                    self.tally.ran(name, outcome)
+                self.publisher.write_counters()
+                self._worked()
 
     def _worked(self) -> None:
         self.publisher.publish(worked=True)
 
     def _alive(self) -> None:
-        """Show that the worker thread works, even if the recommenders run only once a day."""
+        """Show that a thread of the pool is free, even if the recommenders run only once a day."""
         with self._worker.at_work():
             if not self._stop.is_set():
                 self.publisher.write_counters()
@@ -221,11 +246,14 @@ class Daemon:
             try:
                 now = self._clock()
                 # Keep every window of a recommender that cannot run: once fixed, it would judge them again.
-                keep = dict.fromkeys(self._running.broken, datetime.min.replace(tzinfo=UTC))
-                keep |= {name: watch.needed_from(now) for name, watch in self._running.watches.items()}
+                keep_all = datetime.min.replace(tzinfo=UTC)
+                keep = dict.fromkeys(self._running.broken, keep_all)
+                watches = self._watched.values()
+                keep |= {one.name: one.state.needed_from or keep_all for one in watches}
                 dropped = self.store.drop_before(now - self.config.history.retention, keep)
-                for watch in self._running.watches.values():
-                    watch.forget(now)
+                for one in watches:
+                    one.forget = one.judge is not self._local  # its next turn, in its own process, forgets
+                self._local.forget(watches, now)
                 log.debug("housekeeping dropped %d windows", dropped)
                 self._write_reports(now)
             except StoreError as exc:
@@ -256,7 +284,7 @@ class Daemon:
         last_resort.start()
         self._stop.set()
         self._schedule.pause()
-        has_finished = self._worker.finish(FINISH_SECONDS, INTERRUPT_SECONDS)
+        has_finished = self._finish()
         web.stop(WEB_SECONDS)
         if not has_finished:
             _exit_at_once()  # the worker thread would keep the process alive
@@ -265,11 +293,24 @@ class Daemon:
         log.info("stopped")
         return 0
 
+    def _finish(self) -> bool:
+        """Let every judge finish its window, or interrupt it. True if all have ended."""
+        for process in self._processes:
+            process.stop()  # all at once
+        granted = time.monotonic() + FINISH_SECONDS
+        ended = []
+        for judge in self._judges():
+            now = time.monotonic()
+            interrupt = max(0.0, granted + INTERRUPT_SECONDS - max(now, granted))
+            ended.append(judge.finish(max(0.0, granted - now), interrupt))
+        return all(ended)
+
     def close(self) -> None:
-        """Write the counters; close the history and the engine; release the state folder."""
+        """Write the counters; close the history and the engines; release the state folder."""
         self.publisher.write_counters()
+        for judge in self._judges():
+            judge.close()
         self.store.close()
-        self._worker.drop_runtime()
         self._lock.release()
 
 

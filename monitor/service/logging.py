@@ -34,8 +34,8 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": redact(record.getMessage()),
         }
-        if record.exc_info:
-            content["traceback"] = redact(self.formatException(record.exc_info))
+        if traceback := _traceback(self, record):
+            content["traceback"] = traceback
         return json.dumps(content, ensure_ascii=True)
 
 
@@ -46,7 +46,15 @@ class PlainFormatter(logging.Formatter):
         at = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         message = harmless(redact(record.getMessage()).replace("\n", "\\n").replace("\r", "\\r"))
         text = f"{at} {record.levelname:<7} {message}"
-        return f"{text}\n{redact(self.formatException(record.exc_info))}" if record.exc_info else text
+        traceback = _traceback(self, record)
+        return f"{text}\n{traceback}" if traceback else text
+
+
+def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+    """The traceback of a record, which came as text if another process made the record; else empty."""
+    if record.exc_info:
+        return redact(formatter.formatException(record.exc_info))
+    return redact(record.exc_text or "")
 
 
 @dataclass(slots=True)
@@ -100,6 +108,57 @@ class LimitedHandler(logging.StreamHandler[TextIO]):
                 )
 
 
+@dataclass(frozen=True, slots=True)
+class Forwarded:
+    """A record on its way from a process to the one that writes the log."""
+
+    name: str
+    level: int
+    message: str
+    arguments: tuple[str | int | float | datetime | None, ...]
+    created: float
+    traceback: str
+
+    @classmethod
+    def of(cls, record: logging.LogRecord) -> Forwarded:
+        """The record in types that every process can read. Equal records stay equal: see `LimitedHandler`."""
+        given = record.args if isinstance(record.args, tuple) else ()
+        plain = tuple(
+            one if isinstance(one, str | int | float | datetime | None) else str(one) for one in given
+        )
+        message = str(record.msg)
+        if record.args and not given:  # a mapping
+            message, plain = record.getMessage().replace("%", "%%"), ()
+        formatter = logging.Formatter()
+        traceback = formatter.formatException(record.exc_info) if record.exc_info else record.exc_text or ""
+        return cls(record.name, record.levelno, message, plain, record.created, redact(traceback))
+
+    def handle(self) -> None:
+        """Log it here."""
+        logger = logging.getLogger(self.name)
+        if logger.isEnabledFor(self.level):
+            record = logger.makeRecord(self.name, self.level, "", 0, self.message, self.arguments, None)
+            record.created, record.exc_text = self.created, self.traceback or None
+            logger.handle(record)
+
+
+class _ForwardingHandler(logging.Handler):
+    def __init__(self, send: Callable[[Forwarded], None]) -> None:
+        super().__init__()
+        self._send = send
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self._send(Forwarded.of(record))
+        except Exception:
+            self.handleError(record)
+
+
+def forward_to(send: Callable[[Forwarded], None], level: int) -> None:
+    """Send every record of this process to the one that writes the log."""
+    _install(_ForwardingHandler(send), level)
+
+
 def _thread_died(args: threading.ExceptHookArgs) -> None:
     if args.exc_type is SystemExit or args.exc_value is None:
         return
@@ -111,9 +170,13 @@ def configure(kind: str, level: str) -> None:
     """Log everything to standard error in one format; libraries only from warnings on."""
     handler = LimitedHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if kind == "json" else PlainFormatter())
+    _install(handler, level.upper())
+
+
+def _install(handler: logging.Handler, level: int | str) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(level.upper())
+    root.setLevel(level)
     for name in _LIBRARIES:
         logging.getLogger(name).setLevel(logging.WARNING)
     logging.captureWarnings(True)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Final, Protocol
 
 from monitor.anomalies.specs import OF_SERIES
 from monitor.config.checks.check import Checked
@@ -27,7 +27,7 @@ from monitor.platform.specs import of_platform
 from monitor.rules.rule import LoadedRule
 from monitor.service.changes import changed_at
 from monitor.service.tally import Tally
-from monitor.service.watch import Watch
+from monitor.service.watch import WatchState
 from monitor.settings.forecast import ForecastSettings
 from monitor.settings.maintenance import Maintenance, began_within, now_quiet
 from monitor.settings.recommender import RecommenderSettings
@@ -38,12 +38,22 @@ _SHORTEST: Final = timedelta(seconds=1)  # a recommender with a shorter window c
 _PROBE_SECONDS: Final = 5.0
 
 
+class Shown(Protocol):
+    """A recommender that runs: its config, and what its last turn found."""
+
+    settings: RecommenderSettings
+    rules: tuple[LoadedRule, ...]
+
+    @property
+    def state(self) -> WatchState: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Running:
     """The recommenders of the loaded config. A reload replaces it as a whole, so no snapshot mixes two."""
 
     names: Sequence[str]
-    watches: Mapping[str, Watch]
+    watches: Mapping[str, Shown]
     broken: Mapping[str, Checked]  # the recommenders that cannot run, with their problems
     loaded_at: datetime
     refused: str = ""  # why a newer config was refused
@@ -57,7 +67,7 @@ class Running:
         """Why a recommender cannot run, or why its last run could not read the log."""
         if name in self.broken:
             return "; ".join(map(str, self.broken[name].problems))
-        return self.watches[name].error if name in self.watches else None
+        return self.watches[name].state.error if name in self.watches else None
 
 
 class SnapshotPublisher:
@@ -162,6 +172,7 @@ class SnapshotPublisher:
 
 def _completed(state: RecommenderState, running: Running, now: datetime) -> RecommenderState:
     watch, settings = running.watches.get(state.name), running.settings(state.name)
+    found = WatchState() if watch is None else watch.state
     series = state.series if watch is None else _configured(state.series, watch)
     owner = (settings.owner if settings else None) or ""
     return replace(
@@ -169,24 +180,22 @@ def _completed(state: RecommenderState, running: Running, now: datetime) -> Reco
         owner=owner,
         series=tuple(_excused(series, settings.maintenance if settings else ())),
         logs=tuple(
-            replace(one, stalled_after=watch.stalled_after.get(one.log) if watch else None)
+            replace(one, stalled_after=found.stalled_after.get(one.log))
             for one in state.logs
             if one.log in LOGS
         ),
-        last_run=watch.last_run if watch and watch.last_run else state.last_run,
-        pending_windows=watch.pending if watch else 0,
+        last_run=found.last_run or state.last_run,
+        pending_windows=found.pending,
         error=running.error(state.name),
-        clock_change=watch.clock_change if watch else "",
+        clock_change=found.clock_change,
         patience=settings.max_wait + settings.every if settings else None,
-        changed_at=changed_at(state.series, settings, watch.lists.changed_at if watch else None, now)
-        if settings
-        else {},
+        changed_at=changed_at(state.series, settings, found.lists_changed_at, now) if settings else {},
         judged_at={
             one.log.removeprefix(JUDGED): one.watermark
             for one in state.logs
             if one.log.startswith(JUDGED) and one.watermark
         },
-        scanned_at=dict(watch.scanned_at) if watch else {},
+        scanned_at=dict(found.scanned_at),
         changes=tuple(_changes(state, watch)),
         maintenance=_maintenance(settings, now),
         rules=tuple(_info(one, owner) for one in watch.rules) if watch else (),
@@ -212,11 +221,11 @@ def _info(rule: LoadedRule, owner: str) -> RuleInfo:
     )
 
 
-def _changes(state: RecommenderState, watch: Watch | None) -> Iterator[Change]:
+def _changes(state: RecommenderState, watch: Shown | None) -> Iterator[Change]:
     """What the history, the files and the config say about recent changes."""
     yield from state.changes
     if watch is not None:
-        yield from watch.changes
+        yield from watch.state.changes
         for declared in watch.settings.bands.changes if watch.settings.bands else ():
             yield Change(declared.at.astimezone(UTC), declared.what)
 
@@ -241,7 +250,7 @@ def _excused(series: Iterable[Series], spans: Sequence[Maintenance]) -> Iterator
         yield replace(one, excused=True) if is_excused else one
 
 
-def _configured(series: Sequence[Series], watch: Watch) -> Iterator[Series]:
+def _configured(series: Sequence[Series], watch: Shown) -> Iterator[Series]:
     """Leave out verdicts and scores that the config no longer asks for.
 
     The last window was judged by an older config. After a team removes a rule or an objective, its alert must

@@ -1,4 +1,4 @@
-"""The schedule: every recommender runs in its own interval, one at a time, in one thread."""
+"""The schedule: every recommender runs in its own interval, in the threads of a pool."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 
 from apscheduler.events import EVENT_JOB_MAX_INSTANCES, EVENT_JOB_MISSED, JobEvent
-from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
 
 from monitor.history.counters import TurnEnd
+from monitor.service.pool import TurnExecutor, TurnPool
 
 MISFIRE_GRACE_SECONDS = 60
 HOUSEKEEPING = "(housekeeping)"
@@ -22,9 +22,9 @@ Turn = Callable[[str], None]
 
 
 class Schedule:
-    """Calls `turn` with a recommender's name, `housekeeping` and `alive`, always in the same thread.
+    """Calls `turn` with a recommender's name, `housekeeping` and `alive`, in threads of the pool.
 
-    `not_run` gets each turn that could not start: `missed` if it waited for the thread longer than the grace
+    `not_run` gets each turn that could not start: `missed` if it waited for a thread longer than the grace
     time, `overrun` if the turn before it still ran or waited.
     """
 
@@ -36,13 +36,14 @@ class Schedule:
         housekeeping: Callable[[], None],
         alive: Callable[[], None],
         clock: Callable[[], datetime],
+        pool: TurnPool,
     ) -> None:
         self._turn, self._not_run, self._clock = turn, not_run, clock
         self._housekeeping, self._alive = housekeeping, alive
         self._names: frozenset[str] = frozenset()
         self._scheduler = BackgroundScheduler(
             timezone=UTC,
-            executors={"default": ThreadPoolExecutor(1)},
+            executors={"default": TurnExecutor(pool)},
             job_defaults={
                 "coalesce": True,
                 "max_instances": 1,
@@ -84,7 +85,7 @@ class Schedule:
         )  # fmt: skip
 
     def soon(self, name: str) -> None:
-        """Add one more turn behind those that already wait for the thread. It is never missed."""
+        """Add one more turn behind those that already wait. It is never missed."""
         self._scheduler.add_job(
             self._turn, args=[name], id=f"({name}: more)", replace_existing=True, misfire_grace_time=None
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -41,8 +42,35 @@ WINDOWS_A_TURN = 10
 MOST_REPORTED = 5  # warnings of one kind per look
 
 
+@dataclass(frozen=True, slots=True)
+class WatchState:
+    """What the last turn of a recommender found; for the status page and the exported gauges.
+
+    Attributes:
+        last_run: when it ended.
+        pending: windows that are due and not judged yet.
+        stalled_after: by log, how old its newest row may get, if known.
+        lists_changed_at: when a list file of a rule had another content.
+        scanned_at: log -> its last look without an error.
+        error: why the log cannot be read, or the run failed.
+        changes: of the files beside the log.
+        clock_change: why `bands.timezone` seems wrong.
+        needed_from: start of the oldest window that may still be judged; None if the logs are not indexed.
+    """
+
+    last_run: datetime | None = None
+    pending: int = 0
+    stalled_after: Mapping[str, timedelta] = field(default_factory=dict)
+    lists_changed_at: datetime | None = None
+    scanned_at: Mapping[str, datetime] = field(default_factory=dict)
+    error: str | None = None
+    changes: tuple[Change, ...] = ()
+    clock_change: str = ""
+    needed_from: datetime | None = None
+
+
 class Watch:
-    """Used by the worker thread alone. Other threads may only read its plain attributes."""
+    """Used by the thread that judges, alone; others read its `state`."""
 
     def __init__(
         self,
@@ -64,6 +92,7 @@ class Watch:
         self.changes: tuple[Change, ...] = ()  # of the files beside the log
         self.clock_change = ""  # why `bands.timezone` seems wrong
         self.retry_files = False  # set by a reload: the next look retries unreadable files at once
+        self._needed_from: datetime | None = None
         self.evaluator = Evaluator(settings, rules, KeptPairs(state, settings.name), salt)
         self.band_scheduler = BandScheduler(settings, store, of_history(self.evaluator.checks))
         self._platforms = [
@@ -81,20 +110,38 @@ class Watch:
     def name(self) -> str:
         return self.settings.name
 
+    @property
+    def state(self) -> WatchState:
+        """What it knows now."""
+        return WatchState(
+            last_run=self.last_run,
+            pending=self.pending,
+            stalled_after=self.stalled_after,
+            lists_changed_at=self.lists.changed_at,
+            scanned_at=self.scanned_at,
+            error=self.error,
+            changes=self.changes,
+            clock_change=self.clock_change,
+            needed_from=self._needed_from,
+        )
+
     def turn(
         self,
         runtime: Runtime,
         now: datetime,
         stopping: Callable[[], bool] = lambda: False,
         recorded: Callable[[], None] = lambda: None,
+        alive: Callable[[], None] = lambda: None,
     ) -> bool:
         """Index the logs and judge the newest due windows. True if windows are left for another turn.
+
+        `recorded` is called after each window, `alive` often: before each check, and while files are read.
 
         Raises StoreError if the history cannot be written. Nothing is lost then: the window stays due.
         """
         self._restore(now)
         self.lists.look(self.rules, now)
-        if not self.look(runtime, now):
+        if not self.look(runtime, now, alive):
             return True
         self.changes = tuple(changed_files(self.evaluator.source.logs, self.rules))
         all_due = self.due(now)
@@ -106,7 +153,7 @@ class Watch:
             if due.is_kept:
                 evaluation = self.evaluator.keep(due, before)
             else:
-                evaluation = self.evaluator.evaluate(runtime, due, before)
+                evaluation = self.evaluator.evaluate(runtime, due, before, alive)
                 if self._lost_rows_meanwhile(runtime, due, now):
                     return True
             self.record(evaluation, now)
@@ -124,6 +171,7 @@ class Watch:
             self._forecasts.turn(now, recorded)
             self.clock_change = self._clock_changes.look(now)
         self.last_run = now
+        self._needed_from = self.needed_from(now)
         self.error = self._log_error()
         return left
 
@@ -146,14 +194,14 @@ class Watch:
             if run.window == due.window and run.check in CHECKS_OF[due.part]
         ]
 
-    def look(self, runtime: Runtime, now: datetime) -> bool:
+    def look(self, runtime: Runtime, now: datetime, alive: Callable[[], None] = lambda: None) -> bool:
         """Update and store the index of every log's files. True if all files were read in time."""
         is_complete = True
         retry, self.retry_files = self.retry_files, False
         for each in self.evaluator.source.logs.values():
             if retry:
                 each.retry()
-            scan = each.refresh(runtime.index, now)
+            scan = each.refresh(runtime.index, now, lambda _: alive())
             self._report(each, scan)
             if scan.differs:
                 self._unsaved.add(each.name)

@@ -1,4 +1,4 @@
-"""The engines of the one thread that judges, and how another thread waits for it or stops it."""
+"""The engines of a thread that judges, and how another thread waits for it or stops it."""
 
 from __future__ import annotations
 
@@ -17,25 +17,28 @@ _WINDOWS_PER_ENGINE = 30
 
 
 class Worker:
-    """The thread itself uses `runtime`, `drop_runtime` and `at_work`. Another thread calls `finish`."""
+    """The thread itself uses `runtime` and `drop_runtime`. Another thread calls `finish`."""
 
     def __init__(self, make: Callable[[], Runtime]) -> None:
         self._make = make
         self._runtime: Runtime | None = None
-        self._idle = threading.Event()
-        self._idle.set()
+        self._busy = 0
+        self._changed = threading.Condition()
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """`finish` waits until the block ends.
+        """`finish` waits until the block ends, in whatever thread.
 
         Check the stop flag inside the block. `finish` waits for it, so no stop is missed.
         """
-        self._idle.clear()
+        with self._changed:
+            self._busy += 1
         try:
             yield
         finally:
-            self._idle.set()
+            with self._changed:
+                self._busy -= 1
+                self._changed.notify_all()
 
     def runtime(self) -> Runtime:
         """The engines. They are opened at the first call, and again after many windows.
@@ -58,7 +61,7 @@ class Worker:
 
     def finish(self, grant: float, interrupt: float) -> bool:
         """Wait `grant` seconds for the current work, then interrupt it. True if it has ended."""
-        if self._idle.wait(grant):
+        if self._is_idle_within(grant):
             return True
         log.info("interrupting the current window")
         end = time.monotonic() + interrupt
@@ -67,6 +70,10 @@ class Worker:
             if runtime is not None:
                 with suppress(Exception):  # it may be closing right now
                     runtime.interrupt()
-            if self._idle.wait(_INTERRUPT_EVERY_SECONDS):
+            if self._is_idle_within(_INTERRUPT_EVERY_SECONDS):
                 return True
         return False
+
+    def _is_idle_within(self, seconds: float) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._busy, seconds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Annotated, Literal
 
@@ -36,6 +37,13 @@ class EngineSettings(Settings):
     threads: int | None = Field(
         None, ge=1, le=1024, description="threads of the embedded engine; default: one per core"
     )
+    workers: int | None = Field(
+        None,
+        ge=1,
+        le=256,
+        description="processes that judge, if there are several recommenders or many windows; they share "
+        "`memory`. Default: one per core. Spark always has one",
+    )
     memory: Annotated[str, AfterValidator(_checked_memory)] = Field(
         "1GiB",
         description="such as 512MiB or 2GiB; beyond it the embedded engine writes to the state folder. "
@@ -47,6 +55,17 @@ class EngineSettings(Settings):
     options: dict[str, str] = Field(
         default_factory=dict, description="Spark's own settings; every name begins with spark."
     )
+
+    @property
+    def processes(self) -> int:
+        """How many processes judge at most.
+
+        >>> EngineSettings(workers=4).processes, EngineSettings(kind="spark", workers=4).processes
+        (4, 1)
+        """
+        if self.kind == "spark":
+            return 1
+        return self.workers or os.cpu_count() or 1
 
     @field_validator("url")
     @classmethod

@@ -120,7 +120,7 @@ def test_an_error_of_one_family_is_the_error_of_its_metrics_alone(monkeypatch):
     monkeypatch.setattr(
         type(family), "measure", lambda *_: Broken(duckdb.OutOfMemoryException("no room\nLINE 1"))
     )
-    found = by_name(results_of(FULL))
+    found = by_name(results_of(FULL, kept=False))
     assert found["gini", ""].status is Status.ERROR
     assert found["gini", ""].detail == "OutOfMemoryException: no room"
     assert found["gini", ""].value is None
@@ -135,7 +135,7 @@ def test_an_error_in_a_slice_leaves_the_overall_value_alone(monkeypatch):
         return whole(self, shared, settings) if key is None else Broken(RuntimeError("no"))
 
     monkeypatch.setattr(type(family), "measure", fails_by_slice)
-    found = by_name(results_of(FULL, dimensions={"scene": "scene"}))
+    found = by_name(results_of(FULL, dimensions={"scene": "scene"}, kept=False))
     assert found["personalization", ""].status is Status.OK
     assert found["personalization", "", "scene", ""].status is Status.ERROR
 
@@ -144,7 +144,7 @@ def test_an_interrupt_is_not_an_error_of_the_family(monkeypatch):
     family = next(f for f in FAMILIES if f.name == "gini")
     monkeypatch.setattr(type(family), "measure", lambda *_: Broken(duckdb.InterruptException("interrupted")))
     with pytest.raises(duckdb.InterruptException):
-        results_of(FULL)
+        results_of(FULL, kept=False)
 
 
 def test_an_interrupt_within_a_slice_is_raised_too(monkeypatch):
@@ -158,7 +158,7 @@ def test_an_interrupt_within_a_slice_is_raised_too(monkeypatch):
 
     monkeypatch.setattr(type(family), "measure", stopped_by_slice)
     with pytest.raises(duckdb.InterruptException):
-        results_of(FULL, dimensions={"scene": "scene"})
+        results_of(FULL, dimensions={"scene": "scene"}, kept=False)
 
 
 def test_a_family_is_measured_only_when_the_iterator_reaches_it():

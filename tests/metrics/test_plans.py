@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from monitor.engines.duckdb import Engine
 from monitor.metrics.catalogue import SPECS
 from monitor.metrics.measure import measure_all
-from monitor.metrics.plans import CachedExecutor, Plans
 from monitor.settings.metrics import MetricSettings
 from tests.metrics.test_against_oracle import ONE_CATEGORY, VECTORS
-from tests.metrics.worlds import START, World, by_name, catalog, lists, results_of, shared_of
+from tests.metrics.worlds import START, Windows, World, by_name, catalog, lists, results_of
 
 HOUR = timedelta(hours=1)
 SETTINGS = MetricSettings(score_range=(0, 1))
@@ -28,41 +27,18 @@ FEW = MetricSettings(
     ]
 )
 SLICES = {"scene": "scene"}
-LOGS = ("exposures", "around", "catalog", "feedback", "history_user_items", "history_actions")
-NAMES = ("exposures", "around", "responses", "catalog", "feedback", "history", "history_actions")
 
 
-class Windows:
-    """One window after the other on one engine, by the same plans."""
+class Measured(Windows):
+    """Windows whose results come by name."""
 
-    def __init__(self):
-        connection = duckdb.connect()
-        connection.execute("SET threads = 1")
-        self.engine = Engine(connection)
-        self.plans = Plans()
-        self.made: list[str] = []
-        self.built: list[str] = []
-
-    def next(self, world: World):
-        """The window's logs as `Shared`, answered by the plans."""
-        self.engine.drop(*self.made, *NAMES, "yesterday", "today")
-        self.made, self.built = [], []
-        shared = shared_of(world, self.engine.backend)
-        logs = [getattr(shared, name) for name in LOGS]
-        logs += [shared.previous_day_user_items, shared._responses]
-        self.plans.begin(*(None if table is None else table.op() for table in logs))
-        edges = world.window or (START, START + HOUR)
-        shared._asked = CachedExecutor(self.plans, self.engine, self.made.append, shared.part, edges)
-        return shared
-
-    def measure(self, world: World, dimensions=SLICES, given_settings=SETTINGS):
-        measured = measure_all(self.next(world), given_settings, dimensions)
-        return by_name([result for family in measured for result in family.results])
+    def by_name(self, world: World, dimensions=SLICES, given_settings=SETTINGS):
+        return by_name(self.measure(world, given_settings, dimensions))
 
 
 @pytest.fixture
 def windows():
-    return Windows()
+    return Measured()
 
 
 def click(user, item, request=None, at=timedelta(minutes=5)):
@@ -85,15 +61,15 @@ SECOND = replace(
 
 
 def fresh(world, dimensions=SLICES, given_settings=SETTINGS):
-    return by_name(results_of(world, given_settings, dimensions))
+    return by_name(results_of(world, given_settings, dimensions, kept=False))
 
 
 def test_later_windows_reuse_the_statements_of_the_first(windows, monkeypatch):
-    assert windows.measure(FIRST) == fresh(FIRST)
+    assert windows.by_name(FIRST) == fresh(FIRST)
     wanted = fresh(SECOND)
     compiled = []
     monkeypatch.setattr(windows.engine, "select", compiled.append)
-    assert windows.measure(SECOND) == wanted
+    assert windows.by_name(SECOND) == wanted
     assert compiled == []
     assert len(windows.made) == len(set(windows.made))
     assert {"requests", "attributed", "acted_by_scene"} <= set(windows.made)
@@ -102,7 +78,7 @@ def test_later_windows_reuse_the_statements_of_the_first(windows, monkeypatch):
 def test_a_log_with_other_columns_gets_new_statements_and_so_does_the_next(windows):
     more = replace(SECOND, columns=("score", "scene", "propensity"))
     for world in (FIRST, more, SECOND, replace(SECOND, catalog=None), FIRST):
-        assert windows.measure(world, given_settings=FEW) == fresh(world, given_settings=FEW)
+        assert windows.by_name(world, given_settings=FEW) == fresh(world, given_settings=FEW)
 
 
 def test_actions_are_assigned_by_the_edges_of_the_current_window(windows):
@@ -120,7 +96,7 @@ def test_actions_are_assigned_by_the_edges_of_the_current_window(windows):
             window=(start, start + HOUR),
             columns=(),
         )
-        rates = windows.measure(world, {})
+        rates = windows.by_name(world, {})
         assert rates == fresh(world, {})
         found.append(rates["action_rate", "exposure", "click"].value)
     assert found == [1.0, 2.0]
@@ -133,7 +109,7 @@ def test_an_expression_never_holds_a_value_of_an_older_window(windows):
 
     longer = world([1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0])
     for one in (world([1.0, 0.0], [0.0, 1.0], [1.0, 1.0]), longer):
-        found = windows.measure(one, {})
+        found = windows.by_name(one, {})
         assert found == fresh(one, {})
     assert found["intra_list_diversity", ""].value == 1.0
 
@@ -204,6 +180,6 @@ def test_names_and_columns_of_a_log_are_quoted():
 )
 @given(st.lists(ONE_CATEGORY | VECTORS, min_size=2, max_size=3))
 def test_windows_in_sequence_give_the_same_results_as_each_window_alone(worlds):
-    windows = Windows()
+    windows = Measured()
     for world in [*worlds, worlds[0]]:
-        assert windows.measure(world) == fresh(world)
+        assert windows.by_name(world) == fresh(world)

@@ -17,7 +17,7 @@ from monitor.metrics.measure import measure_all
 from monitor.settings.metrics import MetricSettings
 from monitor.settings.recommender import DERIVED, SliceSettings
 from monitor.window.slices import add_slices
-from tests.metrics.worlds import START, World, shared_of
+from tests.metrics.worlds import START, World, results_of, shared_of
 
 BY = ("shelf", "catalog.category", "users.plan", *DERIVED)
 WINDOW = Window(START.replace(tzinfo=UTC), START.replace(tzinfo=UTC) + timedelta(days=2))
@@ -101,9 +101,7 @@ def test_a_slice_equals_the_metric_on_its_rows_alone(seed: int, requests: int, b
         # All of few, and of many as many as a minute can hold: each asks for every metric once more.
         for value in random.Random(seed).sample(sorted(values, key=repr), min(len(values), 3)):
             own = replace(world, exposures=[r for r in rows if r[key] == value], around=world.exposures)
-            alone = [
-                one for part in measure_all(shared_of(own), SETTINGS, {}, SLICED) for one in part.results
-            ]
+            alone = results_of(own, SETTINGS, families=SLICED)
             labels = {"dimension": name, "value": value}
             mine = [one for one in found if labels.items() <= one.labels.items()]
             assert_same(told(mine), told([replace(one, labels={**one.labels, **labels}) for one in alone]))
