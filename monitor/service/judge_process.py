@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerContext, ForkServerProcess
-from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Final, Literal
 
@@ -86,7 +85,7 @@ class ProcessJudge:
         self._context: ForkServerContext = multiprocessing.get_context("forkserver")
         self._process: ForkServerProcess | None = None
         self._connection: Connection | None = None
-        self._stop: Event | None = None
+        self._stop: Connection | None = None
         self._known: dict[str, Watched] = {}
         self._idle = threading.Event()
         self._idle.set()
@@ -157,16 +156,18 @@ class ProcessJudge:
         if self._connection is None or self._process is None or not self._process.is_alive():
             self._forget_process()
             ours, theirs = self._context.Pipe()
-            self._stop = self._context.Event()
+            # A pipe, and no Event: to set one would wait for ever if the process is killed or hangs.
+            listens, self._stop = self._context.Pipe(duplex=False)
             level = logging.getLogger().getEffectiveLevel()
             arguments = (
-                theirs, self._stop, self._setting(), known_secrets(), dict(os.environ), level,
+                self._number, theirs, listens, self._setting(), known_secrets(), dict(os.environ), level,
             )  # fmt: skip
             name = f"recsys-monitor-{self._number}"
             process = self._context.Process(target=_serve, args=arguments, name=name, daemon=True)
             process.start()
             self._process = process
-            theirs.close()  # so that this side sees when the process ends
+            for end in (theirs, listens):
+                end.close()  # so that this side sees when the process ends
             self._connection = ours
         return self._connection
 
@@ -189,16 +190,19 @@ class ProcessJudge:
             if one.judge is self:
                 one.judge = None
         self._known.clear()
-        if self._connection is not None:
-            self._connection.close()
+        for end in (self._connection, self._stop):
+            if end is not None:
+                end.close()
         if self._process is not None and self._process.is_alive():
             self._process.kill()
-        self._connection = self._process = None
+        self._connection = self._stop = self._process = None
 
     def stop(self) -> None:
         """Tell the process to end its turn: it finishes the window in hand, or interrupts it."""
-        if self._stop is not None:
-            self._stop.set()
+        end = self._stop
+        if end is not None:
+            with contextlib.suppress(OSError):  # it has ended by itself
+                end.send_bytes(b"stop")
 
     def finish(self, grant: float, interrupt: float) -> bool:
         self.stop()
@@ -244,8 +248,9 @@ class _Link:
 
 
 def _serve(
+    number: int,
     connection: Connection,
-    stop: Event,
+    told: Connection,
     setting: Setting,
     secrets: dict[str, str],
     environment: dict[str, str],
@@ -255,9 +260,8 @@ def _serve(
     os.environ.clear()  # the process that forks may have been started with other variables
     os.environ.update(environment)
     time.tzset()
-    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):  # the daemon gets them, and says what to do
-        signal.signal(number, signal.SIG_IGN)
-    threading.Thread(target=_end_with_daemon, name="daemon", daemon=True).start()
+    for one in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):  # the daemon gets them, and says what to do
+        signal.signal(one, signal.SIG_IGN)
     keep_secrets_of(secrets)
     link = _Link(connection)
     forward_to(lambda record: link.send(_Answer("log", record=record)), level)
@@ -268,13 +272,13 @@ def _serve(
             histories.append(Store.open(setting.history))
         return histories[0]
 
-    spill = setting.state / "spill" / str(os.getpid())
+    spill = setting.state / "spill" / str(number)
     worker = Worker(lambda: open_runtime(setting.engine, spill))
     judge = LocalJudge(
         worker, history, setting.state, setting.salt, alive=lambda: link.send(_Answer("alive"))
     )
-    stopper = threading.Thread(target=_finish, args=[stop, worker], name="stop", daemon=True)
-    stopper.start()
+    stop = threading.Event()
+    threading.Thread(target=_listen, args=[told, stop, worker], name="stop", daemon=True).start()
     held: dict[str, Watched] = {}
     while True:
         try:
@@ -286,7 +290,7 @@ def _serve(
 
 
 def _carry_out(
-    order: _Order, judge: LocalJudge, held: dict[str, Watched], stop: Event, link: _Link
+    order: _Order, judge: LocalJudge, held: dict[str, Watched], stop: threading.Event, link: _Link
 ) -> _Answer:
     for name in order.left:
         held.pop(name, None)
@@ -308,14 +312,12 @@ def _carry_out(
     return _Answer("done", watched.state, more=more)
 
 
-def _finish(stop: Event, worker: Worker) -> None:
-    stop.wait()
-    worker.finish(FINISH_SECONDS, INTERRUPT_SECONDS)
-
-
-def _end_with_daemon() -> None:
-    """A daemon that was killed must not leave processes behind that write the history."""
+def _listen(told: Connection, stop: threading.Event, worker: Worker) -> None:
+    """Stop when the daemon says so, and end with it: a killed one must leave nothing that still writes."""
     parent = multiprocessing.parent_process()
-    if parent is not None:
+    assert parent is not None
+    if told in wait([told, parent.sentinel]):
+        stop.set()
+        worker.finish(FINISH_SECONDS, INTERRUPT_SECONDS)
         wait([parent.sentinel])
-        os._exit(1)
+    os._exit(1)

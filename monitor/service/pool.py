@@ -48,7 +48,7 @@ class TurnPool:
         self._place_of: dict[str, int] = {}
         self._running: dict[int, str | None] = {}  # place -> the recommender whose turn it runs
         self._is_closed = False
-        self._has_started = False
+        self._threads: list[threading.Thread] = []
         self._own = threading.local()
 
     @property
@@ -92,10 +92,11 @@ class TurnPool:
         return None, wait
 
     def _start(self) -> None:
-        if not self._has_started:
-            self._has_started = True
-            for place in range(self.size):
-                threading.Thread(target=self._work, args=[place], name=f"turns-{place}", daemon=True).start()
+        while len(self._threads) < self.size:
+            place = len(self._threads)
+            thread = threading.Thread(target=self._work, args=[place], name=f"turns-{place}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
 
     def _work(self, place: int) -> None:
         self._own.place = place

@@ -53,7 +53,8 @@ def busy(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Monitor]:
     first = datetime.now(UTC).replace(second=0, microsecond=0)
     for name, items in (("slow", ["slow"] * 300), ("quick", [])):
         land(tmp_path / name / "a.parquet", exposures(first, 60, lists=150, items=items))
-    with monitor(tmp_path, {"recommenders": recommenders}, start=False) as made:
+    one = {"threads": 1, "workers": 1}  # so that the quick one waits for the slow one
+    with monitor(tmp_path, {"engine": one, "recommenders": recommenders}, start=False) as made:
         made.start(code=IMPATIENT)
         for name in ("slow", "quick"):
             wait_for(f"a look at {name}", made.has("recsys_log_files", recommender=name))
