@@ -110,13 +110,17 @@ class Daemon:
                 announce(f"links begin  {web.url}/")
             gc.collect()
             gc.freeze()  # never scan the loaded modules again: a snapshot's many objects are collected faster
-            self._schedule.start()
-            for number in signals:
-                if number != signal.SIGHUP:
-                    break
-                # In a thread: a slow disk may hold up the reload, and this loop must see a SIGTERM.
-                threading.Thread(target=self._reload_and_log, name="reload", daemon=True).start()
-            return self._shut_down(web)
+            try:
+                self._schedule.start()
+                for number in signals:
+                    if number != signal.SIGHUP:
+                        break
+                    # In a thread: a slow disk may hold up the reload, and this loop must see a SIGTERM.
+                    threading.Thread(target=self._reload_and_log, name="reload", daemon=True).start()
+                return self._shut_down(web)
+            finally:
+                for process in self._processes:
+                    process.close()  # Python would wait for one that is left
 
     def _reload_and_log(self) -> None:
         try:

@@ -102,7 +102,11 @@ class ProcessJudge:
     def _turn(
         self, watched: Watched, now: datetime, stopping: Callable[[], bool], recorded: Callable[[], None]
     ) -> bool:
-        connection = self._started()
+        before = watched.state.error
+        try:
+            connection = self._started()
+        except (EOFError, OSError) as exc:
+            raise self._ended(watched, f"could not be started: {exc}") from exc
         if stopping():  # to start the first process takes seconds
             return False
         try:
@@ -112,26 +116,19 @@ class ProcessJudge:
                 if not connection.poll(limit):
                     raise self._ended(watched, f"gave no sign for {limit:,.0f} s and was killed")
                 answer: _Answer = connection.recv()
-                if answer.record is not None:
+                if answer.kind == "log" and answer.record is not None:
                     answer.record.handle()
-                if answer.state is not None:
-                    watched.state = answer.state
-                match answer.kind:
-                    case "recorded":
-                        recorded()
-                    case "done":
-                        return answer.more
-                    case "store":
-                        raise StoreError(answer.text, answer.fault or Fault.OTHER)
-                    case "interrupted":
-                        raise TurnInterrupted
-                    case "failed":
-                        raise TurnFailed(answer.text)
-        except (EOFError, OSError) as error:
+                elif answer.kind == "recorded" and answer.state is not None:
+                    # An error of the last turn lasts until a turn ends well.
+                    watched.state = replace(answer.state, error=before or answer.state.error)
+                    recorded()
+                elif answer.kind != "alive":
+                    return _end_of(answer, watched)
+        except (EOFError, OSError) as exc:
             if stopping():
                 self._forget_process()
-                raise TurnInterrupted from error
-            raise self._ended(watched, "ended") from error
+                raise TurnInterrupted from exc
+            raise self._ended(watched, "ended") from exc
 
     def _order(self, watched: Watched, now: datetime) -> _Order:
         left = [name for name, one in self._known.items() if one.judge is not self]
@@ -216,6 +213,22 @@ class ProcessJudge:
     def close(self) -> None:
         if self._idle.is_set():
             self._forget_process()
+        elif self._process is not None:
+            self._process.kill()
+
+
+def _end_of(answer: _Answer, watched: Watched) -> bool:
+    """What a turn gives, or raises, in this process."""
+    if answer.state is not None:
+        watched.state = answer.state
+    match answer.kind:
+        case "store":
+            raise StoreError(answer.text, answer.fault or Fault.OTHER)
+        case "interrupted":
+            raise TurnInterrupted
+        case "failed":
+            raise TurnFailed(answer.text)
+    return answer.more
 
 
 def _exit(code: int) -> str:
