@@ -5,13 +5,15 @@ Counters of results are raised in the transaction that stores the results.
 
 from __future__ import annotations
 
+import functools
+import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final, Literal, get_args
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Text, select, type_coerce
 from sqlalchemy.dialects import postgresql, sqlite
 
 from monitor.core.results import VERDICTS, Kind, Result, ResultKind, Status
@@ -70,8 +72,13 @@ def add(connection: Connection, increments: Mapping[CounterKey, float]) -> None:
 def read(connection: Connection) -> dict[CounterKey, float]:
     """Every counter."""
     columns = schema.counters.c
-    rows = connection.execute(select(columns.name, columns.labels, columns.value))
-    return {key(name, labels): value for name, labels, value in rows}
+    rows = connection.execute(select(columns.name, type_coerce(columns.labels, Text), columns.value))
+    return {_stored_key(name, labels): value for name, labels, value in rows}
+
+
+@functools.lru_cache(maxsize=1 << 16)  # the same rows are read after each window
+def _stored_key(name: str, labels: str) -> CounterKey:
+    return key(name, json.loads(labels))
 
 
 def of_results(

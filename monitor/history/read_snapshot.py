@@ -39,8 +39,8 @@ class _Evaluated:
 
 
 _State = tuple[object, ...]
-KeptPoints = dict[int, tuple[_State, dict[int, Point]]]
-"""Id of a window -> its state when it was read, and its points by series."""
+KeptPoints = dict[str, dict[int, tuple[_State, dict[int, Point]]]]
+"""Recommender -> id of a window -> its state when it was read, and its points by series."""
 
 
 @dataclass(slots=True)
@@ -74,23 +74,25 @@ def read_snapshot(
         names: the recommenders.
         now: the time of the snapshot.
         past: the most windows of each check.
-        kept: the points of earlier calls, so that only changed windows are read again; it is updated.
+        kept: the points of earlier calls, so that only changed windows are read again; those of `names` are
+            updated.
 
     Raises:
         StoreError: the history cannot be read.
     """
     points: KeptPoints = {} if kept is None else kept
     with store.reading() as connection:
-        checks = [check for name in names for check in _checks(connection, name, past)]
-        _read_points(connection, checks, points)
-        _read_results(connection, checks)
-        last = last_of_each_signal(connection, [number for check in checks for number in check.results])
+        checks = {name: _checks(connection, name, past) for name in names}
+        for name, mine in checks.items():
+            _read_points(connection, mine, points.setdefault(name, {}))
+        every = [check for mine in checks.values() for check in mine]
+        _read_results(connection, every)
+        last = last_of_each_signal(connection, [number for check in every for number in check.results])
         stands = standings(connection, last)
-        began = _windows_by_end(connection, checks, stands)
-        violations = _violations(connection, checks, stands, last)
+        began = _windows_by_end(connection, every, stands)
+        violations = _violations(connection, every, stands, last)
         states = []
-        for name in names:
-            mine = [check for check in checks if check.recommender == name]
+        for name, mine in checks.items():
             series = [one for check in mine for one in _series(check, stands, began, violations)]
             states.append(_state(name, mine, series, log_states(connection, name)))
         return Snapshot(taken_at=now, recommenders=tuple(states), counters=counters.read(connection))
@@ -135,8 +137,10 @@ def _checks(connection: Connection, recommender: str, past: int) -> list[_Check]
     return found
 
 
-def _read_points(connection: Connection, checks: Iterable[_Check], kept: KeptPoints) -> None:
-    """The newest values of each series, oldest first; and which window the results are shown from."""
+def _read_points(
+    connection: Connection, checks: Sequence[_Check], kept: dict[int, tuple[_State, dict[int, Point]]]
+) -> None:
+    """The newest values of each series of a recommender, oldest first; and which window is shown."""
     named = {status.value: status for status in Status}
     windows = {one.id: one for check in checks for one in check.windows}
     for number in [number for number in kept if number not in windows]:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from monitor.config.checks.check import Checked
@@ -210,7 +211,8 @@ class Daemon:
     def _run(self, name: str, watched: Watched) -> None:
         outcome: TurnEnd | None = "failed"
         try:
-            more = self._judge().turn(watched, self._clock(), self._stop.is_set, self._worked)
+            recorded = partial(self._worked, name)
+            more = self._judge().turn(watched, self._clock(), self._stop.is_set, recorded)
             outcome = "ok"
             if more and not self._stop.is_set():
                 self._schedule.soon(name)
@@ -230,17 +232,18 @@ class Daemon:
                 if outcome is not None:  # a run that was interrupted by the stop has not failed
                     self.tally.ran(name, outcome)
                 self.publisher.write_counters()
-                self._worked()
+                self._worked(name)
 
-    def _worked(self) -> None:
-        self.publisher.publish(worked=True)
+    def _worked(self, name: str) -> None:
+        """Show the sign of life of this thread, and what this recommender has in the history now."""
+        self.publisher.publish(worked=True, of=[name])
 
     def _alive(self) -> None:
         """Show that a thread of the pool is free, even if the recommenders run only once a day."""
         with self._worker.at_work():
             if not self._stop.is_set():
                 self.publisher.write_counters()
-                self._worked()
+                self.publisher.publish(worked=True)  # a backfill may have changed any history
 
     def housekeeping(self) -> None:
         """Delete what is older than the retention."""
@@ -278,7 +281,7 @@ class Daemon:
     def _not_run(self, name: str, outcome: TurnEnd) -> None:
         if not self._stop.is_set():
             self.tally.ran(name, outcome)
-            self.publisher.publish()  # the worker is busy, maybe for long
+            self.publisher.publish(of=())  # the judges are busy, maybe for long
 
     def _shut_down(self, web: WebServer) -> int:
         """Finish or interrupt the current window, and end within 10 seconds."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
@@ -87,6 +87,7 @@ class SnapshotPublisher:
         self._worked_at = clock()
         self.running = running
         self._points: KeptPoints = {}
+        self._states: dict[str, RecommenderState] = {}  # as last read
         self._read_error = self._write_error = ""
         self._probed_at = time.monotonic()
         self._probing = threading.Lock()
@@ -96,13 +97,17 @@ class SnapshotPublisher:
     def current(self) -> Snapshot:
         return self._published
 
-    def publish(self, *, worked: bool = False) -> None:
-        """Publish a new snapshot. The worker thread sets `worked`: its sign of life."""
+    def publish(self, *, worked: bool = False, of: Collection[str] | None = None) -> None:
+        """Publish a new snapshot. A thread of the pool sets `worked`: its sign of life.
+
+        Only the history of the recommenders `of` is read again, by default that of all: to read two hundred
+        takes seconds.
+        """
         with self._lock:  # or an older snapshot could replace a newer one
             if worked:
                 self._worked_at = self._clock()
             try:
-                self._stored = self._read_history()
+                self._stored = self._read_history(of)
             except StoreError as exc:
                 self._read_error = str(exc)
                 self._tally.store_failed(exc)
@@ -145,12 +150,19 @@ class SnapshotPublisher:
         if self._read_error:
             self.publish()
 
-    def _read_history(self) -> Snapshot:
+    def _read_history(self, of: Collection[str] | None = None) -> Snapshot:
         names = list(dict.fromkeys(self.running.names))
-        snapshot = read_snapshot(self._store, names, self._clock(), kept=self._points)
+        # After an error all of them may have changed.
+        every = of is None or bool(self._read_error)
+        wanted = [name for name in names if every or name in (of or ()) or name not in self._states]
+        snapshot = read_snapshot(self._store, wanted, self._clock(), kept=self._points)
+        self._states |= {state.name: state for state in snapshot.recommenders}
+        for name in self._states.keys() - set(names):
+            del self._states[name]
+            self._points.pop(name, None)
         self._tally.read(snapshot.counters)
         self._read_error = ""
-        return snapshot
+        return replace(snapshot, recommenders=tuple(self._states[name] for name in names))
 
     def _complete(self) -> Snapshot:
         """The last reading of the history, with the state of the running daemon."""

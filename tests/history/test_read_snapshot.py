@@ -226,7 +226,7 @@ def test_unchanged_points_are_not_read_again(store: Store) -> None:
     for number in range(4):
         put(store, number, replace(GINI, value=number / 10))
     first = read_snapshot(store, ["shop"], NOON, kept=kept)
-    held = {number: points for number, (_, points) in kept.items()}
+    held = {number: points for number, (_, points) in kept["shop"].items()}
     put(store, 1, replace(GINI, value=0.9))
     put(store, 4, replace(GINI, value=0.4))
     second = read_snapshot(store, ["shop"], NOON, kept=kept)
@@ -234,6 +234,8 @@ def test_unchanged_points_are_not_read_again(store: Store) -> None:
     (before,), (after,) = first.recommenders[0].series, second.recommenders[0].series
     assert [point.value for point in before.past] == [0.0, 0.1, 0.2, 0.3]
     assert [point.value for point in after.past] == [0.0, 0.9, 0.2, 0.3, 0.4]
-    assert sum(points is held.get(number) for number, (_, points) in kept.items()) == 3
+    assert sum(points is held.get(number) for number, (_, points) in kept["shop"].items()) == 3
+    read_snapshot(store, ["other"], NOON, kept=kept)
+    assert len(kept["shop"]) == 5, "the points of others stay"
     read_snapshot(store, ["shop"], NOON, past=2, kept=kept)
-    assert len(kept) == 2
+    assert len(kept["shop"]) == 2

@@ -10,9 +10,11 @@ import pytest
 
 from monitor.catalogue import ALL_SPECS
 from monitor.core.results import Result, Status, Window
+from monitor.history.counters import WINDOWS, key
 from monitor.history.record import CheckRun
 from monitor.history.snapshot import Series
 from monitor.history.store import Store
+from monitor.service.judge import Watched
 from monitor.service.publisher import Running, SnapshotPublisher
 from monitor.service.tally import Tally
 from monitor.service.watch import Watch
@@ -99,3 +101,61 @@ def test_a_broken_forecast_is_shown_only_while_the_config_uses_its_metric(
     with Store.open(f"sqlite:///{tmp_path}/history.sqlite") as store:
         assert bool(shown(tmp_path, store, "forecast", result, **asked)) == is_shown
         assert shown(tmp_path, store, "forecast", result) == ()
+
+
+def test_only_the_recommenders_that_are_named_are_read_again(tmp_path: Path, store: Store) -> None:
+    def record(name: str, value: float, hours: int) -> None:
+        window = Window(HOUR.start + timedelta(hours=hours), HOUR.end + timedelta(hours=hours))
+        result = Result(metric="coverage", status=Status.OK, definition="1", labels={"by": "pv"}, value=value)
+        store.record_window(
+            name, window, [CheckRun(check="exposure", results=[result])],
+            fingerprint="1", rows=1, evaluated_at=window.end,
+        )  # fmt: skip
+
+    def watched(name: str) -> Watched:
+        logs = {"exposures": {"path": str(tmp_path / "logs/*.parquet")}}
+        return Watched(RecommenderSettings.model_validate({"name": name, "logs": logs}), ())
+
+    def values() -> dict[str, list[float | None]]:
+        states = publisher.current().recommenders
+        return {state.name: [one.result.value for one in state.series] for state in states}
+
+    for name in ("a", "b", "c"):
+        record(name, 0.1, 0)
+    running = Running(("a", "b"), {name: watched(name) for name in ("a", "b")}, {}, HOUR.end)
+    publisher = SnapshotPublisher(store, Tally(store), running, lambda: HOUR.end)
+    for name in ("a", "b", "c"):
+        record(name, 0.2, 1)
+    publisher.publish(of=["a"])
+    assert values() == {"a": [0.2], "b": [0.1]}
+    counted = publisher.current().counters
+    assert [counted[key(WINDOWS, {"recommender": name, "status": "ok"})] for name in ("a", "b")] == [2, 2]
+    publisher.publish(of=())
+    assert values() == {"a": [0.2], "b": [0.1]}
+    publisher.publish()
+    assert values() == {"a": [0.2], "b": [0.2]}
+    # A reload: one recommender is new, one has left.
+    publisher.running = Running(("c", "a"), {name: watched(name) for name in ("a", "c")}, {}, HOUR.end)
+    publisher.publish(of=["a"])
+    assert values() == {"c": [0.2], "a": [0.2]}
+    record("b", 0.3, 2)
+    publisher.running = running
+    publisher.publish(of=())
+    assert values() == {"a": [0.2], "b": [0.3]}
+
+
+def test_after_an_error_of_the_history_all_are_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "history.sqlite"
+    with Store.open(path) as store:
+        names = ("a", "b")
+        publisher = SnapshotPublisher(store, Tally(store), Running(names, {}, {}, HOUR.end), lambda: HOUR.end)
+        hidden = path.rename(tmp_path / "hidden")
+        publisher.publish(of=["a"])
+        assert "moved or deleted" in publisher.current().history_error
+        hidden.rename(path)
+        for name in names:
+            run = CheckRun(check="exposure", results=[])
+            store.record_window(name, HOUR, [run], fingerprint="1", rows=1, evaluated_at=HOUR.end)
+        publisher.publish(of=["a"])
+        assert publisher.current().history_error == ""
+        assert [state.last_window for state in publisher.current().recommenders] == [HOUR, HOUR]
