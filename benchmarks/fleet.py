@@ -1,0 +1,217 @@
+"""Many recommenders in one daemon: `python -m benchmarks.fleet --recommenders 200`.
+
+Each has its own files of exposures and of feedback, a file a window, all default metrics and three packs of
+rules. The daemon runs as a user runs it. Measured are the time until it answers and until each recommender has a
+verdict, and the processor time and memory of all its processes. From these follows the load: the share of the
+machine's cores that windows of five minutes take.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import duckdb
+import yaml
+
+from benchmarks import data
+
+WINDOW = timedelta(minutes=5)
+PATIENCE = 3600.0
+USERS, ITEMS = 5_000, 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Seconds, processor seconds and MiB."""
+
+    ready: float
+    first_verdicts: float
+    caught_up: float
+    processor_seconds: float
+    windows: int
+    mebibytes: float
+    processes: int
+
+
+def write(folder: Path, recommenders: int, windows: int, rows: int) -> datetime:
+    """The files of all recommenders, which differ in nothing but their folder; the end of the last window."""
+    source = folder / "source"
+    data.write(source, rows)
+    end = datetime.now(UTC).replace(second=0, microsecond=0)
+    end -= timedelta(minutes=end.minute % 5)
+    connection = duckdb.connect()
+    made: list[tuple[str, Path]] = []
+    for number in range(windows):
+        start = end - (windows - number) * WINDOW
+        for name in ("exposures", "feedback"):
+            place = folder / f"{name}-{number}.parquet"
+            within = f"TIMESTAMP '{start.replace(tzinfo=None)}' + (ts - TIMESTAMP '{data.HOUR}') / 12"
+            query = (
+                f"SELECT * REPLACE ({within} AS ts, "
+                f"request_id + {number} * 1000000 AS request_id, "
+                f"CAST(hash(user_id, {number}) % {USERS} AS BIGINT) AS user_id, "
+                f"item_id % {ITEMS} AS item_id) "
+                f"FROM '{source}/{name}_{rows}.parquet'"
+            )
+            connection.execute(f"COPY ({query}) TO '{place}' (FORMAT parquet)")
+            made.append((name, place))
+    for one in range(recommenders):
+        for name, place in made:
+            (folder / f"r{one:03}" / name).mkdir(parents=True, exist_ok=True)
+            os.link(place, folder / f"r{one:03}" / name / place.name)
+    return end
+
+
+def config(folder: Path, recommenders: int, workers: int | None, listen: str) -> Path:
+    """The config of all recommenders."""
+    common = {
+        "window": "5m",
+        "every": "1m",
+        "lateness": "1m",
+        "metrics": {"attribution": "5m", "events": {"click": {}, "order": {"grade": 2}}},
+        "rules": [
+            {"pack": "blacklist", "parameters": {"blacklist": str(folder / "source/blacklist.parquet")}},
+            {"pack": "lists", "parameters": {"max_length": 20}},
+            {"pack": "scores"},
+        ],
+    }
+    names = [f"r{one:03}" for one in range(recommenders)]
+    logs = {
+        name: {
+            "exposures": {"path": str(folder / name / "exposures/*.parquet")},
+            "feedback": {"path": str(folder / name / "feedback/*.parquet")},
+            "catalog": {"path": str(folder / "source/catalog.parquet")},
+        }
+        for name in names
+    }
+    whole = {
+        "state": str(folder / "state"),
+        "server": {"listen": listen},
+        "log": {"level": "warning"},
+        "engine": {"workers": workers} if workers else {},
+        "recommenders": [{"name": name, "logs": logs[name], **common} for name in names],
+    }
+    path = folder / "config.yaml"
+    path.write_text(yaml.safe_dump(whole), "utf-8")
+    return path
+
+
+def run(folder: Path, recommenders: int, workers: int | None) -> Measured:
+    """Start the daemon, and wait until it has judged every window that is due."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        listen = f"127.0.0.1:{probe.getsockname()[1]}"
+    path = config(folder, recommenders, workers, listen)
+    began = time.monotonic()
+    daemon = subprocess.Popen([sys.executable, "-m", "monitor", "run", "--config", str(path)])
+    try:
+        ready = _until(lambda: _answers(f"http://{listen}/-/ready"), began)
+        first = _until(lambda: _judged(folder)[0] == recommenders, began)
+        before, still = 0, 0
+        while still < 3:  # nothing new for three looks
+            time.sleep(5)
+            now = _judged(folder)[1]
+            still, before = (still + 1, before) if now == before else (0, now)
+        caught_up = time.monotonic() - began - 3 * 5
+        family = [daemon.pid, *_descendants(daemon.pid)]
+        return Measured(
+            ready=ready,
+            first_verdicts=first,
+            caught_up=caught_up,
+            processor_seconds=sum(map(_processor_seconds, family)),
+            windows=before,
+            mebibytes=sum(map(_mebibytes, family)),
+            processes=len(family),
+        )
+    finally:
+        daemon.send_signal(signal.SIGTERM)
+        daemon.wait(30)
+
+
+def _until(look: Callable[[], bool], began: float) -> float:
+    while not look():
+        time.sleep(0.5)
+        if time.monotonic() - began > PATIENCE:
+            raise TimeoutError("the daemon has not got there within an hour")
+    return time.monotonic() - began
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def _judged(folder: Path) -> tuple[int, int]:
+    """Recommenders with a verdict, and parts of windows with one."""
+    with closing(sqlite3.connect(f"file:{folder}/state/history.sqlite?mode=ro", uri=True)) as history:
+        parts = "check_name IN ('exposure', 'feedback')"
+        query = f"SELECT count(DISTINCT recommender), count(*) FROM windows WHERE {parts}"
+        found: tuple[int, int] = history.execute(query).fetchone()
+        return found
+
+
+def _descendants(root: int) -> list[int]:
+    parents: dict[int, list[int]] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(path.read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        parents.setdefault(parent, []).append(int(path.parent.name))
+    found, left = [], [root]
+    while left:
+        children = parents.get(left.pop(), [])
+        found += children
+        left += children
+    return found
+
+
+def _processor_seconds(process: int) -> float:
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _mebibytes(process: int) -> float:
+    """Its own memory, and its part of what it shares."""
+    lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+
+
+def main() -> None:
+    """Write the logs, run the daemon, print the figures as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--recommenders", type=int, default=200)
+    parser.add_argument("--windows", type=int, default=6, help="windows of each recommender in its log")
+    parser.add_argument("--rows", type=int, default=2_000, help="exposures a window")
+    parser.add_argument("--workers", type=int, help="default: one a core")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="fleet-") as scratch:
+        folder = Path(scratch)
+        write(folder, asked.recommenders, asked.windows, asked.rows)
+        found = run(folder, asked.recommenders, asked.workers)
+    a_part = found.processor_seconds / max(found.windows, 1)
+    load = 2 * a_part * asked.recommenders / WINDOW.total_seconds() / (os.cpu_count() or 1)
+    figures = asdict(found) | {"processor_seconds_a_part": a_part, "load": load}
+    print(json.dumps({name: round(value, 3) for name, value in figures.items()}))
+
+
+if __name__ == "__main__":
+    main()
