@@ -1,9 +1,9 @@
 """Many recommenders in one daemon: `python -m benchmarks.fleet --recommenders 200`.
 
 Each has its own files of exposures and of feedback, a file a window, all default metrics and three packs of
-rules. The daemon runs as a user runs it. Measured are the time until it answers and until each recommender has a
-verdict, and the processor time and memory of all its processes. From these follows the load: the share of the
-machine's cores that windows of five minutes take.
+rules. The daemon runs as a user runs it. Measured are the time until it answers and until each recommender
+has a verdict, and the processor time and memory of all its processes. From these follows the load: the share
+of the machine's cores that windows of five minutes take.
 """
 
 from __future__ import annotations
