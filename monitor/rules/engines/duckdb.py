@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,7 +24,7 @@ from monitor.rules.engines.sealed import SealedDatabase, quoted
 from monitor.rules.gx import fast_metrics  # noqa: F401 - importing it registers them with GX
 from monitor.rules.gx.datasource import DuckDBDatasource, DuckDBExecutionEngine, Stopped
 from monitor.rules.gx.messages import shorten
-from monitor.rules.gx.plan import Plan, Statement, counts_of
+from monitor.rules.gx.plan import Plan, Record, counts_of
 from monitor.rules.queries import UnsafeQuery, query_of
 
 _COPIED_ROWS = 100_000  # at a time
@@ -34,6 +35,36 @@ for _name in ("great_expectations.execution_engine", "great_expectations.validat
     logging.getLogger(_name).setLevel(logging.CRITICAL)
 # It sets its own level, and writes about a docs site that is never built.
 logging.getLogger("great_expectations.data_context.types.base").setLevel(logging.WARNING)
+
+
+class _Plans:
+    """The plans of this process, those that were not asked for longest dropped first.
+
+    A plan holds for every engine: it names the table, its columns and the expectations. Recommenders take
+    turns on one engine, and an engine lasts for thirty windows; to plan takes as long as a window.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held: OrderedDict[tuple[str, ...], Plan] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: tuple[str, ...]) -> Plan | None:
+        with self._lock:
+            if key in self._held:
+                self._held.move_to_end(key)
+            return self._held.get(key)
+
+    def keep(self, key: tuple[str, ...], plan: Plan | None) -> None:
+        with self._lock:
+            self._held.pop(key, None)
+            if plan is not None:
+                self._held[key] = plan
+            if len(self._held) > self._most:
+                self._held.popitem(last=False)
+
+
+_plans = _Plans(256)
 
 
 class DuckDBRuleEngine:
@@ -66,7 +97,6 @@ class DuckDBRuleEngine:
         self._gx.raw.execute("SET TimeZone = 'UTC'")
         self._source = self.cursor()  # what the sealed database copies is read here
         self._sealed: SealedDatabase | None = None
-        self._plans: dict[str, tuple[tuple[str, ...], Plan | None]] = {}  # of each table, and for what
 
     @property
     def _gx(self) -> DuckDBExecutionEngine:
@@ -102,19 +132,22 @@ class DuckDBRuleEngine:
     def _judge(self, table: str, expectations: Mapping[int, Expectation]) -> dict[int, Outcome]:
         """Count by the plan that GX made of the same expectations on the same columns, else by GX."""
         key = (
+            table,
             repr(self.columns(table)),
             *(f"{type(one).__name__}{one.__dict__!r}" for one in expectations.values()),
         )
-        known, plan = self._plans.get(table, ((), None))
-        if plan is not None and known == key:
+        plan = _plans.get(key)
+        if plan is not None:
             with suppress(sa.exc.SQLAlchemyError, duckdb.Error):  # then GX says which rule fails, and why
+                for content, as_integers in plan.lists:
+                    self._gx.list_table(content, as_integers)
                 counted = plan.run(self._gx.execute_query)
                 outcomes = {number: _outcome(*counts) for number, counts in counted.items()}
                 others = {number: one for number, one in expectations.items() if number not in outcomes}
                 return outcomes | self._by_gx(table, others)
         with self._gx.recording() as record:
             outcomes = self._by_gx(table, expectations)
-        self._plans[table] = (key, self._planned(table, expectations, outcomes, record))
+        _plans.keep(key, self._planned(table, expectations, outcomes, record))
         return outcomes
 
     def _by_gx(self, table: str, expectations: Mapping[int, Expectation]) -> dict[int, Outcome]:
@@ -127,7 +160,7 @@ class DuckDBRuleEngine:
         table: str,
         expectations: Mapping[int, Expectation],
         outcomes: Mapping[int, Outcome],
-        record: Sequence[Statement],
+        record: Record,
     ) -> Plan | None:
         """The plan of those expectations for which it counts what GX has counted."""
         batch = self._batch(table).id

@@ -21,7 +21,7 @@ from duckdb_engine import ConnectionWrapper
 from great_expectations.datasource.fluent.sql_datasource import SQLDatasource
 
 from monitor.rules.gx.internals import SqlAlchemyExecutionEngine
-from monitor.rules.gx.plan import MetricId, Statement
+from monitor.rules.gx.plan import MetricId, Record, Statement
 from monitor.rules.list_files import ListContent
 
 EngineClass = type[SqlAlchemyExecutionEngine]
@@ -44,7 +44,7 @@ class DuckDBExecutionEngine(SqlAlchemyExecutionEngine):
         self._lists: dict[
             tuple[str, bool], str
         ] = {}  # (path, as integers) -> the table of its newest content
-        self._record: list[Statement] | None = None
+        self._record: Record | None = None
         self._bundles: list[Sequence[MetricId]] = []  # the metrics of the bundled queries to come
         self._alone: list[Any] = []  # the queries of the metric that is computed by itself
         super().__init__(**kwargs)
@@ -95,7 +95,7 @@ class DuckDBExecutionEngine(SqlAlchemyExecutionEngine):
         if bundle is None:
             self._alone.append(query)
         elif self._record is not None:
-            self._record.append(Statement(query, bundle))
+            self._record.statements.append(Statement(query, bundle))
         return rows
 
     def execute_query_in_transaction(self, query: Any) -> Any:
@@ -118,9 +118,9 @@ class DuckDBExecutionEngine(SqlAlchemyExecutionEngine):
         return result
 
     @contextmanager
-    def recording(self) -> Generator[list[Statement], None, None]:
-        """In the block, the statements that give counts are added to a list, each with its metrics."""
-        record: list[Statement] = []
+    def recording(self) -> Generator[Record, None, None]:
+        """In the block, the statements that give counts are kept, each with its metrics, and their lists."""
+        record = Record()
         self._record = record
         try:
             yield record
@@ -158,7 +158,7 @@ class DuckDBExecutionEngine(SqlAlchemyExecutionEngine):
         self._alone = []
         value = compute(**arguments)
         if metric.metric_name.endswith("_count") and len(self._alone) == 1 and self._record is not None:
-            self._record.append(Statement(self._alone[0], (metric,)))
+            self._record.statements.append(Statement(self._alone[0], (metric,)))
         return value
 
     def get_inspector(self) -> sa.Inspector:
@@ -167,6 +167,8 @@ class DuckDBExecutionEngine(SqlAlchemyExecutionEngine):
 
     def list_table(self, content: ListContent, as_integers: bool) -> sa.TableClause:
         """The table `(value)` that holds a list file's ids, made once for each version of the file."""
+        if self._record is not None and (content, as_integers) not in self._record.lists:
+            self._record.lists.append((content, as_integers))
         name = f"list_{content.version}_{'integers' if as_integers else 'strings'}"
         old = self._lists.get((content.path, as_integers))
         if old != name:

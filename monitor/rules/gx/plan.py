@@ -8,7 +8,7 @@ columns of the table.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from great_expectations.execution_engine.execution_engine import ExecutionEngine
@@ -21,6 +21,8 @@ from great_expectations.expectations.expectation import (
     MulticolumnMapExpectation,
 )
 from great_expectations.validator.metric_configuration import MetricConfigurationID
+
+from monitor.rules.list_files import ListContent
 
 MetricId = MetricConfigurationID
 """How GX names a metric: its name, its rows and its arguments."""
@@ -39,6 +41,14 @@ class Statement:
 
     query: Any
     metrics: Sequence[MetricId]
+
+
+@dataclass(slots=True)
+class Record:
+    """What a validation has asked: its statements, and the lists of ids that they read as tables."""
+
+    statements: list[Statement] = field(default_factory=list)
+    lists: list[tuple[ListContent, bool]] = field(default_factory=list)  # and whether as integers
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +76,23 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The statements that count the violations of some expectations, by their numbers."""
+    """The statements that count the violations of some expectations, by their numbers.
+
+    An engine needs the tables of the `lists` before it runs them.
+    """
 
     statements: Sequence[Statement]
     counts: Mapping[int, Counts]
+    lists: Sequence[tuple[ListContent, bool]] = ()
 
     @classmethod
-    def of(cls, counts: Mapping[int, Counts], recorded: Sequence[Statement]) -> Self:
+    def of(cls, counts: Mapping[int, Counts], record: Record) -> Self:
         """The plan of those expectations whose metrics are all among the recorded statements."""
-        known = {metric for one in recorded for metric in one.metrics}
+        known = {metric for one in record.statements for metric in one.metrics}
         kept = {number: one for number, one in counts.items() if known.issuperset(one.needs())}
         needed = {metric for one in kept.values() for metric in one.needs()}
-        return cls([one for one in recorded if needed.intersection(one.metrics)], kept)
+        asked = [one for one in record.statements if needed.intersection(one.metrics)]
+        return cls(asked, kept, tuple(record.lists))
 
     def run(self, execute: Execute) -> dict[int, tuple[int, int]]:
         """The rows judged and the violations of each expectation."""
@@ -90,7 +105,7 @@ class Plan:
     def without(self, numbers: set[int]) -> Plan:
         """The plan of the others."""
         kept = {number: one for number, one in self.counts.items() if number not in numbers}
-        return Plan.of(kept, self.statements)
+        return Plan.of(kept, Record(list(self.statements), list(self.lists)))
 
 
 def counts_of(expectation: Expectation, batch: str, engine: ExecutionEngine[Any]) -> Counts | None:

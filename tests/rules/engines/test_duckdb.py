@@ -7,10 +7,12 @@ import time
 
 import duckdb
 import ibis
+import pyarrow as pa
 import pytest
 
 from monitor.rules.engines.base import build
 from monitor.rules.engines.duckdb import DuckDBRuleEngine
+from monitor.rules.list_files import FILES
 
 SLOW = "SELECT sum(hash(a.range + b.range)) FROM range(1000000) a, range(100000) b"
 
@@ -264,3 +266,34 @@ def test_nothing_is_written_to_the_terminal(engine, capfd):
     engine.judge("t", [expectation(*BETWEEN, column=c, max_value=1) for c in ("n", "nosuch")])
     written = capfd.readouterr()
     assert (written.out, written.err) == ("", "")
+
+
+def test_a_new_engine_counts_by_the_plan_of_an_earlier_one_with_its_list(tmp_path, monkeypatch):
+    path = tmp_path / "blacklist.csv"
+    path.write_text("item_id\nforbidden\n")
+    rows = {"item_id": ["a", "forbidden", None, "forbidden"], "position": [1, 2, None, 4]}
+    version = FILES.read(path, "item_id", allow_empty=False).version
+    expectations = [
+        expectation(
+            "expect_column_values_to_not_be_in_list_file",
+            column="item_id", list_path=str(path), list_version=version,
+        ),
+        expectation("expect_column_values_to_not_be_null", column="position"),
+    ]  # fmt: skip
+    validated = []
+    by_gx = DuckDBRuleEngine._by_gx
+
+    def counted(self, table, asked):
+        validated.extend(asked)
+        return by_gx(self, table, asked)
+
+    monkeypatch.setattr(DuckDBRuleEngine, "_by_gx", counted)
+    found = []
+    for number in range(3):
+        one = DuckDBRuleEngine(f"plans_{number}")
+        one.connection.register("given", pa.table(rows))
+        one.connection.execute("CREATE TABLE planned AS FROM given")
+        found.append([(each.samples, each.violations) for each in one.judge("planned", expectations)])
+        one.close()
+    assert found == [[(3, 2), (4, 1)]] * 3
+    assert validated == [0, 1], "Great Expectations plans once, for the first engine"
