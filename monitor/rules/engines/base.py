@@ -173,6 +173,7 @@ def violating_rows(
     name = f"{metric}.condition"
     kwargs = get_metric_kwargs(name, configuration=expectation.configuration)
     domain = {**kwargs["metric_domain_kwargs"], "batch_id": batch.id}
+    engine.batch_manager.load_batch_list([batch])  # as a validation does, but a kept plan counts without one
     condition, compute, accessor = MetricsCalculator(engine, show_progress_bars=False).get_metric(
         MetricConfiguration(name, domain, kwargs["metric_value_kwargs"])
     )
