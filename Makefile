@@ -51,7 +51,7 @@ docs: .venv/installed ## generate the pages and dashboards that are made from th
 	$(BIN)/python -m monitor.simulate.incidents.describe > docs/incidents.md
 	$(BIN)/python -m benchmarks.scoreboard.results
 	$(BIN)/python -m benchmarks.real_traffic.results
-	$(BIN)/python -m monitor.service.prometheus.families > docs/gauges.md
+	$(BIN)/python -m monitor.service.prometheus.gauges > docs/gauges.md
 	$(BIN)/python -m monitor.rules.reference
 	$(BIN)/python -m monitor.config.reference > docs/config.md
 	$(BIN)/python -m monitor.cli.reference > docs/cli.md

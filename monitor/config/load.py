@@ -84,6 +84,11 @@ def _filled(raw: Mapping[Any, Any], path: Path, environment: Mapping[str, str]) 
 
         found = senseless_parts(values, [Mistake(*one) for one in mistakes], path.parent.absolute())
         raise ConfigError(path, dict.fromkeys([*problems, *_hidden(found, filler)]))
+    if config.server.export:
+        from monitor.config.checks.server import check_server  # takes a second, as it loads the catalogue
+
+        if found := list(_hidden(check_server(config.server), filler)):
+            raise ConfigError(path, found)
     keep_secrets(config, filler)
     return _absolute(config, path.parent.absolute()), filler
 

@@ -120,6 +120,7 @@ def make_app(
         url=url,
         grafana_url=settings.grafana_url,
         series_limit=settings.series_limit,
+        export=settings.export,
     )
     pages = Pages(current, sites, config, store, desk)
     supervisor = _Supervisor(exporter, reload=reload, not_ready=not_ready, healthy=healthy)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from monitor.catalogue import ALL_SPECS
+from monitor.metrics.exported import ExportedFamily, metric_families
 from monitor.metrics.family import MetricSpec
 from monitor.service.prometheus import families
-from monitor.service.prometheus.exported import ExportedFamily
-from monitor.service.prometheus.families import all_families, metric_families
+from monitor.service.prometheus.families import all_families
 from monitor.service.prometheus.process import PROCESS
 
 ROOT = Path(__file__).resolve().parents[3]
