@@ -35,8 +35,8 @@ def chosen_families(patterns: Iterable[str] = ()) -> frozenset[str]:
 def used_families() -> frozenset[str]:
     """The families that alerts read, and those that dashboards draw, without the bounds of most metrics.
 
-    Their bounds are drawn beside nearly every metric of a window, and would be a third of all series. Those of
-    bands, models, experiments and the platform stay: they are few, and the verdict is about them.
+    Their bounds are drawn beside nearly every metric of a window, and would be a third of all series. Those
+    of bands, models, experiments and the platform stay: they are few, and the verdict is about them.
     """
     return _named_in("alerts") | (_named_in("dashboards") - _bounds())
 

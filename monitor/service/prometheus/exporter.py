@@ -25,6 +25,7 @@ from monitor.service.prometheus.process import Process
 from monitor.service.prometheus.states import Values, label
 from monitor.service.prometheus.values import (
     Counters,
+    counted_by,
     counters_by_recommender,
     monitor_values,
     recommender_values,
@@ -157,7 +158,8 @@ class Exporter:
         return _Part(key, result_values(state, now, self._chosen), _until(state, now))
 
     def _rest(self, state: RecommenderState, counters: Counters) -> _Part:
-        key = (replace(state, series=()), tuple({one.check for one in state.series}), counters)
+        counted = frozenset(counted_by(one) for one in state.series)
+        key = (replace(state, series=()), counted, counters)
         kept = self._kept.get((state.name, "rest"))
         if kept is not None and kept.key == key:
             return kept

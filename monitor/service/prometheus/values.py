@@ -239,22 +239,29 @@ def _left_config(key: CounterKey, state: RecommenderState) -> bool:
     return (labels["rule"], labels.get("kind")) not in {(one.rule, one.kind.value) for one in state.rules}
 
 
+def counted_by(series: Series) -> tuple[str, str, str]:
+    """What the counters of a recommender know of a series: its check, and the rule and its kind."""
+    result = series.result
+    if result.kind is not ResultKind.RULE:
+        return series.check, "", ""
+    return series.check, result.labels.get("rule", ""), result.labels.get("kind", Kind.HARD.value)
+
+
 def _known_counters(state: RecommenderState) -> Iterator[tuple[str, Labels]]:
     own = state.name
     for info in state.rules:
         for name in OF_RULES:
             yield name, (own, info.rule, info.kind.value)
-    for series in state.series:
-        result = series.result
-        if result.kind is ResultKind.RULE:
-            kind = result.labels.get("kind", Kind.HARD.value)
+    counted = dict.fromkeys(counted_by(series) for series in state.series)
+    for _, rule, kind in counted:
+        if kind:
             for name in OF_RULES:
-                yield name, (own, result.labels.get("rule", ""), kind)
+                yield name, (own, rule, kind)
     yield CORRECTIONS, (own,)
     for status in VERDICTS:
         yield WINDOWS, (own, status.value)
     for outcome in TURN_ENDS:
         yield SCHEDULED, (own, outcome)
-    checks = dict.fromkeys([*state.check_seconds, *(series.check for series in state.series)])
+    checks = dict.fromkeys([*state.check_seconds, *(check for check, _, _ in counted)])
     for check, end in product(checks, RUN_ENDS):
         yield CHECK_RUNS, (own, check, end)
