@@ -18,7 +18,7 @@ from monitor.experiments.specs import EXPERIMENT
 from monitor.forecast.series import ForecastSeries
 from monitor.forecast.specs import ROLE_LABEL, TARGET_LABEL, USED
 from monitor.history.errors import StoreError
-from monitor.history.read_snapshot import KeptPoints, read_snapshot
+from monitor.history.read_snapshot import Kept, read_snapshot
 from monitor.history.snapshot import Change, MaintenanceState, RecommenderState, RuleInfo, Series, Snapshot
 from monitor.history.store import Store
 from monitor.history.watched import JUDGED
@@ -76,7 +76,7 @@ class SnapshotPublisher:
         self._lock = threading.Lock()
         self._worked_at = clock()
         self.running = running
-        self._points: KeptPoints = {}
+        self._kept = Kept()
         self._read_error = self._write_error = ""
         self._probed_at = time.monotonic()
         self._probing = threading.Lock()
@@ -137,7 +137,7 @@ class SnapshotPublisher:
 
     def _read_history(self) -> Snapshot:
         names = list(dict.fromkeys(self.running.names))
-        snapshot = read_snapshot(self._store, names, self._clock(), kept=self._points)
+        snapshot = read_snapshot(self._store, names, self._clock(), kept=self._kept)
         self._tally.read(snapshot.counters)
         self._read_error = ""
         return snapshot

@@ -30,6 +30,7 @@ from monitor.service.prometheus.values import (
     monitor_values,
     recommender_values,
     result_values,
+    stale_times,
 )
 
 _COUNTED: Final = ("recsys_series", "recsys_series_limit")
@@ -158,8 +159,7 @@ class Exporter:
         return _Part(key, result_values(state, now, self._chosen), _until(state, now))
 
     def _rest(self, state: RecommenderState, counters: Counters) -> _Part:
-        counted = frozenset(counted_by(one) for one in state.series)
-        key = (replace(state, series=()), counted, counters)
+        key = (replace(state, series=()), counted_by(state), counters)
         kept = self._kept.get((state.name, "rest"))
         if kept is not None and kept.key == key:
             return kept
@@ -181,7 +181,7 @@ def _key_of_results(state: RecommenderState) -> object:
 
 def _until(state: RecommenderState, now: datetime) -> datetime | None:
     """The first time after `now` at which a value gets stale, or a violation too old to name its rows."""
-    ends = [state.stale_after(one) for one in state.series]
+    ends = list(stale_times(state).values())
     ends += [one.violation.window.end + RECENT for one in state.series if one.violation is not None]
     return min((end for end in ends if end is not None and end >= now), default=None)
 

@@ -7,6 +7,8 @@ look like a violated objective.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
+from typing import Final
 
 from monitor.anomalies.specs import DEVIATION, OF_SERIES
 from monitor.core.results import Result, ResultKind, Status, rank
@@ -20,10 +22,14 @@ from monitor.platform.specs import SUBSTITUTION_LABELS
 Labels = tuple[str, ...]  # the values of a family's labels, in the family's order
 Values = dict[str, dict[Labels, float]]  # family name -> its series
 
+_WORDS: Final = tuple(status.value for status in Status)
+_OF_SLICE: Final = frozenset(SLICE_LABELS)
 
-def label(text: str, length: int = LABEL_LENGTH) -> str:
-    """A label value that can be encoded, of bounded length."""
-    return encodable(fit(text, length, "…"))
+
+@lru_cache(maxsize=65_536)
+def label(text: str) -> str:
+    """A label value that can be encoded, of bounded length. The same few occur in thousands of series."""
+    return encodable(fit(text, LABEL_LENGTH, "…"))
 
 
 def verdict(standing: Status) -> Status:
@@ -37,11 +43,11 @@ def set_status(values: Values, name: str, labels: Labels, status: Status) -> Non
     Several series can have the same labels, because a metric has labels that its state lacks, such as `k`.
     """
     series = values[name]
-    current = next((each for each in Status if (*labels, each.value) in series), None)
+    current = next((word for word in _WORDS if (*labels, word) in series), None)
     if current is not None:
-        if rank(status) >= rank(current):
+        if rank(status) >= rank(Status(current)):
             return
-        del series[*labels, current.value]
+        del series[*labels, current]
     series[*labels, status.value] = 1.0
 
 
@@ -91,17 +97,19 @@ def _is_used(result: Result) -> bool:
 
 
 def is_slice(result: Result) -> bool:
-    return any(name in result.labels for name in SLICE_LABELS)
+    return not _OF_SLICE.isdisjoint(result.labels)
 
 
 def _add_metric_status(values: Values, series: Series) -> None:
     result, current = series.result, verdict(series.standing)
+    if result.status is Status.OK and result.threshold is None:
+        return  # what is ok has a value, and most are
     # A check of the logs has the label `log` instead of `by`.
     by = result.labels.get("by", result.labels.get("log", ""))
     labels = (label(series.recommender), label(result.metric), label(by))
     is_judged = result.threshold is not None
     if not is_slice(result):
-        if result.status is not Status.OK:  # what is ok has a value, and most are
+        if result.status is not Status.OK:
             set_status(values, "recsys_metric_status", labels, result.status)
         if is_judged:
             set_status(values, "recsys_objective_status", labels, current)

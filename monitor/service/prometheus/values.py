@@ -10,14 +10,14 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from functools import cache
+from functools import lru_cache
 from itertools import product
 from typing import Final
 
 from monitor.anomalies.detectable import detectable_change
 from monitor.anomalies.specs import ANOMALY_SEVERITY, EXPECTED
 from monitor.catalogue import ALL_SPECS, DETECTABLE
-from monitor.core.results import VERDICTS, Kind, ResultKind, Status
+from monitor.core.results import VERDICTS, Kind, ResultKind, Status, Window
 from monitor.history.counters import (
     CHECK_RUNS,
     CORRECTIONS,
@@ -37,12 +37,13 @@ from monitor.service.prometheus.states import Labels, Values, add_status, is_sli
 
 Counters = Mapping[CounterKey, float]
 
+EVERYTHING: Final = frozenset(all_families())
 _PARTS: Final[tuple[Suffix, ...]] = ("", "lower", "upper", "samples")
 _WITH_OBJECTIVES: Final = (ResultKind.METRIC, ResultKind.LOG, ResultKind.HEALTH)
 
 
 def snapshot_values(
-    snapshot: Snapshot, now: datetime | None = None, chosen: Collection[str] | None = None
+    snapshot: Snapshot, now: datetime | None = None, chosen: frozenset[str] = EVERYTHING
 ) -> Values:
     """Every series of a snapshot as family name -> label values -> value.
 
@@ -57,7 +58,7 @@ def snapshot_values(
     parts = [monitor_values(snapshot, counters.get("", {}))]
     for state in snapshot.recommenders:
         parts.append(recommender_values(state, counters.get(state.name, {})))
-        parts.append(result_values(state, now, all_families() if chosen is None else chosen))
+        parts.append(result_values(state, now, chosen))
     for part in parts:
         for name, series in part.items():
             for labels, value in series.items():
@@ -83,7 +84,7 @@ def monitor_values(snapshot: Snapshot, counters: Counters) -> Values:
     return values
 
 
-def result_values(state: RecommenderState, now: datetime, chosen: Collection[str]) -> Values:
+def result_values(state: RecommenderState, now: datetime, chosen: frozenset[str]) -> Values:
     """What the results of a recommender say.
 
     A missing or infinite value has no series. It is never exported as NaN or 0. Nor is a value that is stale
@@ -92,9 +93,11 @@ def result_values(state: RecommenderState, now: datetime, chosen: Collection[str
     values: Values = defaultdict(dict)
     add_offenders(values["recsys_rule_offender_rows"], state, now)
     excused = {_cause(one) for one in state.series if one.result.kind is ResultKind.ANOMALY and one.excused}
+    ends = stale_times(state)
     for known in state.series:
+        end = ends[_time_key(known)]
         # The cause of a gap never gets stale: the alert on the gap, which is still violated, needs it.
-        is_stale = known.result.kind is not ResultKind.CAUSE and state.is_stale(known, now)
+        is_stale = end is not None and now > end and known.result.kind is not ResultKind.CAUSE
         series = _stale(known) if is_stale else known
         if series.result.kind is ResultKind.RULE:
             _add_rule(values, series)
@@ -103,11 +106,23 @@ def result_values(state: RecommenderState, now: datetime, chosen: Collection[str
     return values
 
 
+_TimeKey = tuple[datetime, Window, bool]
+
+
+def _time_key(series: Series) -> _TimeKey:
+    return series.evaluated_at, series.window, series.result.status is Status.LATE
+
+
+def stale_times(state: RecommenderState) -> dict[_TimeKey, datetime | None]:
+    """When values get stale: hundreds of series have the same few times."""
+    return {key: state.stale_after(one) for key, one in {_time_key(one): one for one in state.series}.items()}
+
+
 def recommender_values(state: RecommenderState, counters: Counters) -> Values:
     """What a recommender has beside its results: its logs, its runs, its counters."""
     values: Values = defaultdict(dict)
     _add_recommender(values, state)
-    _add_counters(values, {key: value for key, value in counters.items() if not _left_config(key, state)})
+    _add_counters(values, counters, None if state.error and not state.rules else _rules(state))
     # `increase()` misses the first event of a counter that appears with it.
     for name, labels in _known_counters(state):
         _add(values, name, tuple(map(label, labels)), 0.0)
@@ -193,14 +208,16 @@ def _add_rule(values: Values, series: Series) -> None:
     _add(values, "recsys_rule_since_timestamp_seconds", labels, _seconds(series.since))
 
 
-@cache
-def _families(metric: str, *, sliced: bool) -> tuple[tuple[str, Suffix, tuple[str, ...]], ...]:
-    """Name, part and labels of each family of a metric."""
+@lru_cache(maxsize=4096)
+def _families(
+    metric: str, chosen: frozenset[str], *, sliced: bool
+) -> tuple[tuple[str, Suffix, tuple[str, ...]], ...]:
+    """Name, part and labels of each exported family of a metric."""
     named = ((metric_family_name(ALL_SPECS[metric], part, sliced=sliced), part) for part in _PARTS)
-    return tuple((name, part, all_families()[name].labels) for name, part in named if name in all_families())
+    return tuple((name, part, all_families()[name].labels) for name, part in named if name in chosen)
 
 
-def _add_measurement(values: Values, series: Series, chosen: Collection[str]) -> None:
+def _add_measurement(values: Values, series: Series, chosen: frozenset[str]) -> None:
     result = series.result
     if not series.excused:
         add_status(values, series)
@@ -209,59 +226,59 @@ def _add_measurement(values: Values, series: Series, chosen: Collection[str]) ->
     if result.metric == EXPECTED.name and not is_slice(result) and DETECTABLE.name in chosen:
         own = (label(result.labels.get(key, "")) for key in DETECTABLE.labels[1:])
         _add(values, DETECTABLE.name, (label(series.recommender), *own), detectable_change(result))
-    has_objective = result.threshold is not None and result.kind in _WITH_OBJECTIVES
+    if result.threshold is not None and result.kind in _WITH_OBJECTIVES:
+        chosen = EVERYTHING
+    families = _families(result.metric, chosen, sliced=is_slice(result))
+    if not families:
+        return
     parts = {"": result.value, "lower": result.lower, "upper": result.upper, "samples": result.samples}
-    for name, part, keys in _families(result.metric, sliced=is_slice(result)):
+    for name, part, keys in families:
         value = parts[part]
-        if value is not None and (has_objective or name in chosen):
+        if value is not None:
             labels = (label(series.recommender), *(label(result.labels.get(key, "")) for key in keys[1:]))
             # Each part of a window counts its unexplained series, so the two counts add up.
             more = values[name].pop(labels, 0.0) if result.kind is ResultKind.ANOMALY else 0.0
             _add(values, name, labels, value + more)
 
 
-def _add_counters(values: Values, counters: Counters) -> None:
+def _rules(state: RecommenderState) -> set[tuple[str | None, str | None]]:
+    return {(one.rule, one.kind.value) for one in state.rules}
+
+
+def _add_counters(
+    values: Values, counters: Counters, rules: Collection[tuple[str | None, str | None]] | None = None
+) -> None:
+    """Add the counters, without those of rules that left the config; `rules` is None if it is not known."""
     for (name, pairs), value in counters.items():
         family = all_families().get(name)
         # The store also keeps counters of older versions.
         if family is None or family.kind != "counter" or (name == UNDEFINED and value == 0):
             continue
         given = dict(pairs)
+        if rules is not None and "rule" in given and (given["rule"], given.get("kind")) not in rules:
+            continue
         _add(values, name, tuple(label(given.get(key, "")) for key in family.labels), value)
 
 
-def _left_config(key: CounterKey, state: RecommenderState) -> bool:
-    """Whether a counter is of a rule that left the config."""
-    labels = dict(key[1])
-    has_unknown_rules = state.error is not None and not state.rules
-    if "rule" not in labels or has_unknown_rules:
-        return False
-    return (labels["rule"], labels.get("kind")) not in {(one.rule, one.kind.value) for one in state.rules}
-
-
-def counted_by(series: Series) -> tuple[str, str, str]:
-    """What the counters of a recommender know of a series: its check, and the rule and its kind."""
-    result = series.result
-    if result.kind is not ResultKind.RULE:
-        return series.check, "", ""
-    return series.check, result.labels.get("rule", ""), result.labels.get("kind", Kind.HARD.value)
+def counted_by(state: RecommenderState) -> tuple[dict[str, None], dict[tuple[str, str], None]]:
+    """The checks, and the rules with their kinds, whose counters the series of a recommender name."""
+    rules = (one.result.labels for one in state.series if one.result.kind is ResultKind.RULE)
+    return (
+        dict.fromkeys(one.check for one in state.series),
+        dict.fromkeys((one.get("rule", ""), one.get("kind", Kind.HARD.value)) for one in rules),
+    )
 
 
 def _known_counters(state: RecommenderState) -> Iterator[tuple[str, Labels]]:
     own = state.name
-    for info in state.rules:
+    checks, rules = counted_by(state)
+    for rule, kind in (*((one.rule, one.kind.value) for one in state.rules), *rules):
         for name in OF_RULES:
-            yield name, (own, info.rule, info.kind.value)
-    counted = dict.fromkeys(counted_by(series) for series in state.series)
-    for _, rule, kind in counted:
-        if kind:
-            for name in OF_RULES:
-                yield name, (own, rule, kind)
+            yield name, (own, rule, kind)
     yield CORRECTIONS, (own,)
     for status in VERDICTS:
         yield WINDOWS, (own, status.value)
     for outcome in TURN_ENDS:
         yield SCHEDULED, (own, outcome)
-    checks = dict.fromkeys([*state.check_seconds, *(check for check, _, _ in counted)])
-    for check, end in product(checks, RUN_ENDS):
+    for check, end in product({**state.check_seconds, **checks}, RUN_ENDS):
         yield CHECK_RUNS, (own, check, end)
