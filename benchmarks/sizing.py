@@ -1,16 +1,18 @@
-"""Series, bytes, seconds and memory of a scrape, by the number of recommenders: `python -m benchmarks.sizing`.
+"""Series, bytes, seconds and memory of a scrape for 1 to 200 recommenders: `python -m benchmarks.sizing`.
 
-The real daemon judges windows of the demo's log, with slices by scene and by model. Its snapshot is copied under
-other names, and the real exporter exports the copies. Each number of recommenders has a process of its own, so
-that its memory is its own.
+The real daemon judges windows of the demo's log, with slices by scene and by model. Its snapshot is copied
+under other names, and the real exporter exports the copies. Each number of recommenders has a process of its
+own, so that its memory is its own. Times are seconds of one core: the exporter uses one.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import multiprocessing
 import pickle
-import resource
+import re
+import statistics
 import tempfile
 import time
 import zlib
@@ -37,23 +39,32 @@ PAGE = Path(__file__).parents[1] / "docs" / "sizing.md"
 COUNTS = (1, 10, 30, 200)
 DIMENSIONS = ("scene", "model")
 RUNS = 5
-_MIB = 2**20
+_MB = 1e6
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What was measured for a number of recommenders. `again` is a scrape after each of them had a new run."""
+    """What was measured for a number of recommenders.
+
+    Attributes:
+        text: bytes of a scrape.
+        compressed: the same, as the server sends it.
+        first: seconds of the first scrape after a start.
+        again: seconds of a scrape after each recommender had a run, and every tenth a new window.
+        kept: bytes that the exporter holds between two scrapes.
+        most: bytes that it holds at most, while it scrapes.
+    """
 
     recommenders: int
     bands: bool
     series: int
     left_out: int
-    text: int  # bytes
+    text: int
     compressed: int
-    first: float  # seconds
+    first: float
     again: float
-    unchanged: float
-    memory: int  # bytes
+    kept: int
+    most: int
 
 
 def main() -> None:
@@ -150,13 +161,16 @@ def _measure(pickled: bytes, count: int, bands: bool) -> Row:
     exporter = Exporter(
         lambda: shown[0], version="0.1.0", url="http://monitor.test", clock=lambda: shown[0].taken_at
     )
+    gc.collect()
     before = _memory()
     first, body, compressed = _scrape(exporter)
+    most = _memory(peak=True) - before
+    gc.collect()
+    kept = _memory() - before
     again = []
     for number in range(RUNS):
         shown[0] = _later(shown[0], number)
         again.append(_scrape(exporter)[0])
-    unchanged = [_scrape(exporter)[0] for _ in range(RUNS)]
     values = exporter.values()
     return Row(
         recommenders=count,
@@ -166,23 +180,23 @@ def _measure(pickled: bytes, count: int, bands: bool) -> Row:
         text=body,
         compressed=compressed,
         first=first,
-        again=min(again),
-        unchanged=min(unchanged),
-        memory=_memory() - before,
+        again=statistics.median(again),
+        kept=kept,
+        most=most,
     )
 
 
 def _scrape(exporter: Exporter) -> tuple[float, int, int]:
     """Seconds, bytes and compressed bytes of a scrape, compressed as the server does."""
-    begun = time.perf_counter()
+    begun = time.process_time()
     body, _ = exporter.scrape()
     packer = zlib.compressobj(COMPRESSION, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
     packed = len(packer.compress(body)) + len(packer.flush())
-    return time.perf_counter() - begun, len(body), packed
+    return time.process_time() - begun, len(body), packed
 
 
 def _later(snapshot: Snapshot, number: int) -> Snapshot:
-    """Each recommender had a run, and every tenth a new window: more than between two scrapes of a real fleet."""
+    """Each recommender had a run, and every tenth a new window: more than happens between two scrapes."""
     later = timedelta(seconds=30)
 
     def moved(place: int, state: RecommenderState) -> RecommenderState:
@@ -199,9 +213,12 @@ def _later(snapshot: Snapshot, number: int) -> Snapshot:
     return replace(snapshot, taken_at=snapshot.taken_at + later, recommenders=states)
 
 
-def _memory() -> int:
-    """The most memory that the process has had, in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+def _memory(*, peak: bool = False) -> int:
+    """The resident memory of this process in bytes, now or at its highest since the last call. Linux only."""
+    status = Path("/proc/self/status").read_text("utf-8")
+    (found,) = re.findall(rf"^Vm{'HWM' if peak else 'RSS'}:\s+(\d+) kB", status, re.MULTILINE)
+    Path("/proc/self/clear_refs").write_text("5", "utf-8")  # the highest begins again
+    return int(found) * 1024
 
 
 def told(snapshot: Snapshot) -> str:
@@ -213,31 +230,35 @@ def told(snapshot: Snapshot) -> str:
         for one in state.series
         if "dimension" in (labels := one.result.labels)
     }
-    judged = [
-        one
-        for one in state.series
-        if one.result.threshold is not None and one.result.kind is ResultKind.METRIC
-    ]
+    objectives = state.settings.objectives if state.settings else ()
     return (
-        f"Each recommender has {len(state.logs)} logs, {len(rules)} rules, {len(judged)} objective, a health "
-        f"score, and slices by {' and '.join(DIMENSIONS)} with {len(slices)} values together. It measures "
+        f"Each recommender has {len(state.logs)} logs, {len(rules)} rules, {len(objectives)} objective, a "
+        f"health score, and slices by {' and '.join(DIMENSIONS)} with {len(slices)} values together. It measures "
         f"{len(state.series):,} numbers a window."
     )
 
 
 def table(rows: Sequence[Row]) -> str:
     """The rows as a table of Markdown."""
-    lines = [
-        "| recommenders | bands | series | left out | text | compressed | first scrape | scrape after new runs "
-        "| unchanged | memory |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    lines += [
-        f"| {one.recommenders} | {'yes' if one.bands else 'no'} | {one.series:,} | {one.left_out:,} "
-        f"| {one.text / 1e6:.2f} MB | {one.compressed / 1e6:.2f} MB | {one.first:.2f} s | {one.again:.2f} s "
-        f"| {one.unchanged:.2f} s | {one.memory / _MIB:.0f} MB |"
-        for one in rows
-    ]
+    columns = (
+        "recommenders", "bands", "series", "left out", "text", "compressed", "first scrape", "later scrapes",
+        "memory kept", "at most",
+    )  # fmt: skip
+    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+    for one in rows:
+        cells = (
+            f"{one.recommenders}",
+            "yes" if one.bands else "no",
+            f"{one.series:,}",
+            f"{one.left_out:,}",
+            f"{one.text / 1e6:.2f} MB",
+            f"{one.compressed / 1e6:.2f} MB",
+            f"{one.first:.2f} s",
+            f"{one.again:.2f} s",
+            f"{one.kept / _MB:.0f} MB",
+            f"{one.most / _MB:.0f} MB",
+        )
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

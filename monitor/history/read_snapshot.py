@@ -45,8 +45,8 @@ _State = tuple[object, ...]
 class Kept:
     """What earlier calls read, so that only changed windows are read again.
 
-    Both map the id of a window to its state when it was read, and to what it held by series: the points of all
-    windows, and the results of the newest window of each check. A result that did not change is the same
+    Both map the id of a window to its state when it was read, and to what it held by series: the points of
+    all windows, and the results of the newest window of each check. A result that did not change is the same
     object in the next snapshot, so that it can be compared quickly.
     """
 

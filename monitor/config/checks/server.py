@@ -17,7 +17,7 @@ def check_server(settings: ServerSettings) -> Iterator[Problem]:
     for number, pattern in enumerate(settings.export):
         if any(fnmatchcase(name, pattern) for name in names):
             continue
-        close = nearest(pattern, names)
+        close = nearest(pattern, names, cutoff=0.8)
         meant = f"did you mean {close}?" if close else "docs/gauges.md lists them"
         yield Problem(
             f"server.export[{number}]",

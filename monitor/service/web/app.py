@@ -123,7 +123,7 @@ def make_app(
         series_limit=settings.series_limit,
         export=settings.export,
     )
-    pages = Pages(current, sites, config, store, desk)
+    pages = Pages(current, sites, config, store, desk, exporter.left_out)
     supervisor = _Supervisor(exporter, reload=reload, not_ready=not_ready, healthy=healthy)
     routes: list[BaseRoute] = []
     if store is not None:
