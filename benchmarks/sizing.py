@@ -233,8 +233,8 @@ def told(snapshot: Snapshot) -> str:
     objectives = state.settings.objectives if state.settings else ()
     return (
         f"Each recommender has {len(state.logs)} logs, {len(rules)} rules, {len(objectives)} objective, a "
-        f"health score, and slices by {' and '.join(DIMENSIONS)} with {len(slices)} values together. It measures "
-        f"{len(state.series):,} numbers a window."
+        f"health score, and slices by {' and '.join(DIMENSIONS)} with {len(slices)} values together. It "
+        f"measures {len(state.series):,} numbers a window."
     )
 
 
