@@ -51,7 +51,7 @@ docs: .venv/installed ## generate the pages and dashboards that are made from th
 	$(BIN)/python -m monitor.simulate.incidents.describe > docs/incidents.md
 	$(BIN)/python -m benchmarks.scoreboard.results
 	$(BIN)/python -m benchmarks.real_traffic.results
-	$(BIN)/python -m monitor.service.prometheus.families > docs/gauges.md
+	$(BIN)/python -m monitor.service.prometheus.gauges > docs/gauges.md
 	$(BIN)/python -m monitor.rules.reference
 	$(BIN)/python -m monitor.config.reference > docs/config.md
 	$(BIN)/python -m monitor.cli.reference > docs/cli.md
@@ -80,6 +80,9 @@ bench-simulate: .venv/installed ## time a simulated day of a million exposures
 bench-replay: .venv/installed ## measure how fast replay sends, against an endpoint on loopback
 	$(BIN)/python -m benchmarks.replay
 
+sizing: .venv/installed ## measure series, seconds and memory of a scrape for 1 to 200 recommenders
+	$(BIN)/python -m benchmarks.sizing --keep
+
 history-size: .venv/installed ## measure how many bytes 30 weeks of history take; takes minutes
 	$(BIN)/python -m benchmarks.history_size
 
@@ -101,4 +104,4 @@ lock: ## choose the newest versions that fit and lock them with hashes
 		$(BIN)/uv pip compile - --constraint requirements.lock --generate-hashes --no-emit-index-url --no-emit-find-links \
 		--python-version 3.11 --custom-compile-command "make lock" --quiet --output-file requirements-helm.lock
 
-.PHONY: help setup run test test-fast pythons lint fix docs bench bench-peers bench-models bench-diagnosis bench-rest bench-simulate bench-replay history-size scoreboard real-traffic lock
+.PHONY: help setup run test test-fast pythons lint fix docs bench bench-peers bench-models bench-diagnosis bench-rest bench-simulate bench-replay sizing history-size scoreboard real-traffic lock

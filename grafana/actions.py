@@ -11,8 +11,8 @@ from grafana.names import title_of
 from grafana.panels import OURS, Panel, graph, joined, ours
 from monitor.catalogue import ALL_SPECS
 from monitor.core.results import ResultKind
+from monitor.metrics.exported import SLICE_LABELS, Suffix, metric_family_name
 from monitor.metrics.family import SPLIT_LABEL, MetricSpec, Theme
-from monitor.service.prometheus.families import SLICE_LABELS, Suffix, metric_family_name
 
 # The AUC and related metrics of exposures. Those of a model's samples have a split, and their own dashboard.
 OF_EXPOSURES = ours(f'{SPLIT_LABEL}=""')
@@ -65,7 +65,8 @@ def panel(
     if most is not None:
         description.append(f"The {most} largest.")
     if spec.interval:
-        description.append("Dashed: the bounds of its interval.")
+        where = ", where they are exported" if spec.kind is ResultKind.METRIC else ""
+        description.append(f"Dashed: the bounds of its interval{where}.")
     return graph(
         title_of(spec.name) + (" by slice" if sliced else ""),
         " ".join(description),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from grafana.actions import panel
 from grafana.links import label
-from grafana.panels import OF_SLICE, OURS, Panel, graph, number, ours, timeline
+from grafana.panels import OF_SLICE, OURS, Panel, counted, graph, number, ours, timeline
 from grafana.states import VIOLATED
 from monitor.forecast.specs import FORECAST_SPECS
 
@@ -23,13 +23,13 @@ def causes() -> Sequence[Panel]:
         number(
             "Causes found",
             "Causes of anomalies that are currently violated. The status page shows their series.",
-            f"sum(recsys_anomaly_status{VIOLATED})",
+            counted("recsys_anomaly_status", VIOLATED),
             bad_from=1,
         ),
         number(
             "Drifts",
             "Metrics that drift over days and are currently violated.",
-            f"sum(recsys_drift_status{VIOLATED})",
+            counted("recsys_drift_status", VIOLATED),
             bad_from=1,
         ),
         number(
@@ -46,7 +46,7 @@ def causes() -> Sequence[Panel]:
         number(
             "Series without a band",
             "Series of whole recommenders that need more past, or had no value in the last window.",
-            f"sum(recsys_deviation_status{LEARNING})",
+            counted("recsys_deviation_status", LEARNING),
         ),
         number(
             "In maintenance",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from grafana.actions import panel
-from grafana.panels import Panel, number, ours, timeline
+from grafana.panels import Panel, counted, number, ours, timeline
 from monitor.experiments.specs import EXPERIMENT_SPECS
 
 CHOSEN = ours('experiment=~"$experiment"')
@@ -34,13 +34,13 @@ def splits() -> Sequence[Panel]:
         number(
             "Broken splits",
             "Metrics of experiments that are currently violated. Do not read the arms of these experiments.",
-            f"sum(recsys_experiment_status{_VIOLATED})",
+            counted("recsys_experiment_status", _VIOLATED, CHOSEN),
             bad_from=1,
         ).span(8),
         number(
             "Not judged",
             "Metrics of experiments without a verdict in the last window: no data, late, or an error.",
-            f"sum(recsys_experiment_status{_NOT_JUDGED})",
+            counted("recsys_experiment_status", _NOT_JUDGED, CHOSEN),
         ).span(8),
         timeline(
             "Experiments over time",

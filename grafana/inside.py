@@ -56,7 +56,13 @@ def logs() -> Sequence[Panel]:
         graph(
             "Results without a value",
             "Results that had data, but whose formula has no value for it, such as a denominator of 0.",
-            [(f"increase(recsys_undefined_total{OURS}[$__rate_interval])", "{{recommender}} {{metric}}")],
+            [
+                (
+                    f"increase(recsys_undefined_total{OURS}[$__rate_interval]) "
+                    f"or 0 * recsys_recommender_error{OURS}",
+                    "{{recommender}} {{metric}}",
+                )
+            ],
             unit="short",
             bars=True,
         ),
@@ -112,7 +118,7 @@ def itself() -> Sequence[Panel]:
             [
                 (f"recsys_series{SCRAPED}", "{{instance}}"),
                 (f"recsys_series_limit{SCRAPED}", "{{instance}} limit"),
-                (f"recsys_series_dropped{SCRAPED}", "{{instance}} left out"),
+                (f"sum by (instance) (recsys_series_dropped{SCRAPED})", "{{instance}} left out"),
             ],
             unit="short",
             dashed=("B",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from grafana.actions import panel
-from grafana.panels import OURS, Panel, graph, number, ours, timeline
+from grafana.panels import OURS, Panel, counted, graph, number, ours, timeline
 from grafana.states import NOT_JUDGED, VIOLATED
 from monitor.catalogue import ALL_SPECS
 from monitor.models.feature_specs import FEATURE_LABEL
@@ -24,13 +24,13 @@ def gaps() -> Sequence[Panel]:
         number(
             "AUC gaps violated",
             "AUC gaps between splits whose whole interval is above the allowed gap.",
-            f"sum(recsys_auc_gap_status{VIOLATED})",
+            counted("recsys_auc_gap_status", VIOLATED),
             bad_from=1,
         ).span(_HALF),
         number(
             "AUC gaps not judged",
             "Gaps without a verdict in the last window: too few samples, late, or an error.",
-            f"sum(recsys_auc_gap_status{NOT_JUDGED})",
+            counted("recsys_auc_gap_status", NOT_JUDGED),
         ).span(_HALF),
         timeline(
             "AUC gaps",

@@ -74,6 +74,15 @@ def number(
     )
 
 
+def counted(family: str, selector: str, every: str = OURS) -> str:
+    """How many series of a family of states match the selector: 0, and not nothing, if only others exist.
+
+    >>> counted("recsys_rule_status", '{status="violated"}', "{}")
+    'sum(recsys_rule_status{status="violated"}) or 0 * count(recsys_rule_status{})'
+    """
+    return f"sum({family}{selector}) or 0 * count({family}{every})"
+
+
 def graph(
     title: str,
     description: str,
@@ -182,7 +191,7 @@ def metric(title: str, description: str, name: str, unit: str, *, by: bool = Fal
     suffix = "_ratio" if unit == "ratio" else ""
     return graph(
         title,
-        f"{description} Dashed: the bounds of its interval.",
+        f"{description} Dashed: the bounds of its interval, where they are exported.",
         [
             (f"recsys_{name}{suffix}{OURS}", legend),
             (bounds(f"recsys_{name}", suffix), f"{legend} {{{{bound}}}}"),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from grafana.actions import OF_EXPOSURES, panel
 from grafana.links import label
-from grafana.panels import OF_SLICE, OURS, Panel, graph, number, ours, timeline
+from grafana.panels import OF_SLICE, OURS, Panel, counted, graph, number, ours, timeline
 from grafana.states import NOT_JUDGED, VIOLATED, timeline_of_objectives, timeline_of_rules, timeline_of_slices
 from monitor.catalogue import ALL_SPECS
 
@@ -27,7 +27,7 @@ def now() -> Sequence[Panel]:
         number(
             "Rules violated",
             "Rules that are currently violated.",
-            f"sum(recsys_rule_status{VIOLATED})",
+            counted("recsys_rule_status", VIOLATED),
             bad_from=1,
         ),
         number(
@@ -40,13 +40,13 @@ def now() -> Sequence[Panel]:
         number(
             "Causes of anomalies",
             "Causes of anomalies that are currently violated.",
-            f"sum(recsys_anomaly_status{VIOLATED})",
+            counted("recsys_anomaly_status", VIOLATED),
             bad_from=1,
         ),
         number(
             "Rules not judged",
             "Rules without a verdict in the last window: no data, late, or an error.",
-            f"sum(recsys_rule_status{NOT_JUDGED})",
+            counted("recsys_rule_status", NOT_JUDGED),
             bad_from=1,
         ),
         number(

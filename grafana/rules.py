@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from grafana.links import evidence, label
-from grafana.panels import OURS, Panel, bounds, graph, linked, number
+from grafana.panels import OURS, Panel, bounds, counted, graph, linked, number
 from grafana.states import NOT_JUDGED, VIOLATED, timeline_of_objectives, timeline_of_rules, timeline_of_slices
 
 _OF_RULE = ("recommender", "rule", "kind")
@@ -19,13 +19,13 @@ def verdicts() -> Sequence[Panel]:
         number(
             "Rules violated",
             "Rules that are currently violated.",
-            f"sum(recsys_rule_status{VIOLATED})",
+            counted("recsys_rule_status", VIOLATED),
             bad_from=1,
         ),
         number(
             "Rules not judged",
             "Rules without a verdict in the last window: no data, late, or an error. They check nothing.",
-            f"sum(recsys_rule_status{NOT_JUDGED})",
+            counted("recsys_rule_status", NOT_JUDGED),
             bad_from=1,
         ),
         number(

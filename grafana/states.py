@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from grafana.links import label
-from grafana.panels import OF_SLICE, OURS, SCRAPED, Panel, number, ours, timeline
+from grafana.panels import OF_SLICE, OURS, SCRAPED, Panel, counted, number, ours, timeline
 
 VIOLATED = ours('status="violated"')
 NOT_JUDGED = ours('status=~"no_data|late|error"')
@@ -16,7 +16,7 @@ def states() -> Sequence[Panel]:
         number(
             "Rules violated",
             "Rules that are currently violated. The status page shows the evidence.",
-            f"sum(recsys_rule_status{VIOLATED})",
+            counted("recsys_rule_status", VIOLATED),
             bad_from=1,
         ),
         number(
@@ -29,7 +29,7 @@ def states() -> Sequence[Panel]:
         number(
             "Rules not judged",
             "Rules without a verdict in the last window: no data, late, or an error. They check nothing.",
-            f"sum(recsys_rule_status{NOT_JUDGED})",
+            counted("recsys_rule_status", NOT_JUDGED),
             bad_from=1,
         ),
         number(

@@ -132,9 +132,9 @@ class Monitor:
         self.path = folder / "config.yaml"
         self.config: dict[str, Any] = {
             "state": "state",
-            "server": {"listen": f"127.0.0.1:{self.port}"},
             "engine": {"threads": 1},
             **config,
+            "server": {"listen": f"127.0.0.1:{self.port}", **config.get("server", {})},
         }
         self.running: Running | None = None
 

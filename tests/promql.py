@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import promql_parser as pq
 
-from monitor.service.prometheus.exported import ExportedFamily
+from monitor.metrics.exported import ExportedFamily
 
 SCRAPE_LABELS = {"job", "instance"}
 # Of Prometheus itself. An alert has labels of its own; those that it is asked for here.

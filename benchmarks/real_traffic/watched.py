@@ -31,8 +31,8 @@ from monitor.history.store import Store
 from monitor.metrics.catalogue import EXPOSURE_CHECK, FEEDBACK_CHECK
 from monitor.models.specs import CAUSE_LABEL
 from monitor.report.past_alerts import SEVERE
-from monitor.service.prometheus.exporter import snapshot_values
 from monitor.service.prometheus.families import all_families
+from monitor.service.prometheus.values import snapshot_values
 from monitor.settings.history import parse_url
 from monitor.settings.recommender import RecommenderSettings
 from monitor.window.verdicts import window_status

@@ -13,6 +13,7 @@ from benchmarks.scoreboard.series import Key, Recorded
 from monitor import __version__
 from monitor.service.daemon import Daemon
 from monitor.service.prometheus.exporter import Exporter
+from monitor.service.prometheus.families import all_families
 
 MINUTE: Final = timedelta(minutes=1)
 _URL: Final = "http://127.0.0.1:9108"
@@ -87,9 +88,10 @@ class Watched(AbstractContextManager["Watched"]):
 
     def _scrape(self) -> None:
         values: dict[Key, float] = {}
-        for metric in self._exporter.collect():
-            if metric.name.startswith(_UNREAD) and not metric.name.endswith("_status"):
+        for name, series in self._exporter.values().items():
+            if name.startswith(_UNREAD) and not name.endswith("_status"):
                 continue
-            for sample in metric.samples:
-                values[sample.name, tuple(sample.labels.items())] = sample.value
+            labels = all_families()[name].labels
+            for texts, value in series.items():
+                values[name, tuple(zip(labels, texts, strict=True))] = value
         self.recorded.take(int(self.now.timestamp()) // 60, values, idle=self.idle)

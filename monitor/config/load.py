@@ -84,6 +84,13 @@ def _filled(raw: Mapping[Any, Any], path: Path, environment: Mapping[str, str]) 
 
         found = senseless_parts(values, [Mistake(*one) for one in mistakes], path.parent.absolute())
         raise ConfigError(path, dict.fromkeys([*problems, *_hidden(found, filler)]))
+    if config.server.export:
+        from monitor.config.checks.check import check_config
+        from monitor.config.checks.server import check_server  # takes a second, as it loads the catalogue
+
+        if found := list(check_server(config.server)):
+            found += [one for each in check_config(config, path.parent.absolute()) for one in each.problems]
+            raise ConfigError(path, dict.fromkeys(_hidden(found, filler)))
     keep_secrets(config, filler)
     return _absolute(config, path.parent.absolute()), filler
 

@@ -39,8 +39,19 @@ class _Evaluated:
 
 
 _State = tuple[object, ...]
-KeptPoints = dict[str, dict[int, tuple[_State, dict[int, Point]]]]
-"""Recommender -> id of a window -> its state when it was read, and its points by series."""
+
+
+@dataclass(slots=True)
+class Kept:
+    """What earlier calls read of a recommender, so that only changed windows are read again.
+
+    Both map the id of a window to its state when it was read, and to what it held by series: the points of
+    all windows, and the results of the newest window of each check. A result that did not change is the same
+    object in the next snapshot, so that it can be compared quickly.
+    """
+
+    points: dict[int, tuple[_State, dict[int, Point]]] = field(default_factory=dict)
+    results: dict[int, tuple[_State, dict[int, Result]]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -61,7 +72,7 @@ class _Check:
 
 
 def read_snapshot(
-    store: Store, names: Sequence[str], now: datetime, past: int = 48, kept: KeptPoints | None = None
+    store: Store, names: Sequence[str], now: datetime, past: int = 48, kept: dict[str, Kept] | None = None
 ) -> Snapshot:
     """The newest result of every series of these recommenders, its recent past, standing, logs and counters.
 
@@ -74,19 +85,19 @@ def read_snapshot(
         names: the recommenders.
         now: the time of the snapshot.
         past: the most windows of each check.
-        kept: the points of earlier calls, so that only changed windows are read again; those of `names` are
-            updated.
+        kept: recommender -> what earlier calls read of it; the entries of `names` are updated.
 
     Raises:
         StoreError: the history cannot be read.
     """
-    points: KeptPoints = {} if kept is None else kept
+    kept = {} if kept is None else kept
     with store.reading() as connection:
         checks = {name: _checks(connection, name, past) for name in names}
         for name, mine in checks.items():
-            _read_points(connection, mine, points.setdefault(name, {}))
+            of_name = kept.setdefault(name, Kept())
+            _read_points(connection, mine, of_name)
+            _read_results(connection, mine, of_name)
         every = [check for mine in checks.values() for check in mine]
-        _read_results(connection, every)
         last = last_of_each_signal(connection, [number for check in every for number in check.results])
         stands = standings(connection, last)
         began = _windows_by_end(connection, every, stands)
@@ -137,18 +148,16 @@ def _checks(connection: Connection, recommender: str, past: int) -> list[_Check]
     return found
 
 
-def _read_points(
-    connection: Connection, checks: Sequence[_Check], kept: dict[int, tuple[_State, dict[int, Point]]]
-) -> None:
+def _read_points(connection: Connection, checks: Sequence[_Check], kept: Kept) -> None:
     """The newest values of each series of a recommender, oldest first; and which window is shown."""
     named = {status.value: status for status in Status}
     windows = {one.id: one for check in checks for one in check.windows}
-    for number in [number for number in kept if number not in windows]:
-        del kept[number]
-    new = [number for number, one in windows.items() if number not in kept or kept[number][0] != one.state]
+    for number in [number for number in kept.points if number not in windows]:
+        del kept.points[number]
+    new = [number for number, one in windows.items() if kept.points.get(number, ((),))[0] != one.state]
     for number, results in window_results(connection, new).items():
         columns = (results.column(name) for name in ("value", "status", "lower", "upper"))
-        kept[number] = (
+        kept.points[number] = (
             windows[number].state,
             {
                 series: Point(windows[number].window, value, named[status], lower, upper)
@@ -156,7 +165,7 @@ def _read_points(
             },
         )
     for check in checks:
-        there = [kept[one.id][1] for one in check.windows]
+        there = [kept.points[one.id][1] for one in check.windows]
         check.shown = _shown(check.windows, there)
         check.points = {
             series: [one[series] for one in reversed(there) if series in one] for series in there[check.shown]
@@ -171,10 +180,16 @@ def _shown(windows: Sequence[_Evaluated], points: Sequence[Mapping[int, Point]])
     return 0
 
 
-def _read_results(connection: Connection, checks: Sequence[_Check]) -> None:
-    by_window = {check.windows[check.shown].id: check for check in checks}
-    for number, results in results_of_windows(connection, list(by_window)).items():
-        by_window[number].results = results
+def _read_results(connection: Connection, checks: Sequence[_Check], kept: Kept) -> None:
+    shown = {check.windows[check.shown].id: check for check in checks}
+    states = {number: check.windows[check.shown].state for number, check in shown.items()}
+    for number in [number for number in kept.results if number not in shown]:
+        del kept.results[number]
+    new = [number for number, state in states.items() if kept.results.get(number, ((),))[0] != state]
+    for number, results in results_of_windows(connection, new).items():
+        kept.results[number] = states[number], results
+    for number, check in shown.items():
+        check.results = kept.results[number][1] if number in kept.results else {}
 
 
 _End = tuple[str, str, datetime]  # recommender, check, end of a window

@@ -153,17 +153,23 @@ class RecommenderState:
     judged_at: Mapping[str, datetime] = field(default_factory=dict)
     scanned_at: Mapping[str, datetime] = field(default_factory=dict)
 
-    def is_stale(self, series: Series, now: datetime) -> bool:
-        """Whether the values of a series are too old to be current.
+    def stale_after(self, series: Series) -> datetime | None:
+        """The time after which the values of a series are too old to be current; None if there is none.
 
         1. No newer window was judged, as after a refused config or with a history that cannot be written.
         2. The newest window is late because its log has stopped: the zeros in it are of missing rows.
         """
         if self.patience is None:
-            return False
-        oldest = now - STALE_AFTER * series.window.length - self.patience
-        has_stopped = any(log.watermark is not None and log.watermark < oldest for log in self.logs)
-        return series.evaluated_at < oldest or (series.result.status is Status.LATE and has_stopped)
+            return None
+        known = [series.evaluated_at]
+        if series.result.status is Status.LATE:
+            known += [log.watermark for log in self.logs if log.watermark is not None]
+        return min(known) + STALE_AFTER * series.window.length + self.patience
+
+    def is_stale(self, series: Series, now: datetime) -> bool:
+        """Whether the values of a series are too old to be current."""
+        until = self.stale_after(series)
+        return until is not None and now > until
 
 
 CounterKey = tuple[str, tuple[tuple[str, str], ...]]  # family name, sorted (label, value) pairs

@@ -18,7 +18,7 @@ from monitor.experiments.specs import EXPERIMENT
 from monitor.forecast.series import ForecastSeries
 from monitor.forecast.specs import ROLE_LABEL, TARGET_LABEL, USED
 from monitor.history.errors import StoreError
-from monitor.history.read_snapshot import KeptPoints, read_snapshot
+from monitor.history.read_snapshot import Kept, read_snapshot
 from monitor.history.snapshot import Change, MaintenanceState, RecommenderState, RuleInfo, Series, Snapshot
 from monitor.history.store import Store
 from monitor.history.watched import JUDGED
@@ -86,7 +86,7 @@ class SnapshotPublisher:
         self._lock = threading.Lock()
         self._worked_at = clock()
         self.running = running
-        self._points: KeptPoints = {}
+        self._kept: dict[str, Kept] = {}
         self._states: dict[str, RecommenderState] = {}  # as last read
         self._read_error = self._write_error = ""
         self._probed_at = time.monotonic()
@@ -155,11 +155,11 @@ class SnapshotPublisher:
         # After an error all of them may have changed.
         every = of is None or bool(self._read_error)
         wanted = [name for name in names if every or name in (of or ()) or name not in self._states]
-        snapshot = read_snapshot(self._store, wanted, self._clock(), kept=self._points)
+        snapshot = read_snapshot(self._store, wanted, self._clock(), kept=self._kept)
         self._states |= {state.name: state for state in snapshot.recommenders}
         for name in self._states.keys() - set(names):
             del self._states[name]
-            self._points.pop(name, None)
+            self._kept.pop(name, None)
         self._tally.read(snapshot.counters)
         self._read_error = ""
         return replace(snapshot, recommenders=tuple(self._states[name] for name in names))

@@ -92,10 +92,15 @@ class ServerSettings(Settings):
         None, description="a web config file in Prometheus' format: TLS and basic auth"
     )
     series_limit: int = Field(
-        10_000,
+        100_000,
         ge=100,
-        description="the most series in one scrape; above it slices are left out first, the largest family "
-        "first",
+        description="the most series in one scrape; each recommender has an equal share, and one above its "
+        "share leaves out slices first, the largest family first; see docs/sizing.md",
+    )
+    export: tuple[str, ...] = Field(
+        (),
+        description="families of metrics to export beside those that alerts, dashboards and objectives "
+        "use, as patterns such as recsys_*_samples; see docs/gauges.md",
     )
 
     def public_url(self, *, tls: bool = False, port: int | None = None) -> str:

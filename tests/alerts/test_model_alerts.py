@@ -29,6 +29,7 @@ OF_CAUSES = [
     )
 ]
 KEYS = "(recommender, pair, model)"
+ENDS = f'unless on {KEYS} max by {KEYS} (recsys_auc_gap_status{{status!="violated"}} == 1)'
 
 
 def ranked(causes: tuple[str, ...]) -> str:
@@ -51,11 +52,12 @@ def test_the_alerts_of_causes_differ_only_in_the_cause_so_exactly_one_fires() ->
         pair = 'pair="test_online", ' if pages else ""
         words = [
             f'max by {KEYS} (last_over_time(recsys_auc_gap_status{{{pair}status="violated"}}[15m])) == 1',
+            ENDS,
             f"and on {KEYS} {ranked((cause,))} >= {ranked(())}",
         ]
         if not before:
             stands = f'max by {KEYS} (ALERTS{{alertname="{name}", alertstate="firing"}})'
-            words[1] = f"and on {KEYS} ( {ranked((cause,))} >= {ranked(())} or {stands} )"
+            words[2] = f"and on {KEYS} ( {ranked((cause,))} >= {ranked(())} or {stands} )"
         else:
             words.append(f"unless on {KEYS} {ranked(before)} >= {ranked(())}")
         assert " ".join(ALERTS[name]["expr"].split()) == " ".join(words)
@@ -70,7 +72,7 @@ def test_the_causes_that_page_come_first_and_the_rest_of_them_is_a_ticket_withou
     others = [pair for pair in PAIRS if pair != "test_online"]
     for pair in others:
         verdict = f'last_over_time(recsys_auc_gap_status{{pair="{pair}", status="violated"}}[15m])'
-        assert f"{verdict}) == 1 and on {KEYS} {ranked(paging)} >= {ranked(())}" in rest
+        assert f"{verdict}) == 1 {ENDS} and on {KEYS} {ranked(paging)} >= {ranked(())}" in rest
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import urllib.parse
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -137,11 +137,11 @@ def copied_rules(folder: Path, durations: dict[str, str]) -> list[Path]:
 
 
 @contextmanager
-def exported(folder: Path, picture: Snapshot) -> Iterator[Prometheus]:
-    """A Prometheus that looks at the real exporter of one snapshot, which no daemon changes."""
+def exported(folder: Path, picture: Snapshot | Callable[[], Snapshot]) -> Iterator[Prometheus]:
+    """A Prometheus that looks at the real exporter of one snapshot, or of that which is returned now."""
     page = serve(
-        ServerSettings(listen="127.0.0.1:0"),
-        lambda: picture,
+        ServerSettings(listen="127.0.0.1:0", export=("*",)),
+        picture if callable(picture) else lambda: picture,
         reload=lambda: ReloadOutcome(True),
         not_ready=lambda: "",
         healthy=lambda: True,

@@ -83,7 +83,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
             {"metric": "coverage", "labels": {"by": "pv", "dimension": "scene", "value": "home"}, "min": 0.5},
         ],
     }
-    with monitor(folder, {"recommenders": [recommender]}) as made:
+    with monitor(folder, {"recommenders": [recommender], "server": {"export": ["*"]}}) as made:
         server = Prometheus(folder, made.url.removeprefix("http://"))
         try:
             server.up()

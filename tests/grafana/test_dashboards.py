@@ -16,8 +16,9 @@ import yaml
 from grafana.generate import dashboards, flat
 from monitor.catalogue import ALL_SPECS
 from monitor.core.results import Status
+from monitor.metrics.exported import metric_family_name
 from monitor.metrics.family import MODEL_LABEL, Theme
-from monitor.service.prometheus.families import MONITOR, RULES, STATUSES, all_families, metric_family_name
+from monitor.service.prometheus.families import MONITOR, RULES, STATUSES, all_families
 from monitor.service.prometheus.process import PROCESS
 from tests.end_to_end.panel_queries import filled
 from tests.promql import families_in, mistakes

@@ -11,7 +11,7 @@ from sqlalchemy import event
 
 from monitor.core.results import Result, ResultKind, Status, Window
 from monitor.history.logstate import IndexedFile
-from monitor.history.read_snapshot import KeptPoints, read_snapshot
+from monitor.history.read_snapshot import Kept, read_snapshot
 from monitor.history.snapshot import RecommenderState, SkippedFile
 from monitor.history.store import Store
 from tests.history.conftest import hour
@@ -222,11 +222,11 @@ def test_the_cost_of_a_snapshot_does_not_grow_with_the_history(tmp_path: Path, l
 
 
 def test_unchanged_points_are_not_read_again(store: Store) -> None:
-    kept: KeptPoints = {}
+    kept: dict[str, Kept] = {}
     for number in range(4):
         put(store, number, replace(GINI, value=number / 10))
     first = read_snapshot(store, ["shop"], NOON, kept=kept)
-    held = {number: points for number, (_, points) in kept["shop"].items()}
+    held = {number: points for number, (_, points) in kept["shop"].points.items()}
     put(store, 1, replace(GINI, value=0.9))
     put(store, 4, replace(GINI, value=0.4))
     second = read_snapshot(store, ["shop"], NOON, kept=kept)
@@ -234,8 +234,28 @@ def test_unchanged_points_are_not_read_again(store: Store) -> None:
     (before,), (after,) = first.recommenders[0].series, second.recommenders[0].series
     assert [point.value for point in before.past] == [0.0, 0.1, 0.2, 0.3]
     assert [point.value for point in after.past] == [0.0, 0.9, 0.2, 0.3, 0.4]
-    assert sum(points is held.get(number) for number, (_, points) in kept["shop"].items()) == 3
+    points_now = kept["shop"].points
+    assert sum(points is held.get(number) for number, (_, points) in points_now.items()) == 3
     read_snapshot(store, ["other"], NOON, kept=kept)
-    assert len(kept["shop"]) == 5, "the points of others stay"
+    assert len(points_now) == 5, "what is kept of others stays"
     read_snapshot(store, ["shop"], NOON, past=2, kept=kept)
-    assert len(kept["shop"]) == 2
+    assert len(points_now) == 2
+
+
+def test_a_result_that_did_not_change_is_the_same_object_and_a_corrected_one_is_not(store: Store) -> None:
+    kept: dict[str, Kept] = {}
+
+    def shown() -> Result:
+        (series,) = read_snapshot(store, ["shop"], NOON, kept=kept).recommenders[0].series
+        return series.result
+
+    put(store, 0, replace(GINI, value=0.1))
+    put(store, 1, replace(GINI, value=0.2))
+    first = shown()
+    put(store, 0, replace(GINI, value=0.15))
+    assert shown() is first
+    put(store, 1, replace(GINI, value=0.3))
+    assert shown().value == 0.3
+    put(store, 2, replace(GINI, value=0.4))
+    assert shown().value == 0.4
+    assert len(kept["shop"].results) == 1

@@ -133,7 +133,7 @@ def test_trouble_seen_only_in_maintenance_is_not_exported_for_a_broken_recommend
 
 def test_trouble_seen_only_in_maintenance_has_no_verdict_however_late_it_is_judged(shown: Shown) -> None:
     shown.judge(21, 0.005)
-    assert find(shown.at(TEN), "recsys_objective_status", status="violated", **OBJECTIVE) == 0
+    assert find(shown.at(TEN), "recsys_objective_status", status="violated", **OBJECTIVE) is None
     shown.judge(22, 0.5)
     text = shown.at(TEN + 24 * HOUR)  # as what rests on feedback may be
     assert find(text, "recsys_maintenance", recommender="shop") == 0

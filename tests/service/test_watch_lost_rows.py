@@ -24,7 +24,7 @@ from monitor.judging.runtime import Runtime
 from monitor.logs.listing import Listing, Unlisted
 from monitor.metrics.catalogue import SPECS
 from monitor.rules.suites import load_rules
-from monitor.service.prometheus.exporter import snapshot_values
+from monitor.service.prometheus.values import snapshot_values
 from monitor.service.watch import MOST_REPORTED, Watch
 from monitor.settings.recommender import RecommenderSettings
 from monitor.settings.rules import RuleSettings

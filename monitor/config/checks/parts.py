@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from monitor.config.checks.check import check_config
+from monitor.config.checks.server import check_server
 from monitor.config.problems import KeyPath, Problem, is_within, show_place
 from monitor.core.columns import EXPOSURES, LOGS
 from monitor.settings.config import Config
@@ -61,11 +62,12 @@ def senseless_parts(values: dict[str, Any], mistakes: Iterable[Mistake], folder:
         if isinstance(one, dict):
             _stand_in(one, number, values["recommenders"][number])
     try:
-        checked = check_config(Config.model_validate(kept), folder)
+        config = Config.model_validate(kept)
     except ValidationError:  # nothing that could be checked is left
         return []
     out = {show_place(place) for place, unknown_key in whole if not unknown_key}
-    found = (problem for one in checked for problem in one.problems)
+    of_recommenders = (problem for one in check_config(config, folder) for problem in one.problems)
+    found = (*check_server(config.server), *of_recommenders)
     problems = (Problem(sound.numbered(one.place), sound.numbered(one.message)) for one in found)
     return [one for one in problems if not _depends_on(one.place, out)]
 

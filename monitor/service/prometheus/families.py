@@ -1,76 +1,26 @@
 """Every family that /metrics exports, declared once: name, help, labels, unit, kind.
 
-The exporter builds its families from this table, and `make docs` writes docs/gauges.md from it. Tests compare
-the alerts and the dashboards with it. The families of metrics follow from the catalogue; all others are
-declared here.
+The exporter builds its families from this table, and docs/gauges.md is written from it. Tests compare the
+alerts and the dashboards with it. The families of metrics follow from the catalogue; all others are declared
+here.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import Final, Literal
+from typing import Final
 
 from monitor.anomalies.specs import OF_SERIES
-from monitor.catalogue import ALL_SPECS
+from monitor.catalogue import optional_families
 from monitor.forecast.specs import TARGET_LABEL
 from monitor.history import counters
-from monitor.history.snapshot import STALE_AFTER
-from monitor.metrics.family import MetricSpec
+from monitor.metrics.exported import RECOMMENDER, SLICE_LABELS, ExportedFamily
 from monitor.models.specs import CAUSE_LABEL
 from monitor.platform.specs import SUBSTITUTION_LABELS
-from monitor.service.prometheus.exported import RECOMMENDER, ExportedFamily
 from monitor.service.prometheus.process import PROCESS
 
-Suffix = Literal["", "lower", "upper", "samples"]
-
-PREFIX: Final = "recsys_"
-SLICE_LABELS: Final = ("dimension", "value")
 OFFENDERS: Final = 3
 """Offending values of a column that a violated rule exports."""
-
-
-def metric_family_name(spec: MetricSpec, part: Suffix = "", *, sliced: bool = False) -> str:
-    """The name of one of the families of a metric.
-
-    >>> from monitor.metrics.catalogue import SPECS
-    >>> metric_family_name(SPECS["coverage"])
-    'recsys_coverage_ratio'
-    >>> metric_family_name(SPECS["coverage"], "lower", sliced=True)
-    'recsys_slice_coverage_lower_ratio'
-    >>> metric_family_name(SPECS["gini"], "samples")
-    'recsys_gini_samples'
-    """
-    # No `_bits`: promtool takes that for a size of data and asks for bytes.
-    unit = spec.unit if spec.unit in ("ratio", "seconds") and part != "samples" else ""
-    words = ("slice" if sliced else "", spec.name, part, unit)
-    return PREFIX + "_".join(word for word in words if word)
-
-
-def metric_families(specs: Iterable[MetricSpec]) -> Iterator[ExportedFamily]:
-    """The families of these metrics: value, bounds (if there is an interval), samples; then all by slice."""
-    for spec in specs:
-        own = (*(("by",) if spec.by or spec.by_help else ()), *spec.labels, *spec.of_samples)
-        parts: tuple[tuple[Suffix, str], ...] = (("", spec.help),)
-        if spec.interval:
-            around = "band around" if spec.interval == "band" else f"interval ({spec.interval}) of"
-            parts += (
-                ("lower", f"Lower bound of the {around} {spec.name}."),
-                ("upper", f"Upper bound of the {around} {spec.name}."),
-            )
-        if spec.counted:
-            count = spec.samples or "the count under its ratio"
-            parts += (("samples", f"Sample size of {spec.name}: {count}."),)
-        for sliced in (False, True)[: 1 + spec.sliced]:
-            labels = (RECOMMENDER, *own, *(SLICE_LABELS if sliced else ()))
-            for part, text in parts:
-                yield ExportedFamily(
-                    metric_family_name(spec, part, sliced=sliced),
-                    f"{text.rstrip('.')}, by slice." if sliced else text,
-                    labels,
-                    spec.unit if part != "samples" else "",
-                )
 
 
 _RULE = (RECOMMENDER, "rule", "kind")
@@ -78,15 +28,15 @@ _RULE = (RECOMMENDER, "rule", "kind")
 STATUSES: Final = (
     ExportedFamily(
         "recsys_metric_status",
-        "1 for the state of the metric in the last window, 0 for its other states: ok, violated, no_data, "
-        "late, error, undefined. `by` is empty for a metric without it; of several series that differ in a "
-        "further label, such as `k`, the worst state is given.",
+        "1 for the state of a metric that is not ok in the last window: violated, no_data, late, error, "
+        "undefined. `by` is empty for a metric without it; of several series that differ in a further "
+        "label, such as `k`, the worst state is given.",
         (RECOMMENDER, "metric", "by", "status"),
     ),
     ExportedFamily(
         "recsys_objective_status",
-        "1 for the current verdict on the objective, 0 for the others: ok, violated, no_data, late, "
-        "error. It stays violated until the value itself is back at its bound.",
+        "1 for the current verdict on the objective: ok, violated, no_data, late, error. It stays violated "
+        "until the value itself is back at its bound.",
         (RECOMMENDER, "metric", "by", "status"),
     ),
     ExportedFamily(
@@ -96,15 +46,15 @@ STATUSES: Final = (
     ),
     ExportedFamily(
         "recsys_experiment_status",
-        "1 for the state of the experiment's metric, 0 for the others: ok, violated, no_data, late, error, "
-        "undefined. For the metrics that judge the split (experiment_split_p_value by anytime, "
+        "1 for the state of the experiment's metric: ok, violated, no_data, late, error, undefined. For "
+        "the metrics that judge the split (experiment_split_p_value by anytime, "
         "experiment_unknown_arm_users) it is the current verdict; of several arms, the worst.",
         (RECOMMENDER, "experiment", "metric", "by", "status"),
     ),
     ExportedFamily(
         "recsys_auc_gap_status",
-        "1 for the current verdict on the gap, 0 for the others: ok, violated, no_data, late, error. It "
-        "stays violated until the gap itself is back at its bound.",
+        "1 for the current verdict on the gap: ok, violated, no_data, late, error. It stays violated until "
+        "the gap itself is back at its bound.",
         (RECOMMENDER, "pair", "model", "status"),
     ),
     ExportedFamily(
@@ -115,9 +65,8 @@ STATUSES: Final = (
     ),
     ExportedFamily(
         "recsys_deviation_status",
-        "1 for the verdict on the series' deviation from its own past, 0 for the others: ok, violated, "
-        "no_data, late, error. Among hundreds of series some always deviate, so alerts use "
-        "recsys_anomaly_status.",
+        "1 for the verdict on the series' deviation from its own past: ok, violated, no_data, late, error. "
+        "Among hundreds of series some always deviate, so alerts use recsys_anomaly_status.",
         (RECOMMENDER, *OF_SERIES, "status"),
     ),
     ExportedFamily(
@@ -127,13 +76,12 @@ STATUSES: Final = (
     ),
     ExportedFamily(
         "recsys_drift_status",
-        "1 for the verdict on the series' slow change over days, 0 for the others: ok, violated, no_data, "
-        "late, error.",
+        "1 for the verdict on the series' slow change over days: ok, violated, no_data, late, error.",
         (RECOMMENDER, *OF_SERIES, "status"),
     ),
     ExportedFamily(
         "recsys_anomaly_status",
-        "1 for the verdict on the cause, 0 for the others: ok, violated, no_data, late, error. Violated if "
+        "1 for the verdict on the cause: ok, violated, no_data, late, error. Violated if "
         "the series that are out of their bands show the pattern of this cause, and no earlier cause "
         "explains them.",
         (RECOMMENDER, CAUSE_LABEL, "status"),
@@ -151,21 +99,21 @@ STATUSES: Final = (
     ),
     ExportedFamily(
         "recsys_substitution_status",
-        "1 for the verdict on substitution, 0 for the others: ok, violated, no_data, late, error. Violated "
+        "1 for the verdict on substitution: ok, violated, no_data, late, error. Violated "
         "if the recommender gains at the cost of the system and the platform gains too little. `system` is "
         "empty for the verdict of an experiment, `experiment` and `arm` for the one by days.",
         (RECOMMENDER, *SUBSTITUTION_LABELS, "status"),
     ),
     ExportedFamily(
         "recsys_forecast_status",
-        "1 for the verdict on an offline metric that is used to predict a business metric, 0 for the others: "
-        "ok, violated, no_data, late, error. Violated if it certainly did predict it and no longer does.",
+        "1 for the verdict on an offline metric that is used to predict a business metric: ok, violated, "
+        "no_data, late, error. Violated if it certainly did predict it and no longer does.",
         (RECOMMENDER, TARGET_LABEL, *OF_SERIES, "status"),
     ),
     ExportedFamily(
         "recsys_rule_status",
-        "1 for the current verdict on the rule, 0 for the others: ok, violated, no_data, late, error. "
-        "A soft rule stays violated until the rate itself is back at its threshold.",
+        "1 for the current verdict on the rule: ok, violated, no_data, late, error. A soft rule stays "
+        "violated until the rate itself is back at its threshold.",
         (*_RULE, "status"),
     ),
 )
@@ -220,8 +168,8 @@ RULES: Final = (
     ExportedFamily(
         counters.RULE_VIOLATIONS,
         "Violations of the rule in all judged windows. Starts at 0 for every configured rule, counts each "
-        "window once (corrections by late data are left out), and survives restarts. A soft rule's counters "
-        "leave out windows in maintenance.",
+        "window once (corrections by late data are left out), and survives restarts. A soft rule's "
+        "counters leave out windows in maintenance.",
         _RULE,
         kind="counter",
     ),
@@ -331,8 +279,8 @@ MONITOR: Final = (
     ExportedFamily("recsys_series_limit", "Series that a scrape may hold.", ()),
     ExportedFamily(
         "recsys_series_dropped",
-        "Series left out of this scrape because of the limit; slices are left out first.",
-        (),
+        "Series of the recommender that this scrape leaves out, because it has more than its share of the "
+        "limit; slices are left out first, and its page names the families.",
     ),
     ExportedFamily(
         counters.WINDOWS,
@@ -359,69 +307,20 @@ MONITOR: Final = (
     ),
     ExportedFamily(
         counters.UNDEFINED,
-        "Results without a value although there was data, such as a denominator of 0.",
+        "Results without a value although there was data, such as a denominator of 0. A series begins with "
+        "the first such result.",
         (RECOMMENDER, "metric"),
         kind="counter",
     ),
 )
 
 
-DETECTABLE: Final = ExportedFamily(
-    "recsys_detectable_change_ratio",
-    "Smallest relative change of a metric, up or down, that takes it out of its band. Not by slice.",
-    (RECOMMENDER, *OF_SERIES),
-    "ratio",
-)
+REQUIRED: Final = frozenset(family.name for family in (*STATUSES, *RULES, *MONITOR, *PROCESS))
+"""The families that no limit and no setting leaves out."""
 
 
 @cache
 def all_families() -> dict[str, ExportedFamily]:
     """Every exported family by its name."""
-    families = (*STATUSES, *RULES, DETECTABLE, *MONITOR, *PROCESS, *metric_families(ALL_SPECS.values()))
+    families = (*STATUSES, *RULES, *MONITOR, *PROCESS, *optional_families().values())
     return {family.name: family for family in families}
-
-
-def gauges_page() -> str:
-    """The text of docs/gauges.md."""
-    metrics = tuple(metric_families(ALL_SPECS.values()))
-    whole = [family for family in metrics if not set(SLICE_LABELS) <= set(family.labels)]
-    parts = [
-        "# What /metrics exports",
-        "<!-- Generated by `make docs`; a test compares it with the code. -->",
-        "Every family starts with `recsys_` and, unless it is about the monitor as a whole, carries the "
-        "label `recommender`. Only the families of the process have other names: those that all Python "
-        "services share. A metric without a value in the last window has no series, never NaN or 0. "
-        f"Nor has one whose log stopped, or that was last judged, more than {STALE_AFTER} windows, "
-        "`max_wait` and `every` ago: its state is late then, or stays violated. "
-        "What each metric means, and when it misleads, is in [metrics](metrics/README.md); what fires on "
-        "these series is in `rules/alerts/`, with one [runbook](runbooks/) an alert.",
-        "## States",
-        *_table(STATUSES),
-        "## Rules",
-        *_table(RULES),
-        "## Metrics",
-        *_table((*whole, DETECTABLE)),
-        "## Slices",
-        "Each family of the section above, except those of experiments and "
-        "`recsys_detectable_change_ratio`, also exists by slice: `recsys_slice_` instead of `recsys_`, with "
-        "the labels `dimension` (the column) and `value` (one of its largest values, or `other`) beside its "
-        "own.",
-        "## The monitor itself",
-        *_table(MONITOR),
-        "## The process",
-        *_table(PROCESS),
-    ]
-    return "\n\n".join(parts) + "\n"
-
-
-def _table(families: Iterable[ExportedFamily]) -> Iterator[str]:
-    rows = ["| family | kind | labels | unit | meaning |", "|---|---|---|---|---|"]
-    for family in families:
-        labels = ", ".join(f"`{label}`" for label in family.labels)
-        meaning = family.help.replace("|", "\\|")
-        rows.append(f"| `{family.name}` | {family.kind} | {labels} | {family.unit} | {meaning} |")
-    yield "\n".join(rows)
-
-
-if __name__ == "__main__":
-    sys.stdout.write(gauges_page())

@@ -9,7 +9,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
-from monitor.service.prometheus.exported import ExportedFamily
+from monitor.metrics.exported import ExportedFamily
 
 _GENERATION: Final = ("generation",)
 

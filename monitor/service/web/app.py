@@ -40,6 +40,7 @@ logger = logging.getLogger(__name__)
 
 # For probes, which have no password: one word each, never a reason or a name.
 OPEN_PATHS: Final = ("/healthz", "/readyz")
+COMPRESSION: Final = 5  # the level of gzip
 _CONTENT_POLICY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -120,8 +121,9 @@ def make_app(
         url=url,
         grafana_url=settings.grafana_url,
         series_limit=settings.series_limit,
+        export=settings.export,
     )
-    pages = Pages(current, sites, config, store, desk)
+    pages = Pages(current, sites, config, store, desk, exporter.left_out)
     supervisor = _Supervisor(exporter, reload=reload, not_ready=not_ready, healthy=healthy)
     routes: list[BaseRoute] = []
     if store is not None:
@@ -138,7 +140,7 @@ def make_app(
             Route("/-/ready", supervisor.ready),
             Route("/-/reload", supervisor.reload, methods=["POST"]),
         ],
-        middleware=[Middleware(GZipMiddleware, minimum_size=1024, compresslevel=5)],
+        middleware=[Middleware(GZipMiddleware, minimum_size=1024, compresslevel=COMPRESSION)],
         exception_handlers={404: pages.not_found, HTTPException: _http_error, StoreError: pages.history_down},
     )
     app.router.redirect_slashes = False

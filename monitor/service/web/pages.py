@@ -26,6 +26,7 @@ from monitor.report.links import Sites
 from monitor.report.report_files import parse_name, reports_in
 from monitor.report.reports_page import reports_page
 from monitor.report.scatter import TEMPLATES
+from monitor.service.prometheus.budget import LeftOut
 from monitor.service.web.conditional import conditional
 from monitor.service.web.distributions import Distributions
 from monitor.service.web.past_pages import SIZES, PastPages
@@ -47,7 +48,7 @@ class Pages:
     """The pages. `current` returns the snapshot that they show, `config` what was last loaded.
 
     `store` is the history, without which there are no pages on the past. `desk` reads the logs for the
-    figures of distributions.
+    figures of distributions. `left_out` says what the last scrape left out of a recommender.
     """
 
     def __init__(
@@ -57,8 +58,10 @@ class Pages:
         config: Callable[[], Config | None] = lambda: None,
         store: Store | None = None,
         desk: Desk | None = None,
+        left_out: Callable[[str], LeftOut | None] = lambda _: None,
     ) -> None:
         self._current = current
+        self._left_out = left_out
         self._config = config
         self._sites = sites
         self._distributions = Distributions(current, config, desk or Desk())
@@ -99,7 +102,9 @@ class Pages:
         if len(snapshot.recommenders) == 1 and not (state or search):
             only = snapshot.recommenders[0].name
             view = page.recommender_page(snapshot, only, _now(), self._sites)
-            return self._render(request, "recommender.html", view, is_alone=True)
+            return self._render(
+                request, "recommender.html", view, is_alone=True, left_out=self._left_out(only)
+            )
         return self._render(request, "overview.html", self._fleet_of(snapshot).page(state, search))
 
     def _fleet_of(self, snapshot: Snapshot) -> fleet.Fleet:
@@ -111,7 +116,10 @@ class Pages:
 
     def recommender(self, request: Request) -> Response:
         view_of = partial(page.recommender_page, sites=self._sites)
-        return self._show(request, view_of, "recommender.html", _NO_RECOMMENDER, is_alone=False)
+        left_out = self._left_out(request.path_params["recommender"])
+        return self._show(
+            request, view_of, "recommender.html", _NO_RECOMMENDER, is_alone=False, left_out=left_out
+        )
 
     def section(self, request: Request) -> Response:
         view_of = partial(page.section_page, sites=self._sites)

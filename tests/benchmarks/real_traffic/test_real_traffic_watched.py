@@ -18,8 +18,8 @@ from monitor.core.results import Window
 from monitor.history import schema
 from monitor.history.read_snapshot import read_snapshot
 from monitor.history.rows import results_of_windows
-from monitor.service.prometheus.exporter import snapshot_values
 from monitor.service.prometheus.families import all_families
+from monitor.service.prometheus.values import snapshot_values
 
 START = datetime(2026, 3, 2, tzinfo=UTC)
 RATE = 400.0

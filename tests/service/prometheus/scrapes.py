@@ -9,7 +9,9 @@ from monitor.service.prometheus.exporter import Exporter
 
 
 def scrape(snapshot: Snapshot, accept: str = "", **settings) -> str:
-    exporter = Exporter(lambda: snapshot, version="0.1.0", url="http://monitor.test", **settings)
+    """Of every family, unless `export` is given, at the time of the snapshot, unless a clock is."""
+    given = {"export": ["*"], "clock": lambda: snapshot.taken_at, **settings}
+    exporter = Exporter(lambda: snapshot, version="0.1.0", url="http://monitor.test", **given)
     return exporter.scrape(accept)[0].decode()
 
 

@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families as classic_f
 
 from monitor.core.results import Kind, Status
 from monitor.history.snapshot import Snapshot, Violation
-from monitor.service.prometheus.exporter import Exporter, drop_families, snapshot_values
+from monitor.service.prometheus.exporter import Exporter
 from monitor.service.prometheus.families import all_families
 from tests.service import pictures
 from tests.service.prometheus.scrapes import find, samples, scrape, without_process
@@ -31,9 +31,9 @@ def test_above_the_limit_slices_go_first_whole_families_and_are_counted():
     snapshot = pictures.wide(300)
     everything = scrape(snapshot, series_limit=100_000)
     limited = scrape(snapshot, series_limit=700)
-    assert find(everything, "recsys_series_dropped") == 0
+    assert find(everything, "recsys_series_dropped", recommender="shop") == 0
     assert find(limited, "recsys_series") <= 700
-    dropped = find(limited, "recsys_series_dropped")
+    dropped = find(limited, "recsys_series_dropped", recommender="shop")
     assert dropped == find(everything, "recsys_series") - find(limited, "recsys_series")
     gone = {name for name, _ in samples(everything)} - {name for name, _ in samples(limited)}
     assert gone
@@ -49,14 +49,6 @@ def test_families_that_alerts_need_are_kept_even_above_the_limit():
     )
     assert find(text, "recsys_series") > find(text, "recsys_series_limit")
     assert "recsys_gini{" not in text
-
-
-def test_a_budget_leaves_out_the_largest_slices_first():
-    values = snapshot_values(pictures.wide(20))
-    small = values["recsys_slice_gini"] = {("shop", "scene", "a"): 1.0}
-    total = sum(map(len, values.values()))
-    assert drop_families(values, total - 1) == 24  # one of the families of coverage by scene: 20 and 4 slices
-    assert values["recsys_slice_gini"] is small
 
 
 @pytest.mark.parametrize(
@@ -95,6 +87,7 @@ def _one_series_for_every_family() -> Snapshot:
         if spec.sliced:
             results.append(pictures.metric(name, "x", labels=own | of_slice, **numbers))
     results.append(pictures.metric("gini", labels=of_slice, threshold=0.4, bound="max", **numbers))
+    results.append(pictures.metric("novelty", status=Status.NO_DATA))
     results.append(pictures.rule("all", Kind.SOFT, violations=1, **numbers))
     every = tuple(pictures.series(result) for result in results)
     return Snapshot(pictures.NOW, (replace(pictures.shop(), series=every),), config_loaded_at=pictures.NOW)
@@ -161,7 +154,10 @@ def test_every_declared_family_can_be_exported():
                 state, series=(objective, deviation, offending, *map(pictures.series, told), *state.series)
             ),
         ),
-        counters={("recsys_store_errors_total", (("fault", "busy"),)): 1.0},
+        counters={
+            ("recsys_store_errors_total", (("fault", "busy"),)): 1.0,
+            ("recsys_undefined_total", (("metric", "gini"), ("recommender", "shop"))): 1.0,
+        },
         config_loaded_at=pictures.NOW,
     )
     text = scrape(snapshot, series_limit=100_000, grafana_url="https://grafana.test")

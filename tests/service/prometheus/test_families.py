@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from monitor.catalogue import ALL_SPECS
+from monitor.catalogue import ALL_SPECS, DETECTABLE
+from monitor.metrics.exported import ExportedFamily, metric_families
 from monitor.metrics.family import MetricSpec
-from monitor.service.prometheus import families
-from monitor.service.prometheus.exported import ExportedFamily
-from monitor.service.prometheus.families import all_families, metric_families
+from monitor.service.prometheus import families, gauges
+from monitor.service.prometheus.families import all_families
 from monitor.service.prometheus.process import PROCESS
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -29,6 +29,7 @@ def test_no_two_families_share_a_name() -> None:
         *families.RULES,
         *families.MONITOR,
         *PROCESS,
+        DETECTABLE,
         *metric_families(ALL_SPECS.values()),
     )
     assert len({family.name for family in declared}) == len(declared)
@@ -104,19 +105,17 @@ def test_a_metric_whose_values_of_by_come_from_the_settings_has_the_label() -> N
 
 def test_the_page_of_gauges_matches_the_code() -> None:
     page = (ROOT / "docs" / "gauges.md").read_text(encoding="utf-8")
-    assert page == families.gauges_page(), (
-        "run: python -m monitor.service.prometheus.families > docs/gauges.md"
-    )
+    assert page == gauges.gauges_page(), "run: python -m monitor.service.prometheus.gauges > docs/gauges.md"
 
 
 def test_the_command_of_the_page_writes_the_page() -> None:
-    command = [sys.executable, "-m", "monitor.service.prometheus.families"]
+    command = [sys.executable, "-m", "monitor.service.prometheus.gauges"]
     written = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert written == families.gauges_page()
+    assert written == gauges.gauges_page()
 
 
 def test_every_family_is_on_the_page() -> None:
-    page = families.gauges_page()
+    page = gauges.gauges_page()
     for family in FAMILIES:
         if not family.name.startswith("recsys_slice_"):
             assert f"`{family.name}`" in page

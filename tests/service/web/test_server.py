@@ -228,7 +228,7 @@ def test_a_wrong_new_web_config_leaves_the_old_one_in_force(running, tmp_path):
 
 def test_ten_thousand_series_are_scraped_well_within_a_second(running):
     wide = pictures.wide(2300)
-    server = running(lambda: wide, series_limit=20_000)
+    server = running(lambda: wide, series_limit=20_000, export=("*",))
     get(f"{server.address}/metrics")
     took = []
     for _ in range(3):
