@@ -26,7 +26,7 @@ from monitor.settings.config import Config
 START = datetime(2026, 3, 1, tzinfo=UTC)
 NOW = START + timedelta(days=40)
 WINDOWS = 2 * FEWEST
-JUDGED = 24  # of them, where each is judged twice
+JUDGED = 12  # of them, where each is judged twice: four tasks of three, two for each process
 CONFIG = """\
 state: state
 engine: {{threads: {threads}}}
@@ -52,7 +52,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
                'i' || (hash(i) % 40) AS item_id, 1 + i % 4 AS position,
                (hash(i, 1) % 1000) / 1000 AS score, ['home', 'search'][1 + (i // 4) % 2] AS scene,
                TIMESTAMP '{START:%Y-%m-%d}' + to_seconds(i // 4 * 150) AS ts
-        FROM range({WINDOWS} * 48) AS numbers(i) WHERE i // 48 <> 17"""
+        FROM range({WINDOWS} * 48) AS numbers(i) WHERE i // 48 <> 7"""
     connection = duckdb.connect()
     connection.execute(f"CREATE TABLE shown AS {rows}")
     for day in range(-(-WINDOWS // 48)):
@@ -86,6 +86,7 @@ def span(config: Config, checked: Checked, once: OneOff, count: int = WINDOWS) -
 
 def test_two_processes_give_the_results_of_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("monitor.cli.span.FEWEST", JUDGED // 3)
+    monkeypatch.setattr("monitor.cli.span._TASK", JUDGED // 4)
     found: dict[int, list[object]] = {}
     processes: dict[int, int] = {}
     for threads in (1, 2):
