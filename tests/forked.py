@@ -87,12 +87,15 @@ class Forked:
 
 
 def run_forked(
-    *arguments: object, cwd: Path, env: Mapping[str, str] = os.environ, timeout: float = 180
+    *arguments: object, cwd: Path, env: Mapping[str, str] = os.environ, timeout: float = 180, code: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    """Run `python -m monitor ARGUMENTS` to its end, with its output in files and not on a terminal."""
+    """Run `python -m monitor ARGUMENTS` to its end, with its output in files and not on a terminal.
+
+    `code` runs in place of the module.
+    """
     with tempfile.TemporaryDirectory() as folder:
         out, err = Path(folder) / "out", Path(folder) / "err"
-        process = Forked(arguments, cwd=cwd, env=env, out=out, err=err)
+        process = Forked(arguments, cwd=cwd, env=env, out=out, err=err, code=code)
         try:
             code = process.wait(timeout)
         finally:
@@ -120,8 +123,10 @@ def _run(
         opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         os.dup2(opened, number)
         os.close(opened)
-    sys.stdout.reconfigure(encoding="utf-8", line_buffering=False)  # type: ignore[union-attr]
-    sys.stderr.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    # New streams: those of the server may not become streams of a terminal or a pipe.
+    sys.stdout = sys.__stdout__ = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    errors = os.fdopen(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)
+    sys.stderr = sys.__stderr__ = errors
     paths = environment.get("PYTHONPATH", "").split(":")
     sys.path[1:1] = [one for one in paths if one and one not in sys.path]
     sys.argv = ["monitor", *arguments]

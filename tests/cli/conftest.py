@@ -39,11 +39,17 @@ class Ran:
 
 
 def run_monitor(
-    *arguments: object, cwd: Path, timeout: float = 600, fresh: bool = False, **environment: str
+    *arguments: object,
+    cwd: Path,
+    timeout: float = 600,
+    fresh: bool = False,
+    code: str = "",
+    **environment: str,
 ) -> Ran:
     """Run `python -m monitor` with its output in files, as cron does.
 
-    `fresh` starts a Python of its own; so does a variable that Python reads when it starts.
+    `fresh` starts a Python of its own; so does a variable that Python reads when it starts. In a process that
+    is not fresh, `code` runs in place of the module.
     """
     env = clean_environment(**environment)
     if fresh or any(name.startswith("PYTHON") and name != "PYTHONPATH" for name in environment):
@@ -53,7 +59,7 @@ def run_monitor(
             stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8",
         )  # fmt: skip
     else:
-        done = run_forked(*arguments, cwd=cwd, env=env, timeout=timeout)
+        done = run_forked(*arguments, cwd=cwd, env=env, timeout=timeout, code=code)
     return Ran(done.returncode, done.stdout, done.stderr)
 
 

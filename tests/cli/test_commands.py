@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 import yaml
@@ -21,6 +22,8 @@ import yaml
 from monitor import __version__
 from monitor.cli.reference import commands, reference
 from tests.cli.conftest import ROOT, clean_environment, run_monitor
+from tests.forked import Forked
+from tests.processes import wait_for
 
 COMMANDS = dict(commands())
 
@@ -297,37 +300,38 @@ def _piped(command: str, cwd) -> subprocess.CompletedProcess[bytes]:
 
 
 @pytest.mark.parametrize(("form", "code"), [("table", 1), ("json", 1), ("junit", 1)])
-def test_a_closed_pipe_changes_neither_the_exit_code_nor_the_messages(world, form, code):
-    done = _piped(f"MONITOR check -c violated.yaml --format {form} --all | true", world)
-    assert done.stderr == b""
-    assert done.returncode == code
+def test_a_closed_pipe_changes_neither_the_exit_code_nor_the_messages(world, tmp_path, form, code):
+    pipe, err = tmp_path / "pipe", tmp_path / "err"
+    os.mkfifo(pipe)
+    command = ["check", "-c", "violated.yaml", "--format", form, "--all"]
+    process = Forked(command, cwd=world, env=clean_environment(), out=pipe, err=err)
+    os.close(os.open(pipe, os.O_RDONLY))  # opens when the command does, long before it prints
+    assert process.wait(90) == code
+    assert err.read_bytes() == b""
 
 
 def _on_a_terminal(arguments: list[str], cwd) -> tuple[str, int]:
     """What a command prints where standard error is a terminal and standard output a pipe."""
     leader, follower = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "monitor", *arguments],
-        cwd=cwd, env=clean_environment(TERM="xterm", COLUMNS="100"),
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=follower,
-    )  # fmt: skip
-    os.close(follower)
+    process = Forked(
+        arguments,
+        cwd=cwd,
+        env=clean_environment(TERM="xterm", COLUMNS="100"),
+        out=Path(os.devnull),
+        err=Path(os.ttyname(follower)),
+    )
     seen = b""
     until = time.monotonic() + 180
     while time.monotonic() < until:
-        ready, _, _ = select.select([leader], [], [], 0.2)
+        ended = process.poll() is not None
+        ready, _, _ = select.select([leader], [], [], 0 if ended else 0.2)
         if ready:
-            try:
-                data = os.read(leader, 65536)
-            except OSError:  # the other end was closed
-                break
-            seen += data
-            if not data:
-                break
-        elif process.poll() is not None:
+            seen += os.read(leader, 65536)
+        elif ended:
             break
     code = process.wait(10)
     os.close(leader)
+    os.close(follower)
     return seen.decode("utf-8", "replace"), code
 
 
@@ -340,20 +344,24 @@ def test_progress_is_shown_on_a_terminal_and_only_there(world):
     assert forced.err == ""
 
 
-def test_very_many_windows_are_announced_and_an_interrupt_ends_without_a_traceback(world):
+# A shell has what it runs in the background ignore Ctrl-C; here it is pressed.
+HEARD = """\
+import runpy, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+runpy.run_module("monitor", run_name="__main__", alter_sys=True)
+"""
+
+
+def test_very_many_windows_are_announced_and_an_interrupt_ends_without_a_traceback(world, tmp_path):
     span = ["--from", "2020-01-01", "--to", "2021-01-01"]
-    # A shell has what it runs in the background ignore Ctrl-C; here it is pressed.
-    heard = ["env", "--default-signal=INT", sys.executable, "-m", "monitor"]
-    process = subprocess.Popen(
-        [*heard, "check", "--config", "ok.yaml", *span],
-        cwd=world, env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+    out, err = tmp_path / "out", tmp_path / "err"
+    command = ["check", "--config", "ok.yaml", *span]
+    process = Forked(command, cwd=world, env=clean_environment(), out=out, err=err, code=HEARD)
     try:
-        assert process.stderr is not None
-        assert b"8,784 windows to judge; --from and --to judge fewer" in process.stderr.readline()
+        wait_for("the announcement", lambda: err.read_text().endswith("\n"))
+        assert "8,784 windows to judge; --from and --to judge fewer" in err.read_text()
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
+        assert process.wait(30) == 130
     finally:
         process.kill()
-    assert process.returncode == 130
-    assert b"Traceback" not in err
+    assert "Traceback" not in err.read_text()

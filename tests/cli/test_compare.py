@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.cli.conftest import START, exposures, run_monitor
+from tests.cli.kept import run_keeping
 
 CONFIG = """\
 state: ./state
@@ -49,11 +50,15 @@ def shop(tmp_path_factory):
 
 
 MODELS = ("shop:model=m6", "shop:model=m7")
+HALVES = (
+    "shop@2026-01-05T10:00:00Z/2026-01-05T12:00:00Z",
+    "shop@2026-01-05T12:00:00Z/2026-01-05T14:00:00Z",
+)
 
 
 @pytest.fixture(scope="module")
 def compared(shop):
-    ran = run_monitor("compare", *MODELS, "-c", "shop.yaml", "--format", "json", cwd=shop)
+    ran = run_keeping("compare", *MODELS, "-c", "shop.yaml", "--format", "json", cwd=shop)
     return ran, json.loads(ran.out)
 
 
@@ -99,32 +104,33 @@ def test_each_side_has_only_its_own_rows_over_the_whole_span(compared, shop):
 
 def test_fewer_metrics_make_narrower_intervals(compared, shop):
     wide = item(compared[1], "action_rate", by="exposure")
-    ran = run_monitor("compare", *MODELS, "-c", "shop.yaml", "-m", "action_rate", "-f", "json", cwd=shop)
+    ran = run_keeping("compare", *MODELS, "-c", "shop.yaml", "-m", "action_rate", "-f", "json", cwd=shop)
     narrow = item(json.loads(ran.out), "action_rate", by="exposure")
     assert ran.code == 0
     assert narrow["upper"] - narrow["lower"] < wide["upper"] - wide["lower"]
 
 
 def test_what_nobody_can_judge_is_not_well(shop):
-    asked = ("compare", *MODELS, "-c", "shop.yaml", "-m", "volume", "-f", "json")
+    halves = [one.replace("shop", "twin") for one in HALVES]
+    asked = ("compare", *halves, "-c", "shop.yaml", "-m", "volume", "-f", "json")
     ran = run_monitor(*asked, cwd=shop)
     assert (ran.code, set(json.loads(ran.out)["verdicts"])) == (3, {"not_judged"})
 
 
 def test_the_table_has_the_worst_first_and_hides_what_is_not_judged(shop):
-    ran = run_monitor("compare", *MODELS, "-c", "shop.yaml", cwd=shop, COLUMNS="120")
+    ran = run_keeping("compare", *MODELS, "-c", "shop.yaml", cwd=shop, COLUMNS="120")
     lines = ran.out.splitlines()
     assert lines[0].startswith("A  shop:model=m6  2026-01-05 10:00 to ")
     assert "✗ worse      rule blacklist (hard)" in lines[3]
     assert "gini_exposed" not in ran.out
     assert "not judged: they have no interval, or a side lacks them; --all shows them" in ran.out
     assert lines[-1].startswith("B against A: 1 worse, ")
-    everything = run_monitor("compare", *MODELS, "-c", "shop.yaml", "--all", cwd=shop)
+    everything = run_keeping("compare", *MODELS, "-c", "shop.yaml", "--all", cwd=shop)
     assert "- not judged gini_exposed " in everything.out
 
 
 def test_junit_fails_what_is_worse(shop):
-    ran = run_monitor("compare", *MODELS, "-c", "shop.yaml", "-f", "junit", cwd=shop)
+    ran = run_keeping("compare", *MODELS, "-c", "shop.yaml", "-f", "junit", cwd=shop)
     suite = ElementTree.fromstring(ran.out)
     assert (suite.get("failures"), suite.get("errors")) == ("1", "0")
     (failed,) = [case for case in suite if case.find("failure") is not None]
@@ -135,11 +141,7 @@ def test_junit_fails_what_is_worse(shop):
 
 
 def test_two_spans_of_one_recommender(shop):
-    spans = (
-        "shop@2026-01-05T10:00:00Z/2026-01-05T12:00:00Z",
-        "shop@2026-01-05T12:00:00Z/2026-01-05T14:00:00Z",
-    )
-    ran = run_monitor("compare", *spans, "-c", "shop.yaml", "-m", "action_rate", "-f", "json", cwd=shop)
+    ran = run_keeping("compare", *HALVES, "-c", "shop.yaml", "-m", "action_rate", "-f", "json", cwd=shop)
     content = json.loads(ran.out)
     assert {one["verdict"] for one in content["compared"]} <= {"unknown", "same"}
     assert ran.code == (3 if "unknown" in content["verdicts"] else 0)
@@ -149,18 +151,14 @@ def test_two_spans_of_one_recommender(shop):
 
 
 def test_slices_are_compared_if_they_are_asked_for(shop):
-    spans = (
-        "shop@2026-01-05T10:00:00Z/2026-01-05T12:00:00Z",
-        "shop@2026-01-05T12:00:00Z/2026-01-05T14:00:00Z",
-    )
-    asked = ("compare", *spans, "-c", "shop.yaml", "-m", "action_rate", "-f", "json")
-    whole, sliced = (json.loads(run_monitor(*asked, *more, cwd=shop).out) for more in ((), ("--slices",)))
+    asked = ("compare", *HALVES, "-c", "shop.yaml", "-m", "action_rate", "-f", "json")
+    whole, sliced = (json.loads(run_keeping(*asked, *more, cwd=shop).out) for more in ((), ("--slices",)))
     assert {one["labels"].get("value", "") for one in whole["compared"]} == {""}
     assert {one["labels"].get("value", "") for one in sliced["compared"]} == {"", "m6", "m7"}
 
 
 def test_html_is_one_page(shop):
-    ran = run_monitor("compare", *MODELS, "-c", "shop.yaml", "-f", "html", cwd=shop)
+    ran = run_keeping("compare", *MODELS, "-c", "shop.yaml", "-f", "html", cwd=shop)
     assert ran.code == 1
     assert ran.out.startswith("<!doctype html>")
     assert ran.out.count('<svg width="190"') > 5
@@ -168,7 +166,7 @@ def test_html_is_one_page(shop):
 
 
 def test_a_metric_that_one_side_lacks_is_unknown(shop):
-    ran = run_monitor(
+    ran = run_keeping(
         "compare", "shop", "twin", "-c", "shop.yaml", "-m", "conversion", "-f", "json", cwd=shop
     )
     (one,) = json.loads(ran.out)["compared"]
@@ -177,7 +175,7 @@ def test_a_metric_that_one_side_lacks_is_unknown(shop):
 
 
 def test_a_span_without_rows_is_unknown(shop):
-    ran = run_monitor(
+    ran = run_keeping(
         "compare", "shop@2025-01-06/2025-01-07", "twin", "-c", "shop.yaml", "-f", "json", cwd=shop
     )
     content = json.loads(ran.out)
@@ -188,13 +186,13 @@ def test_a_span_without_rows_is_unknown(shop):
 WRONG = {
     "an unknown recommender": (["shopp", "twin"], "did you mean 'shop'?"),
     "no recommender at all": (["x", "twin"], "there are: shop, twin"),
-    "the same rows": (["shop", "shop"], "are the same rows"),
+    "the same rows": (["twin", "twin"], "are the same rows"),
     "no side": (["shop:model", "shop"], "is not COLUMN=VALUE; write it as NAME"),
     "no such column": (["shop:colour=red", "shop"], "the exposures of 'shop' have no column 'colour'"),
     "no such value": (["shop:model=m8", "shop"], "'shop:model=m8': no row in this span has this value"),
     "no time": (["shop@x/y", "shop"], "is not a time"),
     "a span that ends before it begins": (["shop@2026-01-06/2026-01-05", "shop"], "must end after it begins"),
-    "no such metric": ([*MODELS, "-m", "actoin_rate"], "did you mean 'action_rate'?"),
+    "no such metric": (["twin", HALVES[0].replace("shop", "twin"), "-m", "volmue"], "did you mean 'volume'?"),
     "a metric without slices": ([*MODELS, "-m", "unattributed"], "neither side has 'unattributed'"),
     "slices of a slice": ([*MODELS, "--slices"], "has no slices of its own"),
     "no margin": ([*MODELS, "--margin", "much"], "write it as 0.02 or 2%"),
@@ -204,7 +202,7 @@ WRONG = {
 @pytest.mark.parametrize("case", WRONG)
 def test_a_mistake_ends_with_2_and_a_sentence_that_helps(shop, case):
     arguments, hint = WRONG[case]
-    ran = run_monitor("compare", *arguments, "-c", "shop.yaml", cwd=shop, COLUMNS="300")
+    ran = run_keeping("compare", *arguments, "-c", "shop.yaml", cwd=shop, COLUMNS="300")
     assert ran.code == 2, ran
     assert hint in ran.err
     assert "Traceback" not in ran.err
@@ -243,21 +241,32 @@ def same_users(tmp_path_factory):
 
 
 def test_the_same_users_on_both_sides_make_narrow_intervals(same_users):
-    asked = ("compare", "old", "new", "-c", "shop.yaml", "-m", "action_rate")
-    ran = run_monitor(*asked, "-f", "json", cwd=same_users)
+    asked = ("compare", "old", "new", "-c", "shop.yaml", "-m", "action_rate", "-m", "ndcg")
+    ran = run_keeping(*asked, "-f", "json", cwd=same_users)
     content = json.loads(ran.out)
     rate = item(content, "action_rate", by="exposure")
     assert rate["correlation"] > 0.9
     assert rate["verdict"] == "better"
     alone = 2**0.5 * (rate["a"]["upper"] - rate["a"]["lower"])  # of independent sides, one comparison
     assert rate["upper"] - rate["lower"] < 0.5 * alone
-    printed = run_monitor(*asked, cwd=same_users).out
-    assert "3 intervals are narrower because both sides served the same users" in printed
+    printed = run_keeping(*asked, cwd=same_users).out
+    assert "5 intervals are narrower because both sides served the same users" in printed
 
 
 def test_the_lists_of_both_sides_are_compared(same_users):
-    ran = run_monitor(
-        "compare", "old", "new", "-c", "shop.yaml", "-m", "failure", "-f", "json", cwd=same_users
+    ran = run_keeping(
+        "compare",
+        "old",
+        "new",
+        "-c",
+        "shop.yaml",
+        "-m",
+        "action_rate",
+        "-m",
+        "ndcg",
+        "-f",
+        "json",
+        cwd=same_users,
     )
     lists = json.loads(ran.out)["lists"]
     sides = [pd.read_parquet(same_users / f"{name}.parquet") for name in ("old", "new")]
@@ -275,18 +284,20 @@ def test_the_lists_of_both_sides_are_compared(same_users):
     names = {one["name"] for one in lists["users"]["winners"]}
     assert names
     assert not names & {*users.index}  # hashed, as in the evidence
-    printed = run_monitor("compare", "old", "new", "-c", "shop.yaml", "-m", "failure", cwd=same_users).out
+    printed = run_keeping(
+        "compare", "old", "new", "-c", "shop.yaml", "-m", "action_rate", "-m", "ndcg", cwd=same_users
+    ).out
     assert f"lists: {len(a):,} requests are on both sides" in printed
     assert "items that gain most: i" in printed
-    asked = ("compare", "old", "new", "-c", "shop.yaml", "-m", "failure", "-f", "html")
-    page = run_monitor(*asked, cwd=same_users).out
+    asked = ("compare", "old", "new", "-c", "shop.yaml", "-m", "action_rate", "-m", "ndcg", "-f", "html")
+    page = run_keeping(*asked, cwd=same_users).out
     assert "<h2>The lists</h2>" in page
 
 
 def test_two_runs_in_one_log_are_as_two_logs(same_users):
     asked = ("-c", "shop.yaml", "-m", "action_rate", "-m", "ndcg", "-f", "json")
-    logs = json.loads(run_monitor("compare", "old", "new", *asked, cwd=same_users).out)
-    ran = run_monitor("compare", "runs:run=old", "runs:run=new", *asked, cwd=same_users)
+    logs = json.loads(run_keeping("compare", "old", "new", *asked, cwd=same_users).out)
+    ran = run_keeping("compare", "runs:run=old", "runs:run=new", *asked, cwd=same_users)
     runs = json.loads(ran.out)
     assert (ran.code, ran.err) == (0, "")
     assert runs["compared"] == logs["compared"]
@@ -302,11 +313,7 @@ def test_two_runs_in_one_log_are_as_two_logs(same_users):
 
 
 def test_two_spans_have_no_request_in_common(shop):
-    spans = (
-        "shop@2026-01-05T10:00:00Z/2026-01-05T12:00:00Z",
-        "shop@2026-01-05T12:00:00Z/2026-01-05T14:00:00Z",
-    )
-    ran = run_monitor("compare", *spans, "-c", "shop.yaml", "-m", "failure", "-f", "json", cwd=shop)
+    ran = run_keeping("compare", *HALVES, "-c", "shop.yaml", "-m", "action_rate", "-f", "json", cwd=shop)
     lists = json.loads(ran.out)["lists"]
     assert (lists["requests"]["common"], lists["overlap"], lists["examples"]) == (0, None, [])
     assert lists["users"]["more"] + lists["users"]["fewer"] + lists["users"]["same"] > 0

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.cli.conftest import HOSTILE, exposures, run_monitor
+from tests.cli.kept import run_keeping
 from tests.conftest import ROOT
 
 CONFIG = """\
@@ -88,7 +89,7 @@ def shop(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def judged(shop):
-    ran = run_monitor("gate", "new", "-c", "shop.yaml", "--format", "json", cwd=shop)
+    ran = run_keeping("gate", "new", "-c", "shop.yaml", "--format", "json", cwd=shop)
     return ran, json.loads(ran.out)
 
 
@@ -108,10 +109,10 @@ def test_each_condition_has_its_outcome_and_its_evidence(judged):
 
 def test_an_override_needs_a_name_and_a_reason_and_stays_in_the_history(shop, judged):
     asked = ("gate", "new", "-c", "shop.yaml", "--override", "rules", "--override", "half")
-    ran = run_monitor(*asked, cwd=shop)
+    ran = run_keeping(*asked, cwd=shop)
     assert ran.code == 2
     assert "an override needs a name and a reason" in " ".join(ran.err.replace("│", " ").split())
-    ran = run_monitor(*asked, "--by", "kim", "--because", f"the fine is paid {HOSTILE}", cwd=shop)
+    ran = run_keeping(*asked, "--by", "kim", "--because", f"the fine is paid {HOSTILE}", cwd=shop)
     assert ran.code == 0
     assert ran.out.startswith("new: passed (1 failed, 1 not yet known, 3 passed, 2 overridden)\n")
     assert "overridden by kim: the fine is paid <b>[U+001B]" in ran.out
@@ -126,7 +127,7 @@ def test_an_override_needs_a_name_and_a_reason_and_stays_in_the_history(shop, ju
 
 
 def test_a_ci_server_gets_a_failure_and_an_error(shop):
-    ran = run_monitor("gate", "new", "-c", "shop.yaml", "--format", "junit", cwd=shop)
+    ran = run_keeping("gate", "new", "-c", "shop.yaml", "--format", "junit", cwd=shop)
     suite = ElementTree.fromstring(ran.out)
     counts = {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")}
     assert counts == {"tests": "5", "failures": "1", "errors": "1", "skipped": "0"}
@@ -134,7 +135,7 @@ def test_a_ci_server_gets_a_failure_and_an_error(shop):
 
 def test_a_change_request_gets_one_file_and_hostile_text_is_harmless(shop):
     asked = ("gate", "new", "-c", "shop.yaml", "--override", "rules", "--by", HOSTILE, "--because", HOSTILE)
-    page = run_monitor(*asked, "--format", "html", cwd=shop).out
+    page = run_keeping(*asked, "--format", "html", cwd=shop).out
     assert page.startswith("<!doctype html>")
     assert "<b>" not in page
     assert "\x1b" not in page
@@ -145,7 +146,7 @@ def test_a_change_request_gets_one_file_and_hostile_text_is_harmless(shop):
 
 
 def test_the_other_side_must_have_the_experiment(shop):
-    ran = run_monitor("gate", "new", "--against", "empty", "-c", "shop.yaml", "--format", "json", cwd=shop)
+    ran = run_keeping("gate", "new", "--against", "empty", "-c", "shop.yaml", "--format", "json", cwd=shop)
     found = {one["name"]: one for one in json.loads(ran.out)["conditions"]}
     assert (found["long"]["outcome"], found["half"]["outcome"]) == ("not_known", "not_known")
     assert found["long"]["detail"] == "empty has no experiment called 'lists'"
@@ -173,7 +174,7 @@ def test_a_candidate_without_a_row_is_not_known(shop):
     ],
 )
 def test_wrong_usage_ends_in_a_sentence(shop, arguments, message):
-    ran = run_monitor("gate", *arguments, "-c", "shop.yaml", cwd=shop)
+    ran = run_keeping("gate", *arguments, "-c", "shop.yaml", cwd=shop)
     assert ran.code == 2
     assert message in " ".join(ran.err.replace("│", " ").split())
 

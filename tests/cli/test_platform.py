@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.cli.conftest import run_monitor
+from tests.cli.kept import run_keeping
 from tests.platform import shop
 
 DAYS = 37
@@ -41,7 +41,7 @@ def write(path: Path, recommender: object) -> None:
 
 
 def command(world: Path, *arguments: str, config: str = "config.yaml"):
-    return run_monitor("platform", "--config", config, *arguments, cwd=world, COLUMNS="80")
+    return run_keeping("platform", "--config", config, *arguments, cwd=world, COLUMNS="80")
 
 
 def test_the_table_has_every_day_the_changes_and_the_verdicts(world: Path) -> None:

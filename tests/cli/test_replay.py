@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import math
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -15,6 +13,7 @@ import pandas as pd
 import pytest
 
 from tests.cli.conftest import clean_environment, run_monitor
+from tests.forked import Forked
 from tests.replay.endpoint import running
 
 START = datetime(2026, 1, 5, 10, tzinfo=UTC)
@@ -93,6 +92,15 @@ class Shop:
 
     def run(self, *arguments):
         return run_monitor("replay", "candidate", "--config", "shop.yaml", *arguments, cwd=self.folder)
+
+    def start(self, *arguments):
+        return Forked(
+            ["replay", "candidate", "--config", "shop.yaml", *arguments],
+            cwd=self.folder,
+            env=clean_environment(),
+            out=self.folder / "started.out",
+            err=self.folder / "started.err",
+        )
 
     def rows(self, run):
         return pd.read_parquet(self.folder / "replays" / run / "log")
@@ -174,24 +182,7 @@ def test_a_run_that_is_done_sends_nothing_again(shop):
 def test_a_killed_run_goes_on_and_nothing_is_sent_twice(shop, round_):
     Shop(shop.folder, shop.endpoint, requests=400)
     shop.config("late", rate=150 + 50 * round_, settings="concurrency: 8")
-    command = [
-        sys.executable,
-        "-m",
-        "monitor",
-        "replay",
-        "candidate",
-        "--config",
-        "shop.yaml",
-        "--run",
-        "first",
-    ]
-    process = subprocess.Popen(
-        command,
-        cwd=shop.folder,
-        env=clean_environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    process = shop.start("--run", "first")
     deadline = time.monotonic() + 120
     while len(shop.endpoint.received) < 60 and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -250,24 +241,7 @@ def test_a_run_goes_on_only_with_the_same_question(shop):
 def test_two_processes_never_write_one_run(shop):
     Shop(shop.folder, shop.endpoint, requests=400)
     shop.config("late", rate=5)
-    command = [
-        sys.executable,
-        "-m",
-        "monitor",
-        "replay",
-        "candidate",
-        "--config",
-        "shop.yaml",
-        "--run",
-        "first",
-    ]
-    process = subprocess.Popen(
-        command,
-        cwd=shop.folder,
-        env=clean_environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    process = shop.start("--run", "first")
     deadline = time.monotonic() + 120
     while not shop.endpoint.received and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -26,7 +26,7 @@ from monitor.settings.config import Config
 START = datetime(2026, 3, 1, tzinfo=UTC)
 NOW = START + timedelta(days=40)
 WINDOWS = 2 * FEWEST
-JUDGED = 24  # of them, where each is judged twice
+JUDGED = 12  # of them, by two processes in four tasks
 CONFIG = """\
 state: state
 engine: {{threads: {threads}}}
@@ -52,7 +52,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
                'i' || (hash(i) % 40) AS item_id, 1 + i % 4 AS position,
                (hash(i, 1) % 1000) / 1000 AS score, ['home', 'search'][1 + (i // 4) % 2] AS scene,
                TIMESTAMP '{START:%Y-%m-%d}' + to_seconds(i // 4 * 150) AS ts
-        FROM range({WINDOWS} * 48) AS numbers(i) WHERE i // 48 <> 17"""
+        FROM range({WINDOWS} * 48) AS numbers(i) WHERE i // 48 <> 7"""
     connection = duckdb.connect()
     connection.execute(f"CREATE TABLE shown AS {rows}")
     for day in range(-(-WINDOWS // 48)):
@@ -78,14 +78,20 @@ def judging(folder: Path, threads: int) -> Iterator[tuple[Config, Checked, OneOf
         yield config, checked, once
 
 
-def span(config: Config, checked: Checked, once: OneOff, count: int = WINDOWS) -> Iterator[Evaluation]:
+def span(config: Config, checked: Checked, once: OneOff, count: int) -> Iterator[Evaluation]:
     windows, _ = once.windows(None, None, NOW)
     assert len(windows) == WINDOWS
     return judge_span(config, checked, once, windows[:count], NOW, salt="salt")
 
 
-def test_two_processes_give_the_results_of_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("monitor.cli.span.FEWEST", JUDGED // 3)
+    monkeypatch.setattr("monitor.cli.span._TASK", JUDGED // 4)
+
+
+@pytest.mark.usefixtures("small_tasks")
+def test_two_processes_give_the_results_of_one(folder: Path) -> None:
     found: dict[int, list[object]] = {}
     processes: dict[int, int] = {}
     for threads in (1, 2):
@@ -105,9 +111,10 @@ def test_two_processes_give_the_results_of_one(folder: Path, monkeypatch: pytest
     assert len({one.status for _, runs in found[1] for _, _, _, results in runs for one in results}) > 2
 
 
+@pytest.mark.usefixtures("small_tasks")
 def test_a_worker_that_is_killed_ends_the_command_with_advice(folder: Path) -> None:
     with judging(folder, 2) as made:
-        evaluations = span(*made)
+        evaluations = span(*made, JUDGED)
         next(evaluations)
         child = multiprocessing.active_children()[0]
         assert child.pid is not None

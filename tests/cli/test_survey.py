@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.cli.conftest import HOSTILE, run_monitor
+from tests.cli.kept import run_keeping
 from tests.survey.world import END, answers, catalog, clicks, exposures, feelings, people
 
 CONFIG = """\
@@ -38,6 +39,9 @@ recommenders:
     logs: {exposures: {path: exposures.parquet}, survey: {path: silent.csv}}
     window: 1h
 """
+
+
+WHOLE = ("-c", "shop.yaml", "-r", "shop", "--weight", "--slices")
 
 
 @pytest.fixture(scope="module")
@@ -72,9 +76,7 @@ def shop(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def as_json(shop):
-    ran = run_monitor(
-        "survey", "-c", "shop.yaml", "-r", "shop", "--weight", "--slices", "-f", "json", cwd=shop
-    )
+    ran = run_keeping("survey", *WHOLE, "-f", "json", cwd=shop)
     assert ran.code == 1, ran.err
     return json.loads(ran.out)
 
@@ -135,7 +137,7 @@ def test_respondents_are_compared_with_the_others_and_the_exit_code_warns(as_jso
 
 @pytest.mark.parametrize("width", ["80", "120"])
 def test_the_table_fits_the_terminal_and_holds_no_raw_text(shop, width):
-    ran = run_monitor("survey", "-c", "shop.yaml", "-r", "shop", "--slices", cwd=shop, COLUMNS=width)
+    ran = run_keeping("survey", *WHOLE, cwd=shop, COLUMNS=width)
     assert ran.code == 1, ran.err
     assert "\x1b" not in ran.out
     assert "\u202e" not in ran.out
@@ -146,7 +148,7 @@ def test_the_table_fits_the_terminal_and_holds_no_raw_text(shop, width):
 
 
 def test_the_page_has_pictures_and_escapes_everything(shop):
-    ran = run_monitor("survey", "-c", "shop.yaml", "-r", "shop", "--weight", "-f", "html", cwd=shop)
+    ran = run_keeping("survey", *WHOLE, "-f", "html", cwd=shop)
     assert ran.code == 1, ran.err
     assert ran.out.count("<svg") > 20
     assert "<b>" not in ran.out

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,18 +15,21 @@ from tests.cli.conftest import Ran, run_monitor
 from tests.processes import ROOT, RunningMonitor, get, wait_for
 
 
-@pytest.fixture
-def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningMonitor]:
-    monkeypatch.setenv("RECSYS_LISTEN", "127.0.0.1:1")  # the option counts, not the environment
-    monkeypatch.delenv("RECSYS_EXTERNAL_URL", raising=False)
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningMonitor]:
+    folder = tmp_path_factory.mktemp("demo")
     anywhere = "127.0.0.1:0"
-    running = RunningMonitor(
-        ["demo", "--folder", tmp_path / "demo", "--endpoint", anywhere, "--listen", anywhere],
-        tmp_path,
-        "demo",
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RECSYS_LISTEN", "127.0.0.1:1")  # the option counts, not the environment
+        patch.delenv("RECSYS_EXTERNAL_URL", raising=False)
+        running = RunningMonitor(
+            ["demo", "--folder", folder / "demo", "--endpoint", anywhere, "--listen", anywhere],
+            folder,
+            "demo",
+        )
     yield running
-    running.stop()
+    assert running.stop() == 0
+    assert "Traceback" not in running.output
 
 
 def said(demo: RunningMonitor, pattern: str) -> str:
@@ -46,9 +48,6 @@ def test_the_demo_judges_its_log_and_answers_for_three_models(demo: RunningMonit
     wait_for("a judged window", lambda: "judged exposures" in demo.output)
     assert get(f"{page}-/healthy")[0] == 200
     assert f'recsys_web_info{{url="{page.rstrip("/")}"}} 1.0' in get(f"{page}metrics")[1]
-    demo.send(signal.SIGTERM)
-    assert demo.ended(30) == 0
-    assert "Traceback" not in demo.output
 
 
 def test_the_tour_of_a_launch_passes_the_good_candidate_and_stops_the_bad_one(demo: RunningMonitor) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -13,6 +14,8 @@ import yaml
 from monitor.cli.judge import judge
 from monitor.cli.terminal import OK, VIOLATED
 from monitor.core.results import Result, Status
+from monitor.metrics.catalogue import SPECS
+from monitor.metrics.feedback.attribution_health import ATTRIBUTION, LOST
 
 START = datetime(2026, 3, 1)
 DAYS = 2
@@ -42,10 +45,19 @@ def logs(
     return shown, acted
 
 
+OTHERS = [name for name in SPECS if name not in (LOST.name, ATTRIBUTION.name)]
+
+
 def check(
-    folder: Path, shown: pd.DataFrame, acted: pd.DataFrame, code: int | None = None, **settings
+    folder: Path,
+    shown: pd.DataFrame,
+    acted: pd.DataFrame,
+    code: int | None = None,
+    disable: Sequence[str] = OTHERS,
+    **settings,
 ) -> list[Result]:
     """The results on `unattributed`, a window each, and that the command ended with this code."""
+    settings["metrics"] = {"disable": list(disable), **settings.get("metrics", {})}
     folder.mkdir(parents=True, exist_ok=True)
     for name, frame in (("exposures", shown), ("feedback", acted)):
         frame.sort_values("ts").to_parquet(folder / f"{name}.parquet", index=False)
@@ -105,7 +117,7 @@ def test_the_suggested_timezone_ends_the_violation(tmp_path):
 
 
 def test_a_healthy_log_is_ok_from_its_first_window_on(tmp_path):
-    found = check(tmp_path, *logs(tmp_path), OK)
+    found = check(tmp_path, *logs(tmp_path), OK, disable=())
     assert [one.status for one in found] == [Status.OK, Status.OK]
     assert [(one.threshold, one.bound) for one in found] == [(0.7, "max")] * 2
 
@@ -208,7 +220,7 @@ def test_the_public_logs_raise_no_alarm(tmp_path, shared, name):
         pd.read_csv(shared / "data" / name / f"{log}.csv.gz", parse_dates=["ts"])
         for log in ("exposures", "feedback")
     ]
-    found = check(tmp_path, *frames)
+    found = check(tmp_path, *frames, disable=())
     judged = [one for one in found if one.value is not None]
     assert judged
     assert {one.status for one in judged} <= {Status.OK, Status.LATE}

@@ -16,15 +16,23 @@ from tests.service import fleet
 from tests.service.web.test_app import client
 
 COUNT = 200
+WRITTEN = 20  # as many scenes and phases of a health score as the page of 200 needs
 MOST = 150_000  # bytes, before they are compressed
 
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory) -> Snapshot:
+    """Every second is violated. A page reads the snapshot alone, so only some have a history of their own."""
     path: Path = tmp_path_factory.mktemp("fleet") / "history.sqlite"
     with Store.open(path) as store:
-        fleet.write(store, COUNT, violated=2)
-        return fleet.snapshot(store, COUNT)
+        fleet.write(store, WRITTEN, violated=2)
+        read = fleet.snapshot(store, WRITTEN)
+    states = {one.name: one for one in read.recommenders}
+    written = [states[name] for name in fleet.names(WRITTEN)]
+    all_of_them = (
+        replace(written[number % WRITTEN], name=name) for number, name in enumerate(fleet.names(COUNT))
+    )
+    return Snapshot(read.taken_at, tuple(all_of_them))
 
 
 @pytest.fixture(scope="module")
