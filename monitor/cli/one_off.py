@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from monitor.cli.interrupt import end_if_asked
 from monitor.config.checks.check import Checked
 from monitor.core.results import Window
 from monitor.health.score import HealthCheck
@@ -60,6 +61,7 @@ class OneOff:
         for log in self.evaluator.source.logs.values():
             while log.refresh(self.runtime.index, now, progress).is_cut:
                 pass  # the next refresh skips the file that took too long
+            end_if_asked()  # an interrupted file looks like an unreadable one
 
     def windows(
         self, start: datetime | None, end: datetime | None, now: datetime
@@ -105,6 +107,7 @@ class OneOff:
                 fingerprint = parts.fingerprint(window, part, late)
                 due = Due(window, fingerprint, log.rows(window), late, part=part)
                 done.append(self.evaluator.evaluate(self.runtime, due))
+                end_if_asked()  # an interrupted check looks like one that failed
                 for check in self.evaluator.checks:
                     judged = {evaluation.due.part for evaluation in done}
                     if isinstance(check, HealthCheck) and part in check.needs <= judged:

@@ -24,6 +24,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
+from monitor.cli.interrupt import noticing, was_asked
 from monitor.core.errors import ExpectedError
 from monitor.core.redaction import redact
 from monitor.core.text import MESSAGE_LENGTH, harmless, one_line, printable
@@ -173,7 +174,8 @@ def span(start: str | None, end: str | None, side: str = "") -> tuple[datetime |
 def guarded() -> Iterator[None]:
     """End every failure with a sentence that says what to do, and an exit code, never with a traceback."""
     try:
-        yield
+        with noticing():
+            yield
     except BrokenPipeError:
         drop_output()
         sys.exit(OK)
@@ -181,6 +183,9 @@ def guarded() -> Iterator[None]:
         note("interrupted")
         sys.exit(INTERRUPTED)
     except Exception as exc:
+        if was_asked():
+            note("interrupted")
+            sys.exit(INTERRUPTED)
         if os.environ.get(DEBUG_VARIABLE):
             errors.print(escape(redact(traceback.format_exc())))
         if isinstance(exc, ExpectedError):
