@@ -169,7 +169,9 @@ def delivered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Delivered]:
             wait_for("all messages", lambda: all(map(http.to, names)) and mail.mails)
             ended = datetime.now(UTC) - timedelta(seconds=1)
             post(server, [sent | {"endsAt": ended.isoformat()}])
-            wait_for("the ends", lambda: len(mail.mails) > 1 and all(len(http.to(name)) > 1 for name in names))
+            wait_for(
+                "the ends", lambda: len(mail.mails) > 1 and all(len(http.to(name)) > 1 for name in names)
+            )
             yield Delivered(http, mail, server, relay, secrets)
 
 
