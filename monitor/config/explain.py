@@ -199,7 +199,7 @@ def _meant(root: type[BaseModel], spot: _Spot) -> str:
     word = str(spot.place[-1])
     known = list(_fields(spot.owner)) if spot.owner is not None else []
     close = nearest(word, known)
-    if close is not None and close[0] == word[:1].lower():  # `port` is no mistyped `export`
+    if close is not None and not close.endswith(word):  # `port` is no mistyped `export`
         return f"; did you mean {close}?"
     elsewhere = [place for place in _homes(root, word, "") if place]
     if elsewhere:

@@ -1,4 +1,4 @@
-"""A state that does not hold has no series: a real Prometheus and the real alerts see at once that it ended."""
+"""A state that does not hold has no series: a real Prometheus and the alerts see at once that it ends."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def test_a_log_that_stops_makes_its_windows_late_and_a_violation_seen_in_them_st
     # What was seen stands until a window clears it.
     standing = {"recommender": "stalled", "rule": "blacklist", "status": "violated"}
     assert house.value("recsys_rule_status", **standing) == 1
-    assert (windows(house, "stalled", status="late") or 0) >= 1
+    wait_for("a late window", lambda: (windows(house, "stalled", status="late") or 0) >= 1)
 
 
 def test_late_data_corrects_the_history_and_is_counted_but_no_second_page(house: Monitor) -> None:
