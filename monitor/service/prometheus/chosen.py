@@ -33,12 +33,19 @@ def chosen_families(patterns: Iterable[str] = ()) -> frozenset[str]:
 
 @cache
 def used_families() -> frozenset[str]:
-    """The families that alerts read, and those that dashboards draw, without the bounds of most metrics.
-
-    Their bounds are drawn beside nearly every metric of a window, and would be a third of all series. Those
-    of bands, models, experiments and the platform stay: they are few, and the verdict is about them.
-    """
+    """The families that alerts read, and those that dashboards draw, without the `spare_families`."""
     return _named_in("alerts") | (_named_in("dashboards") - _bounds())
+
+
+@cache
+def spare_families() -> frozenset[str]:
+    """The families that dashboards draw, but that are exported only while there is room: bounds of intervals.
+
+    They stand beside nearly every metric of a window, and would be a third of all series of a large fleet.
+    Those of bands, models, experiments and the platform are not among them: they are few, and the verdict
+    is about them.
+    """
+    return _named_in("dashboards") & _bounds() - _named_in("alerts")
 
 
 def _named_in(kind: str) -> frozenset[str]:

@@ -7,7 +7,7 @@ again: of hundreds of recommenders, few have a new window or a new run between t
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -17,14 +17,15 @@ from prometheus_client.exposition import choose_encoder
 from monitor.core.results import Status
 from monitor.history.snapshot import RecommenderState, Snapshot
 from monitor.service.prometheus import text
-from monitor.service.prometheus.budget import LeftOut, leave_out
-from monitor.service.prometheus.chosen import chosen_families
+from monitor.service.prometheus.budget import LeftOut, Sizes, leave_out
+from monitor.service.prometheus.chosen import chosen_families, spare_families
 from monitor.service.prometheus.families import all_families
 from monitor.service.prometheus.offenders import RECENT
 from monitor.service.prometheus.process import Process
 from monitor.service.prometheus.states import Values, label
 from monitor.service.prometheus.values import (
     Counters,
+    bounds_with_objective,
     counted_by,
     counters_by_recommender,
     monitor_values,
@@ -34,16 +35,21 @@ from monitor.service.prometheus.values import (
 )
 
 _COUNTED: Final = ("recsys_series", "recsys_series_limit")
-"""The series that say how many there are, beside `recsys_series_dropped`."""
+"""The series that say how many there are, beside the two of each recommender."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Series that are built together. `key` is what they are made from, `until` when values in them end."""
+    """Series that are built together.
+
+    `key` is what they are made from, `until` when values in them end, `judged` are the bounds of metrics with
+    an objective, which are no spare families.
+    """
 
     key: object
     values: Values
     until: datetime | None = None
+    judged: Collection[str] = ()
     _lines: dict[str, str] = field(default_factory=dict)
 
     def lines(self, family: str) -> str:
@@ -59,7 +65,8 @@ class Exporter:
     `export` are patterns of families of metrics that are exported beside those that alerts and dashboards
     use. Above `series_limit` each recommender that is above its share leaves out families of slices, the
     largest first, then other families of metrics. States, rules and the monitor itself are never left out,
-    because alerts need them. `clock` says which values are stale.
+    because alerts need them. The bounds of intervals that dashboards draw are exported while there is room.
+    `clock` says which values are stale.
     """
 
     def __init__(
@@ -86,6 +93,7 @@ class Exporter:
         self._process = Process()
         self._lock = threading.Lock()
         self._kept: dict[tuple[str, str], _Part] = {}
+        self._spare = spare_families() - self._chosen
         self._left_out: Mapping[str, LeftOut] = {}
 
     def scrape(self, accept: str = "") -> tuple[bytes, str]:
@@ -132,31 +140,42 @@ class Exporter:
             for name, parts in mine.items()
             for kind, part in zip(("results", "rest"), parts, strict=True)
         }
-        sizes = {
-            name: {family: len(series) for part in parts for family, series in part.values.items()}
-            for name, parts in mine.items()
-        }
-        around = _count(monitor) + len(_COUNTED) + len(mine)
+        sizes, spare = self._sizes(mine, is_spare=False), self._sizes(mine, is_spare=True)
+        around = _count(monitor) + len(_COUNTED) + 2 * len(mine)
         self._left_out = left_out = leave_out(sizes, self._limit - around)
-        monitor["recsys_series_dropped"] = {
-            (label(name),): float(left_out[name].series if name in left_out else 0) for name in mine
-        }
-        total = sum(sum(one.values()) for one in sizes.values())
-        gone = sum(one.series for one in left_out.values())
+        held = around + _total(sizes) - _gone(left_out)
+        no_room = leave_out(spare, max(self._limit - held, 0))
+        for name, gone in (("recsys_series_dropped", left_out), ("recsys_series_without_room", no_room)):
+            monitor[name] = {(label(one),): float(gone[one].series if one in gone else 0) for one in mine}
         monitor["recsys_series_limit"] = {(): float(self._limit)}
-        monitor["recsys_series"] = {(): float(around + total - gone)}
+        monitor["recsys_series"] = {(): float(held + _total(spare) - _gone(no_room))}
         yield _Part(None, monitor), [name for name, series in monitor.items() if series]
         for name, parts in mine.items():
-            absent = left_out[name].families if name in left_out else {}
+            absent = {
+                family for gone in (left_out, no_room) if name in gone for family in gone[name].families
+            }
             for part in parts:
                 yield part, [one for one, series in part.values.items() if series and one not in absent]
+
+    def _sizes(self, parts_of: Mapping[str, Sequence[_Part]], *, is_spare: bool) -> dict[str, dict[str, int]]:
+        """Recommender -> family -> its series."""
+        return {
+            name: {
+                family: len(series)
+                for part in parts
+                for family, series in part.values.items()
+                if (family in self._spare and family not in part.judged) == is_spare
+            }
+            for name, parts in parts_of.items()
+        }
 
     def _results(self, state: RecommenderState, now: datetime) -> _Part:
         key = _key_of_results(state)
         kept = self._kept.get((state.name, "results"))
         if kept is not None and kept.key == key and (kept.until is None or now <= kept.until):
             return kept
-        return _Part(key, result_values(state, now, self._chosen), _until(state, now))
+        values = result_values(state, now, self._chosen | self._spare)
+        return _Part(key, values, _until(state, now), bounds_with_objective(state))
 
     def _rest(self, state: RecommenderState, counters: Counters) -> _Part:
         key = (replace(state, series=()), counted_by(state), counters)
@@ -184,6 +203,14 @@ def _until(state: RecommenderState, now: datetime) -> datetime | None:
     ends = list(stale_times(state).values())
     ends += [one.violation.window.end + RECENT for one in state.series if one.violation is not None]
     return min((end for end in ends if end is not None and end >= now), default=None)
+
+
+def _total(sizes: Mapping[str, Sizes]) -> int:
+    return sum(sum(one.values()) for one in sizes.values())
+
+
+def _gone(left_out: Mapping[str, LeftOut]) -> int:
+    return sum(one.series for one in left_out.values())
 
 
 def _count(values: Values) -> int:

@@ -283,6 +283,11 @@ MONITOR: Final = (
         "limit; slices are left out first, and its page names the families.",
     ),
     ExportedFamily(
+        "recsys_series_without_room",
+        "Bounds of intervals of the recommender for which this scrape has no room: the first that a large "
+        "fleet does without.",
+    ),
+    ExportedFamily(
         counters.WINDOWS,
         "Judged windows by the worst status in them.",
         (RECOMMENDER, "status"),

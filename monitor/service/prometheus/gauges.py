@@ -34,8 +34,9 @@ def gauges_page() -> str:
         "- what an alert reads, or what a dashboard draws, marked `default` below;\n"
         "- all of a metric with an objective: its value, its bounds and its samples;\n"
         "- what `server.export` names.",
-        "By default the bounds of most intervals are left out, because they would be a third of all series. "
-        "Dashboards draw them where they are exported. These patterns export them, and the sample sizes:",
+        "The bounds of intervals that dashboards draw are exported while there is room under the limit; they "
+        "would be a third of all series of a large fleet. `recsys_series_without_room` counts those without "
+        "room. These patterns always export all bounds, and the sample sizes:",
         '    server:\n      export: ["recsys_*_lower*", "recsys_*_upper*", "recsys_*_samples"]',
         '`["*"]` exports everything. A pattern that matches no family is an error of the config. '
         "[Sizing](sizing.md) says how many series to expect, and what happens above `server.series_limit`.",

@@ -38,7 +38,8 @@ from monitor.service.prometheus.states import Labels, Values, add_status, is_sli
 Counters = Mapping[CounterKey, float]
 
 EVERYTHING: Final = frozenset(all_families())
-_PARTS: Final[tuple[Suffix, ...]] = ("", "lower", "upper", "samples")
+_BOUNDS: Final[tuple[Suffix, ...]] = ("lower", "upper")
+_PARTS: Final[tuple[Suffix, ...]] = ("", *_BOUNDS, "samples")
 _WITH_OBJECTIVES: Final = (ResultKind.METRIC, ResultKind.LOG, ResultKind.HEALTH)
 
 
@@ -215,6 +216,18 @@ def _families(
     """Name, part and labels of each exported family of a metric."""
     named = ((metric_family_name(ALL_SPECS[metric], part, sliced=sliced), part) for part in _PARTS)
     return tuple((name, part, all_families()[name].labels) for name, part in named if name in chosen)
+
+
+def bounds_with_objective(state: RecommenderState) -> frozenset[str]:
+    """The families of bounds of those metrics of a recommender that have an objective."""
+    return frozenset(
+        metric_family_name(ALL_SPECS[series.result.metric], part, sliced=is_slice(series.result))
+        for series in state.series
+        if series.result.threshold is not None
+        and series.result.kind in _WITH_OBJECTIVES
+        and series.result.metric in ALL_SPECS
+        for part in _BOUNDS
+    )
 
 
 def _add_measurement(values: Values, series: Series, chosen: frozenset[str]) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from monitor.history.snapshot import Snapshot
 from monitor.service.prometheus.budget import LeftOut, leave_out
+from monitor.service.prometheus.chosen import spare_families
 from monitor.service.prometheus.exporter import Exporter
 from monitor.service.prometheus.families import REQUIRED
 from tests.service import pictures
@@ -124,6 +125,36 @@ def test_one_recommender_with_fifty_slices_loses_its_own_slices_alone(hostile):
 
 
 PARTS = ("ratio", "lower_ratio", "upper_ratio", "samples")
+
+
+def test_bounds_take_only_the_room_that_all_others_leave(hostile):
+    whole = samples(scrape(hostile, export=()))
+    spare = {key for key in whole if key[0] in spare_families() and not has_objective(hostile, key)}
+    assert len(spare) > 20
+    for room in (0, 10, len(spare) - 1, len(spare)):
+        limit = len(whole) - len(spare) + room
+        limited = samples(scrape(hostile, series_limit=limit, export=()))
+        gone = set(whole) - set(limited)
+        assert len(limited) <= limit
+        assert gone <= spare
+        assert bool(gone) is (room < len(spare))
+        names = ("cart", "home", "huge", "mail")
+        assert [limited["recsys_series_dropped", frozenset({("recommender", one)})] for one in names] == [
+            0
+        ] * 4
+        without = [limited["recsys_series_without_room", frozenset({("recommender", one)})] for one in names]
+        assert sum(without) == len(gone)
+
+
+def has_objective(snapshot, key) -> bool:
+    """Whether a bound belongs to a metric with an objective, which is always exported."""
+    labels = dict(key[1])
+    return any(
+        one.result.threshold is not None and key[0].startswith(f"recsys_{one.result.metric}_")
+        for state in snapshot.recommenders
+        if state.name == labels.get("recommender")
+        for one in state.series
+    )
 
 
 def test_the_exporter_knows_what_its_last_scrape_left_out(hostile):

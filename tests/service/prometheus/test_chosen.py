@@ -13,7 +13,7 @@ from monitor.catalogue import ALL_SPECS, optional_families
 from monitor.core.results import ResultKind, Status
 from monitor.history.snapshot import RecommenderState, Snapshot
 from monitor.metrics.exported import metric_family_name
-from monitor.service.prometheus.chosen import chosen_families
+from monitor.service.prometheus.chosen import chosen_families, spare_families
 from tests.end_to_end.panel_queries import filled
 from tests.processes import ROOT
 from tests.promql import families_in
@@ -69,6 +69,7 @@ def test_every_family_that_a_dashboard_draws_is_exported_but_for_the_bounds_of_w
     left_out = drawn - chosen_families()
     assert left_out == (drawn & bounds_of_windows()) - read_by_alerts()
     assert len(drawn - left_out) > 100
+    assert left_out == spare_families()
 
 
 def test_nothing_else_is_exported() -> None:
@@ -104,7 +105,9 @@ def test_a_metric_without_an_objective_has_its_value_and_of_slices_only_what_boa
     coverage = pictures.metric("coverage", "pv", labels=PLACE, **NUMBERS)
     found = names(gini, novelty, *of_slice, coverage)
     values = {name for name in found if name in optional_families()}
-    assert values == {"recsys_gini", "recsys_novelty_ratio", "recsys_slice_coverage_ratio"}
+    bounded = ("novelty", "slice_coverage")
+    bounds = {f"recsys_{name}_{part}_ratio" for name in bounded for part in ("lower", "upper")}
+    assert values == {"recsys_gini", "recsys_novelty_ratio", "recsys_slice_coverage_ratio"} | bounds
 
 
 @pytest.mark.parametrize("status", [Status.OK, Status.VIOLATED])
