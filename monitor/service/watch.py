@@ -93,6 +93,7 @@ class Watch:
         self.clock_change = ""  # why `bands.timezone` seems wrong
         self.retry_files = False  # set by a reload: the next look retries unreadable files at once
         self._needed_from: datetime | None = None
+        self._has_news = False  # the last look has written another index
         self.evaluator = Evaluator(settings, rules, KeptPairs(state, settings.name), salt)
         self.band_scheduler = BandScheduler(settings, store, of_history(self.evaluator.checks))
         self._platforms = [
@@ -135,13 +136,17 @@ class Watch:
     ) -> bool:
         """Index the logs and judge the newest due windows. True if windows are left for another turn.
 
-        `recorded` is called after each window, `alive` often: before each check, and while files are read.
+        `recorded` is called after each window, and after a look that found something new. `alive` is called
+        often: before each check, and while files are read.
 
         Raises StoreError if the history cannot be written. Nothing is lost then: the window stays due.
         """
         self._restore(now)
         self.lists.look(self.rules, now)
-        if not self.look(runtime, now, alive):
+        is_complete = self.look(runtime, now, alive)
+        if self._has_news:  # shown before the windows, which may take long
+            recorded()
+        if not is_complete:
             return True
         self.changes = tuple(changed_files(self.evaluator.source.logs, self.rules))
         all_due = self.due(now)
@@ -196,7 +201,7 @@ class Watch:
 
     def look(self, runtime: Runtime, now: datetime, alive: Callable[[], None] = lambda: None) -> bool:
         """Update and store the index of every log's files. True if all files were read in time."""
-        is_complete = True
+        is_complete, self._has_news = True, False
         retry, self.retry_files = self.retry_files, False
         for each in self.evaluator.source.logs.values():
             if retry:
@@ -208,6 +213,7 @@ class Watch:
             if each.name in self._unsaved:
                 self.store.replace_files(self.name, each.name, index_of(each), watermark=each.watermark)
                 self._unsaved.discard(each.name)
+                self._has_news = True
             is_complete = is_complete and not scan.is_cut
             if not (scan.error or scan.is_cut or each.unlisted):
                 self.scanned_at = {**self.scanned_at, each.name: now}  # another thread may read the old one
