@@ -119,6 +119,7 @@ def itself() -> Sequence[Panel]:
                 (f"recsys_series{SCRAPED}", "{{instance}}"),
                 (f"recsys_series_limit{SCRAPED}", "{{instance}} limit"),
                 (f"sum by (instance) (recsys_series_dropped{SCRAPED})", "{{instance}} left out"),
+                (f"sum by (instance) (recsys_series_without_room{SCRAPED})", "{{instance}} bounds left out"),
             ],
             unit="short",
             dashed=("B",),
