@@ -48,8 +48,8 @@ class Measured:
     processes: int
 
 
-def write(folder: Path, recommenders: int, windows: int, rows: int) -> datetime:
-    """The files of all recommenders, which differ in nothing but their folder; the end of the last window."""
+def write(folder: Path, recommenders: int, windows: int, rows: int) -> None:
+    """The files of all recommenders, which differ in nothing but their folder."""
     source = folder / "source"
     data.write(source, rows)
     end = datetime.now(UTC).replace(second=0, microsecond=0)
@@ -74,7 +74,6 @@ def write(folder: Path, recommenders: int, windows: int, rows: int) -> datetime:
         for name, place in made:
             (folder / f"r{one:03}" / name).mkdir(parents=True, exist_ok=True)
             os.link(place, folder / f"r{one:03}" / name / place.name)
-    return end
 
 
 def config(folder: Path, recommenders: int, workers: int | None, listen: str) -> Path:
@@ -128,7 +127,7 @@ def run(folder: Path, recommenders: int, workers: int | None) -> Measured:
             now = _judged(folder)[1]
             still, before = (still + 1, before) if now == before else (0, now)
         caught_up = time.monotonic() - began - 3 * 5
-        family = [daemon.pid, *_descendants(daemon.pid)]
+        family = [daemon.pid, *descendants(daemon.pid)]
         return Measured(
             ready=ready,
             first_verdicts=first,
@@ -168,7 +167,8 @@ def _judged(folder: Path) -> tuple[int, int]:
         return found
 
 
-def _descendants(root: int) -> list[int]:
+def descendants(root: int) -> list[int]:
+    """The processes that this one started, and those that they started."""
     parents: dict[int, list[int]] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:

@@ -162,7 +162,7 @@ def _processes(config: Config, judging: OneOff, windows: Sequence[Window]) -> in
     one_does = settings.experiments or settings.logs.exposures is None or config.engine.kind != "duckdb"
     if one_does or rows > MOST_ROWS * len(windows):
         return 1
-    return min(_threads(config), len(windows) // FEWEST)
+    return min(_threads(config), config.engine.processes, len(windows) // FEWEST)
 
 
 def _threads(config: Config) -> int:

@@ -227,6 +227,10 @@ class Daemon:
                 log.error("%s: the run was interrupted", name)
         except TurnFailed:
             pass  # the judge has logged why, and the page shows it
+        except Exception as exc:
+            log.exception("%s: the run failed", name)
+            error = f"the last run failed: {type(exc).__name__}"
+            watched.state = replace(watched.state, error=error)
         finally:
             with self._worker.at_work():
                 if outcome is not None:  # a run that was interrupted by the stop has not failed

@@ -322,6 +322,10 @@ def _carry_out(
         return _Answer("interrupted", watched.state)
     except TurnFailed as error:
         return _Answer("failed", watched.state, text=str(error))
+    except Exception as error:
+        log.exception("%s: the run failed", order.name)
+        text = f"the last run failed: {type(error).__name__}"
+        return _Answer("failed", replace(watched.state, error=text), text=text)
     return _Answer("done", watched.state, more=more)
 
 

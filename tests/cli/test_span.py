@@ -29,7 +29,7 @@ WINDOWS = 2 * FEWEST
 JUDGED = 12  # of them, by two processes in four tasks
 CONFIG = """\
 state: state
-engine: {{threads: {threads}}}
+engine: {{threads: {threads}, workers: 2}}
 recommenders:
   - name: shop
     logs:
@@ -109,6 +109,15 @@ def test_two_processes_give_the_results_of_one(folder: Path) -> None:
     assert len(found[1]) == 2 * JUDGED
     assert found[2] == found[1]
     assert len({one.status for _, runs in found[1] for _, _, _, results in runs for one in results}) > 2
+
+
+@pytest.mark.usefixtures("small_tasks")
+def test_one_worker_is_this_process_alone(folder: Path) -> None:
+    with judging(folder, 2) as (config, checked, once):
+        alone = config.engine.model_copy(update={"workers": 1})
+        evaluations = span(config.model_copy(update={"engine": alone}), checked, once, JUDGED)
+        next(evaluations)
+        assert multiprocessing.active_children() == []
 
 
 @pytest.mark.usefixtures("small_tasks")

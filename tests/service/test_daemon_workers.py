@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from benchmarks.fleet import descendants
 from tests.processes import Monitor, Running, exposures, get, land, monitor, wait_for
 from tests.service.test_daemon_stop import SLOW_QUERY
 
@@ -96,23 +97,6 @@ def get_fails(url: str) -> bool:
     except OSError:
         return True
     return False
-
-
-def descendants(root: int) -> list[int]:
-    """The processes that this one started, and those that they started."""
-    parents: dict[int, list[int]] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parent = int(path.read_text().rpartition(")")[2].split()[1])
-        except OSError:  # it has just ended
-            continue
-        parents.setdefault(parent, []).append(int(path.parent.name))
-    found, left = [], [root]
-    while left:
-        children = parents.get(left.pop(), [])
-        found += children
-        left += children
-    return found
 
 
 def is_alive(process: int) -> bool:

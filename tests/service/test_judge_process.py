@@ -245,3 +245,22 @@ def test_a_recommender_that_was_elsewhere_comes_back_with_what_was_judged_there(
     assert store.counters() == {
         key: value for key, value in store.counters().items() if "corrections" not in key[0] or value == 0
     }
+
+
+def test_an_error_before_the_turn_leaves_the_process_alive_and_is_shown(
+    tmp_path: Path, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "taken").write_text("a file, where the history needs a folder")
+    history = tmp_path / "taken" / "history.sqlite"
+    judge = ProcessJudge(0, lambda: replace(setting(tmp_path), history=f"nonsense://{history}"))
+    shop = watched(tmp_path)
+    with caplog.at_level(logging.INFO), pytest.raises(TurnFailed, match=r"the last run failed: \w+"):
+        judge.turn(shop, NOW, never, lambda: None)
+    assert shop.state.error is not None
+    assert shop.state.error.startswith("the last run failed: ")
+    assert [one.msg for one in caplog.records if one.levelno == logging.ERROR] == ["%s: the run failed"]
+    process = process_of(judge)
+    with pytest.raises(TurnFailed):
+        judge.turn(shop, NOW, never, lambda: None)
+    assert process_of(judge) == process
+    judge.close()
