@@ -87,28 +87,31 @@ def timed_auc(path: Path, threads: int) -> dict[str, Any]:
     table = own.reader("samples", "read_parquet", [str(path)])
     scores = duckdb.execute(f"SELECT score FROM '{path}'").fetchnumpy()["score"]
     found: dict[str, Any] = {"seconds": [], "beside": []}
+    auc = ""
     for _ in range(ROUNDS):
         began = time.perf_counter()
         (row,) = rank_sums(table).to_pyarrow().to_pylist()
         sums = auc_sums(row, len(scores))
-        assert sums is not None  # both classes are there
+        if sums is None:
+            raise ValueError("the samples have one class only")
         interval = delong_interval(sums)
+        auc = f"AUC {sums.auc:.6f}, interval {interval}"
         found["seconds"].append(time.perf_counter() - began)
         began = time.perf_counter()
         scores.argsort()
         found["beside"].append(time.perf_counter() - began)
-    return found | {"rows": len(scores), "said": f"AUC {sums.auc:.6f}, interval {interval}"}
+    return found | {"rows": len(scores), "said": auc}
 
 
 def timed_features(online: Path, offline: Path, threads: int) -> dict[str, Any]:
     """Seconds of the comparison and of the plain read of both files, round by round."""
     own = engine(threads)
-    tables = [own.reader(path.stem, "read_parquet", [str(path)]) for path in (online, offline)]
-    features = [name for name in tables[0].columns if name not in KEYS]
+    served, rebuilt = (own.reader(path.stem, "read_parquet", [str(path)]) for path in (online, offline))
+    features = [name for name in served.columns if name not in KEYS]
     found: dict[str, Any] = {"seconds": [], "beside": []}
     for _ in range(ROUNDS):
         began = time.perf_counter()
-        skew = measure_skew(*tables, features, KEYS)
+        skew = measure_skew(served, rebuilt, features, KEYS)
         found["seconds"].append(time.perf_counter() - began)
         reads = [PlainRead(path, threads) for path in (online, offline)]
         for read in reads:
@@ -130,7 +133,7 @@ def in_a_process(*arguments: str) -> dict[str, Any]:
 
 def ratio(found: dict[str, Any]) -> float:
     """The middle one of the rounds' ratios."""
-    return median(own / beside for own, beside in zip(found["seconds"], found["beside"], strict=True))
+    return median(float(own / beside) for own, beside in zip(found["seconds"], found["beside"], strict=True))
 
 
 def kept(parts: dict[str, dict[str, Any]]) -> bool:
@@ -177,7 +180,7 @@ def main(arguments: list[str] | None = None) -> int:
         found = (
             timed_auc(chosen.auc, chosen.threads)
             if chosen.auc
-            else timed_features(*chosen.compare, chosen.threads)
+            else timed_features(chosen.compare[0], chosen.compare[1], chosen.threads)
         )
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(json.dumps(found | {"peak_mib": peak}))

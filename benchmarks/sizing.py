@@ -25,10 +25,11 @@ from benchmarks.page import keep, machine
 from monitor.anomalies.causes import EXPOSURE_CAUSES, FEEDBACK_CAUSES
 from monitor.anomalies.past import SeriesName
 from monitor.anomalies.series import BandedSeries
-from monitor.anomalies.specs import ANOMALY, CAUSE_LABEL, DAILY, DEVIATION, DRIFT, EXPECTED
+from monitor.anomalies.specs import ANOMALY, DAILY, DEVIATION, DRIFT, EXPECTED
 from monitor.core.results import Result, ResultKind, Status
 from monitor.history.snapshot import RecommenderState, Series, Snapshot
 from monitor.metrics.family import MetricSpec
+from monitor.models.specs import CAUSE_LABEL
 from monitor.service.daemon import Daemon
 from monitor.service.prometheus.exporter import Exporter
 from monitor.service.web.app import COMPRESSION
@@ -127,25 +128,42 @@ def _bands(state: RecommenderState) -> Iterator[Series]:
     """The results of bands, drift and causes, for every series that has a band after enough weeks."""
     for known in state.series:
         result = known.result
-        labels = BandedSeries.named(SeriesName(result.metric, result.labels)).labels
+        labels = BandedSeries.named(SeriesName(result.metric, dict(result.labels))).labels
         is_slice = "dimension" in labels
         if result.kind is not ResultKind.METRIC or result.value is None or result.metric in WITHOUT:
             continue
         if is_slice and (result.metric not in SLICED or labels["dimension"] == "model"):
             continue
-        value = {"value": result.value, "samples": 300}
-        yield _of(known, EXPECTED, labels, lower=result.value, upper=result.value, **value)
-        yield _of(known, DEVIATION, labels, **value)
+        value = result.value
+        yield _of(known, EXPECTED, labels, 300, value=value, lower=value, upper=value)
+        yield _of(known, DEVIATION, labels, 300, value=value)
         if not is_slice:
-            yield _of(known, DRIFT, labels, **value)
-            yield _of(known, DAILY, labels, **value)
+            yield _of(known, DRIFT, labels, 300, value=value)
+            yield _of(known, DAILY, labels, 300, value=value)
     for cause in (*EXPOSURE_CAUSES, *FEEDBACK_CAUSES):
-        yield _of(known, ANOMALY, {CAUSE_LABEL: cause.name}, value=0.0, samples=90)
+        yield _of(known, ANOMALY, {CAUSE_LABEL: cause.name}, 90, value=0.0)
 
 
-def _of(known: Series, spec: MetricSpec, labels: dict[str, str], **numbers: float) -> Series:
+def _of(
+    known: Series,
+    spec: MetricSpec,
+    labels: dict[str, str],
+    samples: int,
+    *,
+    value: float,
+    lower: float | None = None,
+    upper: float | None = None,
+) -> Series:
     result = Result(
-        kind=spec.kind, metric=spec.name, labels=labels, definition=spec.version, status=Status.OK, **numbers
+        kind=spec.kind,
+        metric=spec.name,
+        labels=labels,
+        definition=spec.version,
+        status=Status.OK,
+        value=value,
+        lower=lower,
+        upper=upper,
+        samples=samples,
     )
     return replace(known, check="bands", result=result, standing=Status.OK, past=())
 

@@ -73,11 +73,11 @@ def _diagram(
         yield f'<text x="{_x(left, false):g}" y="{bottom + 18}" text-anchor="middle">{false:g}</text>'
     for method, style in methods.items():
         found = [
-            (one.false, share)
+            (one.false, caught)
             for one in sorted(compared, key=lambda each: each.false)
-            if one.method == method and (share := (one.caught or {}).get(incident)) and share.n
+            if one.method == method and (caught := (one.caught or {}).get(incident)) and caught.n
         ]
-        points = [(_x(left, false), bottom - share.hits / share.n * _HEIGHT) for false, share in found]
+        points = [(_x(left, false), bottom - caught.hits / caught.n * _HEIGHT) for false, caught in found]
         if points:
             line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
             yield f'<polyline points="{line}" fill="none" {style}/>'

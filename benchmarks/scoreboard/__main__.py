@@ -64,10 +64,10 @@ def main(
     verdicts = Verdicts(work / results.VERDICTS, judging)
     failed = {} if chosen.so_far else _run(_to_do(planned, verdicts), work, chosen.processes)
     finished = [job for job in planned.jobs if job not in failed and (done(job, work) or job in verdicts)]
-    for job, error in verdicts.judge(finished, work, chosen.processes):
-        _say(f"judged {job.name} {error}")
-        if error:
-            failed[job] = f"not judged: {error}"
+    for job, why in verdicts.judge(finished, work, chosen.processes):
+        _say(f"judged {job.name} {why}")
+        if why:
+            failed[job] = f"not judged: {why}"
     _mark(mixed, planned.code() != work.name)
     other_code = mixed.exists() or digest(JUDGING_CODE) != judging
     made = page.Made.now(work.name, judging, servers, seconds(work).values())

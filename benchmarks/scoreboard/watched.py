@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -14,6 +15,7 @@ from monitor import __version__
 from monitor.service.daemon import Daemon
 from monitor.service.prometheus.exporter import Exporter
 from monitor.service.prometheus.families import all_families
+from monitor.service.watch import WatchState
 
 MINUTE: Final = timedelta(minutes=1)
 _URL: Final = "http://127.0.0.1:9108"
@@ -49,16 +51,22 @@ class Watched(AbstractContextManager["Watched"]):
 
     def turn(self, now: datetime, *, scraped: bool = True) -> None:
         """One turn of the daemon at this minute, and a scrape after it."""
-        self._count_idle_turns(now)
+        last_idle = self._count_idle_turns(now)
         self.now = now
-        watch = self.daemon.watches[self.name]
         with self._shown_once():
             self.daemon.turn(self.name)
-            while watch.last_run == now and watch.pending:  # it asks for another turn at once
+            while self._state.last_run == now and self._state.pending:  # it asks for another turn at once
                 self.daemon.turn(self.name)
-        self.idle = watch.last_run == now  # a failed turn is tried again in the next minute
+            if self._state.last_run != now and last_idle:
+                watch = self.daemon.watches[self.name]
+                watch.state = replace(watch.state, last_run=last_idle)
+        self.idle = self._state.last_run == now  # a failed turn is tried again in the next minute
         if scraped:
             self._scrape()
+
+    @property
+    def _state(self) -> WatchState:
+        return self.daemon.watches[self.name].state
 
     def housekeeping(self) -> None:
         self.daemon.housekeeping()
@@ -78,13 +86,14 @@ class Watched(AbstractContextManager["Watched"]):
             del vars(publisher)["publish"]
             publisher.publish(worked=True)
 
-    def _count_idle_turns(self, now: datetime) -> None:
-        if not self.idle:
-            return
-        for _ in range((now - self.now) // MINUTE - 1):
+    def _count_idle_turns(self, now: datetime) -> datetime | None:
+        """When the last of the skipped turns took place, if any was skipped."""
+        skipped = (now - self.now) // MINUTE - 1
+        if not self.idle or skipped <= 0:
+            return None
+        for _ in range(skipped):
             self.daemon.tally.ran(self.name, "ok")
-        watch = self.daemon.watches[self.name]
-        watch.last_run = now - MINUTE
+        return now - MINUTE
 
     def _scrape(self) -> None:
         values: dict[Key, float] = {}
