@@ -35,6 +35,7 @@ class Watched(AbstractContextManager["Watched"]):
     def __init__(self, folder: Path, name: str, now: datetime, recorded: Recorded | None = None) -> None:
         self.folder, self.name, self.now = folder, name, now
         self.recorded = Recorded() if recorded is None else recorded
+        self._last_idle: datetime | None = None  # when the last skipped turn was due
         self.idle = False  # whether there is no work until a file arrives
         self.daemon = Daemon(folder / "config.yaml", clock=lambda: self.now)
         self._exporter = Exporter(
@@ -51,15 +52,15 @@ class Watched(AbstractContextManager["Watched"]):
 
     def turn(self, now: datetime, *, scraped: bool = True) -> None:
         """One turn of the daemon at this minute, and a scrape after it."""
-        last_idle = self._count_idle_turns(now)
+        self._count_idle_turns(now)
         self.now = now
         with self._shown_once():
             self.daemon.turn(self.name)
             while self._state.last_run == now and self._state.pending:  # it asks for another turn at once
                 self.daemon.turn(self.name)
-            if self._state.last_run != now and last_idle:
+            if self._state.last_run != now and self._last_idle:  # the turn failed
                 watch = self.daemon.watches[self.name]
-                watch.state = replace(watch.state, last_run=last_idle)
+                watch.state = replace(watch.state, last_run=self._last_idle)
         self.idle = self._state.last_run == now  # a failed turn is tried again in the next minute
         if scraped:
             self._scrape()
@@ -86,14 +87,12 @@ class Watched(AbstractContextManager["Watched"]):
             del vars(publisher)["publish"]
             publisher.publish(worked=True)
 
-    def _count_idle_turns(self, now: datetime) -> datetime | None:
-        """When the last of the skipped turns took place, if any was skipped."""
-        skipped = (now - self.now) // MINUTE - 1
-        if not self.idle or skipped <= 0:
-            return None
-        for _ in range(skipped):
+    def _count_idle_turns(self, now: datetime) -> None:
+        if not self.idle:
+            return
+        for _ in range((now - self.now) // MINUTE - 1):
             self.daemon.tally.ran(self.name, "ok")
-        return now - MINUTE
+        self._last_idle = now - MINUTE
 
     def _scrape(self) -> None:
         values: dict[Key, float] = {}
