@@ -22,6 +22,7 @@ class Fault(StrEnum):
     UNREACHABLE = "unreachable"
     CORRUPT = "corrupt"
     NEWER_SCHEMA = "newer_schema"
+    NOT_HELD = "not_held"  # another monitor judges this recommender now
     OTHER = "other"
 
 

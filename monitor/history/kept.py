@@ -63,6 +63,11 @@ class KeptWindows(ABC):
         path.unlink(missing_ok=True)
         self._whole.pop(path.name, None)
 
+    def forget_all(self) -> None:
+        """Delete every window's file."""
+        for window, _ in list(self._windows()):
+            self.forget(window)
+
     def drop_before(self, moment: datetime) -> int:
         """Delete the files of windows that ended before this time, and unfinished files; how many windows."""
         dropped = 0

@@ -35,7 +35,7 @@ from sqlalchemy import (
 from monitor.core.digest import digest
 from monitor.core.text import encodable
 
-HEAD: Final = "0008"  # the newest migration; a test compares it with the scripts
+HEAD: Final = "0009"  # the newest migration; a test compares it with the scripts
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _BIG_ID: Final = BigInteger().with_variant(Integer, "sqlite")  # only INTEGER counts up by itself there
@@ -242,4 +242,28 @@ forecasts: Final = Table(
     Column("outcome", Text, nullable=False),
     Column("content", JsonText, nullable=False),
     UniqueConstraint("recommender", "digest", name="forecasts_key"),
+)
+
+monitors: Final = Table(
+    "monitors",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("address", SafeText, nullable=False),
+    Column("salt", Text, nullable=False),  # a digest
+    Column("seen_at", UTCTime, nullable=False),
+)
+
+leases: Final = Table(
+    "leases",
+    metadata,
+    Column("recommender", Text, primary_key=True),
+    Column("holder", Text),
+    Column("ends_at", UTCTime, nullable=False),
+    Column("wanted_by", Text),
+)
+
+identity: Final = Table(
+    "identity",
+    metadata,
+    Column("id", Text, primary_key=True),  # one random row: which database this is, under any address
 )

@@ -132,6 +132,8 @@ class RecommenderState:
         changed_at: kind of change -> when the newest one took effect.
         judged_at: part of a window -> when one was last judged without an error.
         scanned_at: log -> when it was last listed and read without an error, since the start of the daemon.
+        judged_by: the address of another monitor that judges it, empty if none does yet; None if this one
+            does.
     """
 
     name: str
@@ -152,6 +154,7 @@ class RecommenderState:
     changed_at: Mapping[str, datetime] = field(default_factory=dict)
     judged_at: Mapping[str, datetime] = field(default_factory=dict)
     scanned_at: Mapping[str, datetime] = field(default_factory=dict)
+    judged_by: str | None = None
 
     def stale_after(self, series: Series) -> datetime | None:
         """The time after which the values of a series are too old to be current; None if there is none.
@@ -184,3 +187,4 @@ class Snapshot:
     config_error: str | None = None  # why the last reload was refused; the older config runs on
     worked_at: datetime | None = None  # when the thread that judges last showed that it is alive
     history_error: str = ""  # why the history cannot be read or written now
+    shared_history: str = ""  # the id of the history, if several monitors may share it

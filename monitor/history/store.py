@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -12,10 +12,11 @@ from typing import Self
 from sqlalchemy import Connection
 
 from monitor.core.results import Window
-from monitor.history import counters, forecasts, gates, logstate, reads, record, retention
+from monitor.history import counters, forecasts, gates, leases, logstate, reads, record, retention
 from monitor.history.database import Database
 from monitor.history.forecasts import StoredForecast
 from monitor.history.gates import GateRun
+from monitor.history.leases import Holdings, Monitor
 from monitor.history.logstate import IndexedFile
 from monitor.history.reads import Evaluated, StoredResult
 from monitor.history.record import CheckRun, Recorded
@@ -30,17 +31,19 @@ class Store:
     of the call has been written.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, holder: str | None = None) -> None:
         self._database = database
+        self._holder = holder
 
     @classmethod
-    def open(cls, where: str | Path, *, wait_seconds: float = 10.0) -> Self:
+    def open(cls, where: str | Path, *, wait_seconds: float = 10.0, holder: str | None = None) -> Self:
         """Open, and where needed create or upgrade, the store at a database URL or in an SQLite file.
 
-        `wait_seconds` is how long a call waits for another writer before it gives up.
+        `wait_seconds` is how long a call waits for another writer before it gives up. With a `holder`, the
+        id of a monitor, a write about a recommender fails if another monitor has its lease.
         """
         text = f"sqlite:///{where.absolute()}" if isinstance(where, Path) else where
-        return cls(Database(parse_url(text), wait_seconds=wait_seconds))
+        return cls(Database(parse_url(text), wait_seconds=wait_seconds), holder)
 
     def close(self) -> None:
         self._database.close()
@@ -60,6 +63,23 @@ class Store:
         """A transaction that sees one state of the store, for readers beside this file."""
         return self._database.reading()
 
+    @contextmanager
+    def _writing_about(self, recommender: str) -> Iterator[Connection]:
+        with self._database.writing() as connection:
+            if self._holder is not None:
+                leases.check(connection, recommender, self._holder)
+            yield connection
+
+    def renew_leases(self, monitor: Monitor, names: Collection[str], busy: Collection[str]) -> Holdings:
+        """Renew, take, hand over and ask for leases; see `leases.decide`. Raises OtherSaltError."""
+        with self._database.writing() as connection:
+            return leases.renew(connection, monitor, names, busy)
+
+    def release_leases(self, monitor: Monitor) -> None:
+        """Give back what this monitor holds."""
+        with self._database.writing() as connection:
+            leases.release(connection, monitor.id)
+
     def record_window(
         self,
         recommender: str,
@@ -78,7 +98,7 @@ class Store:
         `recsys_windows_total` counts a window under its worst status over all checks, so pass all checks in
         one call. `in_maintenance` leaves the window out of the error budgets of soft rules.
         """
-        with self._database.writing() as connection:
+        with self._writing_about(recommender) as connection:
             return record.record(
                 connection,
                 recommender,
@@ -167,7 +187,7 @@ class Store:
 
     def set_watermark(self, recommender: str, log: str, reached: datetime) -> None:
         """Remember how far a log has come."""
-        with self._database.writing() as connection:
+        with self._writing_about(recommender) as connection:
             logstate.set_watermark(connection, recommender, log, reached)
 
     def files(self, recommender: str, log: str) -> dict[str, IndexedFile]:
@@ -184,7 +204,7 @@ class Store:
         self, recommender: str, log: str, files: Iterable[IndexedFile], *, watermark: datetime | None = None
     ) -> None:
         """Make the index of a log say exactly this, and in the same transaction set its watermark."""
-        with self._database.writing() as connection:
+        with self._writing_about(recommender) as connection:
             logstate.replace_files(connection, recommender, log, files)
             if watermark is not None:
                 logstate.set_watermark(connection, recommender, log, watermark)

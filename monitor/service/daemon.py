@@ -18,7 +18,8 @@ from monitor.config.checks.check import Checked
 from monitor.config.load import load_checked
 from monitor.config.problems import ConfigError
 from monitor.history.counters import TurnEnd
-from monitor.history.errors import StoreError
+from monitor.history.errors import Fault, StoreError
+from monitor.history.leases import Holdings
 from monitor.history.store import Store
 from monitor.judging.runtime import Runtime
 from monitor.judging.runtimes import open_runtime
@@ -27,8 +28,9 @@ from monitor.service.judge_process import ProcessJudge, Setting, preload
 from monitor.service.pool import TurnPool
 from monitor.service.publisher import Running, SnapshotPublisher
 from monitor.service.reports import write_due
-from monitor.service.salt import install_salt
+from monitor.service.salt import install_id, install_salt
 from monitor.service.schedule import Schedule
+from monitor.service.sharing import RENEW_EVERY, Sharing
 from monitor.service.signals import arriving
 from monitor.service.state_lock import StateLock
 from monitor.service.tally import Tally
@@ -60,9 +62,13 @@ class Daemon:
         self.config, checked = load_checked(path)
         self._started_with = self.config
         self._lock = StateLock(self.config.state)
-        self.store = Store.open(self.config.history.location(self.config.state))
         self._state = self.config.state  # a change takes effect with a restart
         self._salt = install_salt(self._state)
+        history = self.config.history
+        self._holder = install_id(self._state) if history.is_shared else None
+        self.store = Store.open(history.location(self._state), holder=self._holder)
+        url = self.config.server.public_url()
+        self._sharing = Sharing(self.store, self._state, self._salt, url) if history.is_shared else None
         self.tally = Tally(self.store, self._state)
         self._worker = Worker(self._new_runtime)
         self._local = LocalJudge(self._worker, lambda: self.store, self._state, self._salt)
@@ -72,6 +78,9 @@ class Daemon:
         self._stop = threading.Event()
         self._swap = threading.Lock()
         self._watched: Mapping[str, Watched] = {}
+        self._held: frozenset[str] = frozenset()  # those that this monitor judges
+        self._busy: set[str] = set()
+        self._is_complete = False
         self._running = Running((), {}, {}, clock())
         self._schedule = Schedule(
             turn=self.turn,
@@ -80,9 +89,12 @@ class Daemon:
             alive=self._alive,
             clock=clock,
             pool=self._pool,
+            renew=self._renew if self._sharing else None,
+            renew_every=RENEW_EVERY,
         )
         self._watch(checked)
         self.publisher = SnapshotPublisher(self.store, self.tally, self._running, clock)
+        self._is_complete = True
 
     @property
     def watches(self) -> Mapping[str, Watched]:
@@ -106,6 +118,8 @@ class Daemon:
                 store=self.store,
                 config=lambda: self.config,
             )
+            if self._sharing is not None:
+                self._sharing.serve_at(web.url)
             announce(f"status page  {web.address}/\nmetrics      {web.address}/metrics")
             if web.url != web.address:
                 announce(f"links begin  {web.url}/")
@@ -181,7 +195,54 @@ class Daemon:
         self._watched = watches
         names = [one.settings.name for one in checked]
         self._running = Running(names, watches, broken, self._clock())
-        self._schedule.set({name: watch.settings.every for name, watch in watches.items()})
+        self._schedule.set({})
+        self._hold(self._holdings(watches))
+
+    def _holdings(self, watches: Mapping[str, Watched]) -> Holdings:
+        """What this monitor judges: everything, or what its leases allow."""
+        if self._sharing is None:
+            return Holdings(frozenset(watches))
+        try:
+            return self._sharing.renew(watches, frozenset(self._busy))
+        except StoreError as exc:
+            if not self._is_complete:
+                raise
+            self.tally.store_failed(exc)
+            log.error("the leases cannot be renewed; this monitor goes on with what it has: %s", exc)
+            return Holdings(self._held, others=self._running.elsewhere, history=self._running.shared_history)
+
+    def _renew(self) -> None:
+        """Renew the leases. What another monitor has taken over is no longer judged here."""
+        if self._stop.is_set():
+            return
+        found = self._holdings(self._watched)
+        with self._swap:
+            if self._hold(found):
+                self.publisher.running = self._running
+                self.publisher.publish()
+
+    def _hold(self, found: Holdings) -> bool:
+        """Judge exactly these recommenders of the config. True if anything is new."""
+        watches = dict(self._watched)
+        mine = found.mine & watches.keys()
+        elsewhere = {name: found.others.get(name, "") for name in watches.keys() - mine}
+        elsewhere |= {name: found.others[name] for name in found.others.keys() - watches.keys()}
+        changed = mine != self._held or elsewhere != self._running.elsewhere
+        if self._sharing is not None:
+            for name in (mine ^ self._held) & watches.keys():
+                # Nobody knows what happened to it meanwhile: it starts again, from the history.
+                watches[name].judge = None
+                watches[name] = Watched(watches[name].settings, watches[name].rules)
+            for name in sorted(mine - self._held):
+                log.info("%s: judged by this monitor from now on", name)
+            for name in sorted((self._held & watches.keys()) - mine):
+                log.warning("%s: judged by another monitor from now on: %s", name, elsewhere[name])
+        self._watched, self._held = watches, mine
+        self._running = replace(
+            self._running, watches=watches, elsewhere=elsewhere, shared_history=found.history
+        )
+        self._schedule.change({name: watches[name].settings.every for name in watches if name in mine})
+        return changed
 
     def _new_runtime(self) -> Runtime:
         return open_runtime(self._started_with.engine, self._state / "spill")
@@ -190,7 +251,7 @@ class Daemon:
         """What a process needs to judge; the processes share the engine's memory."""
         engine, history = self._started_with.engine, self._started_with.history
         share = engine.model_copy(update={"memory": engine.shared(self._pool.size)})
-        return Setting(share, history.location(self._state), self._state, self._salt)
+        return Setting(share, history.location(self._state), self._state, self._salt, self._holder)
 
     def _judge(self) -> Judge:
         """The judge of this thread."""
@@ -205,11 +266,12 @@ class Daemon:
     def turn(self, name: str) -> None:
         """Run one recommender once, by the judge of this thread; outside of the pool, in this process."""
         watched = self._watched.get(name)
-        if watched is not None and not self._stop.is_set():
+        if watched is not None and name in self._held and not self._stop.is_set():
             self._run(name, watched)
 
     def _run(self, name: str, watched: Watched) -> None:
         outcome: TurnEnd | None = "failed"
+        self._busy.add(name)
         try:
             recorded = partial(self._worked, name)
             more = self._judge().turn(watched, self._clock(), self._stop.is_set, recorded)
@@ -217,8 +279,12 @@ class Daemon:
             if more and not self._stop.is_set():
                 self._schedule.soon(name)
         except StoreError as exc:
-            self.tally.store_failed(exc)
-            log.error("%s: the history cannot be written, the window stays due: %s", name, exc)
+            if exc.fault is Fault.NOT_HELD:  # the next renewal stops its turns
+                outcome = None
+                log.warning("%s", exc)
+            else:
+                self.tally.store_failed(exc)
+                log.error("%s: the history cannot be written, the window stays due: %s", name, exc)
         except TurnInterrupted:
             if self._stop.is_set():
                 outcome = None
@@ -232,6 +298,7 @@ class Daemon:
             error = f"the last run failed: {type(exc).__name__}"
             watched.state = replace(watched.state, error=error)
         finally:
+            self._busy.discard(name)
             with self._worker.at_work():
                 if outcome is not None:  # a run that was interrupted by the stop has not failed
                     self.tally.ran(name, outcome)
@@ -258,8 +325,8 @@ class Daemon:
                 now = self._clock()
                 # Keep every window of a recommender that cannot run: once fixed, it would judge them again.
                 keep_all = datetime.min.replace(tzinfo=UTC)
-                keep = dict.fromkeys(self._running.broken, keep_all)
-                watches = self._watched.values()
+                keep = dict.fromkeys([*self._running.broken, *self._running.elsewhere], keep_all)
+                watches = [one for name, one in self._watched.items() if name in self._held]
                 keep |= {one.name: one.state.needed_from or keep_all for one in watches}
                 dropped = self.store.drop_before(now - self.config.history.retention, keep)
                 for one in watches:
@@ -278,7 +345,8 @@ class Daemon:
         if self.config.reports is None:
             return
         try:
-            write_due(self.config.reports, self.config.recommenders, self.store, now, self._stop.is_set)
+            mine = [one for one in self.config.recommenders if one.name not in self._running.elsewhere]
+            write_due(self.config.reports, mine, self.store, now, self._stop.is_set)
         except OSError as exc:
             log.error("a report cannot be written: %s", exc)
 
@@ -321,6 +389,11 @@ class Daemon:
         self.publisher.write_counters()
         for judge in self._judges():
             judge.close()
+        if self._sharing is not None:
+            try:
+                self._sharing.release()
+            except StoreError as exc:
+                log.warning("the leases cannot be given back; other monitors wait until they end: %s", exc)
         self.store.close()
         self._lock.release()
 

@@ -47,6 +47,7 @@ class Setting:
     history: str | Path
     state: Path
     salt: str
+    holder: str | None = None  # of the leases
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +283,7 @@ def _serve(
 
     def history() -> Store:
         if not histories:
-            histories.append(Store.open(setting.history))
+            histories.append(Store.open(setting.history, holder=setting.holder))
         return histories[0]
 
     spill = setting.state / "spill" / str(number)

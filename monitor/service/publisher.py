@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
@@ -57,6 +57,8 @@ class Running:
     broken: Mapping[str, Checked]  # the recommenders that cannot run, with their problems
     loaded_at: datetime
     refused: str = ""  # why a newer config was refused
+    elsewhere: Mapping[str, str] = field(default_factory=dict)  # recommender -> the monitor that judges it
+    shared_history: str = ""  # its id, if other monitors may use it too
 
     def settings(self, name: str) -> RecommenderSettings | None:
         """The settings of a recommender, even if it cannot run."""
@@ -176,6 +178,7 @@ class SnapshotPublisher:
             ),
             counters=self._tally.shown(),
             config_loaded_at=running.loaded_at,
+            shared_history=running.shared_history,
             config_error=running.refused or None,
             worked_at=self._worked_at,
             history_error=self._read_error or self._write_error,
@@ -212,6 +215,7 @@ def _completed(state: RecommenderState, running: Running, now: datetime) -> Reco
         maintenance=_maintenance(settings, now),
         rules=tuple(_info(one, owner) for one in watch.rules) if watch else (),
         settings=settings,
+        judged_by=running.elsewhere.get(state.name),
     )
 
 

@@ -1,4 +1,4 @@
-"""The secret salt of the hashed user ids in evidence: one for each state folder."""
+"""What a state folder keeps for good: the secret salt of hashed user ids, and the id of the monitor."""
 
 from __future__ import annotations
 
@@ -7,18 +7,29 @@ import secrets
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
-_NAME = "salt"
+SALT_FILE: Final = "salt"
+ID_FILE: Final = "monitor-id"
 
 
 def install_salt(state: Path) -> str:
     """The salt of a state folder. It is written at the first call, as a whole or not at all."""
-    path = state / _NAME
+    return _installed(state, SALT_FILE)
+
+
+def install_id(state: Path) -> str:
+    """The id of the monitor that has this state folder: after a crash it goes on under the same one."""
+    return _installed(state, ID_FILE)
+
+
+def _installed(state: Path, name: str) -> str:
+    path = state / name
     if path.is_file() and path.stat().st_size == 0:  # a crash of the machine can leave an empty file
         path.unlink()
     if not path.is_file():
         state.mkdir(parents=True, exist_ok=True)
-        descriptor, part = tempfile.mkstemp(prefix=f".{_NAME}.", suffix=".part", dir=state)  # mode 0600
+        descriptor, part = tempfile.mkstemp(prefix=f".{name}.", suffix=".part", dir=state)  # mode 0600
         with os.fdopen(descriptor, "w", encoding="ascii") as stream:
             stream.write(secrets.token_hex(16))
             stream.flush()

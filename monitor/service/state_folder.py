@@ -9,13 +9,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from monitor.service.salt import ID_FILE, SALT_FILE
 from monitor.service.tally import WAITING_FILE
 from monitor.settings.history import FILE_NAME
 
 log = logging.getLogger(__name__)
 
 _OTHERS: Final = 0o077
-_OURS: Final = ("salt", f"{FILE_NAME}*", f"{WAITING_FILE}*", "kept", "spill", "*.lock", ".*.part")
+_OURS: Final = (
+    SALT_FILE, ID_FILE, f"{FILE_NAME}*", f"{WAITING_FILE}*", "kept", "spill", "*.lock", ".*.part",
+)  # fmt: skip
 """The monitor's own files. The folder may also hold files of other programs."""
 
 

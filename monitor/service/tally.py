@@ -45,7 +45,7 @@ class Tally:
             {
                 key(STORE_ERRORS, {"fault": fault.value}): 0
                 for fault in Fault
-                if fault is not Fault.NEWER_SCHEMA
+                if fault not in (Fault.NEWER_SCHEMA, Fault.NOT_HELD)
             }
         )
         self._waiting.update(self._saved())

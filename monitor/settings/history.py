@@ -53,3 +53,8 @@ class HistorySettings(Settings):
         if self.url is not None:
             return self.url.get_secret_value()
         return f"sqlite:///{(state / FILE_NAME).absolute()}"
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several monitors can use it: a PostgreSQL database."""
+        return self.url is not None and parse_url(self.url.get_secret_value()).get_backend_name() != "sqlite"

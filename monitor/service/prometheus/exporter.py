@@ -134,6 +134,7 @@ class Exporter:
         mine = {
             state.name: (self._results(state, now), self._rest(state, counters.get(state.name, {})))
             for state in snapshot.recommenders
+            if state.judged_by is None  # another monitor exports the others: an old verdict must not fire
         }
         self._kept = {
             (name, kind): part

@@ -209,6 +209,16 @@ MONITOR: Final = (
         (),
     ),
     ExportedFamily(
+        "recsys_shared_history_info",
+        "1, with the id of the history. Monitors with the same one share it and take over from each other.",
+        ("history",),
+    ),
+    ExportedFamily(
+        "recsys_lease",
+        "Where monitors share a history: 1 if this monitor judges the recommender, 0 if another one does.",
+        (RECOMMENDER,),
+    ),
+    ExportedFamily(
         "recsys_config_reload_timestamp_seconds", "When the running configuration was read.", (), "seconds"
     ),
     ExportedFamily(

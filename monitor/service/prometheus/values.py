@@ -81,6 +81,10 @@ def monitor_values(snapshot: Snapshot, counters: Counters) -> Values:
     values: Values = defaultdict(dict)
     _add(values, "recsys_config_reload_success", (), float(snapshot.config_error is None))
     _add(values, "recsys_config_reload_timestamp_seconds", (), _seconds(snapshot.config_loaded_at))
+    if snapshot.shared_history:
+        _add(values, "recsys_shared_history_info", (label(snapshot.shared_history),), 1.0)
+    for state in snapshot.recommenders if snapshot.shared_history else ():
+        _add(values, "recsys_lease", (label(state.name),), float(state.judged_by is None))
     _add_counters(values, counters)
     return values
 
