@@ -26,7 +26,7 @@ from monitor.judging.evaluate import Evaluation
 from monitor.logs.listing import no_file
 from monitor.logs.log import Log
 from monitor.report.judged import Judged, span_summary
-from monitor.service.salt import install_salt
+from monitor.service.salt import salt_of
 from monitor.service.state_folder import keep_private
 from monitor.service.state_lock import StateLock
 from monitor.settings.config import Config
@@ -115,7 +115,7 @@ def backfill(path: Path, first: datetime | None, last: datetime | None, only: st
     """Judge the windows of a span and store the verdicts. Returns the exit code."""
     config, checked = load(path, only)
     keep_private(config.state)
-    salt = install_salt(config.state)
+    salt = salt_of(config.history, config.state)
     now = datetime.now(UTC)
     code = OK
     with StateLock(config.state), Store.open(config.history.location(config.state)) as store:

@@ -87,9 +87,9 @@ def decide(
     """The leases as this monitor leaves them; it changes its own, free ones, and whom it asks.
 
     1. It renews what it holds. It hands over what a live monitor asks for, unless it judges it right now.
-    2. It takes free leases up to its share, the recommenders divided by the live monitors. It takes more
-       only if nobody has wanted them for `GRACE`: another monitor's config may lack them.
-    3. With fewer than its share it asks the monitors that have more.
+    2. It takes free leases up to its share: the recommenders divided by the live monitors, rounded up. It
+       takes more only if nobody has wanted them for `GRACE`: another monitor's config may lack them.
+    3. It asks the monitors that have at least two more, until it has as many, or one fewer.
 
     Args:
         me: the id of this monitor.
@@ -117,25 +117,23 @@ def decide(
             found[name] = Lease(me, ends_at, asks)
         else:
             found[name] = Lease(asks, ends_at)
-    share = math.ceil(len(found) / max(len(live), 1))
+    share = math.ceil(len(found) / len(live))
     held = Counter(lease.holder for lease in found.values() if lease.holder is not None)
     for name, lease in found.items():
         is_free = lease.holder is None or lease.ends_at <= now or lease.holder not in live
         if is_free and lease.holder != me and (held[me] < share or lease.ends_at <= now - GRACE):
             found[name] = Lease(me, ends_at)
             held[me] += 1
-    asked = sum(lease.wanted_by == me for lease in found.values())
-    spare = {holder: count - share for holder, count in held.items() if holder != me}
-    for lease in found.values():
-        if lease.wanted_by in live and lease.holder in spare:
-            spare[lease.holder] -= 1
+    for lease in found.values():  # as it will be once the wishes are granted
+        if lease.wanted_by is not None and lease.wanted_by in live and lease.holder is not None:
+            held[lease.holder] -= 1
+            held[lease.wanted_by] += 1
     for name, lease in found.items():
-        if held[me] + asked >= len(found) // max(len(live), 1):
-            break
-        if lease.holder is not None and lease.wanted_by not in live and spare.get(lease.holder, 0) > 0:
+        holder = lease.holder
+        if holder is not None and lease.wanted_by not in live and held[holder] >= held[me] + 2:
             found[name] = replace(lease, wanted_by=me)
-            spare[lease.holder] -= 1
-            asked += 1
+            held[holder] -= 1
+            held[me] += 1
     return found
 
 
@@ -169,7 +167,8 @@ def renew(
             raise OtherSaltError(
                 f"the monitor at {one.address} shares this history and hashes user ids with another salt: in "
                 "the evidence one user would look like two.\n"
-                "Copy the file `salt` of its state folder into the state folder of this one, and start again."
+                "Set `history.salt` to the same secret in both configs, or copy the file `salt` of its state "
+                "folder into the state folder of this one. Then start again."
             )
     live[me.id] = me
     connection.execute(delete(table).where(table.c.seen_at <= now - TTL))

@@ -144,6 +144,17 @@ class RecommenderView:
         return visible_lines(self._state.error or "")
 
     @property
+    def judged_elsewhere(self) -> bool:
+        """Whether another monitor judges it, or none does yet."""
+        return self._state.judged_by is not None
+
+    @property
+    def judged_by(self) -> str:
+        """The address of the other monitor, if it is one that a link may lead to."""
+        address = visible(self._state.judged_by or "")
+        return address if address.startswith(("http://", "https://")) else ""
+
+    @property
     def error_runbook(self) -> str:
         return self._sites.runbook("RecsysRecommenderError")
 

@@ -28,7 +28,7 @@ from monitor.service.judge_process import ProcessJudge, Setting, preload
 from monitor.service.pool import TurnPool
 from monitor.service.publisher import Running, SnapshotPublisher
 from monitor.service.reports import write_due
-from monitor.service.salt import install_id, install_salt
+from monitor.service.salt import install_id, salt_of
 from monitor.service.schedule import Schedule
 from monitor.service.sharing import RENEW_EVERY, Sharing
 from monitor.service.signals import arriving
@@ -63,8 +63,8 @@ class Daemon:
         self._started_with = self.config
         self._lock = StateLock(self.config.state)
         self._state = self.config.state  # a change takes effect with a restart
-        self._salt = install_salt(self._state)
         history = self.config.history
+        self._salt = salt_of(history, self._state)
         self._holder = install_id(self._state) if history.is_shared else None
         self.store = Store.open(history.location(self._state), holder=self._holder)
         url = self.config.server.public_url()
@@ -408,4 +408,7 @@ def _only_at_start(running: Config, config: Config) -> list[str]:
     """The keys that differ and take effect only with a restart."""
     keys = ("state", "server", "log", "engine")
     changed = [key for key in keys if getattr(config, key) != getattr(running, key)]
-    return changed + (["history.url"] if config.history.url != running.history.url else [])
+    history, before = config.history, running.history
+    return changed + [
+        f"history.{key}" for key in ("url", "salt") if getattr(history, key) != getattr(before, key)
+    ]

@@ -9,8 +9,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from monitor.settings.history import HistorySettings
+
 SALT_FILE: Final = "salt"
 ID_FILE: Final = "monitor-id"
+
+
+def salt_of(history: HistorySettings, state: Path) -> str:
+    """The salt of the config, else that of the state folder."""
+    return history.salt.get_secret_value() if history.salt else install_salt(state)
 
 
 def install_salt(state: Path) -> str:

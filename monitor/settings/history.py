@@ -48,6 +48,13 @@ class HistorySettings(Settings):
         "kept",
     )
 
+    salt: SecretStr | None = Field(
+        None,
+        min_length=16,
+        description="the secret with which user ids in evidence are hashed, at least 16 characters; by "
+        "default a random one in the state folder. Monitors that share a history need the same",
+    )
+
     def location(self, state: Path) -> str:
         """What `Store.open` takes: the URL, password included, or the default file's URL."""
         if self.url is not None:

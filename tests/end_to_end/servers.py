@@ -66,7 +66,7 @@ class Alertmanager:
 
 
 class Prometheus:
-    """deploy/prometheus.yml and rules/alerts, looking every second at one monitor.
+    """deploy/prometheus.yml and rules/alerts, looking every second at these monitors.
 
     `durations` are the `for` of alerts that a test cannot wait for, in the copy of the rules.
     """
@@ -74,7 +74,7 @@ class Prometheus:
     def __init__(
         self,
         folder: Path,
-        monitor: str,
+        monitor: str | Sequence[str],
         alertmanager: str | None = None,
         durations: dict[str, str] | None = None,
     ) -> None:
@@ -82,7 +82,7 @@ class Prometheus:
         config["global"] = {"scrape_interval": "1s", "evaluation_interval": "1s"}
         config["rule_files"] = [str(path) for path in copied_rules(folder / "rules", durations or {})]
         (job,) = [one for one in config["scrape_configs"] if one["job_name"] == "recsys-monitor"]
-        job["static_configs"] = [{"targets": [monitor]}]
+        job["static_configs"] = [{"targets": [monitor] if isinstance(monitor, str) else list(monitor)}]
         config["scrape_configs"] = [job]
         if alertmanager is None:
             del config["alerting"]

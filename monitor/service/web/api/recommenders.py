@@ -55,6 +55,7 @@ def recommender(context: Context, asked: Query, recommender: str) -> Recommender
             if own in labels
         ],
         clock_change=encodable(state.clock_change),
+        judged_by=None if state.judged_by is None else encodable(state.judged_by),
     )
 
 
