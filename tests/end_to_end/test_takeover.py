@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -122,6 +123,9 @@ def test_they_share_the_recommenders_and_a_violation_pages_once(pair: Pair) -> N
     assert page["annotations"]["evidence"] == f"{pair.left.url}/recommenders/{bad}/rules/blacklist"
     elsewhere = get(f"{pair.right.url}/recommenders/{bad}")[1]
     assert f'Another monitor judges this recommender: <a href="{pair.left.url}"' in elsewhere
+    for asked, judge in ((pair.right, pair.left.url), (pair.left, None)):
+        answer = json.loads(get(f"{asked.url}/api/v1/recommenders/{bad}")[1])
+        assert answer["judged_by"] == judge
 
 
 def test_a_frozen_monitor_loses_its_recommenders_and_writes_nothing_when_it_goes_on(pair: Pair) -> None:
