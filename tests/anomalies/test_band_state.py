@@ -3,44 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from dataclasses import asdict
+from datetime import timedelta
 
 import numpy as np
 import pytest
 
 from monitor.anomalies.band_state import BandState, Step
-from monitor.anomalies.past import PastWindow, SeriesName
+from monitor.anomalies.past import SeriesName
 from monitor.core.results import Window
 from monitor.settings.bands import BandSettings
+from tests.anomalies.stepped import HOUR, START, WEEK, Values, hour, past, stepped
 
-HOUR = timedelta(hours=1)
-START = datetime(2026, 3, 2, tzinfo=UTC)  # a Monday
-WEEK = 7 * 24
 NAMES = {
     0: SeriesName("volume", {"by": "requests"}),
     1: SeriesName("volume", {"by": "users"}),
     2: SeriesName("failure", {"by": "pv"}),
     3: SeriesName("list_length", {"dimension": "scene", "value": "cart"}),
 }
-Values = Callable[[int], Mapping[int, tuple[float, float]]]
-
-
-def hour(number: int) -> Window:
-    return Window(START + number * HOUR, START + (number + 1) * HOUR)
-
-
-def past(number: int, values: Mapping[int, tuple[float, float]]) -> PastWindow:
-    """A measured window; each series has a value and its samples."""
-    ids = sorted(values)
-    return PastWindow(
-        hour(number).end,
-        np.array(ids, dtype=np.int64),
-        np.array([values[one][0] for one in ids]),
-        np.array([values[one][1] for one in ids]),
-        np.full(len(ids), np.nan),
-        np.zeros(len(ids), dtype=np.bool_),
-        np.array(["1"] * len(ids), dtype=object),
-    )
 
 
 def shop(
@@ -62,12 +42,23 @@ def shop(
 
 
 def steps(values: Values, count: int, **settings: object) -> list[Step]:
-    state = BandState(BandSettings.model_validate(settings), HOUR)
-    return [state.step(past(number, values(number)), hour(number), NAMES) for number in range(count)]
+    return stepped(values, count, NAMES, settings)[0]
 
 
 def day_of(number: int) -> str:
     return f"{hour(number).start:%Y-%m-%d}"
+
+
+def test_the_steps_that_tests_share_are_those_of_a_fresh_state() -> None:
+    def values(number: int) -> Mapping[int, tuple[float, float]]:
+        return shop(lambda number: 0.5 if number >= 2 * WEEK + 3 else 1.0)(number)
+
+    steps(shop(lambda _: 1.0), 2 * WEEK + 30)
+    shared = steps(values, 2 * WEEK + 10)
+    alone, _ = stepped(values, 2 * WEEK + 10, NAMES, {}, fresh=True)
+    for one, other in zip(shared, alone, strict=True):
+        np.testing.assert_equal(asdict(one), asdict(other))
+    assert any(step.departed[0] for step in shared[2 * WEEK + 3 :])
 
 
 def test_after_a_season_the_level_from_before_is_expected_at_once() -> None:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pytest
 
-from monitor.anomalies.band_state import BandState, Step
+from monitor.anomalies.band_state import Step
 from monitor.anomalies.past import SeriesName
-from monitor.settings.bands import BandSettings
-from tests.anomalies.test_band_state import HOUR, Values, day_of, hour, past
+from tests.anomalies.stepped import Values, hour, stepped
+from tests.anomalies.test_band_state import day_of
 
 WEEK = 7 * 24
 REQUESTS, DISTINCT, FAILED, HOME, HOME_ROWS, POPULAR, PERSONAL, OLD, NEW = range(9)
@@ -62,13 +62,8 @@ def shop(
 
 def judged(values: Values, count: int, **settings: object) -> list[Step]:
     given = {"sliced": ["volume"]} | settings
-    state = BandState(BandSettings.model_validate(given), HOUR)
-    found = []
-    for number in range(count):
-        found.append(state.step(past(number, values(number)), hour(number), NAMES))
-        names = state.series
-    order = [names.index(one) for one in sorted(set(names), key=names.index)]
-    assert order == list(range(len(names)))
+    found, state = stepped(values, count, NAMES, given)
+    assert len(set(state.series)) == len(state.series)
     return found
 
 
