@@ -37,15 +37,21 @@ USERS, ITEMS = 5_000, 2_000
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Seconds, processor seconds and MiB."""
+    """Seconds, processor seconds and MiB.
+
+    Attributes:
+        a_part: processor seconds of a part of a window, once every recommender has a verdict: what a daemon
+            that runs for days takes.
+        mebibytes: of the daemon, then of each other process; memory that several share is divided.
+    """
 
     ready: float
     first_verdicts: float
     caught_up: float
     processor_seconds: float
     windows: int
-    mebibytes: float
-    processes: int
+    a_part: float
+    mebibytes: tuple[float, ...]
 
 
 def write(folder: Path, recommenders: int, windows: int, rows: int) -> None:
@@ -121,6 +127,7 @@ def run(folder: Path, recommenders: int, workers: int | None) -> Measured:
     try:
         ready = _until(lambda: _answers(f"http://{listen}/-/ready"), began)
         first = _until(lambda: _judged(folder)[0] == recommenders, began)
+        warm, warm_seconds = _judged(folder)[1], _family_seconds(daemon.pid)
         before, still = 0, 0
         while still < 3:  # nothing new for three looks
             time.sleep(5)
@@ -128,14 +135,15 @@ def run(folder: Path, recommenders: int, workers: int | None) -> Measured:
             still, before = (still + 1, before) if now == before else (0, now)
         caught_up = time.monotonic() - began - 3 * 5
         family = [daemon.pid, *descendants(daemon.pid)]
+        seconds = _family_seconds(daemon.pid)
         return Measured(
             ready=ready,
             first_verdicts=first,
             caught_up=caught_up,
-            processor_seconds=sum(map(_processor_seconds, family)),
+            processor_seconds=seconds,
             windows=before,
-            mebibytes=sum(map(_mebibytes, family)),
-            processes=len(family),
+            a_part=(seconds - warm_seconds) / max(before - warm, 1),
+            mebibytes=tuple(round(_mebibytes(one), 1) for one in family),
         )
     finally:
         daemon.send_signal(signal.SIGTERM)
@@ -184,6 +192,10 @@ def descendants(root: int) -> list[int]:
     return found
 
 
+def _family_seconds(root: int) -> float:
+    return sum(map(_processor_seconds, [root, *descendants(root)]))
+
+
 def _processor_seconds(process: int) -> float:
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -207,10 +219,12 @@ def main() -> None:
         folder = Path(scratch)
         write(folder, asked.recommenders, asked.windows, asked.rows)
         found = run(folder, asked.recommenders, asked.workers)
-    a_part = found.processor_seconds / max(found.windows, 1)
-    load = 2 * a_part * asked.recommenders / WINDOW.total_seconds() / (os.cpu_count() or 1)
-    figures = asdict(found) | {"processor_seconds_a_part": a_part, "load": load}
-    print(json.dumps({name: round(value, 3) for name, value in figures.items()}))
+    load = 2 * found.a_part * asked.recommenders / WINDOW.total_seconds() / (os.cpu_count() or 1)
+    figures = asdict(found) | {"load": load}
+    rounded = {
+        name: round(value, 3) if isinstance(value, float) else value for name, value in figures.items()
+    }
+    print(json.dumps(rounded))
 
 
 if __name__ == "__main__":

@@ -9,11 +9,11 @@ import functools
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Final, Literal, get_args
 
-from sqlalchemy import Connection, Text, select, type_coerce
+from sqlalchemy import Connection, Text, false, or_, select, type_coerce
 from sqlalchemy.dialects import postgresql, sqlite
 
 from monitor.core.results import VERDICTS, Kind, Result, ResultKind, Status
@@ -69,10 +69,15 @@ def add(connection: Connection, increments: Mapping[CounterKey, float]) -> None:
     )
 
 
-def read(connection: Connection) -> dict[CounterKey, float]:
-    """Every counter."""
+def read(connection: Connection, of: Collection[str] | None = None) -> dict[CounterKey, float]:
+    """Every counter, or those of some recommenders: a fleet has thousands."""
     columns = schema.counters.c
-    rows = connection.execute(select(columns.name, type_coerce(columns.labels, Text), columns.value))
+    labels = type_coerce(columns.labels, Text)
+    query = select(columns.name, labels, columns.value)
+    if of is not None:
+        own = [schema.canonical({"recommender": one})[1:-1] for one in of]
+        query = query.where(or_(false(), *(labels.contains(one, autoescape=True) for one in own)))
+    rows = connection.execute(query)
     return {_stored_key(name, labels): value for name, labels, value in rows}
 
 

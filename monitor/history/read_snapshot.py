@@ -72,7 +72,13 @@ class _Check:
 
 
 def read_snapshot(
-    store: Store, names: Sequence[str], now: datetime, past: int = 48, kept: dict[str, Kept] | None = None
+    store: Store,
+    names: Sequence[str],
+    now: datetime,
+    past: int = 48,
+    kept: dict[str, Kept] | None = None,
+    *,
+    only: bool = False,
 ) -> Snapshot:
     """The newest result of every series of these recommenders, its recent past, standing, logs and counters.
 
@@ -86,6 +92,7 @@ def read_snapshot(
         now: the time of the snapshot.
         past: the most windows of each check.
         kept: recommender -> what earlier calls read of it; the entries of `names` are updated.
+        only: read no counters but those of `names`.
 
     Raises:
         StoreError: the history cannot be read.
@@ -106,7 +113,8 @@ def read_snapshot(
         for name, mine in checks.items():
             series = [one for check in mine for one in _series(check, stands, began, violations)]
             states.append(_state(name, mine, series, log_states(connection, name)))
-        return Snapshot(taken_at=now, recommenders=tuple(states), counters=counters.read(connection))
+        found = counters.read(connection, names if only else None)
+        return Snapshot(taken_at=now, recommenders=tuple(states), counters=found)
 
 
 def _checks(connection: Connection, recommender: str, past: int) -> list[_Check]:

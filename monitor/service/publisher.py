@@ -90,6 +90,7 @@ class SnapshotPublisher:
         self.running = running
         self._kept: dict[str, Kept] = {}
         self._states: dict[str, RecommenderState] = {}  # as last read
+        self._shown: dict[str, _Shown] = {}  # as last published
         self._read_error = self._write_error = ""
         self._probed_at = time.monotonic()
         self._probing = threading.Lock()
@@ -157,14 +158,26 @@ class SnapshotPublisher:
         # After an error all of them may have changed.
         every = of is None or bool(self._read_error)
         wanted = [name for name in names if every or name in (of or ()) or name not in self._states]
-        snapshot = read_snapshot(self._store, wanted, self._clock(), kept=self._kept)
+        snapshot = read_snapshot(self._store, wanted, self._clock(), kept=self._kept, only=not every)
         self._states |= {state.name: state for state in snapshot.recommenders}
         for name in self._states.keys() - set(names):
             del self._states[name]
             self._kept.pop(name, None)
-        self._tally.read(snapshot.counters)
+            self._shown.pop(name, None)
+        self._tally.read(snapshot.counters, None if every else wanted)
         self._read_error = ""
         return replace(snapshot, recommenders=tuple(self._states[name] for name in names))
+
+    def _completed(
+        self, name: str, state: RecommenderState | None, running: Running, now: datetime
+    ) -> RecommenderState:
+        """What is published of a recommender; made again only if something is new."""
+        inputs = _inputs(name, state, running, now)
+        known = self._shown.get(name)
+        if known is None or not known.made_from.same(inputs):
+            made = _completed(state or RecommenderState(name), inputs, now)
+            known = self._shown[name] = _Shown(inputs, made)
+        return known.state
 
     def _complete(self) -> Snapshot:
         """The last reading of the history, with the state of the running daemon."""
@@ -173,8 +186,7 @@ class SnapshotPublisher:
         return replace(
             self._stored,
             recommenders=tuple(
-                _completed(known.get(name) or RecommenderState(name), running, now)
-                for name in dict.fromkeys(running.names)
+                self._completed(name, known.get(name), running, now) for name in dict.fromkeys(running.names)
             ),
             counters=self._tally.shown(),
             config_loaded_at=running.loaded_at,
@@ -185,9 +197,56 @@ class SnapshotPublisher:
         )
 
 
-def _completed(state: RecommenderState, running: Running, now: datetime) -> RecommenderState:
-    watch, settings = running.watches.get(state.name), running.settings(state.name)
-    found = WatchState() if watch is None else watch.state
+@dataclass(frozen=True, slots=True)
+class _Inputs:
+    """What a published state is made from. Objects that are never changed are compared by identity."""
+
+    state: RecommenderState | None
+    watch: Shown | None
+    found: WatchState
+    settings: RecommenderSettings | None
+    error: str | None
+    judged_by: str | None
+    maintenance: MaintenanceState | None
+    declared: int  # changes of the config that have taken effect
+
+    def same(self, other: _Inputs) -> bool:
+        return (
+            self.state is other.state
+            and self.watch is other.watch
+            and self.found is other.found
+            and self.settings is other.settings
+            and (self.error, self.judged_by, self.maintenance, self.declared)
+            == (other.error, other.judged_by, other.maintenance, other.declared)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    made_from: _Inputs
+    state: RecommenderState
+
+
+_NOTHING_YET: Final = WatchState()
+
+
+def _inputs(name: str, state: RecommenderState | None, running: Running, now: datetime) -> _Inputs:
+    watch, settings = running.watches.get(name), running.settings(name)
+    declared = settings.bands.changes if settings and settings.bands else ()
+    return _Inputs(
+        state=state,
+        watch=watch,
+        found=_NOTHING_YET if watch is None else watch.state,
+        settings=settings,
+        error=running.error(name),
+        judged_by=running.elsewhere.get(name),
+        maintenance=_maintenance(settings, now),
+        declared=sum(one.at <= now for one in declared),
+    )
+
+
+def _completed(state: RecommenderState, inputs: _Inputs, now: datetime) -> RecommenderState:
+    watch, settings, found = inputs.watch, inputs.settings, inputs.found
     series = state.series if watch is None else _configured(state.series, watch)
     owner = (settings.owner if settings else None) or ""
     return replace(
@@ -201,7 +260,7 @@ def _completed(state: RecommenderState, running: Running, now: datetime) -> Reco
         ),
         last_run=found.last_run or state.last_run,
         pending_windows=found.pending,
-        error=running.error(state.name),
+        error=inputs.error,
         clock_change=found.clock_change,
         patience=settings.max_wait + settings.every if settings else None,
         changed_at=changed_at(state.series, settings, found.lists_changed_at, now) if settings else {},
@@ -212,10 +271,10 @@ def _completed(state: RecommenderState, running: Running, now: datetime) -> Reco
         },
         scanned_at=dict(found.scanned_at),
         changes=tuple(_changes(state, watch)),
-        maintenance=_maintenance(settings, now),
+        maintenance=inputs.maintenance,
         rules=tuple(_info(one, owner) for one in watch.rules) if watch else (),
         settings=settings,
-        judged_by=running.elsewhere.get(state.name),
+        judged_by=inputs.judged_by,
     )
 
 

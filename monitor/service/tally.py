@@ -7,7 +7,7 @@ import logging
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import product
 from pathlib import Path
 from typing import Final
@@ -38,27 +38,24 @@ class Tally:
         self._store = store
         self._file = None if state is None else state / WAITING_FILE
         self._lock = threading.Lock()
-        self._read: Mapping[CounterKey, float] = {}
+        self._read: dict[str, dict[CounterKey, float]] = {}  # by recommender, the others under ""
         self._written: Counter[CounterKey] = Counter()  # since `_read` was read
         # All start at 0: `increase()` misses the first event of a counter that did not exist.
-        self._waiting: Counter[CounterKey] = Counter(
-            {
-                key(STORE_ERRORS, {"fault": fault.value}): 0
-                for fault in Fault
-                if fault not in (Fault.NEWER_SCHEMA, Fault.NOT_HELD)
-            }
-        )
-        self._waiting.update(self._saved())
+        self._declared: dict[CounterKey, float] = {
+            key(STORE_ERRORS, {"fault": fault.value}): 0.0
+            for fault in Fault
+            if fault not in (Fault.NEWER_SCHEMA, Fault.NOT_HELD)
+        }
+        self._waiting: Counter[CounterKey] = Counter(self._saved())
 
     def declare(self, recommender: str, rules: Iterable[LoadedRule]) -> None:
         """Start the counters of a recommender at 0."""
         with self._lock:
             for outcome in TURN_ENDS:
-                self._waiting[key(SCHEDULED, {"recommender": recommender, "outcome": outcome})] += 0
+                self._declared[key(SCHEDULED, {"recommender": recommender, "outcome": outcome})] = 0.0
             for rule, name in product(rules, OF_RULES):
-                self._waiting[
-                    key(name, {"recommender": recommender, "rule": rule.name, "kind": rule.kind})
-                ] += 0
+                labels = {"recommender": recommender, "rule": rule.name, "kind": rule.kind}
+                self._declared[key(name, labels)] = 0.0
 
     def ran(self, recommender: str, outcome: TurnEnd) -> None:
         """Count one scheduled run."""
@@ -68,17 +65,32 @@ class Tally:
         """Count an error of the history store."""
         self._add(key(STORE_ERRORS, {"fault": error.fault.value}))
 
-    def read(self, counters: Mapping[CounterKey, float]) -> None:
-        """Take over the counters of the history, which contain everything written so far."""
+    def read(self, counters: Mapping[CounterKey, float], of: Collection[str] | None = None) -> None:
+        """Take over the counters of the history, which contain everything written so far.
+
+        With `of` they are those of these recommenders alone.
+        """
         with self._lock:
-            self._read = counters
-            self._written.clear()
+            if of is None:
+                self._read.clear()
+                self._written.clear()
+            else:
+                self._read |= {one: {} for one in of}
+                for name in [name for name in self._written if _owner(name) in of]:
+                    del self._written[name]
+            for name, value in counters.items():
+                self._read.setdefault(_owner(name), {})[name] = value
 
     def shown(self) -> dict[CounterKey, float]:
         """Every counter with all its counts, written or not."""
         with self._lock:
-            keys = dict.fromkeys([*self._read, *self._written, *self._waiting])
-            return {key: self._read.get(key, 0) + self._written[key] + self._waiting[key] for key in keys}
+            found = dict(self._declared)
+            for read in self._read.values():
+                found |= read
+            for counts in (self._written, self._waiting):
+                for name, count in counts.items():
+                    found[name] = found.get(name, 0) + count
+            return found
 
     def write(self) -> None:
         """Write the waiting counts in one transaction. After a StoreError they all keep waiting."""
@@ -89,6 +101,7 @@ class Tally:
         self._store.bump_all(waiting)
         with self._lock:
             self._waiting.subtract(waiting)
+            self._waiting = +self._waiting  # without those that are 0 now
             self._written.update(waiting)
             self._save()
 
@@ -127,6 +140,11 @@ class Tally:
         except (OSError, ValueError, TypeError, AttributeError) as exc:
             log.warning("%s cannot be read, its counts are lost: %s", self._file, exc)
             return {}
+
+
+def _owner(name: CounterKey) -> str:
+    """The recommender of a counter; empty if it has none."""
+    return next((text for label, text in name[1] if label == "recommender"), "")
 
 
 def _open_private(path: str, flags: int) -> int:

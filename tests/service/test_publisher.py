@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from monitor.catalogue import ALL_SPECS
 from monitor.core.results import Result, Status, Window
 from monitor.history.counters import WINDOWS, key
 from monitor.history.record import CheckRun
-from monitor.history.snapshot import Series
+from monitor.history.snapshot import RecommenderState, Series
 from monitor.history.store import Store
 from monitor.service.judge import Watched
 from monitor.service.publisher import Running, SnapshotPublisher
@@ -120,6 +121,10 @@ def test_only_the_recommenders_that_are_named_are_read_again(tmp_path: Path, sto
         states = publisher.current().recommenders
         return {state.name: [one.result.value for one in state.series] for state in states}
 
+    def counted() -> list[float]:
+        counters = publisher.current().counters
+        return [counters[key(WINDOWS, {"recommender": name, "status": "ok"})] for name in ("a", "b")]
+
     for name in ("a", "b", "c"):
         record(name, 0.1, 0)
     running = Running(("a", "b"), {name: watched(name) for name in ("a", "b")}, {}, HOUR.end)
@@ -128,12 +133,12 @@ def test_only_the_recommenders_that_are_named_are_read_again(tmp_path: Path, sto
         record(name, 0.2, 1)
     publisher.publish(of=["a"])
     assert values() == {"a": [0.2], "b": [0.1]}
-    counted = publisher.current().counters
-    assert [counted[key(WINDOWS, {"recommender": name, "status": "ok"})] for name in ("a", "b")] == [2, 2]
+    assert counted() == [2, 1], "the counters are those of the shown windows"
     publisher.publish(of=())
     assert values() == {"a": [0.2], "b": [0.1]}
     publisher.publish()
     assert values() == {"a": [0.2], "b": [0.2]}
+    assert counted() == [2, 2]
     # A reload: one recommender is new, one has left.
     publisher.running = Running(("c", "a"), {name: watched(name) for name in ("a", "c")}, {}, HOUR.end)
     publisher.publish(of=["a"])
@@ -142,6 +147,42 @@ def test_only_the_recommenders_that_are_named_are_read_again(tmp_path: Path, sto
     publisher.running = running
     publisher.publish(of=())
     assert values() == {"a": [0.2], "b": [0.3]}
+
+
+def test_what_is_new_in_the_daemon_is_shown_without_a_new_reading_and_the_rest_is_not_made_again(
+    tmp_path: Path, store: Store
+) -> None:
+    now = HOUR.end
+    logs = {"exposures": {"path": str(tmp_path / "logs/*.parquet")}}
+    later = now + timedelta(hours=1)
+    span = {"from": later.isoformat(), "until": (later + timedelta(hours=1)).isoformat(), "reason": "move"}
+    change = {"at": later.isoformat(), "what": "model m2"}
+
+    def watched(name: str, **asked: Any) -> Watched:
+        return Watched(RecommenderSettings.model_validate({"name": name, "logs": logs, **asked}), ())
+
+    calm, planned = watched("calm"), watched("planned", maintenance=[span], bands={"changes": [change]})
+    running = Running(("calm", "planned"), {"calm": calm, "planned": planned}, {}, now)
+    publisher = SnapshotPublisher(store, Tally(store), running, lambda: now)
+
+    def states() -> dict[str, RecommenderState]:
+        publisher.publish(of=())
+        return {one.name: one for one in publisher.current().recommenders}
+
+    before = states()
+    assert all(states()[name] is one for name, one in before.items())
+    assert (before["planned"].maintenance, before["planned"].changed_at) == (None, {})
+    calm.state = replace(calm.state, error="the log cannot be read", pending=3)
+    after = states()
+    assert (after["calm"].error, after["calm"].pending_windows) == ("the log cannot be read", 3)
+    assert after["planned"] is before["planned"]
+    now = later
+    moved = states()
+    assert moved["planned"].maintenance is not None
+    assert set(moved["planned"].changed_at) == {"declared"}
+    assert moved["calm"] is after["calm"]
+    publisher.running = replace(running, elsewhere={"calm": "http://other:9108"})
+    assert states()["calm"].judged_by == "http://other:9108"
 
 
 def test_after_an_error_of_the_history_all_are_read_again(tmp_path: Path) -> None:

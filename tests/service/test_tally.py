@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from monitor.history.counters import SCHEDULED, STORE_ERRORS
+from monitor.history import counters
+from monitor.history.counters import SCHEDULED, STORE_ERRORS, key
 from monitor.history.errors import Fault, StoreError
 from monitor.history.snapshot import CounterKey
 from monitor.history.store import Store
@@ -89,6 +90,27 @@ def test_two_stores_of_one_history_add_up(store: Store, tmp_path: Path) -> None:
         for tally in tallies:
             tally.write()
         assert [read(tally, store)[OK] for tally in tallies] == [2, 2]
+
+
+def test_the_counters_of_one_recommender_are_read_alone_and_no_sum_falls(store: Store) -> None:
+    tally = Tally(store)
+    read(tally, store)
+    for name in ("shop", "shop-2", "sh_p"):
+        tally.ran(name, "ok")
+    tally.write()
+    tally.ran("shop", "ok")
+    with store.reading() as connection:
+        own = counters.read(connection, ["shop"])
+        assert {dict(labels)["recommender"] for _, labels in own} == {"shop"}
+        assert {dict(labels)["recommender"] for _, labels in counters.read(connection, ["sh_p"])} == {"sh_p"}
+        assert counters.read(connection, []) == {}
+    tally.read(own, ["shop"])
+    shown = [
+        tally.shown()[key(SCHEDULED, {"recommender": name, "outcome": "ok"})] for name in ("shop", "shop-2")
+    ]
+    assert shown == [2, 1]
+    tally.write()
+    assert tally.shown() == read(tally, store)
 
 
 def test_counts_that_wait_outlive_the_process_and_are_written_once(store: Store, tmp_path: Path) -> None:
