@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
@@ -40,8 +40,9 @@ class Measured:
     """Seconds, processor seconds and MiB.
 
     Attributes:
-        a_part: processor seconds of a part of a window, once every recommender has a verdict: what a daemon
-            that runs for days takes.
+        parts: of windows, each of exposures or of feedback.
+        a_part: processor seconds of a part in one more window of each recommender, which arrives when all
+            others are judged: what a daemon that runs for days takes.
         mebibytes: of the daemon, then of each other process; memory that several share is divided.
     """
 
@@ -49,23 +50,25 @@ class Measured:
     first_verdicts: float
     caught_up: float
     processor_seconds: float
-    windows: int
+    parts: int
     a_part: float
     mebibytes: tuple[float, ...]
 
 
 def write(folder: Path, recommenders: int, windows: int, rows: int) -> None:
-    """The files of all recommenders, which differ in nothing but their folder."""
+    """The files of all recommenders, which differ in nothing but their folder; without the newest window."""
     source = folder / "source"
     data.write(source, rows)
     end = datetime.now(UTC).replace(second=0, microsecond=0)
     end -= timedelta(minutes=end.minute % 5)
     connection = duckdb.connect()
     made: list[tuple[str, Path]] = []
+    late = folder / "late"
+    late.mkdir()
     for number in range(windows):
         start = end - (windows - number) * WINDOW
         for name in ("exposures", "feedback"):
-            place = folder / f"{name}-{number}.parquet"
+            place = (late if number == windows - 1 else folder) / f"{name}-{number}.parquet"
             within = f"TIMESTAMP '{start.replace(tzinfo=None)}' + (ts - TIMESTAMP '{data.HOUR}') / 12"
             query = (
                 f"SELECT * REPLACE ({within} AS ts, "
@@ -76,10 +79,21 @@ def write(folder: Path, recommenders: int, windows: int, rows: int) -> None:
             )
             connection.execute(f"COPY ({query}) TO '{place}' (FORMAT parquet)")
             made.append((name, place))
+    _deliver(folder, recommenders, [one for one in made if one[1].parent != late])
+
+
+def _deliver(folder: Path, recommenders: int, files: Iterable[tuple[str, Path]]) -> None:
+    """Put these files of a log into the folder of every recommender."""
     for one in range(recommenders):
-        for name, place in made:
+        for name, place in files:
             (folder / f"r{one:03}" / name).mkdir(parents=True, exist_ok=True)
             os.link(place, folder / f"r{one:03}" / name / place.name)
+
+
+def deliver_late(folder: Path, recommenders: int) -> None:
+    """The files of the newest window, which `write` has left out."""
+    late = sorted((folder / "late").iterdir())
+    _deliver(folder, recommenders, [(place.stem.rpartition("-")[0], place) for place in late])
 
 
 def config(folder: Path, recommenders: int, workers: int | None, listen: str) -> Path:
@@ -127,27 +141,37 @@ def run(folder: Path, recommenders: int, workers: int | None) -> Measured:
     try:
         ready = _until(lambda: _answers(f"http://{listen}/-/ready"), began)
         first = _until(lambda: _judged(folder)[0] == recommenders, began)
-        warm, warm_seconds = _judged(folder)[1], _family_seconds(daemon.pid)
-        before, still = 0, 0
-        while still < 3:  # nothing new for three looks
-            time.sleep(5)
-            now = _judged(folder)[1]
-            still, before = (still + 1, before) if now == before else (0, now)
-        caught_up = time.monotonic() - began - 3 * 5
+        parts = _until_quiet(folder)
+        caught_up = time.monotonic() - began
         family = [daemon.pid, *descendants(daemon.pid)]
-        seconds = _family_seconds(daemon.pid)
+        seconds = sum(map(_processor_seconds, family))
+        deliver_late(folder, recommenders)
+        more = _until_quiet(folder, more_than=parts)
+        warm = sum(map(_processor_seconds, family)) - seconds
         return Measured(
             ready=ready,
             first_verdicts=first,
             caught_up=caught_up,
             processor_seconds=seconds,
-            windows=before,
-            a_part=(seconds - warm_seconds) / max(before - warm, 1),
+            parts=parts,
+            a_part=warm / (more - parts),
             mebibytes=tuple(round(_mebibytes(one), 1) for one in family),
         )
     finally:
         daemon.send_signal(signal.SIGTERM)
         daemon.wait(30)
+
+
+def _until_quiet(folder: Path, more_than: int = 0) -> int:
+    """Wait until nothing more is judged; how many parts are."""
+    parts, still, began = 0, 0, time.monotonic()
+    while still < 6 or parts <= more_than:
+        if time.monotonic() - began > PATIENCE:
+            raise TimeoutError(f"{parts} parts were judged within an hour")
+        time.sleep(5)
+        now = _judged(folder)[1]
+        still, parts = (still + 1, parts) if now == parts else (0, now)
+    return parts
 
 
 def _until(look: Callable[[], bool], began: float) -> float:
@@ -190,10 +214,6 @@ def descendants(root: int) -> list[int]:
         found += children
         left += children
     return found
-
-
-def _family_seconds(root: int) -> float:
-    return sum(map(_processor_seconds, [root, *descendants(root)]))
 
 
 def _processor_seconds(process: int) -> float:

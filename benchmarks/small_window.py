@@ -73,7 +73,7 @@ class Cost:
 
 def measure(folder: Path, windows: int = WINDOWS) -> Cost:
     """Write the log of so many windows, judge them, and run the statements beside each."""
-    fleet.write(folder, 1, windows + WARM, ROWS)
+    fleet.write(folder, 1, windows + WARM + 1, ROWS)  # it leaves the newest one out
     config, (checked,) = load_checked(fleet.config(folder, 1, 1, "127.0.0.1:0"))
     with one_off(config, checked, "salt") as judging:
         now = datetime.now(UTC)

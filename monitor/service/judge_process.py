@@ -35,7 +35,7 @@ SILENCE: Final = 300.0
 """Seconds beyond two deadlines of a check that a process may work without a sign. Then it is killed."""
 FINISH_SECONDS: Final = 5.0
 INTERRUPT_SECONDS: Final = 1.5
-_PRELOADED: Final = ("monitor.service.judge_process", "sklearn.ensemble")
+_PRELOADED: Final = ("monitor.service.judge_process", "sklearn.ensemble", "monitor.service.frozen")
 _MARGIN: Final = 0.5
 
 
