@@ -212,6 +212,7 @@ MONITOR: Final = (
         "recsys_shared_history_info",
         "1, with the id of the history. Monitors with the same one share it and take over from each other.",
         ("history",),
+        kind="info",
     ),
     ExportedFamily(
         "recsys_lease",

@@ -159,6 +159,7 @@ def test_every_declared_family_can_be_exported():
             ("recsys_undefined_total", (("metric", "gini"), ("recommender", "shop"))): 1.0,
         },
         config_loaded_at=pictures.NOW,
+        shared_history="main",
     )
     text = scrape(snapshot, series_limit=100_000, grafana_url="https://grafana.test")
     assert {name for name, _ in samples(text)} == set(all_families())
