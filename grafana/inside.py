@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from grafana.panels import OURS, SCRAPED, Panel, graph, number, ours
+from grafana.panels import OURS, SCRAPED, Panel, graph, listed, number, ours
 
 NOT_OK = ours('status!="ok"')
 
@@ -159,6 +159,13 @@ def itself() -> Sequence[Panel]:
             "Time since the monitor's process was started.",
             [(f"time() - process_start_time_seconds{SCRAPED}", "{{instance}}")],
             unit="s",
+        ),
+        listed(
+            "Which monitor judges which recommender",
+            "Each recommender with the monitor that judges it now. Monitors that share a history take over "
+            "from each other.",
+            f"recsys_lease{OURS} == 1 or 1 + 0 * recsys_recommender_error{OURS}",
+            ("recommender", "instance"),
         ),
         number(
             "Configuration refused",

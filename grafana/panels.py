@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from grafana_foundation_sdk.builders import common, dashboard, prometheus, stat, statetimeline, timeseries
+from grafana_foundation_sdk.builders import (
+    common,
+    dashboard,
+    prometheus,
+    stat,
+    statetimeline,
+    table,
+    timeseries,
+)
 from grafana_foundation_sdk.models import common as models
 from grafana_foundation_sdk.models import dashboard as shapes
+from grafana_foundation_sdk.models import prometheus as of_prometheus
 
 from grafana import links
 
@@ -31,7 +40,7 @@ STATES: Final = (
 
 _REFS: Final = "ABCDEF"
 
-Panel = timeseries.Panel | stat.Panel | statetimeline.Panel
+Panel = timeseries.Panel | stat.Panel | statetimeline.Panel | table.Panel
 
 
 def ours(matchers: str) -> str:
@@ -71,6 +80,30 @@ def number(
         .reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]))
         .thresholds(dashboard.ThresholdsConfig().mode(shapes.ThresholdsMode.ABSOLUTE).steps(steps))
         .with_target(query("A", expression, legend).instant())
+    )
+
+
+def listed(title: str, description: str, expression: str, labels: Sequence[str]) -> table.Panel:
+    """The labels of the series of now, a series to a row, ordered by the first label."""
+    only = {"include": {"names": list(labels)}}
+    order = {"indexByName": {label: place for place, label in enumerate(labels)}}
+    return (
+        table.Panel()
+        .title(title)
+        .description(description)
+        .datasource(DATASOURCE)
+        .unit("none")
+        .no_value("no data")
+        .span(12)
+        .height(8)
+        .sort_by([common.TableSortByFieldState().display_name(labels[0])])
+        .with_transformation(shapes.DataTransformerConfig(id_val="filterFieldsByName", options=only))
+        .with_transformation(shapes.DataTransformerConfig(id_val="organize", options=order))
+        .with_target(
+            query("A", expression, " ".join(f"{{{{{label}}}}}" for label in labels))
+            .instant()
+            .format(of_prometheus.PromQueryFormat.TABLE)
+        )
     )
 
 

@@ -46,7 +46,7 @@ ABOUT_MODELS = {
 ABOUT_CAUSES = {"RecsysAnomaly", "RecsysAnomalySevere"}
 ABOUT_THE_MONITOR = {
     "RecsysConfigReloadFailed", "RecsysHistoryErrors", "RecsysMonitorDown", "RecsysSeriesBudgetReached",
-    "RecsysWatchdog",
+    "RecsysSpareMonitorDown", "RecsysWatchdog",
 }  # fmt: skip
 ABOUT_A_PAGE = {
     "RecsysDrift", "RecsysObjectiveViolated", "RecsysSliceObjectiveViolated", "RecsysZeroSum",

@@ -19,6 +19,7 @@ OF_THE_MONITOR = {
     "RecsysConfigReloadFailed",
     "RecsysHistoryErrors",
     "RecsysSeriesBudgetReached",
+    "RecsysSpareMonitorDown",
 }
 OF_A_RECOMMENDER = {name: to for name, to in SEVERITIES.items() if name not in OF_THE_MONITOR}
 
@@ -108,6 +109,29 @@ def test_a_page_about_the_monitor_itself_holds_back_no_ticket_of_the_monitor(
         alertmanager,
         Group("page", "", ("RecsysHistoryErrors",)),
         Group("ticket", "", ("RecsysConfigReloadFailed",)),
+    )
+
+
+def test_a_spare_monitor_that_is_down_is_a_ticket_and_holds_back_nothing_until_no_monitor_is_left(
+    alertmanager: Alertmanager,
+) -> None:
+    spare = alert("RecsysSpareMonitorDown", "", job="recsys-monitor", instance="a:9108")
+    late = alert("RecsysRunsMissed")
+    post(alertmanager, [spare, late])
+    assert_groups(
+        alertmanager,
+        Group("ticket", "", ("RecsysSpareMonitorDown",)),
+        Group("ticket", "shop", ("RecsysRunsMissed",)),
+    )
+    down = [
+        alert("RecsysMonitorDown", "", job="recsys-monitor", instance=one) for one in ("a:9108", "b:9108")
+    ]
+    post(alertmanager, [spare, late, *down])
+    assert_groups(
+        alertmanager,
+        Group("page", "", ("RecsysMonitorDown", "RecsysMonitorDown")),
+        Group("ticket", "", (), held=("RecsysSpareMonitorDown",)),
+        Group("ticket", "shop", (), held=("RecsysRunsMissed",)),
     )
 
 
