@@ -51,11 +51,15 @@ class Monitor:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """`holder` may judge until `ends_at`; `wanted_by` has fewer than its share and asks for it."""
+    """`holder` may judge until `ends_at`; `wanted_by` has fewer than its share and asks for it.
+
+    `last_holder` was the last one to know that it held the lease.
+    """
 
     holder: str | None
     ends_at: datetime
     wanted_by: str | None = None
+    last_holder: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ class Holdings:
 
     Attributes:
         mine: the recommenders that this monitor judges.
-        taken_over: those of them that another monitor held before.
+        taken_over: those of them that another monitor held since this one did.
         others: recommender -> the address of the monitor that judges it, also of those that are not in this
             monitor's config.
         history: the id of the shared history; empty if it is not shared.
@@ -114,15 +118,15 @@ def decide(
             continue
         asks = lease.wanted_by if lease.wanted_by in live and lease.wanted_by != me else None
         if asks is None or name in busy:
-            found[name] = Lease(me, ends_at, asks)
+            found[name] = Lease(me, ends_at, asks, me)
         else:
-            found[name] = Lease(asks, ends_at)
+            found[name] = Lease(asks, ends_at, None, me)
     share = math.ceil(len(found) / len(live))
     held = Counter(lease.holder for lease in found.values() if lease.holder is not None)
     for name, lease in found.items():
         is_free = lease.holder is None or lease.ends_at <= now or lease.holder not in live
         if is_free and lease.holder != me and (held[me] < share or lease.ends_at <= now - GRACE):
-            found[name] = Lease(me, ends_at)
+            found[name] = Lease(me, ends_at, None, me)
             held[me] += 1
     for lease in found.values():  # as it will be once the wishes are granted
         if lease.wanted_by is not None and lease.wanted_by in live and lease.holder is not None:
@@ -184,6 +188,7 @@ def renew(
             "holder": lease.holder,
             "ends_at": lease.ends_at,
             "wanted_by": lease.wanted_by,
+            "last_holder": lease.last_holder,
         }
         for name, lease in after.items()
         if before.get(name) != lease
@@ -194,7 +199,7 @@ def renew(
     return Holdings(
         mine=mine,
         taken_over=frozenset(
-            name for name in mine if name in before and before[name].holder not in (None, me.id)
+            name for name in mine if name in before and before[name].last_holder not in (None, me.id)
         ),
         others={
             name: live[lease.holder].address
@@ -231,8 +236,10 @@ def _now(connection: Connection) -> datetime:
 
 def _read(connection: Connection) -> dict[str, Lease]:
     columns = schema.leases.c
-    rows = connection.execute(select(columns.recommender, columns.holder, columns.ends_at, columns.wanted_by))
-    return {name: Lease(holder, ends_at, wanted_by) for name, holder, ends_at, wanted_by in rows}
+    rows = connection.execute(
+        select(columns.recommender, columns.holder, columns.ends_at, columns.wanted_by, columns.last_holder)
+    )
+    return {name: Lease(*lease) for name, *lease in rows}
 
 
 def _put(connection: Connection, table: Table, key: list[str], rows: list[dict[str, object]]) -> None:

@@ -260,6 +260,7 @@ leases: Final = Table(
     Column("holder", Text),
     Column("ends_at", UTCTime, nullable=False),
     Column("wanted_by", Text),
+    Column("last_holder", Text),
 )
 
 identity: Final = Table(

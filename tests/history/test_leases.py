@@ -196,6 +196,22 @@ def test_the_holdings_say_who_judges_the_rest_and_what_another_one_had(url: str)
         assert len(again.history) == 12
 
 
+def test_what_was_handed_over_or_given_back_was_another_ones_too(url: str) -> None:
+    with Store.open(url) as store, store._database.writing() as connection:
+        assert leases.renew(connection, LEFT, ["a", "b"], (), NOON).taken_over == frozenset()
+        assert leases.renew(connection, LEFT, ["a", "b"], (), NOON).taken_over == frozenset()
+        leases.renew(connection, RIGHT, ["a", "b"], (), NOON)  # asks for one
+        leases.renew(connection, LEFT, ["a", "b"], (), NOON)
+        found = leases.renew(connection, RIGHT, ["a", "b"], (), NOON)
+        assert found.mine == found.taken_over == {"a"}
+        assert leases.renew(connection, RIGHT, ["a", "b"], (), NOON).taken_over == frozenset()
+        leases.release(connection, LEFT.id)
+        assert leases.renew(connection, RIGHT, ["a", "b"], (), NOON).taken_over == {"b"}
+        leases.release(connection, RIGHT.id)
+        again = leases.renew(connection, RIGHT, ["a", "b"], (), NOON)
+        assert (again.mine, again.taken_over) == ({"a", "b"}, frozenset()), "nobody else had them"
+
+
 def test_a_monitor_with_another_salt_is_refused_as_long_as_the_first_one_lives(url: str) -> None:
     other = Monitor("right", "http://right:9108", "pepper")
     with Store.open(url) as store, store._database.writing() as connection:

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from monitor.core.digest import digest
+from monitor.core.results import Window
+from monitor.history.kept import KeptPairs
+from monitor.history.leases import Monitor
+from monitor.history.store import Store
 from monitor.service.salt import ID_FILE, install_id
+from monitor.service.sharing import Sharing
 from tests.postgres import Postgres, postgres
-from tests.processes import Monitor, monitor, wait_for
+from tests.processes import Monitor as RunningMonitor
+from tests.processes import monitor, wait_for
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +36,7 @@ def config(server: Postgres, **history: str) -> dict[str, Any]:
     return {"history": {"url": f"{server.url}/postgres", **history}, "recommenders": [recommender]}
 
 
-def holds(one: Monitor) -> bool:
+def holds(one: RunningMonitor) -> bool:
     return one.value("recsys_lease", recommender="shop") == 1
 
 
@@ -64,3 +74,20 @@ def test_a_monitor_that_was_killed_goes_on_at_once_with_what_it_had(tmp_path: Pa
 def test_the_id_of_a_monitor_stays(tmp_path: Path) -> None:
     assert install_id(tmp_path) == install_id(tmp_path) == (tmp_path / ID_FILE).read_text()
     assert install_id(tmp_path / "another") != install_id(tmp_path)
+
+
+def test_pairs_that_were_kept_before_another_monitor_judged_are_dropped(tmp_path: Path) -> None:
+    other = Monitor("other", "http://other:9108", digest("salt", 12))
+    with Store.open(tmp_path / "history.sqlite") as store:
+        sharing = Sharing(store, tmp_path, "salt", "http://own:9108")
+        assert sharing.renew(["shop"], ()).mine == {"shop"}
+        kept = KeptPairs(tmp_path, "shop").path(Window(NOON, NOON + timedelta(hours=1)))
+        kept.parent.mkdir(parents=True)
+        kept.write_bytes(b"pairs")
+        sharing.renew(["shop"], ())
+        assert kept.exists(), "nobody else has judged it"
+        sharing.release()
+        assert store.renew_leases(other, ["shop"], ()).mine == {"shop"}
+        store.release_leases(other)
+        assert sharing.renew(["shop"], ()).mine == {"shop"}
+        assert not kept.exists()

@@ -27,6 +27,7 @@ def upgrade() -> None:
         sa.Column("holder", sa.Text),
         sa.Column("ends_at", sa.BigInteger, nullable=False),
         sa.Column("wanted_by", sa.Text),
+        sa.Column("last_holder", sa.Text),
     )
     identity = op.create_table("identity", sa.Column("id", sa.Text, primary_key=True))
     op.bulk_insert(identity, [{"id": secrets.token_hex(6)}])
