@@ -1,0 +1,223 @@
+"""Kills the daemon or a judge at random moments, and notes the stage in which it stopped.
+
+A process is first stopped where it is (SIGSTOP). Then its stage is read, and then it is killed. Some kills
+come at any time. The others wait for a stage that has few kills yet, and come a random moment later.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from benchmarks.soak import stages
+from benchmarks.soak.daemon import Supervisor, freeze, send, state_of
+
+DAEMON, JUDGE, ALL = WAYS = ("the daemon", "a judge", "the daemon and its judges")
+FEWEST: Final = 2
+"""Every stage needs so many kills."""
+_AT_ANY_TIME: Final = 0.4
+_LONGEST_REST: Final = 5.0
+_AIM_SECONDS: Final = 8.0
+_LOOK: Final = 0.0005
+# How long a stage about lasts: a kill comes within this time after its beginning.
+_LASTS: Final = {stages.START: 3.0, stages.STOP: 0.2, stages.IDLE: 1.0, stages.METRICS: 0.05}
+_OTHERS_LAST: Final = 0.004
+_GONE_SECONDS: Final = 30.0
+
+
+@dataclass(slots=True)
+class Kills:
+    """The kills so far.
+
+    Attributes:
+        ways: what was killed.
+        daemon: stages in which a daemon was killed; it may be in several, as it has threads.
+        judge: stages in which a judge was killed.
+        in_stage: kills by stage, of a daemon or a judge.
+        left: processes that outlived their daemon.
+    """
+
+    ways: Counter[str] = field(default_factory=Counter)
+    daemon: Counter[str] = field(default_factory=Counter)
+    judge: Counter[str] = field(default_factory=Counter)
+    in_stage: Counter[str] = field(default_factory=Counter)
+    left: list[int] = field(default_factory=list)
+
+    @property
+    def total(self) -> int:
+        return self.ways.total()
+
+    def without(self, expected: Sequence[str], fewest: int = FEWEST) -> list[str]:
+        """The stages with too few kills."""
+        return [stage for stage in expected if self.in_stage[stage] < fewest]
+
+
+class Killer:
+    """A thread that kills when the driver has come to a place of the plan.
+
+    Args:
+        supervisor: has the daemon.
+        places: the windows at which a kill is due, in order; some may be the same.
+        reserve: further windows at which it kills only for the stages that have too few kills.
+        expected: the stages of the run.
+        seed: of all that is random.
+    """
+
+    def __init__(
+        self,
+        supervisor: Supervisor,
+        places: Sequence[int],
+        reserve: Sequence[int],
+        expected: Sequence[str],
+        seed: int,
+    ) -> None:
+        self.kills = Kills()
+        self._supervisor = supervisor
+        self._places = sorted([*((place, True) for place in places), *((place, False) for place in reserve)])
+        self._expected = expected
+        self._random = random.Random(seed)
+        self._reached = -1
+        self._done = 0
+        self._orphans: list[int] = []
+        self._wanted = ""
+        self._error: BaseException | None = None
+        self._changed = threading.Condition()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def reached(self, window: int, lag: int) -> None:
+        """The driver lands this window. It waits while more than `lag` kills are behind."""
+        with self._changed:
+            self._reached = max(window, self._reached)
+            self._changed.notify_all()
+            due = sum(place <= window for place, _ in self._places)
+            self._changed.wait_for(lambda: self._done >= due - lag or self._error is not None)
+        if self._error is not None:
+            raise self._error
+
+    def close(self) -> None:
+        self._stop.set()
+        with self._changed:
+            self._changed.notify_all()
+        self._thread.join()
+        self._look_for_orphans(_GONE_SECONDS)
+
+    def _run(self) -> None:
+        try:
+            for place, is_planned in self._places:
+                with self._changed:
+                    self._changed.wait_for(lambda p=place: self._reached >= p or self._stop.is_set())  # type: ignore[misc]
+                if self._stop.is_set():
+                    return
+                if is_planned or self.kills.without(self._expected):
+                    while not self._kill(aimed=not is_planned) and not self._stop.is_set():
+                        time.sleep(0.2)
+                with self._changed:
+                    self._done += 1
+                    self._changed.notify_all()
+        except BaseException as error:
+            with self._changed:
+                self._error = error
+                self._changed.notify_all()
+
+    def _kill(self, *, aimed: bool) -> bool:
+        """One kill; False if there was nothing to kill."""
+        self._look_for_orphans(0)
+        if not aimed and self._random.random() < _AT_ANY_TIME:
+            self._stop.wait(self._random.uniform(0, _LONGEST_REST))
+            way = self._random.choice(WAYS)
+        else:
+            way = self._aim()
+        return self._kill_judge() if way == JUDGE else self._kill_daemon(way)
+
+    def _aim(self) -> str:
+        """Wait for a stage that has few kills; which processes to kill."""
+        fewest = min(self.kills.in_stage[stage] for stage in self._expected)
+        stage = self._random.choice([one for one in self._expected if self.kills.in_stage[one] <= fewest])
+        of_daemon, of_judge = stage not in stages.OF_A_JUDGE, stage not in stages.OF_THE_DAEMON
+        if not of_daemon and not of_judge:
+            of_daemon = self._random.random() < 0.7
+        if stage == stages.STOP:
+            self._seen([], stages.IDLE)  # it hears signals now
+            for pid in self._supervisor.pids()[:1]:
+                self._supervisor.kills.add(pid)
+                send(pid, signal.SIGTERM)
+        way = self._random.choice((DAEMON, ALL)) if of_daemon else self._random.choice((JUDGE, ALL))
+        pids = self._supervisor.pids()[:1] if of_daemon else self._supervisor.judges()
+        if self._seen(pids, stage, is_judge=not of_daemon):
+            time.sleep(self._random.uniform(0, _LASTS.get(stage, _OTHERS_LAST)))
+        self._wanted = stage
+        return way
+
+    def _seen(self, pids: list[int], stage: str, *, is_judge: bool = False) -> bool:
+        """Wait until one of the processes is in this stage, but not for ever."""
+        end = time.monotonic() + _AIM_SECONDS
+        looked = 0.0
+        while time.monotonic() < end and not self._stop.is_set():
+            if time.monotonic() - looked > 0.2:  # processes end and start
+                pids = self._supervisor.judges() if is_judge else self._supervisor.pids()[:1]
+                looked = time.monotonic()
+            if any(stage in stages.stages_of(self._supervisor.stages, pid) for pid in pids):
+                return True
+            time.sleep(_LOOK)
+        return False
+
+    def _kill_judge(self) -> bool:
+        pids = self._supervisor.judges()
+        if not pids:
+            return False
+        at = self._wanted_first(pids)
+        if not freeze(at):
+            return False
+        self._count(JUDGE, [], [at])
+        return send(at, signal.SIGKILL)
+
+    def _wanted_first(self, pids: list[int]) -> int:
+        """A judge in the stage that is wanted, else any."""
+        wanted, folder = self._wanted, self._supervisor.stages
+        there = [pid for pid in pids if wanted in stages.stages_of(folder, pid)]
+        return self._random.choice(there or pids)
+
+    def _kill_daemon(self, way: str) -> bool:
+        pids = self._supervisor.pids()[:1]
+        if not pids or not freeze(pids[0]):
+            return False
+        others, judges = self._supervisor.pids()[1:], self._supervisor.judges()
+        frozen = [pid for pid in judges if freeze(pid)] if way == ALL else []
+        self._count(way, pids, frozen)
+        self._supervisor.kills.add(pids[0])
+        killed = [*pids, *(others if way == ALL else [])]
+        self._random.shuffle(killed)
+        for pid in killed:
+            send(pid, signal.SIGKILL)
+        self._orphans += others
+        return True
+
+    def _count(self, way: str, daemons: list[int], judges: list[int]) -> None:
+        folder = self._supervisor.stages
+        self.kills.ways[way] += 1
+        hit: set[str] = set()
+        for pids, counter in ((daemons, self.kills.daemon), (judges, self.kills.judge)):
+            for pid in pids:
+                found = stages.stages_of(folder, pid)
+                counter.update(found)
+                hit |= found
+        self.kills.in_stage.update(hit)
+
+    def _look_for_orphans(self, seconds: float) -> None:
+        """Whether the processes of killed daemons have ended; they have a while."""
+        end = time.monotonic() + seconds
+        while True:
+            self._orphans = [pid for pid in self._orphans if state_of(pid) not in ("", "Z", "X")]
+            if not self._orphans or time.monotonic() >= end:
+                break
+            time.sleep(0.1)
+        if seconds:
+            self.kills.left += self._orphans
