@@ -17,8 +17,8 @@ from typing import Any, Final
 from benchmarks.soak import stages
 from benchmarks.soak.stages import Marks
 
-FIRST_HOUSEKEEPING: Final = timedelta(seconds=2)
-HOUSEKEEPING_EVERY: Final = timedelta(seconds=4)
+FIRST_HOUSEKEEPING: Final = timedelta(seconds=1)
+HOUSEKEEPING_EVERY: Final = timedelta(seconds=2)
 
 
 def install(marks: Marks) -> None:

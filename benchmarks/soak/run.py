@@ -29,7 +29,7 @@ QUIET: Final = (0.55, 0.72)
 _LAG: Final = 2  # kills
 _PACE: Final = 0.05  # seconds between two windows that land
 _SETTLED: Final = 2  # turns without a change
-_LAST_SECONDS: Final = 12.0  # at the end: two rounds of housekeeping, and the turns after them
+_LAST_SECONDS: Final = 6.0  # at the end: two rounds of housekeeping, and the turns after them
 
 
 @dataclass(frozen=True, slots=True)
