@@ -188,7 +188,7 @@ def send(pid: int, number: signal.Signals) -> bool:
 
 
 def freeze(pid: int, seconds: float = 5) -> bool:
-    """Stop a process where it is, and wait until it stands; False if it is gone."""
+    """Stop a process where it is, and wait until it stands; False if it is gone, or does not stop."""
     if not send(pid, signal.SIGSTOP):
         return False
     end = time.monotonic() + seconds
@@ -199,6 +199,7 @@ def freeze(pid: int, seconds: float = 5) -> bool:
         if state in ("", "Z", "X"):
             return False
         time.sleep(0.0005)
+    send(pid, signal.SIGCONT)  # it must not stay between stopped and killed
     return False
 
 
