@@ -1,7 +1,8 @@
 """Kills the daemon or a judge at random moments, and notes the stage in which it stopped.
 
 A process is first stopped where it is (SIGSTOP). Then its stage is read, and then it is killed. Some kills
-come at any time. The others wait for a stage that has few kills yet, and come a random moment later.
+come at any time. The others wait for a stage that has few kills yet, and come a random moment later. If the
+process has left the stage by then, it goes on, and the killer waits again.
 """
 
 from __future__ import annotations
@@ -23,9 +24,14 @@ FEWEST: Final = 2
 """Every stage needs so many kills."""
 _AT_ANY_TIME: Final = 0.4
 _LONGEST_REST: Final = 5.0
-_AIM_SECONDS: Final = 8.0
+_WHILE_IT_STARTS: Final = 0.25
+_OF_A_JUDGE: Final = 0.3  # aimed kills in a stage that daemons and judges have
+_AIM_SECONDS: Final = 30.0
+_UP_SECONDS: Final = 120.0
+_HUNGRY_EVERY: Final = 3.0
+_LIST_EVERY: Final = 0.2
 _LOOK: Final = 0.0005
-# How long a stage about lasts: a kill comes within this time after its beginning.
+# How long a stage about lasts: an aimed kill comes within this time after the stage was seen.
 _LASTS: Final = {stages.START: 3.0, stages.STOP: 0.2, stages.IDLE: 1.0, stages.METRICS: 0.05}
 _OTHERS_LAST: Final = 0.004
 _GONE_SECONDS: Final = 30.0
@@ -85,7 +91,7 @@ class Killer:
         self._reached = -1
         self._done = 0
         self._orphans: list[int] = []
-        self._wanted = ""
+        self._is_hungry = False
         self._error: BaseException | None = None
         self._changed = threading.Condition()
         self._stop = threading.Event()
@@ -93,12 +99,18 @@ class Killer:
         self._thread.start()
 
     def reached(self, window: int, lag: int) -> None:
-        """The driver lands this window. It waits while more than `lag` kills are behind."""
+        """The driver lands this window. It waits while more than `lag` kills are behind.
+
+        It does not wait if a kill needs a window that is due: an idle daemon is in no other stage.
+        """
         with self._changed:
             self._reached = max(window, self._reached)
             self._changed.notify_all()
             due = sum(place <= window for place, _ in self._places)
-            self._changed.wait_for(lambda: self._done >= due - lag or self._error is not None)
+            self._changed.wait_for(
+                lambda: self._done >= due - lag or self._is_hungry or self._error is not None
+            )
+            self._is_hungry = False
         if self._error is not None:
             raise self._error
 
@@ -130,70 +142,89 @@ class Killer:
     def _kill(self, *, aimed: bool) -> bool:
         """One kill; False if there was nothing to kill."""
         self._look_for_orphans(0)
-        if not aimed and self._random.random() < _AT_ANY_TIME:
-            self._stop.wait(self._random.uniform(0, _LONGEST_REST))
-            way = self._random.choice(WAYS)
-        else:
-            way = self._aim()
-        return self._kill_judge() if way == JUDGE else self._kill_daemon(way)
+        if aimed or self._random.random() >= _AT_ANY_TIME:
+            return self._aim(self._rarest())
+        if self._random.random() >= _WHILE_IT_STARTS:
+            self._is_up()
+        self._stop.wait(self._random.uniform(0, _LONGEST_REST))
+        way = self._random.choice(WAYS)
+        pids = self._supervisor.judges() if way == JUDGE else self._supervisor.pids()[:1]
+        if not pids:
+            return False
+        at = self._random.choice(pids)
+        return freeze(at) and self._end(way, at)
 
-    def _aim(self) -> str:
-        """Wait for a stage that has few kills; which processes to kill."""
+    def _rarest(self) -> str:
+        """One of the stages with the fewest kills."""
         fewest = min(self.kills.in_stage[stage] for stage in self._expected)
-        stage = self._random.choice([one for one in self._expected if self.kills.in_stage[one] <= fewest])
-        of_daemon, of_judge = stage not in stages.OF_A_JUDGE, stage not in stages.OF_THE_DAEMON
-        if not of_daemon and not of_judge:
-            of_daemon = self._random.random() < 0.7
+        return self._random.choice([one for one in self._expected if self.kills.in_stage[one] <= fewest])
+
+    def _aim(self, stage: str) -> bool:
+        """Kill a process that was stopped in this stage; False if none was in it for long.
+
+        A process that has left the stage before it stands still goes on.
+        """
+        is_judge = stage not in stages.OF_THE_DAEMON and stage != stages.LEASES
+        if stage in stages.OF_THE_DAEMON and stage in stages.OF_A_JUDGE:
+            is_judge = self._random.random() < _OF_A_JUDGE
+        if stage != stages.START:
+            self._is_up()
         if stage == stages.STOP:
-            self._seen([], stages.IDLE)  # it hears signals now
             for pid in self._supervisor.pids()[:1]:
                 self._supervisor.kills.add(pid)
                 send(pid, signal.SIGTERM)
-        way = self._random.choice((DAEMON, ALL)) if of_daemon else self._random.choice((JUDGE, ALL))
-        pids = self._supervisor.pids()[:1] if of_daemon else self._supervisor.judges()
-        if self._seen(pids, stage, is_judge=not of_daemon):
-            time.sleep(self._random.uniform(0, _LASTS.get(stage, _OTHERS_LAST)))
-        self._wanted = stage
-        return way
-
-    def _seen(self, pids: list[int], stage: str, *, is_judge: bool = False) -> bool:
-        """Wait until one of the processes is in this stage, but not for ever."""
-        end = time.monotonic() + _AIM_SECONDS
+        folder, begun, asked = self._supervisor.stages, time.monotonic(), time.monotonic()
+        pids: list[int] = []
         looked = 0.0
-        while time.monotonic() < end and not self._stop.is_set():
-            if time.monotonic() - looked > 0.2:  # processes end and start
-                pids = self._supervisor.judges() if is_judge else self._supervisor.pids()[:1]
-                looked = time.monotonic()
-            if any(stage in stages.stages_of(self._supervisor.stages, pid) for pid in pids):
-                return True
-            time.sleep(_LOOK)
+        while time.monotonic() - begun < _AIM_SECONDS and not self._stop.is_set():
+            now = time.monotonic()
+            if now - looked > _LIST_EVERY:  # processes end and start
+                pids, looked = self._supervisor.judges() if is_judge else self._supervisor.pids()[:1], now
+            if now - asked > _HUNGRY_EVERY:  # nothing may be due: another window may land
+                self._ask_for_a_window()
+                asked = now
+            at = next((pid for pid in pids if stage in stages.stages_of(folder, pid)), None)
+            if at is None:
+                time.sleep(_LOOK)
+                continue
+            time.sleep(self._random.uniform(0, _LASTS.get(stage, _OTHERS_LAST)))
+            if not freeze(at):
+                looked = 0.0
+            elif stage not in stages.stages_of(folder, at):
+                send(at, signal.SIGCONT)
+            else:
+                way = self._random.choice((JUDGE, ALL) if is_judge else (DAEMON, ALL))
+                return self._end(way, at)
         return False
 
-    def _kill_judge(self) -> bool:
-        pids = self._supervisor.judges()
-        if not pids:
-            return False
-        at = self._wanted_first(pids)
-        if not freeze(at):
-            return False
-        self._count(JUDGE, [], [at])
-        return send(at, signal.SIGKILL)
+    def _is_up(self) -> None:
+        """Wait until the daemon has started, but not for ever."""
+        end = time.monotonic() + _UP_SECONDS
+        while time.monotonic() < end and not self._stop.is_set():
+            pids = self._supervisor.pids()[:1]
+            if pids and stages.START not in stages.stages_of(self._supervisor.stages, pids[0]):
+                return
+            time.sleep(0.05)
 
-    def _wanted_first(self, pids: list[int]) -> int:
-        """A judge in the stage that is wanted, else any."""
-        wanted, folder = self._wanted, self._supervisor.stages
-        there = [pid for pid in pids if wanted in stages.stages_of(folder, pid)]
-        return self._random.choice(there or pids)
+    def _ask_for_a_window(self) -> None:
+        with self._changed:
+            self._is_hungry = True
+            self._changed.notify_all()
 
-    def _kill_daemon(self, way: str) -> bool:
-        pids = self._supervisor.pids()[:1]
-        if not pids or not freeze(pids[0]):
+    def _end(self, way: str, at: int) -> bool:
+        """Kill a process that stands still, or with it all of the daemon."""
+        if way == JUDGE:
+            self._count(way, [], [at])
+            return send(at, signal.SIGKILL)
+        pids = self._supervisor.pids()
+        if not pids or (at != pids[0] and not freeze(pids[0])):
+            send(at, signal.SIGCONT)
             return False
-        others, judges = self._supervisor.pids()[1:], self._supervisor.judges()
-        frozen = [pid for pid in judges if freeze(pid)] if way == ALL else []
-        self._count(way, pids, frozen)
+        others, judges = pids[1:], self._supervisor.judges()
+        frozen = [pid for pid in judges if pid == at or freeze(pid)] if way == ALL else []
+        self._count(way, pids[:1], frozen)
         self._supervisor.kills.add(pids[0])
-        killed = [*pids, *(others if way == ALL else [])]
+        killed = pids if way == ALL else pids[:1]
         self._random.shuffle(killed)
         for pid in killed:
             send(pid, signal.SIGKILL)
