@@ -26,7 +26,7 @@ _AT_ANY_TIME: Final = 0.4
 _LONGEST_REST: Final = 5.0
 _WHILE_IT_STARTS: Final = 0.25
 _OF_A_JUDGE: Final = 0.3  # aimed kills in a stage that daemons and judges have
-_AIM_SECONDS: Final = 30.0
+_AIM_SECONDS: Final = 15.0
 _UP_SECONDS: Final = 120.0
 _HUNGRY_EVERY: Final = 3.0
 _LIST_EVERY: Final = 0.2
@@ -114,6 +114,16 @@ class Killer:
         if self._error is not None:
             raise self._error
 
+    def finish(self) -> None:
+        """Wait for the kills that were planned."""
+        planned = sum(is_planned for _, is_planned in self._places)
+        with self._changed:
+            self._reached = max(self._reached, *(place for place, _ in self._places), 0)
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._done >= planned or self._error is not None)
+        if self._error is not None:
+            raise self._error
+
     def close(self) -> None:
         self._stop.set()
         with self._changed:
@@ -128,9 +138,12 @@ class Killer:
                     self._changed.wait_for(lambda p=place: self._reached >= p or self._stop.is_set())  # type: ignore[misc]
                 if self._stop.is_set():
                     return
-                if is_planned or self.kills.without(self._expected):
-                    while not self._kill(aimed=not is_planned) and not self._stop.is_set():
-                        time.sleep(0.2)
+                if is_planned:
+                    done = self._kill()
+                    while not done and not self._stop.is_set():
+                        done = self._kill_at_any_time()
+                elif self.kills.without(self._expected):
+                    self._aim(self._rarest())
                 with self._changed:
                     self._done += 1
                     self._changed.notify_all()
@@ -139,11 +152,14 @@ class Killer:
                 self._error = error
                 self._changed.notify_all()
 
-    def _kill(self, *, aimed: bool) -> bool:
-        """One kill; False if there was nothing to kill."""
+    def _kill(self) -> bool:
+        """One kill; False if nothing was killed."""
         self._look_for_orphans(0)
-        if aimed or self._random.random() >= _AT_ANY_TIME:
-            return self._aim(self._rarest())
+        if self._random.random() < _AT_ANY_TIME:
+            return self._kill_at_any_time()
+        return self._aim(self._rarest())
+
+    def _kill_at_any_time(self) -> bool:
         if self._random.random() >= _WHILE_IT_STARTS:
             self._is_up()
         self._stop.wait(self._random.uniform(0, _LONGEST_REST))

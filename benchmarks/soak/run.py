@@ -173,6 +173,9 @@ class _Driver:
                 self._wait(number)
                 _say(f"{self.window + 1 - AHEAD:5} windows, step {number + 1} of {len(self._steps)}, "
                      f"{self.kills.total} kills, {self._supervisor.starts} starts")  # fmt: skip
+            if self._killer is not None:
+                self._killer.finish()
+                self._wait(len(self._steps) - 1)
         finally:
             if self._killer is not None:
                 self._killer.close()

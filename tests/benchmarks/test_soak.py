@@ -145,11 +145,11 @@ def test_a_half_written_file_has_half_of_the_bytes_and_another_time_of_change(tm
 
 @pytest.mark.timeout(900)
 def test_a_small_soak_ends_with_equal_histories(tmp_path: Path) -> None:
-    found = soak(tmp_path, windows=14, kills=4, history="sqlite")
+    found = soak(tmp_path, windows=12, kills=3, history="sqlite")
     assert found.problems == [], "\n".join([*found.problems, *found.differences[:20]])
     assert found.undisturbed.starts == 1
     assert found.undisturbed.history.counts()["results"] > 500
-    assert found.disturbed.kills.total == 4
+    assert found.disturbed.kills.total == 3
     assert found.disturbed.starts > 1
     assert found.disturbed.troubles[LOCKED] == 1
     assert found.disturbed.troubles[FULL] + len(found.left_out) == 1
