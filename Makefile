@@ -86,6 +86,10 @@ bench-replay: .venv/installed ## measure how fast replay sends, against an endpo
 sizing: .venv/installed ## measure series, seconds and memory of a scrape for 1 to 200 recommenders
 	$(BIN)/python -m benchmarks.sizing --keep
 
+soak: .venv/installed ## kill the daemon 200 times over 2,000 windows, with broken files and failures of each history; takes hours
+	$(BIN)/python -m benchmarks.soak --keep
+	$(BIN)/python -m benchmarks.soak --history postgresql --keep
+
 history-size: .venv/installed ## measure how many bytes 30 weeks of history take; takes minutes
 	$(BIN)/python -m benchmarks.history_size
 
@@ -107,4 +111,4 @@ lock: ## choose the newest versions that fit and lock them with hashes
 		$(BIN)/uv pip compile - --constraint requirements.lock --generate-hashes --no-emit-index-url --no-emit-find-links \
 		--python-version 3.11 --custom-compile-command "make lock" --quiet --output-file requirements-helm.lock
 
-.PHONY: help setup run test test-fast pythons lint fix docs bench bench-small bench-peers bench-models bench-diagnosis bench-rest bench-simulate bench-replay sizing history-size scoreboard real-traffic lock
+.PHONY: help setup run test test-fast pythons lint fix docs bench bench-small bench-peers bench-models bench-diagnosis bench-rest bench-simulate bench-replay sizing soak history-size scoreboard real-traffic lock

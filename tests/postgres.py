@@ -3,87 +3,26 @@
 from __future__ import annotations
 
 import os
-import shutil
-import signal
-import subprocess
-import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
-import psycopg
 import pytest
 
-from tests.processes import free_port
+from benchmarks.soak.postgres import PASSWORD, NotInstalledError, Postgres, binaries
 
-PASSWORD = "kept-to-itself"
-
-
-class Postgres:
-    """A server on a free loopback port; `url` is without a database. PostgreSQL refuses to run as root."""
-
-    def __init__(self, binaries: Path) -> None:
-        self._binaries = binaries
-        self._who: dict[str, Any] = {"user": "postgres", "group": "postgres"} if os.getuid() == 0 else {}
-        self._folder = Path(tempfile.mkdtemp(prefix="recsys-monitor-postgres-"))
-        self._port = free_port()
-        self._server: subprocess.Popen[bytes] | None = None
-        self.url = f"postgresql://monitor:{PASSWORD}@127.0.0.1:{self._port}"
-        password = self._folder / "password"
-        password.write_text(PASSWORD)
-        if self._who:
-            shutil.chown(self._folder, **self._who)
-            shutil.chown(password, **self._who)
-        subprocess.run(
-            [binaries / "initdb", "-D", self._folder / "data", "-U", "monitor", "-A", "scram-sha-256",
-             "--pwfile", password, "-E", "UTF8", "--locale", "C", "--no-sync"],
-            check=True, capture_output=True, cwd=self._folder, **self._who,
-        )  # fmt: skip
-
-    def start(self) -> None:
-        with (self._folder / "log").open("ab") as log:
-            self._server = subprocess.Popen(
-                [self._binaries / "postgres", "-D", self._folder / "data", "-h", "127.0.0.1",
-                 "-p", str(self._port), "-k", self._folder, "-c", "fsync=off", "-c", "timezone=Asia/Tokyo"],
-                stdout=log, stderr=log, cwd=self._folder, **self._who,
-            )  # fmt: skip
-        for _ in range(150):
-            if self._server.poll() is not None:
-                break
-            try:
-                psycopg.connect(f"{self.url}/postgres", connect_timeout=2).close()
-                return
-            except psycopg.OperationalError:
-                time.sleep(0.2)
-        pytest.fail(f"PostgreSQL did not start: {(self._folder / 'log').read_text(errors='replace')}")
-
-    def stop(self) -> None:
-        """Stop it as an administrator does who does not wait for the clients to leave."""
-        if self._server is not None:
-            self._server.send_signal(signal.SIGINT)
-            self._server.wait(30)
-
-    def remove(self) -> None:
-        self.stop()
-        shutil.rmtree(self._folder, ignore_errors=True)
+__all__ = ["PASSWORD", "Postgres", "postgres"]
 
 
 @contextmanager
 def postgres() -> Iterator[Postgres]:
     """A running server; the test is skipped where PostgreSQL is not installed."""
-    found = shutil.which("initdb")
-    places = (
-        [Path(found).parent] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    )
-    binaries = next((place for place in places if (place / "postgres").exists()), None)
-    if binaries is None:
-        reason = "PostgreSQL's initdb and postgres are not installed (Debian: apt-get install postgresql)"
+    try:
+        programs = binaries()
+    except NotInstalledError as error:
         if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    server = Postgres(binaries)
+            pytest.fail(str(error))
+        pytest.skip(str(error))
+    server = Postgres(programs)
     try:
         server.start()
         yield server

@@ -1,0 +1,1 @@
+"""The soak of the daemon: thousands of windows with bad files, kills and failures of the history."""
