@@ -175,7 +175,9 @@ class Killer:
         state = self.config.parent / "state"
         if how == "at any time":
             wait_for("the daemon to begin", lambda: hears_terminate(process.pid), every=0.01)
-            time.sleep(self.random.uniform(0, 3) * self.pace)
+            goal = min(progress(self.config)[0] + self.random.randint(0, 2), PARTS)
+            wait_for(f"{goal} parts", lambda: progress(self.config)[0] >= goal, every=0.02)
+            time.sleep(self.random.uniform(0, 1.5) * self.pace)
         elif how == "while pairs are written":
             number = self.random.randint(1, 3)
             self._seen(number, lambda: sorted(path.name for path in (state / "kept/shop").glob("*.part*")))
@@ -185,10 +187,18 @@ class Killer:
             time.sleep(self.random.uniform(0, 0.003))
 
     def _seen(self, changes: int, look: Callable[[], Any]) -> None:
-        """Wait for this many changes of what is seen, but not for ever: the rest may be done."""
+        """Wait for this many changes of what is seen, but not for ever: the rest may be done.
+
+        Nor for more than three parts: on a busy machine changes are missed, and later kills need parts too.
+        """
         end, before = time.monotonic() + 1 + min(4 * self.pace, 5), look()
+        enough, looked_at = progress(self.config)[0] + 3, time.monotonic()
         while changes and time.monotonic() < end:
             time.sleep(0.0005)  # the daemon needs the processor too
+            if time.monotonic() - looked_at > 0.05:
+                if enough <= progress(self.config)[0] < PARTS:
+                    return
+                looked_at = time.monotonic()
             now = look()
             changes -= now != before and bool(now)
             before = now
