@@ -13,6 +13,7 @@ from monitor.core.settings import Duration, Settings
 from monitor.settings.database import database_url
 
 FILE_NAME = "history.sqlite"
+_SALT_LENGTH = 16
 _HINT = "write it as sqlite:///path/to/history.sqlite or postgresql://user:password@host:5432/database"
 
 
@@ -27,6 +28,12 @@ def parse_url(text: str) -> URL:
 
 def _checked_url(value: SecretStr) -> SecretStr:
     parse_url(value.get_secret_value())
+    return value
+
+
+def _checked_salt(value: SecretStr) -> SecretStr:
+    if len(value.get_secret_value()) < _SALT_LENGTH:
+        raise ValueError(f"write at least {_SALT_LENGTH} characters, such as `openssl rand -hex 16` gives")
     return value
 
 
@@ -48,9 +55,8 @@ class HistorySettings(Settings):
         "kept",
     )
 
-    salt: SecretStr | None = Field(
+    salt: Annotated[SecretStr, AfterValidator(_checked_salt)] | None = Field(
         None,
-        min_length=16,
         description="the secret with which user ids in evidence are hashed, at least 16 characters; by "
         "default a random one in the state folder. Monitors that share a history need the same",
     )
