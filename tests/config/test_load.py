@@ -190,7 +190,7 @@ def test_the_files_of_secrets_for_on_call_are_relative_to_the_config(load, tmp_p
 
 def test_a_short_salt_is_refused_with_what_to_write(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
-    path.write_text("history: {salt: short}\nrecommenders: []\n", "utf-8")
+    path.write_text("history: {salt: pepper7}\nrecommenders: []\n", "utf-8")
     with pytest.raises(ConfigError, match=r"history\.salt: write at least 16 characters.*openssl") as caught:
         load_config(path)
-    assert "short" not in str(caught.value)
+    assert "pepper7" not in str(caught.value)
