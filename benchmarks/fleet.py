@@ -235,6 +235,8 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=2_000, help="exposures a window")
     parser.add_argument("--workers", type=int, help="default: one a core")
     asked = parser.parse_args()
+    if asked.windows < 3:
+        parser.error("--windows: 3 at least; the newest arrives late, and closes the one before")
     with tempfile.TemporaryDirectory(prefix="fleet-") as scratch:
         folder = Path(scratch)
         write(folder, asked.recommenders, asked.windows, asked.rows)
