@@ -27,8 +27,6 @@ TTL: Final = timedelta(seconds=60)
 GRACE: Final = timedelta(seconds=30)
 """How long a free lease waits for a monitor that has fewer than its share. Then any monitor takes it."""
 
-_FORGOTTEN: Final = timedelta(days=1)  # then a lease is deleted: its recommender is in no config any more
-
 
 class OtherSaltError(ExpectedError):
     """Two monitors of one history would hash the same user id in two ways."""
@@ -176,7 +174,6 @@ def renew(
             )
     live[me.id] = me
     connection.execute(delete(table).where(table.c.seen_at <= now - TTL))
-    connection.execute(delete(schema.leases).where(schema.leases.c.ends_at <= now - _FORGOTTEN))
     _put(connection, schema.monitors, ["id"], [
         {"id": me.id, "address": me.address, "salt": me.salt, "seen_at": now}
     ])  # fmt: skip

@@ -19,7 +19,7 @@ from monitor.config.load import load_checked
 from monitor.config.problems import ConfigError
 from monitor.history.counters import TurnEnd
 from monitor.history.errors import Fault, StoreError
-from monitor.history.leases import Holdings
+from monitor.history.leases import Holdings, OtherSaltError
 from monitor.history.store import Store
 from monitor.judging.runtime import Runtime
 from monitor.judging.runtimes import open_runtime
@@ -210,6 +210,11 @@ class Daemon:
             self.tally.store_failed(exc)
             log.error("the leases cannot be renewed; this monitor goes on with what it has: %s", exc)
             return Holdings(self._held, others=self._running.elsewhere, history=self._running.shared_history)
+        except OtherSaltError as exc:  # after a long freeze, in which a new monitor has started
+            if not self._is_complete:
+                raise
+            log.error("this monitor judges nothing: %s", exc)
+            return Holdings(frozenset(), history=self._running.shared_history)
 
     def _renew(self) -> None:
         """Renew the leases. What another monitor has taken over is no longer judged here."""

@@ -36,6 +36,7 @@ log = logging.getLogger(__name__)
 
 _SHORTEST: Final = timedelta(seconds=1)  # a recommender with a shorter window cannot run
 _PROBE_SECONDS: Final = 5.0
+_FEW: Final = 50  # recommenders whose counters are read by name; for more it is faster to read all
 
 
 class Shown(Protocol):
@@ -158,13 +159,14 @@ class SnapshotPublisher:
         # After an error all of them may have changed.
         every = of is None or bool(self._read_error)
         wanted = [name for name in names if every or name in (of or ()) or name not in self._states]
-        snapshot = read_snapshot(self._store, wanted, self._clock(), kept=self._kept, only=not every)
+        only = len(wanted) <= _FEW and not every
+        snapshot = read_snapshot(self._store, wanted, self._clock(), kept=self._kept, only=only)
         self._states |= {state.name: state for state in snapshot.recommenders}
         for name in self._states.keys() - set(names):
             del self._states[name]
             self._kept.pop(name, None)
             self._shown.pop(name, None)
-        self._tally.read(snapshot.counters, None if every else wanted)
+        self._tally.read(snapshot.counters, wanted if only else None)
         self._read_error = ""
         return replace(snapshot, recommenders=tuple(self._states[name] for name in names))
 

@@ -221,8 +221,8 @@ def test_a_monitor_with_another_salt_is_refused_as_long_as_the_first_one_lives(u
         assert leases.renew(connection, other, ["a"], (), NOON + TTL).mine == {"a"}
 
 
-def test_a_lease_of_no_config_is_forgotten_after_a_day(url: str) -> None:
+def test_who_had_a_lease_last_is_known_however_long_nobody_lived(url: str) -> None:
     with Store.open(url) as store, store._database.writing() as connection:
-        leases.renew(connection, LEFT, ["a", "gone"], (), NOON)
-        leases.renew(connection, LEFT, ["a"], (), NOON + timedelta(days=2))
-        assert set(leases._read(connection)) == {"a"}
+        leases.renew(connection, LEFT, ["a"], (), NOON)
+        found = leases.renew(connection, RIGHT, ["a"], (), NOON + timedelta(days=30))
+        assert found.mine == found.taken_over == {"a"}

@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from monitor.core.digest import digest
 from monitor.core.results import Window
+from monitor.history import leases
 from monitor.history.kept import KeptPairs
 from monitor.history.leases import Monitor
 from monitor.history.store import Store
+from monitor.service.daemon import Daemon
 from monitor.service.salt import ID_FILE, install_id
 from monitor.service.sharing import Sharing
 from tests.postgres import Postgres, postgres
@@ -91,3 +94,23 @@ def test_pairs_that_were_kept_before_another_monitor_judged_are_dropped(tmp_path
         store.release_leases(other)
         assert sharing.renew(["shop"], ()).mine == {"shop"}
         assert not kept.exists()
+
+
+def test_after_a_freeze_in_which_a_monitor_with_another_salt_has_started_it_judges_nothing(
+    tmp_path: Path, server: Postgres, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = server.create("frozen")
+    path = tmp_path / "config.yaml"
+    path.write_text(yaml.safe_dump({**config(server), "history": {"url": url}, "state": "state"}), "utf-8")
+    other = Monitor("other", "http://other:9108", "another")
+    daemon = Daemon(path)
+    try:
+        assert daemon.publisher.current().recommenders[0].judged_by is None
+        with Store.open(url) as store, store._database.writing() as connection:
+            leases.release(connection, install_id(tmp_path / "state"))  # as if its time had ended
+            assert leases.renew(connection, other, ["shop"], ()).mine == {"shop"}
+        daemon._renew()
+        assert daemon.publisher.current().recommenders[0].judged_by == ""
+        assert "this monitor judges nothing: the monitor at http://other:9108" in caplog.text
+    finally:
+        daemon.close()
