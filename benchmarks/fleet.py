@@ -29,6 +29,7 @@ import duckdb
 import yaml
 
 from benchmarks import data
+from benchmarks.processes import descendants, mebibytes, processor_seconds
 
 WINDOW = timedelta(minutes=5)
 PATIENCE = 3600.0
@@ -144,10 +145,10 @@ def run(folder: Path, recommenders: int, workers: int | None) -> Measured:
         parts = _until_quiet(folder)
         caught_up = time.monotonic() - began
         family = [daemon.pid, *descendants(daemon.pid)]
-        seconds = sum(map(_processor_seconds, family))
+        seconds = sum(map(processor_seconds, family))
         deliver_late(folder, recommenders)
         more = _until_quiet(folder, more_than=parts)
-        warm = sum(map(_processor_seconds, family)) - seconds
+        warm = sum(map(processor_seconds, family)) - seconds
         return Measured(
             ready=ready,
             first_verdicts=first,
@@ -155,7 +156,7 @@ def run(folder: Path, recommenders: int, workers: int | None) -> Measured:
             processor_seconds=seconds,
             parts=parts,
             a_part=warm / (more - parts),
-            mebibytes=tuple(round(_mebibytes(one), 1) for one in family),
+            mebibytes=tuple(round(mebibytes(one), 1) for one in family),
         )
     finally:
         daemon.send_signal(signal.SIGTERM)
@@ -197,34 +198,6 @@ def _judged(folder: Path) -> tuple[int, int]:
         query = f"SELECT count(DISTINCT recommender), count(*) FROM windows WHERE {parts}"
         found: tuple[int, int] = history.execute(query).fetchone()
         return found
-
-
-def descendants(root: int) -> list[int]:
-    """The processes that this one started, and those that they started."""
-    parents: dict[int, list[int]] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parent = int(path.read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            continue
-        parents.setdefault(parent, []).append(int(path.parent.name))
-    found, left = [], [root]
-    while left:
-        children = parents.get(left.pop(), [])
-        found += children
-        left += children
-    return found
-
-
-def _processor_seconds(process: int) -> float:
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def _mebibytes(process: int) -> float:
-    """Its own memory, and its part of what it shares."""
-    lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
-    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from benchmarks.soak.postgres import PASSWORD, NotInstalledError, Postgres, binaries
+from benchmarks.postgres import PASSWORD, NotInstalledError, Postgres, binaries
 
 __all__ = ["PASSWORD", "Postgres", "postgres"]
 

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.page import keep
+from benchmarks.postgres import NotInstalledError, Postgres, binaries
 from benchmarks.soak import page, stages, traffic, trouble
 from benchmarks.soak.comparison import shown
 from benchmarks.soak.daemon import SoakError
 from benchmarks.soak.plan import AHEAD, plan
-from benchmarks.soak.postgres import NotInstalledError, Postgres, binaries
 from benchmarks.soak.report import Report, report
 from benchmarks.soak.run import Disturbance, Place, run
 

@@ -9,12 +9,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import yaml
 
+from benchmarks.processes import descendants
 from benchmarks.soak.stages import FOLDER
 from benchmarks.soak.traffic import RECOMMENDERS
 from monitor.metrics.catalogue import SPECS
@@ -127,7 +128,7 @@ class Supervisor:
         process = self._process
         if process is None or process.poll() is not None:
             return []
-        return [process.pid, *below(process.pid)]
+        return [process.pid, *descendants(process.pid)]
 
     def judges(self) -> list[int]:
         """The processes that judge: those below the daemon that note their stage."""
@@ -159,23 +160,6 @@ class Supervisor:
             if pid not in self.kills:
                 self.exits.append(f"code {code}: {self.last_words(2)}")
             time.sleep(_AGAIN)
-
-
-def below(pid: int) -> Iterator[int]:
-    """The processes below one, at any depth."""
-    children: dict[int, list[int]] = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            children.setdefault(int(fields[1]), []).append(int(folder.name))
-    left = [pid]
-    while left:
-        for child in children.get(left.pop(), ()):
-            yield child
-            left.append(child)
 
 
 def send(pid: int, number: signal.Signals) -> bool:

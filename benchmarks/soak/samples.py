@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 import statistics
 import threading
 import time
@@ -11,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from benchmarks.processes import mebibytes
 
 MOST_MEMORY: Final = 0.05
 """The most that the memory may grow over the second half, as a part of its level."""
@@ -128,18 +129,9 @@ class Sampler:
                 continue
             window, begun = self._window(), time.monotonic()
             try:
-                memory = sum(proportional_mib(pid) for pid in pids)
+                memory = sum(map(mebibytes, pids))
                 files = sum(len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in pids)
-            except (OSError, ValueError):  # one of them has just ended
+            except OSError:  # one of them has just ended
                 continue
             if time.monotonic() - begun < _EVERY:
                 self.samples.append(Sample(window, pids[0], memory, files, len(pids)))
-
-
-def proportional_mib(pid: int) -> float:
-    """The memory of a process; what several share is divided among them."""
-    text = Path(f"/proc/{pid}/smaps_rollup").read_text("ascii")
-    found = re.search(r"^Pss:\s+(\d+) kB", text, re.MULTILINE)
-    if found is None:
-        raise ValueError(f"process {pid} has ended")
-    return int(found[1]) / 1024

@@ -17,7 +17,7 @@ from typing import Final
 
 import psycopg
 
-from benchmarks.soak.postgres import Postgres
+from benchmarks.postgres import Postgres
 from monitor.history.database import _LOCK
 
 FULL: Final = "disk full"

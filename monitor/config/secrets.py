@@ -25,9 +25,9 @@ def keep_secrets(config: Config, filler: Filler) -> None:
     """Hide the secrets of the config in all messages of this process.
 
     Secrets are: all texts in `storage_options` but endpoints and regions, which people on call need; the
-    values of `secret_headers`; the password and the options of a database's URL; options of the engine with a
-    secret's name; and every value from a secret file or from a variable with a secret's name. A message shows
-    the reference of a secret, or `***`.
+    values of `secret_headers`; the password and the options of a database's URL; the salt; options of the
+    engine with a secret's name; and every value from a secret file or from a variable with a secret's name. A
+    message shows the reference of a secret, or `***`.
     """
     references: dict[str, str] = {}
     for place, pairs in filler.secrets.items():
@@ -48,6 +48,8 @@ def _secrets(config: Config) -> Iterator[str]:
     if config.history.url is not None:
         url = parse_url(config.history.url.get_secret_value())
         yield from _texts([url.password, *url.query.values()])
+    if config.history.salt is not None:
+        yield from _texts([config.history.salt.get_secret_value()])
     yield from (value for name, value in config.engine.options.items() if _SECRET_NAME.search(name))
     for recommender in config.recommenders:
         for log in recommender.logs.named().values():

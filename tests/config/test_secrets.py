@@ -21,7 +21,10 @@ ENVIRONMENT = {
     "MONKEY": "monkey-by-variable",
 }
 CONFIG = {
-    "history": {"url": "postgresql://someuser:${DB_PW}@dbhost.example/history?options=option-of-the-url"},
+    "history": {
+        "url": "postgresql://someuser:${DB_PW}@dbhost.example/history?options=option-of-the-url",
+        "salt": "salt-written-into-the-config",
+    },
     "engine": {
         "kind": "spark",
         "options": {
@@ -60,6 +63,7 @@ HIDDEN = {
     "p%40ssword by variable": "${DB_PW}",
     "p%40ssword%20by%20variable": "${DB_PW}",
     "option-of-the-url": "***",
+    "salt-written-into-the-config": "***",
     "key-of-spark-options": "***",
 }
 VISIBLE = [

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from benchmarks.fleet import descendants
+from benchmarks.processes import descendants
 from tests.processes import Monitor, Running, exposures, get, land, monitor, wait_for
 from tests.service.test_daemon_stop import SLOW_QUERY
 
