@@ -17,6 +17,8 @@ from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from typing import Final, Literal
 
+from tqdm import tqdm
+
 from monitor.core.redaction import keep_secrets_of, known_secrets
 from monitor.history.errors import Fault, StoreError
 from monitor.history.store import Store
@@ -277,6 +279,8 @@ def _serve(
     for one in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):  # the daemon gets them, and says what to do
         signal.signal(one, signal.SIG_IGN)
     keep_secrets_of(secrets)
+    # The lock by default is one between processes: it would be reported as leaked when this one ends.
+    tqdm.set_lock(threading.RLock())
     link = _Link(connection)
     forward_to(lambda record: link.send(_Answer("log", record=record)), level)
     histories: list[Store] = []

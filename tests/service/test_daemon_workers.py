@@ -105,3 +105,24 @@ def is_alive(process: int) -> bool:
     except OSError:
         return False
     return state != "Z"
+
+
+def test_a_stop_in_peace_prints_no_warning_of_python(tmp_path: Path) -> None:
+    first = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(hours=1)
+    names = ("one", "two")
+    for name in names:
+        land(tmp_path / name / "a.parquet", exposures(first, 60))
+        land(tmp_path / name / "b.parquet", exposures(first + MINUTE, 60))
+    lists = [{"pack": "lists", "parameters": {"max_length": 20}}]
+    config = {"engine": {"threads": 1, "workers": 2}}
+    made = Monitor(tmp_path, {**config, "recommenders": [recommender(name, rules=lists) for name in names]})
+    made.write()
+    running = Running([sys.executable, "-m", "monitor", "run", "--config", made.path], tmp_path, "whole")
+    try:
+        wait_for("a window of each", lambda: all(judged(made, name) for name in names))
+        running.send(signal.SIGTERM)
+        assert running.ended(20) == 0
+    finally:
+        running.stop()
+    assert "Warning" not in running.output
+    assert "leaked" not in running.output
