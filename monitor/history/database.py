@@ -18,6 +18,8 @@ from monitor.history.migrate import migrate
 log = logging.getLogger(__name__)
 
 _WAIT_SECONDS: Final = 10.0
+IDLE_SECONDS: Final = 30.0
+"""A writer that sends no statement for so long is ended by PostgreSQL. Less than a lease lasts."""
 _VACUUM: Final = "VACUUM"
 _FREE_PAGES: Final = 1000  # less is not worth the time
 _LOCK: Final = 7_305_142_811  # the advisory lock that makes PostgreSQL write one at a time, as SQLite does
@@ -88,6 +90,9 @@ class Database:
         self._check_file()
         with translated(self.url), self._writer.begin() as connection:
             if not self.is_sqlite:
+                # A writer that is frozen, or cut off from the server, must not keep the lock from all others.
+                idle = str(int(IDLE_SECONDS * 1000))
+                connection.execute(select(func.set_config("idle_in_transaction_session_timeout", idle, True)))
                 connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
             yield connection
 

@@ -54,6 +54,7 @@ _POSTGRES: Final = {
     "3D": Fault.UNREACHABLE,
     "57": Fault.UNREACHABLE,
     "25006": Fault.UNREACHABLE,
+    "25P03": Fault.UNREACHABLE,  # this process stood still in a transaction, and the server ended it
     "42501": Fault.UNREACHABLE,
     "XX": Fault.CORRUPT,
 }

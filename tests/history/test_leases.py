@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monitor.core.results import Window
-from monitor.history import leases
+from monitor.history import database, leases
 from monitor.history.errors import Fault, StoreError
 from monitor.history.leases import GRACE, TTL, Lease, Monitor, OtherSaltError, decide
 from monitor.history.record import CheckRun
@@ -226,3 +226,25 @@ def test_who_had_a_lease_last_is_known_however_long_nobody_lived(url: str) -> No
         leases.renew(connection, LEFT, ["a"], (), NOON)
         found = leases.renew(connection, RIGHT, ["a"], (), NOON + timedelta(days=30))
         assert found.mine == found.taken_over == {"a"}
+
+
+def test_a_writer_that_is_frozen_in_the_middle_does_not_keep_the_others_out(
+    postgres_server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert timedelta(seconds=database.IDLE_SECONDS) < TTL
+    monkeypatch.setattr(database, "IDLE_SECONDS", 1.0)  # the same way, without half a minute of waiting
+    url = f"{postgres_server}/postgres"
+
+    def stand_still(frozen: Store, other: Store) -> None:
+        with frozen._database.writing() as connection:
+            leases.check(connection, "frozen", LEFT.id)
+            other.set_watermark("other", "exposures", NOON)
+            leases.check(connection, "frozen", LEFT.id)
+
+    with Store.open(url, holder=LEFT.id) as frozen, Store.open(url) as other:
+        frozen.renew_leases(LEFT, ["frozen"], ())
+        with pytest.raises(StoreError, match="idle-in-transaction") as caught:
+            stand_still(frozen, other)
+        assert caught.value.fault is Fault.UNREACHABLE
+        assert set(other.watermarks("other")) == {"exposures"}
+        frozen.set_watermark("frozen", "exposures", NOON)  # with a new connection
