@@ -65,6 +65,15 @@ bench: .venv/installed ## measure the cost of every rule and metric on ten milli
 bench-small: .venv/installed ## compare the cost of a small window with statements by hand; fails if it got worse
 	$(BIN)/python -m benchmarks.small_window
 
+bench-span: .venv/installed ## measure the cost of a month of hourly windows
+	$(BIN)/python -m benchmarks.span
+
+bench-rollups: .venv/installed ## measure what days cost that are added up from windows
+	$(BIN)/python -m benchmarks.rollups
+
+bench-fleet: .venv/installed ## measure a daemon with two hundred recommenders
+	$(BIN)/python -m benchmarks.fleet
+
 bench-peers: .venv/installed ## compare with the metrics that RecTools and Evidently also have
 	$(BIN)/python -m benchmarks.peers
 
@@ -102,7 +111,7 @@ real-traffic: .venv/installed ## measure what the bands catch on real traffic, a
 	$(BIN)/python -m benchmarks.real_traffic --keep
 
 lock: ## choose the newest versions that fit and lock them with hashes
-	$(BIN)/uv pip compile pyproject.toml --extra dev --generate-hashes --no-emit-index-url --no-emit-find-links \
+	$(BIN)/uv pip compile pyproject.toml --extra dev --extra lake --generate-hashes --no-emit-index-url --no-emit-find-links \
 		--python-version 3.11 --custom-compile-command "make lock" --quiet --output-file requirements.lock
 	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["spark"], sep="\n")' | \
 		$(BIN)/uv pip compile - --constraint requirements.lock --generate-hashes --no-emit-index-url --no-emit-find-links \
@@ -111,4 +120,4 @@ lock: ## choose the newest versions that fit and lock them with hashes
 		$(BIN)/uv pip compile - --constraint requirements.lock --generate-hashes --no-emit-index-url --no-emit-find-links \
 		--python-version 3.11 --custom-compile-command "make lock" --quiet --output-file requirements-helm.lock
 
-.PHONY: help setup run test test-fast pythons lint fix docs bench bench-small bench-peers bench-models bench-diagnosis bench-rest bench-simulate bench-replay sizing soak history-size scoreboard real-traffic lock
+.PHONY: help setup run test test-fast pythons lint fix docs bench bench-small bench-span bench-rollups bench-fleet bench-peers bench-models bench-diagnosis bench-rest bench-simulate bench-replay sizing soak history-size scoreboard real-traffic lock

@@ -9,7 +9,6 @@ of the machine's cores that windows of five minutes take.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import signal
 import socket
@@ -21,14 +20,14 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterable
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import duckdb
 import yaml
 
-from benchmarks import data
+from benchmarks import data, page
 from benchmarks.processes import descendants, mebibytes, processor_seconds
 
 WINDOW = timedelta(minutes=5)
@@ -200,13 +199,30 @@ def _judged(folder: Path) -> tuple[int, int]:
         return found
 
 
+def table(found: Measured, recommenders: int, rows: int) -> str:
+    """The figures of one run."""
+    load = 2 * found.a_part * recommenders / WINDOW.total_seconds() / (os.cpu_count() or 1)
+    daemon, *others = found.mebibytes
+    each = ", ".join(f"{one:.0f}" for one in others)
+    return "\n".join(
+        [
+            "| recommenders | ready | a verdict of each | a part of a window | load | memory |",
+            "|---|---:|---:|---:|---:|---:|",
+            f"| {recommenders} with {rows:,} exposures in five minutes | {found.ready:.0f} s "
+            f"| {found.first_verdicts:.0f} s | {found.a_part:.2f} s | {load:.0%} "
+            f"| {sum(found.mebibytes):.0f} MiB: daemon {daemon:.0f}, others {each} |",
+        ]
+    )
+
+
 def main() -> None:
-    """Write the logs, run the daemon, print the figures as JSON."""
+    """Write the logs, run the daemon, print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--recommenders", type=int, default=200)
     parser.add_argument("--windows", type=int, default=6, help="windows of each recommender in its log")
     parser.add_argument("--rows", type=int, default=2_000, help="exposures a window")
     parser.add_argument("--workers", type=int, help="default: one a core")
+    parser.add_argument("--keep", action="store_true", help="put the table into docs/benchmarks.md")
     asked = parser.parse_args()
     if asked.windows < 3:
         parser.error("--windows: 3 at least; the newest arrives late, and closes the one before")
@@ -214,12 +230,10 @@ def main() -> None:
         folder = Path(scratch)
         write(folder, asked.recommenders, asked.windows, asked.rows)
         found = run(folder, asked.recommenders, asked.workers)
-    load = 2 * found.a_part * asked.recommenders / WINDOW.total_seconds() / (os.cpu_count() or 1)
-    figures = asdict(found) | {"load": load}
-    rounded = {
-        name: round(value, 3) if isinstance(value, float) else value for name, value in figures.items()
-    }
-    print(json.dumps(rounded))
+    text = table(found, asked.recommenders, asked.rows)
+    print(text)
+    if asked.keep:
+        page.keep("bench-fleet", f"{page.machine()}\n\n{text}")
 
 
 if __name__ == "__main__":

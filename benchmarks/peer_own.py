@@ -34,6 +34,7 @@ def run(folder: Path, metrics: Sequence[str]) -> dict[str, float]:
         engine = Engine(connection.cursor())
         lists = engine.reader("lists", "read_parquet", [str(folder / LISTS)])
         clicks = lists.filter(lists.clicked == 1)
+        history = engine.reader("history", "read_parquet", [str(folder / HISTORY)])
         shared = Shared(
             engine.view("exposures", lists.drop("clicked", "category")),
             catalog=engine.reader("catalog", "read_parquet", [str(folder / CATALOG)]),
@@ -47,7 +48,8 @@ def run(folder: Path, metrics: Sequence[str]) -> dict[str, float]:
                     event=ibis.literal("click"),
                 ),
             ),
-            history_user_items=engine.reader("history", "read_parquet", [str(folder / HISTORY)]),
+            # The file has each pair of a user and an item once.
+            history_user_items=engine.view("pairs", history.mutate(exposures=ibis.literal(1, "int64"))),
             materialise=engine.create,
         )
         wanted = {METRICS[name][2] for name in metrics}

@@ -13,7 +13,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -81,7 +81,9 @@ def measure(folder: Path, windows: int = WINDOWS) -> Cost:
         own, by_hand = [], []
         for number, seconds in enumerate(_judged(judging, now)):
             own.append(seconds)
-            by_hand.append(_by_hand(folder, number))
+            files = {"e": f"exposures-{number}", "f": f"feedback-{number}"}
+            files |= {"catalog": "source/catalog", "blacklist": "source/blacklist"}
+            by_hand.append(run_by_hand({name: folder / f"{file}.parquet" for name, file in files.items()}))
     own, by_hand = own[WARM:], by_hand[WARM:]
     ratios = [one / other for one, other in zip(own, by_hand, strict=True)]
     return Cost(median(own), median(by_hand), median(ratios), len(own))
@@ -98,16 +100,12 @@ def _judged(judging: OneOff, now: datetime) -> Iterator[float]:
             raise ValueError(f"{window} has {parts} parts, and not exposures and feedback")
 
 
-def _by_hand(folder: Path, number: int) -> float:
+def run_by_hand(files: Mapping[str, Path]) -> float:
+    """The processor seconds of BY_HAND on the files of a window; e and f are its exposures and feedback."""
     began = time.process_time()
     with duckdb.connect(config={"threads": 1}) as connection:
-        for name, file in (
-            ("e", f"exposures-{number}"),
-            ("f", f"feedback-{number}"),
-            ("catalog", "source/catalog"),
-            ("blacklist", "source/blacklist"),
-        ):
-            connection.execute(f"CREATE VIEW {name} AS FROM '{folder}/{file}.parquet'")
+        for name, file in files.items():
+            connection.execute(f"CREATE VIEW {name} AS FROM '{file}'")
         for statement in BY_HAND:
             connection.execute(statement).fetchall()
     return time.process_time() - began

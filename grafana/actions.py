@@ -39,11 +39,12 @@ def panel(
     further: Sequence[str] = (),
     most: int | None = None,
     *,
-    sliced: bool = False,
+    sliced: str = "",
 ) -> Panel:
     """A panel of a metric, with its bounds; of many series (`most`) the largest by recommender and `by`.
 
-    `further` are the labels that the series of this selector have beside those of the metric.
+    `further` are the labels that the series of this selector have beside those of the metric. For series of
+    slices, `sliced` says in the title which.
     """
     further = (*further, *(SLICE_LABELS if sliced else ()))
     by = ("by",) if spec.by or spec.by_help else ()
@@ -51,7 +52,7 @@ def panel(
     largest = "" if most is None else f"topk by ({', '.join(('recommender', *by))}) "
 
     def asked(part: Suffix) -> str:
-        series = f"{metric_family_name(spec, part, sliced=sliced)}{selector}"
+        series = f"{metric_family_name(spec, part, sliced=bool(sliced))}{selector}"
         return f"{largest}({most}, {series})" if largest else series
 
     lines = [(asked(""), legend)]
@@ -68,7 +69,7 @@ def panel(
         where = ", where they are exported" if spec.kind is ResultKind.METRIC else ""
         description.append(f"Dashed: the bounds of its interval{where}.")
     return graph(
-        title_of(spec.name) + (" by slice" if sliced else ""),
+        title_of(spec.name) + (f" {sliced}" if sliced else ""),
         " ".join(description),
         lines,
         unit=_UNITS[spec.unit],

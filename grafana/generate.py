@@ -129,6 +129,7 @@ def of_one() -> dict[str, Any]:
             ("Now", recommender.now()),
             ("Most important numbers", recommender.numbers()),
             ("One slice", recommender.one_slice()),
+            ("Days and weeks", recommender.days()),
             ("Gaps of its models", recommender.models()),
             ("Logs, states and changes", recommender.freshness()),
         ),

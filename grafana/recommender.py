@@ -12,6 +12,8 @@ from monitor.catalogue import ALL_SPECS
 
 _KEY = ("volume", "coverage", "failure", "action_rate", "ndcg", "auc", "gini", "category_entropy")
 _BY_SLICE = ("volume", "coverage", "failure", "action_rate", "list_length", "ndcg", "auc", "category_entropy")
+_BY_DAY = ("volume", "coverage", "failure", "action_rate", "conversion", "auc", "gini", "category_entropy")
+_OF_DAYS = ours('dimension="rollup"')
 _NOT_OK = ours('status!="ok"')
 
 
@@ -75,8 +77,13 @@ def numbers() -> Sequence[Panel]:
 
 def one_slice() -> Sequence[Panel]:
     """The same for the chosen slice: a value of a column such as scene, model or country."""
-    chosen = [panel(ALL_SPECS[name], OF_SLICE, sliced=True) for name in _BY_SLICE]
+    chosen = [panel(ALL_SPECS[name], OF_SLICE, sliced="by slice") for name in _BY_SLICE]
     return (timeline_of_slices(), *chosen)
+
+
+def days() -> Sequence[Panel]:
+    """The same of whole days and weeks, where the configuration asks for roll-ups."""
+    return [panel(ALL_SPECS[name], _OF_DAYS, sliced="of days and weeks") for name in _BY_DAY]
 
 
 def models() -> Sequence[Panel]:

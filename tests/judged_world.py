@@ -98,7 +98,7 @@ class World:
         )
         return WindowTables(
             shared=shared,
-            user_items_day=self._table("day", self.day) if self.day else shared.user_items(),
+            user_items_day=lambda: self._table("day", self.day) if self.day else shared.user_items(),
             catalog=catalog,
             feedback=self._table("feedback", self.feedback) if self.feedback else None,
             future=self._table("future_exposures", self.future) if self.future else None,

@@ -61,6 +61,7 @@ class Shop:
             "window": "1h",
         }
         self.expectations: list[dict[str, Any]] = []
+        self.in_a_row = False
         self._evaluator: Evaluator | None = None
 
     def write(
@@ -91,13 +92,14 @@ class Shop:
                 (self.folder / "suite.yaml").write_text(yaml.safe_dump(suite), "utf-8")
                 rules = load_rules([RuleSettings(suite="suite.yaml")], self.folder)
             settings = RecommenderSettings.model_validate(self.config)
-            self._evaluator = Evaluator(settings, rules, KeptPairs(self.folder / "state", "shop"), "salt")
+            kept = KeptPairs(self.folder / "state", "shop")
+            self._evaluator = Evaluator(settings, rules, kept, "salt", in_a_row=self.in_a_row)
         return self._evaluator
 
     def judge(self, window: Window, late: str | None = None, part: Part = "exposures") -> Evaluation:
         source = self.evaluator.source
         for log in source.logs.values():
-            log.refresh(self.runtime.engine, DAY + 30 * HOUR)
+            log.refresh(self.runtime.index, DAY + 30 * HOUR)
         known = self.evaluator.parts.timeline(part).rows(window)
         due = Due(window, source.fingerprint(window, source.logs), known, late, part=part)
         return self.evaluator.evaluate(self.runtime, due)

@@ -64,6 +64,8 @@ class LogFormat(StrEnum):
     PARQUET = "parquet"
     CSV = "csv"
     JSON = "json"
+    DELTA = "delta"
+    ICEBERG = "iceberg"
 
 
 def main() -> None:

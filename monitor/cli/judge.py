@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from monitor.cli.export import check_name
+from monitor.cli.interrupt import end_if_asked
 from monitor.cli.one_off import OneOff, one_off
 from monitor.cli.span import judge_span
 from monitor.cli.terminal import NOT_JUDGED, OK, VIOLATED, note, progress, say
@@ -26,6 +27,8 @@ from monitor.judging.evaluate import Evaluation
 from monitor.logs.listing import no_file
 from monitor.logs.log import Log
 from monitor.report.judged import Judged, span_summary
+from monitor.rollups.check import RollupCheck
+from monitor.service.rollup_days import RollupDays
 from monitor.service.salt import salt_of
 from monitor.service.state_folder import keep_private
 from monitor.service.state_lock import StateLock
@@ -142,6 +145,8 @@ def backfill(path: Path, first: datetime | None, last: datetime | None, only: st
                             judged += judged_of(name, due.window, run)
                             verdict = run.status or window_status(run.results)
                             verdicts.setdefault(due.window, set()).add(verdict)
+                if verdicts:
+                    _roll_up(judging, store, Window(min(verdicts).start, max(verdicts).end), now)
             code = code if verdicts else NOT_JUDGED
             say(f"{name}: judged {len(verdicts)} window(s), {changed} new or changed")
             for line in span_summary(verdicts.values(), judged):
@@ -149,6 +154,21 @@ def backfill(path: Path, first: datetime | None, last: datetime | None, only: st
             if waiting := len(windows) - len(verdicts):
                 note(f"{name}: {waiting} window(s) still wait for rows; the daemon will judge them")
     return code
+
+
+def _roll_up(judging: OneOff, store: Store, span: Window, now: datetime) -> None:
+    """Add up the days of a span that was judged."""
+    evaluator = judging.evaluator
+    name = evaluator.settings.name
+    for check in evaluator.checks:
+        if isinstance(check, RollupCheck):
+            rollups = RollupDays(evaluator.settings, check, evaluator, store)
+            days = rollups.days_in(span, now)
+            before = len(store.evaluated(name, check.name))
+            with progress(len(days), f"{name}: adding up days") as step:
+                while rollups.roll_up(judging.runtime, days, now, recorded=lambda: step(name)):
+                    end_if_asked()
+            say(f"{name}: added up {len(store.evaluated(name, check.name)) - before} new day(s)")
 
 
 def _windows(

@@ -21,6 +21,7 @@ from monitor.judging.runtimes import open_runtime
 from monitor.logs.windows import Due, windows_between, windows_of_log
 from monitor.settings.config import Config
 from monitor.window.check import ResultsJob, run_check
+from monitor.window.together import MOST_WINDOWS
 
 Progress = Callable[[str], None]
 
@@ -42,7 +43,9 @@ def one_off(
         runtime = open_runtime(config.engine, folder / "spill")
         try:
             kept = KeptPairs(state or folder, checked.settings.name)
-            evaluator = Evaluator(checked.settings, checked.rules, kept, salt, frames)
+            evaluator = Evaluator(checked.settings, checked.rules, kept, salt, frames, in_a_row=True)
+            if state is None:
+                evaluator.rollups = None  # no day is added up, so nothing is kept for one
             yield OneOff(runtime, evaluator, folder)
         finally:
             runtime.close()
@@ -95,22 +98,30 @@ class OneOff:
             for_history: leave windows that still wait for rows to the daemon. Otherwise they are judged on
                 the rows so far, as `late`.
         """
-        parts = self.evaluator.parts
         since = now if watched_since is None else watched_since
-        for window in windows:
-            done: list[Evaluation] = []
-            for part in parts.names:
-                log = parts.timeline(part)
-                ready, late = parts.completeness(window, part, now, since)
-                if for_history and not ready:
-                    continue
-                fingerprint = parts.fingerprint(window, part, late)
-                due = Due(window, fingerprint, log.rows(window), late, part=part)
-                done.append(self.evaluator.evaluate(self.runtime, due))
-                end_if_asked()  # an interrupted check looks like one that failed
-                for check in self.evaluator.checks:
-                    judged = {evaluation.due.part for evaluation in done}
-                    if isinstance(check, HealthCheck) and part in check.needs <= judged:
-                        results = [result for evaluation in done for result in evaluation.results]
-                        done[-1].runs.append(run_check(check, ResultsJob(results)))
-                yield done[-1]
+        for first in range(0, len(windows), MOST_WINDOWS):
+            some = [self._dues(one, now, since, for_history) for one in windows[first : first + MOST_WINDOWS]]
+            measured = self.evaluator.measure_together(self.runtime, [due for dues in some for due in dues])
+            end_if_asked()
+            for dues in some:
+                done: list[Evaluation] = []
+                for due in dues:
+                    once = measured.pop((due.window, due.part), None)
+                    done.append(self.evaluator.evaluate(self.runtime, due, measured=once))
+                    end_if_asked()  # an interrupted check looks like one that failed
+                    for check in self.evaluator.checks:
+                        judged = {evaluation.due.part for evaluation in done}
+                        if isinstance(check, HealthCheck) and due.part in check.needs <= judged:
+                            results = [result for evaluation in done for result in evaluation.results]
+                            done[-1].runs.append(run_check(check, ResultsJob(results)))
+                    yield done[-1]
+
+    def _dues(self, window: Window, now: datetime, since: datetime, for_history: bool) -> list[Due]:
+        """The parts of a window that are to be judged."""
+        parts, found = self.evaluator.parts, []
+        for part in parts.names:
+            ready, late = parts.completeness(window, part, now, since)
+            if ready or not for_history:
+                fingerprint, rows = parts.fingerprint(window, part, late), parts.timeline(part).rows(window)
+                found.append(Due(window, fingerprint, rows, late, part=part))
+        return found

@@ -38,14 +38,15 @@ from monitor.logs.index import FileEntry
 from monitor.logs.listing import Unlisted
 from monitor.logs.losses import Loss
 from monitor.settings.config import Config
-from monitor.window.tables import keep_pairs
+from monitor.window.earlier import keep_pairs
+from monitor.window.together import MOST_WINDOWS
 
 FEWEST: Final = 48
 """Windows for each process; with fewer, its start and its first plans cost more than it saves."""
 MOST_ROWS: Final = 500_000
 """Exposures of a mean window; the queries of a larger one keep all cores busy by themselves."""
 _DAY: Final = timedelta(days=1)
-_TASK: Final = 12  # windows judged in a row by one process
+_TASK: Final = MOST_WINDOWS  # windows judged in a row by one process
 _AHEAD: Final = 2  # tasks that wait for each process
 
 
@@ -184,7 +185,7 @@ class _Worker:
         self._job, self._stop = job, stop
         runtime = open_runtime(job.config.engine, job.scratch / f"spill-{os.getpid()}")
         frozen = FrozenPairs(job.state, job.checked.settings.name)
-        evaluator = Evaluator(job.checked.settings, job.checked.rules, frozen, job.salt)
+        evaluator = Evaluator(job.checked.settings, job.checked.rules, frozen, job.salt, in_a_row=True)
         self._once = OneOff(runtime, evaluator, job.scratch)
         for name, found in job.logs.items():
             log = self._once.evaluator.source.logs[name]
@@ -202,15 +203,16 @@ class _Worker:
 
     def judge(self, windows: Sequence[Window]) -> list[Evaluation]:
         found: list[Evaluation] = []
-        for window in windows:
+        judged = self._once.judge(
+            windows,
+            self._job.now,
+            watched_since=self._job.watched_since,
+            for_history=self._job.for_history,
+        )
+        for evaluation in judged:
+            found.append(evaluation)
             if self._stop.is_set():
                 break  # the command was interrupted, and nobody waits for the rest
-            found += self._once.judge(
-                [window],
-                self._job.now,
-                watched_since=self._job.watched_since,
-                for_history=self._job.for_history,
-            )
         return found
 
 

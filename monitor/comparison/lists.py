@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from monitor.core.columns import EXPOSURES, ITEM_ID, POSITION, REQUEST_ID, SCORE, USER_ID
 from monitor.core.results import Window
 from monitor.engines.duckdb import Engine
+from monitor.logs.empty import feedback_of
 from monitor.logs.source import Source
 from monitor.metrics.attribution import COUNT, acted, of_event
 from monitor.metrics.feedback.business import ratio_columns, ratio_sums
@@ -23,7 +24,6 @@ from monitor.settings.metrics import MetricSettings
 from monitor.settings.recommender import RecommenderSettings
 from monitor.statistics.effects import Estimate, ratio_delta
 from monitor.statistics.intervals import Interval, wilson
-from monitor.window.tables import feedback_of
 
 MOST: Final = 5
 """How many items and users of each kind are named, and how many items of an example's list."""

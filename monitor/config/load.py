@@ -127,6 +127,11 @@ def _absolute(config: Config, folder: Path) -> Config:
         return str(Path(glob.escape(str(folder))) / one)  # the folder's own name is no pattern
 
     def log(settings: LogSettings) -> LogSettings:
+        if settings.has_catalog:
+            return settings
+        if settings.is_table:  # a table's path is no pattern
+            places = (one if "://" in one else str(folder / one) for one in settings.paths)
+            return settings.model_copy(update={"path": tuple(places)})
         return settings.model_copy(update={"path": tuple(path(one) for one in settings.paths)})
 
     def recommender(one: RecommenderSettings) -> RecommenderSettings:

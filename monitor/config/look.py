@@ -22,6 +22,7 @@ from monitor.engines.duckdb import Engine
 from monitor.logs.canonical import RAW, IdType, bad_by_column, json_ids, json_instead_of_ids
 from monitor.logs.files import STILL_WRITTEN, WHEN_READ, LogFile, format_of, unfinished
 from monitor.logs.index import FileEntry, readable
+from monitor.logs.lake.table import LakeTable
 from monitor.logs.listing import LogListingError, list_log
 from monitor.logs.mapping import column_problems, flat_types, source_names
 from monitor.logs.reading import Shape, open_filesystems, read, sniff
@@ -105,6 +106,7 @@ class LogSeen:
     unlisted: tuple[str, ...] = ()
     error: str | None = None
     looked: list[FileSeen] = field(default_factory=list)
+    tables: tuple[LakeTable, ...] = ()
 
     @property
     def sound(self) -> list[FileSeen]:
@@ -171,12 +173,13 @@ class LogSeen:
 def find_files(engine: Engine, name: str, settings: LogSettings) -> LogSeen:
     """The files of a log, or why they cannot be listed."""
     try:
-        open_filesystems(engine, settings)
         listing = list_log(settings)
+        open_filesystems(engine, settings, listing.files if settings.is_table else ())
     except (LogListingError, OSError, ImportError, ValueError) as exc:
         return LogSeen(name, settings, error=readable(exc))
     unlisted = tuple(str(one) for one in listing.errors if not one.is_missing)
-    return LogSeen(name, settings, tuple(listing.files.values()), unlisted=unlisted)
+    files, tables = tuple(listing.files.values()), tuple(listing.tables)
+    return LogSeen(name, settings, files, unlisted=unlisted, tables=tables)
 
 
 def chosen(files: Sequence[LogFile]) -> list[LogFile]:

@@ -27,9 +27,9 @@ config for a log. `recsys-monitor validate --config FILE` reports every mistake 
   not. A variable that is not set is a mistake. The text that is filled in is always a plain value, never
   YAML. Write `$${` for a plain `${`.
 - No message shows a secret of 8 characters or more: what is in `storage_options` (except endpoints and
-  regions) and `secret_headers`, the password of `history.url`, a value from a secret file, or from a variable
-  whose name contains
-  `SECRET`, `TOKEN`, `PASSWORD`, `CREDENTIAL`, `PRIVATE` or the word `KEY`. Messages show `${NAME}` or `***`.
+  regions) and `secret_headers`, a secret or password in `catalog`, the password of `history.url`, a value
+  from a secret file, or from a variable whose name contains `SECRET`, `TOKEN`, `PASSWORD`, `CREDENTIAL`,
+  `PRIVATE` or the word `KEY`. Messages show `${NAME}` or `***`.
 - Problems of the config show no value from the environment. Messages at run time show paths, names and
   addresses, because somebody must find the broken file. So write credentials into `storage_options`, not into
   a path. See [decision 0031](decisions/0031-secrets-in-messages.md).

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from monitor.config.fill import Filler
 from monitor.config.problems import KeyPath
 from monitor.core.redaction import keep_secret
 from monitor.settings.config import Config
 from monitor.settings.history import parse_url
+from monitor.settings.logs import LogSettings
 from monitor.settings.platform import Measured, parse_sql_url
 from monitor.settings.recommender import RecommenderSettings
 
@@ -24,10 +25,11 @@ _PLAIN_NAME = re.compile(r"(?i)endpoint(_url)?|region(_name)?")
 def keep_secrets(config: Config, filler: Filler) -> None:
     """Hide the secrets of the config in all messages of this process.
 
-    Secrets are: all texts in `storage_options` but endpoints and regions, which people on call need; the
-    values of `secret_headers`; the password and the options of a database's URL; the salt; options of the
-    engine with a secret's name; and every value from a secret file or from a variable with a secret's name. A
-    message shows the reference of a secret, or `***`.
+    Secrets are: all texts in `storage_options` but endpoints and regions, which people on call need; in
+    `catalog` those with a secret's name, and the password of its URL; the values of `secret_headers`; the
+    password and the options of a database's URL; the salt; options of the engine with a secret's name; and
+    every value from a secret file or from a variable with a secret's name. A message shows the reference of a
+    secret, or `***`.
     """
     references: dict[str, str] = {}
     for place, pairs in filler.secrets.items():
@@ -53,18 +55,27 @@ def _secrets(config: Config) -> Iterator[str]:
     yield from (value for name, value in config.engine.options.items() if _SECRET_NAME.search(name))
     for recommender in config.recommenders:
         for log in recommender.logs.named().values():
-            yield from _texts(log.storage_options.get_secret_value())
+            yield from _of_log(log)
         if recommender.replay is not None:
             for target in recommender.replay.targets:
                 yield from target.secret_headers.get_secret_value().values()
             if recommender.replay.requests is not None:
-                yield from _texts(recommender.replay.requests.storage_options.get_secret_value())
+                yield from _of_log(recommender.replay.requests)
         for system in _systems(recommender):
             if system.log is not None:
-                yield from _texts(system.log.storage_options.get_secret_value())
+                yield from _of_log(system.log)
             if system.sql is not None:
                 url = parse_sql_url(system.sql.url.get_secret_value())
                 yield from _texts([url.password, *url.query.values()])
+
+
+def _of_log(log: LogSettings) -> Iterator[str]:
+    yield from _texts(log.storage_options.get_secret_value())
+    for name, value in log.catalog.get_secret_value().items():
+        if _SECRET_NAME.search(name):
+            yield from _texts(value)
+        elif isinstance(value, str) and "://" in value and (password := urlsplit(value).password):
+            yield unquote(password)
 
 
 def _systems(recommender: RecommenderSettings) -> Iterator[Measured]:

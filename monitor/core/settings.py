@@ -58,6 +58,12 @@ def _positive(value: timedelta) -> timedelta:
     return value
 
 
+def _whole_days(value: timedelta) -> timedelta:
+    if value <= timedelta(0) or value % timedelta(days=1):
+        raise ValueError("must be whole days, such as 1d or 7d")
+    return value
+
+
 def _runs_upwards(value: tuple[float, float]) -> tuple[float, float]:
     if not (all(map(math.isfinite, value)) and value[0] < value[1]):
         raise ValueError(f"must be two finite numbers, the lower one first, got {list(value)}")
@@ -75,5 +81,6 @@ def _known_zone(name: str) -> str:
 
 Duration = Annotated[timedelta, BeforeValidator(parse_duration)]
 PositiveDuration = Annotated[Duration, AfterValidator(_positive)]
+Days = Annotated[Duration, AfterValidator(_whole_days)]
 Range = Annotated[tuple[float, float], AfterValidator(_runs_upwards)]
 TimeZone = Annotated[str, AfterValidator(_known_zone)]

@@ -19,7 +19,7 @@ from monitor.anomalies.specs import DRIFT
 from monitor.catalogue import ALL_SPECS
 from monitor.core.results import ResultKind
 from monitor.docs import example_log as example
-from monitor.metrics.catalogue import FAMILIES, FEEDBACK_FAMILIES
+from monitor.metrics.catalogue import FAMILIES, FEEDBACK_FAMILIES, SPECS, adds_up
 from monitor.metrics.family import MetricSpec
 from monitor.settings.metrics import MetricSettings
 
@@ -108,6 +108,7 @@ def _page(spec: MetricSpec) -> str:
         "where it misleads": spec.misleads,
         "needs": ", ".join(spec.requires),
         "measured": _when(spec),
+        "[over days](../rollups.md)": _over_days(spec),
         "cost": _cost(spec),
         "`no_data`": spec.no_data,
         "`undefined`": spec.undefined or "never",
@@ -117,6 +118,22 @@ def _page(spec: MetricSpec) -> str:
     lines = [f"# {spec.name}\n", _GENERATED, f"{spec.help}\n", "| | |", "|---|---|"]
     lines += [f"| {name} | {_cell(text)} |" for name, text in rows.items() if text]
     return "\n".join([*lines, "", "## Example\n", _on_the_example(spec)])
+
+
+def _over_days(spec: MetricSpec) -> str:
+    """How it is added up from windows."""
+    if spec.name not in SPECS:
+        return ""
+    how: dict[str, list[str]] = {}
+    for by in spec.by or ("",):
+        found = adds_up(spec.name, by)
+        text = (
+            "needs the rows of the log" if found is None else "within a bound" if found.bounded else "exact"
+        )
+        how.setdefault(text, []).append(by)
+    if len(how) == 1:
+        return next(iter(how))
+    return "; ".join(f"{text}: {', '.join(f'`{by}`' for by in values)}" for text, values in how.items())
 
 
 def _interval(spec: MetricSpec) -> str:

@@ -117,7 +117,7 @@ class Engine:
     def create(self, name: str, expression: ir.Table) -> ir.Table:
         """Store an expression as a table. It replaces a table or view of that name."""
         if expression.op().find(ops.InMemoryTable):  # its rows must be registered first
-            self.drop(name)
+            self._forget(name)
             self.backend.create_table(name, expression)
             self._tables.add(name)
             return self.backend.table(name)
@@ -129,17 +129,28 @@ class Engine:
 
     def view_of_span(self, name: str, expression: ir.Table, column: str, span: Window) -> ir.Table:
         """A view of the rows whose time (without a zone) is in a span; only the edges vary by span."""
+        return self._view(name, self._of_span(expression, column, span), expression.op())
+
+    def table_of_span(self, name: str, expression: ir.Table, column: str, span: Window) -> ir.Table:
+        """As `view_of_span`, with the rows stored."""
+        self._make(name, f"CREATE TABLE {_quoted(name)} AS {self._of_span(expression, column, span)}")
+        self._tables.add(name)
+        return self._like(name, expression.op())
+
+    def _of_span(self, expression: ir.Table, column: str, span: Window) -> str:
         start, end = (
             f"TIMESTAMP '{edge.replace(tzinfo=None).isoformat(' ')}'" for edge in (span.start, span.end)
         )
         rows, time = f"FROM ({self.select(expression)}) AS log", f"log.{_quoted(column)}"
-        query = f"{rows} WHERE {time} >= {start} AND {time} < {end}"
-        return self._view(name, query, expression.op())
+        return f"{rows} WHERE {time} >= {start} AND {time} < {end}"
 
     def _view(self, name: str, query: str, like: Hashable = None) -> ir.Table:
-        """A view; its columns are those of an earlier view of the same name on the operation `like`."""
         self._make(name, f"CREATE VIEW {_quoted(name)} AS {query}")
         self._views.add(name)
+        return self._like(name, like)
+
+    def _like(self, name: str, like: Hashable) -> ir.Table:
+        """A stored table; its columns are those of an earlier one of its name on the operation `like`."""
         if like is None:
             return self.backend.table(name)
         schema = _remembered_in(self._schemas, (name, like), lambda: self.backend.table(name).schema())
@@ -209,7 +220,7 @@ class Engine:
         >>> int(engine.adopt("numbers", pa.table({"n": [1, 2]})).count().execute())
         2
         """
-        self.drop(name)
+        self._forget(name)
         self.cursor.register(_ADOPTED, rows)  # seen by this cursor alone; rules read on another one
         try:
             self.cursor.execute(f"CREATE TABLE {_quoted(name)} AS FROM {_ADOPTED}")
@@ -225,7 +236,7 @@ class Engine:
 
     def empty(self, name: str, schema: ibis.Schema) -> ir.Table:
         """A table without rows. It replaces a table or view of that name."""
-        self.drop(name)
+        self._forget(name)
         made = self.backend.create_table(name, schema=schema)
         self._tables.add(name)
         return made

@@ -11,17 +11,19 @@ import logging
 import os
 import re
 import shutil
+import subprocess
 import tempfile
 import threading
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
 import ibis
 import pyarrow as pa
 from ibis.backends.pyspark.datatypes import PySparkType
+from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.storagelevel import StorageLevel
 
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
 # PySpark writes each failed query to standard error and raises too; the monitor reports the exception.
 logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
 
+HANG_SECONDS: Final = 20.0
+"""After an interrupt, the Java process gets so long to stop; then it is ended."""
+_LEAVE_SECONDS: Final = 5.0
 _numbers = itertools.count(1)
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _LOST_FILES = ("PATH_NOT_FOUND", "FILE_NOT_EXIST", "READ_FILE_ERROR.FILE")
@@ -80,11 +85,50 @@ def start_session(url: str, options: Mapping[str, str] | None = None) -> SparkSe
     return session
 
 
+def is_alive() -> bool:
+    """Whether the Java process of this process's Spark application is there. It is not asked: it may hang."""
+    return _java() is not None
+
+
+def is_stopped(session: SparkSession) -> bool:
+    """Whether the application has ended while its Java process goes on, as after an error of the driver."""
+    try:
+        return bool(session.sparkContext._jsc.sc().isStopped())
+    except Exception:
+        return True
+
+
+def end_java() -> None:
+    """End the Java process, and forget it, so that `start_session` starts another one."""
+    if (process := _java()) is not None:
+        process.kill()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_LEAVE_SECONDS)
+    with suppress(Exception):
+        SparkContext._gateway.shutdown()
+    SparkContext._gateway = SparkContext._jvm = None
+    SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None
+
+
+def _java() -> subprocess.Popen[bytes] | None:
+    """The Java process, unless it has ended."""
+    process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
+    return process if process is not None and process.poll() is None else None
+
+
 def _leave(session: SparkSession, warehouse: Path) -> None:
     """Release the executors; if a process just ends, the master waits for a time-out."""
     with suppress(Exception):  # the master may be gone
         session.stop()
     shutil.rmtree(warehouse, ignore_errors=True)
+
+
+def _within(expression: ir.Table, column: str, span: Window) -> ir.Table:
+    start, end = (
+        ibis.literal(edge.replace(tzinfo=None)).cast("timestamp(6)") for edge in (span.start, span.end)
+    )
+    return expression.filter(expression[column] >= start, expression[column] < end)
 
 
 class SparkEngine(Engine):
@@ -105,6 +149,8 @@ class SparkEngine(Engine):
         self.backend = SparkBackend(self.running)
         self.backend.do_connect(self.session)
         self._stop = threading.Event()
+        self._last_resort = threading.Timer(HANG_SECONDS, end_java)
+        self._last_resort.daemon = True
         self._stored: dict[str, DataFrame] = {}
 
     def create(self, name: str, expression: ir.Table) -> ir.Table:
@@ -118,11 +164,10 @@ class SparkEngine(Engine):
         return self._named(name, self.frame(expression))
 
     def view_of_span(self, name: str, expression: ir.Table, column: str, span: Window) -> ir.Table:
-        start, end = (
-            ibis.literal(edge.replace(tzinfo=None)).cast("timestamp(6)") for edge in (span.start, span.end)
-        )
-        time = expression[column]
-        return self.view(name, expression.filter(time >= start, time < end))
+        return self.view(name, _within(expression, column, span))
+
+    def table_of_span(self, name: str, expression: ir.Table, column: str, span: Window) -> ir.Table:
+        return self.create(name, _within(expression, column, span))
 
     def empty(self, name: str, schema: ibis.Schema) -> ir.Table:
         return self.add(name, schema.to_pyarrow().empty_table())
@@ -182,11 +227,16 @@ class SparkEngine(Engine):
 
     def interrupt(self) -> None:
         self._stop.set()
+        with suppress(RuntimeError):  # it has begun
+            self._last_resort.start()  # a process without memory may never answer again
         with suppress(Exception):  # the application may be gone already
             self.session.sparkContext.cancelJobGroup(self.group)
 
     def close(self) -> None:
         """Drop the stored tables; the Spark application goes on."""
+        self._last_resort.cancel()
+        if self._last_resort.is_alive():  # it must not end the next Java process
+            self._last_resort.join()
         with suppress(Exception):
             self.drop(*self._stored)
 

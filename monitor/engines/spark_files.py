@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from ibis.backends.pyspark.datatypes import PySparkType
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import DataType, StructField, StructType
 
 from monitor.core.columns import ROW_NUMBERS
 
@@ -32,7 +32,8 @@ def read_files(
 
     Args:
         function: `read_parquet`, `read_csv` or `read_json`.
-        options: as of the embedded engine; `filename` names a column for the path of each row's file.
+        options: as of the embedded engine; `filename` names a column for the path of each row's file, and
+            `hive_types` the folder columns with their types. Without it the types are guessed.
     """
     readers: dict[str, Callable[[list[str]], DataFrame]] = {
         "read_parquet": lambda some: _parquet(session, some),
@@ -42,11 +43,14 @@ def read_files(
     read = readers[function]
     folders = {path: dict(_FOLDER.findall(path)) for path in paths}
     alike = len({tuple(one) for one in folders.values()}) == 1
-    kinds = _kinds(list(folders.values())) if alike else {}
+    kinds: Mapping[str, str | DataType] = _kinds(list(folders.values())) if alike else {}
+    if "hive_partitioning" in options:
+        given = options.get("hive_types", {})
+        kinds = {name: PySparkType.from_ibis(kind) for name, kind in given.items()}
     path_column = options.get("filename")
     groups: dict[tuple[object, ...], list[str]] = {}
     for path in paths:
-        key = tuple(folders[path].values()) if kinds else ()
+        key = tuple(folders[path][name] for name in kinds)
         groups.setdefault((*key, path if path_column else ""), []).append(path)
     frames = []
     for group in groups.values():

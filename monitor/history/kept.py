@@ -57,6 +57,11 @@ class KeptWindows(ABC):
         }
         return {window: path for window, path in inside.items() if self._is_readable(path)}
 
+    def cut_short(self, start: datetime, end: datetime) -> set[Window]:
+        """The windows in [start, end) whose file is there and not whole."""
+        inside = ((one, name) for one, name in self._windows() if start <= one.start and one.end <= end)
+        return {window for window, name in inside if not self._is_readable(self.folder / name)}
+
     def forget(self, window: Window) -> None:
         """Delete the file of a window, if there is one: its rows are gone or have changed."""
         path = self.path(window)

@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Final
 
 import duckdb
 import pyarrow as pa
 
 from monitor.core.columns import EXPOSURES, FEEDBACK, SAMPLES
 from monitor.core.digest import digest
-from monitor.core.results import Result, Status
+from monitor.core.results import Result, Status, Window
 from monitor.engines.duckdb import DeadlineExceeded, deadline
 from monitor.experiments.assignments import Assignments
 from monitor.history.counters import RunEnd
@@ -27,15 +28,24 @@ from monitor.judging.runtime import Runtime
 from monitor.logs.index import readable
 from monitor.logs.source import Source
 from monitor.logs.windows import Due, Part, Parts
+from monitor.metrics.catalogue import EXPOSURE_FAMILIES, FEEDBACK_FAMILIES
+from monitor.metrics.family import Family
+from monitor.metrics.measure import measure_all
 from monitor.metrics.plans import Plans
 from monitor.models.check import ModelsCheck
+from monitor.rollups.addends import families_of
+from monitor.rollups.check import RollupCheck
 from monitor.rules.rule import LoadedRule
-from monitor.settings.recommender import RecommenderSettings
+from monitor.settings.recommender import RecommenderSettings, is_user_group
 from monitor.window.check import Check, Recommender, WindowJob
 from monitor.window.tables import WindowTables, prepare
+from monitor.window.together import Together, measure_together, together
 from monitor.window.verdicts import mark_late, window_status
 
 log = logging.getLogger(__name__)
+
+_FAMILIES: Final[dict[Part, Sequence[Family]]] = {EXPOSURES: EXPOSURE_FAMILIES, FEEDBACK: FEEDBACK_FAMILIES}
+"""What is measured of a part of a window."""
 
 
 @dataclass(slots=True)
@@ -68,8 +78,14 @@ class Evaluator:
         kept: KeptPairs,
         salt: str,
         frames: Mapping[str, pa.Table] | None = None,
+        *,
+        in_a_row: bool = False,
     ) -> None:
-        """`frames` are the rows of logs that are tables in memory and no files."""
+        """`frames` are the rows of logs that are tables in memory and no files.
+
+        `in_a_row`: the engine judges one window after the other of this recommender alone, so it keeps what
+        the windows of a day have in common.
+        """
         self.settings = settings
         self.rules = tuple(rules_of)
         # `survey` alone reads the answers: an hour has too few, and the windows must not wait for them.
@@ -86,10 +102,16 @@ class Evaluator:
             Recommender(settings, self.source, self.parts, kept, tuple(rules_of), salt),
         )
         self.models = next(one for one in self.checks if isinstance(one, ModelsCheck))
+        self.rollups = next((one.kept for one in self.checks if isinstance(one, RollupCheck)), None)
         self._logs = next(one for one in self.checks if isinstance(one, LogCheck))
         self._tables: WindowTables | None = None
+        self._in_a_row = in_a_row
+        self._anywhere = _is_the_same_anywhere(settings, self.rules)
         form = _form(settings, self.rules)
         self._plans: dict[Part, Plans] = {part: Plans((form, part)) for part in (EXPOSURES, FEEDBACK)}
+        self._plans_together: dict[Part, Plans] = {
+            part: Plans((form, part, "together")) for part in (EXPOSURES, FEEDBACK)
+        }
 
     def keep(self, due: Due, before: Sequence[CheckRun]) -> Evaluation:
         """The evaluation of a judged window that lost rows; `before` are its runs until now."""
@@ -105,6 +127,7 @@ class Evaluator:
         due: Due,
         before: Sequence[CheckRun] = (),
         alive: Callable[[], None] = lambda: None,
+        measured: Together | None = None,
     ) -> Evaluation:
         """Run every check on one window. A check that fails or takes too long does not stop the others.
 
@@ -113,6 +136,7 @@ class Evaluator:
             due: the window and its part.
             before: the runs in the history. Their violations stay if the window cannot be judged now.
             alive: called before each check.
+            measured: what `measure_together` gave for this part of the window.
 
         Raises:
             duckdb.InterruptException: the runtime was interrupted from outside.
@@ -120,27 +144,99 @@ class Evaluator:
         """
         evaluation = Evaluation(due)
         runtime.judged += 1
+        runtime.fit(due.rows, anywhere=self._anywhere and due.part != SAMPLES)
         self._tables = None
         try:
             for check in self.checks:
                 if check.part == due.part:
                     alive()
-                    evaluation.runs.append(self._run(runtime, check, due, evaluation.costs))
+                    evaluation.runs.append(self._run(runtime, check, due, evaluation.costs, measured))
             self._remember(runtime, due)
         finally:
             self._release(runtime)
         evaluation.runs = with_violations(evaluation.runs, before, lost=due.lost)
         return evaluation
 
-    def _run(self, runtime: Runtime, check: Check[WindowJob], due: Due, costs: dict[str, float]) -> CheckRun:
+    def add_up(self, runtime: Runtime, part: Part, window: Window) -> None:
+        """Keep what a window adds up to, from the log, without judging it.
+
+        Raises:
+            StoreError: a file cannot be written.
+        """
+        assert self.rollups is not None
+        due = Due(window, "", self.parts.timeline(part).rows(window), part=part)
+        runtime.fit(due.rows, anywhere=self._anywhere)
+        self._tables = None
+        try:
+            shared = self._prepared(runtime, due).shared
+            for _ in measure_all(shared, self.settings.metrics, families=families_of(part)):
+                pass
+            self._remember(runtime, due)
+        finally:
+            self._release(runtime)
+
+    def measure_together(
+        self, runtime: Runtime, dues: Sequence[Due], alive: Callable[[], None] = lambda: None
+    ) -> dict[tuple[Window, Part], Together]:
+        """What consecutive windows give in one pass, for `evaluate`; the parts that can be measured so.
+
+        `alive` is called before each pass.
+
+        Raises:
+            duckdb.InterruptException: the runtime was interrupted from outside.
+        """
+        found: dict[tuple[Window, Part], Together] = {}
+        for part in _FAMILIES:
+            mine = [due for due in dues if due.part == part and not due.is_kept]
+            for run in together(sorted(mine, key=lambda due: due.window)):
+                alive()  # a pass may take as long as a check
+                measured = self._measured_together(runtime, run, part)
+                found |= {(window, part): one for window, one in measured.items()}
+        return found
+
+    def _measured_together(self, runtime: Runtime, run: Sequence[Due], part: Part) -> dict[Window, Together]:
+        windows = [due.window for due in run]
+        runtime.fit(max(due.rows for due in run), anywhere=self._anywhere)
+        if not runtime.engine.keeps_statements:
+            return {}
+        span = Window(windows[0].start, windows[-1].end)
+        around = self.parts.span(span, part) if part == FEEDBACK else None
+        made: list[str] = []
+        try:
+            with deadline(self.settings.deadline.total_seconds(), runtime.interrupt):
+                return measure_together(
+                    runtime.engine, self.source, self.kept, windows, self.settings, _FAMILIES[part], around,
+                    self._plans_together[part], made, in_a_row=self._in_a_row,
+                )  # fmt: skip
+        except DeadlineExceeded:
+            runtime.renew()
+        except duckdb.InterruptException:
+            raise
+        except Exception as error:
+            log.debug("%s: windows are measured one by one: %s", self.settings.name, readable(error))
+            runtime.revived()
+        finally:
+            runtime.engine.drop(*made)
+            self.source.release(runtime.engine)
+        return {}
+
+    def _run(
+        self,
+        runtime: Runtime,
+        check: Check[WindowJob],
+        due: Due,
+        costs: dict[str, float],
+        measured: Together | None,
+    ) -> CheckRun:
         name = check.name
-        tables = partial(self._prepared, runtime, due)
+        tables = partial(self._prepared, runtime, due, measured)
         started = time.perf_counter()
         outcome: RunEnd = "ok"
         try:
             with deadline(self.settings.deadline.total_seconds(), runtime.interrupt):
                 # A new job for each check: after an exceeded deadline the engines are new ones.
-                results = check.run(WindowJob(due, runtime.engine, runtime.rules, tables, costs))
+                job = WindowJob(due, runtime.engine, runtime.rules, tables, costs, measured)
+                results = check.run(job)
         except DeadlineExceeded as exc:
             log.warning("%s: check %s of %s %s", self.settings.name, name, due.window.start, exc)
             outcome, results = "interrupted", check.failed(str(exc))
@@ -150,7 +246,10 @@ class Evaluator:
             raise  # stopped from outside, or nothing can be stored: the window is judged again later
         except Exception as exc:
             log.exception("%s: check %s of %s failed", self.settings.name, name, due.window.start)
-            outcome, results = "error", check.failed(readable(exc))
+            ended = runtime.revived()
+            outcome, results = "error", check.failed(ended or readable(exc))
+            if ended:
+                self._tables = None
         if due.late and name != LogCheck.name:
             joined = due.part == FEEDBACK or (due.part == SAMPLES and self.parts.joined)
             results = mark_late(results, due.late, a_sample=not joined)
@@ -166,17 +265,25 @@ class Evaluator:
             outcome=outcome,
         )
 
-    def _prepared(self, runtime: Runtime, due: Due) -> WindowTables:
+    def _prepared(self, runtime: Runtime, due: Due, measured: Together | None = None) -> WindowTables:
         if self._tables is None:
+            # Metrics of feedback have a history of actions alone.
+            looked_back = due.part != EXPOSURES if measured is None else measured.looked_back
             around = self.parts.span(due.window, due.part) if due.part == FEEDBACK else None
             self._tables = prepare(
                 runtime.engine, self.source, due.window, self.settings, self.kept, around,
-                plans=self._plans[due.part],
+                plans=self._plans[due.part], in_a_row=self._in_a_row,
+                looks_back=not looked_back or bool(self.settings.slices.by),
             )  # fmt: skip
         return self._tables
 
     def _remember(self, runtime: Runtime, due: Due) -> None:
-        """Keep who was shown what, for later windows."""
+        """Keep who was shown what, for later windows, and what adds up to days."""
+        if self.rollups is not None and due.part in self.rollups.sums:
+            if self._tables is None:
+                self.rollups.forget(due.part, due.window)
+            else:
+                self.rollups.keep(runtime.engine, due.part, due.window, self._tables.shared)
         if due.part != EXPOSURES:
             return
         if due.rows and self._tables is not None:
@@ -190,6 +297,15 @@ class Evaluator:
             runtime.engine.drop(*self._tables.made)
         self.source.release(runtime.engine)
         self._tables = None
+
+
+def _is_the_same_anywhere(settings: RecommenderSettings, rules_of: Sequence[LoadedRule]) -> bool:
+    """Whether every engine gives the same results.
+
+    Not those of a rule in SQL or with a regular expression, and a group of users has other users on each.
+    """
+    grouped = any(map(is_user_group, settings.slices.by))
+    return not grouped and not any(rule.speaks_a_dialect for rule in rules_of)
 
 
 def _form(settings: RecommenderSettings, rules_of: Sequence[LoadedRule]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, Self
 
 from monitor.core.columns import EXPOSURES, FEEDBACK
@@ -16,9 +16,9 @@ from monitor.metrics.catalogue import (
 )
 from monitor.metrics.family import Family
 from monitor.metrics.measure import measure_all, resolved
-from monitor.settings.recommender import RecommenderSettings
+from monitor.metrics.shared import Shared
+from monitor.settings.recommender import ROLLUP, RecommenderSettings
 from monitor.window.check import Check, Recommender, WindowJob
-from monitor.window.tables import WindowTables
 from monitor.window.verdicts import apply_objectives
 
 
@@ -30,30 +30,42 @@ class MetricsCheck(Check[WindowJob]):
     def __init__(self, settings: RecommenderSettings) -> None:
         self._settings = settings
         names = {spec.name for family in self.families for spec, _ in family.outputs}
-        self._objectives = [one for one in settings.objectives if one.metric in names]
+        self._objectives = [
+            one
+            for one in settings.objectives
+            if one.metric in names and one.labels.get("dimension") != ROLLUP
+        ]
         self._begin()
 
     def _begin(self) -> None:
         self._found: list[Result] = []
         self._done: set[str] = set()  # families
-        self._tables: WindowTables | None = None
+        self._shared: Shared | None = None
 
     def run(self, job: WindowJob) -> list[Result]:
         """The metrics that the logs at hand can give, in the catalogue's order."""
         self._begin()
         metrics = self._settings.metrics
-        self._tables = tables = job.tables()
+        self._shared, dimensions = self._logs(job)
+        before = {} if job.together is None else job.together.seconds
         for measured in measure_all(
-            tables.shared,
-            metrics,
-            tables.dimensions(),
-            families=self.families,
-            sliced=self._settings.slices.metrics,
+            self._shared, metrics, dimensions, families=self.families, sliced=self._settings.slices.metrics
         ):
             self._found += sorted(measured.results, key=_slice)  # a GROUP BY gives them in any order
             self._done.add(measured.family)
-            job.costs[measured.family] = measured.seconds
+            job.costs[measured.family] = measured.seconds + before.get(measured.family, 0.0)
         return apply_objectives(self._found, self._objectives, metrics)
+
+    def _logs(self, job: WindowJob) -> tuple[Shared, Mapping[str, str]]:
+        """The window's logs and slices; its own tables are made only if something is left to measure."""
+        once = job.together
+        if once is not None and once.is_whole and not (self._settings.slices.by or self._settings.rollups):
+            once.shared.take(once.rows)
+            return once.shared, {}
+        tables = job.tables()
+        if once is not None:
+            tables.shared.take(once.rows)
+        return tables.shared, tables.dimensions()
 
     def failed(self, why: str) -> Sequence[Result]:
         """The results so far, and an error for each metric that the logs could have given.
@@ -61,9 +73,9 @@ class MetricsCheck(Check[WindowJob]):
         The results so far are judged too: an unjudged result would end a violation. If the tables could not
         be made there are no results, so that every series stays, with the status of the window.
         """
-        if self._tables is None:
+        shared = self._shared
+        if shared is None:
             return ()
-        shared = self._tables.shared
         settings = resolved(self._settings.metrics, shared)
         left = [
             family
@@ -110,7 +122,7 @@ class FeedbackMetrics(MetricsCheck):
             return results
         around = self._parts.span(job.window, self.part)
         return UnattributedVerdict(
-            self._settings, job.engine, self._source, job.tables(), job.window, around
+            self._settings, job.engine, self._source, job.tables, job.window, around
         ).apply(results)
 
 

@@ -17,6 +17,7 @@ from monitor.judging.metrics_check import ExposureMetrics, FeedbackMetrics
 from monitor.logs.windows import PARTS, Part
 from monitor.models.check import ModelsCheck
 from monitor.platform.platform_check import PlatformCheck
+from monitor.rollups.check import RollupCheck
 from monitor.rules.check import RuleCheck
 from monitor.window.check import HISTORY, Check, Recommender
 
@@ -31,6 +32,7 @@ CHECKS: Final[tuple[type[Check[Any]], ...]] = (
     BandCheck,
     DriftCheck,
     PlatformCheck,
+    RollupCheck,
     ForecastCheck,
     HealthCheck,
 )

@@ -6,7 +6,7 @@ those of a very bad recommender.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
@@ -50,7 +50,7 @@ class UnattributedVerdict:
 
     Attributes:
         settings: of the recommender.
-        engine, source, tables: the window's logs.
+        engine, source, tables: the window's logs; `tables` prepares them at the first call.
         window: the window.
         around: the time span of the exposures in the tables.
     """
@@ -58,7 +58,7 @@ class UnattributedVerdict:
     settings: RecommenderSettings
     engine: Engine
     source: Source
-    tables: WindowTables
+    tables: Callable[[], WindowTables]
     window: Window
     around: Window
 
@@ -98,7 +98,7 @@ class UnattributedVerdict:
             return replace(bounded, status=Status.UNDEFINED, value=None, lower=None, upper=None, detail=why)
         share = _Share(measured.value or 0.0, measured.lower, measured.samples or 0)
         if reached > self.window.start:  # lists from before the log begins are no fault of the join
-            actions = attributed(self.tables.shared, self.settings.metrics)
+            actions = attributed(self.tables().shared, self.settings.metrics)
             since = ibis.literal(reached.replace(tzinfo=None)).cast("timestamp(6)")
             later = _share(actions.filter(actions[TS] >= since))
             if later is None or later.lower <= most:
@@ -118,7 +118,7 @@ class UnattributedVerdict:
         every = sum(one.samples or 0 for one in ways) / len(ATTRIBUTION.by)
         if most is None or missed <= most * every:
             return verdict
-        share = _share(attributed(self.tables.shared, self.settings.metrics), _MISSED)
+        share = _share(attributed(self.tables().shared, self.settings.metrics), _MISSED)
         if share is None or share.lower <= most:
             return verdict
         why, helps = self._reason()
@@ -132,7 +132,7 @@ class UnattributedVerdict:
 
     def _first_exposure(self) -> datetime | None:
         """When the exposures begin: with the log, or with the tables if these begin later."""
-        exposures, around = self.tables.shared.around, self.around
+        exposures, around = self.tables().shared.around, self.around
         if exposures.count().to_pyarrow().as_py() == 0:
             return None
         oldest = min((one.start for one in self.source.exposures.windows()), default=None)
@@ -152,7 +152,7 @@ class UnattributedVerdict:
 
     def _find_reason(self) -> tuple[str, bool]:
         metrics = self.settings.metrics
-        feedback = self.tables.shared.feedback
+        feedback = self.tables().shared.feedback
         assert feedback is not None
         feedback = feedback.filter(feedback[EVENT].isin(list(metrics.events)))
         reach = FARTHEST
@@ -161,7 +161,7 @@ class UnattributedVerdict:
         far = self.source.load(self.engine, EXPOSURES, self._span(reach), table=_TABLE)
         if far is None:
             return "the exposures have no rows in the hours around this window", False
-        self.tables.made.append(_TABLE)
+        self.tables().made.append(_TABLE)
         best = joining_shift(far, feedback, metrics.attribution)
         if best is None:
             return "the actions have neither a user nor a request id", False

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final, cast
 
 import fsspec
 import pyarrow as pa
+import pyarrow.parquet as pq
 from fsspec.core import url_to_fs
 
 from monitor.logs.limits import check_line, check_size
@@ -33,17 +36,62 @@ SETTLE_SECONDS: Final = 60
 WHEN_READ: Final = f"it is read {SETTLE_SECONDS} s after its last change, or once its last line ends"
 
 
+@dataclass(frozen=True, slots=True)
+class TableColumns:
+    """What a table says about the columns of its files.
+
+    Attributes:
+        folders: the columns that only the folders of a file's path hold, with their types in SQL.
+        ids: the table's columns with the ids that files repeat; empty if files have no ids.
+        names: the name of each id, nested ones too.
+        needed: the columns whose value is not null where a file lacks them, but known to the table alone.
+        renamed: changes when a column is renamed or a name is used again; empty if neither ever happened.
+    """
+
+    folders: Mapping[str, str] = field(default_factory=dict)
+    ids: Mapping[str, int] = field(default_factory=dict)
+    names: Mapping[int, str] = field(default_factory=dict)
+    needed: tuple[str, ...] = ()
+    renamed: str = ""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class LogFile:
-    """One file; `path` is what an engine can open (a local path or a URL)."""
+    """One file; `path` is what an engine can open (a local path or a URL).
+
+    `columns` is what the table says that the file belongs to; None for a plain file.
+    """
 
     path: str
     size: int
     modified: datetime
+    columns: TableColumns | None = field(default=None, compare=False, repr=False)
 
     @property
     def is_local(self) -> bool:
         return "://" not in self.path
+
+
+def local_file(path: str) -> LogFile | None:
+    """The file at a path or behind a link; None if there is none. Raises OSError."""
+    try:
+        status = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    return LogFile(path, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
+
+
+def modified(fs: fsspec.AbstractFileSystem, name: str, info: Mapping[str, Any]) -> datetime:
+    """When a file was changed, by its entry in a listing of fsspec."""
+    stamp = info.get("LastModified") or info.get("mtime") or info.get("last_modified") or info.get("updated")
+    if isinstance(stamp, int | float):
+        return datetime.fromtimestamp(stamp, UTC)
+    if isinstance(stamp, datetime):
+        return stamp.astimezone(UTC)
+    moment: datetime = fs.modified(name)
+    return moment.astimezone(UTC)
 
 
 def format_of(path: str, settings: LogSettings) -> str:
@@ -52,6 +100,8 @@ def format_of(path: str, settings: LogSettings) -> str:
     >>> format_of("log/2026-01-01.csv.gz", LogSettings(path="log/*"))
     'csv'
     """
+    if settings.is_table:
+        return "parquet"
     if settings.format != "auto":
         return settings.format
     name = path.lower().removesuffix(".gz").removesuffix(".zst")
@@ -67,6 +117,12 @@ def filesystem(settings: LogSettings, path: str) -> tuple[fsspec.AbstractFileSys
         return fsspec.filesystem("file"), str(Path(path).absolute())
     fs, inner = url_to_fs(path, use_listings_cache=False, **settings.storage_options.get_secret_value())
     return fs, str(inner)
+
+
+def parquet_schema(settings: LogSettings, file: LogFile) -> pa.Schema:
+    """The columns of a Parquet file as its footer has them."""
+    with _opened(settings, file) as stream:
+        return pq.read_schema(stream)
 
 
 def first_bytes(settings: LogSettings, file: LogFile) -> bytes:

@@ -89,18 +89,29 @@ def seconds(moment: datetime) -> int:
     return int((moment - _EPOCH) // timedelta(seconds=1))
 
 
-def settings_digest(settings: LogSettings, time: TimeSettings, *, limits: bool = False) -> str:
-    """Changes when a file has to be read again; with `limits`, also when a skipped file may be readable."""
-    exclude = {"path", "storage_options", "stalled_after"} | (set() if limits else _LIMITS)
+def settings_digest(
+    settings: LogSettings, time: TimeSettings, *, limits: bool = False, renamed: str = ""
+) -> str:
+    """Changes when a file has to be read again; with `limits`, also when a skipped file may be readable.
+
+    `renamed` is what a table says of its columns, see `TableColumns`.
+    """
+    exclude = {"path", "storage_options", "catalog", "stalled_after"} | (set() if limits else _LIMITS)
     parts = _READING, settings.model_dump_json(exclude=exclude), time.window, time.future_tolerance
-    return digest(repr(parts), 16)
+    return digest(repr((*parts, renamed) if renamed else parts), 16)
+
+
+def file_digest(settings: LogSettings, time: TimeSettings, file: LogFile, *, limits: bool = False) -> str:
+    """The digest of the settings that a file is read with."""
+    renamed = "" if file.columns is None else file.columns.renamed
+    return settings_digest(settings, time, limits=limits, renamed=renamed)
 
 
 def index_file(
     engine: Engine, log: str, settings: LogSettings, file: LogFile, time: TimeSettings, now: datetime
 ) -> FileEntry:
     """Scan one file. If it cannot be read, or not in time, the entry has the reason and no rows."""
-    digest = settings_digest(settings, time)
+    digest = file_digest(settings, time, file)
 
     def index(stop: Callable[[], bool]) -> FileEntry | str:
         check_size(settings, file.size)
@@ -130,7 +141,7 @@ def index_file(
         engine.drop(_SCAN)
     if isinstance(found, FileEntry):
         return found
-    return FileEntry(file, settings_digest(settings, time, limits=True), reason=found)
+    return FileEntry(file, file_digest(settings, time, file, limits=True), reason=found)
 
 
 def readable(exc: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""Which files match the globs of a log, and which folders could not be listed.
+"""Which files match the globs of a log or belong to its tables, and which folders could not be listed.
 
 fsspec does not walk local folders here, because it ignores errors: an unreadable folder would look empty.
 """
@@ -8,19 +8,19 @@ from __future__ import annotations
 import errno
 import os
 import re
-import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-import fsspec
 from fsspec.utils import glob_translate
 
 from monitor.core.redaction import redact
-from monitor.logs.files import LogFile, filesystem
+from monitor.logs.files import LogFile, filesystem, local_file, modified
+from monitor.logs.lake.delta import delta_table
+from monitor.logs.lake.iceberg import iceberg_table
+from monitor.logs.lake.table import LakeTable, TableError
 from monitor.settings.logs import LogSettings
 
 _WILDCARD = re.compile(r"[*?\[]")
@@ -58,10 +58,11 @@ class Unlisted:
 
 @dataclass(slots=True)
 class Listing:
-    """The files that match the globs, by path, and what could not be listed."""
+    """The files that match the globs, by path, and what could not be listed; of tables, which versions."""
 
     files: dict[str, LogFile] = field(default_factory=dict)
     errors: list[Unlisted] = field(default_factory=list)
+    tables: list[LakeTable] = field(default_factory=list)
 
 
 def hiding(errors: Mapping[str, Unlisted], path: str) -> Unlisted | None:
@@ -81,15 +82,18 @@ def list_log(settings: LogSettings) -> Listing:
     Names that start with a dot or an underscore, or end in `.tmp` or `.part`, are left out: writers that
     rename finished files into place use such names.
 
-    An error in a local folder hides only the files below it. A remote listing fails as a whole.
+    An error in a local folder hides only the files below it. A remote listing fails as a whole, and so does
+    that of a table.
 
     Raises:
-        LogListingError: a remote glob cannot be listed.
+        LogListingError: a remote glob cannot be listed, or a table cannot be read as its files are.
         ValueError: `**` is only a part of a folder's name.
     """
     found = Listing()
     for pattern in settings.paths:
-        if "://" in pattern:
+        if settings.is_table:
+            _list_table(settings, pattern, found)
+        elif "://" in pattern:
             _list_remote(settings, pattern, found)
         else:
             _Walk(pattern, found).run()
@@ -112,6 +116,8 @@ def list_files(settings: LogSettings) -> list[LogFile]:
 
 def no_file(settings: LogSettings) -> str:
     """Why the globs match nothing, with advice if the path is a folder."""
+    if settings.is_table:
+        return f"the {settings.format} table {', '.join(settings.paths)} has no data file"
     folders = [one for one in settings.paths if "://" not in one and os.path.isdir(one)]
     if folders:
         pattern = f"{folders[0].rstrip('/')}/*.parquet"
@@ -119,13 +125,15 @@ def no_file(settings: LogSettings) -> str:
     return f"no file matches {', '.join(settings.paths)}"
 
 
-def belongs(settings: LogSettings, path: str) -> bool:
-    """Whether the path of a file matches the globs of these settings.
+def belongs(settings: LogSettings, path: str, tables: Iterable[LakeTable] = ()) -> bool:
+    """Whether the path of a file matches the globs of these settings, or lies in the folder of a table.
 
     >>> settings = LogSettings(path="/logs/*/a.csv")
     >>> belongs(settings, "/logs/x/a.csv"), belongs(settings, "/logs/a.csv")
     (True, False)
     """
+    if settings.is_table:
+        return any(path.startswith(f"{root}/") for table in tables for root in table.roots)
     return any(_matches(settings, pattern, path) for pattern in settings.paths)
 
 
@@ -142,17 +150,6 @@ def _matches(settings: LogSettings, pattern: str, path: str) -> bool:
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(glob_translate(pattern))
-
-
-def local_file(path: str) -> LogFile | None:
-    """The file at a path or behind a link; None if there is none. Raises OSError."""
-    try:
-        status = os.stat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    if not stat.S_ISREG(status.st_mode):
-        return None
-    return LogFile(path, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
 
 
 def _absolute(pattern: str) -> str:
@@ -255,6 +252,16 @@ class _Walk:
         self._found.errors.append(Unlisted(path, exc.strerror or type(exc).__name__, is_missing))
 
 
+def _list_table(settings: LogSettings, path: str, found: Listing) -> None:
+    read = delta_table if settings.format == "delta" else iceberg_table
+    try:
+        table = read(settings, path)
+    except TableError as exc:
+        raise LogListingError(redact(str(exc))) from exc
+    found.tables.append(table)
+    found.files.update({file.path: file for file in table.files})
+
+
 def _list_remote(settings: LogSettings, pattern: str, found: Listing) -> None:
     try:
         fs, inner = filesystem(settings, pattern)
@@ -262,18 +269,8 @@ def _list_remote(settings: LogSettings, pattern: str, found: Listing) -> None:
         for name, info in matches.items():
             if info.get("type") == "file" and not _is_unfinished(name):
                 size = int(info.get("size") or 0)
-                file = LogFile(fs.unstrip_protocol(name), size, _modified(fs, name, info))
+                file = LogFile(fs.unstrip_protocol(name), size, modified(fs, name, info))
                 found.files[file.path] = file
     except Exception as exc:
         why = redact(str(exc)) or type(exc).__name__
         raise LogListingError(f"{pattern}: cannot be listed: {why}") from exc
-
-
-def _modified(fs: fsspec.AbstractFileSystem, name: str, info: Mapping[str, Any]) -> datetime:
-    stamp = info.get("LastModified") or info.get("mtime") or info.get("last_modified") or info.get("updated")
-    if isinstance(stamp, int | float):
-        return datetime.fromtimestamp(stamp, UTC)
-    if isinstance(stamp, datetime):
-        return stamp.astimezone(UTC)
-    moment: datetime = fs.modified(name)
-    return moment.astimezone(UTC)

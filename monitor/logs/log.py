@@ -13,11 +13,22 @@ from monitor.core.digest import digest
 from monitor.core.redaction import redact
 from monitor.core.results import Window
 from monitor.engines.duckdb import Engine
-from monitor.logs.files import STILL_WRITTEN, LogFile
-from monitor.logs.index import DUPLICATE, Bucket, FileEntry, index_file, seconds, settings_digest
+from monitor.logs.files import STILL_WRITTEN, LogFile, local_file
+from monitor.logs.index import DUPLICATE, Bucket, FileEntry, file_digest, index_file, seconds
 from monitor.logs.limits import too_slow
-from monitor.logs.listing import Listing, LogListingError, Unlisted, belongs, hiding, list_log, local_file
-from monitor.logs.losses import GONE, Loss, described, fallen, replaced, rotated, together, unread_archive
+from monitor.logs.listing import Listing, LogListingError, Unlisted, belongs, hiding, list_log
+from monitor.logs.losses import (
+    GONE,
+    NOT_IN_TABLE,
+    Loss,
+    described,
+    fallen,
+    replaced,
+    rewritten,
+    rotated,
+    together,
+    unread_archive,
+)
 from monitor.logs.pace import allowed_silence
 from monitor.logs.reading import Shape, open_filesystems
 from monitor.settings.logs import LogSettings, TimeSettings
@@ -79,8 +90,7 @@ class Log:
         self.losses: dict[str, Loss] = {}  # by path; the file itself may be there, with fewer rows
         self.unlisted: tuple[Unlisted, ...] = ()
         self.error: str | None = None
-        self._digest = settings_digest(settings, time)
-        self._digest_of_bad = settings_digest(settings, time, limits=True)
+        self._digests: dict[tuple[str, bool], str] = {}  # of the settings; see `_digest_of`
         self._contents: Contents | None = None
         self._growths: Counter[str] = Counter()  # by path: the looks at which a file had grown
 
@@ -96,13 +106,22 @@ class Log:
 
     def open(self, engine: Engine) -> None:
         """Let the engine reach the files. It may be new since the last look."""
-        open_filesystems(engine, self.settings)
+        open_filesystems(engine, self.settings, self.entries if self.settings.is_table else ())
 
     def restore(self, entries: Iterable[FileEntry], losses: Iterable[Loss] = ()) -> None:
         """Restore a stored index, so that a restart does not read every file again."""
         self.entries = {one.file.path: one for one in entries}
         self.losses = {one.path: one for one in losses}
         self._contents = None
+
+    def _listed(self, engine: Engine) -> Listing:
+        """What there is now, with a way for the engine to reach it."""
+        if not self.settings.is_table:
+            open_filesystems(engine, self.settings)
+            return list_log(self.settings)
+        listing = list_log(self.settings)
+        open_filesystems(engine, self.settings, listing.files)  # they may lie elsewhere than the table
+        return listing
 
     def refresh(self, engine: Engine, now: datetime, progress: Progress = lambda _: None) -> Scan:
         """List the files, and read those that are new, changed, or could not be read before.
@@ -111,8 +130,7 @@ class Log:
         indexed and are missing now become losses.
         """
         try:
-            self.open(engine)
-            listing = list_log(self.settings)
+            listing = self._listed(engine)
         except (LogListingError, OSError, ImportError, ValueError) as exc:
             why = redact(str(exc))
             self.error = f"{self.name}: {why}"
@@ -166,11 +184,20 @@ class Log:
         )
 
     def _is_current(self, entry: FileEntry, file: LogFile) -> bool:
-        return entry.file == file and entry.reason is None and entry.digest == self._digest
+        return entry.file == file and entry.reason is None and entry.digest == self._digest_of(file)
+
+    def _digest_of(self, file: LogFile, *, limits: bool = False) -> str:
+        """As `file_digest`, which takes long for thousands of files."""
+        key = "" if file.columns is None else file.columns.renamed, limits
+        if key not in self._digests:
+            self._digests[key] = file_digest(self.settings, self.time, file, limits=limits)
+        return self._digests[key]
 
     def _waits(self, entry: FileEntry, file: LogFile, now: datetime) -> bool:
         """Whether it is too early to read a broken file again."""
-        if entry.again is None or entry.digest != self._digest_of_bad or not self._is_as_bad(entry, file):
+        if entry.again is None or not self._is_as_bad(entry, file):
+            return False
+        if entry.digest != self._digest_of(file, limits=True):
             return False
         return now < entry.again <= now + _LONGEST_WAIT  # else the clock was set back
 
@@ -225,7 +252,7 @@ class Log:
         for path in gone:
             del self._growths[path]
             entry, lost = self.entries.pop(path), self.losses.pop(path, None)
-            if not self.has_windows or not belongs(self.settings, path):
+            if not self.has_windows or not belongs(self.settings, path, listing.tables):
                 continue
             held = {} if entry.reason is not None else dict(entry.buckets)
             if lost is not None:
@@ -233,13 +260,18 @@ class Log:
                 held |= {start: entry.buckets[start] for start in lost.missing}
             if held:
                 copy = unread_archive(path, self.entries)
-                why = GONE if copy is None else f"{GONE}, and {copy.file.path} cannot be read: {copy.reason}"
+                gone_why = NOT_IN_TABLE if self.settings.is_table else GONE
+                why = (
+                    gone_why
+                    if copy is None
+                    else f"{GONE}, and {copy.file.path} cannot be read: {copy.reason}"
+                )
                 self.losses[path] = Loss(replace(entry, buckets=held), why, held)
         for path, lost in list(self.losses.items()):
             if path in files:
                 continue
             error = hiding(errors, path)
-            if not belongs(self.settings, path):
+            if not belongs(self.settings, path, listing.tables):
                 del self.losses[path]
             elif error is not None and (lost.is_hidden or path in gone):
                 self.losses[path] = replace(lost, reason=str(error), is_hidden=True)
@@ -258,6 +290,9 @@ class Log:
         settled = replaced(new, self.losses, before, after, self.entries.values())
         for path, starts in settled.items():
             self._drop(path, starts)
+        if self.settings.is_table:
+            left = {path: self.losses[path] for path in new if path in self.losses}
+            self.losses |= rewritten(left, fallen(before, after))
         self._contents = None
 
     def _drop(self, path: str, starts: Iterable[int]) -> None:
@@ -436,6 +471,10 @@ class Log:
 
     def rows(self, window: Window) -> int:
         return self._bucket(window).rows
+
+    def rows_in(self, span: Window) -> int:
+        """The rows of a span of whole windows."""
+        return sum(self.contents.buckets.get(start, _NOTHING).rows for start in self._starts(span))
 
     def bad_values(self, window: Window) -> int:
         """Values of the window that could not be read, and rows that could not be placed in any."""

@@ -14,6 +14,7 @@ from typing import Final
 from monitor.logs.index import Bucket, FileEntry, seconds
 
 GONE: Final = "the file is gone"
+NOT_IN_TABLE: Final = "the table's current version is without this file"
 _ARCHIVES: Final = (".gz", ".zst")
 _NOTHING: Final = Bucket(0, 0)
 
@@ -124,6 +125,28 @@ def replaced(
             same = present.get(start, set()) | {grown[start]}
             if (path in new and start not in fell) or _rows(missing) in same or _rows(wanted[start]) in same:
                 found.setdefault(path, set()).add(start)
+    return found
+
+
+def rewritten(new: Mapping[str, Loss], fell: Mapping[int, Bucket]) -> dict[str, Loss]:
+    """The losses of table files that were rewritten, without the rows that the other files took over.
+
+    A change of a table replaces whole files at once. So if one file is missing, the rows that its window lost
+    are those that were deleted.
+
+    Args:
+        new: the losses that this look found, by path.
+        fell: the missing rows of the log by window.
+    """
+    counts = Counter(start for loss in new.values() for start in loss.missing)
+    found = {}
+    for path, loss in new.items():
+        missing = {
+            start: fell[start] if counts[start] == 1 and fell[start].rows < bucket.rows else bucket
+            for start, bucket in loss.missing.items()
+        }
+        if missing != loss.missing:
+            found[path] = replace(loss, missing=missing)
     return found
 
 

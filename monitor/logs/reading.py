@@ -7,6 +7,7 @@ import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import duckdb
 import ibis
@@ -20,6 +21,7 @@ from monitor.core.text import EVIDENCE_LENGTH, quoted
 from monitor.engines.duckdb import Engine, Same
 from monitor.logs.canonical import IdType, canonical, only
 from monitor.logs.files import LogFile, filesystem, first_line, format_of
+from monitor.logs.lake.columns import check_table_columns
 from monitor.logs.limits import MAX_LINE_BYTES, check_columns, check_json, check_parquet
 from monitor.logs.mapping import (
     ColumnSource,
@@ -49,12 +51,14 @@ class Shape:
     """The format and columns of a file. Files of one shape are opened in one scan.
 
     `columns` are (name, type) in the file's order, with types as `type_name` writes them. Text formats are
-    read as text first; then the type is the one to try.
+    read as text first; then the type is the one to try. `folders` are those that only the folders of the path
+    hold, by the table; None for a plain file, whose folders `key=value` the engine finds.
     """
 
     kind: str
     columns: tuple[tuple[str, str], ...] = ()
     delimiter: str = ""
+    folders: tuple[str, ...] | None = None
 
     @property
     def is_typed(self) -> bool:
@@ -122,11 +126,12 @@ def _whole(kind: ibis.DataType) -> bool:
     return (kind.is_integer() and str(kind) != "uint64") or kind.is_floating()
 
 
-def open_filesystems(engine: Engine, settings: LogSettings) -> None:
-    """Let the engine reach the URLs of a log."""
-    for path in settings.paths:
-        if "://" in path:
-            engine.register(filesystem(settings, path)[0])
+def open_filesystems(engine: Engine, settings: LogSettings, files: Iterable[str] = ()) -> None:
+    """Let the engine reach the URLs of a log; `files` are those of its tables, which may lie elsewhere."""
+    for path in {
+        path.partition("://")[0]: path for path in (*files, *settings.paths) if "://" in path
+    }.values():
+        engine.register(filesystem(settings, path)[0])
 
 
 def sniff(engine: Engine, view: str, settings: LogSettings, file: LogFile) -> Shape:
@@ -147,8 +152,9 @@ def sniff(engine: Engine, view: str, settings: LogSettings, file: LogFile) -> Sh
         options["maximum_object_size"] = MAX_LINE_BYTES
         check_json(engine, settings, file.path)
     else:
-        options = {}
         check_parquet(engine, settings, file.path)
+        check_table_columns(settings, file)
+        options = dict[str, Any]() if file.columns is None else _folder_options(file.columns.folders)
     table = engine.reader(view, f"read_{kind}", [file.path], **options)
     if kind == "json":
         _check_json(table, settings)
@@ -156,7 +162,13 @@ def sniff(engine: Engine, view: str, settings: LogSettings, file: LogFile) -> Sh
         (name, dt.string if _is_parquet_json(kind, dtype) else dtype)
         for name, dtype in table.schema().items()
     )
-    return Shape(kind, tuple((name, type_name(dtype)) for name, dtype in columns))
+    folders = None if file.columns is None else tuple(file.columns.folders)
+    return Shape(kind, tuple((name, type_name(dtype)) for name, dtype in columns), folders=folders)
+
+
+def _folder_options(types: Mapping[str, ibis.DataType | str]) -> dict[str, Any]:
+    """The options for files of a table, whose folders hold these columns and no others."""
+    return {"hive_partitioning": True, "hive_types": dict(types)} if types else {"hive_partitioning": False}
 
 
 def _is_parquet_json(kind: str, dtype: ibis.DataType) -> bool:
@@ -257,9 +269,15 @@ def _open_files(
     if shape.kind == FRAME:
         (table,) = paths
         return engine.named(view, table, **({} if path_column is None else {path_column: table}))
-    more: dict[str, str] = {} if path_column is None else {"filename": path_column}
+    more: dict[str, Any] = {} if path_column is None else {"filename": path_column}
     if shape.kind == "parquet":
-        return engine.reader(view, "read_parquet", list(paths), like=shape, union_by_name=True, **more)
+        folders = {name: kind for name, kind in shape.types.items() if name in (shape.folders or ())}
+        if shape.folders is not None:
+            more |= _folder_options(folders)
+        table = engine.reader(view, "read_parquet", list(paths), like=shape, union_by_name=True, **more)
+        blank = [name for name, kind in folders.items() if kind.is_string()]
+        # An empty text is null in a partition column of Delta.
+        return table.mutate(**{name: table[name].nullif("") for name in blank}) if blank else table
     if shape.kind == "csv":
         texts = dict.fromkeys(shape.types, dt.string)
         return engine.reader(

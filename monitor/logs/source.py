@@ -77,18 +77,21 @@ class Source:
             held = self._id_types[only] = shapes, types
         return dict(held[1])
 
-    def load(self, engine: Engine, log: str, span: Window, *, table: str) -> ir.Table | None:
+    def load(
+        self, engine: Engine, log: str, span: Window, *, table: str, few: bool = False
+    ) -> ir.Table | None:
         """Create a table of the rows of a log in a span of whole windows; None if no file has any.
 
         Over local Parquet files it is a view, since scanning them again is cheaper than a copy. Rows of other
-        files are copied once.
+        files are copied once. So are a `few` rows that are read often: to open their files for each query
+        takes longer than the query.
         """
         entries = self.logs[log].files_in(span)
         if not entries:
             return None
         whole = union([self._placed(engine, log, group) for group in self._groups(entries)])
         if self._is_cheap(entries):
-            return engine.view_of_span(table, whole, c.TS, span)
+            return (engine.table_of_span if few else engine.view_of_span)(table, whole, c.TS, span)
         time = whole[c.TS]
         return engine.create(table, whole.filter(time >= _moment(span.start), time < _moment(span.end)))
 

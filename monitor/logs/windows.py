@@ -160,6 +160,15 @@ def of_whole_data(fingerprint: str) -> str:
     return fingerprint.removesuffix(_LOST)
 
 
+def is_late(fingerprint: str) -> bool:
+    """Whether a window with this fingerprint was judged on rows that may be incomplete.
+
+    >>> is_late("0a1b-late"), is_late("0a1b-late-lost"), is_late("0a1b-lost")
+    (True, True, False)
+    """
+    return of_whole_data(fingerprint).endswith(_LATE)
+
+
 def completeness(
     log: Log,
     window: Window,

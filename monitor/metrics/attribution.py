@@ -18,6 +18,7 @@ import ibis
 import ibis.expr.types as ir
 
 from monitor.core.columns import EVENT, ITEM_ID, REQUEST_ID, TS, USER_ID, VALUE
+from monitor.metrics.history import WINDOW
 from monitor.metrics.shared import Shared, listed
 from monitor.settings.metrics import MetricSettings
 
@@ -54,7 +55,8 @@ def attributed(shared: Shared, settings: MetricSettings) -> ir.Table:
     request_id of the list (null if `unattributed`), `n` (how often the same action was logged), `value` (the
     sum of its values), `values` (their number), `completable`, `completed`, `grade`.
 
-    Every action is in exactly one window: that of its list, or without a list that of its own time.
+    Every action is in exactly one window: that of its list, or without a list that of its own time. Of
+    several windows that are measured together, it is in the column `WINDOW`.
     """
     return shared.once("attributed", None, lambda: _attributed(shared, settings))
 
@@ -97,17 +99,44 @@ def _attributed(shared: Shared, settings: MetricSettings) -> ir.Table:
     )
     named = shared.once("named_lists", None, lambda: _named_lists(actions, around))
     found = shared.once("found_lists", None, lambda: _found(actions, around, named, settings))
-    mine = found.filter(shared.in_window(found[_LISTED_AT])).drop(_LISTED_AT)
+    mine = found.filter(shared.in_window(found[_LISTED_AT]))
     lost = actions.anti_join(found, ACTION)
     lost = lost.filter(shared.in_window(lost[TS]))
     columns = [ACTION, FOUND, REQUEST_ID]
-    lost = lost.select(
-        lost[ACTION],
-        ibis.literal(UNATTRIBUTED).name(FOUND),
-        ibis.null(mine[REQUEST_ID].type()).name(REQUEST_ID),
-    )
-    every = mine.select(*columns).union(lost.select(*columns))
+    if shared.length is not None:
+        mine = mine.mutate(**{WINDOW: shared.number_of(mine[_LISTED_AT])})
+        lost = lost.mutate(**{WINDOW: shared.number_of(lost[TS])})
+        columns.append(WINDOW)
+    nowhere = {
+        FOUND: ibis.literal(UNATTRIBUTED),
+        REQUEST_ID: ibis.null(mine[REQUEST_ID].type()),
+    }
+    every = mine.select(*columns).union(lost.mutate(**nowhere).select(*columns))
     return every.join(actions.drop(REQUEST_ID), ACTION)
+
+
+def joins_differ(shared: Shared, settings: MetricSettings) -> ir.Table:
+    """One row: `differ`, 1 if some window, by itself, would join its actions and lists in another way.
+
+    Of windows that are measured together. A window reads the actions and lists around it, and what these
+    windows read together is more. That matters only if a list has rows in two windows, or if an action names
+    a list that it cannot belong to, or one of a later window.
+    """
+    around = shared.around.filter(shared.around[REQUEST_ID].notnull())
+    number = shared.number_of(around[TS])
+    lists = around.aggregate(by=REQUEST_ID, first=number.min(), last=number.max(), **{TS: around[TS].min()})
+    split = lists.filter(lists["first"] != lists["last"]).limit(1)
+    tables = [split.aggregate(n=split.count())]
+    actions = shared.once("actions", None, lambda: _actions(shared, settings))
+    named = actions.select(REQUEST_ID, acted_at=actions[TS]).join(lists, REQUEST_ID)
+    seconds = int(settings.attribution.total_seconds())
+    late = ~_within(named[TS], named.acted_at, seconds)
+    soon = (named.acted_at < named[TS]) & _within(named.acted_at, named[TS], seconds)
+    same = shared.number_of(named.acted_at) == named["first"]
+    odd = named.filter(late & ~(soon & same)).limit(1)
+    tables.append(odd.aggregate(n=odd.count()))
+    every = tables[0].union(tables[1])
+    return every.aggregate(differ=every.n.max())
 
 
 def _actions(shared: Shared, settings: MetricSettings) -> ir.Table:

@@ -18,7 +18,7 @@ from monitor.metrics.exposure.personalization import Personalization
 from monitor.metrics.exposure.score_health import ScoreHealth
 from monitor.metrics.exposure.update_rate import DayRate, RefreshRate
 from monitor.metrics.exposure.volume import CatalogSize, Volume
-from monitor.metrics.family import Family, MetricSpec
+from monitor.metrics.family import AddsUp, Family, MetricSpec
 from monitor.metrics.feedback.action_rates import ActionRates
 from monitor.metrics.feedback.action_values import ActionValue, Completion
 from monitor.metrics.feedback.action_volume import ActionVolume
@@ -75,3 +75,17 @@ FEEDBACK_FAMILIES = tuple(family for family in FAMILIES if "feedback" in family.
 EXPOSURE_FAMILIES = tuple(family for family in FAMILIES if family not in FEEDBACK_FAMILIES)
 
 SPECS: dict[str, MetricSpec] = {spec.name: spec for family in FAMILIES for spec, _ in family.outputs}
+
+
+def adds_up(metric: str, by: str = "") -> AddsUp | None:
+    """How a metric of several windows follows from what each keeps; None if it needs the rows of the log.
+
+    >>> adds_up("coverage", "uv") is not None, adds_up("user_auc") is not None
+    (True, False)
+    """
+    for family in FAMILIES:
+        for spec, values in family.outputs:
+            if spec.name == metric and by in (values or ("",)):
+                found = family.adds_up
+                return None if found is None or (metric, by) in found.without else found
+    return None

@@ -153,18 +153,50 @@ def _written(value: object) -> str:
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
+ALL: Final = "*"
+LARGEST: Final = "_most"
+"""The end of the name of a column of which the largest value counts, not the sum."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddsUp:
+    """How a family's metrics of many windows follow from what each window keeps; see `monitor.rollups`.
+
+    Attributes:
+        tables: the tables, by their names in `Shared.once`, that each window keeps. The family is measured
+            on their sums.
+        columns: the columns of the window's own row that are summed; `ALL`: the row needs nothing else.
+        without: the metrics, with their label `by`, that need the rows of the log.
+        bounded: True if a metric is not exact; its detail then has the largest possible error.
+    """
+
+    tables: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    without: tuple[tuple[str, str], ...] = ()
+    bounded: bool = False
+
+    def adds(self, column: str) -> bool:
+        """Whether a column of the window's row is summed."""
+        return ALL in self.columns or column in self.columns
+
+
 class Family(ABC):
     """Metrics that come out of one query.
 
     `measure` is pure: Ibis tables in, one Ibis table out. It has one row a group (without a key, one row in
     all) with sums and counts. `outcomes` turns such a row into results. `sliced` is False if a slice makes no
-    sense or there is no column to slice by.
+    sense or there is no column to slice by. `together` is False if the groups cannot be windows, with the key
+    `WINDOW`. `looks_back` is True if it compares with what was shown before the window. `adds_up` is None if
+    several windows need the rows of the log.
     """
 
     name: str
     outputs: tuple[tuple[MetricSpec, tuple[str, ...]], ...]  # each spec with the `by` values given here
     needs: tuple[str, ...] = ()  # logs and columns (`catalog.category`) without which it cannot be measured
     sliced: bool = True
+    together: bool = True
+    looks_back: bool = False
+    adds_up: AddsUp | None = None
 
     def reason_not(self, shared: Shared, settings: MetricSettings) -> str | None:
         """Why the logs cannot give this family, or None if they can."""
@@ -189,6 +221,14 @@ class Family(ABC):
     @abstractmethod
     def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         """The results of one group."""
+
+    def measure_kept(self, shared: Shared, settings: MetricSettings) -> ir.Table:
+        """As `measure`, from the tables of `adds_up` alone, which `shared` holds. Without a key."""
+        return self.measure(shared, settings)
+
+    def outcomes_kept(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
+        """The results of a row of `measure_kept`."""
+        return self.outcomes(row, settings)
 
     def results(
         self,

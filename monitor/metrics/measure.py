@@ -51,7 +51,7 @@ def measure_all(
     """
     settings = resolved(settings, shared)
     for family in families:
-        if _wanted(family, settings) and family.reason_not(shared, settings) is None:
+        if wanted(family, settings) and family.reason_not(shared, settings) is None:
             started = time.perf_counter()
             by = {
                 name: key
@@ -74,7 +74,7 @@ def measure_slices(
     """The results of some families by one slice alone, without the whole; as in `measure_all`."""
     settings = resolved(settings, shared)
     for family in families:
-        if _wanted(family, settings) and family.reason_not(shared, settings) is None:
+        if wanted(family, settings) and family.reason_not(shared, settings) is None:
             yield from _measure_slices(family, shared, settings, dimension, column)
 
 
@@ -89,7 +89,7 @@ def not_measured(shared: Shared, settings: MetricSettings) -> dict[str, str]:
     """Family name -> why it is not measured: switched off, or a log or column is missing."""
     reasons = {}
     for family in FAMILIES:
-        reason = family.reason_not(shared, settings) if _wanted(family, settings) else "switched off"
+        reason = family.reason_not(shared, settings) if wanted(family, settings) else "switched off"
         if reason is not None:
             reasons[family.name] = reason
     return reasons
@@ -101,7 +101,8 @@ def _by_slice(spec: MetricSpec, dimension: str, sliced: Collection[str]) -> bool
     return wanted and (spec.of_rows or dimension != POSITION)
 
 
-def _wanted(family: Family, settings: MetricSettings) -> bool:
+def wanted(family: Family, settings: MetricSettings) -> bool:
+    """Whether one of its metrics is not switched off."""
     return any(spec.name not in settings.disable for spec, _ in family.outputs)
 
 

@@ -70,7 +70,7 @@ class _Kept:
     """The statements of windows whose logs have the same columns."""
 
     plans: dict[str, _Plan] = field(default_factory=dict)
-    of_catalog: set[str] = field(default_factory=set)  # the tables that read nothing but the catalog
+    lasting: dict[str, str] = field(default_factory=dict)  # a table that may stay -> what it reads
 
 
 _MOST: Final = 128  # a set of statements takes about 200 kB
@@ -99,8 +99,8 @@ class Plans:
         return self._now.plans
 
     @property
-    def of_catalog(self) -> set[str]:
-        return self._now.of_catalog
+    def lasting(self) -> dict[str, str]:
+        return self._now.lasting
 
     def begin(self, *logs: Hashable) -> None:
         """Start a new window. Statements of logs with other columns than those of this window do not hold."""
@@ -128,10 +128,10 @@ class Executor:
     def __init__(self, materialise: Materialise = keep_lazy) -> None:
         self._materialise = materialise
 
-    def stored(self, name: str, build: Build, *, of_catalog: bool = False) -> ir.Table:
+    def stored(self, name: str, build: Build, *, lasting: str | None = None) -> ir.Table:
         """The table that `build` gives, stored under a name.
 
-        One `of_catalog` reads nothing but the catalog. It may stay for the windows after this one.
+        A `lasting` one reads nothing but what is known under that name. It may stay for later windows.
         """
         return self._materialise(name, build())
 
@@ -163,7 +163,8 @@ class CachedExecutor(Executor):
         made: called with the name of each stored table.
         parts: gives the parts of the logs by the names passed to `read`.
         window: the edges of the window; statements read them by name.
-        catalog: what the catalog was read from; the tables that read nothing else stay while it is the same.
+        lasting: what can outlast a window, by name, each with what it was read from. Tables that read
+            nothing else stay while that is the same.
     """
 
     def __init__(
@@ -173,7 +174,7 @@ class CachedExecutor(Executor):
         made: Callable[[str], None],
         parts: Callable[[str], ir.Table | None],
         window: tuple[datetime, datetime],
-        catalog: Hashable = None,
+        lasting: Mapping[str, Hashable] | None = None,
     ) -> None:
         super().__init__()
         for name, moment in zip(WINDOW_EDGES, window, strict=True):
@@ -182,14 +183,14 @@ class CachedExecutor(Executor):
         self._engine = engine
         self._made = made
         self._parts = parts
-        self._catalog = catalog
+        self._lasting = {} if lasting is None else lasting
         self._tables: dict[str, ir.Table] = {}
         self._building: list[_Sources] = []
         self._looks: dict[str, ops.Node | None] = {}
 
-    def stored(self, name: str, build: Build, *, of_catalog: bool = False) -> ir.Table:
-        if of_catalog:
-            self._plans.of_catalog.add(name)
+    def stored(self, name: str, build: Build, *, lasting: str | None = None) -> ir.Table:
+        if lasting is not None:
+            self._plans.lasting[name] = lasting
         if name not in self._tables and not self._filled(name):
             with self._recording() as sources:
                 expression = build()
@@ -224,8 +225,9 @@ class CachedExecutor(Executor):
             self._building[-1].lasting = False
 
     def _fill(self, name: str, statement: str, schema: ibis.Schema | None = None) -> ir.Table:
-        if name in self._plans.of_catalog and self._catalog is not None:
-            key = self._catalog, statement
+        source = self._lasting.get(self._plans.lasting.get(name, ""))
+        if source is not None:
+            key = source, statement
             return self._engine.kept(name, key, lambda: self._engine.fill(name, statement, schema))
         self._made(name)
         return self._engine.fill(name, statement, schema)

@@ -5,10 +5,10 @@ Metrics ask for them by name, with or without the key of a slice.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import ibis
 import ibis.expr.types as ir
@@ -26,10 +26,13 @@ from monitor.core.columns import (
     TS,
     USER_ID,
 )
+from monitor.metrics.history import EXPOSURES, WINDOW, History, HistoryOfWindows
 from monitor.metrics.plans import WINDOW_EDGES, Executor, Materialise, Records, keep_lazy
 
 LENGTH = "length"
-EXPOSURES = "exposures"
+USER_ITEMS: Final = "user_items"
+ITEM_COUNTS: Final = "item_counts"
+CATALOG = "catalog"
 NO_SLICE = "unknown"
 _TODAY = "the pairs of today"
 
@@ -43,8 +46,12 @@ class Shared:
         catalog: one row an item.
         feedback: the window's actions.
         history_user_items: user_id, item_id, exposures: what was shown before the window.
+        lasting_user_items: the same for a part of the history that `history_user_items` leaves out, because
+            other windows share it; see `monitor.metrics.history`.
         history_actions: user_id, item_id: what the users acted on before the window.
-        previous_day_user_items, today_user_items: user_id, item_id of two whole days.
+        previous_day_user_items: user_id, item_id of the whole day before.
+        today_user_items: the same of the day up to the window's end, or what makes it at the first use. Of
+            windows that are measured together, it ends before the first one.
         attempts: the rows of `exposures` with the failed requests, if `exposures` lacks these already.
         responses: the actions that may belong to the window's lists: of its own time and of the
             attribution after it; unless given, `feedback`.
@@ -54,6 +61,11 @@ class Shared:
         materialise: stores an expression under a name and gives the stored table.
         asked: runs the queries; by default everything is built, and stored by `materialise`.
         store_history: whether `history_user_items` is small enough to be stored at its first use.
+        length: that of each window, if `window` is a span of several that are measured together, each a
+            group of the key `WINDOW`. Then `history_user_items` have the number of their window.
+        reach: how many windows such a window looks back on; 0 if the history is not given.
+
+    `answers` are the rows that were asked for without a key, by name.
 
     A user id that is null (or NaN) belongs to no user: such rows count in everything by request
     and by item, and in nothing by user. A row without a request id belongs to no list.
@@ -66,9 +78,10 @@ class Shared:
         catalog: ir.Table | None = None,
         feedback: ir.Table | None = None,
         history_user_items: ir.Table | None = None,
+        lasting_user_items: ir.Table | None = None,
         history_actions: ir.Table | None = None,
         previous_day_user_items: ir.Table | None = None,
-        today_user_items: ir.Table | None = None,
+        today_user_items: ir.Table | Callable[[], ir.Table | None] | None = None,
         attempts: ir.Table | None = None,
         responses: ir.Table | None = None,
         around: ir.Table | None = None,
@@ -76,6 +89,8 @@ class Shared:
         materialise: Materialise = keep_lazy,
         asked: Executor | None = None,
         store_history: bool = False,
+        length: timedelta | None = None,
+        reach: int = 0,
     ) -> None:
         self.attempts = _without_nan_ids(exposures if attempts is None else attempts)
         shown = _without_nan_ids(exposures)
@@ -83,9 +98,11 @@ class Shared:
         self.catalog = catalog
         self.feedback = feedback
         self.history_user_items = history_user_items
+        self.lasting_user_items = lasting_user_items
         self.history_actions = history_actions
         self.previous_day_user_items = previous_day_user_items
         self._today_user_items = today_user_items
+        self.knows_today = today_user_items is not None
         self._responses = responses
         self._around = around
         self._window = window
@@ -94,7 +111,13 @@ class Shared:
         self._rows: dict[str, ir.Table] = {}
         self._asked = Executor(materialise) if asked is None else asked
         self._made: dict[str, ir.Table] = {}
+        self.answers: dict[str, Records] = {}
         self._scalars: dict[str, Any] = {}
+        self._measured: Mapping[str, Records] = {}
+        self.length = length
+        self.reach = reach
+        if length is not None:
+            self.add_key(WINDOW, self._numbered)
 
     def lack(self, need: str) -> str | None:
         """Why the need `log` or `log.column` is not met, as half a sentence; None if it is met.
@@ -112,21 +135,32 @@ class Shared:
         return None
 
     def once(
-        self, name: str, key: str | None, build: Callable[[], ir.Table], *, of_catalog: bool = False
+        self, name: str, key: str | None, build: Callable[[], ir.Table], *, lasting: str | None = None
     ) -> ir.Table:
         """The table of `build`, built and stored at the first call.
 
-        One `of_catalog` reads nothing but the catalog: it stays from window to window while the catalog does.
+        A `lasting` one reads nothing but what is known under that name, such as the catalog: it stays from
+        window to window while that does.
         """
         full = name if key is None else f"{name}_by_{key}"
         if full not in self._made:
-            self._made[full] = self._asked.stored(full, build, of_catalog=of_catalog)
+            self._made[full] = self._asked.stored(full, build, lasting=lasting)
         self._asked.used(full)
         return self._made[full]
 
     def answer(self, name: str, key: str | None, build: Callable[[], ir.Table]) -> Records:
         """The rows of `build`; the name must be unique."""
-        return self._asked.answer(name if key is None else f"{name}_by_{key}", build)
+        if key is None and name in self._measured:
+            found = self._measured[name]
+        else:
+            found = self._asked.answer(name if key is None else f"{name}_by_{key}", build)
+        if key is None:
+            self.answers[name] = found
+        return found
+
+    def take(self, measured: Mapping[str, Records]) -> None:
+        """Answer by these rows, by name, where there is no key: several windows were measured together."""
+        self._measured = measured
 
     def scalar(self, name: str, expression: ir.Scalar) -> Any:
         """The value of a scalar, computed at the first call.
@@ -150,21 +184,25 @@ class Shared:
     @property
     def today_user_items(self) -> ir.Table | None:
         """The pairs of the day up to the window's end."""
+        if callable(self._today_user_items):
+            self._today_user_items = self._today_user_items()
         if self._today_user_items is not None:
             self._asked.read(_TODAY, self._today_user_items)
         return self._today_user_items
 
-    @today_user_items.setter
-    def today_user_items(self, pairs: ir.Table) -> None:
-        self._today_user_items = pairs
+    def know_today(self, pairs: Callable[[], ir.Table | None]) -> None:
+        """Give the pairs of the day later than the other logs, because they are made from these."""
+        self._today_user_items, self.knows_today = pairs, True
 
-    @property
-    def history_pairs(self) -> ir.Table | None:
-        """`history_user_items`, stored at the first use if it is small enough."""
-        pairs = self.history_user_items
-        if pairs is None or not self._store_history:
-            return pairs
-        return self.once("history_pairs", None, lambda: pairs)
+    @cached_property
+    def history(self) -> History | HistoryOfWindows | None:
+        """What was shown before the window; None if nothing was."""
+        recent, lasting = self.history_user_items, self.lasting_user_items
+        if self.reach:
+            return HistoryOfWindows(self, recent, lasting, self.reach)
+        if recent is None and lasting is None:
+            return None
+        return History(self, recent, lasting, store=self._store_history)
 
     def part(self, name: str) -> ir.Table | None:
         """The part of the logs that was read under this name."""
@@ -182,6 +220,26 @@ class Shared:
         edges = zip(WINDOW_EDGES, self._window, strict=True)
         start, end = (self._asked.moment(name, edge).cast("timestamp(6)") for name, edge in edges)
         return (moment >= start) & (moment < end)
+
+    def number_of(self, moment: ir.Column) -> ir.IntegerValue:
+        """The number of the window that a time is in; below 0 before the first of the span."""
+        assert self._window is not None
+        assert self.length is not None
+        start = self._asked.moment(WINDOW_EDGES[0], self._window[0]).cast("timestamp(6)")
+        since = (moment.truncate("s").epoch_seconds() - start.epoch_seconds()).cast("float64")
+        return (since / self.length.total_seconds()).floor().cast("int64")
+
+    def _numbered(self, rows: ir.Table) -> ir.Table:
+        return rows.mutate(**{WINDOW: self.number_of(rows[TS])})
+
+    def actions(self, key: str | None = None) -> ir.Table:
+        """The window's actions, of several windows with their key; a slice has none of its own."""
+        assert self.feedback is not None
+        if key is None:
+            return self.feedback
+        if key != WINDOW:
+            raise ValueError("actions have no slices")
+        return self._numbered(self.feedback)
 
     def nothing(self) -> ir.Table:
         """A table of users and items without rows, with ids of this log's types."""
@@ -270,11 +328,11 @@ class Shared:
 
     def user_items(self, key: str | None = None) -> ir.Table:
         """The distinct pairs of a user and an item shown to them, with `exposures` = how often."""
-        return self.once("user_items", key, lambda: self._counted([USER_ID, ITEM_ID], key))
+        return self.once(USER_ITEMS, key, lambda: self._counted([USER_ID, ITEM_ID], key))
 
     def item_counts(self, key: str | None = None) -> ir.Table:
         """The items shown, with `exposures` = how often, users without an id included."""
-        return self.once("item_counts", key, lambda: self._counted([ITEM_ID], key))
+        return self.once(ITEM_COUNTS, key, lambda: self._counted([ITEM_ID], key))
 
     def _counted(self, by: list[str], key: str | None) -> ir.Table:
         rows = self.rows(key)
@@ -288,7 +346,7 @@ class Shared:
             raise ValueError("there is no catalog")
         items = self.catalog.select(ITEM_ID)
         distinct = items.filter(items[ITEM_ID].notnull()).distinct()
-        return self.once("catalog_items", None, lambda: distinct, of_catalog=True)
+        return self.once("catalog_items", None, lambda: distinct, lasting=CATALOG)
 
 
 def answered(rows: ir.Table) -> ir.Table:

@@ -12,6 +12,7 @@ import ibis.expr.types as ir
 from monitor.core import columns as c
 from monitor.core.results import Window
 from monitor.engines.duckdb import Engine
+from monitor.logs.empty import feedback_of
 from monitor.logs.index import FileEntry
 from monitor.logs.source import Source
 from monitor.logs.windows import Parts
@@ -19,7 +20,6 @@ from monitor.metrics.scores.labelled import labelled
 from monitor.metrics.shared import Shared
 from monitor.settings.recommender import RecommenderSettings
 from monitor.window.slices import text_of
-from monitor.window.tables import feedback_of
 
 NO_MODEL = ""
 _TABLES = ("reference_samples", "online_samples", "offline_samples")

@@ -14,6 +14,7 @@ import ibis.expr.types as ir
 from monitor.core import columns as c
 from monitor.core.results import Result, Window
 from monitor.engines.duckdb import Engine
+from monitor.logs.empty import feedback_of
 from monitor.logs.source import Source
 from monitor.metrics.feedback.business import ratio_sums
 from monitor.metrics.shared import Shared
@@ -24,7 +25,6 @@ from monitor.settings.recommender import RecommenderSettings
 from monitor.statistics.effects import Estimate, RatioSums, effective_size, ratio_delta
 from monitor.statistics.intervals import CONFIDENCE, most_variance, quantile
 from monitor.statistics.off_policy import Overlap, from_sums
-from monitor.window.tables import feedback_of
 
 _ROUNDING: Final = 1e-12
 

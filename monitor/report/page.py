@@ -44,6 +44,7 @@ from monitor.report.views import (
     TimeView,
     Verdict,
 )
+from monitor.settings.recommender import ROLLUP
 
 _SLICES: Final = "slices/"
 
@@ -337,7 +338,7 @@ class RecommenderView:
             ("health", "Health", len(self._of_health) - 1) if self.health else None,
             ("metrics", "Metrics", len(names)),
             *(
-                (f"{_SLICES}{dimension}", f"Slices by {visible(dimension)}", len(members))
+                (f"{_SLICES}{dimension}", _title_of(dimension), len(members))
                 for dimension, members in self._by_dimension.items()
             ),
             ("monitor", "The monitor itself", None),
@@ -421,6 +422,10 @@ class RecommenderView:
 _WELL: Final = (Status.OK, Status.UNDEFINED)
 _COUNTING: Final = tuple(one for one in Status if one not in _WELL)
 _OF_SCORE: Final = {"health_score", "health_part"}
+
+
+def _title_of(dimension: str) -> str:
+    return "Days and weeks" if dimension == ROLLUP else f"Slices by {visible(dimension)}"
 
 
 def _found(series: list[Series]) -> int:

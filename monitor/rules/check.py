@@ -119,7 +119,7 @@ def make_tables(engine: Engine, rules: Sequence[LoadedRule], tables: WindowTable
     builders: dict[str, Callable[[], Any]] = {
         "exposures": lambda: shared.exposures,
         "requests": lists,
-        "user_items_day": lambda: tables.user_items_day,
+        "user_items_day": tables.user_items_day,
         "arrivals": lambda: arrivals(shared.exposures, tables.future),
         "catalog": lambda: tables.catalog,
         "feedback": lambda: tables.feedback,

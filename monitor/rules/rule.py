@@ -11,6 +11,7 @@ from typing import Any
 from great_expectations.expectations.expectation import Expectation
 
 from monitor.core.results import Kind
+from monitor.rules.queries import query_of
 
 TABLES = ("exposures", "requests", "user_items_day", "arrivals", "catalog", "feedback")
 """The tables that a rule may look at, by `meta.table`."""
@@ -71,6 +72,11 @@ class LoadedRule:
     def columns(self) -> tuple[str, ...]:
         """The columns of its own table that the expectation names."""
         return columns_in(self.kwargs)
+
+    @property
+    def speaks_a_dialect(self) -> bool:
+        """Whether its SQL or its regular expression is read by each engine in its own way."""
+        return "regex" in type(self.expectation).__name__.lower() or query_of(self.expectation) is not None
 
     def mentions(self, column: str) -> bool:
         """Whether the arguments name this column anywhere, row conditions and queries included."""

@@ -67,7 +67,7 @@ def _to_history(entry: FileEntry) -> IndexedFile:
         max_ts=entry.newest,
         buckets={
             "digest": entry.digest,
-            "shape": None if shape is None else [shape.kind, shape.delimiter, list(map(list, shape.columns))],
+            "shape": None if shape is None else _shape_to_list(shape),
             "windows": _to_lists(entry.buckets),
             "unplaced": entry.unplaced,
             "future": entry.future,
@@ -77,6 +77,16 @@ def _to_history(entry: FileEntry) -> IndexedFile:
     )
 
 
+def _shape_to_list(shape: Shape) -> list[Any]:
+    plain = [shape.kind, shape.delimiter, list(map(list, shape.columns))]
+    return plain if shape.folders is None else [*plain, list(shape.folders)]
+
+
+def _to_shape(kind: str, delimiter: str, columns: Any, folders: Any = None) -> Shape:
+    pairs = tuple((name, dtype) for name, dtype in columns)
+    return Shape(kind, pairs, delimiter, None if folders is None else tuple(folders))
+
+
 def from_history(file: IndexedFile) -> FileEntry:
     """An entry that `index_of` has written."""
     more: Any = file.buckets
@@ -84,7 +94,7 @@ def from_history(file: IndexedFile) -> FileEntry:
     return FileEntry(
         file=LogFile(file.path, file.size, datetime.fromisoformat(file.modified).astimezone(UTC)),
         digest=more["digest"],
-        shape=None if shape is None else Shape(shape[0], tuple((n, t) for n, t in shape[2]), shape[1]),
+        shape=None if shape is None else _to_shape(*shape),
         reason=file.reason or None,
         buckets=_to_buckets(more["windows"]),
         newest=file.max_ts,

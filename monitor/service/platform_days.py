@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import logging
 import math
-import time
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
@@ -23,7 +22,6 @@ from monitor.core.results import Status, Window
 from monitor.engines.duckdb import DeadlineExceeded, deadline
 from monitor.history.errors import StoreError
 from monitor.history.reads import values_of
-from monitor.history.record import CheckRun
 from monitor.history.store import Store
 from monitor.judging.runtime import Runtime
 from monitor.logs.index import readable
@@ -32,10 +30,9 @@ from monitor.platform.days import DAY, DailyTotals, day_of, days_until, last_day
 from monitor.platform.platform_check import DayJob, PlatformCheck
 from monitor.platform.system_log import SystemLog
 from monitor.platform.systems import RETRY
+from monitor.service.day_runs import record_day
 from monitor.service.file_index import from_history, index_of, loss_from_history
-from monitor.settings.maintenance import covers
 from monitor.settings.recommender import RecommenderSettings
-from monitor.window.check import run_check
 
 log = logging.getLogger(__name__)
 
@@ -177,30 +174,12 @@ class PlatformDays:
                 continue
             if known is not None and measured.loses(part, window, known.definition):
                 continue
-            self._record(runtime, DayJob(part, window.end, runtime.index), window, fingerprint, now)
-            recorded()
-
-    def _record(self, runtime: Runtime, job: DayJob, window: Window, fingerprint: str, now: datetime) -> None:
-        check, began = self._check, time.perf_counter()
-        try:
-            with deadline(self._settings.deadline.total_seconds(), runtime.interrupt):
-                run = run_check(check, job)
-        except (duckdb.InterruptException, StoreError):
-            raise
-        except Exception as exc:
-            log.exception("%s: the platform of %s could not be judged", self._settings.name, window.start)
-            if isinstance(exc, DeadlineExceeded):
-                runtime.renew()
-            run = CheckRun(
-                check=check.name, results=check.failed(readable(exc)), status=Status.ERROR,
-                definition=check.definition, seconds=time.perf_counter() - began,
-                outcome="interrupted" if isinstance(exc, DeadlineExceeded) else "error",
+            record_day(
+                check, DayJob(part, window.end, runtime.index), window, self._settings, self._store, runtime,
+                fingerprint=fingerprint, now=now,
             )  # fmt: skip
-        self._store.record_window(
-            self._settings.name, window, [run], fingerprint=fingerprint, rows=0, evaluated_at=now,
-            in_maintenance=covers(self._settings.maintenance, window),
-        )  # fmt: skip
-        log.info("%s: judged the platform of %s", self._settings.name, job.table.days[-1])
+            log.info("%s: judged the platform of %s", name, part.days[-1])
+            recorded()
 
     def forget(self, now: datetime) -> None:
         """Delete the kept windows that no day and no experiment needs."""

@@ -27,11 +27,13 @@ from monitor.logs.listing import no_file
 from monitor.logs.log import Log, Scan
 from monitor.logs.windows import Due, Part, candidate_windows, due_windows, was_accepted
 from monitor.platform.platform_check import PlatformCheck
+from monitor.rollups.check import RollupCheck
 from monitor.rules.rule import LoadedRule
 from monitor.service.changed_files import changed_files
 from monitor.service.changes import ListChanges
 from monitor.service.file_index import from_history, index_of, loss_from_history
 from monitor.service.platform_days import PlatformDays
+from monitor.service.rollup_days import RollupDays
 from monitor.settings.maintenance import covers
 from monitor.settings.recommender import RecommenderSettings
 from monitor.window.check import ResultsJob, run_check
@@ -101,6 +103,11 @@ class Watch:
             for check in self.evaluator.checks
             if isinstance(check, PlatformCheck)
         ]
+        self._rollups = [
+            RollupDays(settings, check, self.evaluator, store)
+            for check in self.evaluator.checks
+            if isinstance(check, RollupCheck)
+        ]
         self._forecasts = ForecastScheduler(settings, store, of_history(self.evaluator.checks))
         self._clock_changes = ClockChangeCheck(settings, store)
         self._restored = False
@@ -151,14 +158,17 @@ class Watch:
         self.changes = tuple(changed_files(self.evaluator.source.logs, self.rules))
         all_due = self.due(now)
         self.pending = len(all_due)
-        for due in all_due[:WINDOWS_A_TURN]:
+        now_due = all_due[:WINDOWS_A_TURN]
+        measured = {} if stopping() else self.evaluator.measure_together(runtime, now_due, alive)
+        for due in now_due:
             if stopping():
                 return True
             before = self._stored_runs(due)
             if due.is_kept:
                 evaluation = self.evaluator.keep(due, before)
             else:
-                evaluation = self.evaluator.evaluate(runtime, due, before, alive)
+                once = measured.pop((due.window, due.part), None)
+                evaluation = self.evaluator.evaluate(runtime, due, before, alive, once)
                 if self._lost_rows_meanwhile(runtime, due, now):
                     return True
             self.record(evaluation, now)
@@ -170,6 +180,8 @@ class Watch:
         for platform in self._platforms:
             since = self.store.watermarks(self.name)[WATCHING]
             left = platform.turn(runtime, now, since, stopping, recorded) or left
+        for rollups in self._rollups if not left else ():
+            left = rollups.turn(runtime, now, [due.window for due in all_due], stopping, recorded) or left
         if all_due:
             runtime.give_back()
         if not left:  # anomalies and drifts decide which days it leaves out
@@ -370,7 +382,7 @@ class Watch:
 
     def forget(self, now: datetime) -> None:
         """Drop stored items, users and index entries that no window needs any more."""
-        span = max(self.settings.metrics.history, timedelta(days=2))
+        span = max(self.settings.metrics.history, timedelta(days=2), *(one.reach for one in self._rollups))
         reached = self.evaluator.source.main.watermark
         if reached is not None:
             oldest = min(now, reached) - span - self.settings.catch_up * self.settings.window
@@ -379,6 +391,8 @@ class Watch:
         self.evaluator.assignments.forget()
         for platform in self._platforms:
             platform.forget(now)
+        for rollups in self._rollups:
+            rollups.forget(now)
         if self.last_run is not None:
             oldest_window = Window.of(self.needed_from(now), self.settings.window)
             parts = self.evaluator.parts

@@ -52,6 +52,12 @@ class EngineSettings(Settings):
     url: str = Field(
         "local[*]", description="Spark's master: local[4], spark://host:7077, yarn, k8s://https://host:443"
     )
+    spark_from: int = Field(
+        1_000_000,
+        ge=0,
+        description="exposures of a window from which on Spark computes it; the embedded engine computes "
+        "smaller ones, in a second or two. 0: Spark computes every window",
+    )
     options: dict[str, str] = Field(
         default_factory=dict, description="Spark's own settings; every name begins with spark."
     )
@@ -98,7 +104,7 @@ class EngineSettings(Settings):
 
     @model_validator(mode="after")
     def _settings_of_spark_need_spark(self) -> EngineSettings:
-        given = [name for name in ("url", "options") if name in self.model_fields_set]
+        given = [name for name in ("url", "options", "spark_from") if name in self.model_fields_set]
         if self.kind != "spark" and given:
             raise ValueError(f"{given[0]} is for Spark only; it needs kind: spark")
         return self

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -65,10 +65,15 @@ def _duration_or_auto(value: Any) -> timedelta | None:
 
 
 class LogSettings(Settings):
-    """One log: a glob of files, local or by URL, and how to read them."""
+    """One log: a glob of files or a table, local or by URL, and how to read it."""
 
-    path: Annotated[str | tuple[str, ...], Field(description="a glob or a list of globs, local or s3://...")]
-    format: Literal["auto", "parquet", "csv", "json"] = "auto"
+    path: Annotated[
+        str | tuple[str, ...],
+        Field(description="a glob or a list of globs, local or s3://...; or a table, see docs/tables.md"),
+    ]
+    format: Literal["auto", "parquet", "csv", "json", "delta", "iceberg"] = Field(
+        "auto", description="delta and iceberg are tables, and need the extra `lake`"
+    )
     columns: dict[str, Annotated[str, AfterValidator(_is_a_name_or_a_path)]] = Field(
         default_factory=dict,
         description="the monitor's name: the name in the file, or a path into records, such as ab.exp or "
@@ -102,6 +107,11 @@ class LogSettings(Settings):
     storage_options: Secret[Annotated[dict[str, Any], AfterValidator(_credentials_are_text)]] = Field(
         Secret({}), description="passed to fsspec: key, secret, endpoint_url, ...; secrets are never shown"
     )
+    catalog: Secret[Annotated[dict[str, Any], AfterValidator(_credentials_are_text)]] = Field(
+        Secret({}),
+        description="for iceberg, passed to pyiceberg: name, type, uri, warehouse, credential, ...; secrets "
+        "are never shown",
+    )
 
     @field_validator("path")
     @classmethod
@@ -115,9 +125,33 @@ class LogSettings(Settings):
             raise ValueError("a query in a URL may hold a token; put credentials into storage_options")
         return value
 
+    @model_validator(mode="after")
+    def _only_iceberg_has_a_catalog(self) -> Self:
+        if not self.has_catalog:
+            return self
+        if self.format != "iceberg":
+            raise ValueError("catalog: only format: iceberg has one")
+        if any("." not in one or "/" in one for one in self.paths):
+            raise ValueError("path: with a catalog it is the name of a table, as namespace.table")
+        return self
+
     @property
     def paths(self) -> tuple[str, ...]:
         return (self.path,) if isinstance(self.path, str) else self.path
+
+    @property
+    def is_table(self) -> bool:
+        """Whether each path is a table, which says itself which files it consists of.
+
+        >>> LogSettings(path="x", format="delta").is_table, LogSettings(path="x").is_table
+        (True, False)
+        """
+        return self.format in ("delta", "iceberg")
+
+    @property
+    def has_catalog(self) -> bool:
+        """Whether a catalog knows where the tables are, so that `path` is no place."""
+        return bool(self.catalog.get_secret_value())
 
 
 class SampleLogSettings(LogSettings):

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from monitor.core.columns import CATALOG, CREATED_AT, EXPOSURES, USERS
 from monitor.core.results import MOST_EVIDENCE
-from monitor.core.settings import Duration, Name, Settings
+from monitor.core.settings import Days, Duration, Name, Settings
 from monitor.settings.bands import BandSettings
 from monitor.settings.experiments import ExperimentSettings
 from monitor.settings.forecast import ForecastSettings
@@ -27,6 +27,8 @@ from monitor.settings.survey import SurveySettings
 USER_ACTIVITY, ITEM_POPULARITY, NEW_ITEM = "user_activity", "item_popularity", "new_item"
 HOUR, WEEKDAY = "hour", "weekday"
 DERIVED = (USER_ACTIVITY, ITEM_POPULARITY, NEW_ITEM, HOUR, WEEKDAY)
+ROLLUP: Final = "rollup"
+"""The dimension of metrics over days."""
 USER_GROUP: Final = "(user group)"
 """A random group of users, by a hash of their id; comparisons measure by it."""
 _GROUP_WITHIN: Final = f"{USER_GROUP} within "
@@ -158,6 +160,12 @@ class RecommenderSettings(TimeSettings):
     rules: tuple[RuleSettings, ...] = ()
     metrics: MetricSettings = MetricSettings()
     slices: SliceSettings = SliceSettings()
+    rollups: tuple[Days, ...] = Field(
+        (),
+        max_length=10,
+        description="metrics of whole days and weeks, added up from the windows, for example [1d, 7d]; see "
+        "docs/rollups.md",
+    )
     objectives: tuple[Objective, ...] = ()
     experiments: tuple[ExperimentSettings, ...] = Field(
         (), max_length=20, description="see docs/experiments.md"

@@ -14,6 +14,7 @@ from monitor.core.results import Result, Window
 from monitor.core.text import quoted
 from monitor.engines.duckdb import Engine
 from monitor.history.kept import KeptPairs
+from monitor.logs.empty import empty_exposures
 from monitor.logs.source import Source
 from monitor.metrics.shared import Shared
 from monitor.settings.experiments import ExperimentSettings
@@ -47,7 +48,7 @@ from monitor.survey.user_metrics import (
     measure_users,
 )
 from monitor.window.slices import NONE, add_slices
-from monitor.window.tables import WindowTables, empty_exposures, prepare
+from monitor.window.tables import WindowTables, prepare
 
 HOW: Final = "add logs.survey; docs/survey.md says what it holds"
 _ASKED_BY_LOG: Final = "survey"

@@ -99,6 +99,7 @@ def measure_users(
         responses=None if whole.feedback is None else of_theirs("responses", whole.responses),
         around=of_theirs("around", whole.around),
         history_user_items=whole.history_user_items,
+        lasting_user_items=whole.lasting_user_items,
         history_actions=whole.history_actions,
         materialise=lambda name, table: create(f"survey_of_users_{name}", table),
     )

@@ -20,6 +20,7 @@ from monitor.logs.source import Source
 from monitor.logs.windows import Due, Part, Parts
 from monitor.settings.recommender import RecommenderSettings
 from monitor.window.tables import WindowTables
+from monitor.window.together import Together
 from monitor.window.verdicts import window_status
 
 HISTORY: Final = "history"
@@ -57,6 +58,7 @@ class WindowJob:
         rule_engine: Great Expectations on the same tables; its type belongs to a higher layer.
         tables: prepares the window's tables at the first call.
         costs: seconds by step; checks add their own.
+        together: what this window and those beside it gave in one pass, if they were measured so.
     """
 
     due: Due
@@ -64,6 +66,7 @@ class WindowJob:
     rule_engine: Any
     tables: Callable[[], WindowTables]
     costs: dict[str, float]
+    together: Together | None = None
 
     @property
     def window(self) -> Window:

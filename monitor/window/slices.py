@@ -16,7 +16,8 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import CATALOG, CREATED_AT, EXPOSURES, ITEM_ID, POSITION, TS, USER_ID, USERS
 from monitor.core.results import Window
-from monitor.metrics.shared import EXPOSURES as COUNT
+from monitor.metrics.history import EXPOSURES as COUNT
+from monitor.metrics.history import History
 from monitor.metrics.shared import Shared
 from monitor.settings.recommender import (
     HOUR,
@@ -225,13 +226,13 @@ def _of_column(table: ir.Table | None, column: str, on: str) -> _Dimension | Non
 
 
 def _user_activity(shared: Shared, heavy: int) -> _Dimension:
-    history = shared.history_pairs
-    if history is None:
+    history = shared.history
+    if not isinstance(history, History):
         return _Dimension(lambda _: ibis.literal(UNKNOWN), values=1)
 
     def build() -> ir.Table:
-        shown = history.aggregate(by=USER_ID, n=history[COUNT].sum())
-        activity = ibis.ifelse(shown.n >= heavy, "heavy", "light")
+        shown = history.by_user()
+        activity = ibis.ifelse(shown[COUNT] >= heavy, "heavy", "light")
         return shown.select(**{_ID: shown[USER_ID], _VALUE: activity})
 
     lookup = shared.once(f"slice_{USER_ACTIVITY}", None, build)
@@ -241,12 +242,12 @@ def _user_activity(shared: Shared, heavy: int) -> _Dimension:
 
 def _item_popularity(shared: Shared) -> _Dimension:
     """Items by exposures in the history: the head has the first 50 %, the torso up to 90 %."""
-    history = shared.history_pairs
+    history = shared.history
     if history is None:
         return _Dimension(lambda rows: _of_items(rows, UNKNOWN), values=2)
 
     def build() -> ir.Table:
-        shown = history.aggregate(by=ITEM_ID, n=history[COUNT].sum().cast("int64"))
+        shown = history.by_item().rename(n=COUNT)
         so_far = shown.n.sum().over(ibis.cumulative_window(order_by=[shown.n.desc(), shown[ITEM_ID]]))
         placed = shown.select(ITEM_ID, before=(so_far - shown.n) * 100, total=shown.n.sum().over())
         part = ibis.cases(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Final
 
-import duckdb
 import ibis
 import ibis.expr.types as ir
 
@@ -15,27 +14,25 @@ from monitor.core import columns as c
 from monitor.core.results import Window
 from monitor.engines.duckdb import Engine
 from monitor.history.kept import KeptPairs
-from monitor.history.sums import Sums
-from monitor.logs.canonical import TIMESTAMP
-from monitor.logs.index import readable
+from monitor.logs.empty import empty_exposures, feedback_of
 from monitor.logs.source import Source
+from monitor.metrics.history import EXPOSURES, LASTING
 from monitor.metrics.plans import CachedExecutor, Plans
-from monitor.metrics.shared import EXPOSURES, Shared, answered
+from monitor.metrics.shared import CATALOG, Shared, answered
 from monitor.settings.recommender import RecommenderSettings
+from monitor.window.earlier import (
+    EarlierPairs,
+    common_days,
+    earlier_actions,
+    earlier_pairs,
+    keep_missing,
+    remembered,
+)
 from monitor.window.slices import add_slices
 
-log = logging.getLogger(__name__)
-
 _DAY = timedelta(days=1)
-_IDS = (c.USER_ID, c.ITEM_ID)
-_FEW_PAIRS = 2_000_000  # about 100 MB; a larger history is summed for each query and never held in memory
-_EMPTY: dict[str, str | ibis.DataType] = {
-    "id": "string",
-    "time": TIMESTAMP,
-    "integer": "int64",
-    "number": "float64",
-    "text": "string",
-}
+FEW_ROWS: Final = 50_000
+"""Exposures of a window up to which they are stored; more of them are read again by every query."""
 
 
 @dataclass(slots=True)
@@ -43,7 +40,7 @@ class WindowTables:
     """What the checks of a window read. `made` are the names of tables to drop afterwards."""
 
     shared: Shared
-    user_items_day: ir.Table | None
+    user_items_day: Callable[[], ir.Table | None]
     feedback: ir.Table | None = None
     catalog: ir.Table | None = None
     future: ir.Table | None = None
@@ -61,20 +58,25 @@ def prepare(
     kept: KeptPairs,
     around: Window | None = None,
     plans: Plans | None = None,
+    *,
+    in_a_row: bool = False,
+    looks_back: bool = True,
 ) -> WindowTables:
     """Make the tables of a window. Expensive ones are computed at the first use.
 
     `around` is the window extended by the attribution on both sides, for the join of actions and lists; None
-    if the part reads no feedback. `plans` hold the statements of earlier windows.
+    if the part reads no feedback. `plans` hold the statements of earlier windows. If the windows are judged
+    `in_a_row`, what those of a day look back on stays in the engine. Unless it `looks_back`, nothing asks for
+    the pairs of earlier days.
     """
-    made = ["window_exposures", "exposures", "feedback", "future_exposures", "earlier_actions"]
-    made += ["responses", "exposures_around"]
+    made = ["window_exposures", "exposures", "feedback", "future_exposures", "responses", "exposures_around"]
 
     def materialise(name: str, expression: ir.Table) -> ir.Table:
         made.append(name)
         return engine.create(name, expression)
 
-    loaded = source.load(engine, c.EXPOSURES, window, table="window_exposures")
+    few = source.logs[c.EXPOSURES].rows(window) <= FEW_ROWS
+    loaded = source.load(engine, c.EXPOSURES, window, table="window_exposures", few=few)
     if loaded is None:
         known = source.id_types() | source.schema(c.EXPOSURES)
         sliced = settings.slices.columns(c.EXPOSURES)
@@ -88,27 +90,29 @@ def prepare(
         around_exposures = source.load(engine, c.EXPOSURES, around, table="exposures_around")
     catalog = source.load_catalog(engine, table="catalog")
     history = Window(window.start - settings.metrics.history, window.start)
+    day = Window.of(window.start, _DAY)
+    shared_span = common_days(history, window) if in_a_row and engine.keeps_statements else None
     actions = None
     if around is not None or settings.metrics.popularity == "actions":
-        actions = feedback_of(engine, source, history, "earlier_actions")
-    day = Window.of(window.start, _DAY)
+        actions = earlier_actions(engine, source, history, shared_span, made)
     keep_missing(engine, source, kept, Window(min(history.start, day.start - _DAY), window.start))
-    earlier = remembered(engine, source, kept, history, made, view="history_user_items")
-    yesterday = Window(day.start - _DAY, day.start)
-    previous = remembered(engine, source, kept, yesterday, made, view="previous_day")
+    earlier = EarlierPairs()
+    if looks_back:
+        earlier = earlier_pairs(engine, source, kept, history, shared_span, made)
+    previous = None
+    if looks_back:
+        yesterday = Window(day.start - _DAY, day.start)
+        previous = remembered(engine, source, kept, yesterday, made, view="previous_day")
     edges = (window.start.replace(tzinfo=None), window.end.replace(tzinfo=None))
-    few = (
-        earlier is not None and engine.keeps_statements and _pairs(engine, "history_user_items") <= _FEW_PAIRS
-    )
     asked = None
 
     def part(name: str) -> ir.Table | None:
         return shared.part(name)
 
     if plans is not None and engine.keeps_statements:
-        logs = (exposures, catalog, feedback, responses, around_exposures, actions, earlier, previous)
-        plans.begin(few, *(None if table is None else table.op() for table in logs))
-        asked = CachedExecutor(plans, engine, made.append, part, edges, engine.key_of("catalog"))
+        logs = exposures, catalog, feedback, responses, around_exposures, actions
+        reads = *logs, earlier.recent, earlier.lasting, previous
+        asked = kept_statements(plans, engine, made, part, edges, reads, earlier.key, earlier.is_small)
     shared = Shared(
         exposures,
         attempts=loaded,
@@ -117,15 +121,16 @@ def prepare(
         responses=responses,
         around=around_exposures,
         window=edges,
-        history_user_items=earlier,
+        history_user_items=earlier.recent,
+        lasting_user_items=earlier.lasting,
         history_actions=actions,
         previous_day_user_items=previous,
         materialise=materialise,
         asked=asked,
-        store_history=few,
+        store_history=earlier.is_small,
     )
     if around is None and settings.divides_a_day:
-        shared.today_user_items = _today(shared, engine, source, kept, day.start, window, made)
+        shared.know_today(lambda: _today(shared, engine, source, kept, day.start, window, made))
 
     def dimensions() -> dict[str, str]:
         def users(columns: Sequence[str]) -> ir.Table | None:
@@ -137,7 +142,7 @@ def prepare(
     return WindowTables(
         shared=shared,
         dimensions=dimensions,
-        user_items_day=shared.today_user_items,
+        user_items_day=lambda: shared.today_user_items,
         feedback=feedback,
         catalog=catalog,
         future=source.load_future(engine, window, table="future_exposures"),
@@ -145,6 +150,25 @@ def prepare(
         has_files=bool(source.logs[c.EXPOSURES].read_entries),
         made=made,
     )
+
+
+def kept_statements(
+    plans: Plans,
+    engine: Engine,
+    made: list[str],
+    part: Callable[[str], ir.Table | None],
+    edges: tuple[datetime, datetime],
+    reads: Sequence[ir.Table | None],
+    lasting: Hashable,
+    *differ: Hashable,
+) -> CachedExecutor:
+    """Runs the statements of earlier windows, if these had the same columns in all that they read.
+
+    `lasting` is the key of the part of the history that may stay; `differ` is what else they depend on.
+    """
+    plans.begin(*differ, *(None if one is None else one.op() for one in reads))
+    stays = {CATALOG: engine.key_of("catalog"), LASTING: lasting}
+    return CachedExecutor(plans, engine, made.append, part, edges, stays)
 
 
 def _today(
@@ -166,99 +190,10 @@ def _today(
     return today
 
 
-def empty_exposures(
-    engine: Engine, name: str, further: Sequence[str] = (), known: Mapping[str, ibis.DataType] | None = None
-) -> ir.Table:
-    """An empty log with every column, so that a rule finds its column and gives `no_data`.
-
-    `known` are the log's own columns: ids must have their types to be compared with other tables.
-    """
-    schema: dict[str, str | ibis.DataType] = dict.fromkeys(further, "string")
-    schema |= {column: _EMPTY[kind] for column, kind in c.TYPES[c.EXPOSURES].items()}
-    schema |= known or {}
-    return engine.empty(name, ibis.schema(schema))
-
-
-def keep_missing(engine: Engine, source: Source, kept: KeptPairs, span: Window) -> None:
-    """Store the pairs of windows that were never judged, so that the order of judging does not matter."""
-    present = kept.paths(span.start, span.end, source.time.window)
-    inside = {one for one in source.exposures.windows() if span.start <= one.start and one.end <= span.end}
-    keep_pairs(engine, source, kept, inside - present.keys())
-
-
-def keep_pairs(engine: Engine, source: Source, kept: KeptPairs, windows: Iterable[Window]) -> None:
-    """Store the pairs of these windows as the log has them now."""
-    for window in sorted(windows):
-        try:
-            rows = source.load(engine, c.EXPOSURES, window, table="kept_source")
-            if rows is None:
-                kept.forget(window)
-            else:
-                table = engine.create("kept_pairs", pairs(rows))
-                kept.keep(window, engine.relation(table))
-        except duckdb.IOException as exc:  # a file went away; this window can be judged without it
-            log.warning("the pairs of %s cannot be read: %s", window.start, readable(exc))
-    engine.drop("kept_source", "kept_pairs")
-
-
-def pairs(exposures: ir.Table) -> ir.Table:
-    """The pairs of a window that are stored: user, item, number of exposures."""
-    shown = exposures.filter(exposures[c.USER_ID].notnull(), exposures[c.ITEM_ID].notnull())
-    return shown.group_by([c.USER_ID, c.ITEM_ID]).aggregate(**{EXPOSURES: shown.count()})
-
-
-def remembered(
-    engine: Engine, source: Source, kept: KeptPairs, span: Window, made: list[str], *, view: str
-) -> ir.Table | None:
-    """The stored pairs of a span, summed; None if nothing was shown in it."""
-    paths = Sums(kept).files(span, source.time.window, engine.cursor)
-    if not paths:
-        return None
-    made += [view]
-    table = engine.reader(view, "read_parquet", [str(path) for path in paths], union_by_name=True)
-    types = source.id_types()  # the types may have changed since the files were written
-    kinds = tuple(types.get(name, "string") for name in _IDS)
-    several = len(paths) > 1
-    return engine.once(("kept", table.op(), kinds, several), lambda: _typed(table, kinds, several))
-
-
-def _typed(table: ir.Table, kinds: Sequence[str], several: bool) -> ir.Table:
-    ids = {name: table[name].try_cast(kind) for name, kind in zip(_IDS, kinds, strict=True)}
-    table = table.select(**ids, **{EXPOSURES: table[EXPOSURES]})
-    return _summed(table) if several else table
-
-
-def _pairs(engine: Engine, view: str) -> int:
-    """The number of stored pairs over all files. DuckDB reads it from the Parquet footers, which is fast."""
-    counted = engine.relation(engine.backend.table(view)).count("*").fetchone()
-    return int(counted[0]) if counted else 0
-
-
 def _added(left: ir.Table, right: ir.Table) -> ir.Table:
     """The sum of two tables of distinct pairs. A join takes half the time of grouping their union."""
-    keys = list(_IDS)
+    keys = [c.USER_ID, c.ITEM_ID]
     both = left.outer_join(right, keys, rname="{name}_right")
     counts = both[EXPOSURES].fill_null(0) + both[f"{EXPOSURES}_right"].fill_null(0)
     ids = {key: ibis.coalesce(both[key], both[f"{key}_right"]) for key in keys}
     return both.select(**ids, **{EXPOSURES: counts})
-
-
-def _summed(table: ir.Table) -> ir.Table:
-    return table.group_by([c.USER_ID, c.ITEM_ID]).aggregate(**{EXPOSURES: table[EXPOSURES].sum()})
-
-
-def feedback_of(engine: Engine, source: Source, span: Window, table: str) -> ir.Table | None:
-    """The feedback of a span; an empty table if the log has no rows of the span."""
-    if c.FEEDBACK not in source.logs:
-        return None
-    loaded = source.load(engine, c.FEEDBACK, span, table=table)
-    if loaded is not None:
-        return loaded
-    types = source.id_types()
-    schema: dict[str, str | ibis.DataType] = {
-        name: types.get(name, "string") if kind == "id" else _EMPTY[kind]
-        for name, kind in c.TYPES[c.FEEDBACK].items()
-        if name in c.REQUIRED[c.FEEDBACK]
-    }
-    # With all columns of the log: if orders stop, their sum is 0 and not missing.
-    return engine.empty(table, ibis.schema(schema | source.schema(c.FEEDBACK)))

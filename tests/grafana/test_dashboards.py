@@ -16,6 +16,7 @@ import yaml
 from grafana.generate import dashboards, flat
 from monitor.catalogue import ALL_SPECS
 from monitor.core.results import Status
+from monitor.metrics.catalogue import adds_up
 from monitor.metrics.exported import metric_family_name
 from monitor.metrics.family import MODEL_LABEL, Theme
 from monitor.service.prometheus.families import MONITOR, RULES, STATUSES, all_families
@@ -213,3 +214,20 @@ def test_the_data_source_and_the_folder_of_dashboards_are_provisioned_as_compose
 def test_every_metric_of_the_dashboard_of_what_users_did_has_a_theme() -> None:
     rows = [panel["title"] for panel in BOARDS["feedback.json"]["panels"] if panel["type"] == "row"]
     assert rows == [theme for theme in Theme if theme not in (Theme.OTHER, Theme.EXPERIMENTS)]
+
+
+def test_days_and_weeks_have_a_row_of_their_own_with_the_series_of_roll_ups_alone() -> None:
+    board = BOARDS["recommender.json"]["panels"]
+    (row,) = [panel for panel in board if panel["type"] == "row" and panel["title"] == "Days and weeks"]
+    asked = [target["expr"] for panel in row["panels"] for target in panel["targets"]]
+    selectors = {one for expression in asked for one in re.findall(r"recsys_slice_\w+\{([^,]*),", expression)}
+    assert selectors == {'dimension="rollup"'}
+    families = {one for expression in asked for one in families_in(expression)}
+    of_days = {
+        metric_family_name(spec, part, sliced=True)
+        for spec in ALL_SPECS.values()
+        for part in ("", "lower", "upper")
+        if any(adds_up(spec.name, by) for by in spec.by or ("",))
+    }
+    assert families <= of_days
+    assert all(panel["title"].endswith(" of days and weeks") for panel in row["panels"])

@@ -148,7 +148,11 @@ def shown(store: Store) -> Series:
     return series
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(
     st.lists(st.tuples(st.sampled_from(Signal), st.sampled_from(Signal)), min_size=1, max_size=9),
     st.randoms(use_true_random=False),

@@ -49,3 +49,19 @@ def test_giving_back_leaves_tables_and_limit_as_they_are(runtime: Runtime) -> No
     runtime.give_back()
     assert cursor.execute(setting).fetchone() == before == ("512.0 MiB",)
     assert cursor.execute("SELECT sum(i) FROM kept").fetchone() == (499500,)
+
+
+def test_a_small_window_takes_one_thread_and_a_large_one_all(runtime: Runtime) -> None:
+    def threads() -> int:
+        found = runtime.engine.cursor.execute("SELECT current_setting('threads')").fetchone()
+        assert found is not None
+        return int(found[0])
+
+    assert threads() == 2
+    for rows, expected in ((0, 1), (250_000, 1), (250_001, 2), (10_000_000, 2), (4_000, 1)):
+        runtime.fit(rows)
+        assert threads() == expected, rows
+    runtime.renew()
+    assert threads() == 2
+    runtime.fit(4_000)
+    assert threads() == 1

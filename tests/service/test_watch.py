@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from monitor.core.results import Status
 from monitor.history.errors import StoreError
 from monitor.history.store import Store
+from monitor.judging.evaluate import Evaluator
 from monitor.judging.runtime import Runtime
 from monitor.metrics.catalogue import SPECS
+from monitor.metrics.history import WINDOW
+from monitor.metrics.shared import Shared
 from monitor.service.watch import WINDOWS_A_TURN, Watch
 from monitor.service.worker import Worker
 from monitor.settings.recommender import RecommenderSettings
@@ -56,6 +61,47 @@ def test_windows_are_caught_up_newest_first_a_few_per_turn_up_to_catch_up(
     assert shop.turn(runtime, NOW) is False
     assert judged(store) == list(range(4, WINDOWS_A_TURN + 6))
     assert (shop.pending, shop.last_run, shop.error) == (0, NOW, None)
+
+
+def test_windows_that_are_caught_up_are_measured_together(
+    tmp_path: Path, store: Store, runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_hours(tmp_path, 5)
+    shop, together, alone = watch(tmp_path, store), [], []
+    answer = Shared.answer
+
+    def asked(self: Shared, name: str, key: str | None, build: Callable[[], Any]) -> Any:
+        if name == "coverage":
+            (alone if key is None and name not in self._measured else together).append(key)
+        return answer(self, name, key, build)
+
+    monkeypatch.setattr(Shared, "answer", asked)
+    shop.turn(runtime, NOW)
+    assert judged(store) == list(range(5))
+    assert (together, alone) == ([WINDOW, *[None] * 5], [])
+    land(tmp_path / "logs/5.parquet", exposures(FIRST + 5 * HOUR, 3600, lists=4))
+    shop.turn(runtime, NOW)
+    assert (len(together), alone) == (6, [None])  # one window costs no pass of its own
+
+
+def test_each_pass_over_several_windows_is_preceded_by_a_sign_of_life(
+    tmp_path: Path, store: Store, runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_hours(tmp_path, 5)
+    shop = watch(tmp_path, store)
+    shop.look(runtime, NOW)
+    signs: list[str] = []
+    original = Evaluator._measured_together
+
+    def measured(self: Evaluator, *given: Any) -> Any:
+        signs.append("pass")
+        return original(self, *given)
+
+    monkeypatch.setattr(Evaluator, "_measured_together", measured)
+    monkeypatch.setattr(shop, "look", lambda *_: True)  # it gives signs of its own
+    shop.turn(runtime, NOW, alive=lambda: signs.append("alive"))
+    assert signs[:2] == ["alive", "pass"]
+    assert signs.count("pass") == 1
 
 
 def test_retention_does_not_make_a_window_due_again(tmp_path: Path, store: Store, runtime: Runtime) -> None:

@@ -66,18 +66,24 @@ class Shop:
     def __init__(self, folder: Path, store: Store, runtime: Runtime) -> None:
         self.folder, self.store, self.runtime = folder, store, runtime
         (folder / "blacklist.csv").write_text("item_id\nforbidden\n")
+        self.fill()
+        self.restart()
+
+    def fill(self) -> None:
         for hour in range(COUNT):
             write(self.file(hour), shown(hour, forbidden=hour == BAD))
         write(self.file(COUNT), begun(COUNT))
-        self.restart()
 
     def file(self, hour: int) -> Path:
         return self.folder / f"logs/{'old' if hour < BAD else 'new'}/{hour}.csv"
 
+    def log(self) -> dict[str, str]:
+        return {"path": f"{self.folder}/logs/*/*.csv*"}
+
     def restart(self) -> None:
         settings = {
             "name": "shop",
-            "logs": {"exposures": {"path": f"{self.folder}/logs/*/*.csv*"}},
+            "logs": {"exposures": self.log()},
             "metrics": {"disable": [name for name in SPECS if name != "coverage"]},
         }
         rules = load_rules(RULES, self.folder)

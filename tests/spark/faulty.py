@@ -119,7 +119,8 @@ def write(folder: Path) -> None:
         pq.write_table(pa.Table.from_pylist(rows), folder / f"{name}.parquet")
     (folder / "blacklist.txt").write_text(f"i4\nnobody's\n{HOSTILE[:-1]}\n", encoding="utf-8")
     (folder / "own.yaml").write_text(yaml.safe_dump(OWN), encoding="utf-8")
-    engines = {"duckdb": {"threads": 1}, "spark": {"kind": "spark", "url": "local[2]", "options": OPTIONS}}
+    spark = {"kind": "spark", "url": "local[2]", "options": OPTIONS, "spark_from": 0}
+    engines = {"duckdb": {"threads": 1}, "spark": spark}
     for kind, engine in engines.items():
         config = {
             "state": f"./{kind}",

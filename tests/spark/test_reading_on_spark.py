@@ -11,6 +11,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable, write_deltalake
+from pyiceberg.catalog import load_catalog
 
 from monitor.core.results import Window
 from monitor.engines.duckdb import Engine
@@ -104,6 +106,30 @@ def folders(folder):
     return {"path": str(folder / "*" / "*" / "*.parquet")}
 
 
+def delta(folder):
+    """Folder columns whose texts look like other types, and null; a column that only later files have."""
+    for number, part in enumerate(("007", "2026-01-01", "a+b %2F", None, "")):
+        rows = [{**row, "request_id": f"{number}{row['request_id']}", "part": part} for row in ROWS]
+        rows = [{**row, "more": 0.5} for row in rows] if number else rows
+        kinds = pa.Table.from_pylist(rows).schema.set(len(ROWS[0]), pa.field("part", pa.string()))
+        rows = [{**row, "shard": number} for row in rows]
+        table = pa.Table.from_pylist(rows, kinds.append(pa.field("shard", pa.int32())))
+        write_deltalake(folder, table, mode="append", partition_by=["part", "shard"], schema_mode="merge")
+    DeltaTable(folder).delete("position = 2")
+    return {"path": str(folder), "format": "delta"}
+
+
+def iceberg(folder):
+    """Folders named like the partition column, with other texts than its values."""
+    catalog = load_catalog("shop", type="sql", uri=f"sqlite:///{folder}/a.db", warehouse=f"file://{folder}")
+    catalog.create_namespace("web")
+    table = catalog.create_table("web.log", pa.Table.from_pylist(ROWS).schema)
+    with table.update_spec() as update:
+        update.add_identity("shelf")
+    table.append(pa.Table.from_pylist(ROWS))
+    return {"path": table.metadata_location, "format": "iceberg"}
+
+
 def text(value):
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "" if value is None else "nan"
@@ -157,6 +183,8 @@ def rows_of(table):
         pytest.param(records_in_parquet, id="records in Parquet"),
         pytest.param(records_in_json, id="records in JSON lines"),
         pytest.param(folders, id="folders"),
+        pytest.param(delta, id="delta"),
+        pytest.param(iceberg, id="iceberg"),
         pytest.param(csv, id="csv"),
         pytest.param(json_lines, id="json_lines"),
         pytest.param(lists_in_texts, id="lists in texts"),

@@ -14,8 +14,9 @@ from monitor.core.columns import EXPOSURES, TYPES
 from monitor.core.results import Status, Window
 from monitor.engines.duckdb import Engine
 from monitor.history.kept import KeptPairs
-from monitor.window import tables
-from monitor.window.tables import empty_exposures, prepare
+from monitor.logs.empty import empty_exposures
+from monitor.window import earlier
+from monitor.window.tables import prepare
 from tests.shop import DAY, HOUR, Shop, hour, one, rows, ruled
 
 BETWEEN = "expect_column_values_to_be_between"
@@ -143,7 +144,7 @@ def test_the_tables_of_a_window_are_dropped_before_the_next(shop: Shop) -> None:
 def test_metrics_of_the_history_are_the_same_if_it_is_stored_or_not(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr(tables, "_FEW_PAIRS", most)
+    monkeypatch.setattr(earlier, "FEW", most)
     stored: list[str] = []
     own = Engine.fill
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Final
 
 from fsspec import available_protocols
 
@@ -19,11 +21,13 @@ from monitor.config.checks.models import check_models, check_without_exposures
 from monitor.config.checks.objectives import check_objectives, unknown_metric
 from monitor.config.checks.platform import check_platform
 from monitor.config.checks.replay import check_replay
+from monitor.config.checks.rollups import check_rollups
 from monitor.config.checks.slices import check_slices
 from monitor.config.checks.survey import check_survey
 from monitor.config.problems import Problem, nearest, show_duration
 from monitor.core.columns import CATALOG, FEEDBACK, REQUESTS, REQUIRED
 from monitor.core.text import NAME_LENGTH, quoted
+from monitor.logs.lake.table import EXTRA
 from monitor.metrics.catalogue import SPECS
 from monitor.metrics.exposure.update_rate import UPDATE_RATE
 from monitor.rules.rule import LoadedRule, SuiteErrors
@@ -33,6 +37,7 @@ from monitor.settings.recommender import RecommenderSettings
 
 TODO = "TODO"
 """What `init` writes in place of a column that it did not find."""
+_PACKAGES: Final = {"delta": "deltalake", "iceberg": "pyiceberg"}
 _MOST_WINDOWS = 400
 _MOST_CATCH_UP = 10_000
 _LONGEST_CATCH_UP = timedelta(days=3650)
@@ -62,6 +67,7 @@ def _check(config: Config, place: int, folder: Path) -> Checked:
         *check_engine(where, config.engine, settings.logs),
         *_metrics(where, settings),
         *check_slices(f"{where}.slices", settings),
+        *check_rollups(where, settings),
         *check_objectives(f"{where}.objectives", settings),
         *check_health(f"{where}.health", settings),
         *check_bands(f"{where}.bands", settings, config.history.retention),
@@ -160,6 +166,8 @@ def _logs(where: str, settings: RecommenderSettings) -> Iterator[Problem]:
     if settings.replay is not None and settings.replay.requests is not None:
         places.append((f"{where}.replay.{REQUESTS}", REQUESTS, settings.replay.requests))
     for place, name, log in places:
+        if (package := _PACKAGES.get(log.format)) is not None and find_spec(package) is None:
+            yield Problem(f"{place}.format", f"{log.format} needs the extra: {EXTRA}")
         for path in log.paths:
             yield from _protocol(f"{place}.path", path)
         for ours, theirs in log.columns.items():

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from monitor.config.problems import Problem, nearest
 from monitor.core.columns import CATALOG, CATEGORY, FEEDBACK, POSITION, TAGS
 from monitor.core.text import quoted
-from monitor.metrics.catalogue import SPECS
+from monitor.metrics.catalogue import SPECS, adds_up
 from monitor.metrics.family import MetricSpec
-from monitor.settings.recommender import Objective, RecommenderSettings
+from monitor.settings.recommender import ROLLUP, Objective, RecommenderSettings
 
 _SETTING = {"event": "metrics.events", "k": "metrics.k"}
 _BY, _DIMENSION, _VALUE = "by", "dimension", "value"
@@ -64,7 +64,10 @@ def _labels(
 ) -> Iterator[Problem]:
     own = [*([_BY] if spec.by or spec.by_help else []), *spec.labels]
     measured = {"event": set(settings.metrics.events), "k": {str(one) for one in settings.metrics.k}}
-    if _DIMENSION in labels and settings.slices.metrics and spec.name not in settings.slices.metrics:
+    rolled_up = labels.get(_DIMENSION) == ROLLUP
+    if rolled_up:
+        yield from _rollup(place, spec, labels, settings)
+    elif _DIMENSION in labels and settings.slices.metrics and spec.name not in settings.slices.metrics:
         yield Problem(place, f"slices.metrics does not name {spec.name}, so it is not measured by slice")
     for name in labels:
         if name not in (*own, _DIMENSION, _VALUE):
@@ -90,8 +93,19 @@ def _labels(
         yield Problem(place, f"{spec.name} is not measured by {quoted(by)}; {hint}")
     if (_DIMENSION in labels) != (_VALUE in labels):
         yield Problem(place, "a slice needs both dimension and value")
-    elif _DIMENSION in labels and labels[_DIMENSION] not in settings.slices.by:
+    elif _DIMENSION in labels and not rolled_up and labels[_DIMENSION] not in settings.slices.by:
         yield Problem(place, f"slices.by does not name {quoted(labels[_DIMENSION])}")
+
+
+def _rollup(
+    place: str, spec: MetricSpec, labels: Mapping[str, str], settings: RecommenderSettings
+) -> Iterator[Problem]:
+    if adds_up(spec.name, labels.get(_BY, "")) is None:
+        yield Problem(place, f"{spec.name} does not add up over windows, so it has no roll-up")
+    lengths = [f"{one.days}d" for one in settings.rollups]
+    if labels.get(_VALUE) not in lengths:
+        given = f"it has {', '.join(lengths)}" if lengths else "there is no `rollups`"
+        yield Problem(place, f"rollups does not name {quoted(labels.get(_VALUE, ''))}; {given}")
 
 
 def _bound(place: str, spec: MetricSpec, one: Objective) -> Iterator[Problem]:

@@ -324,6 +324,8 @@ def format_settings(found: Profile) -> list[tuple[str, str, str]]:
     """The format, if the names of the files do not show it: key, value, and why."""
     if found.settings.format == "auto":
         return []
+    if found.settings.is_table:
+        return [("format", found.settings.format, "the table says which files in its folder count")]
     why = "detected from the content of the files, as their names do not show it"
     return [("format", found.settings.format, why)]
 

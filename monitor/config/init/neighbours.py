@@ -15,10 +15,11 @@ from pathlib import Path
 
 from monitor.config.init.guess import Guess, guess_columns, values_of
 from monitor.config.init.joins import EmptyJoin, Joins, Side, empty_joins, joins_nothing, match_columns
-from monitor.config.init.profile import CannotProfile, Only, Profile, in_folder, narrowed, patterns, profile
+from monitor.config.init.profile import CannotProfile, Only, Profile, in_folder, named_log, narrowed, profile
 from monitor.config.init.synonyms import NOT_ACTIONS, SHOWN, likeness, plain
 from monitor.core import columns as c
 from monitor.engines.duckdb import Engine
+from monitor.logs.lake.table import table_format
 from monitor.settings.logs import LogSettings
 
 _NAMES = {
@@ -97,7 +98,7 @@ def look_around(
     found = _shared_log(engine, exposures, guesses) or Neighbourhood(exposures, guesses, {})
     joins = Joins(engine)
     if feedback:
-        found = _with(engine, joins, found, c.FEEDBACK, patterns(feedback), named=True)
+        found = _with(engine, joins, found, c.FEEDBACK, named_log(feedback), named=True)
     first = exposures.files[0]
     if not first.is_local or len(arguments) != 1:
         return found
@@ -109,8 +110,7 @@ def look_around(
             if log in found.beside:
                 break
             try:
-                paths = (in_folder(path, deep=False),) if path.is_dir() else patterns([str(path)])
-                wider = _with(engine, joins, found, log, paths)
+                wider = _with(engine, joins, found, log, _log_at(path))
             except (CannotProfile, OSError):
                 continue
             new = wider.beside[log].profile.files if log in wider.beside else ()
@@ -122,7 +122,7 @@ def look_around(
 
 def _near(folder: Path, log: str) -> Iterator[Path]:
     """Files and folders with a usual name of this log, in the folder of the exposures and in its parent."""
-    while _PARTITION.fullmatch(folder.name):
+    while _PARTITION.fullmatch(folder.name) or (folder.name == "data" and table_format(folder.parent)):
         folder = folder.parent
     names = _NAMES[log]
     around = [folder] if folder.parent in (Path(folder.anchor), Path.home()) else [folder, folder.parent]
@@ -140,17 +140,24 @@ def _near(folder: Path, log: str) -> Iterator[Path]:
         yield from (path for _, path in sorted(by_name))
 
 
+def _log_at(path: Path) -> LogSettings:
+    if not path.is_dir() or table_format(path) is not None:
+        return named_log([str(path)])
+    return LogSettings(path=in_folder(path, deep=False))
+
+
 def _with(
     engine: Engine,
     joins: Joins,
     found: Neighbourhood,
     log: str,
-    paths: tuple[str, ...],
+    settings: LogSettings,
     *,
     named: bool = False,
 ) -> Neighbourhood:
     """The neighbourhood with one more log, or with the reason why that is left out."""
-    seen = profile(engine, LogSettings(path=paths), f"sample_{log}_{zlib.crc32(repr(paths).encode()):x}")
+    paths = settings.paths
+    seen = profile(engine, settings, f"sample_{log}_{zlib.crc32(repr(paths).encode()):x}")
     side = Side(seen, guess_columns(log, seen, engine.backend.table(seen.table)))
     mine, theirs = match_columns(joins, _KEYS[log], Side(found.exposures, found.guesses), side)
     empty = empty_joins(joins, _KEYS[log], mine, theirs)

@@ -23,7 +23,8 @@ from monitor.engines.duckdb import Engine
 from monitor.logs.canonical import split_list
 from monitor.logs.files import STILL_WRITTEN, WHEN_READ, LogFile, first_line, unfinished
 from monitor.logs.index import readable
-from monitor.logs.listing import LogListingError, list_files
+from monitor.logs.lake.table import table_format
+from monitor.logs.listing import LogListingError, list_files, no_file
 from monitor.logs.mapping import describe, is_flat, readable_paths
 from monitor.logs.reading import Shape, open_filesystems, open_shape, sniff
 from monitor.settings.logs import LogSettings
@@ -163,6 +164,15 @@ def patterns(arguments: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(_pattern, arguments)))
 
 
+def named_log(arguments: Sequence[str], kind: str = "auto") -> LogSettings:
+    """The log that the user named: files, or tables if their folders say so."""
+    formats = {None if "://" in one else table_format(Path(one)) for one in arguments}
+    if kind == "auto" and len(formats) == 1:
+        kind = formats.pop() or kind
+    given = LogSettings.model_validate({"path": tuple(arguments), "format": kind})
+    return given if given.is_table else given.model_copy(update={"path": patterns(arguments)})
+
+
 def _pattern(argument: str) -> str:
     if "://" in argument:
         return argument
@@ -237,10 +247,12 @@ def profile(engine: Engine, settings: LogSettings, table: str = TABLE) -> Profil
     """
     shown = ", ".join(settings.paths)
     try:
-        open_filesystems(engine, settings)
         files = list_files(settings)
+        open_filesystems(engine, settings, [file.path for file in files] if settings.is_table else ())
     except (LogListingError, OSError, ImportError, ValueError) as exc:
         raise CannotProfile(f"{shown} cannot be listed: {exc}") from None
+    if not files and settings.is_table:
+        raise CannotProfile(no_file(settings))
     if not files:
         raise CannotProfile(f"no file matches {shown}; put a pattern in quotes, as 'log/*.parquet'")
     settings = _with_format(settings, files)

@@ -30,7 +30,7 @@ from monitor.config.init.guess import (
 from monitor.config.init.joins import EmptyJoin
 from monitor.config.init.neighbours import Neighbour, look_around
 from monitor.config.init.pace import Pace, measure_pace
-from monitor.config.init.profile import Only, Profile, patterns, profile
+from monitor.config.init.profile import Only, Profile, named_log, profile
 from monitor.config.init.suggest import suggest_metrics, suggest_objectives, suggest_rules
 from monitor.config.init.suggest_actions import about, suggest_actions
 from monitor.config.init.suggest_experiments import suggest_experiments
@@ -82,7 +82,8 @@ def write_config(
         arguments: files, folders or globs, as given.
         folder: where the config will lie; paths are written relative to it where they are below it.
         feedback: the log of what users did; by default `init` searches near the exposures.
-        kind: the format of the exposures: parquet, csv or json; auto detects it by name or content.
+        kind: the format of the exposures: parquet, csv, json, delta or iceberg; auto detects it by name or
+            content.
 
     Raises:
         CannotProfile: the log cannot be looked at.
@@ -90,7 +91,7 @@ def write_config(
     with duckdb.connect() as connection:
         connection.execute("SET memory_limit = '1GiB'")
         engine = Engine(connection)
-        given = LogSettings.model_validate({"path": patterns(arguments), "format": kind})
+        given = named_log(arguments, kind)
         seen = profile(engine, given)
         guesses = guess_columns(c.EXPOSURES, seen, engine.backend.table(seen.table))
         around = look_around(engine, seen, guesses, arguments, feedback)
@@ -382,6 +383,8 @@ def _something_else(found: Profile, missing: Sequence[str]) -> str | None:
 
 def _about_paths(paths: tuple[str, ...], found: Profile) -> str:
     count = len(found.files)
+    if found.settings.is_table:
+        return f"a table of {count:,} data file{'' if count == 1 else 's'} when this was written"
     if count == 1 and len(paths) == 1 and re.search(r"\d", Path(paths[0]).name) and "://" not in paths[0]:
         ending = "".join(Path(paths[0]).suffixes[-2:])
         return f"one file; if new ones land beside it, write a glob such as *{ending}"

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from pathlib import Path
 
 from monitor.config.look import ColumnSeen, LogSeen
 from monitor.config.problems import Problem, nearest, show_duration
 from monitor.core import columns as c
+from monitor.logs.lake.table import table_format
 from monitor.logs.listing import no_file
 from monitor.settings.logs import TimeSettings
 
@@ -84,6 +86,8 @@ def of_log(say: Reporter, seen: LogSeen, time: TimeSettings, now: datetime) -> I
         return
     for error in seen.unlisted:
         yield say.warning("files", error, "path")
+    for table in seen.tables:
+        yield say.ok("files", str(table))
     if not seen.files:
         yield say.problem(
             "files",
@@ -92,6 +96,7 @@ def of_log(say: Reporter, seen: LogSeen, time: TimeSettings, now: datetime) -> I
         )
         return
     yield from _files(say, seen)
+    yield from _plain_table(say, seen)
     if not seen.measured:
         return
     if seen.rows == 0:
@@ -155,6 +160,18 @@ def _files(say: Reporter, seen: LogSeen) -> Iterator[ConfigFinding]:
             make = say.problem if every else say.warning
             place = "columns" if ours in seen.settings.columns or ours in c.TYPES[seen.name] else "only"
             yield make("columns", f"{where}{sentence}{_meant(seen, ours)}", f"{place}.{ours}")
+
+
+def _plain_table(say: Reporter, seen: LogSeen) -> Iterator[ConfigFinding]:
+    """A warning if globs match the files of a table: some of them may belong to its earlier versions."""
+    if seen.settings.is_table or not seen.files[0].is_local:
+        return
+    for folder in Path(seen.files[0].path).parents:
+        if (kind := table_format(folder)) is not None:
+            text = (
+                f"{folder} is a table, and its folder may hold deleted rows too; set format: {kind} and path"
+            )
+            yield say.warning("files", f"{text}: {folder}", "format")
 
 
 def _meant(seen: LogSeen, ours: str) -> str:

@@ -15,7 +15,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import EVER_SHOWN, FAILURES, INTERRUPTED, ITEM_ID, LATENCY, OK, REQUEST_ID, STATUS
 from monitor.core.results import Result
-from monitor.metrics.family import NO_REQUESTS, AggregateRow, Family, MetricSpec, Theme, make
+from monitor.metrics.family import ALL, NO_REQUESTS, AddsUp, AggregateRow, Family, MetricSpec, Theme, make
 from monitor.metrics.shared import Shared, listed
 from monitor.settings.metrics import MetricSettings
 from monitor.statistics.quantiles import RANKS, SIGMAS, least_samples, quantile_of
@@ -172,6 +172,7 @@ class Answers(Family):
     name = "answers"
     outputs = ((ANSWER_ERRORS, ()), (ANSWER_TIMEOUTS, ()))
     needs = ("exposures.status",)
+    adds_up = AddsUp(columns=(ALL,))
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
         rows = shared.attempted(key)
@@ -224,6 +225,7 @@ class EverShown(Family):
     name = "ever_shown"
     outputs = ((EVER_SHOWN_SPEC, ()),)
     needs = ("exposures.ever_shown",)
+    adds_up = AddsUp(columns=(ALL,))
 
     def reason_not(self, shared: Shared, settings: MetricSettings) -> str | None:
         lack = super().reason_not(shared, settings)

@@ -11,7 +11,8 @@ import ibis
 import ibis.expr.types as ir
 
 from monitor.core.columns import ITEM_ID, REQUEST_ID, USER_ID
-from monitor.metrics.shared import EXPOSURES, Shared, listed
+from monitor.metrics.history import EXPOSURES
+from monitor.metrics.shared import CATALOG, Shared, listed
 
 UNKNOWN = -1
 CODE = "code"
@@ -20,7 +21,7 @@ _SHORT = 32  # for longer lists, counting by group is as fast
 
 def item_categories(shared: Shared, column: str) -> ir.Table:
     """One row for each category of each item: item_id, code, share = 1 / k, unit = 1 / sqrt(k)."""
-    return shared.once("item_categories", column, lambda: _item_categories(shared, column), of_catalog=True)
+    return shared.once("item_categories", column, lambda: _item_categories(shared, column), lasting=CATALOG)
 
 
 def _item_categories(shared: Shared, column: str) -> ir.Table:

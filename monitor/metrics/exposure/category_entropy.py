@@ -11,8 +11,8 @@ import ibis.expr.types as ir
 from monitor.core.columns import CATEGORY
 from monitor.core.results import Result
 from monitor.metrics.exposure.categories import category_totals, list_spread, overall_spread, user_spread
-from monitor.metrics.family import NOTHING_SHOWN, AggregateRow, Family, MetricSpec, make
-from monitor.metrics.shared import Shared, listed
+from monitor.metrics.family import LARGEST, NOTHING_SHOWN, AddsUp, AggregateRow, Family, MetricSpec, make
+from monitor.metrics.shared import ITEM_COUNTS, USER_ITEMS, Shared, listed
 from monitor.settings.metrics import MetricSettings
 
 CATEGORY_ENTROPY = MetricSpec(
@@ -52,6 +52,8 @@ UNKNOWN_CATEGORY = MetricSpec(
     no_data="no exposures",
 )
 
+_LISTS = "lists"
+_OF_LISTS = tuple(f"{_LISTS}{end}" for end in ("", "_sum", "_squares", LARGEST))
 ONE_CATEGORY = "there is one category only, and nothing to spread over"
 
 
@@ -61,17 +63,16 @@ class CategoryEntropy(Family):
     name = "category_entropy"
     outputs = ((CATEGORY_ENTROPY, ("overall", "pv", "uv")), (UNKNOWN_CATEGORY, ()))
     needs = ("catalog", "catalog.category")
+    adds_up = AddsUp(tables=(ITEM_COUNTS, USER_ITEMS), columns=_OF_LISTS)
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
-        overall = overall_spread(shared, CATEGORY, key).cross_join(category_totals(shared, CATEGORY))
-        # From the catalog alone: one exposure of an item outside it would add a category and make every list
-        # less even.
-        uncategorised = overall.uncategorised.fill_null(0) > 0
-        overall = overall.mutate(m=overall.categories + uncategorised.cast("int64"))
-        sizes = overall.select("m", *listed(key))
-        lists = _mean_entropy(list_spread(shared, CATEGORY, key), sizes, key, "lists")
-        users = _mean_entropy(user_spread(shared, CATEGORY, key), sizes, key, "users")
-        return shared.side_by_side(key, overall, lists, users)
+        overall, sizes = _overall(shared, key)
+        lists = _mean_entropy(list_spread(shared, CATEGORY, key), sizes, key, _LISTS)
+        return shared.side_by_side(key, overall, lists, _of_users(shared, sizes, key))
+
+    def measure_kept(self, shared: Shared, settings: MetricSettings) -> ir.Table:
+        overall, sizes = _overall(shared, None)
+        return shared.side_by_side(None, overall, _of_users(shared, sizes, None))
 
     def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         n, m = row["exposures"] or 0, row["m"] or 0
@@ -83,7 +84,7 @@ class CategoryEntropy(Family):
         else:
             yield overall.value(max(0.0, math.log(n) - row["entropy_sum"] / n) / math.log(m), n)
         for by, owners in (("pv", "lists"), ("uv", "users")):
-            builder = make(CATEGORY_ENTROPY, settings, by).up_to(row[f"{owners}_most"])
+            builder = make(CATEGORY_ENTROPY, settings, by).up_to(row[f"{owners}{LARGEST}"])
             count = row[owners] or 0
             if count and m < 2:
                 yield builder.undefined(ONE_CATEGORY, count)
@@ -91,6 +92,20 @@ class CategoryEntropy(Family):
                 sums = row[f"{owners}_sum"], row[f"{owners}_squares"]
                 yield builder.mean(count, *sums, f"no {owners[:-1]} was shown two items or more")
         yield make(UNKNOWN_CATEGORY, settings).share(row["unknown"], n, NOTHING_SHOWN)
+
+
+def _overall(shared: Shared, key: str | None) -> tuple[ir.Table, ir.Table]:
+    """The spread of everything, with `m`, the number of categories; and `m` alone."""
+    overall = overall_spread(shared, CATEGORY, key).cross_join(category_totals(shared, CATEGORY))
+    # From the catalog alone: one exposure of an item outside it would add a category and make every list
+    # less even.
+    uncategorised = overall.uncategorised.fill_null(0) > 0
+    overall = overall.mutate(m=overall.categories + uncategorised.cast("int64"))
+    return overall, overall.select("m", *listed(key))
+
+
+def _of_users(shared: Shared, sizes: ir.Table, key: str | None) -> ir.Table:
+    return _mean_entropy(user_spread(shared, CATEGORY, key), sizes, key, "users")
 
 
 def _mean_entropy(spread: ir.Table, sizes: ir.Table, key: str | None, name: str) -> ir.Table:
@@ -108,6 +123,6 @@ def _mean_entropy(spread: ir.Table, sizes: ir.Table, key: str | None, name: str)
             name: valued.count(),
             f"{name}_sum": valued.entropy.sum(),
             f"{name}_squares": (valued.entropy * valued.entropy).sum(),
-            f"{name}_most": valued.entropy.max(),
+            f"{name}{LARGEST}": valued.entropy.max(),
         },
     )

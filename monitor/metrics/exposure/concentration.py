@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import ibis
 import ibis.expr.types as ir
 
 from monitor.core.columns import EVENT, ITEM_ID
 from monitor.core.results import Result
-from monitor.metrics.family import NOTHING_SHOWN, AggregateRow, Family, MetricSpec, make
-from monitor.metrics.shared import EXPOSURES, Shared, listed
+from monitor.metrics.family import NOTHING_SHOWN, AddsUp, AggregateRow, Family, MetricSpec, make
+from monitor.metrics.history import EXPOSURES
+from monitor.metrics.shared import ITEM_COUNTS, Shared, listed
 from monitor.settings.metrics import MetricSettings
 
 GINI = MetricSpec(
@@ -64,6 +66,7 @@ MATTHEW_EFFECT = MetricSpec(
     undefined="a catalog of fewer than two items; nothing shown, or nothing acted on, that is in the catalog",
 )
 
+ACTED_ITEMS: Final = "acted_items"
 ONE_ITEM = "the catalog holds fewer than two items"
 
 
@@ -73,6 +76,7 @@ class Gini(Family):
     name = "gini"
     outputs = ((GINI, ()),)
     needs = ("catalog",)
+    adds_up = AddsUp(tables=(ITEM_COUNTS,))
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
         shown = shared.item_counts(key)
@@ -98,6 +102,7 @@ class Concentration(Family):
 
     name = "concentration"
     outputs = ((GINI_EXPOSED, ()), (POPULARITY_SHARE, POPULARITY_SHARE.by))
+    adds_up = AddsUp(tables=(ITEM_COUNTS,))
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
         return shared.side_by_side(key, ranked_sums(shared.item_counts(key), key))
@@ -122,22 +127,20 @@ class MatthewEffect(Family):
     outputs = ((MATTHEW_EFFECT, ()),)
     needs = ("catalog", "feedback")
     sliced = False
+    adds_up = AddsUp(tables=(ITEM_COUNTS, ACTED_ITEMS))
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
-        if key is not None:
-            raise ValueError("actions have no slices")
-        done = actions(shared, settings)
-        counts = done.aggregate(by=ITEM_ID, **{EXPOSURES: done.count()})
-        shown = shared.item_counts()
-        tables = []
+        counts = acted_items(shared, settings, key)
+        shown = shared.item_counts(key)
+        by, tables = listed(key), []
         for prefix, table in (("shown", shown), ("done", counts)):
-            known = ranked_sums(table.semi_join(shared.catalog_items, ITEM_ID), None)
-            every = table.aggregate(**{f"{prefix}_all": table[EXPOSURES].sum()})
+            known = ranked_sums(table.semi_join(shared.catalog_items, ITEM_ID), key)
+            every = table.aggregate(by=by, **{f"{prefix}_all": table[EXPOSURES].sum()})
             tables += [
                 every,
-                known.select(**{f"{prefix}_{c}": known[c] for c in ("items", "total", "ranked")}),
+                known.select(*by, **{f"{prefix}_{c}": known[c] for c in ("items", "total", "ranked")}),
             ]
-        return shared.side_by_side(None, *tables, catalog_size(shared))
+        return shared.side_by_side(key, *tables).cross_join(catalog_size(shared))
 
     def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         builder = make(MATTHEW_EFFECT, settings)
@@ -159,10 +162,20 @@ class MatthewEffect(Family):
             yield builder.value(shown - done, size)
 
 
-def actions(shared: Shared, settings: MetricSettings) -> ir.Table:
+def acted_items(shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
+    """The items of the feedback, with how often they were acted on in the column `exposures`."""
+
+    def build() -> ir.Table:
+        done = actions(shared, settings, key)
+        return done.aggregate(by=[ITEM_ID, *listed(key)], **{EXPOSURES: done.count()})
+
+    return shared.once(ACTED_ITEMS, key, build)
+
+
+def actions(shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
     """The window's feedback on items, of the events in `action_events`."""
-    assert shared.feedback is not None
-    return of_events(shared.feedback.filter(shared.feedback[ITEM_ID].notnull()), settings)
+    rows = shared.actions(key)
+    return of_events(rows.filter(rows[ITEM_ID].notnull()), settings)
 
 
 def of_events(feedback: ir.Table, settings: MetricSettings) -> ir.Table:

@@ -8,8 +8,9 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import ITEM_ID, USER_ID
 from monitor.core.results import Result
-from monitor.metrics.family import NO_REQUESTS, AggregateRow, Family, MetricSpec, make
-from monitor.metrics.shared import LENGTH, Shared, listed
+from monitor.metrics.exposure.list_users import LIST_USERS, list_users
+from monitor.metrics.family import NO_REQUESTS, AddsUp, AggregateRow, Family, MetricSpec, make
+from monitor.metrics.shared import ITEM_COUNTS, Shared, listed
 from monitor.settings.metrics import MetricSettings
 
 COVERAGE = MetricSpec(
@@ -66,27 +67,22 @@ class ListCoverage(Family):
 
     name = "coverage"
     outputs = ((COVERAGE, ("pv", "uv")), (FAILURE, ("pv", "uv")))
+    adds_up = AddsUp(tables=(LIST_USERS,))
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
-        requests = shared.requests(key)
-        length = requests[LENGTH]
-        by = listed(key)
-        lists = requests.aggregate(
+        users, by = list_users(shared, settings, key), listed(key)
+        known = users[USER_ID].notnull()
+        counts = users.aggregate(
             by=by,
-            requests=requests.count(),
-            valid=(length >= settings.valid_list_length).sum(),
-            failed=(length == 0).sum(),
-            without_user=requests[USER_ID].isnull().sum(),
+            requests=users.requests.sum(),
+            valid=users.valid.sum(),
+            failed=users.failed.sum(),
+            without_user=users.requests.sum(where=~known),
+            users=known.sum(),
+            users_valid=(known & (users.valid > 0)).sum(),
+            users_failed=(known & (users.failed > 0)).sum(),
         )
-        known = requests.filter(requests[USER_ID].notnull())
-        users = known.aggregate(by=[USER_ID, *by], longest=known[LENGTH].max(), shortest=known[LENGTH].min())
-        reached = users.aggregate(
-            by=by,
-            users=users.count(),
-            users_valid=(users.longest >= settings.valid_list_length).sum(),
-            users_failed=(users.shortest == 0).sum(),
-        )
-        return shared.side_by_side(key, lists, reached)
+        return shared.side_by_side(key, counts)
 
     def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         n = row["requests"] or 0
@@ -105,6 +101,7 @@ class ItemCoverage(Family):
     name = "item_coverage"
     outputs = ((COVERAGE, ("item",)), (UNKNOWN_ITEMS, ()))
     needs = ("catalog",)
+    adds_up = AddsUp(tables=(ITEM_COUNTS,))
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
         shown = shared.item_counts(key)

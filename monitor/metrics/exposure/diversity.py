@@ -14,7 +14,7 @@ from monitor.core.columns import CATEGORY, ITEM_ID, REQUEST_ID
 from monitor.core.results import Result
 from monitor.metrics.exposure.categories import list_spread
 from monitor.metrics.exposure.similarity import item_vectors, no_similarity, range_of, similarity_of
-from monitor.metrics.family import AggregateRow, Family, MetricSpec, make
+from monitor.metrics.family import ALL, AddsUp, AggregateRow, Family, MetricSpec, make
 from monitor.metrics.shared import Shared, listed
 from monitor.settings.metrics import MetricSettings
 
@@ -47,6 +47,7 @@ class IntraListDiversity(Family):
     name = "intra_list_diversity"
     outputs = ((INTRA_LIST_DIVERSITY, ()),)
     needs = ("catalog",)
+    adds_up = AddsUp(columns=(ALL,))
 
     def reason_not(self, shared: Shared, settings: MetricSettings) -> str | None:
         return super().reason_not(shared, settings) or no_similarity(shared, settings)

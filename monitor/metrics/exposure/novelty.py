@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import ibis
 import ibis.expr.types as ir
@@ -13,7 +13,8 @@ from monitor.core.results import Result
 from monitor.metrics.exposure.categories import CODE, UNKNOWN, item_categories, user_categories
 from monitor.metrics.exposure.concentration import of_events
 from monitor.metrics.family import NOTHING_SHOWN, AggregateRow, Family, MetricSpec, make
-from monitor.metrics.shared import EXPOSURES, Shared, listed
+from monitor.metrics.history import EXPOSURES, USERS
+from monitor.metrics.shared import Shared, listed
 from monitor.settings.metrics import MetricSettings
 
 NOVELTY = MetricSpec(
@@ -78,9 +79,10 @@ class Novelty(Family):
 
     name = "novelty"
     outputs = ((NOVELTY, _ALWAYS),)
+    looks_back = True
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
-        history = shared.history_pairs
+        history = shared.history
         pairs = shared.user_items(key)
         if history is None:
             counts = pairs.aggregate(
@@ -88,7 +90,8 @@ class Novelty(Family):
             )
             unknown = {f"{column}_pairs": ibis.literal(0) for column in self._columns(shared, settings)}
             return shared.side_by_side(key, counts).mutate(history=ibis.literal(0), **unknown)
-        new = pairs.anti_join(_known(shared, history), [USER_ID, ITEM_ID])
+        mine, own = history.owner, key if history.owner else None
+        new = pairs.anti_join(history.known(), [*mine, USER_ID, ITEM_ID])
         tables = [
             pairs.aggregate(by=listed(key), item_pairs=pairs.count(), user_pairs=pairs[USER_ID].nunique()),
             new.aggregate(by=listed(key), item_new=new.count(), user_new=new[USER_ID].nunique()),
@@ -99,11 +102,13 @@ class Novelty(Family):
             now = now.filter(now[CODE] != UNKNOWN)
             before = shared.once(
                 f"history_values_{column}",
-                None,
-                lambda v=values: _valued(_of_users(shared, history), v),  # type: ignore[misc]
+                own,
+                lambda v=values: _valued(history.of_users(shared.user_items(own)), v, mine),  # type: ignore[misc]
             )
-            tables += _counted_new(now, before, column, CODE, key)
-        return shared.side_by_side(key, *tables).cross_join(_any(shared, history, "history"))
+            tables += _counted_new(now, before, column, CODE, key, mine)
+        if mine:
+            return shared.side_by_side(key, *tables, history.any())
+        return shared.side_by_side(key, *tables).cross_join(history.any())
 
     def series(self, settings: MetricSettings) -> Iterator[tuple[MetricSpec, dict[str, str]]]:
         for name in (*_ALWAYS, *settings.novelty):
@@ -127,30 +132,15 @@ class Novelty(Family):
                 yield builder.share(row[f"{name}_new"], row[f"{name}_pairs"], nothing)
 
 
-def _known(shared: Shared, history: ir.Table) -> ir.Table:
-    """The window's pairs that are in the history, looked up once for all slices."""
-    return shared.once(
-        "known_pairs", None, lambda: shared.user_items().semi_join(history, [USER_ID, ITEM_ID])
-    )
+def _valued(pairs: ir.Table, values: ir.Table, mine: Sequence[str]) -> ir.Table:
+    """The distinct pairs of a user (and window) and a value of their items."""
+    return pairs.join(values, ITEM_ID).select(*mine, USER_ID, CODE).distinct()
 
 
-def _any(shared: Shared, table: ir.Table, name: str) -> ir.Table:
-    """One row with a column of this name: 1 if the table has rows, else 0."""
-    return shared.once(f"any_{name}", None, lambda: table.limit(1).aggregate(**{name: ibis._.count()}))
-
-
-def _of_users(shared: Shared, history: ir.Table) -> ir.Table:
-    """The history of the users of the window alone: nobody else's pairs can be new."""
-    return history.semi_join(shared.user_items(), USER_ID)
-
-
-def _valued(pairs: ir.Table, values: ir.Table) -> ir.Table:
-    """The distinct pairs of a user and a value of their items."""
-    return pairs.join(values, ITEM_ID).select(USER_ID, CODE).distinct()
-
-
-def _counted_new(now: ir.Table, before: ir.Table, name: str, what: str, key: str | None) -> list[ir.Table]:
-    new = now.anti_join(before, [USER_ID, what])
+def _counted_new(
+    now: ir.Table, before: ir.Table, name: str, what: str, key: str | None, mine: Sequence[str]
+) -> list[ir.Table]:
+    new = now.anti_join(before, [*mine, USER_ID, what])
     return [
         now.aggregate(by=listed(key), **{f"{name}_pairs": now.count()}),
         new.aggregate(by=listed(key), **{f"{name}_new": new.count()}),
@@ -162,16 +152,17 @@ class Popularity(Family):
 
     name = "popularity"
     outputs = ((SELF_INFORMATION, ()), (AVERAGE_POPULARITY, ()))
+    looks_back = True
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
         counts = shared.item_counts(key)
         n = counts[EXPOSURES].cast("float64")
         rows = counts.select(ITEM_ID, *listed(key), n=n)
-        known = rows.left_join(history_items(shared, settings), ITEM_ID)
-        everyone = _history_users(shared)
-        known = known.select(*listed(key), "n", users=known.users, popularity=known.popularity).cross_join(
-            everyone
-        )
+        mine = () if shared.history is None else shared.history.owner
+        known = rows.left_join(history_items(shared, settings), [*mine, ITEM_ID])
+        known = known.select(*listed(key), "n", users=known.users, popularity=known.popularity)
+        everyone, anything = _history_users(shared), _any_popularity(shared, settings)
+        known = known.join(everyone, list(mine)) if mine else known.cross_join(everyone)
         seen_by = ibis.greatest(known.users.fill_null(1), 1).cast("float64")
         valued = known.mutate(
             bits=-(seen_by / known.history_users.cast("float64").nullif(0.0)).log2(),
@@ -184,11 +175,9 @@ class Popularity(Family):
             bits_squares=(valued.n * valued.bits * valued.bits).sum(),
             popularity=(valued.n * valued.popularity).sum(),
         )
-        joined = shared.side_by_side(key, sums).cross_join(everyone)
-        source = _popularity_source(shared, settings)
-        if source is None:
-            return joined.mutate(popularity_rows=ibis.literal(0))
-        return joined.cross_join(_any(shared, source, "popularity_rows"))
+        if mine:
+            return shared.side_by_side(key, sums, everyone, anything)
+        return shared.side_by_side(key, sums).cross_join(everyone).cross_join(anything)
 
     def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         n = int(row["exposures"] or 0)
@@ -205,38 +194,42 @@ class Popularity(Family):
             yield popularity.mean(n, row["popularity"], None, NOTHING_SHOWN)
 
 
-def _popularity_source(shared: Shared, settings: MetricSettings) -> ir.Table | None:
+def _any_popularity(shared: Shared, settings: MetricSettings) -> ir.Table:
+    """One row with the column `popularity_rows`: 1 if the history has what popularity counts, else 0."""
     if settings.popularity == "exposures":
-        return shared.history_pairs
-    return None if shared.history_actions is None else of_events(shared.history_actions, settings)
+        if shared.history is None:
+            return shared.nothing().aggregate(popularity_rows=ibis._.count())
+        return shared.history.any().rename(popularity_rows="history")
+
+    def build() -> ir.Table:
+        return _earlier(shared, settings).limit(1).aggregate(popularity_rows=ibis._.count())
+
+    return shared.once("any_popularity_rows", None, build)
+
+
+def _earlier(shared: Shared, settings: MetricSettings) -> ir.Table:
+    """The earlier actions that count."""
+    actions = shared.history_actions
+    return shared.nothing() if actions is None else of_events(actions, settings)
 
 
 def _history_users(shared: Shared) -> ir.Table:
     """One row: `history_users`, the number of users in the history."""
-    history = shared.history_pairs
-    if history is None:
+    if shared.history is None:
         return shared.nothing().aggregate(history_users=ibis._.count())
-    return shared.once(
-        "history_users",
-        None,
-        lambda: history.select(USER_ID).distinct().aggregate(history_users=ibis._.count()),
-    )
+    return shared.history.number_of_users()
 
 
 def history_items(shared: Shared, settings: MetricSettings) -> ir.Table:
     """One row an item of the history: `users` who were shown it, and its `popularity`."""
+    by_item = _shown_items(shared)
+    if settings.popularity == "exposures":
+        return by_item.rename(popularity=EXPOSURES)
 
     def build() -> ir.Table:
-        history = shared.history_pairs
-        users = shared.nothing() if history is None else history
-        shown = users[EXPOSURES].sum() if EXPOSURES in users.columns else users.count()
-        by_item = users.aggregate(by=ITEM_ID, users=users.count(), popularity=shown)
-        if settings.popularity == "exposures":
-            return by_item
-        actions = _popularity_source(shared, settings)
-        actions = shared.nothing() if actions is None else actions
+        actions = _earlier(shared, settings)
         counts = actions.aggregate(by=ITEM_ID, popularity=actions.count()).rename(acted=ITEM_ID)
-        shown_items = by_item.drop("popularity")
+        shown_items = _shown_items(shared).drop(EXPOSURES)
         joined = shown_items.outer_join(counts, shown_items[ITEM_ID] == counts.acted)
         return joined.select(
             **{ITEM_ID: ibis.coalesce(joined[ITEM_ID], joined.acted)},
@@ -244,4 +237,11 @@ def history_items(shared: Shared, settings: MetricSettings) -> ir.Table:
             popularity=joined.popularity,
         )
 
-    return shared.once(f"history_items_by_{settings.popularity}", None, build)
+    return shared.once("history_items_by_actions", None, build)
+
+
+def _shown_items(shared: Shared) -> ir.Table:
+    if shared.history is not None:
+        return shared.history.by_item()
+    none = shared.nothing()
+    return none.aggregate(by=ITEM_ID, **{EXPOSURES: none.count(), USERS: none.count()})

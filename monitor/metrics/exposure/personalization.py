@@ -8,8 +8,8 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import ITEM_ID, USER_ID
 from monitor.core.results import Result
-from monitor.metrics.family import AggregateRow, Family, MetricSpec, make, round12
-from monitor.metrics.shared import Shared, listed
+from monitor.metrics.family import AddsUp, AggregateRow, Family, MetricSpec, make, round12
+from monitor.metrics.shared import USER_ITEMS, Shared, listed
 from monitor.settings.metrics import MetricSettings
 
 PERSONALIZATION = MetricSpec(
@@ -33,6 +33,7 @@ class Personalization(Family):
 
     name = "personalization"
     outputs = ((PERSONALIZATION, ()),)
+    adds_up = AddsUp(tables=(USER_ITEMS,))
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
         pairs = shared.user_items(key)

@@ -11,7 +11,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import SCORE
 from monitor.core.results import Result
-from monitor.metrics.family import NOTHING_SHOWN, AggregateRow, Family, MetricSpec, make
+from monitor.metrics.family import ALL, NOTHING_SHOWN, AddsUp, AggregateRow, Family, MetricSpec, make
 from monitor.metrics.shared import Shared, listed
 from monitor.settings.metrics import MetricSettings
 
@@ -48,6 +48,7 @@ class ScoreHealth(Family):
     name = "score_health"
     outputs = ((SCORE_HEALTH, SCORE_HEALTH.by),)
     needs = ("exposures.score",)
+    adds_up = AddsUp(columns=(ALL,), without=((SCORE_HEALTH.name, "distinct"),))
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
         by = listed(key)

@@ -11,7 +11,7 @@ import ibis
 import ibis.expr.types as ir
 
 from monitor.core.columns import CATEGORY, ITEM_ID, VECTOR
-from monitor.metrics.shared import Shared
+from monitor.metrics.shared import CATALOG, Shared
 from monitor.settings.metrics import MetricSettings
 
 Similarity = Literal["category", "vector"]
@@ -55,7 +55,7 @@ def item_vectors(shared: Shared) -> tuple[ir.Table, list[str]]:
     A vector is usable if it is as long as most of the catalog's, all of it is finite, and it is
     not all 0 (it would have no direction).
     """
-    vectors = shared.once("item_vectors", None, lambda: _item_vectors(shared), of_catalog=True)
+    vectors = shared.once("item_vectors", None, lambda: _item_vectors(shared), lasting=CATALOG)
     return vectors, [name for name in vectors.columns if name != ITEM_ID]
 
 

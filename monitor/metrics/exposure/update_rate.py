@@ -40,6 +40,9 @@ UPDATE_RATE = MetricSpec(
 _SHORT = 32 * 32  # up to so many comparisons, comparing all items with all is cheapest
 
 
+_PAIR = [USER_ID, ITEM_ID]
+
+
 class RefreshRate(Family):
     """Each request against the same user's previous one in the same scene."""
 
@@ -126,11 +129,14 @@ class DayRate(Family):
     name = "update_rate_day"
     outputs = ((UPDATE_RATE, ("day",)),)
     sliced = False
+    looks_back = True
 
     def reason_not(self, shared: Shared, settings: MetricSettings) -> str | None:
-        return "needs windows that divide a day" if shared.today_user_items is None else None
+        return None if shared.knows_today else "needs windows that divide a day"
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
+        if key is not None:
+            return _of_windows(shared, key)
         before, now = shared.previous_day_user_items, shared.today_user_items
         assert now is not None
         if before is None:
@@ -139,20 +145,13 @@ class DayRate(Family):
                 .aggregate(pairs=ibis._.count())
                 .mutate(known=False, total=0.0, squares=0.0, most=0.0)
             )
-        before, now = (_distinct_pairs(table, [USER_ID, ITEM_ID]) for table in (before, now))
+        before, now = (_distinct_pairs(table, _PAIR) for table in (before, now))
         older = before.aggregate(by=USER_ID, older_length=before.count().cast("float64"))
         seen = now.select(USER_ID).distinct()
-        new = now.anti_join(before, [USER_ID, ITEM_ID])
+        new = now.anti_join(before, _PAIR)
         new = new.aggregate(by=USER_ID, new=new.count().cast("float64"))
         pairs = older.semi_join(seen, USER_ID).left_join(new, USER_ID)
-        pairs = pairs.select(rate=pairs.new.fill_null(0.0) / pairs.older_length)
-        sums = pairs.aggregate(
-            pairs=pairs.count(),
-            total=pairs.rate.sum(),
-            squares=(pairs.rate * pairs.rate).sum(),
-            most=pairs.rate.max(),
-        )
-        return sums.mutate(known=True)
+        return _rates(pairs.select("new", "older_length")).mutate(known=True)
 
     def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         nothing = "no user was shown an item on both days"
@@ -160,6 +159,37 @@ class DayRate(Family):
             nothing = "the history has no exposures of the day before yet"
         builder = make(UPDATE_RATE, settings, "day").up_to(row["most"])
         yield builder.mean(row["pairs"], row["total"], row["squares"], nothing)
+
+
+def _of_windows(shared: Shared, key: str) -> ir.Table:
+    """The sums of windows that are measured together: each has the pairs of the day up to its own end."""
+    before, earlier = shared.previous_day_user_items, shared.today_user_items
+    windows = shared.groups(key)
+    if before is None:
+        return windows.mutate(pairs=0, known=False, total=0.0, squares=0.0, most=0.0)
+    before = _distinct_pairs(before, _PAIR)
+    older = before.aggregate(by=USER_ID, older_length=before.count().cast("float64"))
+    shown = shared.user_items(key).select(*_PAIR, since=key)
+    if earlier is not None:
+        shown = shown.union(_distinct_pairs(earlier, _PAIR).mutate(since=ibis.literal(0, "int64")))
+    seen = shown.aggregate(by=USER_ID, seen_since=shown.since.min())
+    new = shown.anti_join(before, _PAIR)
+    new = new.aggregate(by=_PAIR, since=new.since.min())
+    new = new.aggregate(by=[USER_ID, "since"], items=new.count().cast("float64"))
+    users = older.join(seen, USER_ID)
+    users = users.join(windows, users.seen_since <= windows[key]).drop("seen_since")
+    both = users.left_join(new, [users[USER_ID] == new[USER_ID], new.since <= users[key]])
+    both = both.select(USER_ID, key, "older_length", "items")
+    pairs = both.aggregate(by=[USER_ID, key], older_length=both.older_length.max(), new=both["items"].sum())
+    return shared.side_by_side(key, _rates(pairs, key)).mutate(known=True)
+
+
+def _rates(pairs: ir.Table, key: str | None = None) -> ir.Table:
+    """The sums over users of the new items as a share of those of the day before."""
+    rate = pairs.new.fill_null(0.0) / pairs.older_length
+    return pairs.aggregate(
+        by=listed(key), pairs=pairs.count(), total=rate.sum(), squares=(rate * rate).sum(), most=rate.max()
+    )
 
 
 def _with_kept(pairs: ir.Table, kept: ir.Table, by: list[str]) -> ir.Table:

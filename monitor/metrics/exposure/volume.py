@@ -9,8 +9,10 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import USER_ID
 from monitor.core.results import Result
-from monitor.metrics.family import NO_REQUESTS, NOTHING_SHOWN, AggregateRow, Family, MetricSpec, make
-from monitor.metrics.shared import EXPOSURES, LENGTH, Shared, listed
+from monitor.metrics.exposure.list_users import LIST_USERS, list_users
+from monitor.metrics.family import NO_REQUESTS, NOTHING_SHOWN, AddsUp, AggregateRow, Family, MetricSpec, make
+from monitor.metrics.history import EXPOSURES
+from monitor.metrics.shared import ITEM_COUNTS, Shared, listed
 from monitor.settings.metrics import MetricSettings
 
 VOLUME = MetricSpec(
@@ -63,16 +65,16 @@ class Volume(Family):
 
     name = "volume"
     outputs = ((VOLUME, VOLUME.by), (LIST_LENGTH, ()))
+    adds_up = AddsUp(tables=(LIST_USERS, ITEM_COUNTS))
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
-        requests, items, by = shared.requests(key), shared.item_counts(key), listed(key)
-        length = requests[LENGTH].cast("float64")
-        lists = requests.aggregate(
+        users, items, by = list_users(shared, settings, key), shared.item_counts(key), listed(key)
+        lists = users.aggregate(
             by=by,
-            requests=requests.count(),
-            users=requests[USER_ID].nunique(),
-            length=length.sum(),
-            length_squared=(length * length).sum(),
+            requests=users.requests.sum(),
+            users=users[USER_ID].count(),
+            length=users.length.sum(),
+            length_squared=users.length_squared.sum(),
         )
         shown = items.aggregate(by=by, exposures=items[EXPOSURES].sum(), items=items.count())
         return shared.side_by_side(key, lists, shown)
@@ -97,7 +99,8 @@ class CatalogSize(Family):
     sliced = False
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
-        return shared.catalog_items.aggregate(items=shared.catalog_items.count())
+        size = shared.catalog_items.aggregate(items=shared.catalog_items.count())
+        return size if key is None else shared.groups(key).cross_join(size)
 
     def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         size = int(row["items"])

@@ -10,8 +10,9 @@ import ibis.expr.types as ir
 
 from monitor.core.results import Result
 from monitor.metrics.attribution import COUNT, of_event
-from monitor.metrics.family import NO_REQUESTS, NOTHING_SHOWN, AggregateRow, Family, make
+from monitor.metrics.family import NO_REQUESTS, NOTHING_SHOWN, AddsUp, AggregateRow, Family, make
 from monitor.metrics.feedback.business import (
+    BUSINESS_USERS,
     KNOWN,
     LATER,
     MEANT,
@@ -25,7 +26,8 @@ from monitor.metrics.feedback.business import (
     ratio_sums,
     users,
 )
-from monitor.metrics.shared import EXPOSURES, Shared, listed
+from monitor.metrics.history import EXPOSURES
+from monitor.metrics.shared import Shared, listed
 from monitor.settings.metrics import MetricSettings
 
 ACTION_RATE = action_spec(
@@ -87,6 +89,7 @@ class ActionRates(Family):
     name = "action_rates"
     outputs = ((ACTION_RATE, ACTION_RATE.by), (CONVERSION, ()), (ACTIONS_PER_USER, ()))
     needs = ("feedback",)
+    adds_up = AddsUp(tables=(BUSINESS_USERS,))
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
         every = users(shared, settings, key)

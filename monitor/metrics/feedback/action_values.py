@@ -9,8 +9,9 @@ import ibis.expr.types as ir
 
 from monitor.core.results import Result
 from monitor.metrics.attribution import COMPLETABLE, COMPLETED, COUNT, VALUES, lengths_known, of_event
-from monitor.metrics.family import NO_REQUESTS, AggregateRow, Family, make
+from monitor.metrics.family import NO_REQUESTS, AddsUp, AggregateRow, Family, make
 from monitor.metrics.feedback.business import (
+    BUSINESS_USERS,
     MEANT,
     REQUESTS,
     USERS,
@@ -77,6 +78,7 @@ class ActionValue(Family):
     name = "action_value"
     outputs = ((ACTION_VALUE, ACTION_VALUE.by),)
     needs = ("feedback",)
+    adds_up = AddsUp(tables=(BUSINESS_USERS,))
 
     def reason_not(self, shared: Shared, settings: MetricSettings) -> str | None:
         return super().reason_not(shared, settings) or _no_values(shared)
@@ -119,6 +121,7 @@ class Completion(Family):
     name = "completion"
     outputs = ((COMPLETION, ()),)
     needs = ("feedback", "catalog")
+    adds_up = AddsUp(tables=(BUSINESS_USERS,))
 
     def events(self, settings: MetricSettings) -> dict[str, int]:
         """The events whose settings name the column of the item's length."""

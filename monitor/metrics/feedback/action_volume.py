@@ -10,8 +10,8 @@ import ibis.expr.types as ir
 from monitor.core.columns import EVENT
 from monitor.core.results import Result
 from monitor.metrics.attribution import COUNT, of_event
-from monitor.metrics.family import AggregateRow, Family, MetricSpec, make
-from monitor.metrics.shared import Shared
+from monitor.metrics.family import ALL, AddsUp, AggregateRow, Family, MetricSpec, make
+from monitor.metrics.shared import Shared, listed
 from monitor.settings.metrics import MetricSettings
 
 NO_FEEDBACK = "no feedback in the window"
@@ -42,18 +42,18 @@ class ActionVolume(Family):
     outputs = ((ACTION_VOLUME, ()),)
     needs = ("feedback",)
     sliced = False
+    adds_up = AddsUp(columns=(ALL,))
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
-        rows = shared.feedback
-        assert rows is not None
+        rows = shared.actions(key)
         counts = {
             of_event(COUNT, number): ibis.ifelse((rows[EVENT] == event).fill_null(False), 1, 0).sum()
             for event, number in self.events(settings).items()
         }
-        return rows.aggregate(rows=rows.count(), **counts)
+        return shared.side_by_side(key, rows.aggregate(by=listed(key), rows=rows.count(), **counts))
 
     def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
-        every = int(row["rows"])
+        every = int(row["rows"] or 0)
         for event, number in self.events(settings).items():
             count = int(row[of_event(COUNT, number)] or 0)
             yield make(ACTION_VOLUME, settings, event=event).count(count, every, "" if every else NO_FEEDBACK)

@@ -22,7 +22,7 @@ from monitor.metrics.attribution import (
 )
 from monitor.metrics.family import NOTHING_SHOWN, AggregateRow, Family, MetricSpec, Theme, make
 from monitor.metrics.feedback.business import ratio_columns, ratio_sums
-from monitor.metrics.shared import Shared
+from monitor.metrics.shared import Shared, listed
 from monitor.settings.metrics import MetricSettings
 from monitor.statistics.effects import ratio_within
 
@@ -99,14 +99,17 @@ WITHOUT_ITEM = MetricSpec(
 )
 
 
-def lost_actions(actions: ir.Table, ways: tuple[str, ...] = (UNATTRIBUTED,)) -> ir.Table:
-    """One row: the sums by user of actions found in these ways and of all actions; see `ratio_sums`."""
+def lost_actions(
+    actions: ir.Table, ways: tuple[str, ...] = (UNATTRIBUTED,), key: str | None = None
+) -> ir.Table:
+    """One row (a group): the sums by user of actions found in these ways and of all; see `ratio_sums`."""
     ids = [column for column in (USER_ID, REQUEST_ID, ACTION) if column in actions.columns]
     owner = ibis.coalesce(*(actions[column].cast("string") for column in ids))
     lost = ibis.ifelse(actions[FOUND].isin(ways), actions[COUNT], 0)
-    users = actions.group_by(owner=owner).aggregate(lost=lost.sum(), every=actions[COUNT].sum())
+    owned = actions.mutate(owner=owner)
+    users = owned.aggregate(by=["owner", *listed(key)], lost=lost.sum(), every=owned[COUNT].sum())
     lost, every = users.lost.cast("float64"), users.every.cast("float64")
-    return users.aggregate(**ratio_columns(_LOST, lost, every))
+    return users.aggregate(by=listed(key), **ratio_columns(_LOST, lost, every))
 
 
 class AttributionHealth(Family):
@@ -124,16 +127,18 @@ class AttributionHealth(Family):
             for way in _WAYS:
                 mine = (actions[EVENT] == event) & (actions[FOUND] == way)
                 sums[f"{way}_{number}"] = ibis.ifelse(mine, actions[COUNT], 0).sum()
-        rows = shared.feedback
-        assert rows is not None
+        by, rows = listed(key), shared.actions(key)
         judged = rows[EVENT].isin(list(settings.events)).fill_null(False)
         every = rows.aggregate(
+            by=by,
             rows=rows.count(),
             other_events=ibis.ifelse(judged, 0, 1).sum(),
             without_item=ibis.ifelse(judged & rows[ITEM_ID].isnull(), 1, 0).sum(),
         )
-        shown = shared.exposures.aggregate(shown=shared.exposures.count())
-        return shared.side_by_side(None, every, shown, actions.aggregate(**sums), lost_actions(actions))
+        exposures = shared.rows(key)
+        shown = exposures.aggregate(by=by, shown=exposures.count())
+        found = actions.aggregate(by=by, **sums)
+        return shared.side_by_side(key, every, shown, found, lost_actions(actions, key=key))
 
     def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         for number, event in enumerate(settings.events):

@@ -7,7 +7,7 @@ user first, and the intervals come from the variance between users.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import ibis
 import ibis.expr.types as ir
@@ -15,7 +15,8 @@ import ibis.expr.types as ir
 from monitor.core.columns import REQUEST_ID, USER_ID
 from monitor.metrics.attribution import COMPLETABLE, COMPLETED, COUNT, VALUES, acted, of_event
 from monitor.metrics.family import AggregateRow, MetricSpec, Theme
-from monitor.metrics.shared import EXPOSURES, LENGTH, Shared, listed
+from monitor.metrics.history import EXPOSURES
+from monitor.metrics.shared import LENGTH, Shared, listed
 from monitor.settings.metrics import MetricSettings
 from monitor.statistics.effects import RatioSums, ratio_delta
 from monitor.statistics.intervals import Interval, wilson
@@ -38,6 +39,7 @@ action_spec = partial(
 )
 """A metric of the actions of one event."""
 
+BUSINESS_USERS: Final = "business_users"
 REQUESTS = "requests"
 VALUE = "value"
 KNOWN = "known"
@@ -50,7 +52,7 @@ def users(shared: Shared, settings: MetricSettings, key: str | None = None) -> i
 
     A request without a user is a row of its own, with `known` 0 in place of 1.
     """
-    return shared.once("business_users", key, lambda: _users(shared, settings, key))
+    return shared.once(BUSINESS_USERS, key, lambda: _users(shared, settings, key))
 
 
 def _users(shared: Shared, settings: MetricSettings, key: str | None) -> ir.Table:

@@ -12,9 +12,10 @@ import ibis.expr.types as ir
 from monitor.core.columns import USER_ID
 from monitor.core.results import Result
 from monitor.metrics.attribution import COUNT, of_event
-from monitor.metrics.family import NOTHING_SHOWN, AggregateRow, Family, make
+from monitor.metrics.family import NOTHING_SHOWN, AddsUp, AggregateRow, Family, make
 from monitor.metrics.feedback.action_rates import NOBODY_ACTED, actions_without_user
 from monitor.metrics.feedback.business import (
+    BUSINESS_USERS,
     KNOWN,
     MEANT,
     USERS,
@@ -25,7 +26,8 @@ from monitor.metrics.feedback.business import (
     ratio_sums,
     users,
 )
-from monitor.metrics.shared import EXPOSURES, Shared, listed
+from monitor.metrics.history import EXPOSURES
+from monitor.metrics.shared import Shared, listed
 from monitor.settings.metrics import MetricSettings
 from monitor.statistics.effects import RatioSums
 
@@ -71,6 +73,7 @@ class BusyUsers(Family):
     name = "busy_users"
     outputs = ((TOP_USER_SHARE, TOP_USER_SHARE.by), (TRIMMED_ACTION_RATE, ()))
     needs = ("feedback",)
+    adds_up = AddsUp(tables=(BUSINESS_USERS,))
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
         by, numbers = listed(key), list(self.events(settings).values())

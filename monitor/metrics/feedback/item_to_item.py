@@ -52,6 +52,7 @@ class ItemToItem(Family):
     name = "item_to_item"
     outputs = ((ITEM_TO_ITEM_RECALL, ()),)
     needs = ("feedback",)
+    together = False
 
     def reason_not(self, shared: Shared, settings: MetricSettings) -> str | None:
         missing = super().reason_not(shared, settings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import ibis
 import ibis.expr.types as ir
@@ -12,7 +12,8 @@ import ibis.expr.types as ir
 from monitor.core.columns import REQUEST_ID, USER_ID
 from monitor.core.results import Result
 from monitor.metrics.attribution import RELEVANCE
-from monitor.metrics.family import AggregateRow, Family, MetricSpec, Theme, make
+from monitor.metrics.exposure.list_users import LIST_USERS, list_users
+from monitor.metrics.family import AddsUp, AggregateRow, Family, MetricSpec, Theme, make
 from monitor.metrics.feedback.ranked import FOUND, IDEAL, PLACE, no_order, relevant_places
 from monitor.metrics.shared import LENGTH, Shared, listed
 from monitor.settings.metrics import MetricSettings
@@ -167,6 +168,8 @@ _MACRO = (
     AVERAGE_PRECISION_FULL,
     NDCG,
 )
+RANKED_USERS: Final = "ranked_users"
+_OF_LIST = tuple(spec.name for spec in _MACRO)
 NO_RELEVANT = "no list has a relevant item"
 NO_USERS = "no list with a relevant item has a known user"
 _EMPTY = "every list with a relevant item is empty"
@@ -190,28 +193,30 @@ class Ranking(Family):
         (NDCG, ()),
     )
     needs = ("feedback",)
+    adds_up = AddsUp(tables=(RANKED_USERS, LIST_USERS))
 
     def reason_not(self, shared: Shared, settings: MetricSettings) -> str | None:
         return super().reason_not(shared, settings) or no_order(shared)
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
         by = listed(key)
-        every = shared.requests(key)
-        every = every.aggregate(by=by, every_list=every.count(), every_user=every[USER_ID].nunique())
-        lists = _lists(relevant_places(shared, settings, key), settings, key)
-        users = lists.aggregate(by=[USER_ID, *by], **_sums(lists, settings), **_means(lists, settings))
+        every = list_users(shared, settings, key)
+        every = every.aggregate(by=by, every_list=every.requests.sum(), every_user=every[USER_ID].count())
+        users = ranked_users(shared, settings, key)
         sums = [name for name in users.columns if name.startswith("sum_")]
-        means = [name for name in users.columns if name.startswith("mean_")]
         known = users[USER_ID].notnull()
-        of_known = {name: ibis.ifelse(known, users[name], ibis.null("float64")) for name in means}
+        means = {
+            name: ibis.ifelse(known, _mean_of(users, name), ibis.null("float64"))
+            for name in (f"mean_{metric}_{k}" for k in settings.k for metric in _OF_LIST)
+        }
         totals = users.aggregate(
             by=by,
             **{name: users[name].sum() for name in sums},
             users=known.cast("int64").sum(),
             lists_without_user=ibis.ifelse(known, 0, users["sum_lists"]).sum(),
-            **{f"n_{name}": value.count() for name, value in of_known.items()},
-            **{f"total_{name}": value.sum() for name, value in of_known.items()},
-            **{f"squares_{name}": (value * value).sum() for name, value in of_known.items()},
+            **{f"n_{name}": value.count() for name, value in means.items()},
+            **{f"total_{name}": value.sum() for name, value in means.items()},
+            **{f"squares_{name}": (value * value).sum() for name, value in means.items()},
         )
         return shared.side_by_side(key, every, totals)
 
@@ -220,6 +225,26 @@ class Ranking(Family):
             for spec in _MACRO:
                 yield _macro(spec, row, settings, k)
             yield from _micro(row, settings, k)
+
+
+def ranked_users(shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
+    """One row a user (and group): the sums over their lists with a relevant item, and of each metric too.
+
+    The lists without a user are one row with a null. A metric has its sum over the lists that have it, and
+    their number.
+    """
+
+    def build() -> ir.Table:
+        lists = _lists(relevant_places(shared, settings, key), settings, key)
+        return lists.aggregate(
+            by=[USER_ID, *listed(key)], **_sums(lists, settings), **_of_lists(lists, settings)
+        )
+
+    return shared.once(RANKED_USERS, key, build)
+
+
+def _mean_of(users: ir.Table, name: str) -> ir.Value:
+    return users[f"{name}_total"] / users[f"{name}_lists"].nullif(0).cast("float64")
 
 
 def _lists(places: ir.Table, settings: MetricSettings, key: str | None) -> ir.Table:
@@ -270,12 +295,13 @@ def _of_list(lists: ir.Table, settings: MetricSettings, k: int) -> dict[str, Any
     }
 
 
-def _means(lists: ir.Table, settings: MetricSettings) -> dict[str, Any]:
-    """The mean of each metric over the lists that are grouped, as `mean_{metric}_{k}`."""
+def _of_lists(lists: ir.Table, settings: MetricSettings) -> dict[str, Any]:
+    """The sum of each metric over the lists that have it, and their number."""
     return {
-        f"mean_{name}_{k}": value.mean()
+        f"mean_{name}_{k}_{part}": found
         for k in settings.k
         for name, value in _of_list(lists, settings, k).items()
+        for part, found in (("total", value.sum()), ("lists", value.count()))
     }
 
 

@@ -10,13 +10,14 @@ from operator import add
 import ibis
 import ibis.expr.types as ir
 
-from monitor.core.columns import CATEGORY, ITEM_ID, USER_ID
+from monitor.core.columns import CATEGORY, ITEM_ID, TS, USER_ID
 from monitor.core.results import Result
 from monitor.metrics.attribution import RELEVANCE, acted
 from monitor.metrics.exposure.categories import CODE, with_categories
 from monitor.metrics.exposure.concentration import of_events
 from monitor.metrics.exposure.similarity import item_vectors, no_similarity, range_of, similarity_of
 from monitor.metrics.family import AggregateRow, Family, MetricSpec, make
+from monitor.metrics.history import WINDOW
 from monitor.metrics.shared import Shared, listed
 from monitor.settings.metrics import MetricSettings
 
@@ -59,10 +60,16 @@ class Serendipity(Family):
         history = shared.history_actions
         if history is None:
             return shared.side_by_side(key, every).mutate(history=0, exposures=0, total=0.0, squares=0.0)
-        history = of_events(history, settings).select(USER_ID, ITEM_ID)
+        history = of_events(history, settings)
         history = history.filter([history[USER_ID].notnull(), history[ITEM_ID].notnull()])
-        any_history = history.limit(1).aggregate(history=ibis._.count())
-        history = history.semi_join(done, USER_ID).distinct()  # the others' actions are compared with nothing
+        # Only of those who acted: the actions of others are compared with nothing.
+        if key == WINDOW:
+            known = _any_by_window(shared, history, settings)
+            history = _of_windows(shared, history, done, settings)
+        else:
+            history = history.select(USER_ID, ITEM_ID)
+            known = history.limit(1).aggregate(history=ibis._.count())
+            history = history.semi_join(done, USER_ID).distinct()
         closest = _closest_by_vector if similarity_of(shared, settings) == "vector" else _closest_by_category
         valued = closest(shared, done, history, key)
         valued = valued.mutate(distance=1.0 - valued.closest)
@@ -72,8 +79,9 @@ class Serendipity(Family):
             total=(valued[WEIGHT] * valued.distance).sum(),
             squares=(valued[WEIGHT] * valued.distance * valued.distance).sum(),
         )
-        joined = shared.side_by_side(key, every, sums)
-        return joined.cross_join(any_history)
+        if key == WINDOW:
+            return shared.side_by_side(key, every, sums, known)
+        return shared.side_by_side(key, every, sums).cross_join(known)
 
     def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         builder = replace(make(SERENDIPITY, settings), bounds=range_of(settings))
@@ -97,15 +105,49 @@ def _acted(shared: Shared, settings: MetricSettings, key: str | None) -> ir.Tabl
     return done.aggregate(by=[USER_ID, ITEM_ID, *listed(key)], **{WEIGHT: done.count().cast("float64")})
 
 
+def _any_by_window(shared: Shared, history: ir.Table, settings: MetricSettings) -> ir.Table:
+    """The windows that have earlier actions, with the column `history`: 1."""
+    first, last = _looked_back_on_from(shared, history[TS], settings)
+    spans = history.select(first=first, last=last).distinct()
+    groups = shared.groups(WINDOW)
+    found = groups.join(spans, [groups[WINDOW] >= spans["first"], groups[WINDOW] <= spans["last"]])
+    return found.select(WINDOW).distinct().mutate(history=ibis.literal(1))
+
+
+def _of_windows(shared: Shared, history: ir.Table, done: ir.Table, settings: MetricSettings) -> ir.Table:
+    """The items of the earlier actions of each user and window of `done`."""
+    owners = done.select(WINDOW, owner=done[USER_ID]).distinct()
+    first, last = _looked_back_on_from(shared, history[TS], settings)
+    earlier = history.select(USER_ID, ITEM_ID, first=first, last=last).distinct()
+    mine = earlier.join(
+        owners,
+        [
+            earlier[USER_ID] == owners["owner"],
+            owners[WINDOW] >= earlier["first"],
+            owners[WINDOW] <= earlier["last"],
+        ],
+    )
+    return mine.select(USER_ID, ITEM_ID, WINDOW).distinct()
+
+
+def _looked_back_on_from(
+    shared: Shared, moment: ir.Column, settings: MetricSettings
+) -> tuple[ir.IntegerValue, ir.IntegerValue]:
+    """The first and the last window whose history has a time."""
+    reach = ibis.interval(seconds=int(settings.history.total_seconds()))
+    return shared.number_of(moment) + 1, shared.number_of(moment + reach)
+
+
 def _closest_by_category(shared: Shared, acted: ir.Table, history: ir.Table, key: str | None) -> ir.Table:
     owner = [USER_ID, ITEM_ID, *listed(key)]
     now = with_categories(shared, acted, CATEGORY).select(*owner, CODE, "unit")
     before = with_categories(shared, history, CATEGORY)
-    before = before.select(USER_ID, CODE, earlier=before[ITEM_ID], earlier_unit=before.unit)
-    both = now.join(before, [USER_ID, CODE])
+    mine = _compared_within(key)
+    before = before.select(*mine, CODE, earlier=before[ITEM_ID], earlier_unit=before.unit)
+    both = now.join(before, [*mine, CODE])
     alike = both.aggregate(by=[*owner, "earlier"], cosine=(both.unit * both.earlier_unit).sum())
     most = alike.aggregate(by=owner, closest=alike.cosine.max())
-    comparable = acted.semi_join(history, USER_ID)
+    comparable = acted.semi_join(history, mine)
     joined = comparable.left_join(most, owner)
     # Without a common category the similarity is 0; sums of shares can round to just above 1.
     return joined.select(*listed(key), WEIGHT, closest=ibis.least(joined.closest.fill_null(0.0), 1.0))
@@ -115,10 +157,15 @@ def _closest_by_vector(shared: Shared, acted: ir.Table, history: ir.Table, key: 
     vectors, columns = item_vectors(shared)
     now = acted.join(vectors, ITEM_ID)
     before = history.join(vectors, ITEM_ID).drop(ITEM_ID).rename({f"earlier_{c}": c for c in columns})
-    both = now.join(before, USER_ID)
+    both = now.join(before, _compared_within(key))
     products = (both[c] * both[f"earlier_{c}"] for c in columns)
     cosine = ibis.least(reduce(add, products), 1.0) if columns else ibis.literal(0.0)
     both = both.select(USER_ID, ITEM_ID, WEIGHT, *listed(key), cosine=cosine)
     return both.aggregate(
         by=[USER_ID, ITEM_ID, *listed(key)], **{WEIGHT: both[WEIGHT].max()}, closest=both.cosine.max()
     )
+
+
+def _compared_within(key: str | None) -> list[str]:
+    """The columns of whose actions are compared: a window has a history of its own, a slice has not."""
+    return [USER_ID, WINDOW] if key == WINDOW else [USER_ID]

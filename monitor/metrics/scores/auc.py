@@ -9,7 +9,8 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import LABEL, SCORE
 from monitor.core.results import Result
-from monitor.metrics.family import AggregateRow, Family, make
+from monitor.metrics.family import AddsUp, AggregateRow, Family, ResultBuilder, make
+from monitor.metrics.scores.label_counts import DIGITS, LABEL_COUNTS, label_counts, wins_of_counts
 from monitor.metrics.scores.labelled import (
     LABELS,
     NO_REQUEST,
@@ -19,6 +20,7 @@ from monitor.metrics.scores.labelled import (
     one_class,
     score_counts,
     score_spec,
+    sentences,
 )
 from monitor.metrics.shared import Shared, listed
 from monitor.settings.metrics import MetricSettings
@@ -51,23 +53,44 @@ class Auc(Family):
     name = "auc"
     outputs = ((AUC, ()),)
     needs = ("feedback", "exposures.score")
+    adds_up = AddsUp(tables=(LABEL_COUNTS,), columns=("shown", "scored"), bounded=True)
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
         sums = rank_sums(labelled(shared, settings, key), listed(key))
         return shared.side_by_side(key, score_counts(shared, key), sums)
 
+    def measure_kept(self, shared: Shared, settings: MetricSettings) -> ir.Table:
+        return wins_of_counts(label_counts(shared, settings))
+
+    def outcomes_kept(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
+        builder = make(AUC, settings)
+        if (without := _without_classes(row, builder)) is not None:
+            yield without
+            return
+        n, positives = int(row["scored"]), int(row["positives"])
+        pairs = 2.0 * positives * (n - positives)
+        error = float(row["unsure"]) / pairs
+        about = f"scores are kept with {DIGITS} digits: the error is at most {error:.1g}" if error else ""
+        yield builder.value(float(row["wins"]) / pairs, n, detail=sentences(about, left_out(row)))
+
     def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         builder = make(AUC, settings)
-        nothing = nothing_scored(row)
-        if nothing:
-            yield builder.no_data(nothing)
+        if (without := _without_classes(row, builder)) is not None:
+            yield without
             return
-        n, positives = int(row["scored"]), int(row["positives"] or 0)
+        n = int(row["scored"])
         sums = auc_sums(row, n)
-        if sums is None:
-            yield builder.undefined(one_class(positives, n) or "", n)
-        else:
-            yield builder.value(sums.auc, n, delong_interval(sums), detail=left_out(row))
+        assert sums is not None  # there are both classes
+        yield builder.value(sums.auc, n, delong_interval(sums), detail=left_out(row))
+
+
+def _without_classes(row: AggregateRow, builder: ResultBuilder) -> Result | None:
+    """The result where nothing is scored or all labels are equal; None if there is an AUC."""
+    if nothing := nothing_scored(row):
+        return builder.no_data(nothing)
+    n = int(row["scored"])
+    why = one_class(int(row["positives"] or 0), n)
+    return None if why is None else builder.undefined(why, n)
 
 
 def placed(rows: ir.Table, by: Sequence[str] = ()) -> ir.Table:

@@ -11,7 +11,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import LABEL, SCORE
 from monitor.core.results import Result
-from monitor.metrics.family import AggregateRow, Family, make
+from monitor.metrics.family import ALL, AddsUp, AggregateRow, Family, make
 from monitor.metrics.scores.labelled import (
     LABELS,
     NO_REQUEST,
@@ -77,6 +77,7 @@ class Calibration(Family):
     name = "calibration"
     outputs = ((LOG_LOSS, ()), (CALIBRATION, ()))
     needs = ("feedback", "exposures.score")
+    adds_up = AddsUp(columns=(ALL,))
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
         sums = probability_sums(labelled(shared, settings, key), settings.clip, listed(key))

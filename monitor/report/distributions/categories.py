@@ -12,7 +12,8 @@ import ibis.expr.types as ir
 from monitor.core import columns as c
 from monitor.core.text import NAME_LENGTH, visible
 from monitor.metrics.exposure.categories import CODE, UNKNOWN, with_categories
-from monitor.metrics.shared import EXPOSURES, Shared
+from monitor.metrics.history import EXPOSURES
+from monitor.metrics.shared import Shared
 from monitor.report import numbers
 from monitor.report.distributions.figure import Axis, Bar, Cell, Figure, Plot, Table
 from monitor.report.distributions.rows import Missing, SpanRows

@@ -18,7 +18,7 @@ from monitor.metrics.exposure.concentration import (
     catalog_size,
 )
 from monitor.metrics.exposure.coverage import COVERAGE, UNKNOWN_ITEMS, ItemCoverage
-from monitor.metrics.shared import EXPOSURES
+from monitor.metrics.history import EXPOSURES
 from monitor.report import numbers
 from monitor.report.distributions.figure import Axis, Figure, Line, Plot, Point, Table
 from monitor.report.distributions.rows import Missing, SpanRows

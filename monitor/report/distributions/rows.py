@@ -14,6 +14,7 @@ from monitor.core.errors import ExpectedError
 from monitor.core.results import Result, Window
 from monitor.core.text import visible
 from monitor.engines.duckdb import Engine
+from monitor.logs.empty import empty_exposures, feedback_of
 from monitor.logs.log import Log
 from monitor.logs.source import Source
 from monitor.logs.windows import Parts
@@ -24,7 +25,6 @@ from monitor.models.samples import Samples
 from monitor.report import numbers
 from monitor.settings.metrics import MetricSettings
 from monitor.settings.recommender import RecommenderSettings
-from monitor.window.tables import empty_exposures, feedback_of
 
 _EXPOSURES: Final = "drawn_exposures"
 

@@ -34,6 +34,7 @@ from monitor.models.specs import CAUSE_LABEL
 from monitor.service.prometheus.families import all_families
 from monitor.service.prometheus.offenders import add_offenders
 from monitor.service.prometheus.states import Labels, Values, add_status, is_slice, label, set_status, verdict
+from monitor.settings.recommender import ROLLUP
 
 Counters = Mapping[CounterKey, float]
 
@@ -215,11 +216,16 @@ def _add_rule(values: Values, series: Series) -> None:
 
 @lru_cache(maxsize=4096)
 def _families(
-    metric: str, chosen: frozenset[str], *, sliced: bool
+    metric: str, chosen: frozenset[str], *, sliced: bool, rolled_up: bool = False
 ) -> tuple[tuple[str, Suffix, tuple[str, ...]], ...]:
-    """Name, part and labels of each exported family of a metric."""
+    """Name, part and labels of each exported family of a metric; the value of a roll-up is always one."""
+    families = all_families()
     named = ((metric_family_name(ALL_SPECS[metric], part, sliced=sliced), part) for part in _PARTS)
-    return tuple((name, part, all_families()[name].labels) for name, part in named if name in chosen)
+    return tuple(
+        (name, part, families[name].labels)
+        for name, part in named
+        if name in chosen or (rolled_up and not part and name in families)
+    )
 
 
 def bounds_with_objective(state: RecommenderState) -> frozenset[str]:
@@ -245,7 +251,8 @@ def _add_measurement(values: Values, series: Series, chosen: frozenset[str]) -> 
         _add(values, DETECTABLE.name, (label(series.recommender), *own), detectable_change(result))
     if result.threshold is not None and result.kind in _WITH_OBJECTIVES:
         chosen = EVERYTHING
-    families = _families(result.metric, chosen, sliced=is_slice(result))
+    rolled_up = result.labels.get("dimension") == ROLLUP
+    families = _families(result.metric, chosen, sliced=is_slice(result), rolled_up=rolled_up)
     if not families:
         return
     parts = {"": result.value, "lower": result.lower, "upper": result.upper, "samples": result.samples}

@@ -10,6 +10,13 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.expected_conditions import staleness_of
+from selenium.webdriver.support.ui import WebDriverWait
+
+PATIENCE = 60
+"""Seconds that a page may take to follow a link."""
 
 FLAGS = [
     "--headless",
@@ -48,3 +55,12 @@ def opened(profile: Path) -> webdriver.Chrome:
 def size(browser: webdriver.Chrome, width: int) -> None:
     metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+
+def follow(browser: webdriver.Chrome, element: WebElement) -> None:
+    """Click what leads to another page, and wait for that page: a click returns before it is there."""
+    left = browser.find_element(By.TAG_NAME, "html")
+    element.click()
+    WebDriverWait(browser, PATIENCE).until(staleness_of(left))
+    # `body` is read through the driver, which waits until the page has loaded.
+    browser.find_element(By.TAG_NAME, "body")

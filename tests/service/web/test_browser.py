@@ -15,7 +15,7 @@ from monitor.service.web.app import ReloadOutcome
 from monitor.service.web.server import WebServer, serve
 from monitor.settings.server import ServerSettings
 from tests.service import pictured_bands, pictured_models, pictures
-from tests.service.web.chromium import size
+from tests.service.web.chromium import follow, size
 
 CAUSE = f"/recommenders/ranker/gaps/test_online/serving_skew/model-{quote(pictured_models.MODEL, safe='')}"
 PAGES = [
@@ -85,11 +85,11 @@ def test_a_hostile_item_id_is_shown_as_text(browser, site):
 def test_the_evidence_is_one_click_from_the_recommenders_page(browser, site):
     size(browser, 390)
     browser.get(f"{site.address}/?refresh=off")
-    browser.find_element(By.LINK_TEXT, "shop").click()
+    follow(browser, browser.find_element(By.LINK_TEXT, "shop"))
     first = browser.find_element(By.CSS_SELECTOR, ".attention li")
     assert "blacklist" in first.text
     assert "since 2026-03-09 11:00 UTC" in first.text
-    first.find_element(By.CSS_SELECTOR, "a.evidence").click()
+    follow(browser, first.find_element(By.CSS_SELECTOR, "a.evidence"))
     assert browser.find_element(By.CSS_SELECTOR, "h1").text == "blacklist"
     assert pictures.HOSTILE in browser.find_element(By.CSS_SELECTOR, ".evidence-rows").text
 
@@ -103,7 +103,7 @@ def test_the_evidence_of_a_cause_is_one_click_away_whatever_the_model_is_called(
     full, part = (rect.size["width"] for rect in bar.find_elements(By.TAG_NAME, "rect"))
     assert part / full == pytest.approx(0.68, abs=0.02)
     assert pictured_models.FEATURE in browser.find_element(By.CSS_SELECTOR, ".features").text
-    first.find_element(By.CSS_SELECTOR, "a.evidence").click()
+    follow(browser, first.find_element(By.CSS_SELECTOR, "a.evidence"))
     assert browser.current_url.endswith(CAUSE)
     assert browser.title == "serving skew: a/b?<script>#%[LF].. · ranker"
     rows = browser.find_elements(By.CSS_SELECTOR, ".evidence-rows tbody tr")
@@ -116,7 +116,7 @@ def test_the_series_of_an_anomaly_are_one_click_away_and_their_bands_can_be_seen
     browser.get(f"{site.address}/recommenders/feeds?refresh=off")
     first = browser.find_element(By.CSS_SELECTOR, ".attention li")
     assert "lists empty" in first.text
-    first.find_element(By.CSS_SELECTOR, "a.evidence").click()
+    follow(browser, first.find_element(By.CSS_SELECTOR, "a.evidence"))
     assert browser.title == "lists empty: violated · feeds"
     rows = browser.find_elements(By.CSS_SELECTOR, ".rows tbody tr")
     assert pictures.HOSTILE in rows[0].text
@@ -197,7 +197,7 @@ def test_the_page_can_be_read_where_scripts_are_switched_off(browser, site):
         browser.get(f"{site.address}/recommenders/shop")
         text = browser.find_element(By.TAG_NAME, "main").text
         browser.find_element(By.CSS_SELECTOR, "#metrics summary").click()
-        browser.find_element(By.CSS_SELECTOR, "#metrics .body a").click()
+        follow(browser, browser.find_element(By.CSS_SELECTOR, "#metrics .body a"))
         text += browser.find_element(By.TAG_NAME, "main").text
     finally:
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})

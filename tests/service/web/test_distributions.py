@@ -29,7 +29,7 @@ from monitor.settings.config import Config
 from tests.report.distributions import drawn_shop
 from tests.report.distributions.drawn_shop import HOSTILE, LAST, WRITTEN
 from tests.service import pictures
-from tests.service.web.chromium import size
+from tests.service.web.chromium import follow, size
 from tests.service.web.test_app import client
 from tests.service.web.test_browser import CONTRAST
 
@@ -371,7 +371,7 @@ def test_chromium_sends_the_form_without_javascript(browser, shop_page):
         for field, text in ((start, "2026-03-02T10:00:00Z"), (end, "2026-03-02T11:00:00Z")):
             field.clear()
             field.send_keys(text)
-        browser.find_element(By.CSS_SELECTOR, "form.search button").click()
+        follow(browser, browser.find_element(By.CSS_SELECTOR, "form.search button"))
         assert "start=2026-03-02T10%3A00%3A00Z" in browser.current_url
         assert "2026-03-02 10:00 to 11:00 UTC" in browser.find_element(By.TAG_NAME, "main").text
     finally:

@@ -1,0 +1,45 @@
+"""docs/rollups.md names every metric once, in the row of how it adds up."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from monitor.metrics.catalogue import SPECS, adds_up
+from monitor.metrics.scores.label_counts import DIGITS
+from monitor.rollups.addends import ADDENDS
+
+PAGE = (Path(__file__).parents[2] / "docs" / "rollups.md").read_text("utf-8")
+WITHOUT = {("score_health", "distinct")}
+
+
+def rows() -> dict[str, list[str]]:
+    """The first cell of each row of the table -> the metrics that the second one names."""
+    table = PAGE.split("| over days | metrics |")[1].split("\n\n")[0]
+    found = {}
+    for line in table.splitlines()[2:]:
+        how, names = line.strip("| ").split(" | ")
+        found[how] = [name for name in re.findall(r"`(\w+)`", names) if name in SPECS]
+    return found
+
+
+def test_each_metric_is_in_one_row() -> None:
+    named = [name for names in rows().values() for name in names]
+    assert sorted(named) == sorted(SPECS)
+
+
+def test_each_row_says_how_its_metrics_add_up() -> None:
+    for how, names in rows().items():
+        for name in names:
+            for by in SPECS[name].by or ("",):
+                found = adds_up(name, by)
+                if (name, by) in WITHOUT or how.startswith("none"):
+                    assert found is None, (name, by)
+                else:
+                    assert found is not None, (name, by)
+                    assert found.bounded == ("largest error" in how), name
+
+
+def test_the_page_has_the_digits_of_kept_scores() -> None:
+    assert f"up to {DIGITS} digits" in PAGE
+    assert len({one.name for one in ADDENDS}) == len(ADDENDS)
