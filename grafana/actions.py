@@ -40,11 +40,13 @@ def panel(
     most: int | None = None,
     *,
     sliced: str = "",
+    bounds: bool = True,
 ) -> Panel:
     """A panel of a metric, with its bounds; of many series (`most`) the largest by recommender and `by`.
 
     `further` are the labels that the series of this selector have beside those of the metric. For series of
-    slices, `sliced` says in the title which.
+    slices, `sliced` says in the title which. Without `bounds` the interval is left out, because these series
+    have none.
     """
     further = (*further, *(SLICE_LABELS if sliced else ()))
     by = ("by",) if spec.by or spec.by_help else ()
@@ -56,7 +58,8 @@ def panel(
         return f"{largest}({most}, {series})" if largest else series
 
     lines = [(asked(""), legend)]
-    if spec.interval:
+    with_bounds = spec.interval and bounds
+    if with_bounds:
         lines.append(
             (joined([(asked("lower"), "lower"), (asked("upper"), "upper")]), f"{legend} {{{{bound}}}}")
         )
@@ -65,7 +68,7 @@ def panel(
     description = [spec.help]
     if most is not None:
         description.append(f"The {most} largest.")
-    if spec.interval:
+    if with_bounds:
         where = ", where they are exported" if spec.kind is ResultKind.METRIC else ""
         description.append(f"Dashed: the bounds of its interval{where}.")
     return graph(

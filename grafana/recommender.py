@@ -9,6 +9,7 @@ from grafana.links import label
 from grafana.panels import OF_SLICE, OURS, Panel, counted, graph, number, ours, timeline
 from grafana.states import NOT_JUDGED, VIOLATED, timeline_of_objectives, timeline_of_rules, timeline_of_slices
 from monitor.catalogue import ALL_SPECS
+from monitor.metrics.catalogue import FAMILIES
 
 _KEY = ("volume", "coverage", "failure", "action_rate", "ndcg", "auc", "gini", "category_entropy")
 _BY_SLICE = ("volume", "coverage", "failure", "action_rate", "list_length", "ndcg", "auc", "category_entropy")
@@ -83,7 +84,16 @@ def one_slice() -> Sequence[Panel]:
 
 def days() -> Sequence[Panel]:
     """The same of whole days and weeks, where the configuration asks for roll-ups."""
-    return [panel(ALL_SPECS[name], _OF_DAYS, sliced="of days and weeks") for name in _BY_DAY]
+    rounded = {
+        spec.name
+        for family in FAMILIES
+        if family.adds_up is not None and family.adds_up.bounded
+        for spec, _ in family.outputs
+    }
+    return [
+        panel(ALL_SPECS[name], _OF_DAYS, sliced="of days and weeks", bounds=name not in rounded)
+        for name in _BY_DAY
+    ]
 
 
 def models() -> Sequence[Panel]:

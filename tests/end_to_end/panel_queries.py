@@ -23,7 +23,7 @@ VARIABLES: Final = {
     "$slice": "(?s:.*)",
 }
 _OF_BANDS: Final = re.compile(r"\brecsys_(slice_)?(expected|deviation|daily|drift|anomaly)")
-_OF_DAYS: Final = re.compile(r"\brecsys_(platform|substitution|forecast)")
+_OF_DAYS: Final = re.compile(r'\brecsys_(platform|substitution|forecast)|dimension="rollup"')
 Needs = Literal["windows", "bands", "days"]
 """What a query needs: windows of a log, bands of their past, or what is judged once a day over weeks."""
 
