@@ -201,7 +201,9 @@ def _same(one: Result, other: Result) -> bool:
         return False
     numbers = ((one.value, other.value), (one.lower, other.lower), (one.upper, other.upper))
     return all(
-        found is wanted or found == pytest.approx(wanted, rel=1e-9, abs=1e-12) for wanted, found in numbers
+        found is wanted
+        or (None not in (found, wanted) and found == pytest.approx(wanted, rel=1e-9, abs=1e-12))
+        for wanted, found in numbers
     )
 
 

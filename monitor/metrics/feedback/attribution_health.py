@@ -103,13 +103,27 @@ def lost_actions(
     actions: ir.Table, ways: tuple[str, ...] = (UNATTRIBUTED,), key: str | None = None
 ) -> ir.Table:
     """One row (a group): the sums by user of actions found in these ways and of all; see `ratio_sums`."""
-    ids = [column for column in (USER_ID, REQUEST_ID, ACTION) if column in actions.columns]
-    owner = ibis.coalesce(*(actions[column].cast("string") for column in ids))
     lost = ibis.ifelse(actions[FOUND].isin(ways), actions[COUNT], 0)
-    owned = actions.mutate(owner=owner)
-    users = owned.aggregate(by=["owner", *listed(key)], lost=lost.sum(), every=owned[COUNT].sum())
+    owners = _owners(actions)
+    owned = actions.mutate(**owners)
+    users = owned.aggregate(by=[*owners, *listed(key)], lost=lost.sum(), every=owned[COUNT].sum())
     lost, every = users.lost.cast("float64"), users.every.cast("float64")
     return users.aggregate(by=listed(key), **ratio_columns(_LOST, lost, every))
+
+
+def _owners(actions: ir.Table) -> dict[str, ir.Value]:
+    """Keys that the actions of one user share; without a user those of one request, else an action alone.
+
+    Each kind of id has a key of its own: a user and a request may have the same number.
+    """
+    keys: dict[str, ir.Value] = {}
+    owned: ir.BooleanValue = ibis.literal(False)
+    for column in (USER_ID, REQUEST_ID, ACTION):
+        if column in actions.columns:
+            value = actions[column]
+            keys[f"owner_{column}"] = ibis.ifelse(owned, ibis.null(value.type()), value)
+            owned = owned | value.notnull()
+    return keys
 
 
 class AttributionHealth(Family):

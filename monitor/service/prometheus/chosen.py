@@ -16,7 +16,8 @@ from monitor.core.results import ResultKind
 from monitor.core.shipped import shipped
 from monitor.metrics.exported import metric_family_name
 
-_NAME: Final = re.compile(r"\brecsys_[a-z0-9_]+")
+# Roll-ups are exported in any case. A panel of them asks for no slices.
+_NAME: Final = re.compile(r'\brecsys_[a-z0-9_]+\b(?!\{dimension=\\?"rollup)')
 
 
 def chosen_families(patterns: Iterable[str] = ()) -> frozenset[str]:

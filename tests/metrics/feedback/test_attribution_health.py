@@ -55,6 +55,17 @@ def test_the_ways_of_attribution_add_up_and_other_events_are_counted():
     assert len(found) == 10  # and no slices
 
 
+def test_a_user_and_an_action_without_a_user_never_count_as_one():
+    def lost(prefix):
+        feedback = [action(f"{prefix}{n}", "a", minute=n) for n in range(10)]
+        feedback += [action(None, "z", minute=n) for n in range(10)]  # these have numbers of their own
+        world = World(lists((f"{prefix}0", "ab"), (f"{prefix}1", "c")), feedback=feedback)
+        return by_name(results_of(world, SETTINGS, only=("unattributed",)))["unattributed", ""]
+
+    assert lost("").samples == 20
+    assert (lost("").lower, lost("").upper) == (lost("user ").lower, lost("user ").upper)
+
+
 def test_an_event_without_actions_has_no_data_and_the_counts_are_zero():
     found = measured([action("u", "a")])
     assert {found["attribution", way, "buy"].status for way in WAYS} == {Status.NO_DATA}

@@ -38,6 +38,7 @@ def drawn_by_dashboards() -> set[str]:
         for board in boards
         for panel in flat(board["panels"])
         for target in panel.get("targets", ())
+        if 'dimension="rollup"' not in target["expr"]  # these are exported in any case
     ]
     variables = [
         filled(one["query"].removeprefix("label_values(").rpartition(",")[0])
@@ -108,6 +109,16 @@ def test_a_metric_without_an_objective_has_its_value_and_of_slices_only_what_boa
     bounded = ("novelty", "slice_coverage")
     bounds = {f"recsys_{name}_{part}_ratio" for name in bounded for part in ("lower", "upper")}
     assert values == {"recsys_gini", "recsys_novelty_ratio", "recsys_slice_coverage_ratio"} | bounds
+
+
+def test_a_metric_of_days_is_exported_though_boards_do_not_draw_it_by_slice() -> None:
+    gini = pictures.metric("gini", **NUMBERS)
+    of_slice, of_days = (
+        replace(gini, labels=dict(gini.labels) | place)
+        for place in (PLACE, {"dimension": "rollup", "value": "1d"})
+    )
+    assert "recsys_slice_gini" not in names(gini, of_slice)
+    assert "recsys_slice_gini" in names(gini, of_days)
 
 
 @pytest.mark.parametrize("status", [Status.OK, Status.VIOLATED])
