@@ -68,6 +68,9 @@ bench-small: .venv/installed ## compare the cost of a small window with statemen
 bench-span: .venv/installed ## measure the cost of a month of hourly windows
 	$(BIN)/python -m benchmarks.span
 
+bench-spark: .venv/spark ## measure what windows of 1, 10 and 50 million exposures cost on Spark and on DuckDB; takes hours on two cores
+	$(BIN)/python -m benchmarks.spark --keep
+
 bench-rollups: .venv/installed ## measure what days cost that are added up from windows
 	$(BIN)/python -m benchmarks.rollups
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -11,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from monitor.cli.interrupt import end_if_asked
+from monitor.cli.scratch import engine_scratch
 from monitor.config.checks.check import Checked
 from monitor.core.results import Window
 from monitor.health.score import HealthCheck
@@ -38,8 +38,7 @@ def one_off(
 
     `frames` are the rows of logs that are tables in memory and no files.
     """
-    with tempfile.TemporaryDirectory(prefix="recsys-monitor-") as scratch:
-        folder = Path(scratch)
+    with engine_scratch(config) as folder:
         runtime = open_runtime(config.engine, folder / "spill")
         try:
             kept = KeptPairs(state or folder, checked.settings.name)

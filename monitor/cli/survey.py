@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import typer
 
 from monitor.cli.export import check_name
 from monitor.cli.judge import load, why_empty
+from monitor.cli.scratch import engine_scratch
 from monitor.cli.terminal import NOT_JUDGED, OK, VIOLATED, fail, progress
 from monitor.config.checks.check import Checked
 from monitor.core.columns import EXPOSURES, SURVEY
@@ -71,8 +71,7 @@ def opened(
     It leaves no files behind. Raises NoAnswersError where a log has no row, or no answer is in the span.
     """
     settings, now = checked.settings, datetime.now(UTC)
-    with tempfile.TemporaryDirectory(prefix="recsys-monitor-") as scratch:
-        folder = Path(scratch)
+    with engine_scratch(config) as folder:
         runtime = open_runtime(config.engine, folder / "spill")
         try:
             source = Source(settings.logs, settings)

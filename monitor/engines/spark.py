@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Hashable, Iterator, Mapping
@@ -21,16 +22,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
 import ibis
+import ibis.expr.operations as ops
 import pyarrow as pa
 from ibis.backends.pyspark.datatypes import PySparkType
+from ibis.backends.sql.datatypes import DuckDBType
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.storagelevel import StorageLevel
+from pyspark.sql.types import IntegerType, NullType
 
 from monitor.core.digest import digest
 from monitor.core.results import Window
 from monitor.engines.duckdb import Engine
-from monitor.engines.spark_files import quoted, read_files
+from monitor.engines.spark_copies import Copies
+from monitor.engines.spark_files import one_file, quoted, read_files
 from monitor.engines.spark_sql import SparkBackend
 
 if TYPE_CHECKING:
@@ -43,9 +47,12 @@ logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
 HANG_SECONDS: Final = 20.0
 """After an interrupt, the Java process gets so long to stop; then it is ended."""
 _LEAVE_SECONDS: Final = 5.0
+FOLDER: Final = "tables-"
+"""The folders of stored tables begin with this; the number of the process follows."""
+_GROUP: Final = "recsys-monitor-"
 _numbers = itertools.count(1)
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
-_LOST_FILES = ("PATH_NOT_FOUND", "FILE_NOT_EXIST", "READ_FILE_ERROR.FILE")
+_LOST_FILES = ("PATH_NOT_FOUND", "FILE_NOT_EXIST", "READ_FILE_ERROR.FILE", "\nFileNotFoundError: ")
 _LOCAL: Mapping[str, str] = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -60,6 +67,7 @@ _OWN: Mapping[str, str] = {
     "spark.sql.ansi.enabled": "true",  # an overflow or a failed cast is an error and not NULL
     "spark.sql.caseSensitive": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # the default is an old form
 }
 
 
@@ -73,6 +81,8 @@ def start_session(url: str, options: Mapping[str, str] | None = None) -> SparkSe
         options: further settings of Spark, by Spark's names; they override the monitor's.
     """
     local = _LOCAL if url.startswith("local") else {}
+    if local:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else it is the system's, without packages
     # No table is written there, but Spark creates the folder, by default in the working folder.
     warehouse = Path(tempfile.gettempdir()) / f"recsys-monitor-spark-{os.getpid()}"
     own = {**_STATIC, **local, "spark.sql.warehouse.dir": str(warehouse)}
@@ -111,6 +121,24 @@ def end_java() -> None:
     SparkSession._instantiatedSession = None
 
 
+def remove_left_tables(folder: Path) -> None:
+    """Delete the stored tables of processes that ended without doing so, as when they were killed."""
+    for left in folder.glob(f"{FOLDER}*"):
+        number = int(left.name.removeprefix(FOLDER).partition("-")[0])
+        if number != os.getpid() and not _is_running(number):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
 def _java() -> subprocess.Popen[bytes] | None:
     """The Java process, unless it has ended."""
     process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
@@ -134,30 +162,47 @@ def _within(expression: ir.Table, column: str, span: Window) -> ir.Table:
 class SparkEngine(Engine):
     """The tables of one thread, in a Spark session of its own on the process's application.
 
+    A stored table is a folder of Parquet files, written by the executors. So the plan of a query begins at
+    the tables that it reads. If Spark only remembered what a table is computed from, the plan of a late query
+    would hold those of all before it, and the driver would run out of memory.
+
     The embedded cursor remains for work on this machine: the sums of stored pairs. After an interrupt every
     further query raises duckdb.InterruptException, which the whole monitor treats as an interrupt.
+
+    Args:
+        session: of the application.
+        cursor: of the embedded engine.
+        folder: for the stored tables; all executors see it under the same path.
     """
 
-    keeps_statements = False  # a stored table is computed by Spark's plan when it is first read
+    keeps_statements = False
 
-    def __init__(self, session: SparkSession, cursor: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, session: SparkSession, cursor: duckdb.DuckDBPyConnection, folder: Path) -> None:
         super().__init__(cursor)
         self.session = session.newSession()
         for name, value in _OWN.items():
             self.session.conf.set(name, value)
-        self.group = f"recsys-monitor-{os.getpid()}-{next(_numbers)}"
+        self.group = f"{_GROUP}{os.getpid()}-{next(_numbers)}"
         self.backend = SparkBackend(self.running)
         self.backend.do_connect(self.session)
         self._stop = threading.Event()
         self._last_resort = threading.Timer(HANG_SECONDS, end_java)
         self._last_resort.daemon = True
-        self._stored: dict[str, DataFrame] = {}
+        self._tables_made = itertools.count(1)
+        self._folder = folder / f"{FOLDER}{self.group.removeprefix(_GROUP)}"
+        shutil.rmtree(self._folder, ignore_errors=True)  # of an earlier process of the same number
+        self._copies = Copies(self.session, self._folder / "copies")
+        self._stored: dict[str, Path] = {}  # the folder of each stored table, by the name of its view
 
     def create(self, name: str, expression: ir.Table) -> ir.Table:
-        """Cache an expression on the executors as a table of that name. It is computed at the first read."""
-        frame = self.frame(expression).persist(StorageLevel.MEMORY_AND_DISK)
-        table = self._named(name, frame)
-        self._stored[name] = frame
+        """Store an expression as a table. It replaces a table or view of that name."""
+        frame = self.frame(expression)
+        folder = self._folder / str(next(self._tables_made))
+        with self.running():
+            frame.write.parquet(f"file://{folder}")
+            stored = self.session.read.schema(frame.schema).parquet(one_file(str(folder)))
+        table = self._named(name, stored)  # first: the expression may read the earlier table of this name
+        self._stored[view_name(name)] = folder
         return table
 
     def view(self, name: str, expression: ir.Table) -> ir.Table:
@@ -188,13 +233,28 @@ class SparkEngine(Engine):
         **options: Any,
     ) -> ir.Table:
         """A view over files, with the options of the embedded engine; see `monitor.engines.spark_files`."""
+        self.drop(name)
         with self.running():
-            frame = read_files(self.session, function, paths, options)
-        return self._named(name, frame)
+            places = self._copies.take(view_name(name), paths)
+            frame = read_files(self.session, function, places, options)
+        return self._shown(name, frame)
 
     def relation(self, table: ir.Table) -> duckdb.DuckDBPyRelation:
-        """The rows of a table, fetched to this machine to be written to local files."""
-        return self.cursor.from_arrow(table.to_pyarrow())
+        """The rows of a table, to be written to local files. Those of a stored table do not pass through the
+        driver.
+        """
+        read = table.op()
+        folder = self._stored.get(read.name) if isinstance(read, ops.DatabaseTable) else None
+        files = [] if folder is None else sorted(map(str, folder.glob("*.parquet")))
+        if not files:
+            return self.cursor.from_arrow(table.to_pyarrow())
+        rows = self.cursor.sql(f"FROM {self.call('read_parquet', files)}")
+        return rows.select(
+            *(
+                duckdb.ColumnExpression(name).cast(DuckDBType.to_string(kind)).alias(name)
+                for name, kind in table.schema().items()
+            )
+        )
 
     def frame(self, expression: ir.Table) -> DataFrame:
         """The expression as a Spark data frame, not yet computed.
@@ -210,6 +270,11 @@ class SparkEngine(Engine):
             for name, kind in wanted
             if kind.is_numeric() and frame.schema[name].dataType != PySparkType.from_ibis(kind)
         }
+        casts |= {
+            field.name: frame[quoted(field.name)].cast(IntegerType())  # no file can store it without a type
+            for field in frame.schema
+            if isinstance(field.dataType, NullType)
+        }
         return frame.withColumns(casts) if casts else frame
 
     def stored(self, name: str) -> DataFrame:
@@ -217,13 +282,15 @@ class SparkEngine(Engine):
         return self.session.table(view_name(name))
 
     def drop(self, *names: str) -> None:
-        for name in names:
-            self.session.catalog.dropTempView(view_name(name))
-            if (frame := self._stored.pop(name, None)) is not None:
-                frame.unpersist()
+        for view in map(view_name, names):
+            self.session.catalog.dropTempView(view)
+            if (folder := self._stored.pop(view, None)) is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+            self._copies.give_back(view)
 
     def register(self, filesystem: fsspec.AbstractFileSystem) -> None:
-        """Do nothing: Spark has its own connectors, and the config refuses paths that it cannot open."""
+        """Let the executors open URLs of this filesystem's protocols."""
+        self._copies.register(filesystem)
 
     def interrupt(self) -> None:
         self._stop.set()
@@ -237,11 +304,15 @@ class SparkEngine(Engine):
         self._last_resort.cancel()
         if self._last_resort.is_alive():  # it must not end the next Java process
             self._last_resort.join()
+        shutil.rmtree(self._folder, ignore_errors=True)
         with suppress(Exception):
             self.drop(*self._stored)
 
     def _named(self, name: str, frame: DataFrame) -> ir.Table:
         self.drop(name)
+        return self._shown(name, frame)
+
+    def _shown(self, name: str, frame: DataFrame) -> ir.Table:
         frame.createOrReplaceTempView(view_name(name))
         return self.backend.table(view_name(name))
 

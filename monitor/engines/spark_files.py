@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
@@ -24,13 +25,15 @@ _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 def read_files(
-    session: SparkSession, function: str, paths: Sequence[str], options: Mapping[str, Any]
+    session: SparkSession, function: str, places: Mapping[str, str], options: Mapping[str, Any]
 ) -> DataFrame:
     """One data frame over files of one shape.
 
     Each folder named `key=value` gives a column, as on the embedded engine.
 
     Args:
+        session: reads them.
+        places: where to read each path, which is the path itself unless it is a URL.
         function: `read_parquet`, `read_csv` or `read_json`.
         options: as of the embedded engine; `filename` names a column for the path of each row's file, and
             `hive_types` the folder columns with their types. Without it the types are guessed.
@@ -41,7 +44,7 @@ def read_files(
         "read_json": lambda some: _json(session, some, options),
     }
     read = readers[function]
-    folders = {path: dict(_FOLDER.findall(path)) for path in paths}
+    folders = {path: dict(_FOLDER.findall(path)) for path in places}
     alike = len({tuple(one) for one in folders.values()}) == 1
     kinds: Mapping[str, str | DataType] = _kinds(list(folders.values())) if alike else {}
     if "hive_partitioning" in options:
@@ -49,15 +52,15 @@ def read_files(
         kinds = {name: PySparkType.from_ibis(kind) for name, kind in given.items()}
     path_column = options.get("filename")
     groups: dict[tuple[object, ...], list[str]] = {}
-    for path in paths:
+    for path in places:
         key = tuple(folders[path][name] for name in kinds)
         groups.setdefault((*key, path if path_column else ""), []).append(path)
     frames = []
     for group in groups.values():
-        frame = read(group)
-        for name, kind in kinds.items():
-            if name not in frame.columns:
-                frame = frame.withColumn(name, _folder_value(folders[group[0]][name]).cast(kind))
+        frame = read([places[path] for path in group])
+        for name, kind in kinds.items():  # a column of the file of that name gives way to the folder
+            wanted = frame.schema[name].dataType if name in options.get("columns", ()) else kind
+            frame = frame.withColumn(name, _folder_value(folders[group[0]][name]).cast(wanted))
         frames.append(frame if path_column is None else frame.withColumn(path_column, f.lit(group[0])))
     return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), frames)
 
@@ -91,7 +94,7 @@ def _parquet(session: SparkSession, paths: list[str]) -> DataFrame:
     ]  # fmt: skip
     session.conf.set("spark.sql.legacy.parquet.nanosAsLong", str(bool(names)).lower())
     merged = str(len(paths) > 1).lower()  # merging costs a job
-    frame = session.read.option("mergeSchema", merged).parquet(*map(_one_file, paths))
+    frame = session.read.option("mergeSchema", merged).parquet(*map(one_file, paths))
     for name in names:
         micros = f.expr(f"timestamp_micros({quoted(name)} div 1000)")
         frame = frame.withColumn(name, micros)
@@ -106,21 +109,25 @@ def _csv(session: SparkSession, paths: list[str], options: Mapping[str, Any]) ->
         multiLine=True, mode="FAILFAST", enforceSchema=named_by_us, encoding="UTF-8",
         maxCharsPerColumn=options["max_line_size"], maxColumns=20480,
     )  # fmt: skip
-    return reader.csv(list(map(_one_file, paths)))
+    return reader.csv(list(map(one_file, paths)))
 
 
 def _json(session: SparkSession, paths: list[str], options: Mapping[str, Any]) -> DataFrame:
     reader = session.read.schema(_schema(options["columns"])).options(mode="FAILFAST", encoding="UTF-8")
-    return reader.json(list(map(_one_file, paths)))
+    return reader.json(list(map(one_file, paths)))
 
 
 def _schema(columns: Mapping[str, dt.DataType]) -> StructType:
     return StructType([StructField(name, PySparkType.from_ibis(kind)) for name, kind in columns.items()])
 
 
-def _one_file(path: str) -> str:
-    """The path of one file, escaped: Spark expects a pattern."""
-    return _PATTERN.sub(r"\\\1", path)
+def one_file(path: str) -> str:
+    """The path of a file or folder of this machine, escaped: Spark expects a pattern.
+
+    >>> one_file("/logs/a[1].csv")
+    'file:///logs/a\\\\[1\\\\].csv'
+    """
+    return "file://" + _PATTERN.sub(r"\\\1", os.path.abspath(path))
 
 
 def quoted(name: str) -> str:

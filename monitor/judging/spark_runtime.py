@@ -11,7 +11,14 @@ import logging
 from pathlib import Path
 
 from monitor.engines.duckdb import Engine
-from monitor.engines.spark import SparkEngine, end_java, is_alive, is_stopped, start_session
+from monitor.engines.spark import (
+    SparkEngine,
+    end_java,
+    is_alive,
+    is_stopped,
+    remove_left_tables,
+    start_session,
+)
 from monitor.judging.runtime import Runtime
 from monitor.rules.engines.base import RuleEngine
 from monitor.rules.engines.spark import SparkRuleEngine
@@ -33,6 +40,8 @@ class SparkRuntime(Runtime):
         self._settings_of_spark = settings.url, settings.options
         self._session = start_session(*self._settings_of_spark)
         self._from = settings.spark_from
+        self._spill = spill.absolute()
+        remove_left_tables(self._spill)
         super().__init__(spill, memory=settings.memory, threads=settings.threads)
 
     def _open(self) -> None:
@@ -41,7 +50,7 @@ class SparkRuntime(Runtime):
         if not is_alive():
             end_java()
             self._session = start_session(*self._settings_of_spark)
-        engine = SparkEngine(self._session, embedded.cursor())
+        engine = SparkEngine(self._session, embedded.cursor(), self._spill)
         self._cluster = engine, SparkRuleEngine(engine)
         self.engine, self.rules = self._cluster
 

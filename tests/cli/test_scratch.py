@@ -9,12 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from monitor.cli.scratch import scratch_folder
+from monitor.cli.scratch import engine_scratch, scratch_folder
+from monitor.settings.config import Config
+from monitor.settings.engine import EngineSettings
 
 PREFIX = "recsys-monitor-bands-"
 _HOLD = """
 import sys
-from monitor.cli.scratch import scratch_folder
+from monitor.cli.scratch import engine_scratch, scratch_folder
+from monitor.settings.config import Config
+from monitor.settings.engine import EngineSettings
 with scratch_folder(sys.argv[1]) as folder:
     (folder / "large").write_text("x")
     print(folder, flush=True)
@@ -72,3 +76,18 @@ def test_other_temporary_folders_stay(tmp_path: Path) -> None:
     with scratch_folder(PREFIX):
         pass
     assert {one.name for one in tmp_path.iterdir()} == {f"{PREFIX}without-a-lock", "another-program"}
+
+
+def test_the_workers_of_spark_see_the_folder_of_a_command(tmp_path: Path) -> None:
+    state = tmp_path / "shared" / "state"
+    recommender = {"name": "shop", "logs": {"exposures": {"path": "x.parquet"}}}
+    spark = Config.model_validate(
+        {"state": state, "engine": {"kind": "spark"}, "recommenders": [recommender]}
+    )
+    for _ in range(2):
+        with engine_scratch(spark) as folder:
+            assert folder.parent == state / "spill"
+        assert not folder.exists()
+    with engine_scratch(spark.model_copy(update={"engine": EngineSettings()})) as folder:
+        assert folder.parent == tmp_path
+    assert not folder.exists()

@@ -20,7 +20,6 @@ def places(engine, **log):
 @pytest.mark.parametrize(
     ("log", "field"),
     [
-        ({"path": "s3://bucket/*.parquet"}, "path"),
         ({"path": ("log/a.csv", "log/*.csv.zst")}, "path"),
         ({"timezone": "Europe/Berlin"}, "timezone"),
     ],
@@ -30,8 +29,9 @@ def test_what_spark_cannot_read_is_a_problem_with_its_place(log, field):
     assert places(EngineSettings(), **log) == set()
 
 
-def test_plain_files_are_no_problem():
+def test_plain_files_and_urls_are_no_problem():
     assert places(SPARK) == set()
+    assert places(SPARK, path="s3://bucket/*.parquet") == set()
 
 
 def test_missing_java_or_pyspark_gives_an_install_hint(monkeypatch):

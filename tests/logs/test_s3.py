@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import boto3
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from moto.server import ThreadedMotoServer
 from pydantic import Secret
 from pyiceberg.catalog import load_catalog
 
@@ -14,26 +12,14 @@ from tests.logs.conftest import NOW
 from tests.logs.lake import HOUR as LAKE_HOUR
 from tests.logs.lake import rows, shown
 from tests.logs.lake import source_of as lake_log
+from tests.logs.object_store import object_store
 from tests.logs.test_reading import FLAT, HOUR
 
 
 @pytest.fixture(scope="module")
 def store():
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    server.start()
-    _, port = server.get_host_and_port()
-    endpoint = f"http://127.0.0.1:{port}"
-    options = {"key": "id", "secret": "secret", "endpoint_url": endpoint}
-    client = boto3.client(
-        "s3",
-        endpoint_url=endpoint,
-        aws_access_key_id="id",
-        aws_secret_access_key="secret",
-        region_name="us-east-1",
-    )
-    client.create_bucket(Bucket="logs")
-    yield client, options
-    server.stop()
+    with object_store() as made:
+        yield made
 
 
 @pytest.mark.parametrize("name", ["flat.parquet", "flat.csv.gz", "flat.jsonl"])

@@ -44,11 +44,11 @@ def spark_session(spark_is_here):
 
 
 @pytest.fixture
-def spark(spark_session) -> Iterator:
+def spark(spark_session, tmp_path) -> Iterator:
     """A SparkEngine with no tables."""
     from monitor.engines.spark import SparkEngine
 
-    engine = SparkEngine(spark_session, duckdb.connect())
+    engine = SparkEngine(spark_session, duckdb.connect(), tmp_path)
     for name, value in OPTIONS.items():
         if name.startswith("spark.sql."):
             engine.session.conf.set(name, value)

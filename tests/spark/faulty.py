@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
 from monitor.metrics.catalogue import SPECS
-from tests.spark.conftest import OPTIONS
 
 START = datetime(2026, 1, 5, 10, tzinfo=UTC)
 SECOND = START + timedelta(hours=1)
@@ -119,7 +121,7 @@ def write(folder: Path) -> None:
         pq.write_table(pa.Table.from_pylist(rows), folder / f"{name}.parquet")
     (folder / "blacklist.txt").write_text(f"i4\nnobody's\n{HOSTILE[:-1]}\n", encoding="utf-8")
     (folder / "own.yaml").write_text(yaml.safe_dump(OWN), encoding="utf-8")
-    spark = {"kind": "spark", "url": "local[2]", "options": OPTIONS, "spark_from": 0}
+    spark = {"kind": "spark", "url": "local[2]", "spark_from": 0}  # all else is Spark's default
     engines = {"duckdb": {"threads": 1}, "spark": spark}
     for kind, engine in engines.items():
         config = {
@@ -138,3 +140,32 @@ def write(folder: Path) -> None:
             ],
         }
         (folder / f"{kind}.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+
+
+def results_of(text: str) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """The results that `check --format json` printed, by their labels."""
+    results = json.loads(text)
+    found = {
+        (one["check"], one["metric"], one["window_start"], *sorted(one["labels"].items())): one
+        for one in results
+    }
+    assert len(found) == len(results) > 0
+    return found
+
+
+def assert_same(
+    found: Mapping[tuple[Any, ...], Mapping[str, Any]], wanted: Mapping[tuple[Any, ...], Mapping[str, Any]]
+) -> None:
+    """All results are equal, their numbers to nine digits."""
+    numbers = ("value", "lower", "upper")
+    assert found.keys() == wanted.keys()
+    for key, want in wanted.items():
+        got = found[key]
+        for name in numbers:
+            close = want[name] is None or math.isclose(
+                got[name] or 0.0, want[name], rel_tol=1e-9, abs_tol=1e-9
+            )
+            assert (got[name] is None) == (want[name] is None), (key, name)
+            assert close, (key, name, got[name], want[name])
+        for name in want.keys() - {*numbers, "evidence"}:
+            assert got[name] == want[name], (key, name, got)

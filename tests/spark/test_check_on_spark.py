@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import math
-
 import pytest
 
 from tests.cli.conftest import run_monitor
-from tests.spark.faulty import PACKS, SECOND, write
-
-NUMBERS = ("value", "lower", "upper")
+from tests.spark.faulty import PACKS, SECOND, assert_same, results_of, write
 
 
 @pytest.fixture(scope="module")
@@ -26,30 +21,14 @@ def checked(spark_is_here, tmp_path_factory):
         )  # fmt: skip
         assert "Traceback" not in ran.err, ran.err
         assert ran.out.startswith("["), ran.err
-        results = json.loads(ran.out)
-        assert results
-        found[kind] = {
-            (one["check"], one["metric"], one["window_start"], *sorted(one["labels"].items())): one
-            for one in results
-        }
-        assert len(found[kind]) == len(results)
+        found[kind] = results_of(ran.out)
     assert not (folder / "spark-warehouse").exists()
     return found
 
 
 def test_every_result_is_the_same_to_nine_digits(checked):
     wanted, found = checked["duckdb"], checked["spark"]
-    assert found.keys() == wanted.keys()
-    for key, want in wanted.items():
-        got = found[key]
-        for name in NUMBERS:
-            close = want[name] is None or math.isclose(
-                got[name] or 0.0, want[name], rel_tol=1e-9, abs_tol=1e-9
-            )
-            assert (got[name] is None) == (want[name] is None), (key, name)
-            assert close, (key, name, got[name], want[name])
-        for name in want.keys() - {*NUMBERS, "evidence"}:
-            assert got[name] == want[name], (key, name, got)
+    assert_same(found, wanted)
 
 
 def test_no_result_is_an_error_and_nearly_every_rule_is_broken(checked):

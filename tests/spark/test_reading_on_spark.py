@@ -106,6 +106,23 @@ def folders(folder):
     return {"path": str(folder / "*" / "*" / "*.parquet")}
 
 
+def folders_over_columns(folder):
+    """The files have a column of the folder's name, too."""
+    (folder / "shard=7").mkdir()
+    table = pa.Table.from_pylist([{**row, "shard": 5} for row in ROWS])
+    pq.write_table(table, folder / "shard=7" / "one.parquet")
+    return {"path": str(folder / "*" / "*.parquet")}
+
+
+def folders_of_json(folder):
+    for day in ("2026-01-01", "2026-01-02"):
+        (folder / f"shelf={day}" / "shard=a%20b").mkdir(parents=True)
+        rows = [{**row, "ts": row["ts"].isoformat(), "request_id": day + row["request_id"]} for row in ROWS]
+        lines = [json.dumps(row) + "\n" for row in rows if row["score"] == 0.5]
+        (folder / f"shelf={day}" / "shard=a%20b" / "one.jsonl").write_text("".join(lines), "utf-8")
+    return {"path": str(folder / "*" / "*" / "*.jsonl")}
+
+
 def delta(folder):
     """Folder columns whose texts look like other types, and null; a column that only later files have."""
     for number, part in enumerate(("007", "2026-01-01", "a+b %2F", None, "")):
@@ -183,6 +200,8 @@ def rows_of(table):
         pytest.param(records_in_parquet, id="records in Parquet"),
         pytest.param(records_in_json, id="records in JSON lines"),
         pytest.param(folders, id="folders"),
+        pytest.param(folders_over_columns, id="folders over columns"),
+        pytest.param(folders_of_json, id="folders of JSON lines"),
         pytest.param(delta, id="delta"),
         pytest.param(iceberg, id="iceberg"),
         pytest.param(csv, id="csv"),

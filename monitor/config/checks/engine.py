@@ -23,12 +23,6 @@ def check_engine(where: str, engine: EngineSettings, logs: LogsSettings) -> Iter
         yield Problem("engine.kind", text)
     for name, log in logs.named().items():
         place = f"{where}.logs.{name}"
-        if any("://" in path for path in log.paths):
-            yield Problem(
-                f"{place}.path",
-                "spark reads paths only, the same on every worker, such as a mounted bucket; "
-                "for a URL use kind: duckdb",
-            )
         if any(path.lower().endswith(".zst") for path in log.paths):
             yield Problem(f"{place}.path", "spark cannot open .zst files here; use gzip, or kind: duckdb")
         if log.timezone != "UTC":
