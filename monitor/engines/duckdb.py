@@ -6,7 +6,7 @@ import functools
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
@@ -42,6 +42,9 @@ def _remembered(name: str) -> ir.Value:
     return ibis.udf.scalar.builtin(_moment, name=name, signature=((), _TIME))()
 
 
+Spread = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+
+
 class DeadlineExceeded(Exception):
     """A run was interrupted because it took longer than it may."""
 
@@ -69,7 +72,8 @@ class Same:
 class Engine:
     """Owned by one thread. Every connection of the same database sees the tables that it makes.
 
-    `keeps_statements`: whether a query can be kept as text and run again.
+    `keeps_statements`: whether a query can be kept as text and run again. `spread`: applies a function to
+    each of many items on other machines; None if there are none.
 
     >>> engine = Engine(duckdb.connect())
     >>> int(engine.create("numbers", ibis.memtable({"n": [1, 2]})).count().execute())
@@ -77,6 +81,7 @@ class Engine:
     """
 
     keeps_statements: ClassVar[bool] = True
+    spread: Spread | None = None
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
         self.cursor = cursor

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -47,6 +47,7 @@ logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
 HANG_SECONDS: Final = 20.0
 """After an interrupt, the Java process gets so long to stop; then it is ended."""
 _LEAVE_SECONDS: Final = 5.0
+_PIECES: Final = 1000  # at most so many tasks; each takes several items
 FOLDER: Final = "tables-"
 """The folders of stored tables begin with this; the number of the process follows."""
 _GROUP: Final = "recsys-monitor-"
@@ -287,6 +288,13 @@ class SparkEngine(Engine):
             if (folder := self._stored.pop(view, None)) is not None:
                 shutil.rmtree(folder, ignore_errors=True)
             self._copies.give_back(view)
+
+    def spread_over_executors(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        """The results of a function for each item, computed by Python on the executors."""
+        with self.running():
+            pieces = min(len(items), _PIECES)
+            found: list[Any] = self.session.sparkContext.parallelize(items, pieces).map(function).collect()
+        return found
 
     def register(self, filesystem: fsspec.AbstractFileSystem) -> None:
         """Let the executors open URLs of this filesystem's protocols."""

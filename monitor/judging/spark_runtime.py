@@ -51,6 +51,7 @@ class SparkRuntime(Runtime):
             end_java()
             self._session = start_session(*self._settings_of_spark)
         engine = SparkEngine(self._session, embedded.cursor(), self._spill)
+        self.index.spread = engine.spread_over_executors
         self._cluster = engine, SparkRuleEngine(engine)
         self.engine, self.rules = self._cluster
 

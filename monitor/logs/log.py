@@ -13,6 +13,7 @@ from monitor.core.digest import digest
 from monitor.core.redaction import redact
 from monitor.core.results import Window
 from monitor.engines.duckdb import Engine
+from monitor.logs.elsewhere import index_elsewhere
 from monitor.logs.files import STILL_WRITTEN, LogFile, local_file
 from monitor.logs.index import DUPLICATE, Bucket, FileEntry, file_digest, index_file, seconds
 from monitor.logs.limits import too_slow
@@ -140,6 +141,10 @@ class Log:
         files = {path: self._stamped(file, now) for path, file in listing.files.items()}
         before, errors, losses = self.contents.buckets, self.unlisted, dict(self.losses)
         changed, tried = [], False
+        elsewhere = index_elsewhere(
+            engine, self.name, self.settings, self.time, now,
+            [file for path, file in files.items() if self._is_to_be_read(path, file, now)],
+        )  # fmt: skip
         for path, file in files.items():
             known, lost = self.entries.get(path), self.losses.get(path)
             if known is None and lost is not None and self._is_current(lost.entry, file):
@@ -153,7 +158,9 @@ class Log:
                     self.entries[path], self._contents = replace(known, file=file), None
                 continue
             progress(path)
-            entry = index_file(engine, self.name, self.settings, file, self.time, now)
+            entry = elsewhere.get(path)
+            if entry is None:
+                entry = index_file(engine, self.name, self.settings, file, self.time, now)
             if entry.reason is not None and entry.reason != STILL_WRITTEN:
                 entry = self._to_be_tried_again(entry, known, now)
                 tried = True
@@ -163,7 +170,7 @@ class Log:
                 self._growths[path] += 1
             self._compare(path, known, entry)
             self.entries[path] = entry
-            if entry.reason == too_slow(self.settings):
+            if entry.reason == too_slow(self.settings) and path not in elsewhere:
                 self._contents = None
                 return Scan(tuple(changed), differs=True, is_cut=True)
         gone = self._missing(files, listing)
@@ -182,6 +189,12 @@ class Log:
             lost=tuple(loss for path, loss in self.losses.items() if losses.get(path) != loss),
             differs=bool(changed or gone or tried) or self.losses != losses or self.unlisted != errors,
         )
+
+    def _is_to_be_read(self, path: str, file: LogFile, now: datetime) -> bool:
+        known, lost = self.entries.get(path), self.losses.get(path)
+        if known is None:
+            return lost is None or not self._is_current(lost.entry, file)
+        return not self._is_current(known, file) and not self._waits(known, file, now)
 
     def _is_current(self, entry: FileEntry, file: LogFile) -> bool:
         return entry.file == file and entry.reason is None and entry.digest == self._digest_of(file)
