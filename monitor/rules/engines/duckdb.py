@@ -9,10 +9,11 @@ import logging
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 import duckdb
 import sqlalchemy as sa
@@ -22,13 +23,15 @@ from great_expectations.expectations.expectation import Expectation
 from monitor.rules.engines.base import Outcome, count_violations, new_context, violating_rows
 from monitor.rules.engines.sealed import SealedDatabase, quoted
 from monitor.rules.gx import fast_metrics  # noqa: F401 - importing it registers them with GX
-from monitor.rules.gx.datasource import DuckDBDatasource, DuckDBExecutionEngine, Stopped
+from monitor.rules.gx.datasource import Compiled, DuckDBDatasource, DuckDBExecutionEngine, Stopped
 from monitor.rules.gx.messages import shorten
-from monitor.rules.gx.plan import Plan, Record, counts_of
+from monitor.rules.gx.plan import Plan, Record, Statement, counts_of, is_fixed
+from monitor.rules.list_files import ListContent
 from monitor.rules.queries import UnsafeQuery, query_of
 
 _COPIED_ROWS = 100_000  # at a time
 _Answer = TypeVar("_Answer")
+_Plan = TypeVar("_Plan")
 
 # GX writes each failed query to its log before it hands the failure back; the failure is reported by us.
 for _name in ("great_expectations.execution_engine", "great_expectations.validator"):
@@ -37,7 +40,7 @@ for _name in ("great_expectations.execution_engine", "great_expectations.validat
 logging.getLogger("great_expectations.data_context.types.base").setLevel(logging.WARNING)
 
 
-class _Plans:
+class _Plans(Generic[_Plan]):
     """The plans of this process, those that were not asked for longest dropped first.
 
     A plan holds for every engine: it names the table, its columns and the expectations. Recommenders take
@@ -46,16 +49,16 @@ class _Plans:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._held: OrderedDict[tuple[str, ...], Plan] = OrderedDict()
+        self._held: OrderedDict[tuple[str, ...], _Plan] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: tuple[str, ...]) -> Plan | None:
+    def get(self, key: tuple[str, ...]) -> _Plan | None:
         with self._lock:
             if key in self._held:
                 self._held.move_to_end(key)
             return self._held.get(key)
 
-    def keep(self, key: tuple[str, ...], plan: Plan | None) -> None:
+    def keep(self, key: tuple[str, ...], plan: _Plan | None) -> None:
         with self._lock:
             self._held.pop(key, None)
             if plan is not None:
@@ -64,7 +67,16 @@ class _Plans:
                 self._held.popitem(last=False)
 
 
-_plans = _Plans(256)
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """The query of an expectation's evidence, and the lists of ids that it reads as tables."""
+
+    query: Compiled
+    lists: Sequence[tuple[ListContent, bool]]
+
+
+_plans: _Plans[Plan] = _Plans(256)
+_evidence: _Plans[_Evidence] = _Plans(256)
 
 
 class DuckDBRuleEngine:
@@ -131,17 +143,12 @@ class DuckDBRuleEngine:
 
     def _judge(self, table: str, expectations: Mapping[int, Expectation]) -> dict[int, Outcome]:
         """Count by the plan that GX made of the same expectations on the same columns, else by GX."""
-        key = (
-            table,
-            repr(self.columns(table)),
-            *(f"{type(one).__name__}{one.__dict__!r}" for one in expectations.values()),
-        )
+        key = self._key(table, expectations.values())
         plan = _plans.get(key)
         if plan is not None:
             with suppress(sa.exc.SQLAlchemyError, duckdb.Error):  # then GX says which rule fails, and why
-                for content, as_integers in plan.lists:
-                    self._gx.list_table(content, as_integers)
-                counted = plan.run(self._gx.execute_query)
+                self._make_lists(plan.lists)
+                counted = plan.run(self._gx.rows)
                 outcomes = {number: _outcome(*counts) for number, counts in counted.items()}
                 others = {number: one for number, one in expectations.items() if number not in outcomes}
                 return outcomes | self._by_gx(table, others)
@@ -169,9 +176,10 @@ class DuckDBRuleEngine:
             for number, one in expectations.items()
             if outcomes[number].error is None and (found := counts_of(one, batch, self._gx)) is not None
         }
-        plan = Plan.of(counts, record)
         try:
-            again = plan.run(self._gx.execute_query)
+            asked = [Statement(self._gx.compiled(one.query), one.metrics) for one in record.statements]
+            plan = Plan.of(counts, Record(asked, record.lists))
+            again = plan.run(self._gx.rows)
         except (sa.exc.SQLAlchemyError, duckdb.Error):
             return None
         return plan.without(
@@ -186,15 +194,42 @@ class DuckDBRuleEngine:
         with self._interruptible():
             if own is not None:
                 return self._in_sealed(table, lambda sealed: sealed.rows(own, table, limit))
+            key = (*self._key(table, [expectation]), repr((*columns,)), repr((*order,)), str(limit))
+            plan = _evidence.get(key)
+            if plan is None:
+                plan = self._evidence_plan(table, expectation, columns, order, limit)
+                if plan is None:
+                    return []
+                if is_fixed(expectation):
+                    _evidence.keep(key, plan)
+            self._make_lists(plan.lists)
+            return [dict(zip(columns, row, strict=True)) for row in self._gx.rows(plan.query).fetchall()]
+
+    def _evidence_plan(
+        self, table: str, expectation: Expectation, columns: Sequence[str], order: Sequence[str], limit: int
+    ) -> _Evidence | None:
+        with self._gx.recording() as record:
             violating = violating_rows(self._gx, self._batch(table), expectation)
-            if violating is None or limit < 1:
-                return []
-            rows, condition = violating
-            source = rows.subquery() if isinstance(rows, sa.Select) else rows
-            shown: list[Any] = [sa.column(name) for name in columns]
-            sorted_by: list[Any] = [sa.column(name) for name in order]
-            query = sa.select(*shown).select_from(source).where(condition).order_by(*sorted_by).limit(limit)
-            return [dict(row) for row in self._gx.execute_query(query).mappings()]
+        if violating is None or limit < 1:
+            return None
+        rows, condition = violating
+        source = rows.subquery() if isinstance(rows, sa.Select) else rows
+        shown: list[Any] = [sa.column(name) for name in columns]
+        sorted_by: list[Any] = [sa.column(name) for name in order]
+        query = sa.select(*shown).select_from(source).where(condition).order_by(*sorted_by).limit(limit)
+        return _Evidence(self._gx.compiled(query), tuple(record.lists))
+
+    def _make_lists(self, lists: Sequence[tuple[ListContent, bool]]) -> None:
+        for content, as_integers in lists:
+            self._gx.list_table(content, as_integers)
+
+    def _key(self, table: str, expectations: Iterable[Expectation]) -> tuple[str, ...]:
+        """All that the statements of these expectations depend on."""
+        return (
+            table,
+            repr(self.columns(table)),
+            *(f"{type(one).__name__}{one.__dict__!r}" for one in expectations),
+        )
 
     def release(self) -> None:
         """See `RuleEngine.release`."""

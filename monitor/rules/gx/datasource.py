@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -25,6 +25,14 @@ from monitor.rules.gx.plan import MetricId, Record, Statement
 from monitor.rules.list_files import ListContent
 
 EngineClass = type[SqlAlchemyExecutionEngine]
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A query as text, and the values of its placeholders."""
+
+    text: str
+    values: tuple[Any, ...]
 
 
 class Stopped(BaseException):
@@ -97,6 +105,27 @@ class DuckDBExecutionEngine(SqlAlchemyExecutionEngine):
         elif self._record is not None:
             self._record.statements.append(Statement(query, bundle))
         return rows
+
+    def compiled(self, query: Any) -> Compiled:
+        """The query as text for DuckDB, so that SQLAlchemy need not compile it again for each window."""
+        made = query.compile(dialect=self.engine.dialect, compile_kwargs={"render_postcompile": True})
+        values = made.construct_params(escape_names=False)
+        return Compiled(made.string, tuple(values[name] for name in made.positiontup or ()))
+
+    def rows(self, query: Compiled) -> duckdb.DuckDBPyConnection:
+        """Run a compiled query; its rows must be read to the end before the next one.
+
+        Raises:
+            Stopped: the engine was asked to stop, before or during the query.
+        """
+        if self.stop.is_set():
+            raise Stopped
+        try:
+            return self.raw.execute(query.text, query.values)
+        except duckdb.Error as error:
+            if self.stop.is_set() or isinstance(error, duckdb.InterruptException):
+                raise Stopped from error
+            raise
 
     def execute_query_in_transaction(self, query: Any) -> Any:
         """Run one statement and commit it (GX makes its temporary tables this way)."""

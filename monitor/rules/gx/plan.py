@@ -108,12 +108,17 @@ class Plan:
         return Plan.of(kept, Record(list(self.statements), list(self.lists)))
 
 
+def is_fixed(expectation: Expectation) -> bool:
+    """Whether equal arguments mean the same rule: a list without a version may hold other ids by now."""
+    return not getattr(expectation, "list_path", None) or bool(getattr(expectation, "list_version", None))
+
+
 def counts_of(expectation: Expectation, batch: str, engine: ExecutionEngine[Any]) -> Counts | None:
     """Which metrics give the counts of an expectation on a batch, as GX itself adds them up.
 
     None for one that adds up in another way, or whose list may change under the same arguments.
     """
-    if getattr(expectation, "list_path", None) and not getattr(expectation, "list_version", None):
+    if not is_fixed(expectation):
         return None
     own = type(expectation)._validate
     if own not in (_OF_COLUMN, _OF_COLUMNS, _OF_NULLS):

@@ -297,3 +297,51 @@ def test_a_new_engine_counts_by_the_plan_of_an_earlier_one_with_its_list(tmp_pat
         one.close()
     assert found == [[(3, 2), (4, 1)]] * 3
     assert validated == [0, 1], "Great Expectations plans once, for the first engine"
+
+
+def test_the_query_of_evidence_is_planned_once_and_reads_the_table_of_each_window(tmp_path, monkeypatch):
+    path = tmp_path / "blacklist.csv"
+    planned = []
+    plan = DuckDBRuleEngine._evidence_plan
+
+    def counted(self, *asked):
+        planned.append(asked)
+        return plan(self, *asked)
+
+    def banned(versioned, *ids):
+        """The evidence of a window with items a to e, some of them on the list."""
+        path.write_text("\n".join(["item_id", *ids, ""]))
+        rule = expectation(
+            "expect_column_values_to_not_be_in_list_file",
+            column="item_id",
+            list_path=str(path),
+            list_version=FILES.read(path, "item_id", allow_empty=False).version if versioned else None,
+        )
+        one = DuckDBRuleEngine(f"evidence_{len(found)}_{versioned}")
+        rows = {"item_id": [*"abcde", None], "say": ["%(x)s :y $1 '"] * 6, "window": [len(found)] * 6}
+        one.connection.register("given", pa.table(rows))
+        one.connection.execute("CREATE TABLE shown AS FROM given")
+        found.append(one.evidence("shown", rule, ["item_id", "window", "say"], ["item_id"], 2))
+        one.close()
+
+    monkeypatch.setattr(DuckDBRuleEngine, "_evidence_plan", counted)
+    for versioned, plans in ((True, 2), (False, 4)):
+        found: list[list[dict[str, object]]] = []
+        planned.clear()
+        for ids in (("e", "b", "d"), ("e", "b", "d"), ("c",), ("e", "b", "d")):
+            banned(versioned, *ids)
+        assert [[row["item_id"] for row in rows] for rows in found] == [["b", "d"]] * 2 + [["c"], ["b", "d"]]
+        assert [[row["window"] for row in rows] for rows in found] == [[0, 0], [1, 1], [2], [3, 3]]
+        assert {row["say"] for rows in found for row in rows} == {"%(x)s :y $1 '"}
+        assert len(planned) == plans, "once for each version of the list; a list without one may have changed"
+
+
+def test_values_of_an_expectation_reach_the_kept_query_unchanged(engine):
+    hostile = 'it\'s $1 :x %s %% \\ "q" é'
+    engine.connection.execute("CREATE TABLE t (s VARCHAR)")
+    engine.connection.execute("INSERT INTO t VALUES (?), ('other'), (NULL)", [hostile])
+    rule = expectation("expect_column_values_to_not_be_in_set", column="s", value_set=[hostile, "x"])
+    for _ in range(2):
+        (outcome,) = engine.judge("t", [rule])
+        assert (outcome.samples, outcome.violations, outcome.error) == (2, 1, None)
+        assert engine.evidence("t", rule, ["s"], [], 5) == [{"s": hostile}]
