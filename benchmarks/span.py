@@ -57,7 +57,7 @@ def write(folder: Path, windows: int, rows: int) -> None:
     items = f"item_id % {ITEMS} AS item_id"
     for number in range(windows):
         later = (START + number * HOUR - datetime.fromisoformat(f"{data.HOUR}+00:00")).total_seconds()
-        moved = f"ts + to_seconds({later:.0f}) AS ts, request_id + {number} * 1000000 AS request_id"
+        moved = f"ts + to_seconds({later:.0f}) AS ts, request_id + {number * 1_000_000} AS request_id"
         for name in ("exposures", "feedback"):
             query = (
                 f"SELECT * REPLACE ({moved}, {users.format(number=number)}, {items}) "
