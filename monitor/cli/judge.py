@@ -26,7 +26,7 @@ from monitor.history.watched import WATCHING, watched_since
 from monitor.judging.evaluate import Evaluation
 from monitor.logs.listing import no_file
 from monitor.logs.log import Log
-from monitor.report.judged import Judged, span_summary
+from monitor.report.judged import Judged, SpanSummary
 from monitor.rollups.check import RollupCheck
 from monitor.service.rollup_days import RollupDays
 from monitor.service.salt import salt_of
@@ -123,9 +123,7 @@ def backfill(path: Path, first: datetime | None, last: datetime | None, only: st
     code = OK
     with StateLock(config.state), Store.open(config.history.location(config.state)) as store:
         for one in checked:
-            name, changed = one.settings.name, 0
-            judged: list[Judged] = []
-            verdicts: dict[Window, set[Status]] = {}
+            name, changed, summary = one.settings.name, 0, SpanSummary()
             with one_off(config, one, salt, config.state) as judging:
                 windows, _ = _windows(judging, now, first, last)
                 since = store.watermarks(name).get(WATCHING)
@@ -142,16 +140,15 @@ def backfill(path: Path, first: datetime | None, last: datetime | None, only: st
                         )  # fmt: skip
                         changed += recorded.changed
                         for run in evaluation.runs:
-                            judged += judged_of(name, due.window, run)
-                            verdict = run.status or window_status(run.results)
-                            verdicts.setdefault(due.window, set()).add(verdict)
-                if verdicts:
-                    _roll_up(judging, store, Window(min(verdicts).start, max(verdicts).end), now)
-            code = code if verdicts else NOT_JUDGED
-            say(f"{name}: judged {len(verdicts)} window(s), {changed} new or changed")
-            for line in span_summary(verdicts.values(), judged):
+                            summary.add(due.window, run.status or window_status(run.results), run.results)
+                done = summary.windows
+                if done:
+                    _roll_up(judging, store, Window(min(done).start, max(done).end), now)
+            code = code if done else NOT_JUDGED
+            say(f"{name}: judged {len(done)} window(s), {changed} new or changed")
+            for line in summary.lines():
                 say(f"  {line}")
-            if waiting := len(windows) - len(verdicts):
+            if waiting := len(windows) - len(done):
                 note(f"{name}: {waiting} window(s) still wait for rows; the daemon will judge them")
     return code
 

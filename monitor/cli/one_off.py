@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from monitor.cli import share
 from monitor.cli.interrupt import end_if_asked
 from monitor.cli.scratch import engine_scratch
 from monitor.config.checks.check import Checked
@@ -40,6 +41,8 @@ def one_off(
     """
     with engine_scratch(config) as folder:
         runtime = open_runtime(config.engine, folder / "spill")
+        if frames is None and runtime.index.spread is None:
+            runtime.index.spread = share.shared_by(share.most_processes(config.engine))
         try:
             kept = KeptPairs(state or folder, checked.settings.name)
             evaluator = Evaluator(checked.settings, checked.rules, kept, salt, frames, in_a_row=True)

@@ -13,19 +13,17 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
-import threading
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from multiprocessing.connection import wait
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Final
 
+from monitor.cli import share
 from monitor.cli.one_off import OneOff
 from monitor.config.checks.check import Checked
 from monitor.core.errors import ExpectedError
@@ -163,7 +161,7 @@ def _processes(config: Config, judging: OneOff, windows: Sequence[Window]) -> in
     one_does = settings.experiments or settings.logs.exposures is None or config.engine.kind != "duckdb"
     if one_does or rows > MOST_ROWS * len(windows):
         return 1
-    return min(_threads(config), config.engine.processes, len(windows) // FEWEST)
+    return min(share.most_processes(config.engine), len(windows) // FEWEST)
 
 
 def _threads(config: Config) -> int:
@@ -220,18 +218,9 @@ _workers: list[_Worker] = []  # the one of this process
 
 
 def _begin(job: _Job, stop: Event) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command gets it too, and says when to stop
-    threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
+    share.begin()
     keep_secrets_of(job.secrets)
     _workers.append(_Worker(job, stop))
-
-
-def _end_with_parent() -> None:
-    """A command that was killed must not leave processes behind."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)
 
 
 def _keep(windows: Sequence[Window]) -> None:

@@ -6,8 +6,9 @@ import functools
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
@@ -42,7 +43,17 @@ def _remembered(name: str) -> ir.Value:
     return ibis.udf.scalar.builtin(_moment, name=name, signature=((), _TIME))()
 
 
-Spread = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A way to share work with other processes or machines.
+
+    Attributes:
+        apply: gives the results of a function for each of many items, in any order; close it to stop.
+        fewest: with fewer items, to send the work away takes longer.
+    """
+
+    apply: Callable[[Callable[[Any], Any], Sequence[Any]], Generator[Any]]
+    fewest: int
 
 
 class DeadlineExceeded(Exception):
@@ -72,8 +83,8 @@ class Same:
 class Engine:
     """Owned by one thread. Every connection of the same database sees the tables that it makes.
 
-    `keeps_statements`: whether a query can be kept as text and run again. `spread`: applies a function to
-    each of many items on other machines; None if there are none.
+    `keeps_statements`: whether a query can be kept as text and run again. `spread`: how to share the work of
+    many files; None if there is nobody to share it with.
 
     >>> engine = Engine(duckdb.connect())
     >>> int(engine.create("numbers", ibis.memtable({"n": [1, 2]})).count().execute())

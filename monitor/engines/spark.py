@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -125,8 +125,8 @@ def end_java() -> None:
 def remove_left_tables(folder: Path) -> None:
     """Delete the stored tables of processes that ended without doing so, as when they were killed."""
     for left in folder.glob(f"{FOLDER}*"):
-        number = int(left.name.removeprefix(FOLDER).partition("-")[0])
-        if number != os.getpid() and not _is_running(number):
+        number = left.name.removeprefix(FOLDER).partition("-")[0]
+        if number.isdecimal() and int(number) != os.getpid() and not _is_running(int(number)):
             shutil.rmtree(left, ignore_errors=True)
 
 
@@ -135,7 +135,7 @@ def _is_running(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:
+    except PermissionError:  # of another user
         return True
     return True
 
@@ -289,12 +289,12 @@ class SparkEngine(Engine):
                 shutil.rmtree(folder, ignore_errors=True)
             self._copies.give_back(view)
 
-    def spread_over_executors(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    def on_executors(self, function: Callable[[Any], Any], items: Sequence[Any]) -> Generator[Any]:
         """The results of a function for each item, computed by Python on the executors."""
         with self.running():
             pieces = min(len(items), _PIECES)
-            found: list[Any] = self.session.sparkContext.parallelize(items, pieces).map(function).collect()
-        return found
+            found = self.session.sparkContext.parallelize(items, pieces).map(function).collect()
+        yield from found
 
     def register(self, filesystem: fsspec.AbstractFileSystem) -> None:
         """Let the executors open URLs of this filesystem's protocols."""

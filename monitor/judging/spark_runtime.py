@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from monitor.engines.duckdb import Engine
+from monitor.engines.duckdb import Engine, Spread
 from monitor.engines.spark import (
     SparkEngine,
     end_java,
@@ -25,6 +25,8 @@ from monitor.rules.engines.spark import SparkRuleEngine
 from monitor.settings.engine import EngineSettings
 
 log = logging.getLogger(__name__)
+
+_FEW_FILES = 16
 
 
 class SparkRuntime(Runtime):
@@ -51,7 +53,7 @@ class SparkRuntime(Runtime):
             end_java()
             self._session = start_session(*self._settings_of_spark)
         engine = SparkEngine(self._session, embedded.cursor(), self._spill)
-        self.index.spread = engine.spread_over_executors
+        self.index.spread = Spread(engine.on_executors, _FEW_FILES)
         self._cluster = engine, SparkRuleEngine(engine)
         self.engine, self.rules = self._cluster
 

@@ -1,10 +1,13 @@
-"""The index of many files, made by other machines where the engine has some."""
+"""The index of many files, made by other processes or machines where the engine has some."""
 
 from __future__ import annotations
 
+import functools
 import logging
 import tempfile
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from datetime import datetime
 from functools import partial
 from typing import Final
@@ -19,8 +22,6 @@ from monitor.settings.logs import LogSettings, TimeSettings
 
 log = logging.getLogger(__name__)
 
-FEW_FILES: Final = 16
-"""Fewer files are read here: to send the work away takes longer."""
 _MEMORY: Final = "1GiB"  # as the default of the monitor; text files need a quarter of it
 
 
@@ -31,16 +32,21 @@ def index_elsewhere(
     time: TimeSettings,
     now: datetime,
     files: Sequence[LogFile],
+    progress: Callable[[str], None],
 ) -> Mapping[str, FileEntry]:
-    """The entries of files by path, read by the machines that the engine can spread work over.
+    """The entries of files by path, read by those whom the engine can share the work with.
 
-    Empty if there are none, if the files are few, or if the machines cannot do it: the monitor then reads
-    them.
+    Empty if there is nobody, if the files are few, or if it cannot be done there: the monitor then reads them
+    itself.
     """
-    if engine.spread is None or len(files) < FEW_FILES:
+    if engine.spread is None or len(files) < engine.spread.fewest:
         return {}
+    found = {}
     try:
-        entries = engine.spread(partial(_index, name, settings, time, now), files)
+        with closing(engine.spread.apply(partial(_index, name, settings, time, now), files)) as entries:
+            for entry in entries:
+                progress(entry.file.path)
+                found[entry.file.path] = entry
     except duckdb.InterruptException:
         raise
     except Exception as exc:
@@ -48,19 +54,26 @@ def index_elsewhere(
             "%s: the workers cannot index the files, so the monitor does it, which takes longer: %s",
             name, readable(exc),
         )  # fmt: skip
-        return {}
-    return {entry.file.path: entry for entry in entries}
+    return found
 
 
 def _index(name: str, settings: LogSettings, time: TimeSettings, now: datetime, file: LogFile) -> FileEntry:
-    """Index one file in a process of another machine."""
-    with tempfile.TemporaryDirectory(prefix="recsys-monitor-") as spill:
-        options: dict[str, str | bool | int | float | list[str]] = {
-            "memory_limit": _MEMORY,
-            "threads": 1,
-            "temp_directory": spill,
-        }
-        with duckdb.connect(config=options) as connection:
-            engine = Engine(connection)
-            open_filesystems(engine, settings, [file.path])
-            return index_file(engine, name, settings, file, time, now)
+    """Index one file in another process."""
+    engine = _engine()
+    open_filesystems(engine, settings, [file.path])
+    entry = index_file(engine, name, settings, file, time, now)
+    if entry.reason is not None:  # it may have been interrupted
+        _engine.cache_clear()
+    return entry
+
+
+@functools.cache
+def _engine() -> Engine:
+    """The engine of this process."""
+    spill = tempfile.TemporaryDirectory(prefix="recsys-monitor-")
+    connection = duckdb.connect()
+    for setting, value in (("memory_limit", _MEMORY), ("threads", 1), ("temp_directory", spill.name)):
+        connection.execute(f"SET {setting} = ?", [value])
+    engine = Engine(connection)
+    weakref.finalize(engine, spill.cleanup)
+    return engine

@@ -143,7 +143,7 @@ class Log:
         changed, tried = [], False
         elsewhere = index_elsewhere(
             engine, self.name, self.settings, self.time, now,
-            [file for path, file in files.items() if self._is_to_be_read(path, file, now)],
+            [file for path, file in files.items() if self._is_to_be_read(path, file, now)], progress,
         )  # fmt: skip
         for path, file in files.items():
             known, lost = self.entries.get(path), self.losses.get(path)
@@ -157,9 +157,9 @@ class Log:
                 if known.file != file:  # its windows reach up to the new time of change
                     self.entries[path], self._contents = replace(known, file=file), None
                 continue
-            progress(path)
             entry = elsewhere.get(path)
             if entry is None:
+                progress(path)
                 entry = index_file(engine, self.name, self.settings, file, self.time, now)
             if entry.reason is not None and entry.reason != STILL_WRITTEN:
                 entry = self._to_be_tried_again(entry, known, now)

@@ -95,27 +95,46 @@ def _junit_kind(result: Result) -> str | None:
             return "error" if judged else "skipped"
 
 
-def span_summary(verdicts: Iterable[Collection[Status]], judged: Iterable[Judged]) -> Iterator[str]:
-    """Lines that sum up many windows: the number of each verdict, and the violated or failed results.
+class SpanSummary:
+    """Many windows summed up as they come: a year of them takes little more room than a day.
 
-    `verdicts` has the verdicts of each window's checks; the worst one is that of the window. Anomalies are
-    counted by cause.
-
-    >>> list(span_summary([{Status.OK}, {Status.OK, Status.VIOLATED}], []))
-    ['windows: 1 ok, 1 violated']
+    >>> from datetime import UTC, datetime
+    >>> summary = SpanSummary()
+    >>> hour = Window(datetime(2026, 1, 5, 10, tzinfo=UTC), datetime(2026, 1, 5, 11, tzinfo=UTC))
+    >>> summary.add(hour, Status.OK, [])
+    >>> summary.add(hour, Status.VIOLATED, [])  # of another check
+    >>> list(summary.lines())
+    ['windows: 1 violated']
     """
-    counts = Counter(map(worst_status, verdicts))
-    if not counts:
-        return
-    yield "windows: " + ", ".join(f"{counts[one]:,} {one}" for one in VERDICTS if counts[one])
-    for status in (Status.VIOLATED, Status.ERROR):
-        windows: dict[str, set[Window]] = {}
-        for one in judged:
-            if one.result.status is status and not is_cause(one.result):
-                windows.setdefault(title(one.result), set()).add(one.window)
-        most_first = sorted(windows.items(), key=lambda named: -len(named[1]))
-        for name, where in most_first:
-            yield f"{status}: {visible(name)} in {len(where):,} window{'' if len(where) == 1 else 's'}"
+
+    def __init__(self) -> None:
+        self._verdicts: dict[Window, set[Status]] = {}
+        self._named: dict[Status, dict[str, set[Window]]] = {Status.VIOLATED: {}, Status.ERROR: {}}
+
+    @property
+    def windows(self) -> Collection[Window]:
+        """Those that were added."""
+        return self._verdicts.keys()
+
+    def add(self, window: Window, verdict: Status, results: Iterable[Result]) -> None:
+        """Add a check of a window: its verdict and its results."""
+        self._verdicts.setdefault(window, set()).add(verdict)
+        for result in results:
+            if result.status in self._named and not is_cause(result):
+                self._named[result.status].setdefault(title(result), set()).add(window)
+
+    def lines(self) -> Iterator[str]:
+        """The number of windows of each verdict, the worst of a window's checks; then the violated and failed
+        results. Anomalies are counted by cause.
+        """
+        counts = Counter(map(worst_status, self._verdicts.values()))
+        if not counts:
+            return
+        yield "windows: " + ", ".join(f"{counts[one]:,} {one}" for one in VERDICTS if counts[one])
+        for status, windows in self._named.items():
+            most_first = sorted(windows.items(), key=lambda named: -len(named[1]))
+            for name, where in most_first:
+                yield f"{status}: {visible(name)} in {len(where):,} window{'' if len(where) == 1 else 's'}"
 
 
 def title(result: Result) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -11,7 +12,7 @@ from rich.console import Console
 from monitor.core.results import Result, Status, Window
 from monitor.models.feature_specs import FEATURE_DISTANCE, FEATURE_LABEL
 from monitor.report.diagnosis import print_diagnosis
-from monitor.report.judged import Judged, span_summary
+from monitor.report.judged import Judged, SpanSummary
 from monitor.report.table import print_table
 from tests.service import pictures
 
@@ -53,17 +54,20 @@ def test_the_name_of_a_feature_is_whole(terminal):
 def test_a_span_is_summed_up_by_verdict_and_by_violated_result():
     hours = [
         Window(pictures.LAST.start + timedelta(hours=n), pictures.LAST.end + timedelta(hours=n))
-        for n in range(3)
+        for n in range(4)
     ]
     broken = pictures.rule("blacklist", status=Status.VIOLATED, detail="x")
-    judged = [
-        Judged("shop", "rules", hours[0], broken),
-        Judged("shop", "rules", hours[1], broken),
-        Judged("shop", "exposure", hours[1], pictures.metric("coverage", "pv", status=Status.VIOLATED)),
-        Judged("shop", "rules", hours[2], pictures.rule("other", status=Status.ERROR, detail="x")),
-    ]
-    verdicts = [{Status.VIOLATED, Status.OK}, {Status.LATE, Status.VIOLATED}, {Status.ERROR}, {Status.OK}]
-    assert list(span_summary(verdicts, judged)) == [
+    coverage = pictures.metric("coverage", "pv", status=Status.VIOLATED)
+    other = pictures.rule("other", status=Status.ERROR, detail="x")
+    summary = SpanSummary()
+    summary.add(hours[0], Status.VIOLATED, [broken])
+    summary.add(hours[0], Status.OK, [])
+    summary.add(hours[1], Status.LATE, [broken, broken])
+    summary.add(hours[1], Status.VIOLATED, [coverage])
+    summary.add(hours[2], Status.ERROR, [other])
+    summary.add(hours[3], Status.OK, [replace(coverage, status=Status.OK)])
+    assert summary.windows == set(hours)
+    assert list(summary.lines()) == [
         "windows: 1 ok, 2 violated, 1 error",
         "violated: rule blacklist (hard) in 2 windows",
         "violated: coverage by=pv in 1 window",

@@ -9,14 +9,15 @@ import duckdb
 import pandas as pd
 import pytest
 
-from monitor.engines.duckdb import Engine
-from monitor.logs.elsewhere import FEW_FILES
+from monitor.engines.duckdb import Engine, Spread
 from monitor.logs.source import Source
 from monitor.settings.engine import EngineSettings
 from monitor.settings.logs import LogsSettings, TimeSettings
 from tests.logs.conftest import NOW
 from tests.shop import rows
 from tests.spark.conftest import OPTIONS
+
+FEW_FILES = 16
 
 
 @pytest.fixture
@@ -77,7 +78,7 @@ def test_the_monitor_reads_the_files_if_the_workers_cannot(runtime, tmp_path, ca
     def cannot(function, items):
         raise ImportError("No module named 'monitor'")
 
-    runtime.index.spread = cannot
+    runtime.index.spread = Spread(cannot, 16)
     log = write(tmp_path / "log", FEW_FILES + 3).exposures
     with caplog.at_level(logging.WARNING):
         log.refresh(runtime.index, NOW)
