@@ -14,6 +14,7 @@ from typing import Final
 
 import duckdb
 
+from monitor.core.redaction import keep_secrets_of, known_secrets
 from monitor.engines.duckdb import Engine
 from monitor.logs.files import LogFile
 from monitor.logs.index import FileEntry, index_file, readable
@@ -43,7 +44,8 @@ def index_elsewhere(
         return {}
     found = {}
     try:
-        with closing(engine.spread.apply(partial(_index, name, settings, time, now), files)) as entries:
+        index = partial(_index, known_secrets(), name, settings, time, now)
+        with closing(engine.spread.apply(index, files)) as entries:
             for entry in entries:
                 progress(entry.file.path)
                 found[entry.file.path] = entry
@@ -57,8 +59,16 @@ def index_elsewhere(
     return found
 
 
-def _index(name: str, settings: LogSettings, time: TimeSettings, now: datetime, file: LogFile) -> FileEntry:
-    """Index one file in another process."""
+def _index(
+    secrets: Mapping[str, str],
+    name: str,
+    settings: LogSettings,
+    time: TimeSettings,
+    now: datetime,
+    file: LogFile,
+) -> FileEntry:
+    """Index one file in another process. The reason why it cannot be read names none of the secrets."""
+    keep_secrets_of(secrets)
     engine = _engine()
     open_filesystems(engine, settings, [file.path])
     entry = index_file(engine, name, settings, file, time, now)

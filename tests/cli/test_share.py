@@ -14,6 +14,7 @@ import yaml
 from monitor.cli import share
 from monitor.cli.one_off import one_off
 from monitor.config.load import load_checked
+from monitor.core.redaction import keep_secret
 from monitor.engines.duckdb import Spread
 from monitor.settings.engine import EngineSettings
 from tests.processes import exposures, land
@@ -111,3 +112,18 @@ def test_the_index_is_that_of_one_process(
     assert len(found) == len(said) == FILES + 1
     assert [Path(path).name for path, one in found.items() if one.reason] == ["broken.parquet"]
     assert "workers" not in caplog.text
+
+
+def test_the_reason_of_an_unreadable_file_names_no_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, (checked,) = load_checked(world(tmp_path))
+    (tmp_path / "log/open-sesame-4711.parquet").write_bytes(b"PAR1 nothing that could be read PAR0")
+    keep_secret("open-sesame-4711", "${TOKEN}")
+    monkeypatch.setattr(share, "FEWEST", 10)
+    with one_off(config, checked, "salt") as judging:
+        judging.look(NOW)
+        reasons = [one.reason for one in judging.evaluator.source.exposures.entries.values() if one.reason]
+    assert len(reasons) == 2
+    assert any("${TOKEN}" in reason for reason in reasons)
+    assert not any("sesame" in reason for reason in reasons)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import boto3
+import pandas as pd
 from moto.server import ThreadedMotoServer
 
 
@@ -27,3 +29,14 @@ def object_store() -> Iterator[tuple[Any, dict[str, Any]]]:
     client.create_bucket(Bucket="logs")
     yield client, {"key": "id", "secret": "secret", "endpoint_url": endpoint}
     server.stop()
+
+
+def write(rows: pd.DataFrame, path: Path) -> Path:
+    """The rows as a file, in the format that its name says."""
+    if "parquet" in path.name:
+        rows.to_parquet(path)
+    elif "csv" in path.name:
+        rows.to_csv(path, index=False)
+    else:
+        rows.to_json(path, orient="records", lines=True, date_format="iso")
+    return path

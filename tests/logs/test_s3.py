@@ -12,7 +12,7 @@ from tests.logs.conftest import NOW
 from tests.logs.lake import HOUR as LAKE_HOUR
 from tests.logs.lake import rows, shown
 from tests.logs.lake import source_of as lake_log
-from tests.logs.object_store import object_store
+from tests.logs.object_store import object_store, write
 from tests.logs.test_reading import FLAT, HOUR
 
 
@@ -25,13 +25,7 @@ def store():
 @pytest.mark.parametrize("name", ["flat.parquet", "flat.csv.gz", "flat.jsonl"])
 def test_a_log_is_read_by_url(name, store, source_of, engine, tmp_path):
     client, options = store
-    local = tmp_path / name
-    if "parquet" in name:
-        FLAT.to_parquet(local)
-    elif "csv" in name:
-        FLAT.to_csv(local, index=False)
-    else:
-        FLAT.to_json(local, orient="records", lines=True, date_format="iso")
+    local = write(FLAT, tmp_path / name)
     folder = name.replace(".", "-")
     client.upload_file(str(local), "logs", f"{folder}/{name}")
     client.put_object(Bucket="logs", Key=f"{folder}/broken.parquet", Body=b"not a parquet file")

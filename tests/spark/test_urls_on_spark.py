@@ -15,7 +15,7 @@ from tests.logs.conftest import NOW
 from tests.logs.lake import HOUR as LAKE_HOUR
 from tests.logs.lake import rows, shown
 from tests.logs.lake import source_of as lake_log
-from tests.logs.object_store import object_store
+from tests.logs.object_store import object_store, write
 from tests.logs.test_reading import FLAT, HOUR
 
 
@@ -32,13 +32,7 @@ def copies(spark) -> list[Path]:
 def by_url(store, tmp_path, name) -> Source:
     """A log of one file behind a URL, in a folder that gives a column."""
     client, options = store
-    local = tmp_path / name
-    if "parquet" in name:
-        FLAT.to_parquet(local)
-    elif "csv" in name:
-        FLAT.to_csv(local, index=False)
-    else:
-        FLAT.to_json(local, orient="records", lines=True, date_format="iso")
+    local = write(FLAT, tmp_path / name)
     place = name.replace(".", "-")
     client.upload_file(str(local), "logs", f"{place}/shop=a%20b/a [1] é {name}")
     exposures = {"path": f"s3://logs/{place}/**", "storage_options": options}
