@@ -29,6 +29,7 @@ _JSON_BEGINS = ('{"', "{'", "[{", '["', "['", "[[", *(f"[{digit}" for digit in r
 _MOST_JSON = 0.05  # of the rows; if records are split at their commas, only one part of each begins like this
 _MICROSECONDS = {"s": 1e6, "ms": 1e3, "us": 1.0, "ns": 1e-3}
 _LARGEST = 2**53
+_BYTES_OF_INT64 = 8
 _INDEX, _LENGTH = "__index", "__length"
 RAW = "__raw_"
 _LOST = "__lost"
@@ -228,6 +229,8 @@ def _read(
         case "time":
             return _time(column, settings)
         case "integer":
+            if column.type().is_integer() and column.type().nbytes < _BYTES_OF_INT64:
+                return column.cast("int64")
             whole = _integer(column)  # small enough for exact differences and sums
             return whole.between(-_LARGEST, _LARGEST).ifelse(whole, ibis.null("int64"))
         case "number":

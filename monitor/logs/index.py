@@ -75,6 +75,11 @@ class FileEntry:
         placed = tuple(sorted((start, b.rows, b.checksum) for start, b in self.buckets.items()))
         return (placed, self.unplaced, self.future)
 
+    def lies_in(self, span: Window) -> bool:
+        """Whether every row of the file lies in a span of whole windows."""
+        start, end = seconds(span.start), seconds(span.end)
+        return not self.unplaced and not self.future and all(start <= one < end for one in self.buckets)
+
     def newest_window(self, length: timedelta) -> Window:
         """The window that counts the rows of the file that lie in no window."""
         return Window.of(self.newest or self.file.modified, length)

@@ -91,7 +91,11 @@ class Source:
             return None
         whole = union([self._placed(engine, log, group) for group in self._groups(entries)])
         if self._is_cheap(entries):
-            return (engine.table_of_span if few else engine.view_of_span)(table, whole, c.TS, span)
+            if few:
+                return engine.table_of_span(table, whole, c.TS, span)
+            if c.TS in c.INDISPENSABLE[log] and all(one.lies_in(span) for one in entries):
+                return engine.view(table, whole)  # each scan would read the times only to keep them all
+            return engine.view_of_span(table, whole, c.TS, span)
         time = whole[c.TS]
         return engine.create(table, whole.filter(time >= _moment(span.start), time < _moment(span.end)))
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 import ibis
 import ibis.expr.types as ir
 
-from monitor.core.columns import EVENT, ITEM_ID, REQUEST_ID, TS, USER_ID, VALUE
+from monitor.core.columns import EVENT, ITEM_ID, POSITION, REQUEST_ID, SCORE, TS, USER_ID, VALUE
 from monitor.metrics.history import WINDOW
 from monitor.metrics.shared import Shared, listed
 from monitor.settings.metrics import MetricSettings
@@ -68,6 +68,14 @@ def relevant(shared: Shared, settings: MetricSettings) -> ir.Table:
     `value_i`, `values_i`, `completable_i` and `completed_i`.
     """
     return shared.once("relevant", None, lambda: _relevant(shared, settings))
+
+
+def acted_rows(shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
+    """The exposures that were acted on, an item twice in a list twice.
+
+    Columns: request_id, item_id, user_id, the group, position and score if the log has them, and `relevance`.
+    """
+    return shared.once("acted_rows", key, lambda: _acted_rows(shared, settings, key))
 
 
 def acted(shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
@@ -267,11 +275,22 @@ def _relevant(shared: Shared, settings: MetricSettings) -> ir.Table:
     return actions.aggregate(by=[REQUEST_ID, ITEM_ID], **sums)
 
 
+def _acted_rows(shared: Shared, settings: MetricSettings, key: str | None) -> ir.Table:
+    found = relevant(shared, settings)
+    found = found.select(
+        acted_request=found[REQUEST_ID], acted_item=found[ITEM_ID], **{RELEVANCE: found[RELEVANCE]}
+    )
+    rows = shared.shown(key)
+    further = [name for name in (POSITION, SCORE) if name in rows.columns]
+    rows = rows.select(REQUEST_ID, ITEM_ID, USER_ID, *listed(key), *further)
+    same = [rows[REQUEST_ID] == found.acted_request, rows[ITEM_ID] == found.acted_item]
+    return rows.join(found, same).select(*rows.columns, RELEVANCE)
+
+
 def _acted(shared: Shared, settings: MetricSettings, key: str | None) -> ir.Table:
     found = relevant(shared, settings)
     found = found.filter(found.shown == 1).drop("shown")
-    rows = shared.rows(key)
-    rows = rows.semi_join(found, [REQUEST_ID, ITEM_ID])
-    score = {"score": rows.score.max()} if "score" in rows.columns else {}
+    rows = acted_rows(shared, settings, key)
+    score = {SCORE: rows[SCORE].max()} if SCORE in rows.columns else {}
     once = rows.aggregate(by=[REQUEST_ID, ITEM_ID, *listed(key)], **{USER_ID: rows[USER_ID].min()}, **score)
     return once.join(found, [REQUEST_ID, ITEM_ID])

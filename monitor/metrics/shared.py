@@ -16,6 +16,7 @@ import ibis.expr.types as ir
 from monitor.core.columns import (
     ARM,
     FAILURES,
+    FEEDBACK,
     ITEM_ID,
     MODEL,
     POSITION,
@@ -26,6 +27,7 @@ from monitor.core.columns import (
     TS,
     USER_ID,
 )
+from monitor.core.columns import EXPOSURES as EXPOSURES_PART
 from monitor.metrics.history import EXPOSURES, WINDOW, History, HistoryOfWindows
 from monitor.metrics.plans import WINDOW_EDGES, Executor, Materialise, Records, keep_lazy
 
@@ -34,7 +36,17 @@ USER_ITEMS: Final = "user_items"
 ITEM_COUNTS: Final = "item_counts"
 CATALOG = "catalog"
 NO_SLICE = "unknown"
+ITEMS: Final = "items"
+_LOW, _HIGH = "position_min", "position_max"
+_ROWS, _PLACES = "__rows", "__places"
+_ONE: Final = ibis.literal(1, "int8").cast("int64")  # as a plain literal, engines would take it for an int32
+_MOST_PLACES: Final = 61  # one bit of an int64 each
 _TODAY = "the pairs of today"
+
+
+@ibis.udf.agg.builtin(name="bit_or")  # type: ignore[untyped-decorator]
+def _bits_of_all(bits: int) -> int:  # type: ignore[empty-body]
+    """The bits that any row has."""
 
 
 class Shared:
@@ -64,6 +76,8 @@ class Shared:
         length: that of each window, if `window` is a span of several that are measured together, each a
             group of the key `WINDOW`. Then `history_user_items` have the number of their window.
         reach: how many windows such a window looks back on; 0 if the history is not given.
+        part: the part of the window whose metrics ask, exposures or feedback; None if both may. It says what
+            `requests` have.
 
     `answers` are the rows that were asked for without a key, by name.
 
@@ -91,6 +105,7 @@ class Shared:
         store_history: bool = False,
         length: timedelta | None = None,
         reach: int = 0,
+        part: str | None = None,
     ) -> None:
         self.attempts = _without_nan_ids(exposures if attempts is None else attempts)
         shown = _without_nan_ids(exposures)
@@ -108,6 +123,7 @@ class Shared:
         self._window = window
         self._keys: dict[str, Callable[[ir.Table], ir.Table]] = {}
         self._store_history = store_history
+        self._part = part
         self._rows: dict[str, ir.Table] = {}
         self._asked = Executor(materialise) if asked is None else asked
         self._made: dict[str, ir.Table] = {}
@@ -295,36 +311,50 @@ class Shared:
         return rows.filter(rows[ITEM_ID].notnull())
 
     def requests(self, key: str | None = None) -> ir.Table:
-        """One row a request (and group): its user, time, scene, length and the bounds of its scores."""
+        """One row a request (and group): its `user_id` and `length`.
+
+        For the part of exposures also its time, scene, model and arm, its `items` as an array (repeats
+        included; null if there is none), and the bounds of its positions and scores. For that of feedback,
+        where the rows have positions, `position_min` and `straight`: whether the list shows an item at each
+        position from the lowest to the highest, so that the place of an item needs no sorting. Only a list at
+        positions 0 to 61 is called so.
+        """
         return self.once("requests", key, lambda: self._requests(key))
 
     def _requests(self, key: str | None) -> ir.Table:
         rows = self.rows(key)
         rows = rows.filter(rows[REQUEST_ID].notnull())
-        kept = [c for c in (SCENE, MODEL, ARM) if c in rows.columns and c != key]
         item = rows[ITEM_ID]
-        sums: dict[str, Any] = {
-            # The smallest, not any: a broken log with two users in a request gives the same result each time.
-            USER_ID: rows[USER_ID].min(),
-            TS: rows[TS].min(),
-            **{column: rows[column].min() for column in kept},
-            LENGTH: item.count(),
-        }
-        if POSITION in rows.columns:
-            sums |= {"position_min": rows[POSITION].min(), "position_max": rows[POSITION].max()}
-        if SCORE in rows.columns:
-            score = rows[SCORE]
-            sums |= {"scored": score.count(), "score_min": score.min(), "score_max": score.max()}
-        return rows.aggregate(by=[REQUEST_ID, *listed(key)], **sums)
+        # The smallest, not any: a broken log with two users in a request gives the same result each time.
+        sums: dict[str, Any] = {USER_ID: rows[USER_ID].min(), LENGTH: item.count()}
+        if self._part != FEEDBACK:
+            kept = [c for c in (TS, SCENE, MODEL, ARM) if c in rows.columns and c != key]
+            sums |= {column: rows[column].min() for column in kept}
+            sums |= {ITEMS: item.collect()}
+            if POSITION in rows.columns:
+                sums |= {_LOW: rows[POSITION].min(), _HIGH: rows[POSITION].max()}
+            if SCORE in rows.columns:
+                score = rows[SCORE]
+                sums |= {"scored": score.count(), "score_min": score.min(), "score_max": score.max()}
+        by = [REQUEST_ID, *listed(key)]
+        if self._part == EXPOSURES_PART or POSITION not in rows.columns:
+            return rows.aggregate(by=by, **sums)
+        position = rows[POSITION]
+        seen = position.between(0, _MOST_PLACES).ifelse(position, ibis.null("int64")).cast("int32")
+        sums |= {_LOW: position.min(), _HIGH: position.max(), _ROWS: rows.count()}
+        found = rows.aggregate(by=by, **sums, **{_PLACES: _bits_of_all(_ONE << seen)})
+        low, high, length = found[_LOW], found[_HIGH], found[LENGTH]
+        full = (found[_ROWS] == length) & (low >= 0) & (high <= _MOST_PLACES) & (high - low + 1 == length)
+        # As many positions as there are from the lowest to the highest: none is missing or repeated.
+        first, last = (one.clip(0, _MOST_PLACES).cast("int32") for one in (low, high))
+        every = (_ONE << (last + 1)) - (_ONE << first)
+        straight = ibis.ifelse(full, found[_PLACES] == every, False)
+        return found.mutate(straight=straight.fill_null(False)).drop(_ROWS, _PLACES)
 
     def list_items(self, key: str | None = None) -> ir.Table:
         """One row a request (and group) that shows an item: its `items` as an array, repeats included."""
-        return self.once("list_items", key, lambda: self._list_items(key))
-
-    def _list_items(self, key: str | None) -> ir.Table:
-        rows = self.shown(key)
-        rows = rows.filter(rows[REQUEST_ID].notnull())
-        return rows.aggregate(by=[REQUEST_ID, *listed(key)], items=rows[ITEM_ID].collect())
+        lists = self.requests(key)
+        return lists.filter(lists[LENGTH] > 0).select(REQUEST_ID, *listed(key), ITEMS)
 
     def user_items(self, key: str | None = None) -> ir.Table:
         """The distinct pairs of a user and an item shown to them, with `exposures` = how often."""

@@ -12,8 +12,9 @@ import ibis
 import ibis.expr.types as ir
 
 from monitor.core.columns import CATEGORY, ITEM_ID, POSITION, REQUEST_ID, SCORE, TS
+from monitor.metrics.arrays import repeats
 from monitor.metrics.exposure.categories import list_spread
-from monitor.metrics.shared import Shared
+from monitor.metrics.shared import ITEMS, Shared
 
 DUPLICATES: Final = "duplicates"
 POSITION_GAPS: Final = "position_gaps"
@@ -22,8 +23,6 @@ SCORES_ALL_EQUAL: Final = "scores_all_equal"
 CATEGORY_MAX: Final = "category_max"
 AHEAD_SECONDS: Final = "ahead_seconds"
 WRITTEN_AT: Final = "written_at"
-
-_SHORT = 32  # items
 
 LIST_COLUMNS: Final = {
     DUPLICATES: (),
@@ -59,7 +58,8 @@ def with_list_columns(shared: Shared, wanted: Iterable[str]) -> ir.Table:
     steps = {POSITION_GAPS} if has_position else set()
     steps |= {SCORE_INVERSIONS} if has_position and has_score else set()
     if DUPLICATES in wanted:
-        result = _joined(result, _duplicates(shared.list_items()), [DUPLICATES], None)
+        result = result.mutate(**{DUPLICATES: repeats(result[ITEMS])})
+    result = result.drop(ITEMS)
     if wanted & steps:
         made = sorted(wanted & steps)
         result = _joined(result, _broken_steps(shared, SCORE_INVERSIONS in made), made, 0)
@@ -119,25 +119,6 @@ def _joined(requests: ir.Table, found: ir.Table, columns: list[str], otherwise: 
     return joined.mutate(**{name: joined[name].fill_null(otherwise) for name in columns})
 
 
-@ibis.udf.scalar.builtin(name="list_position")  # type: ignore[untyped-decorator]
-def _first_place(items, one) -> int:  # type: ignore[no-untyped-def, empty-body]
-    """The first place of a value in a list, from 1 on."""
-
-
-@ibis.udf.scalar.builtin(name="list_unique")  # type: ignore[untyped-decorator]
-def _distinct(items) -> int:  # type: ignore[no-untyped-def, empty-body]
-    """How many different values a list holds."""
-
-
-def _duplicates(lists: ir.Table) -> ir.Table:
-    items = lists["items"]
-    length = items.length()
-    # A repeated item occurs earlier in the list; in a short list this search is faster than a set.
-    repeats = items.filter(lambda one, place: _first_place(items, one) <= place).length()
-    counted = (length <= _SHORT).ifelse(repeats, length - _distinct(items))
-    return lists.select(found_request=lists[REQUEST_ID], **{DUPLICATES: counted})
-
-
 def _broken_steps(shared: Shared, with_scores: bool) -> ir.Table:
     """Requests whose positions do not go up by one, or whose scores go up."""
     # Stored, because it is small, and to read it twice in one query the engine would copy all exposures.
@@ -179,6 +160,7 @@ def _steps_as_read(shared: Shared, with_scores: bool) -> ir.Table:
         follows=(step == 1).fill_null(False),
         rises=(placed.score > placed.score.lag().over(as_read)).fill_null(False),
     )
+    read = read.filter(~read.follows | read.rises)  # before the grouping: in most lists only the first row
     lists = read.aggregate(
         by="found_request",
         loose=read.count() - read.follows.sum(),

@@ -120,6 +120,7 @@ def prepare(
         feedback=feedback,
         responses=responses,
         around=around_exposures,
+        part=c.EXPOSURES if around is None else c.FEEDBACK,
         window=edges,
         history_user_items=earlier.recent,
         lasting_user_items=earlier.lasting,

@@ -237,6 +237,7 @@ def _shared(
         feedback=feedback,
         responses=responses,
         around=lists,
+        part=c.EXPOSURES if around is None else c.FEEDBACK,
         window=edges,
         history_actions=actions,
         previous_day_user_items=previous,

@@ -11,6 +11,7 @@ import ibis
 import ibis.expr.types as ir
 
 from monitor.core.columns import ITEM_ID, REQUEST_ID, USER_ID
+from monitor.metrics.arrays import all_different
 from monitor.metrics.history import EXPOSURES
 from monitor.metrics.shared import CATALOG, Shared, listed
 
@@ -111,20 +112,22 @@ def _spread_of_short_lists(shared: Shared, column: str, key: str | None) -> ir.T
         f"list_codes_{column}", key, lambda: coded.aggregate(by=by, codes=coded[CODE].collect())
     )
     short = lists.filter(lists.codes.length() <= _SHORT)
-    counted = short.mutate(
-        counts=short.codes.map(
-            lambda code: short.codes.filter(lambda other: other == code).length().cast("float64")
-        )
+    counts = short.codes.map(
+        lambda code: short.codes.filter(lambda other: other == code).length().cast("float64")
     )
+    # None where every code occurs once: to find that out is cheap, to count is not.
+    counted = short.mutate(counts=ibis.ifelse(all_different(short.codes), ibis.null(counts.type()), counts))
+    length = counted.codes.length().cast("int64")
     known = counted.codes.filter(lambda code: code != UNKNOWN)
     most_known = known.map(lambda code: known.filter(lambda other: other == code).length()).maxs()
+    most = counted.counts.maxs().cast("int64").fill_null(1)
     of_short = counted.select(
         *by,
-        length=counted.codes.length().cast("int64"),
-        entropy_sum=counted.counts.map(lambda c: c.ln()).sums(),
-        squares=counted.counts.sums(),
+        length=length,
+        entropy_sum=counted.counts.map(lambda c: c.ln()).sums().fill_null(0.0),
+        squares=counted.counts.sums().fill_null(length.cast("float64")),
         # Most lists have no unknown code, and their counts are already there.
-        most=ibis.ifelse(counted.codes.contains(UNKNOWN), most_known, counted.counts.maxs().cast("int64")),
+        most=ibis.ifelse(counted.codes.contains(UNKNOWN), most_known, most),
     )
     long = lists.filter(lists.codes.length() > _SHORT).unnest("codes").rename({CODE: "codes"})
     cells = long.aggregate(by=[*by, CODE], exposures=long.count().cast("float64"), items=long.count())

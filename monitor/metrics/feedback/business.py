@@ -43,7 +43,6 @@ BUSINESS_USERS: Final = "business_users"
 REQUESTS = "requests"
 VALUE = "value"
 KNOWN = "known"
-_ALONE = "alone"
 _SUMS = (COUNT, VALUE, VALUES, COMPLETABLE, COMPLETED)
 
 
@@ -56,25 +55,32 @@ def users(shared: Shared, settings: MetricSettings, key: str | None = None) -> i
 
 
 def _users(shared: Shared, settings: MetricSettings, key: str | None) -> ir.Table:
-    by = listed(key)
+    owner = [USER_ID, *listed(key)]
     columns = [of_event(column, number) for number in range(len(settings.events)) for column in _SUMS]
+    every = shared.requests(key).select(REQUEST_ID, LENGTH, *owner)
     done = acted(shared, settings, key)
-    done = done.aggregate(by=[REQUEST_ID, *by], **{name: done[name].sum() for name in columns})
-    done = done.rename({f"done_{name}": name for name in (REQUEST_ID, *by)})
     # The user of the list, not of the action: a broken log may have a request with two users.
-    lists = shared.requests(key).select(REQUEST_ID, USER_ID, LENGTH, *by)
-    rows = lists.left_join(done, [lists[name] == done[f"done_{name}"] for name in (REQUEST_ID, *by)])
-    nobody = ibis.null(rows[REQUEST_ID].type())
-    rows = rows.mutate(**{_ALONE: ibis.ifelse(rows[USER_ID].isnull(), rows[REQUEST_ID], nobody)})
-    found = rows.aggregate(
-        by=[USER_ID, _ALONE, *by],
-        **{
-            REQUESTS: rows.count().cast("float64"),
-            EXPOSURES: rows[LENGTH].sum().cast("float64"),
-            **{name: rows[name].cast("float64").fill_null(0.0).sum() for name in columns},
-        },
-    )
-    return found.mutate(**{KNOWN: ibis.ifelse(found[USER_ID].notnull(), 1.0, 0.0)}).drop(_ALONE)
+    done = done.drop(USER_ID).join(every, [REQUEST_ID, *listed(key)])
+
+    def sums_of(alone: bool) -> ir.Table:
+        """The sums of each user, or of each request without a user."""
+        lists, actions = (
+            rows.filter(rows[USER_ID].isnull() if alone else rows[USER_ID].notnull())
+            for rows in (every, done)
+        )
+        by = [REQUEST_ID, *listed(key)] if alone else owner
+        lists = lists.aggregate(by=by, **{REQUESTS: lists.count(), EXPOSURES: lists[LENGTH].sum()})
+        actions = actions.aggregate(by=by, **{name: actions[name].sum() for name in columns})
+        both = lists.left_join(actions, by)
+        return both.select(
+            *listed(key),
+            **{USER_ID: ibis.null(every[USER_ID].type()) if alone else both[USER_ID]},
+            **{name: both[name].cast("float64") for name in (REQUESTS, EXPOSURES)},
+            **{name: both[name].cast("float64").fill_null(0.0) for name in columns},
+            **{KNOWN: ibis.literal(0.0 if alone else 1.0)},
+        )
+
+    return sums_of(alone=False).union(sums_of(alone=True))
 
 
 def ratio_columns(name: str, numerator: Any, denominator: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import ibis
 import ibis.expr.types as ir
 
 from monitor.core.columns import ITEM_ID, POSITION, REQUEST_ID, SCORE, USER_ID
-from monitor.metrics.attribution import RELEVANCE, relevant
+from monitor.metrics.attribution import RELEVANCE, acted_rows, relevant
 from monitor.metrics.shared import LENGTH, Shared, listed
 from monitor.settings.metrics import MetricSettings
 
@@ -64,11 +64,16 @@ def _relevant_places(shared: Shared, settings: MetricSettings, key: str | None) 
     owner = [REQUEST_ID, *listed(key)]
     actions = relevant(shared, settings)
     liked = actions.filter(actions[RELEVANCE] > 0)
-    ranked = _ranked(shared, settings, actions, liked, key)
+    every = shared.requests(key)
+    lists = every.select(*owner, USER_ID, LENGTH)
+    by_position = settings.unrated == "as_negative" and "straight" in every.columns
+    ranked = _ranked(shared, settings, actions, liked, key, every if by_position else None)
     # Joined after the counting: the sort is cheaper with fewer columns.
     hits = ranked.filter(ranked[PLACE] > 0).semi_join(liked, [REQUEST_ID, ITEM_ID])
+    hits = hits.select(*owner, ITEM_ID, PLACE)
+    if by_position:
+        hits = hits.union(_of_straight_lists(shared, settings, every, key))
     hits = hits.aggregate(by=[*owner, ITEM_ID], **{PLACE: hits[PLACE].min()})
-    lists = shared.requests(key).select(*owner, USER_ID, LENGTH)
     if settings.unrated != "as_negative":
         left = ranked.aggregate(by=owner, left=ranked.count())
         lists = lists.left_join(left, owner)
@@ -82,19 +87,43 @@ def _relevant_places(shared: Shared, settings: MetricSettings, key: str | None) 
     )
 
 
-def _ranked(
-    shared: Shared, settings: MetricSettings, actions: ir.Table, liked: ir.Table, key: str | None
+def _of_straight_lists(
+    shared: Shared, settings: MetricSettings, lists: ir.Table, key: str | None
 ) -> ir.Table:
-    """The items of the lists that hold a relevant one, in order; `unrated` says which rows count."""
+    """The relevant rows of lists whose positions say the place: request_id, the group, item_id, place."""
+    owner = [REQUEST_ID, *listed(key)]
+    rows = acted_rows(shared, settings, key)
+    rows = rows.filter(rows[RELEVANCE] > 0)
+    straight = lists.filter(lists.straight).select(*owner, "position_min")
+    rows = rows.join(straight, owner)
+    return rows.select(*owner, ITEM_ID, **{PLACE: rows[POSITION] - rows.position_min + 1})
+
+
+def _ranked(
+    shared: Shared,
+    settings: MetricSettings,
+    actions: ir.Table,
+    liked: ir.Table,
+    key: str | None,
+    lists: ir.Table | None,
+) -> ir.Table:
+    """The items of the lists that hold a relevant one, in order; `unrated` says which rows count.
+
+    With `lists`, those of `requests`, without the straight ones.
+    """
+    owner = [REQUEST_ID, *listed(key)]
     rows = shared.shown(key)
     rows = rows.filter(rows[REQUEST_ID].notnull())
-    rows = rows.select(REQUEST_ID, *listed(key), ITEM_ID, *ordering(rows))
+    rows = rows.select(*owner, ITEM_ID, *ordering(rows))
     if settings.unrated == "as_negative":
-        rows = rows.semi_join(liked.filter(liked.shown == 1), REQUEST_ID)
+        wanted = liked.filter(liked.shown == 1).select(REQUEST_ID)
+        if lists is not None:
+            wanted = lists.filter(~lists.straight).select(*owner).semi_join(wanted, REQUEST_ID)
+        rows = rows.semi_join(wanted, wanted.columns)
     else:
         kept = actions if settings.unrated == "ignore" else liked
         rows = rows.semi_join(kept.filter(kept.shown == 1), [REQUEST_ID, ITEM_ID])
-    return in_order(rows, [REQUEST_ID, *listed(key)])
+    return in_order(rows, owner)
 
 
 def _known(column: ir.Column) -> ir.Column:

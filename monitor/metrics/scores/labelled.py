@@ -13,7 +13,7 @@ from typing import Final
 import ibis.expr.types as ir
 
 from monitor.core.columns import ITEM_ID, LABEL, REQUEST_ID, SCORE, USER_ID
-from monitor.metrics.attribution import RELEVANCE, relevant
+from monitor.metrics.attribution import RELEVANCE, acted_rows, relevant
 from monitor.metrics.family import NOTHING_SHOWN, OF_SAMPLES, AggregateRow, MetricSpec, Theme
 from monitor.metrics.shared import Shared, listed
 from monitor.settings.metrics import MetricSettings
@@ -60,15 +60,46 @@ def scored(rows: ir.Table) -> ir.Table:
     return rows.mutate(**{SCORE: score}).filter(_finite(score))
 
 
-def score_counts(shared: Shared, key: str | None = None) -> ir.Table:
-    """One row (a group): `shown` exposures, and of them `scored` with a finite score."""
-    return shared.once("score_counts", key, lambda: _score_counts(shared, key))
+def scored_users(shared: Shared, key: str | None = None) -> ir.Table:
+    """One row a user (and group): `shown` exposures, and of them `scored` with a finite score.
+
+    The exposures without a user are one row with a null.
+    """
+    return shared.once("scored_users", key, lambda: _scored_users(shared, key))
 
 
-def _score_counts(shared: Shared, key: str | None) -> ir.Table:
+def _scored_users(shared: Shared, key: str | None) -> ir.Table:
     rows = shared.shown(key)
     finite = _finite(rows[SCORE].cast("float64")).fill_null(False)
-    return rows.aggregate(by=listed(key), shown=rows.count(), scored=finite.sum())
+    return rows.aggregate(by=[USER_ID, *listed(key)], shown=rows.count(), scored=finite.sum())
+
+
+def score_counts(shared: Shared, key: str | None = None) -> ir.Table:
+    """One row (a group): `shown` exposures, and of them `scored` with a finite score."""
+
+    def build() -> ir.Table:
+        users = scored_users(shared, key)
+        return users.aggregate(
+            by=listed(key), shown=users.shown.sum().fill_null(0), scored=users.scored.sum().fill_null(0)
+        )
+
+    return shared.once("score_counts", key, build)
+
+
+def labelled_users(shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
+    """One row a user (of a group) with a finite score: `n` rows of `labelled`, and of them `positives`."""
+    return shared.once("labelled_users", key, lambda: _labelled_users(shared, settings, key))
+
+
+def _labelled_users(shared: Shared, settings: MetricSettings, key: str | None) -> ir.Table:
+    owner = [USER_ID, *listed(key)]
+    users = scored_users(shared, key)
+    users = users.filter(users[USER_ID].notnull(), users.scored > 0)
+    hits = scored(acted_rows(shared, settings, key))
+    hits = hits.filter(hits[RELEVANCE] > 0)
+    hits = hits.aggregate(by=owner, positives=hits.count())
+    both = users.left_join(hits, owner)
+    return both.select(*owner, n=both.scored, positives=both.positives.fill_null(0))
 
 
 def _finite(score: ir.Value) -> ir.BooleanValue:

@@ -12,7 +12,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import ITEM_ID, REQUEST_ID, SCORE, USER_ID, VALUE
 from monitor.core.results import Result
-from monitor.metrics.attribution import VALUES, of_event, relevant
+from monitor.metrics.attribution import VALUES, acted_rows, of_event, relevant
 from monitor.metrics.family import NOTHING_SHOWN, AggregateRow, Family, MetricSpec, ResultBuilder, Theme, make
 from monitor.metrics.scores.labelled import left_out, score_counts, scored, sentences
 from monitor.metrics.shared import Shared, listed
@@ -178,7 +178,7 @@ def _ratings(shared: Shared, settings: MetricSettings) -> ir.Table:
 
 def _rated(shared: Shared, settings: MetricSettings, key: str | None) -> ir.Table:
     """The exposures with a finite score and a rating: item, user, group, `predicted`, `actual`."""
-    rows, ratings = scored(shared.shown(key)), _ratings(shared, settings)
+    rows, ratings = scored(acted_rows(shared, settings, key)), _ratings(shared, settings)
     rows = rows.join(
         ratings, [rows[REQUEST_ID] == ratings.rated_request, rows[ITEM_ID] == ratings.rated_item]
     )

@@ -16,6 +16,7 @@ from monitor.metrics.scores.labelled import (
     LABELS,
     NO_REQUEST,
     labelled,
+    labelled_users,
     left_out,
     nothing_scored,
     score_counts,
@@ -62,7 +63,7 @@ class UserAuc(Family):
         rows = labelled(shared, settings, key)
         rows = rows.filter(rows[USER_ID].notnull())
         by = listed(key)
-        users = shared.once("labelled_users", key, lambda: user_counts(rows, USER_ID, *by))
+        users = labelled_users(shared, settings, key)
         every = users.aggregate(by=by, users=users.count())
         sums = weighted_sums(user_aucs(rows, users, USER_ID, *by), *by)
         return shared.side_by_side(key, score_counts(shared, key), every, sums)

@@ -21,8 +21,14 @@ def random_world(seed):
             for _ in range(dice.choice([0, 1, 5, 25]))
         )
     )
+    odd, first = (
+        dice.choice([0.0, 0.2, 0.7]),
+        {row["request_id"]: dice.choice([0, 0, 3, 58]) for row in shown},
+    )
     for row in shown:
-        row["position"] = dice.choice([row["position"], row["position"], 1, None])
+        row["position"] += first[row["request_id"]]
+        if dice.random() < odd:
+            row["position"] = dice.choice([1, None])
         row["score"] = dice.choice(scores)
         row["shelf"] = dice.choice(["top", "<b>", None])
         row["scene"] = f"scene {row['request_id'][-1]}"
