@@ -62,6 +62,9 @@ docs: .venv/installed ## generate the pages and dashboards that are made from th
 bench: .venv/installed ## measure the cost of every rule and metric on ten million exposures
 	$(BIN)/python -m benchmarks.run
 
+bench-growth: .venv/installed ## measure how the cost grows with rows and slices, and a day of a hundred million; takes an hour
+	$(BIN)/python -m benchmarks.growth
+
 bench-small: .venv/installed ## compare the cost of a small window with statements by hand; fails if it got worse
 	$(BIN)/python -m benchmarks.small_window
 
@@ -123,4 +126,4 @@ lock: ## choose the newest versions that fit and lock them with hashes
 		$(BIN)/uv pip compile - --constraint requirements.lock --generate-hashes --no-emit-index-url --no-emit-find-links \
 		--python-version 3.11 --custom-compile-command "make lock" --quiet --output-file requirements-helm.lock
 
-.PHONY: help setup run test test-fast pythons lint fix docs bench bench-small bench-span bench-rollups bench-fleet bench-peers bench-models bench-diagnosis bench-rest bench-simulate bench-replay sizing soak history-size scoreboard real-traffic lock
+.PHONY: help setup run test test-fast pythons lint fix docs bench bench-growth bench-small bench-span bench-rollups bench-fleet bench-peers bench-models bench-diagnosis bench-rest bench-simulate bench-replay sizing soak history-size scoreboard real-traffic lock

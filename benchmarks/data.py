@@ -1,4 +1,4 @@
-"""A log of ten million exposures in one window, with a catalog, actions, a blacklist and an hour before.
+"""A log of ten million exposures in one window, and the hour before, with all other logs.
 
 A twentieth of the exposures is acted on: clicks, plays with a length, ratings and orders.
 """
@@ -10,6 +10,7 @@ from pathlib import Path
 import duckdb
 
 USERS, ITEMS, CATEGORIES, LIST_LENGTH = 1_000_000, 100_000, 200, 10
+SEGMENTS = 50
 HOUR = "2026-01-02 10:00:00"
 EARLIER = "2026-01-02 09:00:00"
 
@@ -65,6 +66,9 @@ def write(folder: Path, rows: int) -> None:
                    TIMESTAMP '2025-01-01' AS created_at, TIMESTAMP '2025-01-01' AS available_from,
                    TIMESTAMP '2027-01-01' AS available_until, 30.0 + hash(i) % 600 AS length
             FROM range({ITEMS}) AS numbers(i)""",
+        "users.parquet": f"""
+            SELECT i AS user_id, 'segment ' || (hash(i) % {SEGMENTS}) AS segment
+            FROM range({USERS}) AS numbers(i)""",
         f"feedback_{rows}.parquet": _feedback(folder / f"exposures_{rows}.parquet"),
         f"earlier_feedback_{rows}.parquet": _feedback(folder / f"earlier_{rows}.parquet"),
         "blacklist.parquet": f"SELECT {ITEMS} * 2 + i AS item_id FROM range(100000) AS numbers(i)",

@@ -20,6 +20,7 @@ from benchmarks import data, page
 from monitor.metrics.catalogue import FAMILIES
 
 HERE = Path(__file__).parent
+FOLDER = HERE / "work" / "window"
 CONFIG = """\
 state: {folder}/state
 engine: {{threads: {threads}}}
@@ -29,6 +30,7 @@ recommenders:
       exposures: {{path: [{folder}/exposures_{rows}.parquet, {folder}/earlier_{rows}.parquet]}}
       feedback: {{path: [{folder}/feedback_{rows}.parquet, {folder}/earlier_feedback_{rows}.parquet]}}
       catalog: {{path: {folder}/catalog.parquet}}
+      users: {{path: {folder}/users.parquet}}
     window: 1h
     metrics:
       score_range: [0, 1]
@@ -50,7 +52,7 @@ RULES = [
     "{pack: frequency}",
     "{pack: time}",
 ]
-LIMIT, MEMORY_LIMIT_MIB = 40, 2048
+LIMIT, MEMORY_LIMIT_MIB = 20, 2048
 MEASURED = HERE / "measured.json"
 
 
@@ -70,18 +72,8 @@ def main() -> int:
         help="count the processor's time: where other work keeps the machine busy",
     )
     chosen = parser.parse_args()
-    folder = HERE / "work" / "window"
-    data.write(folder, chosen.rows)
-    rules = "\n".join(
-        f"      - {one.replace('BLACKLIST', str(folder / 'blacklist.parquet'))}" for one in RULES
-    )
-    config = folder / "config.yaml"
-    config.write_text(CONFIG.format(folder=folder, rows=chosen.rows, threads=chosen.threads, rules=rules))
-    exposures = folder / f"exposures_{chosen.rows}.parquet"
-    command = [sys.executable, "-m", "benchmarks.window", str(config), str(exposures), str(chosen.threads)]
-    command += ["--cpu"] if chosen.cpu else []
-    found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
-    size = exposures.stat().st_size / 1e6
+    found = measure(chosen.rows, chosen.threads, cpu=chosen.cpu)
+    size = (FOLDER / f"exposures_{chosen.rows}.parquet").stat().st_size / 1e6
     kind = "seconds of the processor" if chosen.cpu else "seconds"
     text = f"{found['rows']:,} exposures, {size:.0f} MB of Parquet; {kind}\n\n{report(found)}"
     print(text)
@@ -92,6 +84,27 @@ def main() -> int:
         MEASURED.write_text(json.dumps(measured(found), indent=2) + "\n", "utf-8")
         print("\nkept; `make docs` puts the ratios into the metrics' pages")
     return int(max(ratios(found)) > LIMIT or found["peak_mib"] > MEMORY_LIMIT_MIB)
+
+
+def measure(rows: int, threads: int, *, cpu: bool, more: str = "") -> dict[str, Any]:
+    """Judge a window of so many exposures in a fresh process; `more` is added to the recommender's config."""
+    data.write(FOLDER, rows)
+    config = FOLDER / "config.yaml"
+    config.write_text(CONFIG.format(folder=FOLDER, rows=rows, threads=threads, rules=rules(FOLDER)) + more)
+    exposures = FOLDER / f"exposures_{rows}.parquet"
+    command = [sys.executable, "-m", "benchmarks.window", str(config), str(exposures), str(threads)]
+    command += ["--cpu"] if cpu else []
+    found: dict[str, Any] = json.loads(
+        subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    )
+    return found
+
+
+def rules(folder: Path) -> str:
+    """The rules of the config, with the blacklist of a folder."""
+    return "\n".join(
+        f"      - {one.replace('BLACKLIST', str(folder / 'blacklist.parquet'))}" for one in RULES
+    )
 
 
 def measured(found: dict[str, Any]) -> dict[str, float]:

@@ -83,8 +83,9 @@ class Same:
 class Engine:
     """Owned by one thread. Every connection of the same database sees the tables that it makes.
 
-    `keeps_statements`: whether a query can be kept as text and run again. `spread`: how to share the work of
-    many files; None if there is nobody to share it with.
+    `keeps_statements`: whether a query can be kept as text and run again. `distributed`: whether its rows are
+    spread over tasks, so that it should sort groups of rows and not all of them. `spread`: how to share the
+    work of many files; None if there is nobody to share it with.
 
     >>> engine = Engine(duckdb.connect())
     >>> int(engine.create("numbers", ibis.memtable({"n": [1, 2]})).count().execute())
@@ -92,6 +93,7 @@ class Engine:
     """
 
     keeps_statements: ClassVar[bool] = True
+    distributed: ClassVar[bool] = False
     spread: Spread | None = None
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:

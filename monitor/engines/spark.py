@@ -177,6 +177,7 @@ class SparkEngine(Engine):
     """
 
     keeps_statements = False
+    distributed = True
 
     def __init__(self, session: SparkSession, cursor: duckdb.DuckDBPyConnection, folder: Path) -> None:
         super().__init__(cursor)

@@ -78,6 +78,8 @@ class Shared:
         reach: how many windows such a window looks back on; 0 if the history is not given.
         part: the part of the window whose metrics ask, exposures or feedback; None if both may. It says what
             `requests` have.
+        distributed: whether the engine spreads rows over tasks, as Spark does. One task would sort all rows,
+            so groups of them are sorted; and a join that several metrics read is stored.
 
     `answers` are the rows that were asked for without a key, by name.
 
@@ -106,6 +108,7 @@ class Shared:
         length: timedelta | None = None,
         reach: int = 0,
         part: str | None = None,
+        distributed: bool = False,
     ) -> None:
         self.attempts = _without_nan_ids(exposures if attempts is None else attempts)
         shown = _without_nan_ids(exposures)
@@ -124,6 +127,7 @@ class Shared:
         self._keys: dict[str, Callable[[ir.Table], ir.Table]] = {}
         self._store_history = store_history
         self._part = part
+        self.distributed = distributed
         self._rows: dict[str, ir.Table] = {}
         self._asked = Executor(materialise) if asked is None else asked
         self._made: dict[str, ir.Table] = {}

@@ -121,6 +121,8 @@ def _joined(requests: ir.Table, found: ir.Table, columns: list[str], otherwise: 
 
 def _broken_steps(shared: Shared, with_scores: bool) -> ir.Table:
     """Requests whose positions do not go up by one, or whose scores go up."""
+    if shared.distributed:
+        return _broken_steps_sorted(_placed(shared, with_scores))
     # Stored, because it is small, and to read it twice in one query the engine would copy all exposures.
     lists = shared.once(f"list_steps_{with_scores}", None, lambda: _steps_as_read(shared, with_scores))
     in_order = lists.filter(lists.loose == 1)

@@ -121,6 +121,7 @@ def prepare(
         responses=responses,
         around=around_exposures,
         part=c.EXPOSURES if around is None else c.FEEDBACK,
+        distributed=engine.distributed,
         window=edges,
         history_user_items=earlier.recent,
         lasting_user_items=earlier.lasting,

@@ -42,9 +42,15 @@ def labelled(
 ) -> ir.Table:
     """The exposures with a finite score: `score`, `label` (0 or 1), user_id, the group `key`, and `further`.
 
-    An item twice in a list is two exposures with the same label. Nothing is stored: to join the few rows of
-    feedback during the scan costs less than to store millions of rows.
+    An item twice in a list is two exposures with the same label. Unless the engine is distributed, nothing is
+    stored: to join the few rows of feedback during the scan costs less than to store millions of rows.
     """
+    if shared.distributed and not further:
+        return shared.once("labelled", key, lambda: _labelled(shared, settings, key, ()))
+    return _labelled(shared, settings, key, further)
+
+
+def _labelled(shared: Shared, settings: MetricSettings, key: str | None, further: Sequence[str]) -> ir.Table:
     found = relevant(shared, settings)
     found = found.filter(found[RELEVANCE] > 0)
     found = found.select(acted_request=found[REQUEST_ID], acted_item=found[ITEM_ID])

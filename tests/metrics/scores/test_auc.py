@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from monitor.core.results import Status
-from monitor.metrics.scores.auc import auc_sums, rank_sums
+from monitor.metrics.scores.auc import auc_sums, placed, placed_by_steps, rank_sums
 from monitor.metrics.scores.labelled import labelled
 from monitor.settings.metrics import MetricSettings
 from monitor.statistics.auc import auc_sums as of_arrays
@@ -164,3 +165,26 @@ def test_random_windows_and_slices_agree_with_scikit_learn(seed):
             interval = delong_interval(of_arrays(scores, labels))
             ends = (None, None) if interval is None else tuple(map(pytest.approx, interval))
             assert (result.lower, result.upper) == ends
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_many_small_sorts_place_as_one_large_sort(seed):
+    dice = random.Random(seed)
+    values = [0.0, -0.0, 0.5, 1.0, -1e308, 1e308, 5e-324, 1 / 3, *(dice.gauss(0, 1) for _ in range(40))]
+    values = dice.sample(values, dice.choice([1, 2, 30]))
+    rows = [(dice.choice(values), dice.randrange(2), dice.choice("ab")) for _ in range(dice.choice([3, 200]))]
+    backend = embedded()
+    table = backend.create_table(
+        "samples", pa.table(dict(zip(("score", "label", "of"), zip(*rows, strict=True), strict=True)))
+    )
+    for by in ([], ["of"]):
+        one, many = (
+            sorted(
+                map(
+                    tuple,
+                    rank_sums(table, by, place).order_by(by or ["wins"]).to_pandas().to_numpy().tolist(),
+                )
+            )
+            for place in (placed, placed_by_steps)
+        )
+        assert one == many
