@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import ibis
 import ibis.expr.types as ir
 
 from monitor.cli.one_off import OneOff, one_off
@@ -60,19 +61,19 @@ class PlainRead:
 def tables_of(engine: Engine) -> Iterator[dict[str, float]]:
     """Fills in the seconds of each table that the engine stores in the block."""
     seconds: dict[str, float] = {}
-    create = engine.create
+    fill = engine.fill
 
-    def timed(name: str, expression: ir.Table) -> ir.Table:
+    def timed(name: str, statement: str, schema: ibis.Schema | None = None) -> ir.Table:
         clock = Clock()
-        made = create(name, expression)
+        made = fill(name, statement, schema)
         seconds[name] = clock.read()[0]
         return made
 
-    setattr(engine, "create", timed)  # noqa: B010 - a method is not assigned to
+    setattr(engine, "fill", timed)  # noqa: B010 - a method is not assigned to
     try:
         yield seconds
     finally:
-        delattr(engine, "create")
+        delattr(engine, "fill")
 
 
 def each_rule(judge: OneOff, due: Due) -> dict[str, float]:

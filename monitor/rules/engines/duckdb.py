@@ -11,7 +11,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
@@ -24,6 +24,7 @@ from monitor.rules.engines.base import Outcome, count_violations, new_context, v
 from monitor.rules.engines.sealed import SealedDatabase, quoted
 from monitor.rules.gx import fast_metrics  # noqa: F401 - importing it registers them with GX
 from monitor.rules.gx.datasource import Compiled, DuckDBDatasource, DuckDBExecutionEngine, Stopped
+from monitor.rules.gx.fused import fused
 from monitor.rules.gx.messages import shorten
 from monitor.rules.gx.plan import Plan, Record, Statement, counts_of, is_fixed
 from monitor.rules.list_files import ListContent
@@ -179,6 +180,7 @@ class DuckDBRuleEngine:
         try:
             asked = [Statement(self._gx.compiled(one.query), one.metrics) for one in record.statements]
             plan = Plan.of(counts, Record(asked, record.lists))
+            plan = replace(plan, statements=fused(plan.statements))
             again = plan.run(self._gx.rows)
         except (sa.exc.SQLAlchemyError, duckdb.Error):
             return None
