@@ -167,7 +167,8 @@ def rank_sums(rows: ir.Table, by: Sequence[str] = (), place: Place = placed) -> 
     hits = hits.mutate(
         own_below=ibis.rank().over(ibis.window(**order)),
         own_upto=hits.count().over(ibis.range_window(preceding=None, following=0, **order)),
-        own_from=hits.count().over(ibis.range_window(preceding=0, following=None, **order)),
+        # Counted from this score on, it would be the number above; Spark would go through all rows for each.
+        every=hits.count().over(ibis.window(group_by=by)),
     )
     tied_positives = hits.own_upto - hits.own_below
     sums = hits.select(
@@ -175,7 +176,7 @@ def rank_sums(rows: ir.Table, by: Sequence[str] = (), place: Place = placed) -> 
         p=tied_positives.cast("float64"),
         lower=hits.below - hits.own_below,
         tied=hits.upto - hits.below - tied_positives,
-        above=(hits.own_from - tied_positives).cast("float64"),
+        above=(hits.every - hits.own_upto).cast("float64"),
     )
     sums = sums.mutate(beaten=2 * sums.lower + sums.tied)
     beaten, lower, tied = (sums[name].cast("float64") for name in ("beaten", "lower", "tied"))
@@ -203,10 +204,8 @@ def cluster_sums(rows: ir.Table, user: str, by: Sequence[str] = ()) -> ir.Table:
     """
     by = list(by)
     order = {"group_by": by, "order_by": rows[SCORE]}
-    upto, after = (
-        ibis.range_window(preceding=None, following=0, **order),
-        ibis.range_window(preceding=0, following=None, **order),
-    )
+    upto = ibis.range_window(preceding=None, following=0, **order)
+    tied = ibis.range_window(preceding=0, following=0, **order)
     ranked = rows.select(
         *by,
         user,
@@ -214,13 +213,13 @@ def cluster_sums(rows: ir.Table, user: str, by: Sequence[str] = ()) -> ir.Table:
         below=ibis.rank().over(ibis.window(**order)),
         upto=rows.count().over(upto),
         hits_upto=rows[LABEL].sum().over(upto),
-        hits_after=rows[LABEL].sum().over(after),
+        hits_tied=rows[LABEL].sum().over(tied),
         hits=rows[LABEL].sum().over(ibis.window(group_by=by)),
     )
     positive = ranked[LABEL] == 1
-    misses_below = ranked.below - (ranked.hits - ranked.hits_after)
+    misses_below = ranked.below - (ranked.hits_upto - ranked.hits_tied)
     won = misses_below + ranked.upto - ranked.hits_upto
-    lost = ranked.hits - ranked.hits_upto + ranked.hits_after
+    lost = 2 * (ranked.hits - ranked.hits_upto) + ranked.hits_tied
     placed_rows = ranked.select(
         *by,
         user,
