@@ -73,6 +73,7 @@ bench-span: .venv/installed ## measure the cost of a month of hourly windows
 
 bench-spark: .venv/spark ## measure what windows of 1, 10 and 50 million exposures cost on Spark and on DuckDB; takes hours on two cores
 	$(BIN)/python -m benchmarks.spark --keep
+	$(BIN)/python -m benchmarks.spark --cluster --rows 10000000 --keep
 
 bench-rollups: .venv/installed ## measure what days cost that are added up from windows
 	$(BIN)/python -m benchmarks.rollups

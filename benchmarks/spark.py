@@ -13,14 +13,17 @@ import math
 import os
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks import data, page
+from benchmarks.cluster import standalone
 from benchmarks.run import CONFIG, RULES
 from monitor.cli.one_off import one_off
 from monitor.config.checks.check import check_config
@@ -28,6 +31,7 @@ from monitor.config.load import load_config
 
 ROWS = (1_000_000, 10_000_000, 50_000_000)
 DEADLINE = "60m"
+_INTO_FEEDBACK = 5.0  # seconds
 ENGINES = page.PAGE.with_name("engines.md")
 
 
@@ -49,6 +53,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rows", type=int, nargs="+", default=ROWS)
     parser.add_argument("--url", help="Spark's master; default: local, on all cores")
     parser.add_argument("--folder", type=Path, default=Path(__file__).parent / "work" / "spark")
+    parser.add_argument(
+        "--cluster",
+        action="store_true",
+        help="start a standalone cluster of two workers with a core each, and kill one in the middle",
+    )
     parser.add_argument("--keep", action="store_true", help="write the table into docs/engines.md")
     parser.add_argument("--one", choices=("duckdb", "spark"), help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
@@ -61,20 +70,50 @@ def main(arguments: Sequence[str] | None = None) -> int:
         data.write(folder, rows)
         for engine in ("duckdb", "spark"):
             print(f"{rows:,} exposures on {engine}", file=sys.stderr)
-            found.append(in_a_process(folder, rows, engine, given.url))
+            if given.cluster and engine == "spark":
+                found.append(on_a_cluster(folder, rows))
+            else:
+                found.append(in_a_process(folder, rows, engine, given.url))
     text, agree = table(found)
     print(text)
     if given.keep:
-        page.keep("bench-spark", f"{page.machine()}\n\n{text}", ENGINES)
+        section = "bench-spark-cluster" if given.cluster else "bench-spark"
+        page.keep(section, f"{page.machine()}\n\n{text}", ENGINES)
     return 0 if agree else 1
 
 
-def in_a_process(folder: Path, rows: int, engine: str, url: str | None) -> Cost:
-    """One engine on one window, in a fresh process."""
+def on_a_cluster(folder: Path, rows: int) -> Cost:
+    """Spark on one window, on two workers, of which one dies while the feedback is judged."""
+    with TemporaryDirectory() as place, standalone(Path(place)) as cluster:
+
+        def told(line: str) -> None:
+            if line.startswith("  exposures"):
+                threading.Timer(_INTO_FEEDBACK, cluster.workers[0].kill).start()
+
+        cost = in_a_process(folder, rows, "spark", cluster.url, told)
+        if cluster.workers[0].poll() is None:
+            raise RuntimeError("the window was judged before the worker was killed")
+    if not any(event["Event"] == "SparkListenerExecutorRemoved" for event in _events(folder / "events")):
+        raise RuntimeError("the worker that was killed had not been used")
+    return cost
+
+
+def in_a_process(
+    folder: Path, rows: int, engine: str, url: str | None, told: Callable[[str], None] = lambda _: None
+) -> Cost:
+    """One engine on one window, in a fresh process; `told` gets each line that it writes on its way."""
     command = [sys.executable, "-m", "benchmarks.spark", "--one", engine]
     command += ["--rows", str(rows), "--folder", str(folder), *(["--url", url] if url else [])]
-    ran = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
-    answer = json.loads(ran.stdout.splitlines()[-1])
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        for line in running.stderr:
+            print(line, end="", file=sys.stderr)
+            told(line)
+        out = running.stdout.read()
+    if running.returncode:
+        raise RuntimeError(f"{engine} did not judge the window")
+    answer = json.loads(out.splitlines()[-1])
     jobs, shuffled = events(folder / "events") if engine == "spark" else (0, 0)
     results = {name: (status, value) for name, status, value in answer["results"]}
     return Cost(rows, engine, answer["seconds"], results, jobs, shuffled)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import yaml
 
+from benchmarks.cluster import standalone
 from tests.cli.conftest import clean_environment, run_monitor
-from tests.spark.cluster import standalone
 from tests.spark.faulty import SECOND, assert_same, results_of, write
 
 FIRST_TABLES = 8

@@ -27,7 +27,7 @@ class Cluster:
 
 @contextmanager
 def standalone(folder: Path, workers: int = 2) -> Iterator[Cluster]:
-    """Workers of one core and Spark's default memory. Their Python is that of the tests."""
+    """Workers of one core and Spark's default memory. Their Python is this one."""
     import pyspark
 
     home = Path(pyspark.__file__).parent
