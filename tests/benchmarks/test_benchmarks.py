@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from benchmarks import page, peer_own, peers, run, simulate
+from benchmarks import growth, page, peer_own, peers, run, simulate
 from monitor.metrics.catalogue import FAMILIES, SPECS
 from monitor.simulate.simulation import Simulation
 from monitor.simulate.world import HOUR, Scene, World
@@ -161,3 +161,11 @@ def test_our_side_reads_the_files_and_gives_every_value(tmp_path):
     assert values["coverage"] == 9 / 40
     assert values["MAP@10"] == pytest.approx((1 + 1 / 2) / 2)
     assert values["AUC by user"] == pytest.approx((1 + 1 / 2) / 2)
+
+
+def test_the_exponent_of_the_growth_is_that_of_the_cost_in_the_rows():
+    def cost(exposures, feedback):
+        return {"window": {"cpu": exposures}, "feedback": {"cpu": feedback}}
+
+    assert growth.growth({1_000: cost(1.0, 1.0), 10_000: cost(15.0, 5.0)}) == pytest.approx(1.0)
+    assert growth.growth({10_000: cost(100.0, 100.0), 1_000: cost(1.0, 1.0)}) == pytest.approx(2.0)
