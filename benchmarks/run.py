@@ -21,7 +21,7 @@ from monitor.metrics.catalogue import FAMILIES
 
 HERE = Path(__file__).parent
 FOLDER = HERE / "work" / "window"
-CONFIG = """\
+LOGS = """\
 state: {folder}/state
 engine: {{threads: {threads}}}
 recommenders:
@@ -31,16 +31,19 @@ recommenders:
       feedback: {{path: [{folder}/feedback_{rows}.parquet, {folder}/earlier_feedback_{rows}.parquet]}}
       catalog: {{path: {folder}/catalog.parquet}}
       users: {{path: {folder}/users.parquet}}
+    deadline: 10m
+"""
+SETTINGS = """\
     window: 1h
     metrics:
       score_range: [0, 1]
       seed_item: page
       events: {{click: {{}}, play: {{length: length}}, rate: {{grade: 0}}, order: {{grade: 2}}}}
       rating: {{event: rate}}
-    deadline: 10m
     rules:
 {rules}
 """
+CONFIG = LOGS + SETTINGS
 RULES = [
     "{pack: blacklist, parameters: {blacklist: BLACKLIST}}",
     "{pack: catalog, parameters: {available_from: available_from, available_until: available_until}}",

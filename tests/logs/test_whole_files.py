@@ -66,3 +66,13 @@ def test_a_row_without_a_time_is_not_read(engine: Engine, written: Write, source
 def test_a_row_later_than_its_file_is_not_read(engine: Engine, written: Write, source_of: SourceOf) -> None:
     written("a.parquet", rows(0, 30), modified=START + timedelta(minutes=1))
     assert loaded(engine, source_of(time={"future_tolerance": "1m"}), HOUR) == (1, True)
+
+
+def test_a_file_that_is_replaced_after_the_look_is_right_after_the_next(
+    engine: Engine, written: Write, source_of: SourceOf
+) -> None:
+    written("a.parquet", rows(0, 30))
+    source = source_of()
+    assert loaded(engine, source, HOUR) == (2, False)
+    written("a.parquet", rows(0, 90), modified=NOW + timedelta(seconds=1))
+    assert loaded(engine, source, HOUR) == (1, True)
