@@ -153,7 +153,7 @@ def _write_day(folder: Path, rows: int) -> None:
 def judge_day(folder: Path) -> dict[str, Any]:
     """Judge all windows of the day, both parts of each; the sums over them.
 
-    Raises RuntimeError if a result is an error, as when the memory does not suffice: what failed costs nothing.
+    Raises RuntimeError if a result is an error, as without enough memory: what failed costs nothing.
     """
     config = load_config(folder / "config.yaml")
     read = PlainRead(folder / "exposures" / "*.parquet", config.engine.threads or 1)
