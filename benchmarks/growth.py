@@ -110,7 +110,7 @@ def _line(name: str, found: dict[str, Any]) -> str:
 
 def _too_much(found: dict[str, Any]) -> bool:
     reads = (found[part]["cpu"] / found["read"]["cpu"] for part in ("window", "feedback"))
-    return max(reads) > MOST_READS or found["peak_mib"] > MOST_MEBIBYTES
+    return bool(max(reads) > MOST_READS or found["peak_mib"] > MOST_MEBIBYTES)
 
 
 def _day(rows: int, threads: int) -> dict[str, Any]:
