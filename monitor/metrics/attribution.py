@@ -75,7 +75,8 @@ def acted_rows(shared: Shared, settings: MetricSettings, key: str | None = None)
 
     Columns: request_id, item_id, user_id, the group, position and score if the log has them, and `relevance`.
     """
-    return shared.once("acted_rows", key, lambda: _acted_rows(shared, settings, key))
+    of = (REQUEST_ID, USER_ID, ITEM_ID)
+    return shared.grouped("acted_rows", key, of, lambda key: _acted_rows(shared, settings, key))
 
 
 def acted(shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
@@ -83,7 +84,8 @@ def acted(shared: Shared, settings: MetricSettings, key: str | None = None) -> i
 
     Columns: those of `relevant`, the list's user_id, and `score` if the log has it.
     """
-    return shared.once("acted", key, lambda: _acted(shared, settings, key))
+    of = (REQUEST_ID, ITEM_ID)
+    return shared.grouped("acted", key, of, lambda key: _acted(shared, settings, key))
 
 
 def other_events(shared: Shared, settings: MetricSettings) -> ir.Table:

@@ -17,7 +17,6 @@ from datetime import datetime
 from typing import Any, Final, Protocol
 
 import ibis
-import ibis.expr.operations as ops
 import ibis.expr.types as ir
 
 Build = Callable[[], ir.Table]
@@ -51,10 +50,10 @@ class Statements(Protocol):
 
 @dataclass(slots=True)
 class _Sources:
-    """What an expression was built from: stored tables with their columns, and parts of the logs."""
+    """What an expression was built from: stored tables with their columns, and looks at the logs."""
 
     tables: dict[str, ibis.Schema] = field(default_factory=dict)
-    parts: dict[str, ops.Node] = field(default_factory=dict)
+    looks: dict[str, Hashable] = field(default_factory=dict)
     lasting: bool = True  # no value of this window is in it
 
 
@@ -143,8 +142,11 @@ class Executor:
     def used(self, name: str) -> None:
         """The expression being built uses the table stored under this name."""
 
-    def read(self, name: str, table: ir.Table) -> None:
-        """The expression being built uses a part of the logs whose columns may change by window."""
+    def read(self, name: str, look: Hashable) -> None:
+        """The expression being built depends on how something looks that may change by window.
+
+        That is the expression of a part of the logs, or a fact of the window.
+        """
 
     def moment(self, name: str, moment: datetime) -> ir.Value:
         """An edge of this window, without a zone, as an expression; `name` is one of WINDOW_EDGES."""
@@ -161,7 +163,7 @@ class CachedExecutor(Executor):
         plans: those of this recommender and part.
         engine: runs them.
         made: called with the name of each stored table.
-        parts: gives the parts of the logs by the names passed to `read`.
+        look: says how something looks now, by the name passed to `read`.
         window: the edges of the window; statements read them by name.
         lasting: what can outlast a window, by name, each with what it was read from. Tables that read
             nothing else stay while that is the same.
@@ -172,7 +174,7 @@ class CachedExecutor(Executor):
         plans: Plans,
         engine: Statements,
         made: Callable[[str], None],
-        parts: Callable[[str], ir.Table | None],
+        look: Callable[[str], Hashable],
         window: tuple[datetime, datetime],
         lasting: Mapping[str, Hashable] | None = None,
     ) -> None:
@@ -182,11 +184,11 @@ class CachedExecutor(Executor):
         self._plans = plans
         self._engine = engine
         self._made = made
-        self._parts = parts
+        self._look = look
         self._lasting = {} if lasting is None else lasting
         self._tables: dict[str, ir.Table] = {}
         self._building: list[_Sources] = []
-        self._looks: dict[str, ops.Node | None] = {}
+        self._looks: dict[str, Hashable] = {}
 
     def stored(self, name: str, build: Build, *, lasting: str | None = None) -> ir.Table:
         if lasting is not None:
@@ -212,10 +214,10 @@ class CachedExecutor(Executor):
         if self._building:
             self._building[-1].tables[name] = self._tables[name].schema()
 
-    def read(self, name: str, table: ir.Table) -> None:
-        self._looks[name] = table.op()
+    def read(self, name: str, look: Hashable) -> None:
+        self._looks[name] = look
         if self._building:
-            self._building[-1].parts[name] = table.op()
+            self._building[-1].looks[name] = look
 
     def moment(self, name: str, moment: datetime) -> ir.Value:
         return self._engine.remembered(name)
@@ -258,14 +260,13 @@ class CachedExecutor(Executor):
         return True
 
     def _holds(self, plan: _Plan) -> bool:
-        return self._same_parts(plan.sources.parts) and all(
+        return self._looks_the_same(plan.sources.looks) and all(
             (name in self._tables or self._filled(name)) and self._tables[name].schema() == schema
             for name, schema in plan.sources.tables.items()
         )
 
-    def _same_parts(self, parts: Mapping[str, ops.Node]) -> bool:
-        for name in parts:
+    def _looks_the_same(self, looks: Mapping[str, Hashable]) -> bool:
+        for name in looks:
             if name not in self._looks:
-                part = self._parts(name)
-                self._looks[name] = None if part is None else part.op()
-        return all(self._looks[name] == look for name, look in parts.items())
+                self._looks[name] = self._look(name)
+        return all(self._looks[name] == look for name, look in looks.items())

@@ -5,9 +5,9 @@ Metrics ask for them by name, with or without the key of a slice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 import ibis
@@ -40,8 +40,11 @@ ITEMS: Final = "items"
 _LOW, _HIGH = "position_min", "position_max"
 _ROWS, _PLACES = "__rows", "__places"
 _ONE: Final = ibis.literal(1, "int8").cast("int64")  # as a plain literal, engines would take it for an int32
+_NAMES: Final = (LENGTH, ITEMS, _LOW, _HIGH, "scored", "score_min", "score_max", "straight")
 _MOST_PLACES: Final = 61  # one bit of an int64 each
 _TODAY = "the pairs of today"
+_OF_LISTS = "of lists: "
+_SEVERAL = "__several_"
 
 
 @ibis.udf.agg.builtin(name="bit_or")  # type: ignore[untyped-decorator]
@@ -80,6 +83,7 @@ class Shared:
             `requests` have.
         distributed: whether the engine spreads rows over tasks, as Spark does. One task would sort all rows,
             so groups of them are sorted; and a join that several metrics read is stored.
+        divided_by: the columns of the exposures that keys follow from; see `add_key`.
 
     `answers` are the rows that were asked for without a key, by name.
 
@@ -109,6 +113,7 @@ class Shared:
         reach: int = 0,
         part: str | None = None,
         distributed: bool = False,
+        divided_by: Collection[str] = (),
     ) -> None:
         self.attempts = _without_nan_ids(exposures if attempts is None else attempts)
         shown = _without_nan_ids(exposures)
@@ -125,6 +130,9 @@ class Shared:
         self._around = around
         self._window = window
         self._keys: dict[str, Callable[[ir.Table], ir.Table]] = {}
+        self._follows: dict[str, str] = {}
+        self._divided_by = sorted(set(divided_by) - {ITEM_ID})
+        self._of_lists: dict[str, bool] = {}
         self._store_history = store_history
         self._part = part
         self.distributed = distributed
@@ -168,6 +176,47 @@ class Shared:
         self._asked.used(full)
         return self._made[full]
 
+    def grouped(
+        self,
+        name: str,
+        key: str | None,
+        of: Collection[str],
+        build: Callable[[str | None], ir.Table],
+        *,
+        by_list: bool = False,
+        stored: bool = False,
+    ) -> ir.Table:
+        """As `once`, for a table of which each row has one value of each column of `of`.
+
+        A key that follows from one of these is added to the rows of the whole, because it takes longer to
+        group the exposures again.
+
+        Args:
+            name: as in `once`.
+            key: as in `once`.
+            of: user_id, item_id or request_id. A key follows from the last if each list has one value of it.
+            build: gives the table by a key, or the whole.
+            by_list: whether the values are those of lists. Then a key also needs one value in each list.
+            stored: whether the rows of the whole are stored with the key, because many metrics read them.
+        """
+        if key is None or not self._follows_from(key, of, by_list=by_list):
+            return self.once(name, key, lambda: build(key))
+
+        def whole_with_key() -> ir.Table:
+            whole = self.once(name, None, lambda: build(None))
+            if self._follows[key] in of:
+                return self._with_key(whole, key)
+            return whole.join(self.requests(key).select(REQUEST_ID, key), REQUEST_ID)
+
+        return self.once(name, key, whole_with_key) if stored else whole_with_key()
+
+    def _follows_from(self, key: str, of: Collection[str], *, by_list: bool) -> bool:
+        """Whether a key follows from one of these columns."""
+        column = self._follows.get(key)
+        if column in of:
+            return not by_list or column == ITEM_ID or self.of_lists(key)
+        return REQUEST_ID in of and self.of_lists(key)
+
     def answer(self, name: str, key: str | None, build: Callable[[], ir.Table]) -> Records:
         """The rows of `build`; the name must be unique."""
         if key is None and name in self._measured:
@@ -207,7 +256,7 @@ class Shared:
         if callable(self._today_user_items):
             self._today_user_items = self._today_user_items()
         if self._today_user_items is not None:
-            self._asked.read(_TODAY, self._today_user_items)
+            self._asked.read(_TODAY, self._today_user_items.op())
         return self._today_user_items
 
     def know_today(self, pairs: Callable[[], ir.Table | None]) -> None:
@@ -224,9 +273,12 @@ class Shared:
             return None
         return History(self, recent, lasting, store=self._store_history)
 
-    def part(self, name: str) -> ir.Table | None:
-        """The part of the logs that was read under this name."""
-        return self.today_user_items if name == _TODAY else self.rows(name)
+    def look(self, name: str) -> Hashable:
+        """How that looks which was read under this name."""
+        if name.startswith(_OF_LISTS):
+            return self.of_lists(name.removeprefix(_OF_LISTS))
+        part = self.today_user_items if name == _TODAY else self.rows(name)
+        return None if part is None else part.op()
 
     @cached_property
     def around(self) -> ir.Table:
@@ -267,7 +319,16 @@ class Shared:
 
     def groups(self, key: str) -> ir.Table:
         """The values of a slice's key, one row each, also those of failed requests alone."""
-        return self.once("groups", key, lambda: self.attempted(key).select(key).distinct())
+        return self.once("groups", key, lambda: self._groups(key))
+
+    def _groups(self, key: str) -> ir.Table:
+        if not self.of_lists(key):
+            return self.attempted(key).select(key).distinct()
+        rest = self.attempted(key)
+        no_list = rest[REQUEST_ID].isnull()
+        if STATUS in rest.columns:
+            no_list |= _without_answer(rest)
+        return self.requests(key).select(key).union(rest.filter(no_list).select(key)).distinct()
 
     def side_by_side(self, key: str | None, *tables: ir.Table) -> ir.Table:
         """Aggregates of the same groups in one row each.
@@ -286,9 +347,39 @@ class Shared:
             joined = joined.left_join(renamed, joined[key] == renamed["other_group"]).drop("other_group")
         return joined
 
-    def add_key(self, key: str, added: Callable[[ir.Table], ir.Table]) -> None:
-        """Register a key that is not a column: `added` gives the rows with it, as text."""
+    def add_key(
+        self, key: str, added: Callable[[ir.Table], ir.Table], follows_from: str | None = None
+    ) -> None:
+        """Register a key that is not a column.
+
+        Args:
+            key: its name.
+            added: gives the rows with it, as text.
+            follows_from: the column of the exposures that alone says the value, if there is one. Then `added`
+                takes every table with this column.
+        """
         self._keys[key] = added
+        if follows_from is not None:
+            self._follows[key] = follows_from
+
+    def of_lists(self, key: str) -> bool:
+        """Whether it is known that all rows of a list have the same value of a key."""
+        if key not in self._of_lists:
+            column = self._follows.get(key)
+            self._of_lists[key] = (
+                column in self._divided_by and not self.distributed and self._is_of_lists(column or "")
+            )
+        self._asked.read(f"{_OF_LISTS}{key}", self._of_lists[key])
+        return self._of_lists[key]
+
+    def _is_of_lists(self, column: str) -> bool:
+        lists = self.requests()
+        flags = [name for name in lists.columns if name.startswith(_SEVERAL)]
+        if f"{_SEVERAL}{column}" not in flags:
+            return False
+        build = lambda: lists.aggregate(**{flag: lists[flag].any() for flag in flags})  # noqa: E731
+        (found,) = self._asked.answer("lists_divided", build)
+        return not found[f"{_SEVERAL}{column}"]
 
     def rows(self, key: str | None = None) -> ir.Table:
         """The exposures, with the key of a slice as text that is never null."""
@@ -297,8 +388,13 @@ class Shared:
         if key not in self._rows:
             added = self._keys.get(key, lambda rows: _with_text(rows, key))
             self._rows[key] = added(self.exposures)
-        self._asked.read(key, self._rows[key])
+        self._asked.read(key, self._rows[key].op())
         return self._rows[key]
+
+    def _with_key(self, table: ir.Table, key: str) -> ir.Table:
+        """A table with the column that a key follows from, and with the key."""
+        self.rows(key)  # what `added` reads changes if that changes
+        return self._keys[key](table)
 
     def attempted(self, key: str | None = None) -> ir.Table:
         """As `rows`, with the requests that got no answer."""
@@ -326,6 +422,10 @@ class Shared:
         return self.once("requests", key, lambda: self._requests(key))
 
     def _requests(self, key: str | None) -> ir.Table:
+        if key is not None and self.of_lists(key):
+            lists = self.requests()
+            kept = [one for one in lists.columns if one != ITEMS and not one.startswith(_SEVERAL)]
+            return self._with_key(lists.select(*kept), key)
         rows = self.rows(key)
         rows = rows.filter(rows[REQUEST_ID].notnull())
         item = rows[ITEM_ID]
@@ -340,6 +440,8 @@ class Shared:
             if SCORE in rows.columns:
                 score = rows[SCORE]
                 sums |= {"scored": score.count(), "score_min": score.min(), "score_max": score.max()}
+        if key is None:
+            sums |= self._divided(rows)
         by = [REQUEST_ID, *listed(key)]
         if self._part == EXPOSURES_PART or POSITION not in rows.columns:
             return rows.aggregate(by=by, **sums)
@@ -355,18 +457,33 @@ class Shared:
         straight = ibis.ifelse(full, found[_PLACES] == every, False)
         return found.mutate(straight=straight.fill_null(False)).drop(_ROWS, _PLACES)
 
+    def _divided(self, rows: ir.Table) -> dict[str, ir.Value]:
+        """The columns that keys follow from, by list, and whether a list has several values of each."""
+        found: dict[str, ir.Value] = {}
+        for column in self._divided_by:
+            if column in rows.columns and column not in _NAMES and _has_order(rows[column]):
+                value = rows[column]
+                differ = (value.min() != value.max()).fill_null(False)
+                some = (value.count() > 0) & (value.count() < rows.count())
+                found |= {column: value.min(), f"{_SEVERAL}{column}": differ | some}
+        return found
+
     def list_items(self, key: str | None = None) -> ir.Table:
         """One row a request (and group) that shows an item: its `items` as an array, repeats included."""
         lists = self.requests(key)
+        if key is not None and self.of_lists(key):
+            items = self.requests().select(REQUEST_ID, ITEMS)
+            lists = lists.select(REQUEST_ID, LENGTH, key).join(items, REQUEST_ID)
         return lists.filter(lists[LENGTH] > 0).select(REQUEST_ID, *listed(key), ITEMS)
 
     def user_items(self, key: str | None = None) -> ir.Table:
         """The distinct pairs of a user and an item shown to them, with `exposures` = how often."""
-        return self.once(USER_ITEMS, key, lambda: self._counted([USER_ID, ITEM_ID], key))
+        pair = [USER_ID, ITEM_ID]
+        return self.grouped(USER_ITEMS, key, pair, partial(self._counted, pair), stored=True)
 
     def item_counts(self, key: str | None = None) -> ir.Table:
         """The items shown, with `exposures` = how often, users without an id included."""
-        return self.once(ITEM_COUNTS, key, lambda: self._counted([ITEM_ID], key))
+        return self.grouped(ITEM_COUNTS, key, [ITEM_ID], partial(self._counted, [ITEM_ID]), stored=True)
 
     def _counted(self, by: list[str], key: str | None) -> ir.Table:
         rows = self.rows(key)
@@ -387,13 +504,23 @@ def answered(rows: ir.Table) -> ir.Table:
     """The rows without those of failed requests, which got no list, not an empty one."""
     if STATUS not in rows.columns:
         return rows
-    failed = rows[ITEM_ID].isnull() & rows[STATUS].cast("string").isin(FAILURES)
-    return rows.filter(~failed.fill_null(False))
+    return rows.filter(~_without_answer(rows))
+
+
+def _without_answer(rows: ir.Table) -> ir.BooleanValue:
+    """Whether a row is a failed request."""
+    return (rows[ITEM_ID].isnull() & rows[STATUS].cast("string").isin(FAILURES)).fill_null(False)
 
 
 def listed(key: str | None) -> list[str]:
     """The key as the list of columns to group by, empty without one."""
     return [] if key is None else [key]
+
+
+def _has_order(column: ir.Column) -> bool:
+    """Whether equal values can be told by the smallest and the largest one."""
+    kind = column.type()
+    return bool(kind.is_string() or kind.is_integer() or kind.is_boolean() or kind.is_temporal())
 
 
 def _with_text(rows: ir.Table, key: str) -> ir.Table:

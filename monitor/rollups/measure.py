@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -151,8 +151,8 @@ class RollUp:
         catalog = source.load_catalog(engine, table="catalog")
         asked = None
 
-        def part(name: str) -> ir.Table | None:
-            return shared.part(name)
+        def look(name: str) -> Hashable:
+            return shared.look(name)
 
         if engine.keeps_statements:
             logs = exposures, feedback, catalog
@@ -163,7 +163,7 @@ class RollUp:
             )
             edges = (span.window.start.replace(tzinfo=None), span.window.end.replace(tzinfo=None))
             lasting = {CATALOG: engine.key_of("catalog")}
-            asked = CachedExecutor(self._plans, engine, self._made.append, part, edges, lasting)
+            asked = CachedExecutor(self._plans, engine, self._made.append, look, edges, lasting)
         shared = Shared(exposures, catalog=catalog, feedback=feedback, materialise=self._store, asked=asked)
         return shared
 

@@ -14,7 +14,7 @@ import duckdb
 import ibis
 import ibis.expr.types as ir
 
-from monitor.core.columns import CATALOG, CREATED_AT, EXPOSURES, ITEM_ID, POSITION, TS, USER_ID, USERS
+from monitor.core.columns import CATALOG, CREATED_AT, EXPOSURES, ITEM_ID, POSITION, SCORE, TS, USER_ID, USERS
 from monitor.core.results import Window
 from monitor.metrics.history import EXPOSURES as COUNT
 from monitor.metrics.history import History
@@ -111,9 +111,32 @@ def add_slices(
         except Exception as error:
             shared.add_key(key, _failing(error))
         else:
-            shared.add_key(key, _adding(found, key, text))
+            shared.add_key(key, _adding(found, key, text), follows_from(name))
         dimensions[name] = key
     return dimensions
+
+
+def follows_from(name: str) -> str | None:
+    """The column of the exposures that alone says the value of a dimension; None if there is none.
+
+    >>> follows_from("users.country"), follows_from("exposures.scene"), follows_from("hour")
+    ('user_id', 'scene', 'ts')
+    """
+    if (within := group_within(name)) is not None:
+        return USER_ID if follows_from(within[0]) == USER_ID else None
+    match sliced_column(name):
+        case (log, column) if log == EXPOSURES:
+            return column
+        case (log, _):
+            return ITEM_ID if log == CATALOG else USER_ID
+    if name in (USER_ACTIVITY, USER_GROUP):
+        return USER_ID
+    return ITEM_ID if name in (ITEM_POPULARITY, NEW_ITEM) else TS
+
+
+def divided_by(settings: SliceSettings) -> set[str]:
+    """The columns that the dimensions follow from and that a list may have one value of."""
+    return {one for one in map(follows_from, settings.by) if one not in (None, ITEM_ID, POSITION, SCORE)}
 
 
 def _adding(found: _Dimension, key: str, text: Text) -> Callable[[ir.Table], ir.Table]:

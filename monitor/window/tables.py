@@ -28,7 +28,7 @@ from monitor.window.earlier import (
     keep_missing,
     remembered,
 )
-from monitor.window.slices import add_slices
+from monitor.window.slices import add_slices, divided_by
 
 _DAY = timedelta(days=1)
 FEW_ROWS: Final = 50_000
@@ -106,13 +106,13 @@ def prepare(
     edges = (window.start.replace(tzinfo=None), window.end.replace(tzinfo=None))
     asked = None
 
-    def part(name: str) -> ir.Table | None:
-        return shared.part(name)
+    def look(name: str) -> Hashable:
+        return shared.look(name)
 
     if plans is not None and engine.keeps_statements:
         logs = exposures, catalog, feedback, responses, around_exposures, actions
         reads = *logs, earlier.recent, earlier.lasting, previous
-        asked = kept_statements(plans, engine, made, part, edges, reads, earlier.key, earlier.is_small)
+        asked = kept_statements(plans, engine, made, look, edges, reads, earlier.key, earlier.is_small)
     shared = Shared(
         exposures,
         attempts=loaded,
@@ -130,13 +130,13 @@ def prepare(
         materialise=materialise,
         asked=asked,
         store_history=earlier.is_small,
+        divided_by=divided_by(settings.slices),
     )
     if around is None and settings.divides_a_day:
         shared.know_today(lambda: _today(shared, engine, source, kept, day.start, window, made))
 
     def dimensions() -> dict[str, str]:
         def users(columns: Sequence[str]) -> ir.Table | None:
-            made.append("users")
             return source.load_users(engine, table="users", columns=columns)
 
         return add_slices(shared, settings.slices, window, frozenset(source.schema(c.EXPOSURES)), users)
@@ -158,7 +158,7 @@ def kept_statements(
     plans: Plans,
     engine: Engine,
     made: list[str],
-    part: Callable[[str], ir.Table | None],
+    look: Callable[[str], Hashable],
     edges: tuple[datetime, datetime],
     reads: Sequence[ir.Table | None],
     lasting: Hashable,
@@ -170,7 +170,7 @@ def kept_statements(
     """
     plans.begin(*differ, *(None if one is None else one.op() for one in reads))
     stays = {CATALOG: engine.key_of("catalog"), LASTING: lasting}
-    return CachedExecutor(plans, engine, made.append, part, edges, stays)
+    return CachedExecutor(plans, engine, made.append, look, edges, stays)
 
 
 def _today(

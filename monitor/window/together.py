@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
 import duckdb
-import ibis.expr.types as ir
 
 from monitor.core import columns as c
 from monitor.core.results import Window
@@ -227,8 +226,8 @@ def _shared(
     reads = exposures, loaded, catalog, feedback, responses, lists, actions, recent, old, previous, today
     key = None if earlier is None else earlier.key
 
-    def part(name: str) -> ir.Table | None:
-        return shared.part(name)
+    def look(name: str) -> Hashable:
+        return shared.look(name)
 
     shared = Shared(
         exposures,
@@ -242,7 +241,7 @@ def _shared(
         history_actions=actions,
         previous_day_user_items=previous,
         today_user_items=(lambda: today) if around is None and settings.divides_a_day else None,
-        asked=kept_statements(plans, engine, made, part, edges, reads, key, earlier is None),
+        asked=kept_statements(plans, engine, made, look, edges, reads, key, earlier is None),
         history_user_items=recent,
         lasting_user_items=old,
         length=first.length,

@@ -140,15 +140,15 @@ class Windows:
         self.engine = engine or engine_of_one_thread()
         self.made: list[str] = []
 
-    def next(self, world: World) -> Shared:
+    def next(self, world: World, **options) -> Shared:
         """The window's logs as `Shared`, answered by the plans."""
         self.release()
-        shared = shared_of(world, self.engine.backend)
+        shared = shared_of(world, self.engine.backend, **options)
         logs = [getattr(shared, name) for name in self.LOGS]
         logs += [shared.previous_day_user_items, shared.today_user_items, shared._responses]
         self.plans.begin(*(None if table is None else table.op() for table in logs))
         edges = world.window or (START, START + timedelta(hours=1))
-        shared._asked = CachedExecutor(self.plans, self.engine, self.made.append, shared.part, edges)
+        shared._asked = CachedExecutor(self.plans, self.engine, self.made.append, shared.look, edges)
         return shared
 
     def measure(

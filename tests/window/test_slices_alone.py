@@ -3,33 +3,42 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, timedelta
 from typing import Any
 
-import ibis
 import pyarrow as pa
 import pytest
 
+from monitor.core.columns import FEEDBACK
 from monitor.core.results import Result, Status, Window
-from monitor.metrics.catalogue import FAMILIES
+from monitor.metrics.catalogue import FAMILIES, FEEDBACK_FAMILIES
+from monitor.metrics.family import Family
 from monitor.metrics.measure import measure_all
+from monitor.metrics.shared import Shared
 from monitor.settings.metrics import MetricSettings
-from monitor.settings.recommender import DERIVED, SliceSettings
-from monitor.window.slices import add_slices
-from tests.metrics.worlds import START, World, results_of, shared_of
+from monitor.settings.recommender import DERIVED, SliceSettings, user_group_within
+from monitor.window.slices import add_slices, divided_by
+from tests.metrics.worlds import START, Windows, World, results_of, shared_of
 
 BY = ("shelf", "catalog.category", "users.plan", *DERIVED)
+OF_LISTS = ("scene", "users.plan", "user_activity", user_group_within("users.plan", "free"))
 WINDOW = Window(START.replace(tzinfo=UTC), START.replace(tzinfo=UTC) + timedelta(days=2))
 SETTINGS = MetricSettings(
     k=(1, 3), attribution="2d", events={"click": {}, "buy": {"grade": 3}}, score_range=(0.0, 1.0)
 )
+BY_LISTS = SliceSettings(by=OF_LISTS, budget=50, heavy=10)
+DIVIDED_BY = divided_by(BY_LISTS)
 SLICED = [family for family in FAMILIES if family.sliced]
 ITEMS, USERS = "abcdefgh", ("u", "v", "w", "x", None)
 
 
-def a_world(seed: int, requests: int) -> World:
-    """A random window, with ties, repeats, empty lists, unknown users, and ids that no other log knows."""
+def a_world(seed: int, requests: int, *, broken: bool = False) -> World:
+    """A random window, with ties, repeats, empty lists, unknown users, and ids that no other log knows.
+
+    In a broken one, some lists have rows of two users, of two scenes, or without a user or request.
+    """
     rng = random.Random(seed)
     shown, done = [], []
     for number in range(requests):
@@ -42,6 +51,9 @@ def a_world(seed: int, requests: int) -> World:
         items = rng.choices(ITEMS, k=rng.choice([0, 1, 4, 6]))
         for position, item in enumerate(items or [None], start=1):
             row: dict[str, Any] = {"item_id": item, "position": position, "shelf": rng.choice(["top", None])}
+            if broken and rng.random() < 0.1:
+                row |= {"user_id": rng.choice(USERS), "scene": rng.choice(["home", "feed", None])}
+                row |= {"request_id": rng.choice([request["request_id"], None])}
             if item is not None:
                 row["score"] = rng.choice([0.1, 0.5, 0.5, 0.9, 2.0, float("nan"), None])
                 row["propensity"] = rng.choice([0.1, 0.5, None])
@@ -71,6 +83,7 @@ def a_world(seed: int, requests: int) -> World:
         catalog=catalog,
         feedback=done,
         history=[(*pair, rng.randrange(1, 9)) for pair in pairs] or None,
+        history_actions=[pair for pair in pairs if rng.random() < 0.5],
         columns=("position", "score", "propensity", "scene", "shelf"),
         category=pa.list_(pa.string()),
         catalog_columns=("category", "created_at"),
@@ -84,14 +97,51 @@ def told(results: list[Result]) -> dict[tuple[object, ...], Result]:
 
 @pytest.mark.parametrize(("seed", "requests", "budget"), [(2, 25, 2), (5, 8, 50), (4, 0, 2)])
 def test_a_slice_equals_the_metric_on_its_rows_alone(seed: int, requests: int, budget: int) -> None:
-    world = a_world(seed, requests)
-    users = ibis.memtable({"user_id": ["u", "v"], "plan": ["free", "other"]})
-    shared = shared_of(world)
-    users = shared.exposures.get_backend().create_table("users", users.to_pyarrow())
-    by = SliceSettings(by=BY, budget=budget, heavy=10)
-    dimensions = add_slices(shared, by, WINDOW, frozenset(), lambda _: users)
-    assert list(dimensions) == list(BY)
-    found = [one for part in measure_all(shared, SETTINGS, dimensions, SLICED) for one in part.results]
+    assert_each_slice_is_its_rows(a_world(seed, requests), BY, budget, seed)
+
+
+@pytest.mark.parametrize(("part", "broken"), [(None, False), (None, True), (FEEDBACK, False)])
+def test_a_slice_of_whole_lists_equals_the_metric_on_its_rows_alone(part: str | None, broken: bool) -> None:
+    families = FEEDBACK_FAMILIES if part == FEEDBACK else FAMILIES
+    shared = assert_each_slice_is_its_rows(a_world(7, 25, broken=broken), OF_LISTS, 50, 7, families, part)
+    assert [shared.of_lists(f"__slice_{number}") for number in range(len(OF_LISTS))] == [not broken] * 4
+
+
+def test_kept_statements_hold_for_windows_whose_lists_are_whole_as_these_are() -> None:
+    windows = Windows()
+    for broken in (False, True, False):
+        world = a_world(9, 12, broken=broken)
+        fresh, fresh_dimensions = sliced(shared_of(world, divided_by=DIVIDED_BY))
+        wanted = [
+            one for part in measure_all(fresh, SETTINGS, fresh_dimensions, SLICED) for one in part.results
+        ]
+        shared, dimensions = sliced(windows.next(world, divided_by=DIVIDED_BY))
+        found = [one for part in measure_all(shared, SETTINGS, dimensions, SLICED) for one in part.results]
+        assert shared.of_lists("__slice_0") is not broken
+        assert_same(told(found), told(wanted))
+        windows.engine.drop("users")
+
+
+def sliced(shared: Shared, by: SliceSettings = BY_LISTS) -> tuple[Shared, dict[str, str]]:
+    """With the slices, and some users."""
+    users = pa.table({"user_id": ["u", "v"], "plan": ["free", "other"]})
+    table = shared.exposures.get_backend().create_table("users", users)
+    return shared, add_slices(shared, by, WINDOW, frozenset(), lambda _: table)
+
+
+def assert_each_slice_is_its_rows(
+    world: World,
+    names: Sequence[str],
+    budget: int,
+    seed: int,
+    families: Sequence[Family] = FAMILIES,
+    part: str | None = None,
+) -> Shared:
+    families = [family for family in families if family.sliced]
+    by = SliceSettings(by=names, budget=budget, heavy=10)
+    shared, dimensions = sliced(shared_of(world, divided_by=divided_by(by), part=part), by)
+    assert list(dimensions) == list(names)
+    found = [one for part in measure_all(shared, SETTINGS, dimensions, families) for one in part.results]
     assert not [one.detail for one in found if one.status is Status.ERROR]
     for name, key in dimensions.items():
         rows = shared.rows(key).to_pyarrow().to_pylist()
@@ -101,11 +151,12 @@ def test_a_slice_equals_the_metric_on_its_rows_alone(seed: int, requests: int, b
         # All of few, and of many as many as a minute can hold: each asks for every metric once more.
         for value in random.Random(seed).sample(sorted(values, key=repr), min(len(values), 3)):
             own = replace(world, exposures=[r for r in rows if r[key] == value], around=world.exposures)
-            alone = results_of(own, SETTINGS, families=SLICED)
+            alone = results_of(own, SETTINGS, families=families)
             labels = {"dimension": name, "value": value}
             mine = [one for one in found if labels.items() <= one.labels.items()]
             assert_same(told(mine), told([replace(one, labels={**one.labels, **labels}) for one in alone]))
         assert {r.labels["value"] for r in found if r.labels.get("dimension") == name} == values
+    return shared
 
 
 def assert_same(found: dict[tuple[object, ...], Result], wanted: dict[tuple[object, ...], Result]) -> None:

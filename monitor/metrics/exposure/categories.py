@@ -7,6 +7,8 @@ category, or outside the catalog, has the code UNKNOWN, which is a category of i
 
 from __future__ import annotations
 
+from functools import partial
+
 import ibis
 import ibis.expr.types as ir
 
@@ -137,17 +139,18 @@ def _spread_of_short_lists(shared: Shared, column: str, key: str | None) -> ir.T
 def list_spread(shared: Shared, column: str, key: str | None) -> ir.Table:
     """The spread of each list over the categories; see `_spread_of_cells`."""
 
-    def build() -> ir.Table:
+    def build(key: str | None) -> ir.Table:
         if _several(shared, column):
             return _spread_of_lists(shared, column, key)
         return _spread_of_short_lists(shared, column, key)
 
-    return shared.once(f"list_spread_{column}", key, build)
+    return shared.grouped(f"list_spread_{column}", key, (REQUEST_ID,), build)
 
 
 def user_categories(shared: Shared, column: str, key: str | None) -> ir.Table:
     """One row for each user and each category of what they were shown: user_id, code, `exposures`, `unit`."""
-    return shared.once(f"user_categories_{column}", key, lambda: _user_categories(shared, column, key))
+    build = partial(_user_categories, shared, column)
+    return shared.grouped(f"user_categories_{column}", key, (USER_ID,), build)
 
 
 def _user_categories(shared: Shared, column: str, key: str | None) -> ir.Table:
@@ -162,10 +165,14 @@ def _user_categories(shared: Shared, column: str, key: str | None) -> ir.Table:
 
 def user_spread(shared: Shared, column: str, key: str | None) -> ir.Table:
     """The spread of everything shown to a user over the categories; see `_spread_of_cells`."""
-    cells = user_categories(shared, column, key)
-    exposures = cells[EXPOSURES].cast("float64")
-    cells = cells.mutate(exposures=exposures, unit=cells.unit if "unit" in cells.columns else exposures)
-    return _spread_of_cells(cells, [USER_ID, *listed(key)])
+
+    def build(key: str | None) -> ir.Table:
+        cells = user_categories(shared, column, key)
+        exposures = cells[EXPOSURES].cast("float64")
+        cells = cells.mutate(exposures=exposures, unit=cells.unit if "unit" in cells.columns else exposures)
+        return _spread_of_cells(cells, [USER_ID, *listed(key)])
+
+    return shared.grouped(f"user_spread_{column}", key, (USER_ID,), build)
 
 
 def overall_spread(shared: Shared, column: str, key: str | None) -> ir.Table:

@@ -5,6 +5,7 @@ The metrics of lists read this instead of the requests: it is grouped once, and 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import ibis.expr.types as ir
@@ -23,7 +24,8 @@ SUMS: Final = (REQUESTS, VALID, FAILED, LENGTH, LENGTH_SQUARED)
 
 def list_users(shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
     """One row a user (and group) with `SUMS`; the requests without a user are one row with a null."""
-    return shared.once(LIST_USERS, key, lambda: _list_users(shared, settings, key))
+    build = partial(_list_users, shared, settings)
+    return shared.grouped(LIST_USERS, key, (USER_ID,), build, by_list=True)
 
 
 def _list_users(shared: Shared, settings: MetricSettings, key: str | None) -> ir.Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 
 import ibis
 import ibis.expr.types as ir
@@ -50,15 +51,7 @@ class RefreshRate(Family):
     outputs = ((UPDATE_RATE, ("refresh",)),)
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
-        pairs = shared.once("list_pairs", key, lambda: self._pairs(shared, key))
-        short = pairs[LENGTH] * pairs.older_length <= _SHORT
-        kept = self._kept_of_short_lists(shared, pairs.filter(short), key)
-        kept = kept.union(self._kept_of_long_lists(shared, pairs.filter(~short), key))
-        kept = kept.select(
-            *listed(key),
-            "older_length",
-            rate=(kept[LENGTH] - kept.kept).cast("float64") / kept.older_length.cast("float64").nullif(0.0),
-        )
+        kept = shared.grouped("list_rates", key, (USER_ID,), partial(self._rates, shared), by_list=True)
         sums = kept.aggregate(
             by=listed(key),
             pairs=kept.rate.count(),
@@ -68,6 +61,19 @@ class RefreshRate(Family):
             most=kept.rate.max(),
         )
         return shared.side_by_side(key, sums)
+
+    def _rates(self, shared: Shared, key: str | None) -> ir.Table:
+        """One row a request with an older one: its user, the length of the older list, and the rate."""
+        pairs = shared.once("list_pairs", key, lambda: self._pairs(shared, key))
+        short = pairs[LENGTH] * pairs.older_length <= _SHORT
+        kept = self._kept_of_short_lists(shared, pairs.filter(short), key)
+        kept = kept.union(self._kept_of_long_lists(shared, pairs.filter(~short), key))
+        return kept.select(
+            USER_ID,
+            *listed(key),
+            "older_length",
+            rate=(kept[LENGTH] - kept.kept).cast("float64") / kept.older_length.cast("float64").nullif(0.0),
+        )
 
     @staticmethod
     def _pairs(shared: Shared, key: str | None) -> ir.Table:
@@ -80,6 +86,7 @@ class RefreshRate(Family):
         )
         pairs = requests.select(
             REQUEST_ID,
+            USER_ID,
             LENGTH,
             *listed(key),
             older=requests[REQUEST_ID].lag().over(course),
@@ -194,7 +201,7 @@ def _rates(pairs: ir.Table, key: str | None = None) -> ir.Table:
 
 def _with_kept(pairs: ir.Table, kept: ir.Table, by: list[str]) -> ir.Table:
     joined = pairs.left_join(kept, [REQUEST_ID, *by])
-    return joined.select(*by, LENGTH, "older_length", kept=joined.kept.fill_null(0))
+    return joined.select(USER_ID, *by, LENGTH, "older_length", kept=joined.kept.fill_null(0))
 
 
 def _distinct_pairs(table: ir.Table, columns: list[str]) -> ir.Table:

@@ -51,7 +51,8 @@ def users(shared: Shared, settings: MetricSettings, key: str | None = None) -> i
 
     A request without a user is a row of its own, with `known` 0 in place of 1.
     """
-    return shared.once(BUSINESS_USERS, key, lambda: _users(shared, settings, key))
+    build = partial(_users, shared, settings)
+    return shared.grouped(BUSINESS_USERS, key, (USER_ID,), build, by_list=True)
 
 
 def _users(shared: Shared, settings: MetricSettings, key: str | None) -> ir.Table:

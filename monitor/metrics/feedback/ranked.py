@@ -6,6 +6,7 @@ Every metric of lists at k uses these tables, so the exposures are sorted once.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 import ibis
@@ -57,7 +58,8 @@ def relevant_places(shared: Shared, settings: MetricSettings, key: str | None = 
     Columns: request_id, the group, `user_id` and `length` of the list, `relevance`, `place`, `found` and
     `ideal`. Lists without such an item have no row.
     """
-    return shared.once("relevant_places", key, lambda: _relevant_places(shared, settings, key))
+    build = partial(_relevant_places, shared, settings)
+    return shared.grouped("relevant_places", key, (REQUEST_ID,), build)
 
 
 def _relevant_places(shared: Shared, settings: MetricSettings, key: str | None) -> ir.Table:

@@ -234,13 +234,13 @@ def ranked_users(shared: Shared, settings: MetricSettings, key: str | None = Non
     their number.
     """
 
-    def build() -> ir.Table:
+    def build(key: str | None) -> ir.Table:
         lists = _lists(relevant_places(shared, settings, key), settings, key)
         return lists.aggregate(
             by=[USER_ID, *listed(key)], **_sums(lists, settings), **_of_lists(lists, settings)
         )
 
-    return shared.once(RANKED_USERS, key, build)
+    return shared.grouped(RANKED_USERS, key, (USER_ID,), build, by_list=True)
 
 
 def _mean_of(users: ir.Table, name: str) -> ir.Value:

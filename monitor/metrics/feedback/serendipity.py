@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 
 import ibis
@@ -41,6 +41,7 @@ SERENDIPITY = MetricSpec(
     no_data="no exposure was acted on; no earlier actions; nobody who acted has any",
 )
 WEIGHT = "weight"
+_PAIR = (USER_ID, ITEM_ID)
 
 
 class Serendipity(Family):
@@ -55,23 +56,18 @@ class Serendipity(Family):
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
         by = listed(key)
-        done = shared.once("serendipity_acted", key, lambda: _acted(shared, settings, key))
+        done = _done(shared, settings, key)
         every = done.aggregate(by=by, acted=done[WEIGHT].sum())
         history = shared.history_actions
         if history is None:
             return shared.side_by_side(key, every).mutate(history=0, exposures=0, total=0.0, squares=0.0)
         history = of_events(history, settings)
         history = history.filter([history[USER_ID].notnull(), history[ITEM_ID].notnull()])
-        # Only of those who acted: the actions of others are compared with nothing.
         if key == WINDOW:
             known = _any_by_window(shared, history, settings)
-            history = _of_windows(shared, history, done, settings)
         else:
-            history = history.select(USER_ID, ITEM_ID)
             known = history.limit(1).aggregate(history=ibis._.count())
-            history = history.semi_join(done, USER_ID).distinct()
-        closest = _closest_by_vector if similarity_of(shared, settings) == "vector" else _closest_by_category
-        valued = closest(shared, done, history, key)
+        valued = _closest(shared, settings, history, key)
         valued = valued.mutate(distance=1.0 - valued.closest)
         sums = valued.aggregate(
             by=by,
@@ -96,6 +92,28 @@ class Serendipity(Family):
             )
             nothing = "nobody who acted has earlier actions to compare with"
             yield builder.mean(n, row["total"], row["squares"], nothing, detail=left_out)
+
+
+def _done(shared: Shared, settings: MetricSettings, key: str | None) -> ir.Table:
+    """`_acted`, stored."""
+    build = partial(_acted, shared, settings)
+    return shared.grouped("serendipity_acted", key, _PAIR, build, by_list=True)
+
+
+def _closest(shared: Shared, settings: MetricSettings, history: ir.Table, key: str | None) -> ir.Table:
+    """`_acted` with `closest`, the largest similarity to an earlier action, where there is one to compare."""
+
+    def build(key: str | None) -> ir.Table:
+        done = _done(shared, settings, key)
+        # Only of those who acted: the actions of others are compared with nothing.
+        if key == WINDOW:
+            earlier = _of_windows(shared, history, done, settings)
+        else:
+            earlier = history.select(USER_ID, ITEM_ID).semi_join(done, USER_ID).distinct()
+        by_vector = similarity_of(shared, settings) == "vector"
+        return (_closest_by_vector if by_vector else _closest_by_category)(shared, done, earlier, key)
+
+    return shared.grouped("serendipity_closest", key, _PAIR, build, by_list=True)
 
 
 def _acted(shared: Shared, settings: MetricSettings, key: str | None) -> ir.Table:
@@ -150,7 +168,7 @@ def _closest_by_category(shared: Shared, acted: ir.Table, history: ir.Table, key
     comparable = acted.semi_join(history, mine)
     joined = comparable.left_join(most, owner)
     # Without a common category the similarity is 0; sums of shares can round to just above 1.
-    return joined.select(*listed(key), WEIGHT, closest=ibis.least(joined.closest.fill_null(0.0), 1.0))
+    return joined.select(*owner, WEIGHT, closest=ibis.least(joined.closest.fill_null(0.0), 1.0))
 
 
 def _closest_by_vector(shared: Shared, acted: ir.Table, history: ir.Table, key: str | None) -> ir.Table:

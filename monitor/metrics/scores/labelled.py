@@ -71,7 +71,7 @@ def scored_users(shared: Shared, key: str | None = None) -> ir.Table:
 
     The exposures without a user are one row with a null.
     """
-    return shared.once("scored_users", key, lambda: _scored_users(shared, key))
+    return shared.grouped("scored_users", key, (USER_ID,), partial(_scored_users, shared))
 
 
 def _scored_users(shared: Shared, key: str | None) -> ir.Table:
@@ -94,7 +94,8 @@ def score_counts(shared: Shared, key: str | None = None) -> ir.Table:
 
 def labelled_users(shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
     """One row a user (of a group) with a finite score: `n` rows of `labelled`, and of them `positives`."""
-    return shared.once("labelled_users", key, lambda: _labelled_users(shared, settings, key))
+    build = partial(_labelled_users, shared, settings)
+    return shared.grouped("labelled_users", key, (USER_ID,), build)
 
 
 def _labelled_users(shared: Shared, settings: MetricSettings, key: str | None) -> ir.Table:

@@ -60,12 +60,10 @@ class UserAuc(Family):
     needs = ("feedback", "exposures.score")
 
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
-        rows = labelled(shared, settings, key)
-        rows = rows.filter(rows[USER_ID].notnull())
         by = listed(key)
         users = labelled_users(shared, settings, key)
         every = users.aggregate(by=by, users=users.count())
-        sums = weighted_sums(user_aucs(rows, users, USER_ID, *by), *by)
+        sums = weighted_sums(_of_users(shared, settings, key), *by)
         return shared.side_by_side(key, score_counts(shared, key), every, sums)
 
     def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
@@ -82,6 +80,17 @@ class UserAuc(Family):
                 value = float(row[f"{by}_wa"]) / float(row[f"{by}_w"])
                 interval = ratio_within(weighted_mean_sums(row, by))
                 yield builder.value(value, n, interval, detail=sentences(one_class, left_out(row)))
+
+
+def _of_users(shared: Shared, settings: MetricSettings, key: str | None) -> ir.Table:
+    """The `user_aucs` of the window."""
+
+    def build(key: str | None) -> ir.Table:
+        rows = labelled(shared, settings, key)
+        rows = rows.filter(rows[USER_ID].notnull())
+        return user_aucs(rows, labelled_users(shared, settings, key), USER_ID, *listed(key))
+
+    return shared.grouped("user_aucs", key, (USER_ID,), build)
 
 
 def user_counts(rows: ir.Table, user: str, *by: str) -> ir.Table:
