@@ -68,6 +68,9 @@ bench-growth: .venv/installed ## measure how the cost grows with rows and slices
 bench-small: .venv/installed ## compare the cost of a small window with statements by hand; fails if it got worse
 	$(BIN)/python -m benchmarks.small_window
 
+bench-everything: .venv/installed ## measure a small window with slices, an experiment, models and bands
+	$(BIN)/python -m benchmarks.everything
+
 bench-span: .venv/installed ## measure the cost of a month of hourly windows
 	$(BIN)/python -m benchmarks.span
 
@@ -127,4 +130,4 @@ lock: ## choose the newest versions that fit and lock them with hashes
 		$(BIN)/uv pip compile - --constraint requirements.lock --generate-hashes --no-emit-index-url --no-emit-find-links \
 		--python-version 3.11 --custom-compile-command "make lock" --quiet --output-file requirements-helm.lock
 
-.PHONY: help setup run test test-fast pythons lint fix docs bench bench-growth bench-small bench-span bench-rollups bench-fleet bench-peers bench-models bench-diagnosis bench-rest bench-simulate bench-replay sizing soak history-size scoreboard real-traffic lock
+.PHONY: help setup run test test-fast pythons lint fix docs bench bench-growth bench-small bench-everything bench-span bench-rollups bench-fleet bench-peers bench-models bench-diagnosis bench-rest bench-simulate bench-replay sizing soak history-size scoreboard real-traffic lock
