@@ -156,6 +156,12 @@ class Executor:
         """The expression being built holds a value of this window, so it must not be kept."""
 
 
+Ask = Callable[[str, Build], Records]
+"""Gives the rows of what is built, by a name that says which query it is: `Executor.answer`."""
+ASK_ONCE: Final[Ask] = Executor().answer
+"""The `Ask` that keeps no statement."""
+
+
 class CachedExecutor(Executor):
     """Runs the statements of earlier windows if these still hold.
 

@@ -16,9 +16,10 @@ from monitor.core.columns import MODEL, ONLINE, SAMPLES, TEST, TRAIN, TS
 from monitor.core.results import Result, ResultKind, Status, Window
 from monitor.engines.duckdb import Engine
 from monitor.metrics.family import MODEL_LABEL
+from monitor.metrics.plans import ASK_ONCE, Ask, CachedExecutor, Plans
 from monitor.models.causes import explain
 from monitor.models.features import ProfileCache, features_in_service, scores_of_pairs
-from monitor.models.samples import FileKey, Samples, values_of
+from monitor.models.samples import FileKey, Samples, SampleTables, values_of
 from monitor.models.specs import PAIR_LABEL, PAIRS
 from monitor.models.split_results import SIDES, gap_result, split_results
 from monitor.models.splits import Sums, measure_splits
@@ -49,6 +50,7 @@ class ModelsCheck(Check[WindowJob]):
         self._settings = settings
         self._samples = samples
         self._reference = _Reference()
+        self._plans = Plans()
 
     @classmethod
     def of(cls, recommender: Recommender) -> Iterable[Self]:
@@ -67,9 +69,11 @@ class ModelsCheck(Check[WindowJob]):
             names = self._reference.names
             if rows is not None and not names:
                 names = self._value_names(rows)
-            online = Sums() if rows is None else self._measured(rows, names)
+            tables = self._samples.rows(engine, rows)
+            ask = self._asked(engine, window, tables, names)
+            online = Sums() if rows is None else self._measured(rows, names, ask)
             found = list(self._results(online, wanted))
-            return [*found, *self._further(engine, found, rows)]
+            return [*found, *self._further(found, tables, ask)]
         finally:
             self._samples.release(engine)
 
@@ -79,14 +83,26 @@ class ModelsCheck(Check[WindowJob]):
         gaps = [gap for model in models for gap in self._gaps(model, Sums())]
         return [replace(gap, status=Status.ERROR, detail=why) for gap in gaps]
 
-    def _further(self, engine: Engine, found: Sequence[Result], online: ir.Table | None) -> Iterator[Result]:
+    def _asked(self, engine: Engine, window: Window, tables: SampleTables, names: dict[str, Text]) -> Ask:
+        """Runs the queries of the online rows by the statements of earlier windows, as far as they hold.
+
+        They hold while the reference stays, of which the bins and the values of slices are made, and the
+        columns.
+        """
+        if tables.online is None or not engine.keeps_statements:
+            return ASK_ONCE
+        online, offline = self._sliced(tables.online, names)[0], tables.offline
+        self._plans.begin(self._reference.key, online.op(), None if offline is None else offline.op())
+        edges = (window.start.replace(tzinfo=None), window.end.replace(tzinfo=None))
+        return CachedExecutor(self._plans, engine, lambda _: None, lambda _: None, edges).answer
+
+    def _further(self, found: Sequence[Result], rows: SampleTables, ask: Ask) -> Iterator[Result]:
         """The features and scores of the models, and the causes of violated gaps."""
-        rows = self._samples.rows(engine, online)
         kept, settings = self._reference.kept, self._settings
         for model in dict.fromkeys(one.labels[MODEL_LABEL] for one in found):
             pairs = [one for one in PAIRS if self._compared(found, model, one)]
-            yield from scores_of_pairs(model, pairs, rows, kept, settings)
-            yield from features_in_service(model, rows, kept, settings)
+            yield from scores_of_pairs(model, pairs, rows, kept, settings, ask)
+            yield from features_in_service(model, rows, kept, settings, ask)
         for gap in found:
             if gap.kind is ResultKind.GAP and gap.status is Status.VIOLATED:
                 yield from explain(gap, rows, settings)
@@ -113,12 +129,19 @@ class ModelsCheck(Check[WindowJob]):
         present = [name for name in models.by if name in rows.columns]
         return {name: value_names(values_of(rows, name), models.budget) for name in present}
 
-    def _measured(self, rows: ir.Table, names: dict[str, Text]) -> Sums:
+    def _measured(self, rows: ir.Table, names: dict[str, Text], ask: Ask = ASK_ONCE) -> Sums:
         """The sums; values of slices are written as in train and test, so that slices match."""
+        table, known = self._sliced(rows, names)
+        by = [_OF_SLICE + name for name in known]
+        sums = measure_splits(table, self._settings.metrics.clip, by, ask)
+        return replace(sums, slices={name: sums.slices[_OF_SLICE + name] for name in known})
+
+    @staticmethod
+    def _sliced(rows: ir.Table, names: dict[str, Text]) -> tuple[ir.Table, list[str]]:
+        """The rows with the columns of the slices that they have, and the names of these."""
         known = {name: text for name, text in names.items() if name in rows.columns}
         sliced = {_OF_SLICE + name: text(text_of(rows[name])) for name, text in known.items()}
-        sums = measure_splits(rows.mutate(**sliced), self._settings.metrics.clip, tuple(sliced))
-        return replace(sums, slices={name: sums.slices[_OF_SLICE + name] for name in known})
+        return rows.mutate(**sliced), list(known)
 
     def _results(self, online: Sums, wanted: str | None) -> Iterator[Result]:
         settings, reference = self._settings, self._reference.sums

@@ -17,6 +17,7 @@ import ibis
 import ibis.expr.types as ir
 
 from monitor.core.text import EVIDENCE_LENGTH
+from monitor.metrics.plans import ASK_ONCE, Ask, Records
 from monitor.models.feature_values import (
     Kind,
     as_number,
@@ -134,12 +135,13 @@ def bins_of(
         numbers = {f"n_{i}": known(as_number(reference[name])) for i, name in enumerate(batch)}
         finite = {name: ibis.ifelse(one.isinf(), None, one) for name, one in numbers.items()}
         rows = reference.select(**finite)
-        row = _one(rows.aggregate(**{name: rows[name].quantile(at) for name in finite})) if at else {}
+        quantiles = rows.aggregate(**{name: rows[name].quantile(at) for name in finite}) if at else None
+        row = {} if quantiles is None else _rows(quantiles)[0]
         edges |= {name: _edges(row.get(f"n_{i}")) for i, name in enumerate(batch)}
     return tuple(
         Bins(name, "number", edges=edges[name])
         if kinds[name] == "number"
-        else Bins(name, "text", values=_values(_top(reference, name, "text", values)))
+        else Bins(name, "text", values=_values(_rows(_top(reference, name, "text", values))))
         for name in features
     )
 
@@ -156,7 +158,9 @@ def _values(top: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
     return tuple(value for value in values if len(value) <= EVIDENCE_LENGTH and "\0" not in value)
 
 
-def profiles(rows: ir.Table, bins: Sequence[Bins], *, described: bool = True) -> tuple[FeatureProfile, ...]:
+def profiles(
+    rows: ir.Table, bins: Sequence[Bins], *, described: bool = True, ask: Ask = ASK_ONCE
+) -> tuple[FeatureProfile, ...]:
     """The profile of each feature of these rows: one query for the counts of many, one for each top value.
 
     Without `described` there are only the counts, which are enough for distances: the values of each feature
@@ -175,15 +179,15 @@ def profiles(rows: ir.Table, bins: Sequence[Bins], *, described: bool = True) ->
     if lacking:
         raise ValueError(f"the rows have no column {lacking[0]!r}")
     found = []
-    for batch in batches(list(by_name)):
-        counts = _counts(rows, [by_name[name] for name in batch])
+    for number, batch in enumerate(batches(list(by_name))):
+        counts = _counts(rows, [by_name[name] for name in batch], ask, f"counts {number}")
         for name, counted in zip(batch, counts, strict=True):
             plain = FeatureProfile(by_name[name], counted, 0)
-            found.append(with_values(rows, plain) if described else plain)
+            found.append(with_values(rows, plain, ask) if described else plain)
     return tuple(found)
 
 
-def with_values(rows: ir.Table, plain: FeatureProfile) -> FeatureProfile:
+def with_values(rows: ir.Table, plain: FeatureProfile, ask: Ask = ASK_ONCE) -> FeatureProfile:
     """Adds the values to a profile that has only counts, with one query.
 
     >>> rows = ibis.memtable({"age": [10.0, 20.0, 20.0, None]})
@@ -192,24 +196,40 @@ def with_values(rows: ir.Table, plain: FeatureProfile) -> FeatureProfile:
     >>> plain.top, found.top, found.distinct
     (None, '20', 2)
     """
-    top = _top(rows, plain.feature, plain.bins.kind, 1)
+    top = ask(f"top of {plain.feature}", lambda: _top(rows, plain.feature, plain.bins.kind, 1))
     if not top:
         return plain
     value, distinct, n = written(top[0]["value"]), int(top[0]["distinct"]), int(top[0]["n"])
     return replace(plain, distinct=distinct, top=value, top_count=n)
 
 
-def _top(rows: ir.Table, feature: str, kind: Kind, most: int) -> list[dict[str, Any]]:
+def _top(rows: ir.Table, feature: str, kind: Kind, most: int) -> ir.Table:
     """The most frequent values with their rows `n`, and the number of values `distinct`."""
     rows = rows.select(value=grouped_as(rows[feature], kind))
     rows = rows.filter(rows.value.notnull())
     counted = rows.aggregate(by="value", n=rows.count())
     counted = counted.mutate(distinct=counted.count().over(ibis.window()))
-    top: list[dict[str, Any]] = counted.order_by(ibis.desc("n"), "value").limit(most).to_pyarrow().to_pylist()
-    return top
+    return counted.order_by(ibis.desc("n"), "value").limit(most)
 
 
-def _counts(rows: ir.Table, bins: Sequence[Bins]) -> list[tuple[int, ...]]:
+def _counts(rows: ir.Table, bins: Sequence[Bins], ask: Ask, name: str) -> list[tuple[int, ...]]:
+    """The rows in each bin of some features, by one query of this name."""
+    (row,) = ask(name, lambda: _bin_sums(rows, bins))
+    total = int(row["rows"])
+    found = []
+    for i, one in enumerate(bins):
+        there = int(row[f"there_{i}"])
+        each = [int(row[f"bin_{i}_{at}"] or 0) for at in range(len(one.edges or one.values))]
+        if one.kind == "number":
+            each = [upto - below for below, upto in pairwise([0, *each, there])]
+        else:
+            each.append(there - sum(each))
+        found.append((*each, total - there))
+    return found
+
+
+def _bin_sums(rows: ir.Table, bins: Sequence[Bins]) -> ir.Table:
+    """One row: of a text the rows with each value, of a number those up to each edge."""
     columns = {
         f"c_{i}": known(as_number(rows[one.feature]))
         if one.kind == "number"
@@ -227,18 +247,7 @@ def _counts(rows: ir.Table, bins: Sequence[Bins]) -> list[tuple[int, ...]]:
             else [column == ibis.literal(value) for value in one.values]
         )
         sums |= {f"bin_{i}_{at}": table.count(where=where) for at, where in enumerate(within)}
-    row = _one(table.aggregate(**sums))
-    total = int(row["rows"])
-    found = []
-    for i, one in enumerate(bins):
-        there = int(row[f"there_{i}"])
-        each = [int(row[f"bin_{i}_{at}"] or 0) for at in range(len(one.edges or one.values))]
-        if one.kind == "number":
-            each = [upto - below for below, upto in pairwise([0, *each, there])]
-        else:
-            each.append(there - sum(each))
-        found.append((*each, total - there))
-    return found
+    return table.aggregate(**sums)
 
 
 def compare(reference: FeatureProfile, current: FeatureProfile) -> Comparison:
@@ -258,6 +267,5 @@ def compare(reference: FeatureProfile, current: FeatureProfile) -> Comparison:
     return Comparison(reference, current, psi(p, q), jensen_shannon(p, q), ks)
 
 
-def _one(table: ir.Table) -> dict[str, Any]:
-    row: dict[str, Any] = table.to_pyarrow().to_pylist()[0]
-    return row
+def _rows(table: ir.Table) -> Records:
+    return ASK_ONCE("", lambda: table)

@@ -15,6 +15,7 @@ from typing import Any, Final
 import ibis
 import ibis.expr.types as ir
 
+from monitor.metrics.plans import ASK_ONCE, Ask, Build
 from monitor.models.feature_values import (
     as_text,
     batches,
@@ -91,6 +92,7 @@ def measure_skew(
     tolerance: float = TOLERANCE,
     times: Mapping[str, str] | None = None,
     looked_up: int = 20,
+    ask: Ask = ASK_ONCE,
 ) -> Skew:
     """Compare the features of paired rows.
 
@@ -105,6 +107,7 @@ def measure_skew(
         tolerance: numbers that differ by at most this share of the larger are the same.
         times: feature -> the column (of both sides) with the time of its value.
         looked_up: the commonest wrong value is queried for this many features, those that differ most.
+        ask: runs the queries.
 
     Raises ValueError if a side lacks a feature or a time.
 
@@ -119,13 +122,14 @@ def measure_skew(
         lacking = [name for name in (*features, *times.values()) if name not in rows.columns]
         if lacking:
             raise ValueError(f"the {side} rows have no column {lacking[0]!r}")
-    both = _Sides(online, offline, [key for key in keys if key in online.columns and key in offline.columns])
+    shared = [key for key in keys if key in online.columns and key in offline.columns]
+    both = _Sides(online, offline, shared, ask)
     pairing = both.pairing()
     if pairing.pairs == 0:
         return Skew(pairing, tuple(FeatureSkew(name, 0, 0, 0, 0) for name in features), tolerance)
     found: list[FeatureSkew] = []
-    for batch in batches(features):
-        found += _compared(both, batch, tolerance, times, pairing)
+    for number, batch in enumerate(batches(features)):
+        found += _compared(both, batch, tolerance, times, pairing, number)
     worst = sorted((one for one in found if one.extra + one.different), key=lambda one: -one.wrong)
     named = {one.feature: _commonest(both, one, tolerance, pairing) for one in worst[:looked_up]}
     return Skew(pairing, tuple(named.get(one.feature, one) for one in found), tolerance)
@@ -134,9 +138,10 @@ def measure_skew(
 class _Sides:
     """The two tables, and queries of their pairs."""
 
-    def __init__(self, online: ir.Table, offline: ir.Table, keys: Sequence[str]) -> None:
+    def __init__(self, online: ir.Table, offline: ir.Table, keys: Sequence[str], ask: Ask) -> None:
         self._tables = online, offline
         self._keys = list(keys)
+        self.ask = ask
 
     def _keyed(self, side: int) -> list[ir.Value]:
         own, other = self._tables[side], self._tables[1 - side]
@@ -154,9 +159,18 @@ class _Sides:
 
     def pairing(self) -> Pairing:
         """The number of pairs, from one query over the keys of both sides."""
-        online, offline = (int(table.count().execute()) for table in self._tables)
+        online, offline = (
+            rows_of(self.ask, f"{name} rows", table)
+            for name, table in zip(("online", "offline"), self._tables, strict=True)
+        )
         if not self._keys or 0 in (online, offline):
             return Pairing(tuple(self._keys), online, offline)
+        row = _one(self.ask, "pairing", self._met)
+        unknown = online + offline - row["known"]
+        return Pairing(tuple(self._keys), online, offline, row["pairs"], unknown, row["ambiguous"])
+
+    def _met(self) -> ir.Table:
+        """One row: the rows with `known` keys, the `pairs`, and the `ambiguous` keys."""
         names = self._names(0)
         sides = [
             self._rows(side).select(
@@ -170,15 +184,11 @@ class _Sides:
         found = stacked.aggregate(by=names, left=stacked.left.sum(), right=stacked.right.sum())
         met = (found.left > 0) & (found.right > 0)
         once = (found.left == 1) & (found.right == 1)
-        row = _one(
-            found.aggregate(
-                known=(found.left + found.right).sum(),
-                pairs=found.count(where=once),
-                ambiguous=found.count(where=met & ~once),
-            )
+        return found.aggregate(
+            known=(found.left + found.right).sum(),
+            pairs=found.count(where=once),
+            ambiguous=found.count(where=met & ~once),
         )
-        unknown = online + offline - row["known"]
-        return Pairing(tuple(self._keys), online, offline, row["pairs"], unknown, row["ambiguous"])
 
     def paired(self, batch: Sequence[str], times: Mapping[str, str], pairing: Pairing) -> ir.Table:
         """One row for each pair: `a_0` online, `b_0` offline, their times `a_at_0` and `b_at_0`."""
@@ -206,21 +216,16 @@ class _Sides:
 
 
 def _compared(
-    both: _Sides, batch: Sequence[str], tolerance: float, times: Mapping[str, str], pairing: Pairing
+    both: _Sides,
+    batch: Sequence[str],
+    tolerance: float,
+    times: Mapping[str, str],
+    pairing: Pairing,
+    number: int,
 ) -> list[FeatureSkew]:
-    pairs = both.paired(batch, times, pairing)
-    sums: dict[str, ir.Value] = {}
-    for number, name in enumerate(batch):
-        missing, extra, different = _wrong(pairs, number, tolerance)
-        sums |= {
-            f"missing_{number}": pairs.count(where=missing),
-            f"extra_{number}": pairs.count(where=extra),
-            f"different_{number}": pairs.count(where=different),
-        }
-        if name in times:
-            older = (pairs[f"a_at_{number}"] < pairs[f"b_at_{number}"]).fill_null(False)
-            sums[f"stale_{number}"] = pairs.count(where=older & (missing | extra | different))
-    row = _one(pairs.aggregate(**sums))
+    """The skew of a batch of features; its query has the batch's number."""
+    name = f"skew {number}, ambiguous: {bool(pairing.ambiguous)}"
+    row = _one(both.ask, name, lambda: _sums(both, batch, tolerance, times, pairing))
     return [
         FeatureSkew(
             name,
@@ -234,6 +239,24 @@ def _compared(
     ]
 
 
+def _sums(
+    both: _Sides, batch: Sequence[str], tolerance: float, times: Mapping[str, str], pairing: Pairing
+) -> ir.Table:
+    pairs = both.paired(batch, times, pairing)
+    sums: dict[str, ir.Value] = {}
+    for number, name in enumerate(batch):
+        missing, extra, different = _wrong(pairs, number, tolerance)
+        sums |= {
+            f"missing_{number}": pairs.count(where=missing),
+            f"extra_{number}": pairs.count(where=extra),
+            f"different_{number}": pairs.count(where=different),
+        }
+        if name in times:
+            older = (pairs[f"a_at_{number}"] < pairs[f"b_at_{number}"]).fill_null(False)
+            sums[f"stale_{number}"] = pairs.count(where=older & (missing | extra | different))
+    return pairs.aggregate(**sums)
+
+
 def _wrong(pairs: ir.Table, number: int, tolerance: float) -> tuple[ir.Value, ir.Value, ir.Value]:
     """Whether the feature of this number is missing, extra, or different; never null."""
     a, b = pairs[f"a_{number}"], pairs[f"b_{number}"]
@@ -242,16 +265,24 @@ def _wrong(pairs: ir.Table, number: int, tolerance: float) -> tuple[ir.Value, ir
 
 
 def _commonest(both: _Sides, skew: FeatureSkew, tolerance: float, pairing: Pairing) -> FeatureSkew:
-    pairs = both.paired([skew.feature], {}, pairing)
-    _, extra, different = _wrong(pairs, 0, tolerance)
-    wrong = pairs.filter(extra | different)
-    wrong = wrong.select(value=grouped_as(wrong.a_0, kind_of(wrong.a_0.type())))
-    counted = wrong.aggregate(by="value", n=wrong.count())
-    rows = counted.order_by(ibis.desc("n"), "value").limit(1).to_pyarrow().to_pylist()
+    def build() -> ir.Table:
+        pairs = both.paired([skew.feature], {}, pairing)
+        _, extra, different = _wrong(pairs, 0, tolerance)
+        wrong = pairs.filter(extra | different)
+        wrong = wrong.select(value=grouped_as(wrong.a_0, kind_of(wrong.a_0.type())))
+        counted = wrong.aggregate(by="value", n=wrong.count())
+        return counted.order_by(ibis.desc("n"), "value").limit(1)
+
+    rows = both.ask(f"commonest of {skew.feature}, ambiguous: {bool(pairing.ambiguous)}", build)
     return replace(skew, commonest=written(rows[0]["value"]), commonest_count=int(rows[0]["n"]))
 
 
-def _one(table: ir.Table) -> dict[str, Any]:
+def rows_of(ask: Ask, name: str, table: ir.Table) -> int:
+    """The number of rows of a table, by a query of this name."""
+    return int(_one(ask, name, lambda: table.aggregate(n=table.count()))["n"])
+
+
+def _one(ask: Ask, name: str, build: Build) -> dict[str, Any]:
     """The single row of sums; null becomes 0."""
-    (row,) = table.to_pyarrow().to_pylist()
+    (row,) = ask(name, build)
     return {name: int(value or 0) for name, value in row.items()}

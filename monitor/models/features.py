@@ -10,6 +10,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import MODEL, ONLINE, SCORE, SPLIT, TEST, TRAIN
 from monitor.core.results import Result
+from monitor.metrics.plans import ASK_ONCE, Ask, Build, Records
 from monitor.models.feature_profile import (
     Comparison,
     FeatureProfile,
@@ -18,7 +19,7 @@ from monitor.models.feature_profile import (
     profiles,
     with_values,
 )
-from monitor.models.feature_skew import Pairing, Skew, measure_skew
+from monitor.models.feature_skew import Pairing, Skew, measure_skew, rows_of
 from monitor.models.feature_specs import distance_results, score_results, skew_results
 from monitor.models.samples import SampleTables
 from monitor.models.sampling import features_of
@@ -36,26 +37,43 @@ class ProfileCache:
 
 
 def features_in_service(
-    model: str, rows: SampleTables, kept: ProfileCache, settings: RecommenderSettings
+    model: str,
+    rows: SampleTables,
+    kept: ProfileCache,
+    settings: RecommenderSettings,
+    ask: Ask = ASK_ONCE,
 ) -> Iterator[Result]:
-    """The distance of each feature from train, and its skew against the offline join."""
+    """The distance of each feature from train, and its skew against the offline join.
+
+    `ask` runs the queries of the online rows; those of train and test are asked once.
+    """
     if rows.online is None:
         return
     online = rows.online.filter(rows.online[MODEL] == model)
     metrics, models = settings.metrics, settings.models
     known = _profiled(model, rows, kept, settings)
+    ask = _of_model(ask, model)
     if known:
         served = _with(online, [one.feature for one in known])
-        yield from distance_results(_compared(known, served, models.budget), metrics, models, model)
-    yield from skew_results(_skew(online, rows.offline_of(model), settings), metrics, models, model)
+        yield from distance_results(_compared(known, served, models.budget, ask), metrics, models, model)
+    yield from skew_results(_skew(online, rows.offline_of(model), settings, ask), metrics, models, model)
 
 
-def _compared(known: Sequence[FeatureProfile], online: ir.Table, most: int) -> list[Comparison]:
+def _of_model(ask: Ask, model: str) -> Ask:
+    """The same, for queries that filter by a model."""
+
+    def answer(name: str, build: Build) -> Records:
+        return ask(f"{model}: {name}", build)
+
+    return answer
+
+
+def _compared(known: Sequence[FeatureProfile], online: ir.Table, most: int, ask: Ask) -> list[Comparison]:
     """Each feature compared with its reference; the farthest, which are shown, with their values."""
-    plain = profiles(online, [one.bins for one in known], described=False)
+    plain = profiles(online, [one.bins for one in known], described=False, ask=ask)
     found = {one.feature: compare(one, other) for one, other in zip(known, plain, strict=True)}
     far = sorted(found.values(), key=lambda one: -(one.jensen_shannon or 0.0))[:most]
-    found |= {one.feature: replace(one, current=with_values(online, one.current)) for one in far}
+    found |= {one.feature: replace(one, current=with_values(online, one.current, ask)) for one in far}
     return list(found.values())
 
 
@@ -74,19 +92,24 @@ def _profiled(
 
 
 def scores_of_pairs(
-    model: str, pairs: Iterable[Pair], rows: SampleTables, kept: ProfileCache, settings: RecommenderSettings
+    model: str,
+    pairs: Iterable[Pair],
+    rows: SampleTables,
+    kept: ProfileCache,
+    settings: RecommenderSettings,
+    ask: Ask = ASK_ONCE,
 ) -> Iterator[Result]:
-    """The distance of the scores between splits, for pairs with rows on both sides."""
+    """The distance of the scores between splits, for pairs with rows on both sides; `ask` as above."""
     for pair in pairs:
         better, worse = SIDES[pair]
-        base = _scores(model, better, better, rows, kept)
-        found = None if base is None else _scores(model, worse, better, rows, kept)
+        base = _scores(model, better, better, rows, kept, ask)
+        found = None if base is None else _scores(model, worse, better, rows, kept, ask)
         if base is not None and found is not None:
             yield from score_results(compare(base, found), settings.metrics, settings.models, pair, model)
 
 
 def _scores(
-    model: str, split: str, bins_from: str, rows: SampleTables, kept: ProfileCache
+    model: str, split: str, bins_from: str, rows: SampleTables, kept: ProfileCache, ask: Ask
 ) -> FeatureProfile | None:
     """The profile of a split's scores over the bins of the split `bins_from`."""
     key = (model, split, bins_from)
@@ -98,7 +121,8 @@ def _scores(
     own = _of(table, model, split)
     base = kept.scores.get((model, bins_from, bins_from))
     (bins,) = (base.bins,) if base is not None else bins_of(own, [SCORE])
-    (found,) = profiles(own, [bins], described=False)
+    of_scores = _of_model(ask, f"scores of {model}, bins of {bins_from}") if split == ONLINE else ASK_ONCE
+    (found,) = profiles(own, [bins], described=False, ask=of_scores)
     if split != ONLINE:
         kept.scores[key] = found
     return found
@@ -113,10 +137,10 @@ def _with(rows: ir.Table, names: Sequence[str]) -> ir.Table:
     return rows.mutate(**{name: ibis.null("float64") for name in names if name not in rows.columns})
 
 
-def _skew(online: ir.Table, offline: ir.Table | None, settings: RecommenderSettings) -> Skew:
+def _skew(online: ir.Table, offline: ir.Table | None, settings: RecommenderSettings, ask: Ask) -> Skew:
     models = settings.models
     if offline is None:
-        return Skew(Pairing((), int(online.count().to_pyarrow().as_py()), 0), ())
+        return Skew(Pairing((), rows_of(ask, "online rows", online), 0), ())
     names = features_of((offline,), models)
     served = _with(online, names)
     times = {
@@ -125,5 +149,5 @@ def _skew(online: ir.Table, offline: ir.Table | None, settings: RecommenderSetti
         if at in served.columns and at in offline.columns
     }
     return measure_skew(
-        served, offline, names, models.pair_by, tolerance=models.diagnosis.tolerance, times=times
+        served, offline, names, models.pair_by, tolerance=models.diagnosis.tolerance, times=times, ask=ask
     )

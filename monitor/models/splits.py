@@ -13,6 +13,7 @@ from typing import Any, Final
 import ibis.expr.types as ir
 
 from monitor.core.columns import LABEL, MODEL, SCORE, SPLIT, USER_ID
+from monitor.metrics.plans import ASK_ONCE, Ask, Build
 from monitor.metrics.scores.auc import auc_sums, cluster_sums, rank_sums
 from monitor.metrics.scores.calibration import probability_sums
 from monitor.metrics.scores.user_auc import user_aucs, user_counts, weighted_sums
@@ -64,7 +65,7 @@ class Sums:
         return {model: sums.rows for (model, own), sums in self.whole.items() if own == split}
 
 
-def measure_splits(rows: ir.Table, clip: float, dimensions: Sequence[str] = ()) -> Sums:
+def measure_splits(rows: ir.Table, clip: float, dimensions: Sequence[str] = (), ask: Ask = ASK_ONCE) -> Sums:
     """The sums of every model and split of these rows.
 
     Args:
@@ -72,10 +73,10 @@ def measure_splits(rows: ir.Table, clip: float, dimensions: Sequence[str] = ()) 
             are text, never null, and have few values.
         clip: as in `probability_sums`.
         dimensions: the columns of slices.
+        ask: runs the queries.
     """
-    prepared = judgeable(rows)
-    slices = {name: _measure(rows, prepared, clip, (*_GROUP, name)) for name in dimensions}
-    return Sums(_measure(rows, prepared, clip, _GROUP), slices)
+    slices = {name: _measure(rows, clip, (*_GROUP, name), ask) for name in dimensions}
+    return Sums(_measure(rows, clip, _GROUP, ask), slices)
 
 
 def judgeable(rows: ir.Table) -> ir.Table:
@@ -89,19 +90,20 @@ def _finite(score: ir.Value) -> ir.BooleanValue:
     return score.notnull() & ~(score.isnan() | score.isinf())
 
 
-def _measure(rows: ir.Table, sound: ir.Table, clip: float, by: Sequence[str]) -> dict[Group, SplitSums]:
-    unscored = ~_finite(rows[SCORE].cast("float64")).fill_null(False)
-    unlabelled = ~rows[LABEL].cast("float64").isin((0.0, 1.0)).fill_null(False)
-    counts = rows.aggregate(
-        by=list(by), rows=rows.count(), unscored=unscored.sum(), unlabelled=unlabelled.sum()
-    )
-    totals = sound.aggregate(by=list(by), n=sound.count(), positives=sound[LABEL].sum())
-    small = sound.select(*by, SCORE, LABEL)
-    found = [_by(table, by) for table in (totals, rank_sums(small, by), probability_sums(small, clip, by))]
-    users, known = _users(sound, by)
-    clusters = _clusters(sound, by, totals=found[0], known=known)
+def _measure(rows: ir.Table, clip: float, by: Sequence[str], ask: Ask) -> dict[Group, SplitSums]:
+    def small() -> ir.Table:
+        return judgeable(rows).select(*by, SCORE, LABEL)
+
+    builds = {
+        "totals": lambda: _totals(small(), by),
+        "ranks": lambda: rank_sums(small(), by),
+        "probabilities": lambda: probability_sums(small(), clip, by),
+    }
+    found = [_by(ask, name, build, by) for name, build in builds.items()]
+    users, known = _users(rows, by, ask)
+    clusters = _clusters(rows, by, ask, totals=found[0], known=known)
     groups = {}
-    for group, row in _by(counts, by).items():
+    for group, row in _by(ask, "counts", lambda: _counts(rows, by), by).items():
         total, ranks, probabilities = (one.get(group) for one in found)
         n = int(total["n"]) if total else 0
         groups[group] = SplitSums(
@@ -118,18 +120,44 @@ def _measure(rows: ir.Table, sound: ir.Table, clip: float, by: Sequence[str]) ->
     return groups
 
 
-def _users(sound: ir.Table, by: Sequence[str]) -> tuple[dict[Group, AggregateRow], dict[Group, AggregateRow]]:
-    if USER_ID not in sound.columns:
+def _counts(rows: ir.Table, by: Sequence[str]) -> ir.Table:
+    unscored = ~_finite(rows[SCORE].cast("float64")).fill_null(False)
+    unlabelled = ~rows[LABEL].cast("float64").isin((0.0, 1.0)).fill_null(False)
+    return rows.aggregate(
+        by=list(by), rows=rows.count(), unscored=unscored.sum(), unlabelled=unlabelled.sum()
+    )
+
+
+def _totals(sound: ir.Table, by: Sequence[str]) -> ir.Table:
+    return sound.aggregate(by=list(by), n=sound.count(), positives=sound[LABEL].sum())
+
+
+def _users(
+    rows: ir.Table, by: Sequence[str], ask: Ask
+) -> tuple[dict[Group, AggregateRow], dict[Group, AggregateRow]]:
+    if USER_ID not in rows.columns:
         return {}, {}
-    rows = sound.filter(sound[USER_ID].notnull()).select(USER_ID, *by, SCORE, LABEL)
-    users = user_counts(rows, USER_ID, *by)
-    known = users.aggregate(by=list(by), users=users.count(), rows=users.n.sum())
-    return _by(weighted_sums(user_aucs(rows, users, USER_ID, *by), *by), by), _by(known, by)
+
+    def known() -> ir.Table:
+        sound = judgeable(rows)
+        return sound.filter(sound[USER_ID].notnull()).select(USER_ID, *by, SCORE, LABEL)
+
+    def aucs() -> ir.Table:
+        of_users = known()
+        users = user_counts(of_users, USER_ID, *by)
+        return weighted_sums(user_aucs(of_users, users, USER_ID, *by), *by)
+
+    def sizes() -> ir.Table:
+        users = user_counts(known(), USER_ID, *by)
+        return users.aggregate(by=list(by), users=users.count(), rows=users.n.sum())
+
+    return _by(ask, "users", aucs, by), _by(ask, "known users", sizes, by)
 
 
 def _clusters(
-    sound: ir.Table,
+    rows: ir.Table,
     by: Sequence[str],
+    ask: Ask,
     totals: Mapping[Group, AggregateRow],
     known: Mapping[Group, AggregateRow],
 ) -> dict[Group, AggregateRow]:
@@ -141,15 +169,20 @@ def _clusters(
     own = [row for group, row in known.items() if group in totals]
     if not any(int(row["rows"]) > int(row["users"]) for row in own):
         return {}
-    rows = sound.select(*by, USER_ID, SCORE, LABEL)
     most = max(int(row["rows"]) for row in own)
     part = max(_ROWS / most, _USERS / min(int(row["users"]) for row in own))
-    if part < 1:
-        number = rows[USER_ID].cast("string").hash().cast("int64")
-        rows = rows.filter((number % _PARTS + _PARTS) % _PARTS < int(part * _PARTS))
-    return _by(cluster_sums(rows, USER_ID, by), by)
+
+    def build() -> ir.Table:
+        chosen = judgeable(rows).select(*by, USER_ID, SCORE, LABEL)
+        if part < 1:
+            number = chosen[USER_ID].cast("string").hash().cast("int64")
+            chosen = chosen.filter((number % _PARTS + _PARTS) % _PARTS < int(part * _PARTS))
+        return cluster_sums(chosen, USER_ID, by)
+
+    # The part varies with the number of rows, so its statement is not worth keeping.
+    return _by(ASK_ONCE if part < 1 else ask, "clusters", build, by)
 
 
-def _by(table: ir.Table, by: Sequence[str]) -> dict[Group, AggregateRow]:
-    rows: list[dict[str, Any]] = table.to_pyarrow().to_pylist()
-    return {tuple(str(row[name]) for name in by): row for row in rows}
+def _by(ask: Ask, name: str, build: Build, by: Sequence[str]) -> dict[Group, AggregateRow]:
+    rows = ask(f"{name} by {', '.join(by)}", build)
+    return {tuple(str(row[one]) for one in by): row for row in rows}
