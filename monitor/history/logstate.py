@@ -88,21 +88,43 @@ def replace_files(connection: Connection, recommender: str, log: str, now: Itera
     before = {_key(file): file for file in _kept(connection, recommender, log)}
     after = {_key(file): file for file in now}
     stale = [key for key, file in before.items() if after.get(key) != file]
+    changed = {key: file for key, file in after.items() if before.get(key) != file}
+    _write(connection, recommender, log, stale, changed)
+
+
+def change_files(
+    connection: Connection,
+    recommender: str,
+    log: str,
+    changed: Iterable[IndexedFile],
+    gone: Iterable[IndexedFile],
+) -> None:
+    """Put new and changed files into the index, and take those away that are gone.
+
+    Of a file that is gone, only its path and status count.
+    """
+    after = {_key(file): file for file in changed}
+    _write(connection, recommender, log, [*after, *map(_key, gone)], after)
+
+
+def _write(
+    connection: Connection, recommender: str, log: str, stale: Iterable[str], new: Mapping[str, IndexedFile]
+) -> None:
+    """Delete the rows of these keys, then insert the new ones."""
     columns = schema.log_files.c
-    for part in batches(stale):
+    for part in batches(list(stale)):
         connection.execute(
             delete(schema.log_files).where(
                 columns.recommender == recommender, columns.log == log, columns.digest.in_(part)
             )
         )
-    changed = [
+    rows = [
         {"recommender": recommender, "log": log, "digest": key}
         | {name: getattr(file, name) for name in _FIELDS}
-        for key, file in after.items()
-        if before.get(key) != file
+        for key, file in new.items()
     ]
-    if changed:
-        connection.execute(insert(schema.log_files), changed)
+    if rows:
+        connection.execute(insert(schema.log_files), rows)
 
 
 def log_states(connection: Connection, recommender: str) -> tuple[LogState, ...]:

@@ -209,6 +209,21 @@ class Store:
             if watermark is not None:
                 logstate.set_watermark(connection, recommender, log, watermark)
 
+    def change_files(
+        self,
+        recommender: str,
+        log: str,
+        changed: Iterable[IndexedFile],
+        gone: Iterable[IndexedFile],
+        *,
+        watermark: datetime | None = None,
+    ) -> None:
+        """As `replace_files`, where it is known which files of the index have changed and which are gone."""
+        with self._writing_about(recommender) as connection:
+            logstate.change_files(connection, recommender, log, changed, gone)
+            if watermark is not None:
+                logstate.set_watermark(connection, recommender, log, watermark)
+
     def drop_before(self, moment: datetime, keep: Mapping[str, datetime] | None = None) -> int:
         """Drop the windows that ended before this time, in short transactions. Returns their number.
 

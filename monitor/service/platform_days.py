@@ -31,7 +31,7 @@ from monitor.platform.platform_check import DayJob, PlatformCheck
 from monitor.platform.system_log import SystemLog
 from monitor.platform.systems import RETRY
 from monitor.service.day_runs import record_day
-from monitor.service.file_index import from_history, index_of, loss_from_history
+from monitor.service.file_index import StoredIndex, from_history, loss_from_history
 from monitor.settings.recommender import RecommenderSettings
 
 log = logging.getLogger(__name__)
@@ -49,6 +49,9 @@ class PlatformDays:
 
     def __init__(self, settings: RecommenderSettings, check: PlatformCheck, store: Store) -> None:
         self._settings, self._check, self._store = settings, check, store
+        self._stored = {
+            system: StoredIndex(store, settings.name, f"{_INDEX}{system}") for system in check.systems.sources
+        }
         self._restored = False
         self._paused: dict[str, datetime] = {}
 
@@ -102,7 +105,7 @@ class PlatformDays:
                 if entry.reason:
                     log.warning("%s: %s: skipped %s: %s", name, system, entry.file.path, entry.reason)
             if scan.differs:
-                self._store.replace_files(name, key, index_of(each), watermark=each.watermark)
+                self._stored[system].write(each)
             source.release(runtime.index)
         self._restored = True
 

@@ -31,7 +31,7 @@ from monitor.rollups.check import RollupCheck
 from monitor.rules.rule import LoadedRule
 from monitor.service.changed_files import changed_files
 from monitor.service.changes import ListChanges
-from monitor.service.file_index import from_history, index_of, loss_from_history
+from monitor.service.file_index import StoredIndex, from_history, loss_from_history
 from monitor.service.platform_days import PlatformDays
 from monitor.service.rollup_days import RollupDays
 from monitor.settings.maintenance import covers
@@ -112,6 +112,7 @@ class Watch:
         self._clock_changes = ClockChangeCheck(settings, store)
         self._restored = False
         self._unsaved: set[str] = set()  # logs whose index is newer than the stored one
+        self._stored = {name: StoredIndex(store, settings.name, name) for name in self.evaluator.source.logs}
         self._reported: dict[str, set[str]] = {}
 
     @property
@@ -223,7 +224,7 @@ class Watch:
             if scan.differs:
                 self._unsaved.add(each.name)
             if each.name in self._unsaved:
-                self.store.replace_files(self.name, each.name, index_of(each), watermark=each.watermark)
+                self._stored[each.name].write(each)
                 self._unsaved.discard(each.name)
                 self._has_news = True
             is_complete = is_complete and not scan.is_cut
