@@ -153,6 +153,33 @@ class FrozenPairs(KeptPairs):
     def forget(self, window: Window) -> None: ...
 
 
+class ListedPairs(KeptPairs):
+    """The pairs of a span of windows, whose folder is listed once.
+
+    A window looks back on several spans of it. Each listing of a long history takes as long as a metric.
+    """
+
+    def __init__(self, kept: KeptPairs, span: Window, length: timedelta) -> None:
+        super().__init__(kept.state, kept.folder.name)
+        self._kept = kept
+        self._listed = kept.paths(span.start, span.end, length)
+
+    def paths(self, start: datetime, end: datetime, length: timedelta) -> dict[Window, Path]:
+        """Those of the span, as they were listed or kept since."""
+        inside = (one for one in self._listed if start <= one.start and one.end <= end)
+        return {one: self._listed[one] for one in sorted(inside) if one.length == length}
+
+    def keep(self, window: Window, pairs: duckdb.DuckDBPyRelation) -> Path:
+        place = self._kept.keep(window, pairs)
+        if place.exists():
+            self._listed[window] = place
+        return place
+
+    def forget(self, window: Window) -> None:
+        self._kept.forget(window)
+        self._listed.pop(window, None)
+
+
 def write_whole(rows: duckdb.DuckDBPyRelation, place: Path, what: str, *, flushed: bool = True) -> None:
     """Write the rows to their place, as a whole or not at all; StoreError when they cannot be written.
 

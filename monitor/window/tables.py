@@ -13,7 +13,7 @@ import ibis.expr.types as ir
 from monitor.core import columns as c
 from monitor.core.results import Window
 from monitor.engines.duckdb import Engine
-from monitor.history.kept import KeptPairs
+from monitor.history.kept import KeptPairs, ListedPairs
 from monitor.logs.empty import empty_exposures, feedback_of
 from monitor.logs.source import Source
 from monitor.metrics.history import EXPOSURES, LASTING
@@ -95,7 +95,9 @@ def prepare(
     actions = None
     if around is not None or settings.metrics.popularity == "actions":
         actions = earlier_actions(engine, source, history, shared_span, made)
-    keep_missing(engine, source, kept, Window(min(history.start, day.start - _DAY), window.start))
+    past = Window(min(history.start, day.start - _DAY), window.start)
+    kept = ListedPairs(kept, past, source.time.window)
+    keep_missing(engine, source, kept, past)
     earlier = EarlierPairs()
     if looks_back:
         earlier = earlier_pairs(engine, source, kept, history, shared_span, made)

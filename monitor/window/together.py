@@ -19,7 +19,7 @@ import duckdb
 from monitor.core import columns as c
 from monitor.core.results import Window
 from monitor.engines.duckdb import Engine
-from monitor.history.kept import KeptPairs
+from monitor.history.kept import KeptPairs, ListedPairs
 from monitor.logs.empty import feedback_of
 from monitor.logs.index import FileEntry, readable
 from monitor.logs.source import Source
@@ -205,6 +205,7 @@ def _shared(
     if around is None:
         day = Window.of(first.start, _DAY)
         since = min(first.start - reach * first.length, day.start - _DAY)
+        kept = ListedPairs(kept, Window(since, first.start), first.length)
         keep_missing(engine, source, kept, Window(since, first.start))
         if settings.divides_a_day:
             yesterday = Window(day.start - _DAY, day.start)

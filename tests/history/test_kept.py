@@ -9,8 +9,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from monitor.core.results import Window
 from monitor.history.errors import StoreError
-from monitor.history.kept import KeptPairs
+from monitor.history.kept import FrozenPairs, KeptPairs, ListedPairs
 from tests.history.conftest import hour
 
 LENGTH = timedelta(hours=1)
@@ -128,3 +129,31 @@ def test_a_folder_that_cannot_be_made_is_a_store_error(
 def test_a_name_that_could_leave_the_folder_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(ValueError, match="not a valid name"):
         KeptPairs(tmp_path, name)
+
+
+def test_a_span_that_is_listed_once_knows_what_was_kept_or_forgotten_since(
+    kept: KeptPairs, connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in (1, 2, 4):
+        kept.keep(hour(number), pairs(connection))
+    span = Window(hour(1).start, hour(3).end)
+    listed = ListedPairs(kept, span, LENGTH)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "listdir", pytest.fail)
+        assert list(listed.paths(span.start, span.end, LENGTH)) == [hour(1), hour(2)]
+        assert list(listed.paths(hour(2).start, hour(9).end, LENGTH)) == [hour(2)]
+        assert listed.paths(span.start, span.end, 2 * LENGTH) == {}
+        listed.keep(hour(0), pairs(connection))
+        listed.keep(hour(3), pairs(connection))
+        listed.forget(hour(2))
+        assert list(listed.paths(hour(0).start, hour(9).end, LENGTH)) == [hour(0), hour(1), hour(3)]
+    assert list(kept.paths(hour(0).start, hour(9).end, LENGTH)) == [hour(0), hour(1), hour(3), hour(4)]
+
+
+def test_what_writes_nothing_lists_nothing_new(
+    kept: KeptPairs, connection: duckdb.DuckDBPyConnection
+) -> None:
+    frozen = FrozenPairs(kept.state, "shop")
+    listed = ListedPairs(frozen, Window(hour(0).start, hour(3).end), LENGTH)
+    listed.keep(hour(1), pairs(connection))
+    assert listed.paths(hour(0).start, hour(3).end, LENGTH) == {}
