@@ -40,11 +40,12 @@ ITEMS: Final = "items"
 _LOW, _HIGH = "position_min", "position_max"
 _ROWS, _PLACES = "__rows", "__places"
 _ONE: Final = ibis.literal(1, "int8").cast("int64")  # as a plain literal, engines would take it for an int32
+_OF_LIST: Final = (TS, SCENE, MODEL, ARM)
 _NAMES: Final = (LENGTH, ITEMS, _LOW, _HIGH, "scored", "score_min", "score_max", "straight")
 _MOST_PLACES: Final = 61  # one bit of an int64 each
 _TODAY = "the pairs of today"
 _OF_LISTS = "of lists: "
-_SEVERAL = "__several_"
+_SEVERAL, _ONE_OF_LIST = "__several_", "__one_"
 
 
 @ibis.udf.agg.builtin(name="bit_or")  # type: ignore[untyped-decorator]
@@ -373,7 +374,7 @@ class Shared:
         return self._of_lists[key]
 
     def _is_of_lists(self, column: str) -> bool:
-        lists = self.requests()
+        lists = self._lists(None)
         flags = [name for name in lists.columns if name.startswith(_SEVERAL)]
         if f"{_SEVERAL}{column}" not in flags:
             return False
@@ -419,20 +420,31 @@ class Shared:
         position from the lowest to the highest, so that the place of an item needs no sorting. Only a list at
         positions 0 to 61 is called so.
         """
+        lists = self._lists(key)
+        return lists.drop(*(name for name in lists.columns if name.startswith((_SEVERAL, _ONE_OF_LIST))))
+
+    def _lists(self, key: str | None) -> ir.Table:
+        """`requests`, with what it does not show: the values that keys follow from."""
         return self.once("requests", key, lambda: self._requests(key))
+
+    def _lists_with(self, key: str) -> ir.Table:
+        """`requests` with a key of lists, without their items."""
+        lists, column = self._lists(None), self._follows[key]
+        shown = [name for name in self.requests().columns if name != ITEMS]
+        value = lists[column if column in shown else _ONE_OF_LIST + column]
+        others = [name for name in shown if name != column]
+        return self._with_key(lists.select(*others, **{column: value}), key).select(*shown, key)
 
     def _requests(self, key: str | None) -> ir.Table:
         if key is not None and self.of_lists(key):
-            lists = self.requests()
-            kept = [one for one in lists.columns if one != ITEMS and not one.startswith(_SEVERAL)]
-            return self._with_key(lists.select(*kept), key)
+            return self._lists_with(key)
         rows = self.rows(key)
         rows = rows.filter(rows[REQUEST_ID].notnull())
         item = rows[ITEM_ID]
         # The smallest, not any: a broken log with two users in a request gives the same result each time.
         sums: dict[str, Any] = {USER_ID: rows[USER_ID].min(), LENGTH: item.count()}
         if self._part != FEEDBACK:
-            kept = [c for c in (TS, SCENE, MODEL, ARM) if c in rows.columns and c != key]
+            kept = [c for c in _OF_LIST if c in rows.columns and c != key]
             sums |= {column: rows[column].min() for column in kept}
             sums |= {ITEMS: item.collect()}
             if POSITION in rows.columns:
@@ -441,7 +453,7 @@ class Shared:
                 score = rows[SCORE]
                 sums |= {"scored": score.count(), "score_min": score.min(), "score_max": score.max()}
         if key is None:
-            sums |= self._divided(rows)
+            sums |= self._divided(rows, sums)
         by = [REQUEST_ID, *listed(key)]
         if self._part == EXPOSURES_PART or POSITION not in rows.columns:
             return rows.aggregate(by=by, **sums)
@@ -457,15 +469,16 @@ class Shared:
         straight = ibis.ifelse(full, found[_PLACES] == every, False)
         return found.mutate(straight=straight.fill_null(False)).drop(_ROWS, _PLACES)
 
-    def _divided(self, rows: ir.Table) -> dict[str, ir.Value]:
-        """The columns that keys follow from, by list, and whether a list has several values of each."""
+    def _divided(self, rows: ir.Table, known: Collection[str]) -> dict[str, ir.Value]:
+        """The columns that keys follow from, unless they are known, and whether a list has several values."""
         found: dict[str, ir.Value] = {}
         for column in self._divided_by:
             if column in rows.columns and column not in _NAMES and _has_order(rows[column]):
                 value = rows[column]
                 differ = (value.min() != value.max()).fill_null(False)
                 some = (value.count() > 0) & (value.count() < rows.count())
-                found |= {column: value.min(), f"{_SEVERAL}{column}": differ | some}
+                found |= {f"{_SEVERAL}{column}": differ | some}
+                found |= {} if column in known else {f"{_ONE_OF_LIST}{column}": value.min()}
         return found
 
     def list_items(self, key: str | None = None) -> ir.Table:

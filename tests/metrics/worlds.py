@@ -31,6 +31,7 @@ TYPES = {
     "propensity": pa.float64(),
     "scene": pa.string(),
     "shelf": pa.string(),
+    "items": pa.string(),
     "page": pa.string(),
     "event": pa.string(),
     "value": pa.float64(),

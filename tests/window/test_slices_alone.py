@@ -107,6 +107,21 @@ def test_a_slice_of_whole_lists_equals_the_metric_on_its_rows_alone(part: str | 
     assert [shared.of_lists(f"__slice_{number}") for number in range(len(OF_LISTS))] == [not broken] * 2
 
 
+def test_a_slice_may_have_the_name_of_a_column_of_lists() -> None:
+    world = a_world(7, 6)
+    for row in world.exposures:
+        row |= {"length": int(row["request_id"][1:]) % 2, "items": row["scene"]}
+    named = replace(world, columns=(*world.columns, "length", "items"))
+    families = [family for family in SLICED if family.name in ("volume", "update_rate", "score_health")]
+    assert_each_slice_is_its_rows(named, ("length", "items"), 50, 7, families)
+
+
+def test_lists_show_the_same_columns_whatever_slices_there_are() -> None:
+    world = a_world(7, 6)
+    plain, divided = shared_of(world), shared_of(world, divided_by={"shelf", "user_id", "ts"})
+    assert divided.requests().schema() == plain.requests().schema()
+
+
 def test_kept_statements_hold_for_windows_whose_lists_are_whole_as_these_are() -> None:
     windows = Windows()
     lists = {"volume", "category_entropy", "update_rate", "ranking", "serendipity", "user_auc"}
