@@ -119,7 +119,7 @@ def add_slices(
 def follows_from(name: str) -> str | None:
     """The column of the exposures that alone says the value of a dimension; None if there is none.
 
-    >>> follows_from("users.country"), follows_from("exposures.scene"), follows_from("hour")
+    >>> follows_from("users.country"), follows_from("scene"), follows_from("hour")
     ('user_id', 'scene', 'ts')
     """
     if (within := group_within(name)) is not None:
