@@ -367,9 +367,8 @@ class Shared:
         """Whether it is known that all rows of a list have the same value of a key."""
         if key not in self._of_lists:
             column = self._follows.get(key)
-            self._of_lists[key] = (
-                column in self._divided_by and not self.distributed and self._is_of_lists(column or "")
-            )
+            can_be = column is not None and column in self._divided_by and not self.distributed
+            self._of_lists[key] = can_be and self._is_of_lists(str(column))
         self._asked.read(f"{_OF_LISTS}{key}", self._of_lists[key])
         return self._of_lists[key]
 

@@ -129,7 +129,7 @@ def measure_skew(
         return Skew(pairing, tuple(FeatureSkew(name, 0, 0, 0, 0) for name in features), tolerance)
     found: list[FeatureSkew] = []
     for number, batch in enumerate(batches(features)):
-        found += _compared(both, batch, tolerance, times, pairing, number)
+        found += _compared(both, batch, tolerance, times, pairing, f"skew {number}")
     worst = sorted((one for one in found if one.extra + one.different), key=lambda one: -one.wrong)
     named = {one.feature: _commonest(both, one, tolerance, pairing) for one in worst[:looked_up]}
     return Skew(pairing, tuple(named.get(one.feature, one) for one in found), tolerance)
@@ -221,11 +221,11 @@ def _compared(
     tolerance: float,
     times: Mapping[str, str],
     pairing: Pairing,
-    number: int,
+    query: str,
 ) -> list[FeatureSkew]:
-    """The skew of a batch of features; its query has the batch's number."""
-    name = f"skew {number}, ambiguous: {bool(pairing.ambiguous)}"
-    row = _one(both.ask, name, lambda: _sums(both, batch, tolerance, times, pairing))
+    """The skew of a batch of features, by a query of this name."""
+    query = f"{query}, ambiguous: {bool(pairing.ambiguous)}"
+    row = _one(both.ask, query, lambda: _sums(both, batch, tolerance, times, pairing))
     return [
         FeatureSkew(
             name,

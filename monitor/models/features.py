@@ -52,18 +52,18 @@ def features_in_service(
     online = rows.online.filter(rows.online[MODEL] == model)
     metrics, models = settings.metrics, settings.models
     known = _profiled(model, rows, kept, settings)
-    ask = _of_model(ask, model)
+    ask = _named(ask, model)
     if known:
         served = _with(online, [one.feature for one in known])
         yield from distance_results(_compared(known, served, models.budget, ask), metrics, models, model)
     yield from skew_results(_skew(online, rows.offline_of(model), settings, ask), metrics, models, model)
 
 
-def _of_model(ask: Ask, model: str) -> Ask:
-    """The same, for queries that filter by a model."""
+def _named(ask: Ask, prefix: str) -> Ask:
+    """The same, with a prefix to the name of each query."""
 
     def answer(name: str, build: Build) -> Records:
-        return ask(f"{model}: {name}", build)
+        return ask(f"{prefix}: {name}", build)
 
     return answer
 
@@ -121,7 +121,7 @@ def _scores(
     own = _of(table, model, split)
     base = kept.scores.get((model, bins_from, bins_from))
     (bins,) = (base.bins,) if base is not None else bins_of(own, [SCORE])
-    of_scores = _of_model(ask, f"scores of {model}, bins of {bins_from}") if split == ONLINE else ASK_ONCE
+    of_scores = _named(ask, f"scores of {model}, bins of {bins_from}") if split == ONLINE else ASK_ONCE
     (found,) = profiles(own, [bins], described=False, ask=of_scores)
     if split != ONLINE:
         kept.scores[key] = found

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pandas as pd
 import pytest
 
@@ -17,6 +16,7 @@ from monitor.engines.duckdb import Engine
 from monitor.history.errors import Fault, StoreError
 from monitor.history.logstate import IndexedFile
 from monitor.history.store import Store
+from monitor.judging.runtime import Runtime
 from monitor.logs.log import Log
 from monitor.service.file_index import StoredIndex
 from monitor.settings.logs import LogSettings, TimeSettings
@@ -26,16 +26,8 @@ HOUR = timedelta(hours=1)
 
 
 @pytest.fixture
-def engine() -> Iterator[Engine]:
-    connection = duckdb.connect()
-    yield Engine(connection)
-    connection.close()
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(tmp_path / "history.db") as opened:
-        yield opened
+def engine(runtime: Runtime) -> Engine:
+    return runtime.index
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import ibis
@@ -14,6 +15,7 @@ import pytest
 
 from monitor.core.results import Result, Window
 from monitor.engines.duckdb import Engine
+from monitor.history.kept import KeptWindows
 from monitor.metrics.history import History
 from monitor.metrics.shared import Shared
 from monitor.window import earlier, tables
@@ -121,6 +123,21 @@ def test_windows_in_a_row_get_the_results_of_windows_on_their_own(
     # Three days, and one of them twice, because its past changes.
     kept = [filled.count(name) for name in ("history_lasting", "history_lasting_by_item_id")]
     assert kept == ([4, 4] if most else [0, 0])
+
+
+def test_a_window_lists_the_kept_pairs_once(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(shop, "exposures")
+    shop.judge(hour(0))
+    listed: list[Path] = []
+    own = KeptWindows._windows
+
+    def windows(self: KeptWindows) -> Any:
+        listed.append(self.folder)
+        return own(self)
+
+    monkeypatch.setattr(KeptWindows, "_windows", windows)
+    shop.judge(hour(1))
+    assert listed == [shop.evaluator.kept.folder]
 
 
 @pytest.mark.parametrize("most", [tables.FEW_ROWS, 15, 0])

@@ -11,6 +11,8 @@ import pyarrow as pa
 import pytest
 
 from monitor.core.results import Status, Window
+from monitor.engines.duckdb import Engine
+from monitor.logs.source import Source
 from monitor.metrics.shared import Shared
 from monitor.settings.recommender import SliceSettings
 from monitor.window.slices import add_slices
@@ -200,6 +202,30 @@ def test_every_kind_of_slice_is_measured_in_one_window(shop: Shop) -> None:
         for value in ("paid", "free", "(none)")
     }
     assert by_plan == {"paid": 2, "free": 4, "(none)": 4}
+
+
+def test_the_users_are_read_once_until_their_file_changes(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    own = Source._newest_rows
+
+    def newest(self: Source, engine: Engine, name: str, *rest: Any) -> ibis.Table:
+        read.append(name)
+        return own(self, engine, name, *rest)
+
+    monkeypatch.setattr(Source, "_newest_rows", newest)
+    shop.config["slices"] = {"by": ["users.plan"]}
+    shop.config["logs"]["users"] = {"path": str(shop.folder / "users.csv")}
+    shop.write("users.csv", "user_id,plan\nu0,paid\n")
+    for number in range(3):
+        shop.write(f"logs/{number}.parquet", rows(number))
+    assert one(shop.judge(hour(0)), "failure", by="pv", dimension="users.plan", value="paid").samples == 2
+    shop.judge(hour(1))
+    assert read == ["users"]
+    shop.write("users.csv", "user_id,plan\nu0,paid\nu1,paid\n", DAY + 31 * HOUR)
+    assert one(shop.judge(hour(2)), "failure", by="pv", dimension="users.plan", value="paid").samples == 4
+    assert read == ["users", "users"]
 
 
 def test_a_slice_that_cannot_be_made_fails_alone(shop: Shop) -> None:

@@ -95,7 +95,7 @@ class Serendipity(Family):
 
 
 def _done(shared: Shared, settings: MetricSettings, key: str | None) -> ir.Table:
-    """`_acted`, stored."""
+    """`_acted`, grouped once for all slices."""
     build = partial(_acted, shared, settings)
     return shared.grouped("serendipity_acted", key, _PAIR, build, by_list=True)
 
