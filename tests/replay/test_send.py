@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections import Counter
 
 import pytest
@@ -213,7 +214,12 @@ def test_a_latency_above_the_limit_aborts_the_run(endpoint, tmp_path):
 
 
 def test_a_signal_stops_sending_and_waits_for_what_is_under_way(endpoint, tmp_path):
-    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    def interrupt():  # the handler is in place once a request was sent
+        while not endpoint.received:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
     sent, answers = replayed(tmp_path, target(endpoint, "late", rate=100), requests(5_000))
     assert sent.stopped
     assert 0 < sent.begun < 1_000
