@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -54,13 +53,13 @@ class Watched(AbstractContextManager["Watched"]):
         """One turn of the daemon at this minute, and a scrape after it."""
         self._count_idle_turns(now)
         self.now = now
-        with self._shown_once():
+        self.daemon.turn(self.name)
+        while self._state.last_run == now and self._state.pending:  # it asks for another turn at once
             self.daemon.turn(self.name)
-            while self._state.last_run == now and self._state.pending:  # it asks for another turn at once
-                self.daemon.turn(self.name)
-            if self._state.last_run != now and self._last_idle:  # the turn failed
-                watch = self.daemon.watches[self.name]
-                watch.state = replace(watch.state, last_run=self._last_idle)
+        if self._state.last_run != now and self._last_idle:  # the turn failed
+            watch = self.daemon.watches[self.name]
+            watch.state = replace(watch.state, last_run=self._last_idle)
+            self.daemon.publisher.publish()
         self.idle = self._state.last_run == now  # a failed turn is tried again in the next minute
         if scraped:
             self._scrape()
@@ -75,17 +74,6 @@ class Watched(AbstractContextManager["Watched"]):
     def reload(self) -> None:
         """Read the config again, as on SIGHUP."""
         self.daemon.reload()
-
-    @contextmanager
-    def _shown_once(self) -> Iterator[None]:
-        """Publish one snapshot at the end of the block instead of one after each window."""
-        publisher = self.daemon.publisher
-        vars(publisher)["publish"] = lambda **_: None
-        try:
-            yield
-        finally:
-            del vars(publisher)["publish"]
-            publisher.publish(worked=True)
 
     def _count_idle_turns(self, now: datetime) -> None:
         if not self.idle:

@@ -117,6 +117,16 @@ def read_snapshot(
         return Snapshot(taken_at=now, recommenders=tuple(states), counters=found)
 
 
+def read_logs(store: Store, names: Iterable[str]) -> dict[str, tuple[LogState, ...]]:
+    """The state of the logs of these recommenders, without their results.
+
+    Raises:
+        StoreError: the history cannot be read.
+    """
+    with store.reading() as connection:
+        return {name: log_states(connection, name) for name in names}
+
+
 def _checks(connection: Connection, recommender: str, past: int) -> list[_Check]:
     columns = schema.windows.c
     names = select(columns.check_name).where(columns.recommender == recommender).distinct()

@@ -34,6 +34,7 @@ from monitor.service.sharing import RENEW_EVERY, Sharing
 from monitor.service.signals import arriving
 from monitor.service.state_lock import StateLock
 from monitor.service.tally import Tally
+from monitor.service.watch import News
 from monitor.service.web.app import ReloadOutcome
 from monitor.service.web.server import WebServer, serve
 from monitor.service.web.web_config import WebConfigError
@@ -47,6 +48,7 @@ FINISH_SECONDS = 5.0
 INTERRUPT_SECONDS = 1.5
 WEB_SECONDS = 2.5
 LEAVE_SECONDS = 9.5  # then the process exits without the threads that still run
+SHOWN_EVERY = 2.0  # seconds between two readings of what one turn records; at its end there is another one
 
 
 class Daemon:
@@ -80,6 +82,8 @@ class Daemon:
         self._watched: Mapping[str, Watched] = {}
         self._held: frozenset[str] = frozenset()  # those that this monitor judges
         self._busy: set[str] = set()
+        self._not_shown: set[str] = set()  # those with results that were recorded after they were last read
+        self._shown_at: dict[str, float] = {}  # when the results of each were last read
         self._is_complete = False
         self._running = Running((), {}, {}, clock())
         self._schedule = Schedule(
@@ -278,8 +282,9 @@ class Daemon:
         outcome: TurnEnd | None = "failed"
         self._busy.add(name)
         try:
-            recorded = partial(self._worked, name)
-            more = self._judge().turn(watched, self._clock(), self._stop.is_set, recorded)
+            more = self._judge().turn(
+                watched, self._clock(), self._stop.is_set, partial(self._show_news, name)
+            )
             outcome = "ok"
             if more and not self._stop.is_set():
                 self._schedule.soon(name)
@@ -308,10 +313,28 @@ class Daemon:
                 if outcome is not None:  # a run that was interrupted by the stop has not failed
                     self.tally.ran(name, outcome)
                 self.publisher.write_counters()
-                self._worked(name)
+                self._show_end(name, outcome)
 
-    def _worked(self, name: str) -> None:
-        """Show the sign of life of this thread, and what this recommender has in the history now."""
+    def _show_end(self, name: str, outcome: TurnEnd | None) -> None:
+        """Show what a turn recorded and nobody has seen yet; after a failure, that may be anything."""
+        if outcome != "ok" or name in self._not_shown:
+            self._show_results(name)
+        else:
+            self._show_news(name, "looked")
+
+    def _show_news(self, name: str, news: News) -> None:
+        """Show the news of a turn, and the sign of life of its thread. Results may wait until its end."""
+        if news == "looked":
+            self.publisher.publish(worked=True, of=(), logs_of=[name])
+            return
+        self._not_shown.add(name)
+        if time.monotonic() - self._shown_at.get(name, -SHOWN_EVERY) >= SHOWN_EVERY:
+            self._show_results(name)
+
+    def _show_results(self, name: str) -> None:
+        """Show what this recommender has in the history now."""
+        self._not_shown.discard(name)
+        self._shown_at[name] = time.monotonic()
         self.publisher.publish(worked=True, of=[name])
 
     def _alive(self) -> None:

@@ -15,7 +15,7 @@ from monitor.core.errors import ExpectedError
 from monitor.history.errors import StoreError
 from monitor.history.store import Store
 from monitor.rules.rule import LoadedRule
-from monitor.service.watch import Watch, WatchState
+from monitor.service.watch import News, Watch, WatchState
 from monitor.service.worker import Worker
 from monitor.settings.recommender import RecommenderSettings
 
@@ -58,9 +58,11 @@ class Judge(Protocol):
     """Runs one turn at a time."""
 
     def turn(
-        self, watched: Watched, now: datetime, stopping: Callable[[], bool], recorded: Callable[[], None]
+        self, watched: Watched, now: datetime, stopping: Callable[[], bool], news: Callable[[News], None]
     ) -> bool:
         """Run the turn of a recommender, and update its state. True if windows are left for another turn.
+
+        `news` is called with each of its news, once the state of the recommender is up to date.
 
         Raises:
             StoreError: the history cannot be read or written; the window stays due.
@@ -103,7 +105,7 @@ class LocalJudge:
         self._watches: dict[str, tuple[Watched, Watch]] = {}
 
     def turn(
-        self, watched: Watched, now: datetime, stopping: Callable[[], bool], recorded: Callable[[], None]
+        self, watched: Watched, now: datetime, stopping: Callable[[], bool], news: Callable[[News], None]
     ) -> bool:
         with self._turns, self._worker.at_work():
             if stopping():  # `finish` waits for this block, so no stop is missed
@@ -111,9 +113,9 @@ class LocalJudge:
             self.leave([name for name, (one, _) in self._watches.items() if one.judge is not self])
             watch = self._watch(watched)
 
-            def step() -> None:
+            def step(what: News) -> None:
                 watched.state = watch.state
-                recorded()
+                news(what)
 
             try:
                 more = watch.turn(self._worker.runtime(), now, stopping, step, self._alive)

@@ -26,7 +26,7 @@ from monitor.judging.runtimes import open_runtime
 from monitor.rules.rule import LoadedRule
 from monitor.service.judge import LocalJudge, TurnFailed, TurnInterrupted, Watched
 from monitor.service.logging import Forwarded, forward_to
-from monitor.service.watch import WatchState
+from monitor.service.watch import News, WatchState
 from monitor.service.worker import Worker
 from monitor.settings.engine import EngineSettings
 from monitor.settings.recommender import RecommenderSettings
@@ -66,10 +66,11 @@ class _Order:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What a process says: a log record, a sign of life, a recorded window, or the end of the turn."""
+    """What a process says: a log record, a sign of life, news of a turn, or its end."""
 
-    kind: Literal["log", "alive", "recorded", "done", "store", "interrupted", "failed"]
+    kind: Literal["log", "alive", "news", "done", "store", "interrupted", "failed"]
     state: WatchState | None = None
+    news: News | None = None
     record: Forwarded | None = None
     more: bool = False
     text: str = ""
@@ -94,16 +95,16 @@ class ProcessJudge:
         self._idle.set()
 
     def turn(
-        self, watched: Watched, now: datetime, stopping: Callable[[], bool], recorded: Callable[[], None]
+        self, watched: Watched, now: datetime, stopping: Callable[[], bool], news: Callable[[News], None]
     ) -> bool:
         self._idle.clear()
         try:
-            return False if stopping() else self._turn(watched, now, stopping, recorded)
+            return False if stopping() else self._turn(watched, now, stopping, news)
         finally:
             self._idle.set()
 
     def _turn(
-        self, watched: Watched, now: datetime, stopping: Callable[[], bool], recorded: Callable[[], None]
+        self, watched: Watched, now: datetime, stopping: Callable[[], bool], news: Callable[[News], None]
     ) -> bool:
         before = watched.state.error
         try:
@@ -121,10 +122,10 @@ class ProcessJudge:
                 answer: _Answer = connection.recv()
                 if answer.kind == "log" and answer.record is not None:
                     answer.record.handle()
-                elif answer.kind == "recorded" and answer.state is not None:
+                elif answer.news is not None and answer.state is not None:
                     # An error of the last turn lasts until a turn ends well.
                     watched.state = replace(answer.state, error=before or answer.state.error)
-                    recorded()
+                    news(answer.news)
                 elif answer.kind != "alive":
                     return _end_of(answer, watched)
         except (EOFError, OSError) as exc:
@@ -318,9 +319,12 @@ def _carry_out(
         held[order.name] = Watched(*order.given)
     watched = held[order.name]
     watched.retry_files, watched.forget = order.retry_files, order.forget
-    recorded = lambda: link.send(_Answer("recorded", state=watched.state))  # noqa: E731
+
+    def tell(news: News) -> None:
+        link.send(_Answer("news", watched.state, news))
+
     try:
-        more = judge.turn(watched, order.now, stop.is_set, recorded)
+        more = judge.turn(watched, order.now, stop.is_set, tell)
     except StoreError as error:
         return _Answer("store", watched.state, text=str(error), fault=error.fault)
     except TurnInterrupted:

@@ -18,7 +18,7 @@ from monitor.experiments.specs import EXPERIMENT
 from monitor.forecast.series import ForecastSeries
 from monitor.forecast.specs import ROLE_LABEL, TARGET_LABEL, USED
 from monitor.history.errors import StoreError
-from monitor.history.read_snapshot import Kept, read_snapshot
+from monitor.history.read_snapshot import Kept, read_logs, read_snapshot
 from monitor.history.snapshot import Change, MaintenanceState, RecommenderState, RuleInfo, Series, Snapshot
 from monitor.history.store import Store
 from monitor.history.watched import JUDGED
@@ -101,17 +101,19 @@ class SnapshotPublisher:
     def current(self) -> Snapshot:
         return self._published
 
-    def publish(self, *, worked: bool = False, of: Collection[str] | None = None) -> None:
+    def publish(
+        self, *, worked: bool = False, of: Collection[str] | None = None, logs_of: Collection[str] = ()
+    ) -> None:
         """Publish a new snapshot. A thread of the pool sets `worked`: its sign of life.
 
         Only the history of the recommenders `of` is read again, by default that of all: to read two hundred
-        takes seconds.
+        takes seconds. Of `logs_of`, only the state of the logs is read.
         """
         with self._lock:  # or an older snapshot could replace a newer one
             if worked:
                 self._worked_at = self._clock()
             try:
-                self._stored = self._read_history(of)
+                self._stored = self._read_history(of, logs_of)
             except StoreError as exc:
                 self._read_error = str(exc)
                 self._tally.store_failed(exc)
@@ -154,7 +156,7 @@ class SnapshotPublisher:
         if self._read_error:
             self.publish()
 
-    def _read_history(self, of: Collection[str] | None = None) -> Snapshot:
+    def _read_history(self, of: Collection[str] | None = None, logs_of: Collection[str] = ()) -> Snapshot:
         names = list(dict.fromkeys(self.running.names))
         # After an error all of them may have changed.
         every = of is None or bool(self._read_error)
@@ -162,6 +164,10 @@ class SnapshotPublisher:
         only = len(wanted) <= _FEW and not every
         snapshot = read_snapshot(self._store, wanted, self._clock(), kept=self._kept, only=only)
         self._states |= {state.name: state for state in snapshot.recommenders}
+        looked = [name for name in logs_of if name in self._states and name not in wanted]
+        for name, logs in read_logs(self._store, looked).items() if looked else ():
+            if logs != self._states[name].logs:
+                self._states[name] = replace(self._states[name], logs=logs)
         for name in self._states.keys() - set(names):
             del self._states[name]
             self._kept.pop(name, None)

@@ -6,7 +6,9 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from monitor.anomalies.clock_change import ClockChangeCheck
 from monitor.anomalies.schedule import BandScheduler
@@ -42,6 +44,9 @@ log = logging.getLogger(__name__)
 
 WINDOWS_A_TURN = 10
 MOST_REPORTED = 5  # warnings of one kind per look
+
+News = Literal["looked", "recorded"]
+"""What a turn tells while it goes on: a look found something new in the logs, or results were recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +144,12 @@ class Watch:
         runtime: Runtime,
         now: datetime,
         stopping: Callable[[], bool] = lambda: False,
-        recorded: Callable[[], None] = lambda: None,
+        news: Callable[[News], None] = lambda _: None,
         alive: Callable[[], None] = lambda: None,
     ) -> bool:
         """Index the logs and judge the newest due windows. True if windows are left for another turn.
 
-        `recorded` is called after each window, and after a look that found something new. `alive` is called
+        `news` is called after each window, and after a look that found something new. `alive` is called
         often: before each check, and while files are read.
 
         Raises StoreError if the history cannot be written. Nothing is lost then: the window stays due.
@@ -153,7 +158,8 @@ class Watch:
         self.lists.look(self.rules, now)
         is_complete = self.look(runtime, now, alive)
         if self._has_news:  # shown before the windows, which may take long
-            recorded()
+            news("looked")
+        recorded = partial(news, "recorded")
         if not is_complete:
             return True
         self.changes = tuple(changed_files(self.evaluator.source.logs, self.rules))

@@ -184,13 +184,13 @@ def test_counters_are_right_while_postgresql_is_stopped_and_after(tmp_path: Path
 
 def test_counters_do_not_count_twice_while_the_history_cannot_be_read(shop: Monitor) -> None:
     with closing(sqlite3.connect(shop.folder / "state/history.sqlite", isolation_level=None)) as other:
-        other.execute("ALTER TABLE series RENAME TO away")  # every reading for the page now fails
+        other.execute("ALTER TABLE log_files RENAME TO away")  # every reading for the page now fails
         wait_for("several errors", lambda: store_errors(shop, "other") >= 10)
         down = scrapes(shop, 6)
         counted, said = store_errors(shop, "other"), failures_logged(shop)
         assert said - 2 <= counted <= said + 2
         assert get(f"{shop.url}/-/ready")[0] == 503
-        other.execute("ALTER TABLE away RENAME TO series")
+        other.execute("ALTER TABLE away RENAME TO log_files")
     wait_for("it to be ready again", lambda: get(f"{shop.url}/-/ready")[0] == 200)
     after = scrapes(shop, 3)
     assert never_falls(down + after)

@@ -22,7 +22,7 @@ from monitor.metrics.catalogue import SPECS
 from monitor.service import judge_process
 from monitor.service.judge import LocalJudge, TurnFailed, TurnInterrupted, Watched
 from monitor.service.judge_process import ProcessJudge, Setting
-from monitor.service.watch import WINDOWS_A_TURN
+from monitor.service.watch import WINDOWS_A_TURN, News
 from monitor.service.worker import Worker
 from monitor.settings.engine import EngineSettings
 from monitor.settings.recommender import RecommenderSettings
@@ -86,19 +86,20 @@ def test_it_gives_the_verdicts_and_the_state_of_a_judge_in_this_process(
 ) -> None:
     write(tmp_path)
     shop, other = watched(tmp_path), watched(tmp_path)
-    seen: list[int] = []
-    assert judge.turn(shop, NOW, never, lambda: seen.append(shop.state.pending)) is False
+    seen: list[tuple[News, int]] = []
+    assert judge.turn(shop, NOW, never, lambda news: seen.append((news, shop.state.pending))) is False
     with Store.open(tmp_path / "other.sqlite") as history:
         local = LocalJudge(
             Worker(lambda: open_runtime(ENGINE, tmp_path / "spill")), lambda: history, tmp_path / "b", "salt"
         )
-        assert local.turn(other, NOW, never, lambda: None) is False
+        assert local.turn(other, NOW, never, lambda _: None) is False
         local.close()
         assert stored(store) == stored(history) != []
     assert shop.state == other.state
     assert shop.state.last_run == NOW
     assert shop.state.needed_from is not None
-    assert seen == [0, 4, 3, 2, 1, 0], "after the look, and after each window"
+    windows = [("recorded", left) for left in (4, 3, 2, 1, 0)]
+    assert seen == [("looked", 0), *windows], "after the look, and after each window"
 
 
 def test_the_process_stays_and_knows_its_recommenders(
@@ -106,10 +107,10 @@ def test_the_process_stays_and_knows_its_recommenders(
 ) -> None:
     write(tmp_path, hours=1)
     shop = watched(tmp_path)
-    judge.turn(shop, NOW, never, lambda: None)
+    judge.turn(shop, NOW, never, lambda _: None)
     first = process_of(judge)
     land(tmp_path / "shop/more.parquet", exposures(FIRST + HOUR, 3600))
-    judge.turn(shop, NOW, never, lambda: None)
+    judge.turn(shop, NOW, never, lambda _: None)
     assert process_of(judge) == first
     assert len(store.evaluated("shop", "exposure")) == 2
 
@@ -120,7 +121,7 @@ def test_a_process_that_is_killed_loses_no_window_and_judges_none_twice(
     write(tmp_path)
     shop = watched(tmp_path)
 
-    def kill() -> None:
+    def kill(_: News) -> None:
         if shop.state.pending:
             os.kill(process_of(judge), signal.SIGKILL)
 
@@ -130,7 +131,7 @@ def test_a_process_that_is_killed_loses_no_window_and_judges_none_twice(
     assert "SIGKILL" in shop.state.error
     before = {one.window: one.evaluated_at for one in store.evaluated("shop", "exposure")}
     assert 1 <= len(before) < HOURS
-    assert judge.turn(shop, NOW + HOUR, never, lambda: None) is False
+    assert judge.turn(shop, NOW + HOUR, never, lambda _: None) is False
     after = {one.window: one.evaluated_at for one in store.evaluated("shop", "exposure")}
     assert len(after) == HOURS
     assert before.items() <= after.items()
@@ -142,18 +143,18 @@ def test_a_process_that_gives_no_sign_is_killed_and_replaced(
 ) -> None:
     write(tmp_path)
     shop = watched(tmp_path, deadline="1s")
-    judge.turn(watched(tmp_path, "nothing"), NOW, never, lambda: None)  # the process is up
+    judge.turn(watched(tmp_path, "nothing"), NOW, never, lambda _: None)  # the process is up
     monkeypatch.setattr(judge_process, "SILENCE", 1.0)
     hung = process_of(judge)
 
-    def stop() -> None:
+    def stop(_: News) -> None:
         os.kill(hung, signal.SIGSTOP)  # as a file system that does not answer
 
     with pytest.raises(TurnFailed, match="gave no sign for 3 s and was killed"):
         judge.turn(shop, NOW, never, stop)
     wait_for("the end of the process", lambda: not Path(f"/proc/{hung}").exists())
     monkeypatch.undo()
-    judge.turn(shop, NOW, never, lambda: None)
+    judge.turn(shop, NOW, never, lambda _: None)
     assert len(store.evaluated("shop", "exposure")) == HOURS
 
 
@@ -162,7 +163,7 @@ def test_an_error_of_the_history_comes_back_as_itself(tmp_path: Path) -> None:
     (tmp_path / "history.sqlite").write_bytes(b"no database at all" * 1000)
     judge = ProcessJudge(0, lambda: setting(tmp_path))
     with pytest.raises(StoreError, match="damaged, or is not a database") as caught:
-        judge.turn(watched(tmp_path), NOW, never, lambda: None)
+        judge.turn(watched(tmp_path), NOW, never, lambda _: None)
     assert caught.value.fault is Fault.CORRUPT
     judge.finish(0, 0)
     judge.close()
@@ -178,7 +179,7 @@ def test_any_other_error_is_logged_here_with_its_traceback_and_without_secrets(
     write(tmp_path, hours=1)
     shop = watched(tmp_path)
     with caplog.at_level(logging.INFO), pytest.raises(TurnFailed, match=r"the last run failed: \w+Error"):
-        judge.turn(shop, NOW, never, lambda: None)
+        judge.turn(shop, NOW, never, lambda _: None)
     judge.close()
     assert shop.state.error == "the last run failed: NotADirectoryError"
     (failed,) = (one for one in caplog.records if one.levelno == logging.ERROR)
@@ -195,7 +196,7 @@ def test_a_stop_interrupts_the_turn_and_the_window_stays_due(
     write(tmp_path, hours=WINDOWS_A_TURN)
     shop = watched(tmp_path)
 
-    def stop() -> None:
+    def stop(_: News) -> None:
         if shop.state.pending:
             judge.stop()
 
@@ -213,7 +214,7 @@ def test_a_process_that_does_not_stop_in_time_is_killed(
     ended: list[bool] = []
     thread = threading.Thread(target=lambda: ended.append(judge.finish(0.1, 0.1)))
 
-    def hang() -> None:
+    def hang(_: News) -> None:
         if not is_stopping.is_set():
             os.kill(process_of(judge), signal.SIGSTOP)
             is_stopping.set()
@@ -230,16 +231,16 @@ def test_a_recommender_that_was_elsewhere_comes_back_with_what_was_judged_there(
 ) -> None:
     write(tmp_path, hours=1)
     shop = watched(tmp_path)
-    judge.turn(shop, NOW, never, lambda: None)
+    judge.turn(shop, NOW, never, lambda _: None)
     land(tmp_path / "shop/more.parquet", exposures(FIRST + HOUR, 3600))
     local = LocalJudge(
         Worker(lambda: open_runtime(ENGINE, tmp_path / "spill")), lambda: store, tmp_path / "state", "salt"
     )
-    local.turn(shop, NOW, never, lambda: None)
+    local.turn(shop, NOW, never, lambda _: None)
     local.close()
     assert shop.judge is local
     land(tmp_path / "shop/last.parquet", exposures(FIRST + 2 * HOUR, 3600))
-    judge.turn(shop, NOW, never, lambda: None)
+    judge.turn(shop, NOW, never, lambda _: None)
     evaluated = store.evaluated("shop", "exposure")
     assert [one.window.start for one in evaluated] == [FIRST, FIRST + HOUR, FIRST + 2 * HOUR]
     assert store.counters() == {
@@ -255,12 +256,12 @@ def test_an_error_before_the_turn_leaves_the_process_alive_and_is_shown(
     judge = ProcessJudge(0, lambda: replace(setting(tmp_path), history=f"nonsense://{history}"))
     shop = watched(tmp_path)
     with caplog.at_level(logging.INFO), pytest.raises(TurnFailed, match=r"the last run failed: \w+"):
-        judge.turn(shop, NOW, never, lambda: None)
+        judge.turn(shop, NOW, never, lambda _: None)
     assert shop.state.error is not None
     assert shop.state.error.startswith("the last run failed: ")
     assert [one.msg for one in caplog.records if one.levelno == logging.ERROR] == ["%s: the run failed"]
     process = process_of(judge)
     with pytest.raises(TurnFailed):
-        judge.turn(shop, NOW, never, lambda: None)
+        judge.turn(shop, NOW, never, lambda _: None)
     assert process_of(judge) == process
     judge.close()
