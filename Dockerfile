@@ -14,7 +14,7 @@ COPY deploy/systemd ./deploy/systemd
 RUN pip install --quiet --no-index --find-links /wheels hatchling \
     && pip wheel --quiet --no-index --no-deps --no-build-isolation --wheel-dir /wheels . \
     && python -m venv /opt/recsys-monitor \
-    && /opt/recsys-monitor/bin/pip install --quiet --no-index --find-links /wheels recsys-monitor
+    && /opt/recsys-monitor/bin/pip install --quiet --no-index --find-links /wheels 'recsys-monitor[lake]'
 
 FROM python:3.11.13-slim-bookworm@sha256:86adf8dbadc3d6e82ee5dd2c74bec2e1c2467cdad47886280501df722372d2e1
 RUN useradd --system --uid 10001 --user-group --home-dir /var/lib/recsys-monitor --create-home recsys

@@ -246,6 +246,21 @@ def test_the_image_installs_only_what_the_lock_has_with_its_hashes() -> None:
             assert "--require-hashes" in command or "--no-index" in command
 
 
+def test_the_image_can_read_tables_of_a_lake_and_the_lock_has_what_that_needs() -> None:
+    """An image cannot be extended by a user that reads its files only."""
+    (own,) = [
+        command.split()[-1].strip("'")
+        for command in " && ".join(instructions("RUN")).split("&&")
+        if "pip install" in command and "recsys-monitor" in command.split()[-1]
+    ]
+    name, extra = own.rstrip("]").split("[")
+    assert name == "recsys-monitor"
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    lock = (ROOT / "requirements.lock").read_text("utf-8")
+    for needed in project["optional-dependencies"][extra]:
+        assert re.search(rf"^{re.split('[<>=]', needed)[0]}==", lock, re.MULTILINE), needed
+
+
 def test_the_image_runs_as_the_user_of_the_compose_file_and_asks_for_its_health() -> None:
     assert instructions("USER") == [SERVICES["monitor"]["user"]]
     assert "--uid 10001" in DOCKERFILE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -99,16 +99,18 @@ def judged(shop: Shop) -> list[list[Result]]:
 
 
 @pytest.mark.parametrize(
-    ("popularity", "most"), [("exposures", earlier.FEW), ("actions", earlier.FEW), ("exposures", 0)]
+    ("popularity", "limits"), [("exposures", (earlier.FEW, 0)), ("actions", (earlier.FEW,))]
 )
 def test_windows_in_a_row_get_the_results_of_windows_on_their_own(
-    another_shop: Callable[[str], Shop], monkeypatch: pytest.MonkeyPatch, popularity: str, most: int
+    another_shop: Callable[[str], Shop],
+    monkeypatch: pytest.MonkeyPatch,
+    popularity: str,
+    limits: Sequence[int],
 ) -> None:
-    alone, in_a_row = another_shop("alone"), another_shop("in_a_row")
-    for shop in (alone, in_a_row):
-        write(shop, popularity)
+    alone = another_shop("alone")
+    write(alone, popularity)
     expected = judged(alone)
-    monkeypatch.setattr(earlier, "FEW", most)
+    assert sum(len(results) for results in expected) > 500
     filled: list[str] = []
     own = Engine.fill
 
@@ -117,12 +119,16 @@ def test_windows_in_a_row_get_the_results_of_windows_on_their_own(
         return own(self, name, *rest)
 
     monkeypatch.setattr(Engine, "fill", fill)
-    in_a_row.in_a_row = True
-    assert judged(in_a_row) == expected
-    assert sum(len(results) for results in expected) > 500
-    # Three days, and one of them twice, because its past changes.
-    kept = [filled.count(name) for name in ("history_lasting", "history_lasting_by_item_id")]
-    assert kept == ([4, 4] if most else [0, 0])
+    for most in limits:
+        in_a_row = another_shop(f"in_a_row_{most}")
+        write(in_a_row, popularity)
+        in_a_row.in_a_row = True
+        monkeypatch.setattr(earlier, "FEW", most)
+        filled.clear()
+        assert judged(in_a_row) == expected
+        # Three days, and one of them twice, because its past changes.
+        kept = [filled.count(name) for name in ("history_lasting", "history_lasting_by_item_id")]
+        assert kept == ([4, 4] if most else [0, 0])
 
 
 def test_a_window_lists_the_kept_pairs_once(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -193,12 +193,13 @@ def test_every_kind_of_slice_is_measured_in_one_window(shop: Shop) -> None:
     shop.write("logs/0.parquet", rows(0, scene="home"))
     shop.write("logs/1.parquet", rows(1, scene="home"))
     shop.write("feedback.csv", "user_id,item_id,ts,event\nu0,i1,2026-03-01T01:00:01Z,click\n")
-    for part in ("exposures", "feedback"):
-        found = shop.judge(hour(1), part=part).results
+    judged = {part: shop.judge(hour(1), part=part) for part in ("exposures", "feedback")}
+    for evaluation in judged.values():
+        found = evaluation.results
         assert not [r.detail for r in found if r.status is Status.ERROR]
         assert {r.labels["dimension"] for r in found if "dimension" in r.labels} == set(every)
     by_plan = {
-        value: one(shop.judge(hour(1)), "failure", by="pv", dimension="users.plan", value=value).samples
+        value: one(judged["exposures"], "failure", by="pv", dimension="users.plan", value=value).samples
         for value in ("paid", "free", "(none)")
     }
     assert by_plan == {"paid": 2, "free": 4, "(none)": 4}
