@@ -185,7 +185,7 @@ FEEDBACK_CAUSES: Final = (
         (
             Sign("attribution", "below", ("request", "user")),
             Sign("attribution", "above", ("user", "not_shown", "unattributed")),
-            *_all("above", "actions_without_item", "other_events"),
+            *_all("above", "unattributed", "actions_without_item", "other_events"),
         ),
     ),
     Cause(

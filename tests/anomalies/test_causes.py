@@ -53,6 +53,7 @@ from tests.anomalies.departures import EVERY, anomaly_results, missing, out, vio
         (out("attribution", "below", "request", "event=click"), "attribution_lost"),
         (out("attribution", "above", "unattributed", "event=click"), "attribution_lost"),
         (out("attribution", "below", "unattributed", "event=click"), OTHER),
+        (out("unattributed", "above"), "attribution_lost"),
         (out("ndcg", "below", "macro", "k=10"), "ranking_worse"),
         (out("log_loss", "above"), "ranking_worse"),
         (out("gini", "below"), OTHER),
@@ -185,6 +186,26 @@ def test_notes_are_added_to_the_detail_of_a_violated_cause() -> None:
         ([out("coverage", "below", "pv")], "lists_empty", 0.0),
         ([out("action_volume", "below", measured=0.0, expected=40.0)], "clicks_lost", 1.0),
         ([out("action_volume", "below", measured=0.0, expected=0.0)], "clicks_lost", 0.0),
+        *(
+            (
+                [
+                    out("action_volume", "below", of="event=click", measured=50.0, expected=100.0),
+                    within(
+                        BandedSeries("action_rate", "exposure", "event=click"), measured=rate, expected=0.04
+                    ),
+                ],
+                "clicks_lost",
+                gone,
+            )
+            for rate, gone in (
+                (0.04, 0.0),  # half of the exposures are gone, and nothing else
+                (0.05, 0.0),
+                (0.03, 0.25),  # a third of them is, and a quarter of the actions on the rest
+                (0.02, 0.5),
+                (0.01, 0.5),  # twice the exposures, by robots: no more than what is missing
+                (0.0, 0.5),
+            )
+        ),
         (  # a rare event is gone: few of all actions
             [
                 out("action_volume", "below", of="event=order", measured=0.0, expected=40.0),

@@ -247,7 +247,6 @@ def test_the_image_installs_only_what_the_lock_has_with_its_hashes() -> None:
 
 
 def test_the_image_can_read_tables_of_a_lake_and_the_lock_has_what_that_needs() -> None:
-    """An image cannot be extended by a user that reads its files only."""
     (own,) = [
         command.split()[-1].strip("'")
         for command in " && ".join(instructions("RUN")).split("&&")

@@ -21,6 +21,8 @@ from monitor.simulate.incidents.incident import Caught, Incident, StruckHour, si
 from monitor.simulate.incidents.picks import Flags
 
 _SKEWED: Final = 0.1  # of the requests: one server of ten
+# Clicks on requests that were never logged join no list: "the log lacks lists, or ids changed".
+_WITHOUT_LIST: Final = Caught("RecsysAnomaly", cause="attribution_lost")
 
 
 def of_hash(ids: pa.ChunkedArray, share: float, seed: int) -> Flags:
@@ -148,6 +150,7 @@ INCIDENTS: Final = (
         caught_by=(
             Caught("RecsysAnomaly", cause="traffic_lost"),
             Caught("RecsysAnomalySevere", cause="traffic_lost"),
+            _WITHOUT_LIST,
         ),
         deliver=_exposures(lost),
     ),
@@ -161,6 +164,7 @@ INCIDENTS: Final = (
             Caught("RecsysAnomaly", cause="scene_lost"),
             Caught("RecsysAnomaly", cause="traffic_lost"),
             Caught("RecsysAnomalySevere", cause="traffic_lost"),
+            _WITHOUT_LIST,
         ),
         deliver=_exposures(scene_lost),
     ),
