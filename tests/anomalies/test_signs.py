@@ -51,6 +51,7 @@ SIGNS: dict[str, dict[Side, tuple[str, ...]]] = {
             "attribution by user",
             "attribution by not_shown",
             "attribution by unattributed",
+            "unattributed",
             "actions_without_item",
             "other_events",
         ),
