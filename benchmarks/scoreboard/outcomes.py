@@ -25,6 +25,12 @@ HAZARDS: Final[Mapping[str, Mapping[Caught, str]]] = {
         ): "items in a frozen list expire from time to time, and one row with an expired item must page; "
         "the frozen list itself is a separate ticket"
     },
+    "clock_skew": {
+        Caught(
+            "RecsysHardRuleViolated", rule="item_expired"
+        ): "a row whose time is ahead may lie after the end of its item's time, and one such row must page; "
+        "that the times are ahead is a separate ticket"
+    },
 }
 """Incident -> alerts of a further hazard that it causes and that must be reported too, with the reason."""
 LOOKS_BACK: Final[Mapping[str, Mapping[Caught, str]]] = {

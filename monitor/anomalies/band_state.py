@@ -46,6 +46,8 @@ _FOLLOWS: Final = 0.5
 """A series follows the requests if they explain this part of its change."""
 _NEW_MODEL: Final = 3.0
 """How much larger than usual a change of popularity must be to count in the first day of a new model."""
+NEARLY_WHOLE: Final = 0.9
+"""A slice with this part of all rows, or more, is in its bands if the whole is: that has a longer past."""
 YOUNG: Final = 0.25
 """A series younger than this part of the history does not know yet what is usual, and learns every window."""
 _NEW_SEASON: Final = timedelta(days=3)
@@ -55,6 +57,10 @@ _LOST: Final = 0.5
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
+
+
+def _place(one: BandedSeries) -> tuple[str, str]:
+    return one.dimension, one.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +123,8 @@ class BandState:
         self._rate = np.empty(0, dtype=np.int64)  # of a number of actions: the column of its rate
         self._driver = np.empty(0, dtype=np.int64)  # the column of the requests that it may follow, else -1
         self._of_popularity, self._of_harm = np.empty((2, 0), dtype=np.bool_)
+        self._whole = np.empty(0, dtype=np.int64)  # of a slice: the column of the whole, else -1
+        self._place = np.empty(0, dtype=np.int64)  # the number of its slice
         self._moves = Comovement(a_day(length))
         self._began_with = np.empty(0, dtype=np.bool_)  # out of the band since requests were out of theirs
         self._serving = Serving()
@@ -166,7 +174,7 @@ class BandState:
         self._presence.learn(there, known | (there & self._is_missed), moment, end)
         forecast = self._filter.judge(values, samples, moment, errors, self._wild, self._driver >= 0)
         rare = self._rare.rare(np.where(self._is_share, values, np.nan), samples, forecast.expected)
-        step = self._decide(values, forecast, rare, there | missing)
+        step = self._decide(values, forecast, rare, there | missing, self._is_nearly_whole(samples))
         young = step.points < YOUNG * (self._settings.history / self._length)
         may = (~(step.departed | self._moves_with(step.departed)) | young | is_new_season) & ~violated & calm
         self._moves.learn(forecast.means[0], self._driver, may)
@@ -245,6 +253,11 @@ class BandState:
         whole = self._column.get(WHOLE_REQUESTS, -1)
         drivers = [self._column.get(one.driver, whole) for one in self.series]
         self._driver = np.where(np.arange(len(drivers)) == drivers, -1, np.array(drivers, dtype=np.int64))
+        places = {place: number for number, place in enumerate(dict.fromkeys(map(_place, self.series)))}
+        self._place = np.array([places[_place(one)] for one in self.series], dtype=np.int64)
+        self._whole = np.array(
+            [self._column.get(one.whole, -1) if one.dimension else -1 for one in self.series], dtype=np.int64
+        )
         self._is_missed, self._of_popularity, self._of_harm = np.array(
             [(one.is_missed, one.is_of_popularity, one.is_of_harm) for one in self.series], dtype=np.bool_
         ).T
@@ -310,7 +323,9 @@ class BandState:
         }
         return np.array([one.dimension not in full for one in self.series], dtype=np.bool_)
 
-    def _decide(self, values: Floats, forecast: Forecast, rare: list[Rare], judged: Bools) -> Step:
+    def _decide(
+        self, values: Floats, forecast: Forecast, rare: list[Rare], judged: Bools, nearly_whole: Bools
+    ) -> Step:
         points = self._filter.windows
         has_band = np.isfinite(forecast.expected) & (points >= self._least)
         deviations = forecast.deviations.copy()
@@ -337,6 +352,9 @@ class BandState:
             forecast, deviations, limit, self._matters(forecast, change, 1.0),
             ~self._matters(forecast, change, EASIER)[0], self.scales,
         )  # fmt: skip
+        as_whole = departed & nearly_whole & has_band[self._whole] & ~departed[self._whole]
+        self.departures.side[as_whole] = 0
+        departed[as_whole] = False
         self._rare.forget_last((was == 0) & departed)
         self._filter.forget_last((was != 0) & ~departed)
         stood = np.where(was != 0, was, np.where(has_band, 0, self._learns))
@@ -371,6 +389,20 @@ class BandState:
         together = np.array([self._drawn[:windows].sum(axis=0) for windows in SPANS])
         drawn = np.where(self._is_level & np.isfinite(together), together, np.inf)
         return bounds(np.minimum(budget * chance, 0.5), df, drawn)
+
+    def _is_nearly_whole(self, samples: Floats) -> Bools:
+        """The series of slices that hold nearly all rows of the window, by its samples (NaN: unknown).
+
+        Some series have the same samples in every slice, such as the items of the catalog. So a slice holds
+        the smallest of the parts that its samples are of those of the whole.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            part = np.where(self._whole >= 0, samples / samples[self._whole], np.nan)
+        smallest = np.full(int(self._place.max(initial=0)) + 1, np.inf)
+        known = np.isfinite(part)
+        np.minimum.at(smallest, self._place[known], part[known])
+        part = smallest[self._place]
+        return np.asarray((self._whole >= 0) & np.isfinite(part) & (part >= NEARLY_WHOLE))
 
     def _follows(self, changes: Floats, forecast: Forecast, place: Ints) -> Bools:
         """Which series changed as the requests did, in the span that `place` says of each series.

@@ -95,6 +95,11 @@ class BandedSeries:
         return BandedSeries(VOLUME, "requests", "", self.dimension, self.value)
 
     @property
+    def whole(self) -> BandedSeries:
+        """The series of the whole recommender; of a series of the whole, itself."""
+        return BandedSeries(self.metric, self.by, self.of)
+
+    @property
     def is_of_harm(self) -> bool:
         """Whether it tells how many users or requests get nothing."""
         return self.metric == "failure" or (self.metric == "coverage" and self.by in ("pv", "uv"))

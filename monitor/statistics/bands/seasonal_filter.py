@@ -30,7 +30,7 @@ from monitor.statistics.bands.scales import (
     to_scale,
     usable,
 )
-from monitor.statistics.bands.spans import LENGTHS, LONGEST, SPANS, Last, over_spans
+from monitor.statistics.bands.spans import LENGTHS, LONGEST, SPANS, Last, over_spans, sampling_sds
 from monitor.statistics.counts import Floats
 
 WILD = 5.0
@@ -256,7 +256,7 @@ class SeasonalFilter(Columns):
         )
         spread = np.where(np.isnan(held), noise.of_mean(LENGTHS), held)
         spread[0] *= growth
-        spreads = np.fmax(spread, floor / _ROOTS)
+        spreads = np.fmax(np.fmax(spread, floor / _ROOTS), sampling_sds(last, self.scales))
         found = over_spans(last, noise.rho, spreads, wild, self.scales)
         extra = np.maximum(last.sds[0] ** 2 - own**2, 0.0)
         holiday = np.where(steady, _STEADY, _HOLIDAY) if moment.is_holiday else 1.0

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from monitor.statistics.bands.scales import Scale, from_scale
+from monitor.statistics.bands.scales import Scale, from_scale, sampling_sd
 from monitor.statistics.counts import Floats
 
 SPANS: Final = (1, 2, 3, 6, 12)
@@ -71,8 +71,7 @@ def over_spans(last: Last, rho: Floats, spreads: Floats, wild: ArrayLike, scales
     """
     remembered = (rho**_UPWARDS)[_PLACE] * last.memories[_LAST][_SPAN]
     each, residuals, drawn = last.sds[_ROW], last.residuals[_ROW], last.drawn[_ROW]
-    precision = each**-2
-    weight = precision / _sums(precision)[_SPAN]
+    weight = _weights(each)
     away = residuals - remembered
     farthest = np.asarray(wild, np.float64) * np.fmin(each, spreads[_SPAN] / weight / 2)
     farthest[0] = np.inf
@@ -85,6 +84,30 @@ def over_spans(last: Last, rho: Floats, spreads: Floats, wild: ArrayLike, scales
     usual = share[-LONGEST:] * from_scale(bases[-LONGEST:], drawn[-LONGEST:], scales)
     by_one = np.maximum.reduceat(weight / np.maximum(drawn, 1.0), _BEGINS, axis=0)
     return Means(means, from_base, planned, actual, by_one, usual.sum(axis=0))
+
+
+def sampling_sds(last: Last, scales: NDArray[np.int64]) -> Floats:
+    """SPANS x m: what chance alone does to the mean of each span, on the scale; 0 if samples are unknown.
+
+        sqrt(sum of (weight x sampling sd of the window)^2)
+
+    At noon, after a quiet morning, that is more than the newest window's own chance / sqrt(windows).
+
+    >>> samples = np.vstack([[[900.0]], np.full((11, 1), 100.0)])
+    >>> shares, nothing = np.array([Scale.SHARE]), np.zeros((12, 1))
+    >>> last = Last(nothing, nothing, sampling_sd(samples, shares), nothing, samples)
+    >>> found = sampling_sds(last, shares)
+    >>> (0.5 / np.sqrt([900.5, 1001, 1101.5, 1403, 2006]) / found[:, 0]).round(9).tolist()
+    [1.0, 1.0, 1.0, 1.0, 1.0]
+    """
+    chance = _weights(last.sds[_ROW]) * sampling_sd(last.drawn[_ROW], scales)
+    return np.asarray(np.sqrt(_sums(chance**2)))
+
+
+def _weights(sds: Floats) -> Floats:
+    """The weight of each window in the mean of its span."""
+    precision = sds**-2
+    return np.asarray(precision / _sums(precision)[_SPAN])
 
 
 def _sums(rows: Floats) -> Floats:

@@ -449,3 +449,19 @@ def test_learning_twice_or_without_a_judgement_is_refused() -> None:
     model.learn()
     with pytest.raises(ValueError, match="judge a window"):
         model.learn()
+
+
+def test_a_longer_span_is_no_surer_than_all_its_samples_together() -> None:
+    """After a quiet morning a noon has many samples, but the half-day before it few."""
+    model, hours = SeasonalFilter(HOURS), 3 * WEEK + 14
+    model.add_series([Scale.SHARE])
+    many = 100.0 * 1.3 ** np.minimum(np.arange(hours) % HOURS, 12)  # 100 at midnight, 2,330 at noon
+    for window, samples in enumerate(many):
+        value = 0.05 * (0.8 if window >= hours - 12 else 1.0)
+        forecast = model.judge([value], [samples], moment(window))
+        model.learn(allowed=window < hours - 12)
+    together = 0.5 / np.sqrt(np.sum(many[-LONGEST:] + 0.5))
+    assert together > 1.2 * 0.5 / np.sqrt(LONGEST * many[-1])
+    shift = forecast.means[-1, 0]
+    assert shift == pytest.approx(np.arcsin(np.sqrt(0.04)) - np.arcsin(np.sqrt(0.05)), rel=0.1)
+    assert forecast.deviations[-1, 0] == pytest.approx(shift / together, rel=0.02)
