@@ -17,7 +17,7 @@ from benchmarks.scoreboard.config import NAME, REASONS, config, deviations
 from benchmarks.scoreboard.healthy import Health
 from benchmarks.scoreboard.jobs import Job
 from benchmarks.scoreboard.outcomes import Aftermath, Catch, Outcome
-from benchmarks.scoreboard.worlds import DAYS, Plan, drawn, plan
+from benchmarks.scoreboard.worlds import DAYS, HELD_BACK, Plan, drawn, plan
 from monitor.settings.recommender import RecommenderSettings
 from monitor.simulate.incidents.incident import Size
 from monitor.simulate.world import World
@@ -94,7 +94,7 @@ def test_the_bar_is_not_met_before_all_has_been_run(tmp_path: Path) -> None:
 
 
 def test_worlds_that_are_held_back_have_rates_of_their_own(tmp_path: Path) -> None:
-    hidden = replace(PLAN, world=World(seed=4))
+    hidden = replace(PLAN, world=World(seed=HELD_BACK[0]))
     caught, missed = run("large", 76), run("large", None, "order_broken")
     text = written(
         tmp_path,
@@ -107,13 +107,16 @@ def test_worlds_that_are_held_back_have_rates_of_their_own(tmp_path: Path) -> No
     assert "| held back | large incidents | 2 | 0 of 2 (0 to 66 %) | 0 of 2 (0 to 66 %) | 1 |" in text
     assert "| held back | small" not in text
     assert "| held back | 2.0 | 2 (0.12 to 3.62 a week) | 0 (0 to 1.85 a week) | 0 |" in text
-    assert "*Held back*: worlds 4 and 5, which are never looked at while tuning" in text
+    assert (
+        f"*Held back*: worlds {HELD_BACK[0]} and {HELD_BACK[1]}, which are never looked at while tuning"
+        in text
+    )
 
 
 def test_what_was_drawn_for_a_world_is_on_the_page(tmp_path: Path) -> None:
-    world = plan(drawn(4), DAYS)
+    world = plan(drawn(HELD_BACK[0]), DAYS)
     text = page.write(page.Content([world], [], [], {}, {}, MADE), tmp_path / "page.md")
-    begins = row(text, "4, held back")
+    begins = row(text, f"{HELD_BACK[0]}, held back")
     assert f"| {world.world.start:%a %d %b} | {world.switched_on:%a %d %b} |" in begins
     assert f"{world.world.seasons[0].days} days: {world.world.seasons[0].level - 1:+.0%}" in begins
     assert all(f"{one.change:+.1%}" in begins for one in world.world.steps)
@@ -246,8 +249,8 @@ def test_a_world_that_is_held_back_runs_only_with_the_whole_scoreboard(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
-        main(["--seeds", "1", "4"], base=tmp_path)
-    assert "the world of seed 4 is held back" in capsys.readouterr().err
+        main(["--seeds", "1", str(HELD_BACK[0])], base=tmp_path)
+    assert f"the world of seed {HELD_BACK[0]} is held back" in capsys.readouterr().err
 
 
 def different(here: dict[str, Any], default: dict[str, Any], above: str = "") -> Iterator[str]:

@@ -98,7 +98,7 @@ def test_no_page_is_written_from_a_part_of_the_runs_or_from_other_sizes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(ValueError, match="2 of 200 runs are not kept yet"):
-        results.again(whole(tmp_path, "healthy-seed-2", "restart-12h-seed-1"), tmp_path / "page.md")
+        results.again(whole(tmp_path, "healthy-seed-3", "restart-12h-seed-4"), tmp_path / "page.md")
     with pytest.raises(ValueError, match="200 of 200 runs are not kept yet"):
         results.again(tmp_path / "nothing.gz", tmp_path / "page.md")
     monkeypatch.setattr(results, "sizes", lambda: {"blacklist": {"small": 2.0}})
