@@ -113,10 +113,7 @@ class UnattributedVerdict:
     def _shifted(self, verdict: Result, results: Sequence[Result]) -> Result:
         """Violated if a time shift would make most actions join a list that showed their item."""
         most = self.settings.metrics.max_unattributed
-        ways = [one for one in results if one.metric == ATTRIBUTION.name and one.value is not None]
-        missed = sum((one.value or 0) * (one.samples or 0) for one in ways if one.labels["by"] in _MISSED)
-        every = sum(one.samples or 0 for one in ways) / len(ATTRIBUTION.by)
-        if most is None or missed <= most * every:
+        if most is None or not self._may_have_missed(most, results):
             return verdict
         share = _share(attributed(self.tables().shared, self.settings.metrics), _MISSED)
         if share is None or share.lower <= most:
@@ -129,6 +126,14 @@ class UnattributedVerdict:
             f"(at least {share.lower:.0%}); {why}"
         )
         return replace(verdict, status=Status.VIOLATED, detail=detail)
+
+    def _may_have_missed(self, most: float, results: Sequence[Result]) -> bool:
+        """Whether more actions than allowed found no list with their item, as far as it was measured."""
+        if ATTRIBUTION.name in self.settings.metrics.disable:
+            return True
+        ways = [one for one in results if one.metric == ATTRIBUTION.name and one.value is not None]
+        missed = sum((one.value or 0) * (one.samples or 0) for one in ways if one.labels["by"] in _MISSED)
+        return missed > most * sum(one.samples or 0 for one in ways) / len(ATTRIBUTION.by)
 
     def _first_exposure(self) -> datetime | None:
         """When the exposures begin: with the log, or with the tables if these begin later."""

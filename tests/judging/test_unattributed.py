@@ -100,6 +100,14 @@ def test_a_wrong_time_zone_is_found_where_every_user_has_a_list_at_any_time(tmp_
     )
 
 
+def test_a_wrong_time_zone_is_found_without_the_metric_attribution(tmp_path):
+    without = [*OTHERS, ATTRIBUTION.name]
+    found = check(tmp_path, *logs(tmp_path, shift=8, users=12), VIOLATED, disable=without)
+    assert {one.status for one in found} == {Status.VIOLATED}
+    healthy = check(tmp_path / "healthy", *logs(tmp_path, users=12), OK, disable=without)
+    assert {one.status for one in healthy} == {Status.OK}
+
+
 def test_actions_of_busy_users_that_start_elsewhere_are_no_violation(tmp_path):
     shown, acted = logs(tmp_path, users=12)
     acted["item_id"] = "found" + acted.item_id
