@@ -50,8 +50,9 @@ def _report(config: Config, one: Checked, first: datetime | None, last: datetime
     with one_off(config, one, monitor_salt(config.state)) as once:
         check = next(each for each in once.evaluator.checks if isinstance(each, PlatformCheck))
         with progress(0, f"{name}: reading the logs") as step:
-            _look(once, check, now, first, step)
-        days = _days(once, check, first, last, now)
+            _look(once, check, now, step)
+            days = _days(once, check, first, last, now)
+            _add_up(once, check, now, first, step)
         with progress(0, f"{name}: asking the other systems") as step:
             step(f"{name}: {len(days)} days")
             check.systems.ask(days, now, patience=(platform.timeout + _GRACE).total_seconds())
@@ -68,16 +69,21 @@ def _report(config: Config, one: Checked, first: datetime | None, last: datetime
     return PlatformReport(name, str(check.zone), table, tuple(judged), check.judge.totals(table), platform)
 
 
-def _look(
-    once: OneOff, check: PlatformCheck, now: datetime, first: datetime | None, step: Callable[[str], None]
-) -> None:
-    """Index every log and add up all of its windows."""
+def _look(once: OneOff, check: PlatformCheck, now: datetime, step: Callable[[str], None]) -> None:
+    """Index every log."""
     once.look(now, step)
     engine = once.runtime.index
     for source in check.systems.sources.values():
         for log in source.logs.values():
             while log.refresh(engine, now, step).is_cut:
                 pass  # the next refresh skips the file that took too long
+
+
+def _add_up(
+    once: OneOff, check: PlatformCheck, now: datetime, first: datetime | None, step: Callable[[str], None]
+) -> None:
+    """Add up all windows of each log, or those since the day before the first."""
+    engine = once.runtime.index
     begins = [one.begins(once.evaluator.settings.window) for one in once.evaluator.settings.experiments]
     since = ALWAYS if first is None else min([first - DAY, *(one for one in begins if one is not None)])
     for name, system in check.systems.logs.items():

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import typer
 import yaml
 
+from monitor.cli.platform import watched
+from monitor.platform.system_log import SystemLog
 from tests.cli.kept import run_keeping
 from tests.platform import shop
 
@@ -107,3 +111,12 @@ def test_wrong_usage_ends_with_what_to_do(world: Path, arguments, config, why) -
     assert ran.code == 2
     assert why in ran.err
     assert ran.out == ""
+
+
+def test_a_span_that_is_too_long_is_refused_before_windows_are_added_up(world, monkeypatch) -> None:
+    kept: list[object] = []
+    monkeypatch.chdir(world)
+    monkeypatch.setattr(SystemLog, "keep", lambda _self, _engine, windows: kept.append(windows))
+    with pytest.raises(typer.BadParameter, match="at most 366 days"):
+        watched(Path("config.yaml"), None, datetime(2020, 1, 1, tzinfo=UTC), None)
+    assert not kept
