@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any, Final
 
@@ -38,22 +38,24 @@ class Answer:
         if self.error:
             return Reading.without(totals, len(days), Status.ERROR, self.error)
         values = {total: np.full(len(days), np.nan) for total in totals}
+        why: dict[str, list[str]] = {total: [] for total in totals}
         newest = self._newest(totals)
-        status, why = [], []
+        status = []
         for place, day in enumerate(days):
-            row = self.values.get(day)
-            problem, still = "" if row else NO_ROW, False
+            row, still = self.values.get(day), False
             for total in totals:
                 number, wrong = as_number((row or {}).get(total))
                 values[total][place] = number
-                problem = problem or (f"{total} {wrong}" if wrong else "")
+                why[total].append(NO_ROW if not row else f"{total} {wrong}" if wrong else "")
                 last = newest[total]
                 still = still or ((row or {}).get(total) is None and (last is None or day > last))
             empty = all(math.isnan(values[total][place]) for total in totals)
-            lacks = Status.NO_DATA if problem and empty else Status.OK
-            status.append(Status.LATE if still else lacks)
-            why.append(problem)
-        return Reading(values, tuple(status), tuple(why))
+            status.append(Status.LATE if still else Status.NO_DATA if empty else Status.OK)
+        return Reading(values, tuple(status), {total: tuple(texts) for total, texts in why.items()})
+
+    def of(self, days: Collection[date]) -> Answer:
+        """The answer without other days: a query may also give the day that is not over yet."""
+        return replace(self, values={day: row for day, row in self.values.items() if day in days})
 
     def _newest(self, totals: Sequence[str]) -> dict[str, date | None]:
         """The last day of each total that is not null; of a total that always is, the last day of any."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -57,28 +57,40 @@ class Reading:
 
     Attributes:
         values: the total -> its value on each day; NaN without one.
-        status: of each day: `ok`, or why it has no value: `late`, `no_data` or `error`.
-        why: the same as a sentence; empty where all is well.
+        status: of each day: `ok`, or why a value is missing: `late`, `no_data` or `error`.
+        why: the total -> what is wrong with it on each day; empty where all is well.
     """
 
     values: Mapping[str, Floats]
     status: tuple[Status, ...]
-    why: tuple[str, ...]
+    why: Mapping[str, tuple[str, ...]]
 
     @classmethod
     def without(cls, totals: Sequence[str], count: int, status: Status, why: str) -> Self:
         """A reading in which no day has a value, for one reason."""
         values = {total: np.full(count, np.nan) for total in totals}
-        return cls(values, (status,) * count, (why,) * count)
+        return cls(values, (status,) * count, dict.fromkeys(totals, (why,) * count))
 
     def after(self, good: Self) -> Self:
-        """A reading that failed, with the days that an earlier one of the same days has: they stay known."""
-        kept = np.array([one is not Status.LATE for one in good.status])
+        """A reading that failed, with what an earlier one of the same days has: it stays known.
+
+        A day of which some totals were known is still late: the others may come.
+        """
+        settled = np.array([one is not Status.LATE for one in good.status])
+        known = {total: settled | np.isfinite(series) for total, series in good.values.items()}
+        begun = np.any(list(known.values()), axis=0)
         return type(self)(
-            {total: np.where(kept, good.values[total], series) for total, series in self.values.items()},
-            tuple(g if k else s for k, g, s in zip(kept, good.status, self.status, strict=True)),
-            tuple(g if k else s for k, g, s in zip(kept, good.why, self.why, strict=True)),
+            {total: np.where(known[total], good.values[total], mine) for total, mine in self.values.items()},
+            _chosen(begun, good.status, self.status),
+            {total: _chosen(known[total], good.why[total], mine) for total, mine in self.why.items()},
         )
+
+
+_Of = TypeVar("_Of")
+
+
+def _chosen(first: Iterable[bool], one: Sequence[_Of], other: Sequence[_Of]) -> tuple[_Of, ...]:
+    return tuple(a if is_first else b for is_first, a, b in zip(first, one, other, strict=True))
 
 
 @dataclass(frozen=True)
@@ -104,7 +116,8 @@ class DailyTotals:
 
         def part(one: Reading) -> Reading:
             values = {total: series[first:stop] for total, series in one.values.items()}
-            return Reading(values, one.status[first:stop], one.why[first:stop])
+            why = {total: texts[first:stop] for total, texts in one.why.items()}
+            return Reading(values, one.status[first:stop], why)
 
         systems = {name: part(one) for name, one in self.systems.items()}
         demand = None if self.demand is None else part(self.demand)

@@ -116,7 +116,7 @@ class PlatformJudge:
     def _amount(self, table: DailyTotals, total: str, system: str) -> Result:
         """A total of a system on the last day."""
         builder, reading = self.builder(specs.AMOUNT, total=total, system=system), table.readings[system]
-        value, why, status = float(reading.values[total][-1]), reading.why[-1], reading.status[-1]
+        value, why, status = float(reading.values[total][-1]), reading.why[total][-1], reading.status[-1]
         if math.isfinite(value):
             return replace(builder.value(value, 1, detail=why), samples=None)
         state = Status.NO_DATA if status is Status.OK else status
@@ -152,7 +152,7 @@ class PlatformJudge:
                 if not math.isfinite(reading.values[name][place])
             }
             lacking.append(
-                "; ".join(f"{one}: {each.why[place] or 'no value'}" for one, each in missing.items())
+                "; ".join(f"{one}: {each.why[name][place] or 'no value'}" for one, each in missing.items())
             )
             late = any(each.status[place] is Status.LATE for each in missing.values())
             status.append(Status.OK if not missing else Status.LATE if late else Status.NO_DATA)
@@ -231,7 +231,7 @@ class PlatformJudge:
         if table.demand is not None:
             demand = table.demand.values[DEMAND]
             if not demand[-1] > 0:
-                why = table.demand.why[-1] or "it is 0 or less"
+                why = table.demand.why[DEMAND][-1] or "it is 0 or less"
                 waits = table.demand.status[-1] is Status.LATE
                 return None, Status.LATE if waits else Status.NO_DATA, f"demand: {why}"
             values = values * at_equal(demand, self._platform.recent // _DAY)[:, None]

@@ -129,7 +129,7 @@ class SystemLog:
             status.append(state)
             why.append(reason)
         by_total = {total: values[:, place] for place, total in enumerate(self.totals)}
-        return Reading(by_total, tuple(status), tuple(why))
+        return Reading(by_total, tuple(status), dict.fromkeys(by_total, tuple(why)))
 
     def _why(self, span: Window, lacking: int, whole: int, now: datetime) -> tuple[Status, str]:
         """Why a day has no value: what is missing may still come, or never will."""

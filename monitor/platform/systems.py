@@ -114,8 +114,8 @@ class _Query:
         running = self.running
         if running is None or (answer := running.answer) is None:
             return
-        self._answer, self.answered_at = answer, time.monotonic()
-        self._good = self._good if answer.error else answer
+        self._answer, self.answered_at = answer.of(self._asked), time.monotonic()
+        self._good = self._good if answer.error else self._answer
         if not running.is_running:
             self.running = None
 

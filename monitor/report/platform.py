@@ -126,8 +126,8 @@ def _reasons(report: PlatformReport, total: Total, width: int) -> Iterator[str]:
     found: dict[str, list[str]] = {}
     for place, day in enumerate(report.table.days):
         for name, reading in {OWN: report.table.own, **report.table.systems}.items():
-            if reading.why[place] and total.name in reading.values:
-                found.setdefault(f"{name}: {reading.why[place]}", []).append(day.isoformat())
+            if total.name in reading.why and (why := reading.why[total.name][place]):
+                found.setdefault(f"{name}: {why}", []).append(day.isoformat())
     for text, days in list(found.items())[:_MOST_REASONS]:
         when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}, {len(days)} days"
         yield from textwrap.wrap(f"{when}: {visible(text)}", width, subsequent_indent="  ")

@@ -232,7 +232,7 @@ def _fingerprint(table: DailyTotals) -> str:
         name: [
             {total: [repr(float(one)) for one in series] for total, series in reading.values.items()},
             [status.value for status in reading.status],
-            reading.why[-1],
+            {total: texts[-1] for total, texts in reading.why.items()},
         ]
         for name, reading in table.readings.items()
     }

@@ -23,7 +23,7 @@ def reading(series: Any, total: str = "orders", **status: Any) -> Reading:
     values = np.asarray(series, float)
     known = tuple(Status.OK if math.isfinite(one) else status.get("status", Status.NO_DATA) for one in values)
     why = tuple("" if one is Status.OK else status.get("why", "gone") for one in known)
-    return Reading({total: values}, known, why)
+    return Reading({total: values}, known, {total: why})
 
 
 def table(own: Any, search: Any, demand: Any = None, **more: Reading) -> DailyTotals:

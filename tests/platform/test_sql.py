@@ -18,6 +18,7 @@ import pytest
 from monitor.core.results import Status
 from monitor.platform.answers import Answer, QueryError
 from monitor.platform.sql import _day, fetch_sql
+from monitor.platform.systems import _Query
 from monitor.settings.platform import SqlSystem
 
 FIRST = date(2026, 3, 1)
@@ -166,3 +167,24 @@ def test_a_database_that_is_not_there_is_an_error_and_its_password_is_never_show
     dead = ask("postgresql://me:hunter2-hunter2@127.0.0.1:1/shop", timeout=timedelta(seconds=2))
     assert dead.error.startswith("the query failed: ")
     assert "hunter2" not in dead.error
+
+
+def test_the_running_day_of_an_older_answer_is_never_the_total_of_that_day(tmp_path: Path) -> None:
+    path = tmp_path / "totals.sqlite"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE search (day TEXT, n INTEGER)")
+        rows = [(str(DAYS[0]), 900), (str(DAYS[1]), 1000), (str(DAYS[2]), 7)]  # the last day has just begun
+        connection.executemany("INSERT INTO search VALUES (?, ?)", rows)
+    everything = "SELECT day, n AS orders FROM search"
+    query = _Query(("orders",), lambda _: ask(f"sqlite:///{path}", everything))
+    now = datetime(2026, 3, 3, 0, 10)
+    for asked in (DAYS[:2], DAYS[1:]):
+        query.ask(asked, now, SHORT)
+        assert query.running is not None
+        query.running.wait(SHORT.total_seconds())
+        found = query.reading(asked)
+        path.unlink(missing_ok=True)  # the next night, the database is gone
+        now += timedelta(days=1)
+    assert found.values["orders"][0] == 1000.0
+    assert math.isnan(found.values["orders"][1])
+    assert found.status == (Status.OK, Status.ERROR)
