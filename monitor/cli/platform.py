@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Final
+from zoneinfo import ZoneInfo
 
 import typer
 
@@ -104,16 +105,30 @@ def _days(
     known = [one - settings.lateness for one in reached if one is not None]
     end = last_day(min([now - settings.lateness, *known]), check.zone)
     if last is not None:
-        asked = last_day(last, check.zone)
+        asked = _from(last, check.zone) - DAY
         if asked > last_day(now, check.zone):
             note(f"{settings.name}: the days after {last_day(now, check.zone)} are not over yet")
         end = min(asked, last_day(now, check.zone))
     count = check.judge.days
     if first is not None:
-        begin = first.astimezone(check.zone).date()
+        begin = _from(first, check.zone)
         count = (end - begin).days + 1
         if count < 1:
             raise typer.BadParameter("no whole day of this span is over", param_hint="--from")
         if count > _MOST_DAYS:
             raise typer.BadParameter(f"a span has at most {_MOST_DAYS} days", param_hint="--from")
     return days_until(end, count)
+
+
+def _from(moment: datetime, zone: ZoneInfo) -> date:
+    """The first whole day from a moment on. A midnight of UTC, as a date is read, names a date of the zone.
+
+    >>> _from(datetime(2026, 1, 1, tzinfo=UTC), ZoneInfo("America/New_York")).isoformat()
+    '2026-01-01'
+    >>> _from(datetime(2026, 1, 1, 12, tzinfo=UTC), ZoneInfo("America/New_York")).isoformat()
+    '2026-01-02'
+    """
+    if moment.time() == time():
+        return moment.date()
+    day = moment.astimezone(zone).date()
+    return day if day_of(day, zone).start >= moment else day + DAY

@@ -120,3 +120,13 @@ def test_a_span_that_is_too_long_is_refused_before_windows_are_added_up(world, m
     with pytest.raises(typer.BadParameter, match="at most 366 days"):
         watched(Path("config.yaml"), None, datetime(2020, 1, 1, tzinfo=UTC), None)
     assert not kept
+
+
+@pytest.mark.parametrize("zone", ["Etc/GMT+6", "UTC", "Etc/GMT-6"])
+def test_dates_are_those_of_the_platforms_zone(world: Path, zone: str) -> None:
+    whole = yaml.safe_load((world / "config.yaml").read_text())
+    whole["recommenders"][0]["platform"]["timezone"] = zone
+    name = f"{zone.partition('/')[2] or zone}.yaml"
+    (world / name).write_text(yaml.safe_dump(whole))
+    ran = command(world, "--from", "2026-03-10", "--to", "2026-03-20", config=name)
+    assert ran.out.splitlines()[0] == f"shop  2026-03-10 to 2026-03-19, days of {zone}"
