@@ -110,9 +110,12 @@ class Schedule:
 
     def soon(self, name: str) -> None:
         """Add one more turn behind those that already wait. It is never missed."""
+        # Two instances: the turn that asks for one more may be such a turn itself, which still runs. The pool
+        # lets the second one wait. With one instance APScheduler would drop it.
         self._scheduler.add_job(
-            self._turn, args=[name], id=_more(name), replace_existing=True, misfire_grace_time=None
-        )
+            self._turn, args=[name], id=_more(name), replace_existing=True, misfire_grace_time=None,
+            max_instances=2,
+        )  # fmt: skip
 
     def _missed(self, event: JobEvent) -> None:
         name = event.job_id

@@ -1,0 +1,49 @@
+"""The schedule: which turns it starts, with real threads and a real scheduler."""
+
+from __future__ import annotations
+
+import threading
+from datetime import UTC, datetime, timedelta
+
+from apscheduler.events import EVENT_JOB_MAX_INSTANCES, EVENT_JOB_SUBMITTED
+
+from monitor.history.counters import TurnEnd
+from monitor.service.pool import TurnPool
+from monitor.service.schedule import Schedule
+
+PATIENCE = 30.0
+MORE = 5
+
+
+def test_every_turn_that_asks_for_one_more_gets_it_at_once():
+    turns: list[str] = []
+    enough, handled = threading.Event(), threading.Event()
+    not_run: list[tuple[str, TurnEnd]] = []
+
+    def turn(name: str) -> None:
+        turns.append(name)
+        if len(turns) <= MORE:
+            handled.clear()
+            schedule.soon(name)
+            handled.wait(PATIENCE)  # as in the daemon, where a turn still runs after it has asked for another
+        else:
+            enough.set()
+
+    schedule = Schedule(
+        turn=turn,
+        not_run=lambda name, outcome: not_run.append((name, outcome)),
+        housekeeping=lambda: None,
+        alive=lambda: None,
+        clock=lambda: datetime.now(UTC),
+        pool=TurnPool(1),
+    )
+    handling = EVENT_JOB_SUBMITTED | EVENT_JOB_MAX_INSTANCES
+    schedule._scheduler.add_listener(lambda _: handled.set(), handling)
+    schedule.set({"shop": timedelta(minutes=30)})
+    schedule.start()
+    try:
+        assert enough.wait(PATIENCE), f"only {len(turns)} turns ran, of 1 and {MORE} more"
+    finally:
+        schedule.end()
+    assert turns == ["shop"] * (1 + MORE)
+    assert not not_run
