@@ -17,7 +17,8 @@ from monitor.comparison.compare import Compared, Verdict
 from monitor.comparison.compare import compare as compared
 from monitor.comparison.sides import of_users
 from monitor.config.problems import nearest
-from monitor.core.results import Result, ResultKind
+from monitor.core.json_value import iso
+from monitor.core.results import Result, ResultKind, Status
 from monitor.core.text import quoted
 from monitor.report.comparison import Comparison
 
@@ -70,6 +71,10 @@ def _notes(a: JudgedSide, b: JudgedSide) -> Iterator[str]:
         if judged.side.run:
             column = judged.side.column
             yield f"{judged.side.text}: rows with other values of {column} answer the same requests; left out"
+        for why in sorted({one.detail for one in judged.own if one.status is Status.LATE}):
+            yield f"{judged.side.text}: results are late, of the rows so far: {why}"
+        for log, until in judged.ends.items():
+            yield f"{judged.side.text}: the log {log} ends at {iso(until)}, before the span does"
 
 
 def _code(found: Sequence[Compared]) -> int:

@@ -179,8 +179,9 @@ class _Judging:
             )
         chosen = arm or arms[0]
         first, last = self.times
-        if experiment.start is not None:
-            first = experiment.start if first is None else max(first, experiment.start)
+        begins = experiment.begins(checked.settings.window)
+        if begins is not None:
+            first = begins if first is None else max(first, begins)
         split = judge_split(self.config, checked, experiment, (first, last))
         if why := _broken(split, experiment.alpha):
             raise SideError(f"the split of {name}: {why}")

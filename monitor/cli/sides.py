@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -32,12 +32,14 @@ class JudgedSide:
     """A side, its span, and its rules and metrics over all of it, also of other slices and of groups.
 
     `side` is a run if its log holds several. `lists` is the file of its lists, if asked for and not empty.
+    `ends` says of each log that ends a window or more before the span where it ends.
     """
 
     side: Side
     span: Window
     results: list[Result]
     lists: Path | None = None
+    ends: Mapping[str, datetime] = field(default_factory=dict)
 
     @property
     def own(self) -> list[Result]:
@@ -97,7 +99,8 @@ def judge_side(
             span = _span(judging, side, start, end)
             run = _run(judging, side, span)
             if run is side:
-                return _judged_part(config, checked, side, span, _judged(judging, side, span), slices=slices)
+                measured = JudgedSide(side, span, _judged(judging, side, span), ends=_ends(judging, span))
+                return _judged_part(config, checked, measured, slices=slices)
             side = run
     settings = side.for_whole(checked.settings, slices=slices, metrics=metrics)
     with _opened(config, Checked(settings, checked.rules), side) as judging:
@@ -108,20 +111,19 @@ def judge_side(
             with progress(0, f"{side.text}: reading lists"):
                 rows = items_of(judging.runtime.engine, judging.evaluator.source, span, settings, lists.event)
                 path = None if rows is None else written(rows, lists.path)
-    return JudgedSide(side, span, found, path)
+        return JudgedSide(side, span, found, path, _ends(judging, span))
 
 
-def _judged_part(
-    config: Config, checked: Checked, side: Side, span: Window, measured: list[Result], *, slices: bool
-) -> JudgedSide:
+def _judged_part(config: Config, checked: Checked, measured: JudgedSide, *, slices: bool) -> JudgedSide:
     """A part with its metrics, and its rules if a column of the exposures chooses its rows."""
+    side = measured.side
     if slices:
         raise SideError(f"{quoted(side.text)} is a part of a log, which has no slices of its own")
     by_rows = side.for_rules(checked.settings) if checked.rules else None
     if by_rows is None:
-        return JudgedSide(side, span, measured)
+        return measured
     with _opened(config, Checked(by_rows, checked.rules), side) as judging:
-        return JudgedSide(side, span, [*_judged(judging, side, span), *measured])
+        return replace(measured, results=[*_judged(judging, side, measured.span), *measured.results])
 
 
 def check_differ(a: JudgedSide, b: JudgedSide) -> None:
@@ -184,7 +186,10 @@ def _opened(config: Config, checked: Checked, side: Side) -> Iterator[OneOff]:
 
 
 def _span(judging: OneOff, side: Side, start: datetime | None, end: datetime | None) -> Window:
-    """The span that is judged, from the first row to the last if none is given."""
+    """The whole windows that are judged, from the first row to the last if no times are given.
+
+    A time within a window takes in all of it, as in `check`: a log is indexed by windows.
+    """
     windows, gaps = judging.windows(start, end, datetime.now(UTC))
     if not windows:
         raise SideError(f"{quoted(side.text)} has no row in this span")
@@ -193,7 +198,21 @@ def _span(judging: OneOff, side: Side, start: datetime | None, end: datetime | N
             f"{quoted(side.text)} has no row from {gaps[0].start:%Y-%m-%d} to {gaps[0].end:%Y-%m-%d}; "
             "say with --from where the span begins"
         )
-    return Window(start or windows[0].start, windows[-1].end if end is None else end)
+    length = judging.evaluator.settings.window
+    first = windows[0].start if start is None else Window.of(start, length).start
+    if end is None:
+        return Window(first, windows[-1].end)
+    last = Window.of(end, length)
+    return Window(first, end if last.start == end else last.end)
+
+
+def _ends(judging: OneOff, span: Window) -> dict[str, datetime]:
+    """Where each log ends that ends a window or more before the span."""
+    source, length = judging.evaluator.source, judging.evaluator.settings.window
+    reached = {name: source.logs[name].watermark for name in (EXPOSURES, FEEDBACK) if name in source.logs}
+    return {
+        name: until for name, until in reached.items() if until is not None and until <= span.end - length
+    }
 
 
 def _judged(judging: OneOff, side: Side, span: Window) -> list[Result]:

@@ -150,6 +150,47 @@ def test_two_spans_of_one_recommender(shop):
     assert abs(values["b"]["value"] - 0.125) < 0.02
 
 
+def test_a_time_within_a_window_takes_in_all_of_it(shop):
+    inside = ("-c", "shop.yaml", "-m", "volume", "-f", "json")
+    within = run_keeping(
+        "compare",
+        *MODELS,
+        *inside,
+        "--from",
+        "2026-01-05T10:30:00Z",
+        "--to",
+        "2026-01-05T11:30:00Z",
+        cwd=shop,
+    )
+    edges = run_keeping(
+        "compare",
+        *MODELS,
+        *inside,
+        "--from",
+        "2026-01-05T10:00:00Z",
+        "--to",
+        "2026-01-05T12:00:00Z",
+        cwd=shop,
+    )
+    found = json.loads(within.out)
+    assert [(one["from"], one["to"]) for one in found["sides"]] == [
+        ("2026-01-05T10:00:00Z", "2026-01-05T12:00:00Z")
+    ] * 2
+    assert found["compared"] == json.loads(edges.out)["compared"]
+    assert item(found, "volume", by="requests")["a"]["value"] > 0
+
+
+def test_a_side_whose_rows_are_not_all_there_is_said_to_be(shop):
+    spans = (
+        "shop@2026-01-05T10:00:00Z/2026-01-05T12:00:00Z",
+        "shop@2026-01-05T12:00:00Z/2026-01-05T15:00:00Z",
+    )
+    ran = run_keeping("compare", *spans, "-c", "shop.yaml", "-m", "list_length", "-f", "json", cwd=shop)
+    notes = [one for one in json.loads(ran.out)["notes"] if "before the span" in one]
+    assert len(notes) == 1
+    assert notes[0].startswith(f"{spans[1]}: the log exposures ends at 2026-01-05T13:59:")
+
+
 def test_slices_are_compared_if_they_are_asked_for(shop):
     asked = ("compare", *HALVES, "-c", "shop.yaml", "-m", "action_rate", "-f", "json")
     whole, sliced = (json.loads(run_keeping(*asked, *more, cwd=shop).out) for more in ((), ("--slices",)))

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from tests.cli.conftest import HOSTILE, exposures, run_monitor
 from tests.cli.kept import run_keeping
@@ -105,6 +106,21 @@ def test_each_condition_has_its_outcome_and_its_evidence(judged):
     assert found["long"]["candidate"]["value"] > 1.7 * found["long"]["other"]["value"]
     assert found["half"]["detail"].startswith("the split of broken: it is broken: ")
     assert {one["owner"] for one in found.values()} == {"trust", "ops", "ranking"}
+
+
+def test_an_experiment_that_starts_within_a_window_counts_from_the_next_window_on(shop):
+    text = (shop / "shop.yaml").read_text()
+    split = "{name: lists, column: arm, split: {control: 1, long: 1}"
+    names = ("rules", "failure", "clicks", "half")
+    config = yaml.safe_load(text.replace(split, f"{split}, start: 2026-01-05T10:30:00Z"))
+    gate = config["recommenders"][1]["gate"]
+    gate["conditions"] = [one for one in gate["conditions"] if one["name"] not in names]
+    (shop / "started.yaml").write_text(yaml.safe_dump(config))
+    ran = run_keeping("gate", "new", "-c", "started.yaml", "--format", "json", cwd=shop)
+    (found,) = json.loads(ran.out)["conditions"]
+    assert found["outcome"] == "passed"
+    whole = 4000 * 4  # of both arms, in two hours
+    assert 0 < found["candidate"]["samples"] + found["other"]["samples"] < 0.6 * whole
 
 
 def test_an_override_needs_a_name_and_a_reason_and_stays_in_the_history(shop, judged):
