@@ -172,14 +172,15 @@ class RollupDays:
         return all(last in windows for windows in known.judged.values()) or now >= day.end + waits
 
     def _missing(self, span: Window, known: _Known) -> list[tuple[Part, Window]]:
-        """What the windows of a span do not have, apart from what could not be made."""
-        length, kept = self._settings.window, self._check.kept
+        """What the windows of a span do not have, apart from what could not be made and from lost rows."""
+        length, kept, shown = self._settings.window, self._check.kept, self._evaluator.source.exposures
+        in_log = [one for one in known.with_rows if _is_in(one, span) and shown.rows(one)]
         pairs = self._evaluator.kept.paths(span.start, span.end, length)
         found: list[tuple[Part, Window]] = []
         for part in self._parts:
             there = kept.present(part, span, length)
             there = there & pairs.keys() if part == EXPOSURES else there
-            found += [(part, one) for one in known.with_rows if _is_in(one, span) and one not in there]
+            found += [(part, one) for one in in_log if one not in there]
         return sorted(set(found) - self._failed, key=lambda one: one[1].start)
 
     def _make(self, runtime: Runtime, part: Part, window: Window) -> None:

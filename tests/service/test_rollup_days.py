@@ -161,6 +161,26 @@ def test_a_day_without_what_a_window_kept_is_late(days: Days) -> None:
     assert "1 of 4 windows lack it" in found.detail
 
 
+def test_many_windows_whose_rows_are_lost_hold_up_no_other_day(days: Days) -> None:
+    days.settings["catch_up"] = 30
+    del days.settings["rollups"]
+    days.land(range(16))
+    days.begin(16)
+    now = START + 4 * DAY + timedelta(hours=1)
+    days.turns(now)
+    for window in range(1, 12):  # that of window 0 is still there, so these were not rotated
+        days.file(window).unlink()
+    days.settings["rollups"] = ["1d"]
+    days.restart()
+    turns = iter(range(10))
+    while days.watch.turn(days.runtime, now + timedelta(minutes=1)):
+        assert next(turns, None) is not None, "the roll-ups ask for one more turn again and again"
+    assert days.requests("1d")[3] == of_day(3)
+    found = days.found("volume", "1d", by="requests")[0]
+    assert (found.status, found.value) == (Status.LATE, lists(0))
+    assert "3 of 4 windows lack it" in found.detail
+
+
 def test_a_day_that_the_log_begins_in_is_not_added_up(days: Days) -> None:
     days.land(range(1, 8))
     days.begin(8)
