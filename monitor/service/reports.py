@@ -32,8 +32,8 @@ def write_due(
 ) -> list[Path]:
     """Write each report on the last period that is not there yet; the files that were written.
 
-    A report is due once the last window of its period had time to be judged. Older periods are not written:
-    `recsys-monitor report` does that.
+    The last period is the newest of which all windows had time to be judged: with a long attribution, a later
+    one may have ended since. Older periods are not written: `recsys-monitor report` does that.
 
     Args:
         reports: when, and where to.
@@ -46,12 +46,12 @@ def write_due(
         StoreError: the history cannot be read.
         OSError: the folder cannot be written.
     """
-    span = reports.last_period(now)
     written = []
     began = time.monotonic()
     for settings in recommenders:
+        span = reports.last_period(now - settle(settings))
         path = reports.folder / file_name(settings.name, span)
-        if now < span.end + settle(settings) or path.exists():
+        if path.exists():
             continue
         if stop() or time.monotonic() - began > BUDGET_SECONDS:
             break
