@@ -45,6 +45,7 @@ class WebServer:
         self._config = config
         self._listener = listener
         self._tls = None if config.tls is None else config.tls.context()
+        self._lasting = None if config.tls is None else config.tls.lasting()
         host, port = listener.getsockname()[:2]
         self.address = f"{'http' if self._tls is None else 'https'}://{_in_url(host)}:{port}"
         self.url = settings.public_url(tls=self._tls is not None, port=port)
@@ -92,7 +93,8 @@ class WebServer:
     def reload_web_config(self) -> None:
         """Read the users and the certificate again. New connections use them.
 
-        After a WebConfigError the old ones stay in use. TLS cannot be switched on or off without a restart.
+        After a WebConfigError the old ones stay in use. Only a restart switches TLS on or off, and changes
+        what clients must show.
         """
         path = self._settings.web_config
         if path is None:
@@ -101,6 +103,9 @@ class WebServer:
         if (new.tls is None) != (self._tls is None):
             raise WebConfigError(path, [("tls_server_config", "can be added or removed only with a restart")])
         if self._tls is not None and new.tls is not None:
+            if new.tls.lasting() != self._lasting:
+                why = "client_ca_file, client_auth_type and min_version change only with a restart"
+                raise WebConfigError(path, [("tls_server_config", why)])
             self._tls.load_cert_chain(new.tls.cert_file, new.tls.key_file)
         self._config = new
 

@@ -50,6 +50,11 @@ class TlsConfig:
     client_auth: ssl.VerifyMode = ssl.CERT_NONE
     min_version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2
 
+    def lasting(self) -> tuple[object, ...]:
+        """What connections keep until a restart: all but the certificate. Raises OSError."""
+        authorities = None if self.client_ca_file is None else self.client_ca_file.read_bytes()
+        return authorities, self.client_auth, self.min_version
+
     def context(self) -> ssl.SSLContext:
         """A server's context. Raises OSError or ssl.SSLError if a file cannot be used."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

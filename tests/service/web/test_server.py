@@ -14,6 +14,7 @@ from pathlib import Path
 import bcrypt
 import httpx
 import pytest
+import yaml
 
 from monitor.service.web.app import OPEN_PATHS, ReloadOutcome
 from monitor.service.web.server import ServeError, WebServer, serve
@@ -200,6 +201,27 @@ def test_an_old_tls_version_is_refused(running, tmp_path):
     host, port = server.address.removeprefix("https://").split(":")
     with socket.create_connection((host, int(port))) as plain, pytest.raises(ssl.SSLError):
         old.wrap_socket(plain)
+
+
+@pytest.mark.parametrize("changed", ["client_auth_type", "min_version", "client_ca_file"])
+def test_what_tls_asks_of_clients_changes_only_with_a_restart(running, tmp_path, changed):
+    path = web_config(tmp_path, tls=True)
+    (tls,) = yaml.safe_load(path.read_text()).values()
+    authorities = tmp_path / "clients.crt"
+    authorities.write_bytes((tmp_path / "server.crt").read_bytes())
+    guarded = {"client_ca_file": "clients.crt", "client_auth_type": "RequireAndVerifyClientCert"}
+    before, after = {
+        "client_auth_type": ({}, guarded),
+        "min_version": ({}, {"min_version": "TLS13"}),
+        "client_ca_file": (guarded, guarded),
+    }[changed]
+    path.write_text(yaml.safe_dump({"tls_server_config": {**tls, **before}}))
+    server = running(web_config=path)
+    server.reload_web_config()
+    path.write_text(yaml.safe_dump({"tls_server_config": {**tls, **after}}))
+    authorities.write_bytes(authorities.read_bytes() * (2 if changed == "client_ca_file" else 1))
+    with pytest.raises(WebConfigError, match="client_auth_type and min_version change only with a restart"):
+        server.reload_web_config()
 
 
 def test_a_changed_web_config_is_taken_over_without_a_restart(running, tmp_path):
