@@ -38,7 +38,7 @@ def compared_lists(
                 runtime.index.reader(f"items_{letter}", "read_parquet", [str(path)])
                 for letter, path in (("a", one), ("b", other))
             )
-            salt = monitor_salt(config.state) if hashed else None
+            salt = monitor_salt(config) if hashed else None
             return compare_lists(a, b, counted_event(settings), salt)
     finally:
         runtime.close()

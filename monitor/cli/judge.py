@@ -29,7 +29,7 @@ from monitor.logs.log import Log
 from monitor.report.judged import Judged, SpanSummary
 from monitor.rollups.check import RollupCheck
 from monitor.service.rollup_days import RollupDays
-from monitor.service.salt import salt_of
+from monitor.service.salt import SALT_FILE, salt_of
 from monitor.service.state_folder import keep_private
 from monitor.service.state_lock import StateLock
 from monitor.settings.config import Config
@@ -93,7 +93,7 @@ def evaluate_span(
         frames: the rows of logs that are tables in memory and no files.
         tell: called with a sentence on each thing that nobody sees in the results.
     """
-    name, salt = checked.settings.name, monitor_salt(config.state)
+    name, salt = checked.settings.name, monitor_salt(config, tell)
     with one_off(config, checked, salt, frames=frames) as judging:
         windows, gaps = _windows(judging, now, first, last, tell)
         evaluations = []
@@ -214,8 +214,14 @@ def _watched_since(config: Config, name: str, tell: Tell) -> datetime | None:
         return None
 
 
-def monitor_salt(state: Path) -> str:
-    """The salt of the daemon, if there is one, so that a user has the same hash everywhere."""
-    path = state / "salt"
-    salt = path.read_text("ascii") if path.is_file() else ""
+def monitor_salt(config: Config, tell: Tell = note) -> str:
+    """The salt of the config or the daemon, so that a user has one hash everywhere; else a new one."""
+    if config.history.salt is not None:
+        return config.history.salt.get_secret_value()
+    path = config.state / SALT_FILE
+    try:
+        salt = path.read_text("ascii") if path.is_file() else ""
+    except PermissionError:
+        salt = ""
+        tell(f"{path} belongs to another user: hashes of users differ from those of the daemon")
     return salt or secrets.token_hex(16)  # a crash of the machine can leave an empty file

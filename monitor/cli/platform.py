@@ -48,7 +48,7 @@ def _report(config: Config, one: Checked, first: datetime | None, last: datetime
     name, now = one.settings.name, datetime.now(UTC)
     platform = one.settings.platform
     assert platform is not None
-    with one_off(config, one, monitor_salt(config.state)) as once:
+    with one_off(config, one, monitor_salt(config)) as once:
         check = next(each for each in once.evaluator.checks if isinstance(each, PlatformCheck))
         with progress(0, f"{name}: reading the logs") as step:
             _look(once, check, now, step)

@@ -161,7 +161,7 @@ def judge_split(
     now = datetime.now(UTC)
     results: list[Result] = []
     settings = checked.settings.model_copy(update=update)
-    with one_off(config, Checked(settings), monitor_salt(config.state)) as judging:
+    with one_off(config, Checked(settings), monitor_salt(config)) as judging:
         with progress(0, f"{name}: reading the logs") as step:
             judging.look(now, step)
         windows, _ = judging.windows(*times, now)
@@ -176,7 +176,7 @@ def judge_split(
 @contextmanager
 def _opened(config: Config, checked: Checked, side: Side) -> Iterator[OneOff]:
     """The logs of a side. Raises SideError if there is no row at all."""
-    with one_off(config, checked, monitor_salt(config.state)) as judging:
+    with one_off(config, checked, monitor_salt(config)) as judging:
         with progress(0, f"{side.text}: reading the logs") as step:
             judging.look(datetime.now(UTC), step)
         log = judging.evaluator.source.main

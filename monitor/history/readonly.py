@@ -25,6 +25,9 @@ def read_only_engine(url: URL) -> Engine | None:
     """Connections that the database itself keeps from writing; None if there is no such SQLite file.
 
     Nothing is created or upgraded: the caller may be of another version than the daemon.
+
+    Raises:
+        StoreError: the file lies in a folder that this user may not enter.
     """
     if url.get_backend_name() != "sqlite":
         options = "-c default_transaction_read_only=on -c timezone=UTC"
@@ -32,8 +35,12 @@ def read_only_engine(url: URL) -> Engine | None:
         return create_engine(
             url, hide_parameters=True, connect_args=arguments, isolation_level="REPEATABLE READ"
         )
-    if not url.database or not Path(url.database).is_file():
-        return None
+    try:
+        if not url.database or not Path(url.database).is_file():
+            return None
+    except PermissionError:
+        why = "another user owns its folder"
+        raise StoreError(f"the history at {url.database} cannot be read: {why}", Fault.UNREACHABLE) from None
     given = url.set(database=f"file:{quote(url.database)}", query={"mode": "ro", "uri": "true"})
     engine = create_engine(given, hide_parameters=True, connect_args={"timeout": _WAIT_SECONDS})
     event.listen(engine, "connect", _leave_transactions)
