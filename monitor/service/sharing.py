@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from monitor.core.digest import digest
 from monitor.history.kept import KeptPairs
 from monitor.history.leases import TTL, Holdings, Monitor
 from monitor.history.store import Store
+from monitor.rollups.kept import FOLDER as ROLLUPS
 from monitor.service.salt import install_id
 
 RENEW_EVERY: Final = TTL / 4
@@ -33,10 +35,10 @@ class Sharing:
         self._monitor = Monitor(install_id(state), address, digest(salt, _DIGEST))
 
     def renew(self, names: Collection[str], busy: Collection[str]) -> Holdings:
-        """Renew the leases. The user-item pairs of recommenders that another monitor had are dropped.
+        """Renew the leases. The pairs and roll-ups of recommenders that another monitor had are dropped.
 
-        The other monitor may have judged late rows, which the pairs that are kept here lack. What a window
-        needs is read from the logs again.
+        The other monitor may have judged late rows, which what is kept here lacks. What a window needs is
+        read from the logs again. The arms of users stay: those of rotated files cannot be read again.
 
         Raises:
             StoreError: the history cannot be written. The leases stay as they are.
@@ -44,7 +46,9 @@ class Sharing:
         """
         found = self._store.renew_leases(self._monitor, names, busy)
         for name in found.taken_over:
-            KeptPairs(self._state, name).forget_all()
+            pairs = KeptPairs(self._state, name)
+            pairs.forget_all()
+            shutil.rmtree(pairs.folder / ROLLUPS, ignore_errors=True)
         return found
 
     def release(self) -> None:

@@ -17,9 +17,11 @@ from monitor.history import leases
 from monitor.history.kept import KeptPairs
 from monitor.history.leases import Monitor
 from monitor.history.store import Store
+from monitor.rollups.kept import KeptRollups
 from monitor.service.daemon import Daemon
 from monitor.service.salt import ID_FILE, install_id
 from monitor.service.sharing import Sharing
+from monitor.settings.metrics import MetricSettings
 from tests.postgres import Postgres, postgres
 from tests.processes import Monitor as RunningMonitor
 from tests.processes import monitor, wait_for
@@ -79,21 +81,28 @@ def test_the_id_of_a_monitor_stays(tmp_path: Path) -> None:
     assert install_id(tmp_path / "another") != install_id(tmp_path)
 
 
-def test_pairs_that_were_kept_before_another_monitor_judged_are_dropped(tmp_path: Path) -> None:
+def test_what_was_kept_of_windows_before_another_monitor_judged_is_dropped(tmp_path: Path) -> None:
     other = Monitor("other", "http://other:9108", digest("salt", 12))
     with Store.open(tmp_path / "history.sqlite") as store:
         sharing = Sharing(store, tmp_path, "salt", "http://own:9108")
         assert sharing.renew(["shop"], ()).mine == {"shop"}
-        kept = KeptPairs(tmp_path, "shop").path(Window(NOON, NOON + timedelta(hours=1)))
-        kept.parent.mkdir(parents=True)
-        kept.write_bytes(b"pairs")
+        noon = Window(NOON, NOON + timedelta(hours=1))
+        pairs = KeptPairs(tmp_path, "shop")
+        sums = KeptRollups(pairs, MetricSettings()).sums["feedback"]
+        for path in (kept := [pairs.path(noon), sums.path(noon)]):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(b"rows")
+        arms = pairs.folder / "arms" / "arm" / "noon.parquet"
+        arms.parent.mkdir(parents=True)
+        arms.write_bytes(b"users")
         sharing.renew(["shop"], ())
-        assert kept.exists(), "nobody else has judged it"
+        assert all(path.exists() for path in kept), "nobody else has judged it"
         sharing.release()
         assert store.renew_leases(other, ["shop"], ()).mine == {"shop"}
         store.release_leases(other)
         assert sharing.renew(["shop"], ()).mine == {"shop"}
-        assert not kept.exists()
+        assert not any(path.exists() for path in kept)
+        assert arms.exists(), "the first arm of a user is kept, though its file was rotated"
 
 
 def test_after_a_freeze_in_which_a_monitor_with_another_salt_has_started_it_judges_nothing(
