@@ -108,7 +108,7 @@ class History:
                 "definition": one.definition,
             }
             for name in names
-            for one in self._history.evaluated(name, first, last)
+            for one in self._history.evaluated(name, start=first, end=last)
         ]  # fmt: skip
         return typed(rows, _OF_WINDOWS)
 

@@ -10,6 +10,7 @@ from typing import Final
 from monitor.anomalies.band_check import MEASURED, BandCheck
 from monitor.anomalies.drift_check import DriftCheck
 from monitor.anomalies.schedule import BandScheduler
+from monitor.history.readonly import ReadOnlyHistory
 from monitor.history.reads import StoredResult
 from monitor.history.record import CheckRun
 from monitor.history.store import Store
@@ -20,7 +21,7 @@ _EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def look_back(
-    history: Store,
+    history: Store | ReadOnlyHistory,
     scratch: Store,
     settings: RecommenderSettings,
     end: datetime | None = None,

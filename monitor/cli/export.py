@@ -9,12 +9,10 @@ from pathlib import Path
 
 import typer
 
-from monitor.cli.terminal import fail
 from monitor.config.load import load_config
-from monitor.history.store import Store
+from monitor.history.readonly import ReadOnlyHistory
 from monitor.report.result_json import result_as_json
 from monitor.settings.config import Config
-from monitor.settings.history import parse_url
 
 
 def export(path: Path, first: datetime | None, last: datetime | None, only: str | None) -> Iterator[str]:
@@ -28,13 +26,9 @@ def export(path: Path, first: datetime | None, last: datetime | None, only: str 
             yield json.dumps(line, ensure_ascii=True)
 
 
-def open_history(config: Config) -> Store:
-    """The history of the config; an error if there is none yet."""
-    location = config.history.location(config.state)
-    url = parse_url(location)
-    if url.get_backend_name() == "sqlite" and not Path(str(url.database)).is_file():
-        fail(f"there is no history yet at {url.database}; `run` and `backfill` write one")
-    return Store.open(location)
+def open_history(config: Config) -> ReadOnlyHistory:
+    """The history of the config, which stays as it is. Raises StoreError if there is none yet."""
+    return ReadOnlyHistory.open(config.history.location(config.state))
 
 
 def check_name(name: str, config: Config, option: str = "--recommender") -> None:

@@ -10,7 +10,7 @@ from typing import Self
 
 import typer
 
-from monitor.cli.export import check_name, open_history
+from monitor.cli.export import check_name
 from monitor.cli.judge import load
 from monitor.cli.terminal import NOT_JUDGED, OK, VIOLATED, fail
 from monitor.core.results import Status
@@ -22,6 +22,7 @@ from monitor.forecast.study import study
 from monitor.history.store import Store
 from monitor.report.forecast import ForecastReport
 from monitor.settings.config import Config
+from monitor.settings.history import parse_url
 from monitor.settings.recommender import RecommenderSettings
 
 Times = tuple[datetime | None, datetime | None]
@@ -65,9 +66,18 @@ def forecasts(path: Path, asked: Asked) -> tuple[list[ForecastReport], int]:
     """
     config, _ = load(path)
     chosen = _chosen(config, asked)
-    with open_history(config) as store:
+    with _opened(config) as store:
         reports = [_report(store, config, one, asked) for one in chosen]
     return reports, _code(reports)
+
+
+def _opened(config: Config) -> Store:
+    """The history of the config, to read it and to store forecasts; an error if there is none yet."""
+    location = config.history.location(config.state)
+    url = parse_url(location)
+    if url.get_backend_name() == "sqlite" and not Path(str(url.database)).is_file():
+        fail(f"there is no history yet at {url.database}; `run` and `backfill` write one")
+    return Store.open(location)
 
 
 def _chosen(config: Config, asked: Asked) -> list[RecommenderSettings]:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, select, text
 
-from monitor.history import reads, schema
+from monitor.history import gates, reads, schema
 from monitor.history.errors import Fault, StoreError, shown, translated
 from monitor.history.reads import Evaluated, StoredResult
 from monitor.settings.history import parse_url
@@ -102,11 +102,16 @@ class ReadOnlyHistory:
             return list(connection.scalars(select(name).distinct().order_by(name)))
 
     def evaluated(
-        self, recommender: str, start: datetime | None = None, end: datetime | None = None
+        self,
+        recommender: str,
+        check: str | None = None,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
     ) -> list[Evaluated]:
-        """The judged windows that lie in [start, end), oldest first, one for each check."""
+        """The judged windows that lie in [start, end), oldest first, one for each check or of one alone."""
         with self.reading() as connection:
-            return reads.evaluated(connection, recommender, None, start, end)
+            return reads.evaluated(connection, recommender, check, start, end)
 
     def results(
         self,
@@ -122,6 +127,17 @@ class ReadOnlyHistory:
             yield from page
             if after is None:
                 return
+
+    def gate_runs(
+        self,
+        *,
+        recommenders: Sequence[str] | None = None,
+        start: datetime | None = None,
+        end: datetime | None = None,
+    ) -> list[gates.GateRun]:
+        """The runs of gates in [start, end), oldest first."""
+        with self.reading() as connection:
+            return gates.read(connection, recommenders, start, end)
 
     def close(self) -> None:
         self._engine.dispose()

@@ -10,9 +10,11 @@ import select
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 
@@ -205,6 +207,22 @@ def test_a_backfill_done_twice_changes_nothing_and_the_export_is_json_lines(worl
     done = _piped("MONITOR history export -c violated.yaml | head -n 1", folder)
     assert (done.returncode, done.stderr) == (0, b"")
     assert json.loads(done.stdout)["recommender"] == "shop"
+
+
+@pytest.mark.parametrize("command", ["export", "gates"])
+def test_a_command_that_reads_the_history_needs_no_lock_and_upgrades_nothing(world, tmp_path, command):
+    folder = _own(world, tmp_path)
+    assert run_monitor("backfill", "-c", "violated.yaml", *SPAN, cwd=folder).code == 0
+    with closing(sqlite3.connect(folder / "state/history.sqlite", isolation_level=None)) as history:
+        history.execute("BEGIN IMMEDIATE")  # as a daemon that writes
+        ran = run_monitor("history", command, "-c", "violated.yaml", cwd=folder)
+        assert (ran.code, ran.err) == (0, "")
+        history.execute("UPDATE alembic_version SET version_num = '0008'")
+        history.execute("COMMIT")
+        ran = run_monitor("history", command, "-c", "violated.yaml", cwd=folder)
+        assert ran.code == 2
+        assert "has schema 0008, and this version of recsys-monitor reads" in ran.err
+        assert history.execute("SELECT version_num FROM alembic_version").fetchall() == [("0008",)]
 
 
 def test_a_history_that_is_no_database_is_said_and_kept(world, tmp_path):
