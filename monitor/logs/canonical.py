@@ -21,7 +21,7 @@ from monitor.settings.logs import LogSettings, SampleLogSettings
 IdType = Literal["int64", "string"]
 TIMESTAMP = dt.Timestamp(scale=6)
 _UTC = dt.Timestamp("UTC", 6)
-_OFFSET = r":\d{2}(\.\d+)?\s*(Z|z|[+-]\d{2}(:?\d{2})?)$"
+_OFFSET = r":\d{2}(\.\d+)?\s*(Z|z|UTC|GMT|[+-]\d{2}(:?\d{2})?)$"
 _NUMBER = r"^\s*-?\d+(\.\d+)?\s*$"
 _BRACKETED = r"(?s)^\s*\[.*\]\s*$"
 _LIST_ENDS = r"""^\s*\[\s*["']?|["']?\s*\]\s*$"""

@@ -82,5 +82,5 @@ def test_without_a_history_it_says_what_writes_one(tmp_path: Path) -> None:
     (tmp_path / "bands.yaml").write_text(CONFIG + "    bands: {}\n")
     ran = run_monitor("history", "bands", "-c", "bands.yaml", cwd=tmp_path)
     assert ran.code == 2
-    assert "there is no history yet at" in ran.err
+    assert "there is no history at" in ran.err
     assert "`run` and `backfill` write one" in ran.err
