@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from monitor.core.results import Kind, Result, Status, Window
+from monitor.core.columns import SAMPLES
+from monitor.core.results import Kind, Result, ResultKind, Status, Window
 from monitor.settings.recommender import RecommenderSettings
 
 STALE_AFTER: Final = 3
 """So many windows may be missing before the values of the last one are stale."""
+_OF_SAMPLES: Final = (ResultKind.MODEL, ResultKind.GAP, ResultKind.CAUSE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,13 +162,16 @@ class RecommenderState:
         """The time after which the values of a series are too old to be current; None if there is none.
 
         1. No newer window was judged, as after a refused config or with a history that cannot be written.
-        2. The newest window is late because its log has stopped: the zeros in it are of missing rows.
+        2. The newest window is late because its log has stopped: the zeros in it are of missing rows. Samples
+        may come once a day, so their log counts only for what is measured on them.
         """
         if self.patience is None:
             return None
         known = [series.evaluated_at]
         if series.result.status is Status.LATE:
-            known += [log.watermark for log in self.logs if log.watermark is not None]
+            of_samples = series.result.kind in _OF_SAMPLES
+            logs = [log for log in self.logs if of_samples or log.log != SAMPLES]
+            known += [log.watermark for log in logs if log.watermark is not None]
         return min(known) + STALE_AFTER * series.window.length + self.patience
 
     def is_stale(self, series: Series, now: datetime) -> bool:

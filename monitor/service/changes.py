@@ -27,7 +27,7 @@ class ListChanges:
 
     def __init__(self) -> None:
         self.changed_at: datetime | None = None
-        self._versions: dict[str, str] = {}
+        self._versions: dict[tuple[str, str], str] = {}  # of a column of a file
 
     def look(self, rules: Iterable[LoadedRule], now: datetime) -> None:
         """Compare the lists of these rules with those of the last look. What cannot be read is skipped."""
@@ -40,8 +40,8 @@ class ListChanges:
                 version = FILES.read(path, column, allow_empty=True).version
             except ListFileError:
                 continue
-            if self._versions.setdefault(path, version) != version:
-                self._versions[path] = version
+            if self._versions.setdefault((path, column), version) != version:
+                self._versions[path, column] = version
                 self.changed_at = now
 
 

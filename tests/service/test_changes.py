@@ -8,13 +8,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import yaml
 
 from monitor.core.results import Status, Window
 from monitor.history.snapshot import Point, Series
-from monitor.service.changes import changed_at, model_changed_at
+from monitor.rules.suites import load_rules
+from monitor.service.changes import ListChanges, changed_at, model_changed_at
 from monitor.service.daemon import Daemon
 from monitor.service.prometheus.exporter import Exporter
-from monitor.settings.recommender import RecommenderSettings
+from monitor.settings.recommender import RecommenderSettings, RuleSettings
 from tests.service.made import LAST, metric, series
 from tests.service.prometheus.scrapes import find
 from tests.service.test_last_success import Shop
@@ -96,3 +98,28 @@ def test_a_list_that_is_replaced_is_a_change_and_its_first_reading_is_none(tmp_p
     shop.turn(6)
     assert changed() == (shop.start + timedelta(minutes=3)).timestamp(), "the same content again"
     daemon.close()
+
+
+def test_two_rules_on_columns_of_one_file_are_no_change_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "bans.csv"
+    path.write_text("item_id,brand\na,b\nc,d\n")
+    suite = {
+        "name": "bans",
+        "expectations": [
+            {
+                "type": "expect_column_values_to_not_be_in_list_file",
+                "kwargs": {"column": column, "list_path": str(path), "list_column": column},
+                "meta": {"rule": f"no_{column}", "kind": "hard", "table": "exposures"},
+            }
+            for column in ("item_id", "brand")
+        ],
+    }
+    (tmp_path / "suite.yaml").write_text(yaml.safe_dump(suite))
+    rules = load_rules([RuleSettings(suite="suite.yaml")], tmp_path)
+    lists = ListChanges()
+    for minute in range(3):
+        lists.look(rules, NOW + timedelta(minutes=minute))
+    assert lists.changed_at is None
+    path.write_text("item_id,brand\na,b\nc,other\n")
+    lists.look(rules, NOW + HOUR)
+    assert lists.changed_at == NOW + HOUR

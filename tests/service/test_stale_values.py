@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,13 @@ import pandas as pd
 import pytest
 import yaml
 
+from monitor.core.results import ResultKind, Status
+from monitor.history.snapshot import LogState, RecommenderState
 from monitor.service.daemon import Daemon
 from monitor.service.prometheus.exporter import Exporter
 from monitor.service.prometheus.families import MONITOR, RULES, STATUSES
 from tests.alerts.timed import fired
+from tests.service.made import LAST, metric, series
 from tests.service.prometheus.scrapes import samples
 
 HOUR = timedelta(hours=1)
@@ -198,3 +201,13 @@ def test_values_go_stale_after_three_windows_however_it_came_that_none_is_judged
     assert {key for key in last if key[0] in STAND - states} == {
         key for key in gone if key[0] in STAND - states
     }
+
+
+@pytest.mark.parametrize(("kind", "is_stale"), [(ResultKind.METRIC, False), (ResultKind.GAP, True)])
+def test_samples_that_come_once_a_day_make_only_what_is_measured_on_them_stale(kind, is_stale) -> None:
+    now = LAST.end + timedelta(minutes=20)
+    late = replace(metric("coverage", "pv"), status=Status.LATE, kind=kind)
+    shown = replace(series(late), evaluated_at=now)
+    logs = (LogState("exposures", watermark=now), LogState("samples", watermark=now - timedelta(hours=14)))
+    state = RecommenderState("shop", series=(shown,), logs=logs, patience=timedelta(hours=1))
+    assert state.is_stale(shown, now) is is_stale
