@@ -292,3 +292,9 @@ def test_the_pages_in_chromium_have_no_errors_and_fit_a_phone(browser, judged_sh
             "return document.querySelector('svg.trend').getBoundingClientRect().width"
         )
         assert before > 900
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:00:00-14:00"])
+def test_a_time_beyond_the_calendar_has_no_page(api: httpx.Client, time: str) -> None:
+    page(api, f"{SHOP}/windows/{quote(time)}", 404)
+    page(api, f"{SHOP}/metrics/failure?from={quote(time)}", 400)

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
+from monitor.core.text import encodable
 from monitor.service.web.api.answers import PageOf
 from monitor.service.web.api.parameters import Paging
 from monitor.service.web.api.refusal import wrong_parameter
@@ -64,9 +65,14 @@ def read_cursor(cursor: str, types: Sequence[type]) -> Key:
     except (UnicodeError, binascii.Error, ValueError, RecursionError):
         key = None
     fits = isinstance(key, list) and [type(part) for part in key] == list(types)
-    if not fits or any(isinstance(part, int) and abs(part) > _LARGEST for part in key):
+    if not fits or not all(map(_is_possible, key)):
         expected = "the `next_cursor` of a page of this address"
         raise wrong_parameter(
             "cursor", f"This cursor is not of this address; expected is {expected}.", expected
         )
     return tuple(key)
+
+
+def _is_possible(part: object) -> bool:
+    """Whether the database can take a part of a key: numbers within bounds, texts in Unicode."""
+    return abs(part) <= _LARGEST if isinstance(part, int) else str(part) == encodable(str(part))

@@ -33,7 +33,10 @@ def parse_time(value: object) -> datetime:
     if len(text) > 5 and text[-6] == " ":  # a `+` that was not written as %2B
         text = f"{text[:-6]}+{text[-5:]}"
     moment = datetime.fromisoformat(text)
-    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    try:
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except OverflowError:  # in UTC it lies before the year 1 or after 9999
+        raise ValueError("must lie between 1970 and 2199") from None
     if not _FIRST <= moment < _LAST:
         raise ValueError("must lie between 1970 and 2199")
     return moment

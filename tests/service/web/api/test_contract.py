@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 from collections.abc import Iterator
@@ -237,6 +238,19 @@ def test_a_cursor_of_times_that_no_window_has_is_refused_and_breaks_nothing(
 ) -> None:
     answer = api.get(f"{ROOT}/recommenders/shop/windows", params={"cursor": cursor})
     assert problem(answer)["parameter"] == "cursor"
+
+
+def test_a_cursor_with_half_a_character_is_refused(api: httpx.Client) -> None:
+    key = json.dumps([1, 1, "\ud800", 1]).encode()
+    cursor = base64.urlsafe_b64encode(key).decode().rstrip("=")
+    answer = api.get(f"{ROOT}/recommenders/shop/series/failure", params={"cursor": cursor})
+    assert problem(answer)["parameter"] == "cursor"
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:00:00-14:00"])
+def test_a_time_beyond_the_calendar_is_refused(api: httpx.Client, time: str) -> None:
+    answer = api.get(f"{ROOT}/recommenders/shop/windows", params={"from": time})
+    assert problem(answer)["parameter"] == "from"
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
