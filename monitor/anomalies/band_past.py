@@ -14,7 +14,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from monitor.anomalies.band_state import YOUNG, BandState
+from monitor.anomalies.band_state import MOST, YOUNG, BandState, known_history
 from monitor.anomalies.past import (
     Marker,
     PastWindow,
@@ -32,7 +32,6 @@ from monitor.settings.bands import BandSettings
 _EPOCH: Final = datetime(1970, 1, 5, tzinfo=UTC)  # a Monday
 _BLOCK: Final = timedelta(days=28)
 _WEEK: Final = timedelta(days=7)
-_MOST: Final = 8064  # windows of past: eight weeks of ten minutes
 _BATCH: Final = 50  # windows that are read at once
 _KEPT: Final = (24, 6)
 """States that are kept beside the newest: one after every so many windows."""
@@ -99,8 +98,8 @@ class BandPast:
 
         A season is no beginning: then the past begins before the season.
         """
-        history = min(self._settings.history, _MOST * window.length)
-        length = min(_BLOCK, _MOST * window.length)
+        history = known_history(self._settings, window.length)
+        length = min(_BLOCK, MOST * window.length)
         begin = _EPOCH + (window.start - _EPOCH) // length * length - history
         season = self._settings.season_of(begin.astimezone(self._settings.zone).date())
         return begin if season is None else begin - (season.last - season.first + timedelta(days=1))
@@ -157,7 +156,7 @@ class BandPast:
             self._recommender,
             self._judged,
             anchor - max(_WEEK, length),
-            anchor + YOUNG * self._settings.history,
+            anchor + YOUNG * known_history(self._settings, length),
             length,
         )
         windows = read_windows(connection, judged, DEVIATION.name)

@@ -54,6 +54,10 @@ _NEW_SEASON: Final = timedelta(days=3)
 _WILD_BOUNDS: Final = 1.5  # one wild window takes no longer span beyond its bound, two do
 _LOST: Final = 0.5
 """Totals below this part of what is expected, in the mean of the longest span, are always out."""
+_ENOUGH: Final = 60.0
+"""So many must be expected in that span: of fewer, chance alone takes half now and then."""
+MOST: Final = 8064
+"""Windows of past: eight weeks of ten minutes."""
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -90,6 +94,11 @@ class Step:
     """The side of its band on which a series was out before: 1 above, -1 below, NaN if it was within."""
     learns: Bools
     """Series that were out of their bands until a known change, and have no new band yet."""
+
+
+def known_history(settings: BandSettings, length: timedelta) -> timedelta:
+    """How far back bands look: the history of the settings, but only so many windows."""
+    return min(settings.history, MOST * length)
 
 
 class BandState:
@@ -129,6 +138,7 @@ class BandState:
         self._began_with = np.empty(0, dtype=np.bool_)  # out of the band since requests were out of theirs
         self._serving = Serving()
         self._before_season: tuple[date, SeasonalFilter, RareSums] | None = None
+        self._season_after: datetime | None = None  # the end of the last window before the season
 
     def copy(self) -> Self:
         """The same state, which goes its own way from here."""
@@ -175,7 +185,7 @@ class BandState:
         forecast = self._filter.judge(values, samples, moment, errors, self._wild, self._driver >= 0)
         rare = self._rare.rare(np.where(self._is_share, values, np.nan), samples, forecast.expected)
         step = self._decide(values, forecast, rare, there | missing, self._is_nearly_whole(samples))
-        young = step.points < YOUNG * (self._settings.history / self._length)
+        young = step.points < YOUNG * (known_history(self._settings, self._length) / self._length)
         may = (~(step.departed | self._moves_with(step.departed)) | young | is_new_season) & ~violated & calm
         self._moves.learn(forecast.means[0], self._driver, may)
         self._filter.learn(may, np.where(self._is_of_new_model(), self._serving.windows, 0))
@@ -303,8 +313,13 @@ class BandState:
         if self._before_season is not None and self._before_season[0] != first:
             _, self._filter, self._rare = self._before_season
             self._before_season = None
+            assert self._season_after is not None
+            # What lay before the season is not next to this window.
+            self._filter.skip((window.start - self._season_after) // self._length)
+            self._rare.forget_last(np.ones(len(self.series), dtype=np.bool_))
         if first is not None and self._before_season is None:
             self._before_season = first, self._filter.copy(), self._rare.copy()
+            self._season_after = self.end or window.start
             self._filter.forget_level()
         return first is not None and local - first < _NEW_SEASON
 
@@ -339,7 +354,7 @@ class BandState:
         limit = self._bounds(np.isfinite(deviations[0]))
         change = forecast.actual - forecast.planned
         left = [self._left(one, forecast.actual[-1]) for one in (forecast.planned[-1], forecast.usual)]
-        lost = self._is_total & (np.maximum(*left) < _LOST)
+        lost = self._is_total & (np.maximum(*left) < _LOST) & (self._expected(forecast) >= _ENOUGH)
         deviations[-1] = np.where(
             lost & has_band,
             np.copysign(np.fmax(np.abs(deviations[-1]), limit.shown), change[-1]),
@@ -447,6 +462,12 @@ class BandState:
     def _is_of_new_model(self) -> Bools:
         """Whether a new model serves since less than a day, for each series of popularity."""
         return self._of_popularity & (0 < self._serving.windows <= a_day(self._length))
+
+    def _expected(self, forecast: Forecast) -> Floats:
+        """How many a count, or the rest of a share, is expected to have in the longest span."""
+        planned = forecast.planned[-1]
+        rest = (1 - planned) * np.nansum(self._drawn, axis=0)
+        return np.asarray(np.where(self._is_count, planned * LONGEST, rest), dtype=np.float64)
 
     def _left(self, expected: Floats, actual: Floats) -> Floats:
         """What is left of a count, or of the rest of a share, such as the lists that are not empty."""

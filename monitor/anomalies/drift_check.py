@@ -42,7 +42,7 @@ NAME: Final = "drift"
 OF_FEEDBACK: Final = "drift_feedback"
 BANDS: Final[Mapping[str, str]] = {NAME: bands.NAME, OF_FEEDBACK: bands.OF_FEEDBACK}
 """For each check of drift, the check of bands whose series it watches."""
-DEFINITION: Final = "6"
+DEFINITION: Final = "7"
 _STEPS: Final = tuple(timedelta(hours=hours) for hours in (6, 8, 12))
 REMEMBERED: Final = 56
 """A day on which a series drifted is left out of its past for so many days."""

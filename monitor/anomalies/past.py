@@ -202,7 +202,9 @@ def read_day(connection: Connection, wanted: Sequence[Marker], definitions: Mapp
         named = ("status", "definition", "value", "samples")
         rows = zip(results.series, *(results.column(name) for name in named), strict=True)
         for number, status, definition, value, samples in rows:
-            if status != Status.OK.value or definitions.get(number) != definition:
+            # An empty count has status `no_data` and value 0: without it, quiet hours would raise the mean.
+            counted = status == Status.OK.value or (status == Status.NO_DATA.value and value is not None)
+            if not counted or definitions.get(number) != definition:
                 continue
             weight = samples or 0
             added = (0, 0.0, 0.0) if value is None else (1, value, value * weight)

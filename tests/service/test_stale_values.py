@@ -106,7 +106,8 @@ STAND = (
     STATES
     | {one.name for one in RULES if one.kind in ("counter", "info") or "_threshold_" in one.name}
     # What a violation is about stands beside it: its alert still fires, and names it.
-    | {"recsys_rule_since_timestamp_seconds", "recsys_rule_offender_rows"}
+    | {"recsys_rule_since_timestamp_seconds", "recsys_rule_violated_timestamp_seconds"}
+    | {"recsys_rule_offender_rows"}
 )
 
 

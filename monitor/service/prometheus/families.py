@@ -152,6 +152,12 @@ RULES: Final = (
         "seconds",
     ),
     ExportedFamily(
+        "recsys_rule_violated_timestamp_seconds",
+        "Start of the newest violated window of the rule; no series where no recent window is violated.",
+        _RULE,
+        "seconds",
+    ),
+    ExportedFamily(
         "recsys_rule_info",
         "1, with the owner of the rule: that of its suite, or that of the recommender. Alerts on the rule "
         "carry it as the label `owner`.",
@@ -331,7 +337,18 @@ MONITOR: Final = (
 )
 
 
-REQUIRED: Final = frozenset(family.name for family in (*STATUSES, *RULES, *MONITOR, *PROCESS))
+_OF_ALERTS: Final = (
+    "recsys_anomaly_severity_ratio",
+    "recsys_auc_gap_cause_ratio",
+    "recsys_experiment_bucket_p_value",
+    "recsys_experiment_mixed_users",
+    "recsys_experiment_mixed_users_samples",
+    "recsys_feature_skew_lower_ratio",
+)
+"""Families of metrics without which an alert could not fire."""
+REQUIRED: Final = frozenset(
+    (*(family.name for family in (*STATUSES, *RULES, *MONITOR, *PROCESS)), *_OF_ALERTS)
+)
 """The families that no limit and no setting leaves out."""
 
 

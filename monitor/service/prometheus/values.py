@@ -212,6 +212,9 @@ def _add_rule(values: Values, series: Series) -> None:
     _add(values, "recsys_rule_window_violations", labels, result.violations)
     _add(values, "recsys_rule_samples", labels, result.samples)
     _add(values, "recsys_rule_since_timestamp_seconds", labels, _seconds(series.since))
+    if series.violation is not None:
+        violated_at = _seconds(series.violation.window.start)
+        _add(values, "recsys_rule_violated_timestamp_seconds", labels, violated_at)
 
 
 @lru_cache(maxsize=4096)

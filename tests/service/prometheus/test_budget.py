@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +15,7 @@ from monitor.service.prometheus.budget import LeftOut, leave_out
 from monitor.service.prometheus.chosen import spare_families
 from monitor.service.prometheus.exporter import Exporter
 from monitor.service.prometheus.families import REQUIRED
+from tests.conftest import ROOT
 from tests.service import pictures
 from tests.service.prometheus.scrapes import find, samples, scrape
 
@@ -167,3 +170,15 @@ def test_the_exporter_knows_what_its_last_scrape_left_out(hostile):
     assert set(gone.families) <= {f"recsys_slice_coverage_{part}" for part in PARTS}
     assert exporter.left_out("cart") is None
     assert exporter.left_out("no such recommender") is None
+
+
+def test_no_limit_leaves_out_what_the_condition_of_an_alert_reads():
+    rules = [
+        rule
+        for path in (ROOT / "rules/alerts").glob("*.yaml")
+        for group in yaml.safe_load(path.read_text("utf-8"))["groups"]
+        for rule in group["rules"]
+    ]
+    read = {name for rule in rules for name in re.findall(r"recsys_[a-z0-9_]+", rule["expr"])}
+    assert len(read) > 40
+    assert read <= REQUIRED

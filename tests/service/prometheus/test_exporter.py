@@ -46,6 +46,7 @@ def test_a_violated_rule_has_its_numbers_and_exactly_one_status():
     assert find(text, "recsys_rule_violations_total", **rule) == 17
     since = (pictures.LAST.start - 2 * pictures.HOUR).timestamp()
     assert find(text, "recsys_rule_since_timestamp_seconds", **rule) == since
+    assert find(text, "recsys_rule_violated_timestamp_seconds", **rule) == pictures.LAST.start.timestamp()
     states = {s.value: find(text, "recsys_rule_status", status=s.value, **rule) for s in Status}
     assert states == dict.fromkeys(map(str, Status)) | {"violated": 1}
 
