@@ -22,7 +22,9 @@ class EventSettings(Settings):
         description="the relevance of the item; 0: the user judged the item as not relevant",
     )
     length: str | None = Field(
-        None, description="the catalog column with the item's whole length, in the unit of the event's value"
+        None,
+        description="the catalog column with the item's whole length, in the unit of the event's value; "
+        "items without a number there are left out (completion)",
     )
     complete: float = Field(
         0.9,
