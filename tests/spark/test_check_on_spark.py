@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cli.conftest import run_monitor
-from tests.spark.faulty import PACKS, SECOND, assert_same, results_of, write
+from tests.spark.faulty import PACKS, SECOND, assert_same, exposures, results_of, write
 
 
 @pytest.fixture(scope="module")
@@ -48,3 +48,11 @@ def test_the_evidence_of_every_broken_rule_is_the_same(checked):
             compared += got == want["evidence"]
             assert len(got) == len(want["evidence"]) <= 3
     assert compared > 15
+
+
+def test_a_banned_id_beyond_the_signed_numbers_is_found_on_both(checked):
+    shown = exposures()
+    banned = [n for n, row in enumerate(shown) if n % 5 == 0 and row["ts"] >= SECOND]
+    for results in checked.values():
+        (found,) = [one for one in results.values() if one["labels"].get("rule") == "own-7"]
+        assert found["violations"] == len(banned) > 5

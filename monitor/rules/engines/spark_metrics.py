@@ -27,7 +27,8 @@ from monitor.rules.gx.internals import (
     metric_value,
 )
 
-_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+_SIGNED = ("tinyint", "smallint", "int", "bigint")
+_NUMBERS = (*_SIGNED, "float", "double", "decimal")
 _DOMAIN = ("batch_id", "table", "column", "row_condition", "condition_parser")
 
 
@@ -81,8 +82,10 @@ def _not_in_list_file(rows: DataFrame, column: str, kwargs: dict[str, Any]) -> s
     path, content = kwargs["list_path"], list_content(kwargs)
     kind = dict(rows.dtypes).get(column, "")
     number = kind.startswith(_NUMBERS)
-    if number and content.values and not content.integers:
-        raise ValueError(f"no id of the list file {path} is a whole number, and column {column} holds {kind}")
+    if number and content.values and not content.bans_a_number(signed=kind in _SIGNED):
+        raise ValueError(
+            f"no id of the list file {path} is a whole number that column {column} ({kind}) can hold"
+        )
     place = digest(f"{path} {kwargs.get('list_column')}", 8)
     table = f"list_{place}_{content.version}_{'integers' if number else 'strings'}"
     catalog = rows.sparkSession.catalog

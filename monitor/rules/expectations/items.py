@@ -22,17 +22,8 @@ from monitor.rules.gx.internals import (
 )
 from monitor.rules.list_files import FILES, ListContent
 
-_WHOLE = (
-    "TINYINT",
-    "SMALLINT",
-    "INTEGER",
-    "BIGINT",
-    "HUGEINT",
-    "UTINYINT",
-    "USMALLINT",
-    "UINTEGER",
-    "UBIGINT",
-)
+_SIGNED = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
+_WHOLE = (*_SIGNED, "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
 _FRACTIONS = ("DOUBLE", "FLOAT", "REAL", "DECIMAL")
 
 
@@ -62,11 +53,11 @@ class _NotInListFile(ColumnMapMetricProvider):
         kind = column_type(_metrics, column.name)
         # Numbers with gaps are floating ones in many logs, where 7 is 7.0.
         number = kind in _WHOLE or kind.startswith(_FRACTIONS)
-        if number and content.values and not content.integers:
+        if number and content.values and not content.bans_a_number(signed=kind in _SIGNED):
             # Nothing could violate such a list: the rule would always be ok.
             raise ValueError(
-                f"no id of the list file {content.path} is a whole number, and column {column.name} holds "
-                f"{kind}"
+                f"no id of the list file {content.path} is a whole number that column {column.name} "
+                f"({kind}) can hold"
             )
         table = _execution_engine.list_table(content, as_integers=number)
         compared = column if number or kind == "VARCHAR" else sa.cast(column, sa.String)
@@ -97,7 +88,7 @@ class ExpectColumnValuesToNotBeInListFile(ColumnMapExpectation):
         mostly: the smallest share of values that must hold (soft rules).
 
     Errors: a file that is missing, not understood, or without any id makes the rule an error, never ok. So
-    does a list without a single whole number for a column of numbers.
+    does a list without a single whole number that a column of numbers can hold.
     """
 
     list_path: str
