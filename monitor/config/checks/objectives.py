@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 from monitor.config.problems import Problem, nearest
@@ -109,13 +110,14 @@ def _rollup(
 
 
 def _bound(place: str, spec: MetricSpec, one: Objective) -> Iterator[Problem]:
+    low, high = spec.bounds
+    kind = "ratio" if spec.unit == "ratio" else "number"
+    values = f"a {kind} from {low:g} to {high:g}" if math.isfinite(high) else f"never below {low:g}"
     for side, bound in (("min", one.min), ("max", one.max), ("clear", one.clear)):
-        if bound is not None and spec.unit == "ratio" and not 0 <= bound <= 1:
-            percent = f"; for {bound:g} % write {bound / 100:g}" if 1 < bound <= 100 else ""
-            yield Problem(
-                f"{place}.{side}",
-                f"{spec.name} is a ratio from 0 to 1, so {bound:g} is out of range{percent}",
-            )
+        if bound is not None and not low <= bound <= high:
+            percent = f"; for {bound:g} % write {bound / 100:g}" if high < bound <= 100 else ""
+            text = f"{spec.name} is {values}, so {bound:g} is out of range{percent}"
+            yield Problem(f"{place}.{side}", text)
 
 
 def _clear(place: str, one: Objective) -> Iterator[Problem]:
