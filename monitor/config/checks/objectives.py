@@ -42,7 +42,7 @@ def check_series(
         return
     if metric in settings.metrics.disable:
         yield Problem(f"{place}.metric", f"{metric} is not measured: metrics.disable names it")
-    if labels.get(_DIMENSION) == POSITION and not spec.of_rows:
+    if labels.get(_DIMENSION) == POSITION and spec.sliced and not spec.of_rows:
         yield needs_whole_lists(f"{place}.labels", metric)
     yield from _labels(f"{place}.labels", spec, labels, settings)
     yield from _needs(f"{place}.metric", spec, labels, settings)
@@ -68,6 +68,8 @@ def _labels(
     rolled_up = labels.get(_DIMENSION) == ROLLUP
     if rolled_up:
         yield from _rollup(place, spec, labels, settings)
+    elif _DIMENSION in labels and not spec.sliced:
+        yield Problem(place, f"{spec.name} is never sliced")
     elif _DIMENSION in labels and settings.slices.metrics and spec.name not in settings.slices.metrics:
         yield Problem(place, f"slices.metrics does not name {spec.name}, so it is not measured by slice")
     for name in labels:
@@ -94,7 +96,12 @@ def _labels(
         yield Problem(place, f"{spec.name} is not measured by {quoted(by)}; {hint}")
     if (_DIMENSION in labels) != (_VALUE in labels):
         yield Problem(place, "a slice needs both dimension and value")
-    elif _DIMENSION in labels and not rolled_up and labels[_DIMENSION] not in settings.slices.by:
+    elif (
+        _DIMENSION in labels
+        and spec.sliced
+        and not rolled_up
+        and labels[_DIMENSION] not in settings.slices.by
+    ):
         yield Problem(place, f"slices.by does not name {quoted(labels[_DIMENSION])}")
 
 
