@@ -61,6 +61,12 @@ OWN = {
                     {"column": "event", "value_set": ["click"]}, "feedback"),
                 ("expect_column_values_to_not_be_in_list_file",
                     {"column": "seller", "list_path": "sellers.txt"}, "exposures"),
+                ("expect_column_values_to_be_on_shelf",
+                    {"column": "item_id", "status_column": "live"}, "exposures"),
+                ("expect_column_values_to_be_on_shelf",
+                    {"column": "item_id", "status_column": "state", "on_shelf_values": [1.0]}, "exposures"),
+                ("expect_column_values_to_be_on_shelf",
+                    {"column": "item_id", "status_column": "on_sale", "on_shelf_values": ["0"]}, "exposures"),
                 (
                     "unexpected_rows_expectation",
                     {"unexpected_rows_query": "SELECT * FROM {batch} WHERE position = 4"},
@@ -104,6 +110,8 @@ def catalog() -> list[dict]:
             "opens": START + timedelta(minutes=70) if n == 1 else None,
             "closes": START + timedelta(minutes=80) if n == 2 else None,
             "on_sale": n != 3,
+            "live": float(n != 5),
+            "state": ["TRUE", "1", "1.0", "0", None, "false"][n % 6],
         }
         for n in range(10)
     ]

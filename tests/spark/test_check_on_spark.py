@@ -56,3 +56,15 @@ def test_a_banned_id_beyond_the_signed_numbers_is_found_on_both(checked):
     for results in checked.values():
         (found,) = [one for one in results.values() if one["labels"].get("rule") == "own-7"]
         assert found["violations"] == len(banned) > 5
+
+
+def test_a_status_of_one_is_true_on_both_however_it_is_written(checked):
+    shown = [row["item_id"] for row in exposures() if row["ts"] >= SECOND][:-1]
+    for rule, off in (
+        ("own-8", ["i5"]),
+        ("own-9", ["i3", "i5", "i9"]),
+        ("own-10", [f"i{n}" for n in range(10) if n != 3]),
+    ):
+        for results in checked.values():
+            (found,) = [one for one in results.values() if one["labels"].get("rule") == rule]
+            assert found["violations"] == sum(item in off for item in shown) > 5

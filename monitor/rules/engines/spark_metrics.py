@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame
 
 from monitor.core.columns import ITEM_ID, TS
 from monitor.core.digest import digest
-from monitor.rules.expectations.items import list_content
+from monitor.rules.expectations.items import WHOLE_NUMBER, list_content, shelf_words
 from monitor.rules.expectations.numbers import SMALLEST_NORMAL
 from monitor.rules.gx.internals import (
     ColumnMapMetricProvider,
@@ -118,8 +118,9 @@ def _on_shelf(_rows: DataFrame, column: str, kwargs: dict[str, Any]) -> str:
     )
     off = "false"
     if status := kwargs.get("status_column"):
-        good = ", ".join(_text(str(one).lower()) for one in kwargs.get("on_shelf_values") or (True,))
+        good = ", ".join(map(_text, shelf_words(kwargs.get("on_shelf_values"))))
         word = f"lower(CAST({quoted(status)} AS STRING))"
+        word = f"regexp_replace({word}, {_text(WHOLE_NUMBER)}, '$1')"
         off = f"({word} IS NOT NULL AND {word} NOT IN ({good}))"
     items = (
         f"SELECT {key} AS shelf_item, max({begins}) AS shelf_from, min({ends}) AS shelf_until, "  # noqa: S608 - quoted

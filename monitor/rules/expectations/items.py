@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 import pandas as pd
@@ -128,7 +128,7 @@ class _InCatalog(ColumnMapMetricProvider):
 
 
 class ExpectColumnValuesToBeInCatalog(ColumnMapExpectation):
-    """Every value is an item of the catalog. DuckDB only: it looks at a second table.
+    """Every value is an item of the catalog. Not on pandas: it looks at a second table.
 
     Arguments:
         column: the column of item ids.
@@ -199,7 +199,13 @@ def _source(selectable: Any) -> Any:
     return selectable.subquery() if isinstance(selectable, sa.Select) else selectable
 
 
+WHOLE_NUMBER = r"^(-?\d+)\.0+$"  # numbers with gaps are floating ones: 1.0 is 1
 _TRUTHS = ({"true", "1"}, {"false", "0"})
+
+
+def shelf_words(values: Iterable[Any] | None) -> list[str]:
+    """How a status may say one of the `on_shelf_values`, in small letters."""
+    return sorted({word for value in values or (True,) for word in _words(value)})
 
 
 def _words(value: Any) -> set[str]:
@@ -225,9 +231,9 @@ def _off_shelf(exposures: Any, named: Mapping[str, Any]) -> tuple[Any, Any]:
     status = named.get("status_column")
     off: Any = sa.false()
     if status:
-        good = sorted({word for value in named.get("on_shelf_values") or (True,) for word in _words(value)})
+        good = shelf_words(named.get("on_shelf_values"))
         word = sa.func.lower(sa.cast(sa.column(status), sa.String))
-        word = sa.func.regexp_replace(word, r"^(-?\d+)\.0+$", r"\1")  # numbers with gaps are floating ones
+        word = sa.func.regexp_replace(word, WHOLE_NUMBER, r"\1")
         off = sa.and_(word.is_not(None), word.not_in(good))
     first, last = (
         sa.select(end(shown)).select_from(exposures).correlate(None).scalar_subquery()
@@ -251,7 +257,7 @@ def _off_shelf(exposures: Any, named: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 class ExpectColumnValuesToBeOnShelf(ColumnMapExpectation):
-    """Every item was on the shelf when it was shown. DuckDB only: it looks at a second table.
+    """Every item was on the shelf when it was shown. Not on pandas: it looks at a second table.
 
     An item is off the shelf where its status is none of `on_shelf_values`, before its `from_column`, and
     from its `until_column` on; a missing start or end is no bound. An item that the catalog lacks is not
