@@ -144,8 +144,10 @@ class MetricSettings(Settings):
 
     @field_validator("novelty")
     @classmethod
-    def _leaves_out_item_and_user(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _each_label_once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         taken = [one for one in value if one in ("item", "user")]
         if taken:
             raise ValueError(f"novelty by {' and by '.join(taken)} is measured anyway; rename the column")
+        if TAGS in value and "tag" in value:
+            raise ValueError("the columns tags and tag would both have the label by=tag; rename one of them")
         return value
